@@ -1,0 +1,24 @@
+/* Random numbers: splitmix64, one state per user, the same numbers on every machine. */
+#ifndef ISO_BASE_RNG_H
+#define ISO_BASE_RNG_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct iso_rng {
+  uint64_t state;
+} iso_rng;
+
+iso_rng iso_rng_new(uint64_t seed, uint64_t stream); /* streams of one seed are independent */
+uint64_t iso_rng_next(iso_rng *r);
+uint64_t iso_rng_below(iso_rng *r, uint64_t n); /* uniform in [0, n); Requires: n > 0 */
+double iso_rng_uniform(iso_rng *r);             /* uniform in [0, 1), 53 bits */
+double iso_rng_normal(iso_rng *r);              /* N(0, 1), Box-Muller */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,214 @@
+/* The language of operators, rules and verdicts: what every later stage talks about.
+ *
+ * Ideas and terms
+ *   schema   an operator's argument names, types and defaults, by its dispatcher name ("aten::add.Tensor"), from a
+ *            table in the tree, so that reading a graph needs no libtorch.
+ *   term     an operator applied to terms, literals and variables. Arguments stand in schema order, complete, with the
+ *            defaults filled in: two spellings of one call are one term. An operator with several results is projected
+ *            by `getitem`. Terms are immutable trees (shared parts may be shared pointers) in somebody's arena.
+ *   rule     lhs <=> rhs over declared variables, with conditions and evidence (design: architecture, section 4).
+ *   verdict  what validation found out about a rule: unknown < tested < proved, or refuted.
+ *   oracle   how `synth` reaches validation without depending on it: two functions and a context.
+ *
+ * Example (tests/rules/example.c has it as a program):
+ *
+ *     rule_set *set = NULL;
+ *     iso_error err;
+ *     if (rule_set_parse("(rule r (var x f _) (lhs (aten::relu x)) (rhs (aten::relu (aten::relu x))))",
+ *                        SIZE_MAX, "example", &set, &err) == ISO_OK) {
+ *       char *text = rule_print(rule_set_at(set, 0));
+ *       puts(text);
+ *       free(text);
+ *     }
+ *     rule_set_free(set);
+ */
+#ifndef RULES_RULES_H
+#define RULES_RULES_H
+
+#include "egraph/base/arena.h"
+#include "rules/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- schemas ------------------------------------------------------------------------------------------------ */
+
+typedef enum rule_arg_type {
+  RULE_ARG_TENSOR, RULE_ARG_TENSORS, /* Tensor, Tensor[] (also of optionals) */
+  RULE_ARG_INT, RULE_ARG_INTS, RULE_ARG_FLOAT, RULE_ARG_FLOATS, RULE_ARG_BOOL, RULE_ARG_BOOLS,
+  RULE_ARG_SCALAR, RULE_ARG_SCALARS, /* int or float, kept as written */
+  RULE_ARG_STRING, RULE_ARG_DTYPE,
+  RULE_ARG_CONTEXT /* device, layout, memory_format, pin_memory, generator: accepted, and always lowered to none */
+} rule_arg_type;
+
+typedef struct rule_term rule_term;
+
+typedef struct rule_arg {
+  const char *name;
+  rule_arg_type type;
+  bool optional;          /* "?": none is allowed */
+  bool kwarg_only;
+  bool written;           /* the operator writes to it ("(a!)") */
+  int32_t list_size;      /* int[2] with one int given means [i, i]; 0 where it does not broadcast */
+  const rule_term *deflt; /* NULL: must be given */
+} rule_arg;
+
+typedef struct rule_schema {
+  const char *name; /* with the overload, "aten::add.Tensor"; the default overload has no dot */
+  size_t n_args;
+  const rule_arg *arg;
+  size_t n_returns;     /* tensors; SIZE_MAX for a tensor list, whose length depends on the call */
+  bool writes;          /* some argument is written to */
+  bool random;          /* draws random numbers (dropout with train=True, bernoulli, rand...) */
+} rule_schema;
+
+/* A table of schemas: the built-in one (PyTorch's operators and the reference kernels), and what a program adds. */
+typedef struct rule_schemas rule_schemas;
+/* Owns: the caller frees. Parsed lazily: cheap to make. */
+ISO_MUST_USE iso_code rule_schemas_new(rule_schemas **out, iso_error *err);
+void rule_schemas_free(rule_schemas *s);
+/* Add one schema in PyTorch's notation ("ns::name.overload(Tensor x, *, float eps=1e-5) -> Tensor"). */
+ISO_MUST_USE iso_code rule_schemas_add(rule_schemas *s, const char *text, iso_error *err);
+/* Returns: NULL when there is none of that name. Borrowed until rule_schemas_free. `name` as in captures. */
+const rule_schema *rule_schemas_find(rule_schemas *s, const char *name);
+
+/* ---- terms -------------------------------------------------------------------------------------------------- */
+
+typedef enum rule_kind {
+  RULE_VAR,    /* u.i: index of a tensor variable (of a rule, or of whatever the context says) */
+  RULE_OP,     /* u.s: operator; children in schema order. "getitem": (term, INT) */
+  RULE_LIST,   /* children: tensors, numbers */
+  RULE_INT,    /* u.i */
+  RULE_FLOAT,  /* u.f: any double, also infinities and nan */
+  RULE_BOOLEAN, /* u.i: 0 or 1 */
+  RULE_NONE,
+  RULE_STRING, /* u.s */
+  RULE_DTYPE,  /* u.i: a rule_dtype */
+  RULE_NAME,   /* u.s: a size name or attribute variable */
+  RULE_EXPR    /* u.s: "+ - *" over sizes and attributes; in conditions also "= != < <= > >= / mod in divides and or not" */
+} rule_kind;
+
+struct rule_term {
+  rule_kind kind;
+  uint32_t n;
+  const rule_term *const *child;
+  union {
+    int64_t i;
+    double f;
+    const char *s;
+  } u;
+};
+
+/* Constructors: into `a`; strings and child arrays are copied, children are not. NULL when there is no memory
+ * (or when a child is NULL, so that calls nest). */
+const rule_term *rule_var(iso_arena *a, uint32_t index);
+const rule_term *rule_op(iso_arena *a, const char *op, const rule_term *const *child, size_t n);
+const rule_term *rule_list(iso_arena *a, const rule_term *const *child, size_t n);
+const rule_term *rule_int(iso_arena *a, int64_t i);
+const rule_term *rule_float(iso_arena *a, double f);
+const rule_term *rule_bool(iso_arena *a, bool b);
+const rule_term *rule_none(iso_arena *a);
+const rule_term *rule_string(iso_arena *a, const char *s);
+const rule_term *rule_dtype_term(iso_arena *a, rule_dtype d);
+const rule_term *rule_name(iso_arena *a, const char *s);
+const rule_term *rule_expr(iso_arena *a, const char *op, const rule_term *const *child, size_t n);
+/* A call with the leading arguments given and the rest at their defaults.
+ * Errors: ISO_USAGE where the operator is unknown or an argument without default is missing. */
+ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_term *const *arg, size_t n,
+                                const rule_term **out, iso_error *err);
+/* Equal kinds, values (floats by bit pattern, all NaNs equal) and children. */
+bool rule_term_eq(const rule_term *a, const rule_term *b);
+/* A deep copy into `a`. */
+const rule_term *rule_term_copy(iso_arena *a, const rule_term *t);
+/* Nodes of kind VAR, OP and LIST in the tree. */
+size_t rule_term_size(const rule_term *t);
+/* In the rule language: trailing defaults left out, keyword-only arguments as `:name value`. `vars` names variables
+ * (x0, x1, ... if NULL). Owns: malloc'ed text; NULL when there is no memory. */
+char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *vars);
+
+/* ---- rules -------------------------------------------------------------------------------------------------- */
+
+typedef enum rule_status { RULE_UNKNOWN, RULE_REFUTED, RULE_ASSUMED, RULE_TESTED, RULE_PROVED } rule_status;
+const char *rule_status_name(rule_status s); /* "unknown", "refuted", "assumed", "tested", "proved" */
+
+typedef enum rule_scope { RULE_SCOPE_NONE, RULE_THESE_SHAPES, RULE_THESE_RANKS, RULE_ALL_SHAPES } rule_scope;
+const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks", "all shapes" */
+
+typedef struct rule_variable {
+  const char *name;
+  char kind;                     /* 'f', 'i', 'b' or 'c' */
+  bool any_shape;                /* `_`: any rank and sizes; then n_dims is 0 */
+  bool leading;                  /* `...` in front: any leading dimensions */
+  uint32_t n_dims;
+  const rule_term *const *dim;   /* INT, NAME, EXPR, or NONE for an unnamed size `_` */
+  const rule_term *low, *high;   /* `(in x lo hi)`: integer values in [lo, hi); NULL where not given */
+} rule_variable;
+
+typedef struct rule_attribute {
+  const char *name;
+  char kind; /* 'i' int, 'f' float, 'l' ints */
+} rule_attribute;
+
+typedef struct rule {
+  const char *name;
+  uint32_t n_vars, n_attrs, n_where, n_relative;
+  const rule_variable *var;
+  const rule_attribute *attr;        /* the declared ones */
+  const rule_term *lhs, *rhs;
+  const rule_term *const *where;
+  const char *const *relative_to;    /* operators whose declared definition the evidence rests on */
+  rule_status claimed;               /* (evidence ...): a claim, or what this run found */
+  rule_scope scope;
+  const char *float_class;           /* "exact", "rounding", "unsafe", or NULL */
+} rule;
+
+typedef struct rule_verdict {
+  rule_status status;    /* UNKNOWN, REFUTED, TESTED or PROVED */
+  rule_scope scope;
+  char method[64];       /* e.g. "z3", "rearrangement", "random tests" */
+  uint64_t seed;         /* of the samples, or of the refuting one */
+  uint32_t n_samples;    /* samples that agreed within rel_tol */
+  double rel_tol;        /* relative, per slice of the last dimension; 0 means bit-equal */
+  double max_rel;        /* largest relative difference among the samples that agreed */
+  char reason[256];      /* UNKNOWN: the limit or construct; REFUTED: the counterexample in a line */
+} rule_verdict;
+
+/* An ordered set of rules without duplicates (same variables, sides and conditions up to names). Owns its rules. */
+typedef struct rule_set rule_set;
+ISO_MUST_USE iso_code rule_set_new(rule_set **out, iso_error *err);
+void rule_set_free(rule_set *s);
+size_t rule_set_count(const rule_set *s);
+const rule *rule_set_at(const rule_set *s, size_t i); /* borrowed until rule_set_free */
+/* Copy `r` into the set. Returns: in `index` where it is, and in `fresh` whether it was new. A name that is taken gets
+ * a number behind it. */
+ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err);
+/* Change the evidence of rule `i`. */
+void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope);
+
+/* Parse a rule file's text (`n` bytes, or SIZE_MAX for a NUL-terminated one; it may hold anything). Errors: ISO_FORMAT
+ * "FILE:LINE: reason". Nesting is bounded. Operators unknown to the built-in schemas are errors. */
+ISO_MUST_USE iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out, iso_error *err);
+ISO_MUST_USE iso_code rule_set_load(const char *path, rule_set **out, iso_error *err);
+/* The rule in the rule language; parsing it gives an equal rule. Owns: malloc'ed; NULL when there is no memory. */
+char *rule_print(const rule *r);
+/* One side, as in reports. Owns: malloc'ed. */
+char *rule_side_print(const rule *r, bool rhs);
+/* Write all rules to `path` (to a temporary file beside it, then renamed). */
+ISO_MUST_USE iso_code rule_set_save(const rule_set *s, const char *path, iso_error *err);
+
+/* ---- the oracle --------------------------------------------------------------------------------------------- */
+
+typedef struct rule_oracle {
+  void *ctx;
+  /* Evaluate a term in float64 on bindings of its variables. Returns one tensor (Owns: caller unrefs).
+   * Errors: ISO_TORCH where the operator refuses, ISO_UNSUPPORTED where nobody can run it. */
+  iso_code (*run)(void *ctx, const rule_term *t, rule_tensor *const *bind, rule_tensor **out, iso_error *err);
+  /* Decide a candidate. `example[i]`, where not NULL, is the captured value of variable i (for ranges and scale). */
+  iso_code (*decide)(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
+} rule_oracle;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* Deciding one candidate rule, and running operators.
+ *
+ * The engine opens the libtorch shim (a shared library beside the program, loaded on first need) and the library of
+ * reference kernels. Rules are decided on a ladder: pre-check, refutation on samples, proof by Z3, random tests.
+ * Equality is over the reals; samples are float64. See docs/ and the header of each file for sources.
+ *
+ * Example: tests/validate/example.c. */
+#ifndef VALIDATE_VALIDATE_H
+#define VALIDATE_VALIDATE_H
+
+#include "egraph/base/rng.h"
+#include "rules/rules.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct val_options {
+  uint64_t seed;
+  uint32_t n_samples;     /* random tests for a `tested` rule; default 24 */
+  uint64_t z3_rlimit;     /* default 5 million */
+  double rel_tol;         /* default 1e-9, per slice of the last dimension */
+  const char *device;     /* "cpu" (default) or "cuda" */
+  const char *const *ops; /* users' operator libraries */
+  size_t n_ops;
+} val_options;
+val_options val_options_default(void);
+
+typedef struct val_engine val_engine;
+/* Cheap: nothing is loaded yet. `schemas` is borrowed. Owns: val_free. */
+ISO_MUST_USE iso_code val_new(const val_options *o, rule_schemas *schemas, val_engine **out, iso_error *err);
+void val_free(val_engine *e);
+/* Version line of libtorch for reports, e.g. "2.13.0+cpu"; loads it. */
+ISO_MUST_USE iso_code val_torch_version(val_engine *e, const char **out, iso_error *err);
+
+/* ---- running ---- */
+
+enum { VAL_FLOAT64 = 1 }; /* flags: floating dtype arguments and results in float64; else as captured */
+
+/* One operator call: `call` is a RULE_OP (not getitem) whose children are literals, lists and variables; RULE_VAR i is
+ * bind[i]. Returns: in `out` (room for `cap`) its tensors, in `n_out` how many (Owns: caller unrefs each). Errors: ISO_TORCH with the
+ * operator's first line; ISO_UNSUPPORTED where nobody implements it; ISO_RANGE where there is no room. */
+ISO_MUST_USE iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
+                               rule_tensor **out, size_t cap, size_t *n_out, iso_error *err);
+/* A whole term (nested operators, getitem). Shared subterms (same pointer) run once. */
+ISO_MUST_USE iso_code val_eval(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags,
+                               rule_tensor **out, iso_error *err);
+/* The same, and in `magnitude` the largest absolute value below 1e30 among all intermediate results. */
+ISO_MUST_USE iso_code val_eval_magnitude(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags,
+                                         rule_tensor **out, double *magnitude, iso_error *err);
+
+/* ---- comparing ---- */
+
+typedef struct val_diff {
+  bool equal;         /* within tolerance */
+  double max_abs, max_rel; /* largest difference, and relative to its slice's largest |reference|; 0 where equal */
+  int64_t index;      /* row-major, of the largest relative difference; -1 if none */
+  int64_t n_nan;      /* elements that are NaN on both sides (equal, but say nothing) */
+} val_diff;
+/* Compare flat (the shapes may differ in size-1 dimensions or wholly; the element counts must not): per slice of `a`'s last dimension |a - b| <= rel_tol *
+ * max|a| of the slice, or <= floor_abs. Infinities and values beyond 1e30 in magnitude must be in the same places with the same
+ * sign, NaN in the same places; integers and bools are exact. */
+val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol, double floor_abs);
+/* Normwise in units in the last place of the coarser dtype: max|a - b| / (eps * max|a|). For `run` against traces. */
+double val_ulp_normwise(const rule_tensor *trace, const rule_tensor *got);
+
+/* Fill a float tensor with draws of N(0, 1). */
+void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviation);
+
+/* ---- deciding ---- */
+
+/* Try to prove lhs = rhs for all values of the variables (sizes as the rule gives them: numbers, or symbolic sizes).
+ * Never claims more than it shows; anything it does not model is RULE_UNKNOWN with the reason. Deterministic.
+ * Returns: RULE_PROVED or RULE_UNKNOWN in out->status. */
+ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err);
+
+/* The whole ladder, as a rule_oracle: `ctx` is the engine. */
+ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
+rule_oracle val_oracle(val_engine *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
