@@ -199,11 +199,19 @@ ISO_MUST_USE iso_code rule_set_save(const rule_set *s, const char *path, iso_err
 
 /* ---- the oracle --------------------------------------------------------------------------------------------- */
 
+typedef struct rule_diff {
+  bool equal;              /* within tolerance */
+  double max_abs, max_rel; /* the largest difference, and relative to its slice's largest |reference| */
+  int64_t index;           /* row-major, of the largest relative difference; -1 if none */
+} rule_diff;
+
 typedef struct rule_oracle {
   void *ctx;
-  /* Evaluate a term in float64 on bindings of its variables. Returns one tensor (Owns: caller unrefs).
-   * Errors: ISO_TORCH where the operator refuses, ISO_UNSUPPORTED where nobody can run it. */
-  iso_code (*run)(void *ctx, const rule_term *t, rule_tensor *const *bind, rule_tensor **out, iso_error *err);
+  /* One operator call, all its tensors: RULE_VAR i is bind[i]; in captured dtypes or in float64. Owns: caller unrefs. */
+  iso_code (*call)(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out,
+                   size_t cap, size_t *n_out, iso_error *err);
+  /* Compare flat, per slice of the last dimension of `a` (the reference), relative; see val_compare. */
+  rule_diff (*compare)(void *ctx, const rule_tensor *a, const rule_tensor *b, double rel_tol);
   /* Decide a candidate. `example[i]`, where not NULL, is the captured value of variable i (for ranges and scale). */
   iso_code (*decide)(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
 } rule_oracle;

@@ -30,6 +30,107 @@ typedef struct synth_relation {
 ISO_MUST_USE iso_code synth_relate(synth_index *x, const rule_tensor *target, const char *name, iso_arena *arena,
                                    synth_relation *out, iso_error *err);
 
+/* ---- comparing two graphs ----
+ * The pipeline of architecture.md, section 2: leaves related, constants related, values on several draws, candidates,
+ * shared frontiers, rules, merges in one e-graph, verdict, divergences. */
+
+typedef enum synth_kind { SYNTH_INPUT, SYNTH_PARAMETER, SYNTH_BUFFER, SYNTH_CONSTANT, SYNTH_OP } synth_kind;
+
+typedef struct synth_node {
+  const char *id, *name; /* name: of a leaf, else NULL */
+  const char *op, *scope, *source;
+  synth_kind kind;
+  const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
+  size_t n_outputs;
+  rule_shape shape;      /* of output 0 */
+  rule_dtype dtype;
+  rule_tensor *const *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
+} synth_node;
+
+typedef struct synth_output {
+  const char *name;
+  uint32_t node;
+} synth_output;
+
+typedef struct synth_graph {
+  const char *path;
+  size_t n_nodes;
+  const synth_node *node;
+  size_t n_outputs;
+  const synth_output *output;
+  size_t n_sets; /* input sets */
+} synth_graph;
+
+typedef struct synth_options {
+  uint64_t seed;
+  uint32_t n_redrawn;       /* draws with fresh parameters; default 2 */
+  double rel_tol;           /* default 1e-9 */
+  size_t max_pattern;       /* operators in one side of a rule; default 120 */
+  size_t max_tries;         /* frontiers tried for a candidate; default 24 */
+  double deadline;          /* seconds from now; 0: none */
+  bool require_proved;
+  void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */
+  void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */
+  void *ctx;
+} synth_options;
+synth_options synth_options_default(void);
+
+typedef enum synth_verdict { SYNTH_EQUIVALENT, SYNTH_DIFFERENT, SYNTH_UNDECIDED } synth_verdict;
+
+typedef struct synth_assumption {
+  const char *kind, *text;  /* kinds: architecture.md, section 1 */
+  const char *left, *right; /* one id each, or NULL */
+  const char *relation;     /* or NULL */
+} synth_assumption;
+
+typedef struct synth_rule_use {
+  const rule *rule;
+  rule_verdict verdict;
+  size_t uses;
+  bool loaded;    /* came with the rules given */
+  bool needed;    /* the explanation of the outputs' equality uses it */
+} synth_rule_use;
+
+typedef struct synth_divergence {
+  int64_t left, right;                      /* node indices; -1 where a side has none */
+  const uint32_t *left_region, *right_region;
+  size_t n_left_region, n_right_region;
+  double max_abs, max_rel;
+  const char *hint;                         /* or NULL */
+} synth_divergence;
+
+typedef struct synth_pair {
+  const char *left, *right; /* output names */
+  const char *relation;     /* "equal", "unsqueeze(right, 0)", ... */
+  bool equivalent;
+} synth_pair;
+
+typedef struct synth_result {
+  synth_verdict verdict;
+  rule_status evidence;        /* the weakest rule on the chain; PROVED where no rule was needed */
+  const char *reason;          /* UNDECIDED: which gap; else NULL */
+  size_t n_assumptions; const synth_assumption *assumption;
+  size_t n_rules; const synth_rule_use *rule;
+  size_t n_divergences; const synth_divergence *divergence;
+  size_t n_pairs; const synth_pair *pair;
+  size_t n_unexplained; const struct synth_leaf_ref { bool right; uint32_t node; } *unexplained;
+  /* the witness of DIFFERENT */
+  bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
+  double largest_merged; /* largest relative difference among merged values */
+  double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
+  size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
+  iso_arena arena;  /* private */
+  rule_set *rules;  /* the rules that were validated; borrowed until synth_result_free */
+} synth_result;
+
+/* Compare. `known` may be NULL: rules to try first (validated again through the oracle before use).
+ * Owns: synth_result_free. Errors: ISO_USAGE where the outputs cannot be paired; ISO_TORCH, ISO_UNSUPPORTED with file and node where an operator
+ * cannot run; ISO_NOMEM; ISO_INTERNAL where a check of ours failed. */
+ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                                    const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                                    synth_result **out, iso_error *err);
+void synth_result_free(synth_result *r);
+
 #ifdef __cplusplus
 }
 #endif
