@@ -9,11 +9,20 @@
 extern "C" {
 #endif
 
+/* What the shim needs of the program: it resolves no symbol of it, so the program hands them over. */
+typedef struct shim_hooks {
+  iso_code (*wrap)(rule_dtype dtype, const rule_shape *shape, void *data, void *owner, void (*release)(void *), rule_tensor **out,
+                   iso_error *err);          /* rule_tensor_wrap */
+  rule_tensor *(*ref)(rule_tensor *t);       /* rule_tensor_ref: a result may be a view of an argument */
+  void (*unref)(rule_tensor *t);             /* rule_tensor_unref */
+} shim_hooks;
+
 typedef struct shim_api {
   uint32_t abi; /* SHIM_ABI */
-  const char *(*version)(void);
-  /* Set threads (1) and the device; float64 default dtype is handled per call. */
-  iso_code (*init)(const char *device, iso_error *err);
+  const char *(*version)(void); /* e.g. "2.13.0"; static */
+  /* Once, before all else: take the hooks, set threads (1) and the device ("cpu", "cuda"). The state is libtorch's,
+   * and so one per process; the float64 default dtype is handled per call. */
+  iso_code (*init)(const shim_hooks *hooks, const char *device, iso_error *err);
   /* dlopen a library of operators (TORCH_LIBRARY_FRAGMENT). */
   iso_code (*load)(const char *path, iso_error *err);
   /* The schema's text of an operator, for tables; NULL when it does not exist. Owns: free(). */
