@@ -1,13 +1,26 @@
-# Isomer. No configure step: `make` builds, `make check` installs what is missing, builds and passes the tests.
-# Output goes to build/; B=dir puts it elsewhere. TORCH=0 builds and tests all that needs no libtorch.
-CC ?= gcc
-CXX ?= g++
+# Isomer. No configure step: `make` builds into build/, `make check` builds and runs the tests; both need what
+# `bash .ci/install` installs. `make help` lists the targets.
+#   TORCH=0   leave out what needs libtorch          B=DIR       build into DIR
+#   SAN=...   sanitizer flags, SAN=-fsanitize=...    CC=clang    another compiler
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+ifeq ($(origin CXX),default)
+CXX = g++
+endif
+CLANG ?= clang
 B ?= build
 TORCH ?= 1
 OPT ?= -O2 -g
+SECS ?= 60
 WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+# What gcc accepts and clang does not is shown, but stops nobody.
+ifneq ($(findstring clang,$(CC)),)
+WARN += -Wno-error
+endif
 CPPFLAGS += -I. -D_GNU_SOURCE
 CFLAGS += -std=c11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SAN)
+CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(TORCH_CXXFLAGS)
 LDFLAGS += $(SAN)
 LIBS = -lz3 -ljansson -lxxhash -ldl -lm -lpthread
 
@@ -20,22 +33,59 @@ EGRAPH_OBJ := $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(B)/obj/%.o)
 
-# Every tests/*/test_*.c is a Check program; those whose first line says "needs libtorch" are skipped with TORCH=0.
-TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
+# Test programs: tests/*/test_*.c use Check, tests/*/example.c are the headers' examples, and tests/fuzz/fuzz_*.c are
+# run on their corpora. With TORCH=0 those that say "needs libtorch" in their first line are left out.
 ifeq ($(TORCH),0)
-TEST_SRC := $(shell grep -L 'needs libtorch' $(TEST_SRC) /dev/null 2>/dev/null | grep -v /dev/null)
+with_torch = $(shell for f in $(1); do head -n 1 $$f | grep -q 'needs libtorch' || echo $$f; done)
+else
+with_torch = $(1)
 endif
+TEST_SRC := $(call with_torch,$(sort $(wildcard tests/*/test_*.c)))
+EXAMPLE_SRC := $(call with_torch,$(sort $(wildcard tests/*/example.c)))
+FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
-FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
+ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c)
 
+NO_BUILD = clean help format deps headers fuzz schemas asan ubsan valgrind
 ifneq ($(TORCH),0)
-SHIM = $(B)/libisomer_shim.so $(B)/libisomer_kernels.so
+SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/shim.cc),shim) $(if $(wildcard validate/kernels/*.cc),kernels))
+ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
+TORCH_FOUND := $(shell mkdir -p $(B) && .ci/torch-flags $(B)/torch.mk && echo yes)
+include $(B)/torch.mk
+endif
 endif
 
-.PHONY: all clean test
+.PHONY: all help check check-build test test-all asan ubsan valgrind deps headers fuzz format schemas clean FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+
 all: $(B)/isomer $(B)/libegraph.a $(SHIM)
 
-$(B)/obj/%.o: %.c
+help:
+	@echo 'all        $(B)/isomer, $(B)/libegraph.a and the two libraries that need libtorch'
+	@echo 'test       the quick tests'
+	@echo 'check      every test that a user should run'
+	@echo 'test-all   check, the includes, the headers'
+	@echo 'asan, ubsan, valgrind   the tests under each'
+	@echo 'deps       fail on an include that goes against the folders'"'"' order'
+	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
+	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
+	@echo 'format     clang-format on the C sources'
+	@echo 'schemas    the table of operator schemas, from libtorch'
+	@echo 'clean'
+
+# ---- compiling ----
+
+# Objects are made again when the compiler or its flags change.
+$(B)/flags: FORCE
+	@mkdir -p $(B); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
+FORCE:
+
+# Check's macros convert signs.
+$(B)/obj/tests/%.o: WARN += -Wno-sign-conversion
+$(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
@@ -47,25 +97,76 @@ $(B)/libisomer.a: $(LIB_OBJ)
 $(B)/isomer: $(CLI_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 
-# The flags of libtorch come from a script that looks where the README says.
-$(B)/torch.mk: .ci/torch-flags
-	@mkdir -p $(B)
-	.ci/torch-flags > $@.tmp && mv $@.tmp $@
-ifneq ($(TORCH),0)
-ifneq ($(MAKECMDGOALS),clean)
--include $(B)/torch.mk
-endif
-endif
-CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(TORCH_CXXFLAGS)
-$(B)/libisomer_shim.so: validate/shim.cc validate/shim.h rules/rules.h rules/tensor.h
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $< -o $@ $(TORCH_LDFLAGS)
-$(B)/libisomer_kernels.so: validate/kernels/kernels.cc
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $< -o $@ $(TORCH_LDFLAGS)
+$(B)/libisomer_shim.so: $(wildcard validate/*.cc) $(B)/torch.mk
+	$(if $(TORCH_MISSING),@echo "isomer: $(TORCH_MISSING)" >&2; exit 1)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
+$(B)/libisomer_kernels.so: $(wildcard validate/kernels/*.cc) $(B)/torch.mk
+	$(if $(TORCH_MISSING),@echo "isomer: $(TORCH_MISSING)" >&2; exit 1)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 
+# ---- tests ----
+
+$(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.o $(B)/libisomer.a
+	@mkdir -p $(@D)
+	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
+$(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
+	@mkdir -p $(@D)
+	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -lcheck -lsubunit -lrt -o $@
 
+# One command a line, for .ci/test-run.
+E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
+check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
+	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
+	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
+	   } > $(B)/programs.list
+	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
+	@{ cat $(B)/programs.list; echo '$(E2E)'; } > $(B)/check.list
+
+test: check-build
+	@.ci/test-run $(B)/test.list
+check: check-build
+	@.ci/test-run $(B)/check.list
+test-all: deps headers check
+
+# The C code of ours is instrumented, libtorch and Z3 are not: what they keep is in .ci/lsan.supp.
+asan:
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0 ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 \
+	  $(MAKE) B=build-asan OPT='-O1 -g -fno-omit-frame-pointer' SAN=-fsanitize=address $(or $(SUITE),check)
+ubsan:
+	@UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(MAKE) B=build-ubsan OPT='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=all' $(or $(SUITE),check)
+# Without libtorch, which takes minutes to start under it, and without the end-to-end tests.
+valgrind:
+	@$(MAKE) TORCH=0 B=build-valgrind OPT='-O1 -g' check-build
+	@.ci/test-run --timeout 1800 --prefix 'valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=.ci/valgrind.supp' build-valgrind/programs.list
+
+# ---- checks of the sources ----
+
+deps:
+	@.ci/deps
+headers:
+	@CC='$(CC)' CXX='$(CXX)' .ci/headers
+
+# libFuzzer needs clang; what it finds lands in the corpus.
+fuzz:
+	@[ -n '$(T)' ] && [ -e tests/fuzz/fuzz_$(T).c ] || { echo 'make fuzz T=name: $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))' >&2; exit 1; }
+	@mkdir -p $(B)/fuzz tests/fuzz/corpus/$(T)
+	$(CLANG) -std=c11 -O1 -g $(CPPFLAGS) -w -fsanitize=fuzzer,address tests/fuzz/fuzz_$(T).c $(LIB_SRC) $(LIBS) -o $(B)/fuzz/$(T)
+	$(B)/fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ tests/fuzz/corpus/$(T)
+
+format:
+	clang-format -i $(wildcard $(addsuffix /*.c,$(FOLDERS) cli tests/*) $(addsuffix /*.h,$(FOLDERS) cli tests/*) validate/*.cc validate/kernels/*.cc)
+
+# Operators of the libtorch that was found; the result is in the tree, so that building needs none.
+schemas:
+	@py=python3; $$py -c 'import torch' 2>/dev/null || py=.venv/bin/python3; $$py .ci/gen-schemas.py
+
 clean:
-	rm -rf $(B)
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_SRC:%.c=$(B)/obj/%.d)
+	rm -rf build build-asan build-ubsan build-valgrind $(B)
+
+-include $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
+# The table of commands follows the files that are there.
+$(B)/obj/cli/main.o: $(wildcard cli/cmd_*.c)

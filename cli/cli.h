@@ -1,0 +1,20 @@
+/* Commands of the program: one function each, called with argv[0] the command's name. They print results on stdout,
+ * one line "isomer: reason" on stderr for an error, and return the exit status. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#define ISO_VERSION "0.1.0"
+
+enum {
+  CLI_EQUIVALENT = 0, /* also: it worked */
+  CLI_DIFFERENT = 1,
+  CLI_ERROR = 2, /* bad usage, malformed input, out of memory, a result that cannot be written */
+  CLI_UNDECIDED = 3,
+  CLI_INTERRUPTED = 130
+};
+
+int cmd_compare(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+
+#endif

@@ -1,0 +1,70 @@
+/* Dispatch: `isomer COMMAND ...`. Exit statuses are in cli.h. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+typedef struct command {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *usage, *help;
+} command;
+
+static const command commands[] = {
+#if __has_include("cli/cmd_compare.c")
+    {"compare", cmd_compare, "LEFT RIGHT", "do two captured graphs compute the same function?"},
+#endif
+#if __has_include("cli/cmd_run.c")
+    {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
+#endif
+#if __has_include("cli/cmd_show.c")
+    {"show", cmd_show, "CAPTURE", "what a capture holds"},
+#endif
+    {NULL, NULL, NULL, NULL}};
+
+static void usage(FILE *f) {
+  fputs("usage: isomer COMMAND ...\n", f);
+  for (const command *c = commands; c->name; c++)
+    fprintf(f, "  isomer %-8s %-12s %s\n", c->name, c->usage, c->help);
+  fputs("  isomer --version\n"
+        "  isomer --help    (isomer COMMAND --help: its options)\n"
+        "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
+        f);
+}
+
+/* A result that did not reach its reader is an error, except that a reader may stop reading (`| head`): then the
+ * command's status stands. SIGPIPE is ignored, so that a file asked for with --json is written all the same. */
+static int finish(int status) {
+  struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  int reason = errno;
+  if (reason == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR))) return status;
+  fprintf(stderr, "isomer: standard output: %s\n", reason ? strerror(reason) : "write error");
+  return CLI_ERROR;
+}
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN);
+  if (argc < 2) {
+    usage(stderr);
+    return CLI_ERROR;
+  }
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    usage(stdout);
+    return finish(0);
+  }
+  if (!strcmp(argv[1], "--version")) {
+    puts("isomer " ISO_VERSION);
+    return finish(0);
+  }
+  for (const command *c = commands; c->name; c++)
+    if (!strcmp(argv[1], c->name)) return finish(c->run(argc - 1, argv + 1));
+  fprintf(stderr, "isomer: no command \"%s\"\n", argv[1]);
+  usage(stderr);
+  return CLI_ERROR;
+}
