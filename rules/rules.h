@@ -58,9 +58,9 @@ typedef struct rule_schema {
   const char *name; /* with the overload, "aten::add.Tensor"; the default overload has no dot */
   size_t n_args;
   const rule_arg *arg;
-  size_t n_returns;     /* tensors; SIZE_MAX for a tensor list, whose length depends on the call */
+  size_t n_returns;     /* its own; SIZE_MAX for a tensor list, whose length depends on the call */
   bool writes;          /* some argument is written to */
-  bool random;          /* draws random numbers (dropout with train=True, bernoulli, rand...) */
+  bool random;          /* may draw random numbers (bernoulli, rand; dropout does with train=True): rule_draws decides */
 } rule_schema;
 
 /* A table of schemas: the built-in one (PyTorch's operators and the reference kernels), and what a program adds. */
@@ -70,8 +70,12 @@ ISO_MUST_USE iso_code rule_schemas_new(rule_schemas **out, iso_error *err);
 void rule_schemas_free(rule_schemas *s);
 /* Add one schema in PyTorch's notation ("ns::name.overload(Tensor x, *, float eps=1e-5) -> Tensor"). */
 ISO_MUST_USE iso_code rule_schemas_add(rule_schemas *s, const char *text, iso_error *err);
-/* Returns: NULL when there is none of that name. Borrowed until rule_schemas_free. `name` as in captures. */
+/* Returns: NULL when there is none of that name. Borrowed until rule_schemas_free. `name` as in captures. "getitem" is
+ * there too, as (Tensor self, int index). Of two schemas added under one name the later counts. */
 const rule_schema *rule_schemas_find(rule_schemas *s, const char *name);
+/* Outputs in functional form: its own results, then the new value of each written argument in schema order.
+ * Returns: SIZE_MAX where it is a list whose length depends on the call. */
+size_t rule_schema_outputs(const rule_schema *s);
 
 /* ---- terms -------------------------------------------------------------------------------------------------- */
 
@@ -117,6 +121,14 @@ const rule_term *rule_expr(iso_arena *a, const char *op, const rule_term *const 
  * Errors: ISO_USAGE where the operator is unknown or an argument without default is missing. */
 ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_term *const *arg, size_t n,
                                 const rule_term **out, iso_error *err);
+/* What `v` is as a value of argument `arg`, so that two spellings of one call are one term: an int for a float becomes a
+ * float, a number for an int[2] the list of two, a dtype's bare name the dtype, whatever is context none.
+ * Errors: ISO_USAGE where `v` cannot stand there; ISO_NOMEM. */
+ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v, const rule_term **out,
+                                     iso_error *err);
+/* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its train or training
+ * argument is false, or one whose dropout_p is not 0. An operator without schema does not. */
+bool rule_draws(rule_schemas *s, const rule_term *t);
 /* Equal kinds, values (floats by bit pattern, all NaNs equal) and children. */
 bool rule_term_eq(const rule_term *a, const rule_term *b);
 /* A deep copy into `a`. */
