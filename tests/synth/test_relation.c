@@ -1,0 +1,671 @@
+/* Relations by value: what is found evaluates to the target, bit for bit; what is no layout of the sources is not
+ * found. The evaluator here knows the seven layout operators and nothing else. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/rng.h"
+#include "synth/synth.h"
+
+enum { MAX_SOURCES = 24, RANDOM_SETS = 400 };
+
+/* ---- a small world of tensors ---- */
+
+typedef struct world {
+  rule_tensor *src[MAX_SOURCES];
+  const char *name[MAX_SOURCES];
+  size_t n;
+  iso_rng rng;
+  iso_arena arena;
+  rule_schemas *schemas;
+  synth_index *index;
+  synth_relation got;
+} world;
+
+static rule_shape shape_of(uint32_t rank, const int64_t *dim) {
+  rule_shape s = {.rank = rank};
+  for (uint32_t d = 0; d < rank; d++) s.dim[d] = dim[d];
+  return s;
+}
+#define SHAPE(...) \
+  shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+
+static rule_tensor *make(rule_dtype dtype, rule_shape shape) {
+  rule_tensor *t;
+  iso_error err;
+  ck_assert_msg(rule_tensor_new(dtype, &shape, &t, &err) == ISO_OK, "%s", err.msg);
+  return t;
+}
+
+/* Random bit patterns: of floats, NaNs and zeros of both signs among them. */
+static rule_tensor *noise(world *w, rule_dtype dtype, rule_shape shape) {
+  rule_tensor *t = make(dtype, shape);
+  size_t bytes = (size_t)t->numel * rule_dtype_size(dtype);
+  for (size_t i = 0; i < bytes; i++) ((unsigned char *)t->data)[i] = (unsigned char)iso_rng_below(&w->rng, 256);
+  return t;
+}
+
+static rule_tensor *filled(rule_shape shape, double v) {
+  rule_tensor *t = make(RULE_F32, shape);
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, v);
+  return t;
+}
+
+static void setup(world *w, uint64_t seed) {
+  *w = (world){.rng = iso_rng_new(seed, 1)};
+  iso_arena_init(&w->arena);
+  ck_assert(rule_schemas_new(&w->schemas, NULL) == ISO_OK);
+}
+
+static void teardown(world *w) {
+  synth_index_free(w->index);
+  for (size_t i = 0; i < w->n; i++) rule_tensor_unref(w->src[i]);
+  rule_schemas_free(w->schemas);
+  iso_arena_fini(&w->arena);
+}
+
+static uint32_t add(world *w, const char *name, rule_tensor *t) {
+  ck_assert(w->n < MAX_SOURCES && !w->index);
+  w->src[w->n] = t;
+  w->name[w->n] = name;
+  return (uint32_t)w->n++;
+}
+
+/* ---- layout operators ---- */
+
+static const unsigned char *at(const rule_tensor *t, int64_t i) {
+  return (const unsigned char *)t->data + (size_t)i * rule_dtype_size(t->dtype);
+}
+static void put(rule_tensor *t, int64_t i, const unsigned char *p) {
+  memcpy((unsigned char *)t->data + (size_t)i * rule_dtype_size(t->dtype), p, rule_dtype_size(t->dtype));
+}
+
+static void index_of(const rule_shape *s, int64_t i, int64_t *at_dim) {
+  for (uint32_t d = s->rank; d-- > 0;) {
+    at_dim[d] = i % s->dim[d];
+    i /= s->dim[d];
+  }
+}
+static int64_t flat_of(const rule_shape *s, const int64_t *at_dim) {
+  int64_t i = 0;
+  for (uint32_t d = 0; d < s->rank; d++) i = i * s->dim[d] + at_dim[d];
+  return i;
+}
+
+static rule_tensor *op_permute(const rule_tensor *x, const int64_t *perm) {
+  rule_shape s = x->shape;
+  for (uint32_t d = 0; d < s.rank; d++) s.dim[d] = x->shape.dim[perm[d]];
+  rule_tensor *r = make(x->dtype, s);
+  for (int64_t i = 0; i < r->numel; i++) {
+    int64_t a[RULE_MAX_RANK], b[RULE_MAX_RANK];
+    index_of(&s, i, a);
+    for (uint32_t d = 0; d < s.rank; d++) b[perm[d]] = a[d];
+    put(r, i, at(x, flat_of(&x->shape, b)));
+  }
+  return r;
+}
+
+static rule_tensor *op_slice(const rule_tensor *x, uint32_t dim, int64_t from, int64_t to) {
+  rule_shape s = x->shape;
+  ck_assert(dim < s.rank && 0 <= from && from < to && to <= s.dim[dim]);
+  s.dim[dim] = to - from;
+  rule_tensor *r = make(x->dtype, s);
+  for (int64_t i = 0; i < r->numel; i++) {
+    int64_t a[RULE_MAX_RANK];
+    index_of(&s, i, a);
+    a[dim] += from;
+    put(r, i, at(x, flat_of(&x->shape, a)));
+  }
+  return r;
+}
+
+static rule_tensor *op_reshape(const rule_tensor *x, rule_shape s) {
+  rule_tensor *r = make(x->dtype, s);
+  ck_assert_int_eq(r->numel, x->numel);
+  memcpy(r->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
+  return r;
+}
+
+static rule_tensor *op_cat(rule_tensor *const *x, size_t n, uint32_t dim) {
+  rule_shape s = x[0]->shape;
+  s.dim[dim] = 0;
+  for (size_t k = 0; k < n; k++) {
+    ck_assert_uint_eq(x[k]->shape.rank, s.rank);
+    for (uint32_t d = 0; d < s.rank; d++) ck_assert(d == dim || x[k]->shape.dim[d] == s.dim[d]);
+    s.dim[dim] += x[k]->shape.dim[dim];
+  }
+  rule_tensor *r = make(x[0]->dtype, s);
+  int64_t base = 0;
+  for (size_t k = 0; k < n; base += x[k++]->shape.dim[dim])
+    for (int64_t i = 0; i < x[k]->numel; i++) {
+      int64_t a[RULE_MAX_RANK];
+      index_of(&x[k]->shape, i, a);
+      a[dim] += base;
+      put(r, flat_of(&s, a), at(x[k], i));
+    }
+  return r;
+}
+
+static int64_t int_of(const rule_term *t) {
+  ck_assert_int_eq(t->kind, RULE_INT);
+  return t->u.i;
+}
+
+static rule_shape ints_of(const rule_term *t) {
+  rule_shape s = {.rank = t->n};
+  ck_assert(t->kind == RULE_LIST && t->n <= RULE_MAX_RANK);
+  for (uint32_t i = 0; i < t->n; i++) s.dim[i] = int_of(t->child[i]);
+  return s;
+}
+
+static rule_tensor *evaluate(const world *w, const rule_term *t) {
+  if (t->kind == RULE_VAR) return rule_tensor_ref(w->src[t->u.i]);
+  ck_assert_int_eq(t->kind, RULE_OP);
+  if (!strcmp(t->u.s, "aten::cat")) {
+    rule_tensor *x[512], *r;
+    uint32_t n = t->child[0]->n;
+    ck_assert(t->child[0]->kind == RULE_LIST && n >= 2 && n <= 512);
+    for (uint32_t i = 0; i < n; i++) x[i] = evaluate(w, t->child[0]->child[i]);
+    r = op_cat(x, n, (uint32_t)int_of(t->child[1]));
+    for (uint32_t i = 0; i < n; i++) rule_tensor_unref(x[i]);
+    return r;
+  }
+  rule_tensor *x = evaluate(w, t->child[0]), *r = NULL;
+  if (!strcmp(t->u.s, "aten::transpose.int")) {
+    ck_assert(x->shape.rank == 2 && int_of(t->child[1]) == 0 && int_of(t->child[2]) == 1);
+    r = op_permute(x, (int64_t[]){1, 0});
+  } else if (!strcmp(t->u.s, "aten::permute")) {
+    rule_shape p = ints_of(t->child[1]);
+    ck_assert_uint_eq(p.rank, x->shape.rank);
+    r = op_permute(x, p.dim);
+  } else if (!strcmp(t->u.s, "aten::reshape")) {
+    r = op_reshape(x, ints_of(t->child[1]));
+  } else if (!strcmp(t->u.s, "aten::unsqueeze")) {
+    rule_shape s = {.rank = x->shape.rank + 1};
+    int64_t d = int_of(t->child[1]);
+    for (uint32_t k = 0, j = 0; k < s.rank; k++) s.dim[k] = k == d ? 1 : x->shape.dim[j++];
+    r = op_reshape(x, s);
+  } else if (!strcmp(t->u.s, "aten::slice.Tensor")) {
+    ck_assert(t->n == 5 && int_of(t->child[4]) == 1);
+    r = op_slice(x, (uint32_t)int_of(t->child[1]), int_of(t->child[2]), int_of(t->child[3]));
+  }
+  ck_assert_msg(r != NULL, "unexpected operator %s", t->u.s);
+  rule_tensor_unref(x);
+  return r;
+}
+
+static bool same(const rule_tensor *a, const rule_tensor *b) {
+  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
+/* Relate, and check whatever was found. */
+static bool relate(world *w, const rule_tensor *t, const char *name) {
+  iso_error err = {0};
+  if (!w->index)
+    ck_assert(synth_index_new(w->src, w->name, w->n, w->schemas, &w->index, &err) == ISO_OK);
+  ck_assert_msg(synth_relate(w->index, t, name, &w->arena, &w->got, &err) == ISO_OK, "%s", err.msg);
+  if (!w->got.term) return false;
+  rule_tensor *r = evaluate(w, w->got.term);
+  ck_assert_msg(same(r, t), "the term does not evaluate to the target");
+  rule_tensor_unref(r);
+  return true;
+}
+
+static size_t count_ops(const rule_term *t, const char *op) {
+  size_t n = t->kind == RULE_OP && (!op || !strcmp(t->u.s, op));
+  for (uint32_t i = 0; i < t->n; i++) n += count_ops(t->child[i], op);
+  return n;
+}
+
+static bool mentions(const rule_term *t, int64_t var) {
+  if (t->kind == RULE_VAR && t->u.i == var) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (mentions(t->child[i], var)) return true;
+  return false;
+}
+
+static bool is_var(const rule_term *t, int64_t var) { return t->kind == RULE_VAR && t->u.i == var; }
+
+/* Found, with `ops` operators in all (0: any number); frees the target. */
+static void expect(world *w, rule_tensor *t, const char *name, size_t ops) {
+  ck_assert_msg(relate(w, t, name), "no relation");
+  if (ops) ck_assert_uint_eq(count_ops(w->got.term, NULL), ops);
+  rule_tensor_unref(t);
+}
+
+static void expect_none(world *w, rule_tensor *t) {
+  ck_assert(!relate(w, t, NULL));
+  rule_tensor_unref(t);
+}
+
+static rule_tensor *turned(const rule_tensor *x) { return op_permute(x, (int64_t[]){1, 0}); }
+
+/* Apply `f` to a temporary and drop it. */
+static rule_tensor *after_reshape(rule_tensor *x, rule_shape s) {
+  rule_tensor *r = op_reshape(x, s);
+  rule_tensor_unref(x);
+  return r;
+}
+static rule_tensor *after_permute(rule_tensor *x, const int64_t *p) {
+  rule_tensor *r = op_permute(x, p);
+  rule_tensor_unref(x);
+  return r;
+}
+static rule_tensor *after_slice(rule_tensor *x, uint32_t d, int64_t a, int64_t b) {
+  rule_tensor *r = op_slice(x, d, a, b);
+  rule_tensor_unref(x);
+  return r;
+}
+static rule_tensor *after_cat(rule_tensor **x, size_t n, uint32_t d) {
+  rule_tensor *r = op_cat(x, n, d);
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(x[i]);
+  return r;
+}
+
+/* ---- one relation each ---- */
+
+START_TEST(whole_tensors) {
+  world w;
+  setup(&w, 1);
+  uint32_t a = add(&w, "a", noise(&w, RULE_F32, SHAPE(6, 8)));
+  uint32_t b = add(&w, "b", noise(&w, RULE_BF16, SHAPE(2, 3, 4)));
+  w.src[w.n++] = NULL;
+  expect(&w, rule_tensor_ref(w.src[a]), NULL, 0);
+  ck_assert(is_var(w.got.term, a) && !w.got.tied);
+  expect(&w, turned(w.src[a]), NULL, 1);
+  ck_assert_str_eq(w.got.term->u.s, "aten::transpose.int");
+  expect(&w, op_reshape(w.src[a], SHAPE(6, 1, 8)), NULL, 1);
+  ck_assert_str_eq(w.got.term->u.s, "aten::unsqueeze");
+  ck_assert_int_eq(w.got.term->child[1]->u.i, 1);
+  expect(&w, op_reshape(w.src[a], SHAPE(4, 12)), NULL, 1);
+  ck_assert_str_eq(w.got.term->u.s, "aten::reshape");
+  expect(&w, op_reshape(w.src[b], SHAPE(24)), NULL, 1);
+  expect(&w, op_permute(w.src[b], (int64_t[]){2, 0, 1}), NULL, 1);
+  ck_assert_str_eq(w.got.term->u.s, "aten::permute");
+  teardown(&w);
+}
+END_TEST
+
+START_TEST(interleaved_heads) {
+  enum { H = 4, D = 6, K = 10 };
+  world w;
+  setup(&w, 2);
+  uint32_t f = add(&w, "query_key_value.weight", noise(&w, RULE_F32, SHAPE(H * 3 * D, K)));
+  uint32_t b = add(&w, "query_key_value.bias", noise(&w, RULE_F32, SHAPE(H * 3 * D)));
+  rule_tensor *t = after_permute(op_reshape(w.src[f], SHAPE(H, 3, D, K)), (int64_t[]){1, 0, 2, 3});
+  t = after_reshape(t, SHAPE(3 * H * D, K));
+  expect(&w, rule_tensor_ref(t), NULL, 3);
+  ck_assert_uint_eq(count_ops(w.got.term, "aten::permute"), 1);
+  expect(&w, turned(t), NULL, 3);
+  expect(&w, op_slice(t, 0, H * D, 2 * H * D), "k_proj.weight", 0); /* all of k: strided rows */
+  ck_assert_uint_eq(count_ops(w.got.term, "aten::cat"), 0);
+  rule_tensor_unref(t);
+  t = after_permute(op_reshape(w.src[b], SHAPE(H, 3, D)), (int64_t[]){1, 0, 2});
+  expect(&w, after_reshape(t, SHAPE(3 * H * D)), NULL, 3);
+  teardown(&w);
+}
+END_TEST
+
+/* Grouped: for each of KV heads G query heads, a key head and a value head. */
+START_TEST(grouped_heads) {
+  enum { KV = 5, G = 3, D = 4, K = 9 };
+  world w;
+  setup(&w, 3);
+  add(&w, "qkv.weight", noise(&w, RULE_F32, SHAPE(KV * (G + 2) * D, K)));
+  rule_tensor *g = op_reshape(w.src[0], SHAPE(KV, G + 2, D, K));
+  rule_tensor *part[3] = {after_reshape(op_slice(g, 1, 0, G), SHAPE(KV * G * D, K)),
+                          after_reshape(op_slice(g, 1, G, G + 1), SHAPE(KV * D, K)),
+                          after_reshape(op_slice(g, 1, G + 1, G + 2), SHAPE(KV * D, K))};
+  for (int i = 0; i < 3; i++) {
+    expect(&w, rule_tensor_ref(part[i]), NULL, 3);
+    ck_assert_uint_eq(count_ops(w.got.term, "aten::slice.Tensor"), 1);
+  }
+  expect(&w, op_cat(part, 3, 0), NULL, 10);
+  expect(&w, turned(part[0]), NULL, 0);
+  teardown(&w);
+  rule_tensor_unref(g);
+
+  /* and back: the grouped tensor from its parts */
+  world v;
+  setup(&v, 3);
+  add(&v, "q", part[0]);
+  add(&v, "k", part[1]);
+  add(&v, "v", part[2]);
+  rule_tensor *x[3] = {op_reshape(part[0], SHAPE(KV, G, D, K)), op_reshape(part[1], SHAPE(KV, 1, D, K)),
+                       op_reshape(part[2], SHAPE(KV, 1, D, K))};
+  expect(&v, after_reshape(after_cat(x, 3, 1), SHAPE(KV * (G + 2) * D, K)), NULL, 5);
+  ck_assert(!v.got.tied);
+  teardown(&v);
+}
+END_TEST
+
+START_TEST(slices) {
+  world w;
+  setup(&w, 4);
+  add(&w, NULL, noise(&w, RULE_F32, SHAPE(20, 13)));
+  add(&w, NULL, noise(&w, RULE_I64, SHAPE(3, 5, 7)));
+  add(&w, NULL, noise(&w, RULE_F64, SHAPE(50)));
+  expect(&w, op_slice(w.src[0], 0, 3, 11), NULL, 1);
+  expect(&w, op_slice(w.src[0], 1, 3, 11), NULL, 1);
+  expect(&w, after_slice(turned(w.src[0]), 0, 3, 11), NULL, 2);
+  expect(&w, after_slice(turned(w.src[0]), 1, 0, 20), NULL, 1);
+  expect(&w, after_slice(op_slice(w.src[0], 0, 3, 11), 1, 2, 9), NULL, 2);
+  expect(&w, after_permute(after_slice(op_slice(w.src[0], 0, 3, 11), 1, 2, 9), (int64_t[]){1, 0}), NULL, 3);
+  for (uint32_t d = 0; d < 3; d++) expect(&w, op_slice(w.src[1], d, 1, 3), NULL, 1);
+  expect(&w, after_reshape(op_slice(w.src[1], 0, 1, 2), SHAPE(5, 7)), NULL, 2);
+  expect(&w, op_slice(w.src[2], 0, 7, 19), NULL, 1);
+  expect(&w, after_reshape(op_slice(w.src[2], 0, 7, 19), SHAPE(1, 12)), NULL, 2);
+  expect(&w, after_reshape(op_slice(w.src[0], 0, 4, 5), SHAPE(13)), NULL, 2);
+  teardown(&w);
+}
+END_TEST
+
+START_TEST(fused_projections) {
+  world w;
+  setup(&w, 5);
+  uint32_t q = add(&w, "model.layers.0.self_attn.q_proj.weight", noise(&w, RULE_F32, SHAPE(48, 32)));
+  uint32_t k = add(&w, "model.layers.0.self_attn.k_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
+  uint32_t v = add(&w, "model.layers.0.self_attn.v_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
+  rule_tensor *f = op_cat((rule_tensor *[]){w.src[q], w.src[k], w.src[v]}, 3, 0);
+  expect(&w, rule_tensor_ref(f), "model.layers.0.self_attn.qkv_proj.weight", 1);
+  ck_assert(!w.got.tied);
+  expect(&w, turned(f), NULL, 4); /* cat along 1 of three transposes */
+  /* one of two ranks: half of each */
+  rule_tensor *half[3] = {op_slice(w.src[q], 0, 24, 48), op_slice(w.src[k], 0, 12, 24), op_slice(w.src[v], 0, 12, 24)};
+  expect(&w, after_cat(half, 3, 0), NULL, 4);
+  /* three dimensions from matrices: a stack */
+  expect(&w, after_reshape(op_cat((rule_tensor *[]){w.src[k], w.src[v]}, 2, 0), SHAPE(2, 24, 32)), NULL, 2);
+  rule_tensor_unref(f);
+  teardown(&w);
+}
+END_TEST
+
+/* Rotary tables: [1, 7, 12] from a cache [40, 12] of cos and sin. */
+START_TEST(constant_tables) {
+  world w;
+  setup(&w, 6);
+  add(&w, "cos_sin_cache", noise(&w, RULE_F32, SHAPE(40, 12)));
+  for (int64_t r0 = 0; r0 < 6; r0 += 5)
+    for (int64_t c0 = 0; c0 < 12; c0 += 6) {
+      rule_tensor *rows = op_slice(w.src[0], 0, r0, r0 + 7);
+      rule_tensor *c = op_slice(rows, 1, c0, c0 + 6);
+      rule_tensor *t = op_cat((rule_tensor *[]){c, c}, 2, 1);
+      expect(&w, rule_tensor_ref(t), NULL, 5); /* cat, two slices of columns, each of the slice of rows */
+      expect(&w, op_reshape(t, SHAPE(1, 7, 12)), NULL, 6);
+      ck_assert_str_eq(w.got.term->u.s, "aten::unsqueeze");
+      expect(&w, turned(t), NULL, 0);
+      expect(&w, rule_tensor_ref(c), NULL, 2);
+      rule_tensor_unref(t);
+      rule_tensor_unref(c);
+      rule_tensor_unref(rows);
+    }
+  teardown(&w);
+  setup(&w, 7);
+  uint32_t c = add(&w, "cos", noise(&w, RULE_F32, SHAPE(7, 6)));
+  rule_tensor *t = op_cat((rule_tensor *[]){w.src[c], w.src[c]}, 2, 1);
+  expect(&w, op_reshape(t, SHAPE(1, 7, 12)), NULL, 2);
+  rule_tensor_unref(t);
+  teardown(&w);
+}
+END_TEST
+
+/* ---- ties ---- */
+
+START_TEST(names_break_ties) {
+  world w;
+  setup(&w, 8);
+  rule_tensor *same_w = noise(&w, RULE_F32, SHAPE(8, 4));
+  add(&w, "lm_head.weight", same_w);
+  uint32_t e = add(&w, "model.embed_tokens.weight", rule_tensor_ref(same_w));
+  expect(&w, rule_tensor_ref(same_w), "embed_tokens.weight", 0);
+  ck_assert(is_var(w.got.term, e) && w.got.tied);
+  expect(&w, rule_tensor_ref(same_w), NULL, 0);
+  ck_assert(is_var(w.got.term, 0) && w.got.tied);
+  teardown(&w);
+
+  setup(&w, 9);
+  const char *norm[] = {"model.layers.0.input_layernorm.weight", "model.layers.0.post_attention_layernorm.weight",
+                        "model.layers.1.input_layernorm.weight", "model.layers.1.post_attention_layernorm.weight",
+                        "model.norm.weight"};
+  for (int i = 0; i < 5; i++) add(&w, norm[i], filled(SHAPE(48), 1.0));
+  for (int i = 0; i < 5; i++) {
+    expect(&w, filled(SHAPE(48), 1.0), norm[i], 0);
+    ck_assert(is_var(w.got.term, i) && w.got.tied);
+  }
+  expect(&w, filled(SHAPE(48), 1.0), "layers.1.input_layernorm.weight", 0);
+  ck_assert(is_var(w.got.term, 2));
+  expect_none(&w, filled(SHAPE(48), 2.0));
+  expect(&w, filled(SHAPE(30), 1.0), NULL, 1);
+  teardown(&w);
+}
+END_TEST
+
+START_TEST(zero_biases) {
+  world w;
+  setup(&w, 10);
+  const char *name[] = {"layers.0.mlp.up_proj.bias",       "layers.0.self_attn.q_proj.bias", "layers.0.self_attn.k_proj.bias",
+                        "layers.0.self_attn.v_proj.bias", "layers.1.mlp.up_proj.bias",      "layers.1.self_attn.q_proj.bias",
+                        "layers.1.self_attn.k_proj.bias", "layers.1.self_attn.v_proj.bias"};
+  int64_t size[] = {96, 48, 24, 24, 96, 48, 24, 24};
+  for (int i = 0; i < 8; i++) add(&w, name[i], filled(SHAPE(size[i]), 0.0));
+  expect(&w, filled(SHAPE(96), 0.0), "model.layers.1.self_attn.qkv_proj.bias", 1);
+  ck_assert(w.got.tied && mentions(w.got.term, 5) && mentions(w.got.term, 6) && mentions(w.got.term, 7));
+  expect(&w, filled(SHAPE(96), 0.0), "model.layers.1.mlp.up_proj.bias", 0);
+  ck_assert(is_var(w.got.term, 4));
+  expect(&w, filled(SHAPE(96), 0.0), NULL, 0);
+  ck_assert(is_var(w.got.term, 0));
+  expect_none(&w, filled(SHAPE(96), -0.0));
+  teardown(&w);
+
+  /* a random q, a zero k, a random v: the stretch of zeros goes by name */
+  setup(&w, 11);
+  uint32_t q = add(&w, "layers.1.q_proj.bias", noise(&w, RULE_F32, SHAPE(48)));
+  add(&w, "layers.0.k_proj.bias", filled(SHAPE(24), 0.0));
+  uint32_t k = add(&w, "layers.1.k_proj.bias", filled(SHAPE(24), 0.0));
+  uint32_t v = add(&w, "layers.1.v_proj.bias", noise(&w, RULE_F32, SHAPE(24)));
+  expect(&w, op_cat((rule_tensor *[]){w.src[q], w.src[k], w.src[v]}, 3, 0), "layers.1.qkv_proj.bias", 1);
+  ck_assert(mentions(w.got.term, k) && w.got.tied);
+  teardown(&w);
+}
+END_TEST
+
+/* ---- what is none ---- */
+
+START_TEST(no_relation) {
+  world w;
+  setup(&w, 12);
+  add(&w, NULL, noise(&w, RULE_F32, SHAPE(16, 12)));
+  add(&w, NULL, noise(&w, RULE_F32, SHAPE(8, 12)));
+  rule_tensor *all = op_cat(w.src, 2, 0);
+  expect(&w, rule_tensor_ref(all), NULL, 1);
+  for (int64_t i = 0; i < all->numel; i += 7) {
+    rule_tensor *t = op_reshape(all, all->shape);
+    ((unsigned char *)t->data)[i * 4 + 1] ^= 0x10;
+    expect_none(&w, turned(t));
+    expect_none(&w, t);
+  }
+  rule_tensor_unref(all);
+  rule_tensor *bits = make(RULE_I32, SHAPE(16, 12)); /* same bytes, another dtype */
+  memcpy(bits->data, w.src[0]->data, 16 * 12 * 4);
+  expect_none(&w, bits);
+  teardown(&w);
+}
+END_TEST
+
+START_TEST(signs_and_nans) {
+  world w;
+  setup(&w, 13);
+  rule_tensor *t = filled(SHAPE(2, 4), 1.0);
+  rule_tensor_set(t, 1, 0.0);
+  rule_tensor_set(t, 2, (double)NAN);
+  rule_tensor_set(t, 5, 3.0);
+  add(&w, NULL, t);
+  expect(&w, turned(t), NULL, 1);
+  rule_tensor *u = op_reshape(t, t->shape);
+  rule_tensor_set(u, 1, -0.0);
+  expect_none(&w, u);
+  teardown(&w);
+}
+END_TEST
+
+START_TEST(empty_tensors) {
+  world w;
+  setup(&w, 14);
+  expect_none(&w, filled(SHAPE(3), 1.0)); /* no sources at all */
+  teardown(&w);
+  setup(&w, 14);
+  add(&w, NULL, filled(SHAPE(3), 1.0));
+  uint32_t e = add(&w, NULL, make(RULE_F32, SHAPE(0, 4)));
+  add(&w, NULL, filled(shape_of(0, NULL), 5.0));
+  expect(&w, make(RULE_F32, SHAPE(0, 4)), NULL, 0);
+  ck_assert(is_var(w.got.term, e) && !w.got.tied);
+  expect_none(&w, make(RULE_F32, SHAPE(4, 0)));
+  expect_none(&w, make(RULE_F32, SHAPE(0)));
+  expect(&w, filled(shape_of(0, NULL), 5.0), NULL, 0);
+  expect(&w, filled(SHAPE(1, 1), 5.0), NULL, 1);
+  expect_none(&w, filled(shape_of(0, NULL), 6.0));
+  expect(&w, filled(SHAPE(1), 1.0), NULL, 1);
+  teardown(&w);
+}
+END_TEST
+
+/* Tables of few different rows: many candidates everywhere, and still exact and quick. */
+START_TEST(repetitive_values) {
+  world w;
+  setup(&w, 15);
+  for (int k = 0; k < 4; k++) {
+    rule_tensor *t = make(RULE_BOOL, SHAPE(300, 40));
+    for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, (double)((i / 40 * (k + 1) + i % 40) % 3 == 0));
+    add(&w, NULL, t);
+  }
+  add(&w, NULL, filled(SHAPE(4000), 1.0));
+  expect(&w, op_slice(w.src[1], 0, 17, 200), NULL, 0);
+  expect(&w, op_slice(w.src[2], 1, 5, 23), NULL, 0);
+  expect(&w, filled(SHAPE(3999), 1.0), NULL, 1);
+  rule_tensor *r = op_slice(w.src[3], 0, 0, 100);
+  rule_tensor_set(r, 777, 1.0 - rule_tensor_get(r, 777));
+  relate(&w, r, NULL);
+  rule_tensor_unref(r);
+  teardown(&w);
+}
+END_TEST
+
+/* ---- random nestings ---- */
+
+static int64_t below(world *w, int64_t n) { return (int64_t)iso_rng_below(&w->rng, (uint64_t)n); }
+
+/* A slice of a random source, perhaps transposed, with `len` columns. */
+static rule_tensor *random_part(world *w, int64_t cols, bool whole) {
+  for (;;) {
+    rule_tensor *s = w->src[below(w, (int64_t)w->n)];
+    bool turn = below(w, 2) == 0;
+    if (s->shape.rank != 2 || s->shape.dim[turn ? 0 : 1] != cols) continue;
+    rule_tensor *x = turn ? turned(s) : op_reshape(s, s->shape);
+    if (whole) return x;
+    int64_t a = below(w, x->shape.dim[0]), b = a + 1 + below(w, x->shape.dim[0] - a);
+    return after_slice(x, 0, a, b);
+  }
+}
+
+/* cat of 1 to 5 (slices of) (transposes of) sources, then perhaps transposed or reshaped: always a relation. */
+START_TEST(random_covers) {
+  world w;
+  setup(&w, 1000 + (uint64_t)_i);
+  rule_dtype dtype = (rule_dtype[]){RULE_F32, RULE_F16, RULE_F64, RULE_C128}[below(&w, 4)];
+  int64_t side[] = {6 + below(&w, 4), 12, 17};
+  add(&w, NULL, noise(&w, dtype, SHAPE(side[0], side[0])));
+  for (int i = 0; i < 6; i++) add(&w, NULL, noise(&w, dtype, SHAPE(side[below(&w, 3)], side[below(&w, 3)])));
+  for (int k = 0; k < 8; k++) {
+    rule_tensor *part[5];
+    size_t n = 1 + (size_t)below(&w, 5);
+    for (size_t i = 0; i < n; i++) part[i] = random_part(&w, side[0], below(&w, 3) == 0);
+    rule_tensor *t = after_cat(part, n, 0);
+    int64_t rows = t->shape.dim[0];
+    switch (below(&w, 4)) {
+    case 0: t = after_permute(t, (int64_t[]){1, 0}); break;
+    case 1: t = after_reshape(t, SHAPE(1, rows, side[0])); break;
+    case 2:
+      if (rows % 2 == 0) t = after_reshape(t, SHAPE(2, rows / 2, side[0]));
+      break;
+    default: break;
+    }
+    expect(&w, t, NULL, 0);
+  }
+  teardown(&w);
+}
+END_TEST
+
+/* reshape, permutation, reshape of one source: always a relation when one dimension is factored. */
+START_TEST(random_permutations) {
+  world w;
+  setup(&w, 2000 + (uint64_t)_i);
+  int64_t a = 2 + below(&w, 4), b = 2 + below(&w, 4), c = 1 + below(&w, 4), k = 1 + below(&w, 7);
+  bool first = below(&w, 2) == 0;
+  add(&w, NULL, noise(&w, RULE_F32, first ? SHAPE(a * b * c, k) : SHAPE(k, a * b * c)));
+  rule_tensor *t = op_reshape(w.src[0], first ? SHAPE(a, b, c, k) : SHAPE(k, a, b, c));
+  int64_t p[4] = {0, 1, 2, 3};
+  for (int64_t i = 3; i > 0; i--) {
+    int64_t j = below(&w, i + 1), x = p[i];
+    p[i] = p[j], p[j] = x;
+  }
+  t = after_permute(t, p);
+  expect(&w, op_reshape(t, SHAPE(t->numel)), NULL, 0);
+  expect(&w, op_reshape(t, SHAPE(t->shape.dim[0] * t->shape.dim[1], t->shape.dim[2] * t->shape.dim[3])), NULL, 0);
+  expect(&w, t, NULL, 0);
+  teardown(&w);
+}
+END_TEST
+
+/* Any layout operators in any order: what is found is exact. */
+START_TEST(random_nestings) {
+  world w;
+  setup(&w, 3000 + (uint64_t)_i);
+  for (int i = 0; i < 4; i++) add(&w, NULL, noise(&w, RULE_U8, SHAPE(2 + below(&w, 9), 4, 2 + below(&w, 3))));
+  for (int i = 0; i < 4; i++) add(&w, NULL, noise(&w, RULE_U8, SHAPE(4 + below(&w, 3) * 4, 8)));
+  rule_tensor *t = rule_tensor_ref(w.src[below(&w, (int64_t)w.n)]);
+  for (int k = 0; k < 4; k++) {
+    rule_shape s = t->shape;
+    uint32_t d = (uint32_t)below(&w, s.rank);
+    int64_t p[RULE_MAX_RANK], lo = below(&w, s.dim[d]);
+    for (uint32_t i = 0; i < s.rank; i++) p[i] = (i + d) % s.rank;
+    switch (below(&w, 4)) {
+    case 0: t = after_slice(t, d, lo, lo + 1 + below(&w, s.dim[d] - lo)); break;
+    case 1: t = after_permute(t, p); break;
+    case 2: t = after_cat((rule_tensor *[]){t, rule_tensor_ref(t)}, 2, d); break;
+    default: t = after_reshape(t, SHAPE(t->numel / s.dim[s.rank - 1], s.dim[s.rank - 1])); break;
+    }
+    relate(&w, t, NULL);
+  }
+  rule_tensor_unref(t);
+  teardown(&w);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("relation");
+  TCase *c = tcase_create("relation");
+  tcase_set_timeout(c, 60);
+  tcase_add_test(c, whole_tensors);
+  tcase_add_test(c, interleaved_heads);
+  tcase_add_test(c, grouped_heads);
+  tcase_add_test(c, slices);
+  tcase_add_test(c, fused_projections);
+  tcase_add_test(c, constant_tables);
+  tcase_add_test(c, names_break_ties);
+  tcase_add_test(c, zero_biases);
+  tcase_add_test(c, no_relation);
+  tcase_add_test(c, signs_and_nans);
+  tcase_add_test(c, empty_tensors);
+  tcase_add_test(c, repetitive_values);
+  tcase_add_loop_test(c, random_covers, 0, RANDOM_SETS);
+  tcase_add_loop_test(c, random_permutations, 0, RANDOM_SETS);
+  tcase_add_loop_test(c, random_nestings, 0, RANDOM_SETS);
+  suite_add_tcase(s, c);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
