@@ -193,7 +193,7 @@ void rule_set_free(rule_set *s);
 size_t rule_set_count(const rule_set *s);
 const rule *rule_set_at(const rule_set *s, size_t i); /* borrowed until rule_set_free */
 /* Copy `r` into the set. Returns: in `index` where it is, and in `fresh` whether it was new. A name that is taken gets
- * a number behind it. */
+ * a number behind it. `index` and `fresh` may be NULL. */
 ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err);
 /* Change the evidence of rule `i`. */
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope);

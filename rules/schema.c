@@ -11,7 +11,7 @@
 
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
-#include "rules/rules.h"
+#include "rules/rules_int.h"
 
 static const char *const torch_schemas[] = {
 #define S(text) text,
@@ -431,8 +431,7 @@ size_t rule_schema_outputs(const rule_schema *s) {
 
 static bool is_integral(rule_kind k) { return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR; }
 
-/* The type of a list's elements; the type itself where it is no list. */
-static rule_arg_type element_type(rule_arg_type t) {
+rule_arg_type rule_arg_element(rule_arg_type t) {
   switch (t) {
   case RULE_ARG_TENSORS: return RULE_ARG_TENSOR;
   case RULE_ARG_INTS: return RULE_ARG_INT;
@@ -483,7 +482,7 @@ static iso_code misfit(const rule_arg *arg, iso_error *err) {
 
 static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v, const rule_term **out,
                            iso_error *err) {
-  const rule_arg_type type = element_type(arg->type);
+  const rule_arg_type type = rule_arg_element(arg->type);
   const bool one = v->kind != RULE_LIST; /* to be repeated */
   /* A lone name may be an attribute that is a list. */
   if (one && v->kind == RULE_NAME && arg->type != RULE_ARG_TENSORS) return *out = v, ISO_OK;
@@ -495,8 +494,10 @@ static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v
   bool same = !one;
   for (size_t i = 0; i < n && code == ISO_OK; i++) {
     const rule_term *given = one ? v : v->child[i];
-    if (given->kind == RULE_NONE && type == RULE_ARG_TENSOR) item[i] = given;
-    else if (!single_value(a, type, given, &item[i])) code = misfit(arg, err);
+    if (type == RULE_ARG_TENSOR) { /* no numbers here, but holes, as in index.Tensor */
+      item[i] = given;
+      if (given->kind != RULE_VAR && given->kind != RULE_OP && given->kind != RULE_NONE) code = misfit(arg, err);
+    } else if (!single_value(a, type, given, &item[i])) code = misfit(arg, err);
     else if (item[i] == NULL) code = no_memory(err);
     if (code == ISO_OK && item[i] != given) same = false;
   }
@@ -515,7 +516,7 @@ iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v, c
   } else if (v->kind == RULE_NONE) {
     if (!arg->optional) return misfit(arg, err);
     *out = v;
-  } else if (element_type(arg->type) != arg->type) {
+  } else if (rule_arg_element(arg->type) != arg->type) {
     return list_value(a, arg, v, out, err);
   } else if (!single_value(a, arg->type, v, out)) {
     return misfit(arg, err);

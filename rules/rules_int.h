@@ -1,0 +1,33 @@
+/* What the files of rules/ share. */
+#ifndef RULES_RULES_INT_H
+#define RULES_RULES_INT_H
+
+#include "rules/rules.h"
+
+/* Growing text. After memory ran out, further text is dropped and `failed` stays. */
+typedef struct rule_text {
+  char *p;
+  size_t len, cap;
+  bool failed;
+} rule_text;
+
+void rule_text_add(rule_text *t, const char *s, size_t n);
+void rule_text_str(rule_text *t, const char *s);
+void rule_text_fmt(rule_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
+/* Returns: the text, malloc'ed; NULL (and nothing is left) when memory ran out. */
+char *rule_text_take(rule_text *t);
+
+/* A double in its shortest form that reads back the same, recognizable as no integer. `buf` has 40 bytes. */
+const char *rule_float_print(double f, char *buf);
+/* A string in quotes. */
+void rule_text_quoted(rule_text *t, const char *s);
+
+/* Whether `s` of `n` bytes can name a variable, size or attribute: it is no literal, keyword or number. */
+bool rule_is_name(const char *s, size_t n);
+/* The type of a list's elements; `t` itself where it is no list. */
+rule_arg_type rule_arg_element(rule_arg_type t);
+/* Operands of an operator in sizes and conditions. Returns: false when there is no operator of that name. `logic`: its
+ * value is a truth value; `deep`: so are its operands. */
+bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep);
+
+#endif

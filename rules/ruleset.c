@@ -1,0 +1,335 @@
+/* An ordered set of rules, each in it once.
+ *
+ * Two rules are one when their keys are equal: the key is the rule as text with variables, sizes and attributes numbered
+ * in the order in which the sides use them. What is claimed of a rule, and its name, are not part of it. Names are kept
+ * apart too: rules are reported by name. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "egraph/base/hash.h"
+#include "egraph/base/vec.h"
+#include "rules/rules_int.h"
+
+typedef struct entry {
+  rule *r; /* in the arena: borrowers keep it while the set grows */
+  const char *key;
+} entry;
+
+/* Indices by text, open addressing; 0 is free, k is entry k - 1. */
+typedef struct table {
+  uint32_t *slot;
+  size_t n_slots;
+} table;
+
+struct rule_set {
+  iso_arena arena;
+  entry *at;
+  size_t n, cap;
+  table by_key, by_name;
+};
+
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+iso_code rule_set_new(rule_set **out, iso_error *err) {
+  rule_set *s = calloc(1, sizeof *s);
+  if (s == NULL) return no_memory(err);
+  *out = s;
+  return ISO_OK;
+}
+
+void rule_set_free(rule_set *s) {
+  if (s == NULL) return;
+  iso_arena_fini(&s->arena);
+  free(s->at);
+  free(s->by_key.slot);
+  free(s->by_name.slot);
+  free(s);
+}
+
+size_t rule_set_count(const rule_set *s) { return s->n; }
+const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i].r; }
+
+/* ---- look-up ------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const rule_set *s, const table *t, size_t i) {
+  return t == &s->by_key ? s->at[i].key : s->at[i].r->name;
+}
+
+/* The slot of `text`, or the free one where it belongs. Requires: a free slot. */
+static uint32_t *find(const rule_set *s, const table *t, const char *text) {
+  size_t k = (size_t)iso_hash(text, strlen(text), 0) & (t->n_slots - 1);
+  while (t->slot[k] != 0 && strcmp(text_of(s, t, t->slot[k] - 1), text) != 0) k = (k + 1) & (t->n_slots - 1);
+  return &t->slot[k];
+}
+
+/* Room for one more: at most half the slots are used. */
+static bool reserve(rule_set *s, table *t) {
+  if (2 * (s->n + 1) <= t->n_slots) return true;
+  table bigger = {.n_slots = t->n_slots ? 2 * t->n_slots : 16};
+  bigger.slot = calloc(bigger.n_slots, sizeof *bigger.slot);
+  if (bigger.slot == NULL) return false;
+  free(t->slot);
+  *t = bigger;
+  for (size_t i = 0; i < s->n; i++) *find(s, t, text_of(s, t, i)) = (uint32_t)(i + 1);
+  return true;
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------------------- */
+
+/* Numbers given to names in the order of their first use. */
+typedef struct numbering {
+  rule_text out;
+  uint32_t *var; /* number + 1 of a variable, 0 while it has none */
+  uint32_t n_vars;
+  const char **name;
+  size_t n_names, cap_names;
+} numbering;
+
+static void key_name(numbering *k, const char *name) {
+  size_t i = 0;
+  while (i < k->n_names && strcmp(k->name[i], name) != 0) i++;
+  if (i == k->n_names) {
+    if (!iso_grow(k->name, k->cap_names, i + 1)) k->out.failed = true;
+    if (k->out.failed) return;
+    k->name[k->n_names++] = name;
+  }
+  rule_text_fmt(&k->out, " n%zu", i);
+}
+
+static void key_term(numbering *k, const rule_term *t) {
+  char buf[40];
+  rule_text *out = &k->out;
+  switch (t->kind) {
+  case RULE_VAR:
+    if (k->var[t->u.i] == 0) k->var[t->u.i] = ++k->n_vars;
+    rule_text_fmt(out, " x%" PRIu32, k->var[t->u.i] - 1);
+    return;
+  case RULE_NAME: key_name(k, t->u.s); return;
+  case RULE_OP:
+  case RULE_LIST:
+  case RULE_EXPR:
+    rule_text_str(out, t->kind == RULE_OP ? " (" : t->kind == RULE_LIST ? " [" : " {");
+    if (t->kind != RULE_LIST) rule_text_str(out, t->u.s);
+    for (uint32_t i = 0; i < t->n; i++) key_term(k, t->child[i]);
+    rule_text_str(out, ")");
+    return;
+  case RULE_STRING:
+    rule_text_str(out, " ");
+    rule_text_quoted(out, t->u.s);
+    return;
+  case RULE_FLOAT:
+    rule_text_str(out, " ");
+    rule_text_str(out, rule_float_print(t->u.f, buf));
+    return;
+  default: /* INT, BOOLEAN, NONE, DTYPE: the kind keeps them apart */
+    rule_text_fmt(out, " %d:%" PRId64, (int)t->kind, t->kind == RULE_NONE ? 0 : t->u.i);
+  }
+}
+
+static void key_variable(numbering *k, const rule_variable *v) {
+  rule_text_fmt(&k->out, "\n%c%s%s", v->kind, v->any_shape ? "_" : "", v->leading ? "..." : "");
+  for (uint32_t d = 0; d < v->n_dims; d++) {
+    if (v->dim[d]->kind == RULE_NONE) rule_text_str(&k->out, " _");
+    else key_term(k, v->dim[d]);
+  }
+  if (v->low == NULL && v->high == NULL) return;
+  rule_text_str(&k->out, " in");
+  if (v->low != NULL) key_term(k, v->low);
+  rule_text_str(&k->out, " to");
+  if (v->high != NULL) key_term(k, v->high);
+}
+
+static void key_rule(numbering *k, const rule *r) {
+  key_term(k, r->lhs);
+  rule_text_str(&k->out, " =");
+  key_term(k, r->rhs);
+  const uint32_t used = k->n_vars;
+  for (uint32_t number = 1; number <= used; number++)
+    for (uint32_t i = 0; i < r->n_vars; i++)
+      if (k->var[i] == number) key_variable(k, &r->var[i]);
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    if (k->var[i] == 0) key_variable(k, &r->var[i]); /* on neither side: it can still name sizes */
+  rule_text_str(&k->out, "\nwhere");
+  for (uint32_t i = 0; i < r->n_where; i++) key_term(k, r->where[i]);
+  /* Declarations in the order of the numbers, not of the text; unused ones mean nothing. */
+  for (size_t n = 0; n < k->n_names; n++)
+    for (uint32_t i = 0; i < r->n_attrs; i++)
+      if (strcmp(k->name[n], r->attr[i].name) == 0) rule_text_fmt(&k->out, "\nn%zu %c", n, r->attr[i].kind);
+}
+
+/* Owns: malloc'ed; NULL when there is no memory. */
+static char *key_of(const rule *r) {
+  numbering k = {.var = calloc(r->n_vars + 1u, sizeof(uint32_t))};
+  if (k.var == NULL) k.out.failed = true;
+  else key_rule(&k, r);
+  free(k.var);
+  free(k.name);
+  return rule_text_take(&k.out);
+}
+
+/* ---- copies -------------------------------------------------------------------------------------------------- */
+
+/* Copies into one arena; `ok` is false once memory ran out. */
+typedef struct copier {
+  iso_arena *a;
+  bool ok;
+} copier;
+
+static void *copy_bytes(copier *c, const void *p, size_t n) {
+  void *q = c->ok ? iso_arena_alloc(c->a, n) : NULL;
+  if (q == NULL) c->ok = false;
+  else if (n > 0) memcpy(q, p, n);
+  return q;
+}
+
+static const char *copy_text(copier *c, const char *s) {
+  return s != NULL ? copy_bytes(c, s, strlen(s) + 1) : NULL;
+}
+
+static const rule_term *copy_term(copier *c, const rule_term *t) {
+  if (t == NULL || !c->ok) return NULL;
+  const rule_term *copy = rule_term_copy(c->a, t);
+  if (copy == NULL) c->ok = false;
+  return copy;
+}
+
+static const rule_term *const *copy_terms(copier *c, const rule_term *const *t, uint32_t n) {
+  const rule_term **copy = copy_bytes(c, t, n * sizeof *t);
+  for (uint32_t i = 0; i < n && c->ok; i++) copy[i] = copy_term(c, t[i]);
+  return copy;
+}
+
+/* Names in rule files are atoms: what would end one becomes a dash. */
+static const char *copy_name(copier *c, const char *name) {
+  if (name == NULL || name[0] == '\0') name = "rule";
+  char *copy = copy_bytes(c, name, strlen(name) + 1);
+  for (char *p = copy; c->ok && *p != '\0'; p++)
+    if ((unsigned char)*p <= ' ' || *p == 127 || strchr("()\";", *p) != NULL) *p = '-';
+  return copy;
+}
+
+static rule *copy_rule(iso_arena *a, const rule *r) {
+  copier c = {a, true};
+  rule *n = copy_bytes(&c, r, sizeof *r);
+  if (n == NULL) return NULL;
+  n->name = copy_name(&c, r->name);
+  rule_variable *var = copy_bytes(&c, r->var, r->n_vars * sizeof *var);
+  for (uint32_t i = 0; i < r->n_vars && c.ok; i++) {
+    var[i].name = copy_text(&c, r->var[i].name);
+    var[i].dim = copy_terms(&c, r->var[i].dim, r->var[i].n_dims);
+    var[i].low = copy_term(&c, r->var[i].low);
+    var[i].high = copy_term(&c, r->var[i].high);
+  }
+  n->var = var;
+  rule_attribute *attr = copy_bytes(&c, r->attr, r->n_attrs * sizeof *attr);
+  for (uint32_t i = 0; i < r->n_attrs && c.ok; i++) attr[i].name = copy_text(&c, r->attr[i].name);
+  n->attr = attr;
+  n->lhs = copy_term(&c, r->lhs);
+  n->rhs = copy_term(&c, r->rhs);
+  n->where = copy_terms(&c, r->where, r->n_where);
+  const char **relative = copy_bytes(&c, r->relative_to, r->n_relative * sizeof *relative);
+  for (uint32_t i = 0; i < r->n_relative && c.ok; i++) relative[i] = copy_text(&c, r->relative_to[i]);
+  n->relative_to = relative;
+  n->float_class = copy_text(&c, r->float_class);
+  return c.ok ? n : NULL;
+}
+
+/* A name that no rule has: the wanted one, or with a number behind it: the first from 2 to 9 that is free, or one from
+ * the set's size up, so that a thousand rules of one name do not cost a million look-ups. */
+static const char *free_name(rule_set *s, const char *wanted) {
+  const char *name = wanted;
+  for (size_t k = 2; name != NULL && *find(s, &s->by_name, name) != 0; k = k == 9 && s->n > 9 ? s->n : k + 1)
+    name = iso_arena_printf(&s->arena, "%s-%zu", wanted, k);
+  return name;
+}
+
+iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+  char *key = key_of(r);
+  iso_code code = ISO_OK;
+  if (key == NULL || !reserve(s, &s->by_key) || !reserve(s, &s->by_name) || !iso_grow(s->at, s->cap, s->n + 1)) {
+    code = no_memory(err);
+    goto done;
+  }
+  uint32_t *slot = find(s, &s->by_key, key);
+  const bool is_new = *slot == 0;
+  size_t at = is_new ? s->n : *slot - 1;
+  if (is_new) {
+    rule *copy = copy_rule(&s->arena, r);
+    const char *kept = iso_arena_strdup(&s->arena, key);
+    if (copy != NULL) copy->name = free_name(s, copy->name);
+    if (copy == NULL || kept == NULL || copy->name == NULL) {
+      code = no_memory(err);
+      goto done;
+    }
+    uint32_t *by_name = find(s, &s->by_name, copy->name);
+    s->at[s->n++] = (entry){copy, kept};
+    *slot = *by_name = (uint32_t)s->n;
+  }
+  if (index != NULL) *index = at;
+  if (fresh != NULL) *fresh = is_new;
+done:
+  free(key);
+  return code;
+}
+
+void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope) {
+  s->at[i].r->claimed = status;
+  s->at[i].r->scope = scope;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+iso_code rule_set_load(const char *path, rule_set **out, iso_error *err) {
+  FILE *f = fopen(path, "rb");
+  if (f == NULL) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  char *text = NULL;
+  size_t n = 0, cap = 0, got = 1;
+  iso_code code = ISO_OK;
+  while (got > 0 && code == ISO_OK) {
+    if (!iso_grow(text, cap, n + 4096)) code = no_memory(err);
+    else n += got = fread(text + n, 1, cap - n, f);
+  }
+  if (code == ISO_OK && ferror(f)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  fclose(f);
+  if (code == ISO_OK) code = rule_set_parse(text, n, path, out, err);
+  free(text);
+  return code;
+}
+
+static bool write_rules(const rule_set *s, FILE *f, bool *no_mem) {
+  for (size_t i = 0; i < s->n; i++) {
+    char *text = rule_print(s->at[i].r);
+    if (text == NULL) {
+      *no_mem = true;
+      return false;
+    }
+    const bool written = (i == 0 || fputc('\n', f) != EOF) && fputs(text, f) >= 0;
+    free(text);
+    if (!written) return false;
+  }
+  return fflush(f) == 0;
+}
+
+iso_code rule_set_save(const rule_set *s, const char *path, iso_error *err) {
+  const size_t room = strlen(path) + 16;
+  char *temp = malloc(room);
+  if (temp == NULL) return no_memory(err);
+  snprintf(temp, room, "%s.XXXXXX", path);
+  const int fd = mkstemp(temp);
+  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+  bool no_mem = false, ok = f != NULL && write_rules(s, f, &no_mem);
+  int why = errno;
+  if (ok && fchmod(fd, 0644) != 0) ok = false, why = errno; /* mkstemp's files are private */
+  if (f == NULL && fd >= 0) close(fd);
+  if (f != NULL && fclose(f) != 0 && ok) ok = false, why = errno;
+  if (ok && rename(temp, path) != 0) ok = false, why = errno;
+  if (!ok && fd >= 0) unlink(temp);
+  free(temp);
+  if (no_mem) return no_memory(err);
+  return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(why));
+}
