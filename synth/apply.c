@@ -1,0 +1,253 @@
+/* Known rules against a candidate: both sides of a rule are matched at once, at the two e-nodes' classes, through any
+ * member of a class. Variables are bound to classes; sizes and attributes that a rule leaves open to integers. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 512, MAX_STEPS = 20000 };
+
+typedef struct goal {
+  const rule_term *t;
+  eg_class c;
+} goal;
+
+typedef struct matcher {
+  state *s;
+  const rule *r;
+  eg_class var[MAX_VARS]; /* EG_NONE: unbound */
+  const char *name[MAX_NAMES];
+  const rule_term *value[MAX_NAMES];
+  size_t n_names;
+  size_t steps;
+} matcher;
+
+static const rule_term *class_literal(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *t = st_literal(s, m[i]);
+    if (t) return t;
+  }
+  return NULL;
+}
+
+static bool bind_name(matcher *m, const char *name, const rule_term *v) {
+  for (size_t i = 0; i < m->n_names; i++)
+    if (strcmp(m->name[i], name) == 0) return rule_term_eq(m->value[i], v);
+  if (m->n_names == MAX_NAMES) return false;
+  m->name[m->n_names] = name;
+  m->value[m->n_names++] = v;
+  return true;
+}
+
+static bool bind_var(matcher *m, uint32_t i, eg_class c) {
+  if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i;
+  const eg_node rep = st_rep(m->s, c);
+  if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
+  const rule_tensor *v = st_val(m->s, rep, 0);
+  const rule_variable *d = &m->r->var[i];
+  const char kind = rule_dtype_is_float(v->dtype) ? 'f' : rule_dtype_is_complex(v->dtype) ? 'c' : v->dtype == RULE_BOOL ? 'b' : 'i';
+  if (kind != d->kind) return false;
+  if (!d->any_shape) {
+    if (d->leading ? v->shape.rank < d->n_dims : v->shape.rank != d->n_dims) return false;
+    const uint32_t off = v->shape.rank - d->n_dims;
+    for (uint32_t k = 0; k < d->n_dims; k++) {
+      const rule_term *t = d->dim[k];
+      const int64_t size = v->shape.dim[off + k];
+      if (t->kind == RULE_INT && t->u.i != size) return false;
+      if (t->kind == RULE_NAME) {
+        const rule_term *n = rule_int(&m->s->arena, size);
+        if (!n || !bind_name(m, t->u.s, n)) return false;
+      }
+      /* Expressions of sizes are checked when the instance is validated: its shapes are these. */
+    }
+  }
+  m->var[i] = c;
+  return true;
+}
+
+static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
+  const rule_term *v = class_literal(m->s, c);
+  if (!v) return false;
+  if (t->kind == RULE_NAME) return bind_name(m, t->u.s, v);
+  if (t->kind == RULE_EXPR) return v->kind == RULE_INT;
+  return rule_term_eq(t, v);
+}
+
+static bool solve(matcher *m, goal *stack, size_t n) {
+  if (++m->steps > MAX_STEPS) return false;
+  if (n == 0) return true;
+  const goal g = stack[--n];
+  state *s = m->s;
+  const eg_class c = eg_find(s->g, g.c);
+  const matcher saved = *m;
+  switch (g.t->kind) {
+  case RULE_VAR:
+    if (bind_var(m, (uint32_t)g.t->u.i, c) && solve(m, stack, n)) return true;
+    break;
+  case RULE_OP:
+  case RULE_LIST: {
+    const char *op = g.t->kind == RULE_LIST ? "#list" : g.t->u.s;
+    const eg_node *nodes;
+    const size_t cnt = eg_class_nodes(s->g, c, &nodes);
+    for (size_t i = 0; i < cnt; i++) {
+      if (eg_node_arity(s->g, nodes[i]) != g.t->n || strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), op) != 0) continue;
+      if (n + g.t->n > MAX_GOALS) return false;
+      /* The stack above `n` is scratch for each alternative: copy what lies below only by index. */
+      goal *next = malloc((n + g.t->n + 1) * sizeof *next);
+      if (!next) return false;
+      memcpy(next, stack, n * sizeof *next);
+      /* Last pushed, first solved: children are pushed in reverse so that literals at the end prune late ones. */
+      for (uint32_t k = 0; k < g.t->n; k++) next[n + k] = (goal){g.t->child[k], eg_node_child(s->g, nodes[i], k)};
+      const bool ok = solve(m, next, n + g.t->n);
+      free(next);
+      if (ok) return true;
+      const size_t steps = m->steps;
+      *m = saved;
+      m->steps = steps;
+    }
+    return false;
+  }
+  default:
+    if (literal_matches(m, g.t, c) && solve(m, stack, n)) return true;
+    break;
+  }
+  const size_t steps = m->steps;
+  *m = saved;
+  m->steps = steps;
+  return false;
+}
+
+static bool match_rule(state *s, const rule *r, eg_node u, eg_node t, matcher *m) {
+  if (r->n_vars > MAX_VARS) return false;
+  *m = (matcher){.s = s, .r = r};
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = EG_NONE;
+  goal *stack = malloc(4 * sizeof *stack);
+  if (!stack) return false;
+  stack[0] = (goal){r->rhs, eg_class_of(s->g, t)};
+  stack[1] = (goal){r->lhs, eg_class_of(s->g, u)};
+  const bool ok = solve(m, stack, 2);
+  free(stack);
+  return ok;
+}
+
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, iso_error *err) {
+  if (!iso_grow(s->app, s->cap_app, s->n_app + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
+  s->app[s->n_app] = (application){index, u, t};
+  s->info[index].uses++;
+  return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
+}
+
+iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  matcher m;
+  *done = false;
+  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
+    if (s->info[i].verdict.status < RULE_TESTED) continue;
+    const rule *r = rule_set_at(s->rules, i);
+    eg_node from = u, to = t;
+    if (!match_rule(s, r, u, t, &m)) {
+      if (!match_rule(s, r, t, u, &m)) continue;
+      from = t, to = u;
+    }
+    s->res->n_reused++;
+    *done = true;
+    return st_record_application(s, i, from, to, err);
+  }
+  return ISO_OK;
+}
+
+/* ---- rules given by the user: each concrete instance is validated again ---- */
+
+static const rule_term *instance_term(matcher *m, const rule_term *t, iso_arena *a);
+
+static const rule_term *eval_expr(matcher *m, const rule_term *t, iso_arena *a) {
+  if (t->n == 0) return NULL;
+  const rule_term *x = instance_term(m, t->child[0], a);
+  if (!x || x->kind != RULE_INT) return NULL;
+  int64_t v = x->u.i;
+  if (t->n == 1 && t->u.s[0] == '-') v = -v;
+  for (uint32_t i = 1; i < t->n; i++) {
+    const rule_term *y = instance_term(m, t->child[i], a);
+    if (!y || y->kind != RULE_INT) return NULL;
+    bool over = true;
+    switch (t->u.s[0]) {
+    case '+': over = __builtin_add_overflow(v, y->u.i, &v); break;
+    case '-': over = __builtin_sub_overflow(v, y->u.i, &v); break;
+    case '*': over = __builtin_mul_overflow(v, y->u.i, &v); break;
+    default: break;
+    }
+    if (over) return NULL;
+  }
+  return rule_int(a, v);
+}
+
+static const rule_term *instance_term(matcher *m, const rule_term *t, iso_arena *a) {
+  if (t->kind == RULE_NAME) {
+    for (size_t i = 0; i < m->n_names; i++)
+      if (strcmp(m->name[i], t->u.s) == 0) return m->value[i];
+    return NULL;
+  }
+  if (t->kind == RULE_EXPR) return eval_expr(m, t, a);
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
+  const rule_term **c = iso_arena_alloc(a, (t->n + 1) * sizeof *c);
+  if (!c) return NULL;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!(c[i] = instance_term(m, t->child[i], a))) return NULL;
+  return t->kind == RULE_OP ? rule_op(a, t->u.s, c, t->n) : rule_list(a, c, t->n);
+}
+
+/* The rule at the matched sizes and attributes; false where something stays open. */
+static bool instantiate(matcher *m, iso_arena *a, rule *out) {
+  const rule *r = m->r;
+  rule_variable *v = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *v);
+  if (!v) return false;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    if (m->var[i].i == EG_NONE) return false;
+    const rule_shape *sh = &m->s->rec[st_rep(m->s, eg_find(m->s->g, m->var[i])).i].shape;
+    const rule_term **dim = iso_arena_alloc(a, (sh->rank + 1) * sizeof *dim);
+    if (!dim) return false;
+    for (uint32_t k = 0; k < sh->rank; k++) dim[k] = rule_int(a, sh->dim[k]);
+    v[i] = (rule_variable){.name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
+  }
+  *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = instance_term(m, r->lhs, a), .rhs = instance_term(m, r->rhs, a)};
+  return out->lhs && out->rhs;
+}
+
+iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  matcher m;
+  *done = false;
+  if (!s->known) return ISO_OK;
+  for (size_t i = 0; i < rule_set_count(s->known); i++) {
+    const rule *r = rule_set_at(s->known, i);
+    eg_node from = u, to = t;
+    if (!match_rule(s, r, u, t, &m)) {
+      if (!match_rule(s, r, t, u, &m)) continue;
+      from = t, to = u;
+    }
+    rule inst;
+    if (!instantiate(&m, &s->arena, &inst)) continue;
+    rule_tensor *example[MAX_VARS];
+    for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m.var[k])), 0);
+    size_t index;
+    bool fresh;
+    iso_code c = rule_set_add(s->rules, &inst, &index, &fresh, err);
+    if (c) return c;
+    if (!iso_grow(s->info, s->cap_info, index + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
+    if (fresh) {
+      const double t0 = synth_clock();
+      rule_verdict v = {0};
+      c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
+      s->res->seconds_validate += synth_clock() - t0;
+      if (c) return c;
+      s->info[index] = (rule_info){.verdict = v, .loaded = true};
+      rule_set_evidence(s->rules, index, v.status, v.scope);
+    }
+    if (s->info[index].verdict.status < RULE_TESTED) continue;
+    s->res->n_reused++;
+    *done = true;
+    return st_record_application(s, index, from, to, err);
+  }
+  return ISO_OK;
+}

@@ -1,0 +1,394 @@
+/* Rule synthesis: the abstraction frontiers that two e-classes share (Emerge, section 3.3 and 4.2).
+ *
+ * A frontier is a set of classes at which both sides are cut; what lies above is the pattern, what is cut becomes a
+ * variable. Cutting at every class that both cones contain gives the coarsest shared frontier. Where validation refutes
+ * the rule, a class used by it is opened (taken out of the set) and the pattern grows on both sides alike: a best-first
+ * search by total pattern size. */
+#include "synth/synth_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256 };
+static const double INFINITE = 1e9;
+
+typedef struct cone {
+  uint32_t *cls;   /* canonical class ids, in order of discovery */
+  size_t n;
+  uint8_t *in;     /* by class id: bit 1 reachable from u, bit 2 from t */
+  double *cost;    /* by class id: size of the smallest pattern under the current cut */
+  uint32_t *best;  /* by class id: the e-node of that pattern */
+  uint8_t *cut;    /* by class id: part of the frontier set */
+} cone;
+
+typedef struct opening { /* a search state: the classes opened so far */
+  uint32_t cls[24];
+  size_t n;
+  double size;
+} opening;
+
+typedef struct builder {
+  state *s;
+  cone *k;
+  eg_class var[MAX_VARS];
+  uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
+  size_t n_vars;
+  uint8_t side;
+  size_t depth;
+  const rule_term **memo; /* by class id, per side */
+} builder;
+
+static bool shared_ok(state *s, uint32_t c) {
+  const eg_node rep = st_rep(s, (eg_class){c});
+  return rep.i != EG_NONE && s->rec[rep.i].tensor;
+}
+
+static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
+  /* Breadth first through every member of every class: what is near comes first, the bound cuts what is far. */
+  const uint32_t start = eg_class_of(s->g, root).i;
+  size_t head = 0, n = 0;
+  uint32_t *queue = calloc(CONE_MAX, sizeof *queue);
+  if (!queue) return;
+  uint8_t *seen = k->in;
+  queue[n++] = start;
+  seen[start] |= bit;
+  bool first = true;
+  while (head < n) {
+    const uint32_t c = queue[head++];
+    const eg_node *m;
+    const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
+    for (size_t i = 0; i < cnt; i++) {
+      if (first && m[i].i != root.i && !s->rec[m[i].i].leaf) continue; /* the root is this e-node, not its class */
+      for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+        const uint32_t d = eg_node_child(s->g, m[i], a).i;
+        if ((seen[d] & bit) || n == CONE_MAX) continue;
+        seen[d] |= bit;
+        queue[n++] = d;
+      }
+    }
+    first = false;
+  }
+  for (size_t i = 0; i < n; i++) {
+    bool known = false;
+    if (seen[queue[i]] == 3 && bit == 2) known = true; /* listed when the first root was explored */
+    if (!known) k->cls[k->n++] = queue[i];
+  }
+  free(queue);
+}
+
+static double node_cost(state *s, cone *k, eg_node e) {
+  if (st_literal(s, e)) return 0;
+  const rec *r = &s->rec[e.i];
+  if (r->leaf) return r->atom ? 1 : INFINITE;
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
+  for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
+    const uint32_t d = eg_node_child(s->g, e, a).i;
+    sum += k->in[d] ? k->cost[d] : INFINITE;
+  }
+  return sum;
+}
+
+/* Smallest patterns by relaxation: cycles never win, since every operator costs. */
+static void costs(state *s, cone *k) {
+  for (size_t i = 0; i < k->n; i++) {
+    k->cost[k->cls[i]] = k->cut[k->cls[i]] ? 1 : INFINITE;
+    k->best[k->cls[i]] = EG_NONE;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = k->n; i-- > 0;) {
+      const uint32_t c = k->cls[i];
+      if (k->cut[c]) continue;
+      const eg_node *m;
+      const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
+      for (size_t j = 0; j < cnt; j++) {
+        const double x = node_cost(s, k, m[j]);
+        if (x < k->cost[c] - 1e-9) {
+          k->cost[c] = x;
+          k->best[c] = m[j].i;
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+static const rule_term *build_class(builder *b, uint32_t c);
+
+static const rule_term *build_node(builder *b, eg_node e) {
+  state *s = b->s;
+  const rule_term *lit = st_literal(s, e);
+  if (lit) return lit;
+  const size_t n = eg_node_arity(s->g, e);
+  if (b->depth > 200) return NULL;
+  const rule_term **child = iso_arena_alloc(&s->arena, (n + 1) * sizeof *child);
+  if (!child) return NULL;
+  b->depth++;
+  for (size_t a = 0; a < n; a++)
+    if (!(child[a] = build_class(b, eg_node_child(s->g, e, a).i))) return NULL;
+  b->depth--;
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  return strcmp(op, "#list") == 0 ? rule_list(&s->arena, child, n) : rule_op(&s->arena, op, child, n);
+}
+
+static const rule_term *make_var(builder *b, uint32_t c) {
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (b->var[i].i == c) {
+      b->used[i] |= b->side;
+      return rule_var(&b->s->arena, (uint32_t)i);
+    }
+  if (b->n_vars == MAX_VARS) return NULL;
+  b->var[b->n_vars] = (eg_class){c};
+  b->used[b->n_vars] = b->side;
+  return rule_var(&b->s->arena, (uint32_t)b->n_vars++);
+}
+
+static const rule_term *build_class(builder *b, uint32_t c) {
+  if (!b->k->in[c]) return NULL;
+  if (b->k->cut[c]) return make_var(b, c);
+  if (b->memo[c]) return b->memo[c];
+  const uint32_t e = b->k->best[c];
+  if (e == EG_NONE) return NULL;
+  return b->memo[c] = b->s->rec[e].leaf ? make_var(b, c) : build_node(b, (eg_node){e});
+}
+
+static double root_cost(state *s, cone *k, eg_node root) {
+  const uint32_t c = eg_class_of(s->g, root).i;
+  return k->cut[c] ? 1 : node_cost(s, k, root);
+}
+
+static const rule_term *build_root(builder *b, eg_node root) {
+  const uint32_t c = eg_class_of(b->s->g, root).i;
+  memset(b->memo, 0, eg_count_added(b->s->g) * sizeof *b->memo);
+  if (b->k->cut[c] || b->s->rec[root.i].leaf) return make_var(b, c);
+  return build_node(b, root);
+}
+
+/* ---- naming ---- */
+
+static void var_name(state *s, const rule_variable *v, const rec *r, const size_t *count, char *out, size_t n) {
+  static const char *const floats[] = {"x", "y", "z"};
+  (void)s;
+  if (v->kind == 'f' && r->leaf && !r->konst) {
+    const char *base = v->n_dims >= 2 ? "w" : "b";
+    const size_t k = count[v->n_dims >= 2 ? 1 : 2];
+    if (k) snprintf(out, n, "%s%zu", base, k + 1);
+    else snprintf(out, n, "%s", base);
+  } else if (v->kind == 'f') {
+    if (count[0] < 3) snprintf(out, n, "%s", floats[count[0]]);
+    else snprintf(out, n, "x%zu", count[0] - 1);
+  } else {
+    const size_t k = count[v->kind == 'b' ? 4 : 3];
+    const char base = v->kind == 'b' ? 'm' : v->kind == 'c' ? 'c' : 'i';
+    if (k) snprintf(out, n, "%c%zu", base, k + 1);
+    else snprintf(out, n, "%c", base);
+  }
+}
+
+static const char *bare_op(const char *op, char *buf, size_t n) {
+  const char *p = strstr(op, "::");
+  snprintf(buf, n, "%s", p ? p + 2 : op);
+  char *dot = strchr(buf, '.');
+  if (dot) *dot = 0;
+  return buf;
+}
+
+static bool layout_op(const char *op) {
+  static const char *const ops[] = {"aten::unsqueeze", "aten::reshape", "aten::view", "aten::permute", "aten::transpose.int",
+                                    "getitem", "aten::alias", "aten::contiguous", "aten::slice.Tensor", "aten::squeeze.dim"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(op, ops[i]) == 0) return true;
+  return false;
+}
+
+/* The operator that a person would name the side by: the outermost that is not plain layout, else the outermost. */
+static const char *head_op(const rule_term *t) {
+  const rule_term *first = NULL;
+  while (t->kind == RULE_OP) {
+    if (!first) first = t;
+    if (!layout_op(t->u.s)) return t->u.s;
+    if (!t->n) break;
+    t = t->child[0];
+  }
+  return first ? first->u.s : "id";
+}
+
+static const char *rule_title(state *s, const rule_term *l, const rule_term *r) {
+  char a[64], b[64];
+  bare_op(head_op(l), a, sizeof a);
+  bare_op(head_op(r), b, sizeof b);
+  if (strcmp(a, b) == 0) {
+    const rule_term *outer = r->kind == RULE_OP && layout_op(r->u.s) ? r : l;
+    if (outer->kind == RULE_OP) bare_op(outer->u.s, b, sizeof b);
+  }
+  return iso_arena_printf(&s->arena, strcmp(a, b) == 0 ? "%s" : "%s-%s", a, b);
+}
+
+/* ---- one frontier ---- */
+
+static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out, rule_tensor **example) {
+  rule_variable *v = iso_arena_alloc(&s->arena, (b->n_vars + 1) * sizeof *v);
+  if (!v) return false;
+  size_t count[5] = {0};
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const eg_node rep = st_rep(s, b->var[i]);
+    if (rep.i == EG_NONE || !s->rec[rep.i].tensor) return false;
+    const rec *q = &s->rec[rep.i];
+    const rule_tensor *val = q->val[0];
+    const rule_term **dim = iso_arena_alloc(&s->arena, (val->shape.rank + 1) * sizeof *dim);
+    if (!dim) return false;
+    for (uint32_t k = 0; k < val->shape.rank; k++) {
+      if (val->shape.dim[k] < 1) return false;
+      if (!(dim[k] = rule_int(&s->arena, val->shape.dim[k]))) return false;
+    }
+    v[i] = (rule_variable){.n_dims = val->shape.rank, .dim = dim};
+    v[i].kind = rule_dtype_is_float(val->dtype) ? 'f' : rule_dtype_is_complex(val->dtype) ? 'c' : val->dtype == RULE_BOOL ? 'b' : 'i';
+    char name[32];
+    var_name(s, &v[i], q, count, name, sizeof name);
+    count[v[i].kind == 'f' ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0) : v[i].kind == 'b' ? 4 : 3]++;
+    if (!(v[i].name = iso_arena_strdup(&s->arena, name))) return false;
+    example[i] = st_val(s, rep, 0);
+  }
+  *out = (rule){.name = rule_title(s, l, r), .n_vars = (uint32_t)b->n_vars, .var = v, .lhs = l, .rhs = r};
+  return out->name != NULL;
+}
+
+static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v, iso_error *err) {
+  bool fresh;
+  iso_code c = rule_set_add(s->rules, r, index, &fresh, err);
+  if (c) return c;
+  if (!iso_grow(s->info, s->cap_info, *index + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!fresh) {
+    *v = s->info[*index].verdict;
+    return ISO_OK;
+  }
+  const double t0 = synth_clock();
+  *v = (rule_verdict){0};
+  c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, *index), example, v, err);
+  s->res->seconds_validate += synth_clock() - t0;
+  if (c) return c;
+  s->info[*index] = (rule_info){.verdict = *v};
+  rule_set_evidence(s->rules, *index, v->status, v->scope);
+  if (v->status >= RULE_TESTED) s->res->n_synthesised++;
+  else s->res->n_refuted++;
+  return ISO_OK;
+}
+
+static void set_cut(cone *k, const uint8_t *base, const opening *o) {
+  for (size_t i = 0; i < k->n; i++) k->cut[k->cls[i]] = base[k->cls[i]];
+  for (size_t i = 0; i < o->n; i++) k->cut[o->cls[i]] = 0;
+}
+
+static bool same_opening(const opening *a, const opening *b) {
+  if (a->n != b->n) return false;
+  for (size_t i = 0; i < a->n; i++) {
+    bool found = false;
+    for (size_t j = 0; j < b->n; j++) found |= a->cls[i] == b->cls[j];
+    if (!found) return false;
+  }
+  return true;
+}
+
+typedef struct search {
+  opening *queue;
+  size_t n, done; /* queue[0 .. done) were expanded */
+} search;
+
+static void push(state *s, cone *k, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
+                 eg_node u, eg_node t) {
+  if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
+  opening o = *from;
+  for (size_t i = 0; i < n_extra; i++) o.cls[o.n++] = extra[i];
+  for (size_t i = 0; i < q->n; i++)
+    if (same_opening(&q->queue[i], &o)) return;
+  set_cut(k, base, &o);
+  costs(s, k);
+  o.size = root_cost(s, k, u) + root_cost(s, k, t);
+  if (o.size > 2 * (double)s->o->max_pattern) return;
+  q->queue[q->n++] = o;
+}
+
+static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
+                            bool *done, iso_error *err) {
+  set_cut(k, base, &o);
+  costs(s, k);
+  b->n_vars = 0;
+  b->depth = 0;
+  b->side = 1;
+  const rule_term *l = build_root(b, u);
+  b->side = 2;
+  const rule_term *r = l ? build_root(b, t) : NULL;
+  if (!r) return ISO_OK;
+  if (l->kind == RULE_VAR && r->kind == RULE_VAR) return ISO_OK;
+  rule cand;
+  rule_tensor *example[MAX_VARS];
+  if (!make_rule(s, b, l, r, &cand, example)) return ISO_OK;
+  size_t index;
+  rule_verdict v;
+  iso_code c = decide(s, &cand, example, &index, &v, err);
+  if (c) return c;
+  if (v.status >= RULE_TESTED && (v.status == RULE_PROVED || !s->o->require_proved)) {
+    *done = true;
+    return st_record_application(s, index, u, t, err);
+  }
+  /* Open what one side only depends on, all at once and one by one; then any class that both use. */
+  uint32_t one[MAX_VARS], both[MAX_VARS];
+  size_t n_one = 0, n_both = 0;
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const uint32_t cl = b->var[i].i;
+    if (!k->cut[cl]) continue; /* an atom: nothing below */
+    if (b->used[i] == 3) both[n_both++] = cl;
+    else one[n_one++] = cl;
+  }
+  if (n_one > 1) push(s, k, q, base, &o, one, n_one, u, t);
+  for (size_t i = 0; i < n_one; i++) push(s, k, q, base, &o, &one[i], 1, u, t);
+  for (size_t i = 0; i < n_both; i++) push(s, k, q, base, &o, &both[i], 1, u, t);
+  return ISO_OK;
+}
+
+iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  *done = false;
+  const size_t n = eg_count_added(s->g);
+  cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls), .in = calloc(n, 1), .cost = calloc(n, sizeof *k.cost),
+            .best = calloc(n, sizeof *k.best), .cut = calloc(n, 1)};
+  uint8_t *base = calloc(n, 1);
+  builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
+  search q = {.queue = calloc(QUEUE_MAX, sizeof *q.queue)};
+  iso_code c = ISO_OK;
+  if (!k.cls || !k.in || !k.cost || !k.best || !k.cut || !base || !b.memo || !q.queue) {
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
+    goto done;
+  }
+  explore(s, &k, u, 1);
+  explore(s, &k, t, 2);
+  const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
+  for (size_t i = 0; i < k.n; i++) {
+    const uint32_t cl = k.cls[i];
+    /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
+    if (k.in[cl] == 3 && shared_ok(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
+  }
+  opening none = {.n = 0};
+  push(s, &k, &q, base, &none, NULL, 0, u, t);
+  for (size_t tries = 0; tries < s->o->max_tries && !*done && !c; tries++) {
+    size_t best = q.n;
+    for (size_t i = q.done; i < q.n; i++)
+      if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;
+    if (best == q.n) break;
+    const opening o = q.queue[best];
+    q.queue[best] = q.queue[q.done];
+    q.queue[q.done++] = o;
+    c = try_opening(s, &k, base, &q, o, u, t, &b, done, err);
+  }
+done:
+  free(k.cls);
+  free(k.in);
+  free(k.cost);
+  free(k.best);
+  free(k.cut);
+  free(base);
+  free(b.memo);
+  free(q.queue);
+  return c;
+}

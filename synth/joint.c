@@ -1,0 +1,352 @@
+/* The joint e-graph: both captured graphs as e-nodes, literals as symbols without children, values on every draw.
+ *
+ * Values are kept per e-node and looked up per class (the oldest valued member stands for the class), so that after
+ * two constants were related both sides go on with one of the two values. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double synth_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* A symbol's text: kinds that could collide carry a prefix that no operator has. */
+static const char *literal_text(iso_arena *a, const rule_term *t) {
+  switch (t->kind) {
+  case RULE_INT: return iso_arena_printf(a, "#i%lld", (long long)t->u.i);
+  case RULE_FLOAT: return isnan(t->u.f) ? "#fnan" : iso_arena_printf(a, "#f%a", t->u.f);
+  case RULE_BOOLEAN: return t->u.i ? "#true" : "#false";
+  case RULE_NONE: return "#none";
+  case RULE_STRING: return iso_arena_printf(a, "#s%s", t->u.s);
+  case RULE_DTYPE: return iso_arena_printf(a, "#d%s", rule_dtype_name((rule_dtype)t->u.i));
+  default: return NULL;
+  }
+}
+
+static iso_code ensure_rec(state *s, eg_node n, iso_error *err) {
+  if (n.i < s->n_rec) return ISO_OK;
+  if (!iso_grow(s->rec, s->cap_rec, (size_t)n.i + 1)) return nomem(err);
+  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1};
+  s->n_rec = (size_t)n.i + 1;
+  return ISO_OK;
+}
+
+const rec *st_rec(const state *s, eg_node n) { return &s->rec[n.i]; }
+
+static iso_code intern(state *s, const char *name, eg_symbol *out, iso_error *err) {
+  return eg_intern(s->g, name, strlen(name), out, err);
+}
+
+static iso_code add_literal(state *s, const rule_term *t, eg_node *out, iso_error *err) {
+  const char *text = literal_text(&s->arena, t);
+  eg_symbol sym;
+  if (!text) return nomem(err);
+  iso_code c = intern(s, text, &sym, err);
+  if (c) return c;
+  if (!iso_grow(s->literal, s->cap_literal, (size_t)sym.i + 1)) return nomem(err);
+  if (!s->literal[sym.i] && !(s->literal[sym.i] = rule_term_copy(&s->arena, t))) return nomem(err);
+  if ((c = eg_add(s->g, sym, NULL, 0, out, err))) return c;
+  return ensure_rec(s, *out, err);
+}
+
+const rule_term *st_literal(state *s, eg_node n) {
+  eg_symbol sym = eg_node_symbol(s->g, n);
+  return sym.i < s->cap_literal ? s->literal[sym.i] : NULL;
+}
+
+bool st_is_list(state *s, eg_node n) { return strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, n)), "#list") == 0; }
+
+bool st_is_tensor_class(state *s, eg_class c) {
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].tensor) return true;
+  return false;
+}
+
+eg_node st_rep(state *s, eg_class c) {
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].valued) return m[i];
+  return (eg_node){EG_NONE};
+}
+
+/* Constant: every tensor argument is. Lists pass their members' state on through `rec.konst` of the list e-node. */
+static bool children_konst(state *s, eg_node n) {
+  for (size_t k = 0; k < eg_node_arity(s->g, n); k++) {
+    const eg_node *m;
+    size_t c = eg_class_nodes(s->g, eg_node_child(s->g, n, k), &m);
+    bool konst = false;
+    for (size_t i = 0; i < c; i++) konst |= s->rec[m[i].i].konst;
+    if (!konst) return false;
+  }
+  return true;
+}
+
+iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err) {
+  iso_code c;
+  if (t->kind == RULE_VAR) {
+    *out = bind[t->u.i];
+    return ISO_OK;
+  }
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) {
+    if ((c = add_literal(s, t, out, err))) return c;
+    s->rec[out->i].konst = true;
+    return ISO_OK;
+  }
+  if (t->n > MAX_CHILDREN) return iso_fail(err, ISO_RANGE, "%u arguments, more than %d", t->n, MAX_CHILDREN);
+  eg_class *child = t->n ? malloc(t->n * sizeof *child) : NULL;
+  if (t->n && !child) return nomem(err);
+  eg_symbol sym;
+  c = intern(s, t->kind == RULE_LIST ? "#list" : t->u.s, &sym, err);
+  for (uint32_t i = 0; i < t->n && !c; i++) {
+    eg_node k;
+    if ((c = st_add_term(s, t->child[i], bind, &k, err))) break;
+    child[i] = eg_class_of(s->g, k);
+  }
+  if (!c) c = eg_add(s->g, sym, child, t->n, out, err);
+  free(child);
+  if (!c) c = ensure_rec(s, *out, err);
+  if (c) return c;
+  rec *r = &s->rec[out->i];
+  if (t->kind == RULE_OP && !r->multi) r->tensor = true;
+  if (!r->konst) r->konst = children_konst(s, *out);
+  return ISO_OK;
+}
+
+iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind != SYNTH_OP || !live[i]) continue;
+    eg_node e;
+    iso_code c = st_add_term(s, n->call, s->map[side], &e, err);
+    if (c) return iso_prefix(err, "%s: node \"%s\": ", g->path, n->id);
+    s->map[side][i] = e;
+    rec *r = &s->rec[e.i];
+    r->multi = n->n_outputs != 1;
+    r->tensor = !r->multi;
+    r->shape = n->shape;
+    if (r->node[side] < 0) r->node[side] = (int32_t)i;
+  }
+  return ISO_OK;
+}
+
+const char *st_id(const state *s, eg_node n, int side) {
+  int32_t i = s->rec[n.i].node[side];
+  return i < 0 ? NULL : s->graph[side]->node[i].id;
+}
+
+const char *st_any_id(const state *s, eg_node n) {
+  const char *id = st_id(s, n, LEFT);
+  return id ? id : st_id(s, n, RIGHT) ? st_id(s, n, RIGHT) : "(auxiliary)";
+}
+
+rule_tensor *st_val(state *s, eg_node n, size_t draw) { return s->rec[n.i].val[draw * s->rec[n.i].n_out]; }
+
+/* ---- evaluation ---- */
+
+typedef struct call_builder {
+  const rule_term *term;
+  eg_node dep[MAX_CHILDREN]; /* RULE_VAR i stands for this valued e-node */
+  uint32_t n;
+} call_builder;
+
+static const rule_term *build_arg(state *s, call_builder *b, eg_class c, iso_arena *a) {
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *lit = st_literal(s, m[i]);
+    if (lit) return lit;
+  }
+  for (size_t i = 0; i < n; i++)
+    if (st_is_list(s, m[i])) {
+      const size_t k = eg_node_arity(s->g, m[i]);
+      const eg_node list = m[i];
+      const rule_term **child = iso_arena_alloc(a, (k + 1) * sizeof *child);
+      if (!child) return NULL;
+      for (size_t j = 0; j < k; j++) child[j] = build_arg(s, b, eg_node_child(s->g, list, j), a);
+      return rule_list(a, child, k);
+    }
+  eg_node rep = st_rep(s, c);
+  if (rep.i == EG_NONE || b->n == MAX_CHILDREN) return NULL;
+  b->dep[b->n] = rep;
+  return rule_var(a, b->n++);
+}
+
+static iso_code store(state *s, eg_node e, rule_tensor **out, size_t n, size_t draw, bool last, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  if (!r->val) {
+    r->val = calloc(s->n_draws * (n ? n : 1), sizeof *r->val);
+    if (!r->val) return nomem(err);
+    r->n_out = n;
+  }
+  if (n != r->n_out) return iso_fail(err, ISO_INTERNAL, "%zu results, %zu before", n, r->n_out);
+  for (size_t k = 0; k < n; k++) r->val[draw * n + k] = rule_tensor_ref(out[k]);
+  if (last) {
+    r->valued = true;
+    if (n) r->shape = r->val[0]->shape;
+  }
+  return ISO_OK;
+}
+
+static void drop(rule_tensor **t, size_t n) {
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(t[i]);
+}
+
+static iso_code check_output(state *s, eg_node e, const rule_tensor *t, iso_error *err) {
+  for (int side = 0; side < 2; side++) {
+    int32_t i = s->rec[e.i].node[side];
+    if (i < 0) continue;
+    const synth_node *n = &s->graph[side]->node[i];
+    if (n->n_outputs == 1 && !rule_shape_eq(&n->shape, &t->shape)) {
+      char a[128], b[128];
+      return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s",
+                      rule_shape_print(&n->shape, a, sizeof a), rule_shape_print(&t->shape, b, sizeof b));
+    }
+  }
+  return ISO_OK;
+}
+
+static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *err) {
+  rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
+  for (uint32_t i = 0; i < b->n; i++) bind[i] = s->rec[b->dep[i].i].cval[0];
+  size_t n;
+  iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, false, out, MAX_OUT, &n, err);
+  if (c) return c;
+  rec *r = &s->rec[e.i];
+  r->cval = calloc(n ? n : 1, sizeof *r->cval);
+  if (!r->cval) {
+    drop(out, n);
+    return nomem(err);
+  }
+  memcpy(r->cval, out, n * sizeof *out);
+  r->n_out = n;
+  rule_tensor *wide[MAX_OUT];
+  for (size_t k = 0; k < n; k++)
+    if ((c = rule_tensor_to_float64(out[k], &wide[k], err))) {
+      drop(wide, k);
+      return c;
+    }
+  if (n && !r->multi) c = check_output(s, e, out[0], err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) c = store(s, e, wide, n, d, d + 1 == s->n_draws, err);
+  drop(wide, n);
+  return c;
+}
+
+/* getitem projects the stored results of its argument. */
+static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
+  eg_class from = eg_node_child(s->g, e, 0);
+  const eg_node *m;
+  size_t cnt = eg_class_nodes(s->g, eg_node_child(s->g, e, 1), &m);
+  int64_t k = -1;
+  for (size_t i = 0; i < cnt; i++)
+    if (st_literal(s, m[i]) && st_literal(s, m[i])->kind == RULE_INT) k = st_literal(s, m[i])->u.i;
+  eg_node src = st_rep(s, from);
+  if (src.i == EG_NONE || k < 0 || (size_t)k >= s->rec[src.i].n_out)
+    return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
+  const rec *f = &s->rec[src.i];
+  iso_code c = ISO_OK;
+  if (f->cval) {
+    rec *r = &s->rec[e.i];
+    if (!(r->cval = calloc(1, sizeof *r->cval))) return nomem(err);
+    r->cval[0] = rule_tensor_ref(f->cval[k]);
+  }
+  for (size_t d = 0; d < s->n_draws && !c; d++)
+    c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);
+  return c;
+}
+
+iso_code st_value(state *s, eg_node e, iso_error *err) {
+  if (s->rec[e.i].valued) return ISO_OK;
+  ISO_CHECK(!s->rec[e.i].leaf);
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) { /* auxiliary terms: arguments first */
+    eg_class ch = eg_node_child(s->g, e, k);
+    if (!st_is_tensor_class(s, ch) || st_rep(s, ch).i != EG_NONE) continue;
+    const eg_node *m;
+    size_t n = eg_class_nodes(s->g, ch, &m);
+    ISO_CHECK(n > 0);
+    iso_code c = st_value(s, m[0], err);
+    if (c) return c;
+  }
+  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0) return eval_getitem(s, e, err);
+  call_builder *b = malloc(sizeof *b);
+  if (!b) return nomem(err);
+  b->n = 0;
+  const size_t n = eg_node_arity(s->g, e);
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  const rule_term **child = iso_arena_alloc(&scratch, (n + 1) * sizeof *child);
+  iso_code c = child ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n && !c; i++)
+    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), &scratch)))
+      c = iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
+  if (!c && !(b->term = rule_op(&scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n))) c = nomem(err);
+  if (!c && s->rec[e.i].konst) c = eval_constant(s, e, b, err);
+  else
+    for (size_t d = 0; d < s->n_draws && !c; d++) {
+      rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
+      for (uint32_t i = 0; i < b->n; i++) bind[i] = st_val(s, b->dep[i], d);
+      size_t n_out;
+      c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n_out, err);
+      if (c) break;
+      if (n_out && !s->rec[e.i].multi) c = check_output(s, e, out[0], err);
+      if (!c) c = store(s, e, out, n_out, d, d + 1 == s->n_draws, err);
+      drop(out, n_out);
+    }
+  iso_arena_fini(&scratch);
+  free(b);
+  return c;
+}
+
+/* ---- merges ---- */
+
+const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, const char *relation, const char *text) {
+  if (!iso_grow(s->assume, s->cap_assume, s->n_assume + 1)) return NULL;
+  s->assume[s->n_assume++] = (synth_assumption){
+      .kind = kind,
+      .text = iso_arena_strdup(&s->arena, text),
+      .left = left.i == EG_NONE ? NULL : st_id(s, left, LEFT),
+      .right = right.i == EG_NONE ? NULL : st_id(s, right, RIGHT),
+      .relation = relation ? iso_arena_strdup(&s->arena, relation) : NULL,
+  };
+  return s->assume[s->n_assume - 1].text;
+}
+
+iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err) {
+  const rec *ra = &s->rec[a.i], *rb = &s->rec[b.i];
+  if (ra->valued && rb->valued) {
+    /* No step of the chain may join what the values tell apart, whoever proposed it. */
+    if (!rule_shape_eq(&ra->val[0]->shape, &rb->val[0]->shape) || ra->val[0]->dtype != rb->val[0]->dtype)
+      return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",
+                      st_any_id(s, a), st_any_id(s, b));
+    for (size_t d = 0; d < s->n_draws; d++) {
+      rule_diff df = s->oracle->compare(s->oracle->ctx, st_val(s, a, d), st_val(s, b, d), s->o->rel_tol);
+      if (!df.equal)
+        return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ by %.3g (relative) on draw %zu and were about to be merged%s%s",
+                        st_any_id(s, a), st_any_id(s, b), df.max_rel, d, kind == WHY_RULE ? " by rule " : "",
+                        kind == WHY_RULE ? rule_set_at(s->rules, s->app[data].rule)->name : "");
+      if (df.max_rel > s->res->largest_merged) s->res->largest_merged = df.max_rel;
+    }
+  }
+  iso_code c = eg_merge(s->g, a, b, (eg_why){kind, data}, err);
+  if (c) return c;
+  s->res->n_merges++;
+  if (s->o->trace) {
+    char line[512];
+    snprintf(line, sizeof line, "merge %s = %s (%s%s)", st_any_id(s, a), st_any_id(s, b),
+             kind == WHY_RULE ? "rule " : kind == WHY_LEAF ? "leaf relation" : "constant",
+             kind == WHY_RULE ? rule_set_at(s->rules, s->app[data].rule)->name : "");
+    s->o->trace(s->o->ctx, line);
+  }
+  return eg_rebuild(s->g, err);
+}

@@ -1,0 +1,495 @@
+/* Leaves and constants: what of one side is what of the other, by value, and fresh values that keep those relations.
+ *
+ * An atom is a leaf that no relation defines; all others are layout terms over atoms, so that one draw of the atoms
+ * gives consistent values on both sides. Constants (subgraphs without parameters and value-carrying inputs) are
+ * evaluated in their captured dtypes and never redrawn: there two frameworks agree to 2 ulp. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* An integer input whose values have a visible structure (0, 1, 2, ..., or one value) is a position, a length or a
+ * bound, and is kept; so is what is not numeric. */
+static bool structured(const rule_tensor *t) {
+  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
+  if (!rule_dtype_is_int(t->dtype)) return true;
+  bool steps = true, same = true;
+  for (int64_t i = 1; i < t->numel; i++) {
+    const int64_t d = rule_tensor_get_int(t, i) - rule_tensor_get_int(t, i - 1);
+    steps &= d == 1;
+    same &= d == 0;
+  }
+  return steps || same;
+}
+
+static bool leaf_konst(const state *s, const synth_node *n) {
+  (void)s;
+  switch (n->kind) {
+  case SYNTH_INPUT:
+    return structured(n->value[0]);
+  case SYNTH_PARAMETER:
+    return !rule_dtype_is_float(n->value[0]->dtype);
+  default:
+    return true;
+  }
+}
+
+static iso_code add_leaves(state *s, int side, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    s->map[side][i] = (eg_node){EG_NONE};
+    if (n->kind == SYNTH_OP) continue;
+    char name[32];
+    snprintf(name, sizeof name, "$%c%zu", side == LEFT ? 'L' : 'R', i);
+    eg_symbol sym;
+    iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
+    if (!c) c = eg_add(s->g, sym, NULL, 0, &s->map[side][i], err);
+    if (c) return c;
+    const size_t id = s->map[side][i].i;
+    if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
+    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1};
+    if (s->n_rec <= id) s->n_rec = id + 1;
+    rec *r = &s->rec[id];
+    r->tensor = r->leaf = r->atom = true;
+    r->konst = leaf_konst(s, n);
+    r->node[side] = (int32_t)i;
+    r->shape = n->shape;
+  }
+  return ISO_OK;
+}
+
+typedef struct relations {
+  synth_relation *of; /* per node of the target side; term over nodes of the other */
+} relations;
+
+/* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. */
+static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
+  const char **name = calloc(src->n_nodes + 1, sizeof *name);
+  iso_code c = value && name ? ISO_OK : nomem(err);
+  for (int inputs = 0; inputs < 2 && !c; inputs++) {
+    for (size_t i = 0; i < src->n_nodes; i++) {
+      const synth_node *n = &src->node[i];
+      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs ? n->value[0] : NULL;
+      name[i] = n->name;
+    }
+    synth_index *x = NULL;
+    c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
+    for (size_t i = 0; i < t->n_nodes && !c; i++) {
+      const synth_node *n = &t->node[i];
+      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs) continue;
+      c = synth_relate(x, n->value[0], n->name, &s->arena, &of[i], err);
+    }
+    synth_index_free(x);
+  }
+  free(value);
+  free(name);
+  return c;
+}
+
+static void mark_vars(const rule_term *t, bool *used) {
+  if (t->kind == RULE_VAR) used[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_vars(t->child[i], used);
+}
+
+static bool any_var(const rule_term *t, const bool *flag) {
+  if (t->kind == RULE_VAR) return flag[t->u.i];
+  for (uint32_t i = 0; i < t->n; i++)
+    if (any_var(t->child[i], flag)) return true;
+  return false;
+}
+
+static const char *relation_text(state *s, const rule_term *t, int source_side) {
+  const synth_graph *g = s->graph[source_side];
+  const char **names = calloc(g->n_nodes + 1, sizeof *names);
+  if (!names) return NULL;
+  for (size_t i = 0; i < g->n_nodes; i++) names[i] = g->node[i].name ? g->node[i].name : g->node[i].id;
+  char *text = rule_term_print(t, s->schemas, names);
+  const char *kept = text ? iso_arena_strdup(&s->arena, text) : NULL;
+  free(text);
+  free(names);
+  return kept;
+}
+
+/* State leaf i of `side` = term over the other side's leaves. */
+static iso_code define(state *s, int side, size_t i, const synth_relation *rel, iso_error *err) {
+  const eg_node leaf = s->map[side][i];
+  eg_node def;
+  iso_code c = st_add_term(s, rel->term, s->map[!side], &def, err);
+  if (c) return c;
+  if (rel->term->kind != RULE_VAR) s->rec[leaf.i].atom = false;
+  const synth_node *n = &s->graph[side]->node[i];
+  char text[512];
+  const char *rtext = relation_text(s, rel->term, !side);
+  snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name, rtext ? rtext : "?",
+           rel->tied ? "; other leaves have the same values, names decided" : "");
+  const eg_node none = {EG_NONE};
+  eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
+  if (rel->term->kind == RULE_VAR) {
+    if (side == RIGHT) l = def;
+    else r = def;
+  }
+  if (!st_assume(s, "leaf", l, r, rtext, text)) return nomem(err);
+  return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+}
+
+iso_code st_relate_leaves(state *s, iso_error *err) {
+  iso_code c;
+  for (int side = 0; side < 2; side++)
+    if ((c = add_leaves(s, side, err))) return c;
+  synth_relation *of[2];
+  bool *used[2], *defined[2];
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes + 1;
+    of[side] = calloc(n, sizeof *of[side]);
+    used[side] = calloc(n, 1);
+    defined[side] = calloc(n, 1);
+  }
+  c = of[0] && of[1] && used[0] && used[1] && defined[0] && defined[1] ? ISO_OK : nomem(err);
+  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, of[side], err);
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  /* Equal leaves first: they need no orientation. */
+  for (size_t j = 0; j < R->n_nodes && !c; j++) {
+    const rule_term *t = of[RIGHT][j].term;
+    if (!t || t->kind != RULE_VAR) continue;
+    c = define(s, RIGHT, j, &of[RIGHT][j], err);
+    used[LEFT][t->u.i] = defined[RIGHT][j] = used[RIGHT][j] = true;
+  }
+  for (size_t i = 0; i < L->n_nodes && !c; i++) { /* several left leaves may equal one right leaf */
+    const rule_term *t = of[LEFT][i].term;
+    if (!t || t->kind != RULE_VAR || used[LEFT][i]) continue;
+    c = define(s, LEFT, i, &of[LEFT][i], err);
+    used[LEFT][i] = defined[LEFT][i] = true;
+  }
+  /* The same elements in another layout: the one of higher rank is written in terms of the other, so that rules read
+   * f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be defined only if nothing uses it. */
+  for (size_t i = 0; i < L->n_nodes && !c; i++) {
+    const rule_term *t = of[LEFT][i].term;
+    if (!t || used[LEFT][i] || t->kind == RULE_VAR) continue;
+    bool *vars = calloc(R->n_nodes + 1, 1);
+    if (!vars) {
+      c = nomem(err);
+      break;
+    }
+    mark_vars(t, vars);
+    size_t n_vars = 0, v = 0;
+    for (size_t j = 0; j < R->n_nodes; j++)
+      if (vars[j]) n_vars++, v = j;
+    const bool layout = n_vars == 1 && R->node[v].value[0]->numel == L->node[i].value[0]->numel && !defined[RIGHT][v] &&
+                        L->node[i].shape.rank > R->node[v].shape.rank;
+    free(vars);
+    if (!layout) continue;
+    c = define(s, LEFT, i, &of[LEFT][i], err);
+    used[LEFT][i] = defined[LEFT][i] = used[RIGHT][v] = true;
+  }
+  for (size_t j = 0; j < R->n_nodes && !c; j++) {
+    const rule_term *t = of[RIGHT][j].term;
+    if (!t || used[RIGHT][j] || defined[RIGHT][j] || any_var(t, defined[LEFT])) continue;
+    c = define(s, RIGHT, j, &of[RIGHT][j], err);
+    defined[RIGHT][j] = true;
+    mark_vars(t, used[LEFT]);
+  }
+  for (size_t i = 0; i < L->n_nodes && !c; i++) {
+    const rule_term *t = of[LEFT][i].term;
+    if (!t || used[LEFT][i] || defined[LEFT][i] || any_var(t, defined[RIGHT])) continue;
+    c = define(s, LEFT, i, &of[LEFT][i], err);
+    defined[LEFT][i] = true;
+    mark_vars(t, used[RIGHT]);
+  }
+  for (int side = 0; side < 2; side++) {
+    free(of[side]);
+    free(used[side]);
+    free(defined[side]);
+  }
+  return c;
+}
+
+/* ---- drawing ---- */
+
+/* The rows of the smallest table that node `i` of `side` indexes, through operators that keep integer values. */
+static int64_t index_limit(const state *s, int side, size_t i) {
+  const synth_graph *g = s->graph[side];
+  bool *flow = calloc(g->n_nodes + 1, 1);
+  int64_t limit = INT64_MAX;
+  if (!flow) return limit;
+  flow[i] = true;
+  for (size_t j = i + 1; j < g->n_nodes; j++) {
+    const synth_node *n = &g->node[j];
+    if (n->kind != SYNTH_OP || s->map[side][j].i == EG_NONE) continue;
+    const rule_term *t = n->call;
+    const int table = strcmp(t->u.s, "aten::embedding") == 0 ? 1 : strcmp(t->u.s, "aten::index_select") == 0 ? 2 : 0;
+    if (table && t->child[table]->kind == RULE_VAR && flow[t->child[table]->u.i] && t->child[0]->kind == RULE_VAR) {
+      const rule_shape *sh = &g->node[t->child[0]->u.i].shape;
+      const int64_t dim = table == 1 ? 0 : t->child[1]->u.i;
+      if (dim >= 0 && dim < (int64_t)sh->rank && sh->dim[dim] < limit) limit = sh->dim[dim];
+      continue;
+    }
+    if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && any_var(t, flow)) flow[j] = true;
+  }
+  free(flow);
+  return limit;
+}
+
+/* The limit of an atom: its own and that of every leaf whose class or definition contains it. */
+static int64_t class_limit(const state *s, eg_node atom) {
+  int64_t limit = INT64_MAX;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype)) continue;
+      /* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. */
+      if (s->rec[s->map[side][i].i].konst) continue;
+      const int64_t l = index_limit(s, side, i);
+      if (l < limit) limit = l;
+    }
+  (void)atom;
+  return limit;
+}
+
+static iso_code redraw(state *s, const synth_node *n, eg_node e, size_t ordinal, size_t round, rule_tensor **out,
+                       iso_error *err) {
+  rule_tensor *v = n->value[0], *wide;
+  iso_rng rng = iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
+  iso_code c;
+  if (!rule_dtype_is_float(v->dtype)) {
+    int64_t limit = class_limit(s, e), low = 0, high = limit;
+    if (limit == INT64_MAX) {
+      low = INT64_MAX, high = INT64_MIN;
+      for (int64_t i = 0; i < v->numel; i++) {
+        const int64_t x = rule_tensor_get_int(v, i);
+        if (x < low) low = x;
+        if (x >= high) high = x + 1;
+      }
+    }
+    if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
+    for (int64_t i = 0; i < v->numel; i++)
+      rule_tensor_set(*out, i, (double)(low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1))));
+    return ISO_OK;
+  }
+  if ((c = rule_tensor_to_float64(v, &wide, err))) return c;
+  double sum = 0, sq = 0;
+  for (int64_t i = 0; i < v->numel; i++) sum += rule_tensor_get(wide, i);
+  const double mean = v->numel ? sum / (double)v->numel : 0;
+  for (int64_t i = 0; i < v->numel; i++) sq += (rule_tensor_get(wide, i) - mean) * (rule_tensor_get(wide, i) - mean);
+  double dev = v->numel ? sqrt(sq / (double)v->numel) : 0;
+  rule_tensor_unref(wide);
+  if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12) dev = 0.1;
+  /* A later round makes matrices small, so that eps in the norms behind them shows. */
+  const double scale = round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
+  if ((c = rule_tensor_new(RULE_F64, &v->shape, out, err))) return c;
+  for (int64_t i = 0; i < v->numel; i++)
+    ((double *)(*out)->data)[i] = scale * (mean + dev * iso_rng_normal(&rng));
+  return ISO_OK;
+}
+
+static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  r->val = calloc(s->n_draws, sizeof *r->val);
+  if (!r->val) return nomem(err);
+  r->n_out = 1;
+  for (size_t d = 0; d < s->n_draws; d++) r->val[d] = rule_tensor_ref(val[d]);
+  r->valued = true;
+  return ISO_OK;
+}
+
+/* A leaf takes the values of its class where there are some, else of its definition, else its own. */
+static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  rec *r = &s->rec[e.i];
+  iso_code c = ISO_OK;
+  if (r->valued) return ISO_OK;
+  eg_node rep = st_rep(s, eg_class_of(s->g, e));
+  if (rep.i == EG_NONE && !r->atom) {
+    const eg_node *m;
+    const size_t cnt = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+    for (size_t k = 0; k < cnt && rep.i == EG_NONE; k++)
+      if (!s->rec[m[k].i].leaf) rep = m[k];
+    ISO_CHECK(rep.i != EG_NONE);
+    if (r->konst) s->rec[rep.i].konst = true;
+    if ((c = st_value(s, rep, err))) return c;
+    r = &s->rec[e.i];
+  }
+  if (r->konst) {
+    r->cval = calloc(1, sizeof *r->cval);
+    if (!r->cval) return nomem(err);
+    r->cval[0] = rule_tensor_ref(n->value[0]);
+  }
+  if (rep.i != EG_NONE) return set_values(s, e, s->rec[rep.i].val, err);
+  rule_tensor **val = calloc(s->n_draws, sizeof *val);
+  if (!val) return nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    if (d < s->n_sets) c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
+    else if (r->konst) val[d] = rule_tensor_ref(val[0]);
+    else c = redraw(s, n, e, ordinal, d - s->n_sets, &val[d], err);
+  }
+  if (!c) c = set_values(s, e, val, err);
+  for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+iso_code st_draw_leaves(state *s, iso_error *err) {
+  size_t ordinal = 0;
+  /* Atoms first: definitions read them. */
+  for (int atoms = 1; atoms >= 0; atoms--)
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
+        if (s->rec[s->map[side][i].i].atom != (atoms == 1)) continue;
+        iso_code c = draw_leaf(s, side, i, ordinal++, err);
+        if (c) return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path, s->graph[side]->node[i].id);
+      }
+  return ISO_OK;
+}
+
+/* ---- constants ---- */
+
+static double epsilon(rule_dtype d) {
+  switch (d) {
+  case RULE_F64: return 0x1p-52;
+  case RULE_F32: return 0x1p-23;
+  case RULE_F16: return 0x1p-10;
+  case RULE_BF16: return 0x1p-7;
+  default: return 0;
+  }
+}
+
+static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
+  if (!rule_shape_eq(&a->shape, &b->shape)) return false;
+  const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
+  if (fa != fb || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return false;
+  if (!fa) return memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+  const double ea = epsilon(a->dtype), eb = epsilon(b->dtype), eps = 2 * (ea > eb ? ea : eb);
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (isnan(x) || isnan(y)) return false;
+    if (x == y) continue;
+    if (!(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return false;
+  }
+  return true;
+}
+
+static bool on_side(state *s, eg_node e, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+static bool feeds_values(state *s, eg_node e) {
+  const eg_node *p;
+  const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &p);
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[p[i].i];
+    if (r->konst) continue;
+    if (r->tensor || r->multi) return true;
+    if (feeds_values(s, p[i])) return true; /* a list */
+  }
+  return false;
+}
+
+static bool varied(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+  return false;
+}
+
+static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relation, iso_error *err) {
+  char text[512];
+  const bool input = s->rec[l.i].leaf || s->rec[r.i].leaf;
+  snprintf(text, sizeof text, "%s and %s have the same captured value%s%s", st_any_id(s, l), st_any_id(s, r),
+           relation ? " up to layout: " : "", relation ? relation : "");
+  if (!st_assume(s, input ? "input" : "value", l, r, relation, text)) return nomem(err);
+  return ISO_OK;
+}
+
+static iso_code relate_one(state *s, eg_node target, int side, const eg_node *all, size_t n, bool smaller, bool *found,
+                           iso_error *err) {
+  const rule_tensor *t = s->rec[target.i].cval[0];
+  rule_tensor **src = calloc(n + 1, sizeof *src);
+  if (!src) return nomem(err);
+  for (size_t i = 0; i < n; i++) {
+    rule_tensor *v = s->rec[all[i].i].cval[0];
+    if (on_side(s, all[i], !side) && v->dtype == t->dtype && v->numel > 1 && (!smaller || v->numel < t->numel) && varied(v) &&
+        !eg_equal(s->g, all[i], target))
+      src[i] = v;
+  }
+  synth_index *x = NULL;
+  synth_relation rel = {0};
+  iso_code c = synth_index_new(src, NULL, n, s->schemas, &x, err);
+  if (!c) c = synth_relate(x, t, NULL, &s->arena, &rel, err);
+  synth_index_free(x);
+  free(src);
+  if (c || !rel.term) return c;
+  eg_node def;
+  if ((c = st_add_term(s, rel.term, all, &def, err)) || (c = st_value(s, def, err))) return c;
+  const char **names = calloc(n + 1, sizeof *names);
+  if (!names) return nomem(err);
+  for (size_t i = 0; i < n; i++) names[i] = st_any_id(s, all[i]);
+  char *text = rule_term_print(rel.term, s->schemas, names);
+  free(names);
+  eg_node none = {EG_NONE};
+  c = note_constant(s, side == LEFT ? target : def, side == RIGHT ? target : def, text, err);
+  (void)none;
+  free(text);
+  if (!c) c = st_merge(s, target, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+  *found = !c;
+  return c;
+}
+
+iso_code st_relate_constants(state *s, iso_error *err) {
+  eg_node *all = calloc(s->n_rec + 1, sizeof *all);
+  size_t n = 0;
+  iso_code c = all ? ISO_OK : nomem(err);
+  const size_t n_rec = s->n_rec;
+  for (uint32_t i = 0; i < n_rec && !c; i++) {
+    const eg_node e = {i};
+    rec *r = &s->rec[i];
+    if (!r->konst || !(r->tensor || r->multi) || (r->node[0] < 0 && r->node[1] < 0)) continue;
+    if ((c = st_value(s, e, err))) {
+      const int side = s->rec[i].node[0] >= 0 ? LEFT : RIGHT;
+      iso_prefix(err, "%s: node \"%s\": ", s->graph[side]->path, st_any_id(s, e));
+      break;
+    }
+    r = &s->rec[i];
+    if (!r->tensor) continue;
+    ISO_CHECK(r->cval);
+    /* The same value, seen before: one class. */
+    for (size_t k = 0; k < n && !c; k++) {
+      const rec *q = &s->rec[all[k].i];
+      if (q->cval[0]->numel != r->cval[0]->numel || eg_equal(s->g, all[k], e) || !same_constant(q->cval[0], r->cval[0])) continue;
+      const bool left_first = q->node[LEFT] >= 0;
+      if ((c = note_constant(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, err))) break;
+      const rule_dtype dq = q->val[0]->dtype;
+      /* 2 ulp apart in a captured dtype is more than float64's tolerance: both go on with the older value. */
+      if (dq == r->val[0]->dtype)
+        for (size_t d = 0; d < s->n_draws; d++) {
+          rule_tensor_unref(r->val[d]);
+          r->val[d] = rule_tensor_ref(q->val[d]);
+        }
+      c = st_merge(s, all[k], e, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+      break;
+    }
+    if (!c) all[n++] = e;
+  }
+  bool *related = calloc(n + 1, 1);
+  if (!related && !c) c = nomem(err);
+  for (int smaller = 1; smaller >= 0 && !c; smaller--)
+    for (size_t k = 0; k < n && !c; k++) {
+      const rule_tensor *t = s->rec[all[k].i].cval[0];
+      const bool l = on_side(s, all[k], LEFT), r = on_side(s, all[k], RIGHT);
+      if (related[k] || (l && r) || t->dtype == RULE_BOOL || t->numel < 2 || !varied(t) || !feeds_values(s, all[k])) continue;
+      c = relate_one(s, all[k], l ? LEFT : RIGHT, all, n, smaller == 1, &related[k], err);
+    }
+  free(related);
+  free(all);
+  return c;
+}

@@ -1,0 +1,628 @@
+/* The comparison: relate leaves and constants, give values, group e-nodes by value, and join what a rule justifies until
+ * the outputs meet or nothing moves (Emerge, Algorithm 1, with the candidates in topological order). */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+synth_options synth_options_default(void) {
+  return (synth_options){.n_redrawn = 2, .rel_tol = 1e-9, .max_pattern = 120, .max_tries = 32};
+}
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- what the outputs depend on ---- */
+
+static void mark_live(const synth_graph *g, const rule_term *t, bool *live) {
+  if (t->kind == RULE_VAR) live[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_live(g, t->child[i], live);
+}
+
+/* A graph of live nodes only: what no output reads is not part of the function (and may be unspecified memory). */
+static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
+  bool *live = calloc(g->n_nodes + 1, 1);
+  if (!live) return nomem(err);
+  for (size_t i = 0; i < g->n_outputs; i++) live[g->output[i].node] = true;
+  for (size_t i = g->n_nodes; i-- > 0;)
+    if (live[i] && g->node[i].kind == SYNTH_OP) mark_live(g, g->node[i].call, live);
+  *out = live;
+  return ISO_OK;
+}
+
+/* Operators that compute no function of their arguments are refused. */
+static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_error *err) {
+  if (n->kind != SYNTH_OP || strcmp(n->call->u.s, "getitem") == 0) return ISO_OK;
+  const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
+  if (!sc) return ISO_OK;
+  if (sc->random) {
+    for (size_t k = 0; k < sc->n_args && k < n->call->n; k++) {
+      const rule_term *a = n->call->child[k];
+      if ((strcmp(sc->arg[k].name, "train") == 0 || strcmp(sc->arg[k].name, "training") == 0) && a->kind == RULE_BOOLEAN && !a->u.i)
+        return ISO_OK;
+      if (strcmp(sc->arg[k].name, "dropout_p") == 0 && a->kind == RULE_FLOAT && a->u.f == 0) return ISO_OK;
+    }
+    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs", g->path,
+                    n->id, n->op);
+  }
+  if (sc->writes)
+    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s writes to an argument; captures hold functions only", g->path, n->id, n->op);
+  return ISO_OK;
+}
+
+/* ---- groups of equal values ---- */
+
+static void moments(const rule_tensor *t, double m[4]) {
+  m[0] = m[1] = m[2] = m[3] = 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (!(fabs(x) < 1e30)) {
+      m[2] += 1;
+      continue;
+    }
+    m[0] += x;
+    m[1] += fabs(x);
+    m[2] += x * x;
+    m[3] += x * fabs(x);
+  }
+}
+
+static bool near_moments(const double a[4], const double b[4]) {
+  const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
+  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
+         fabs(a[3] - b[3]) <= 1e-8 * s2;
+}
+
+static bool has_side(state *s, eg_node e, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+static bool nan_anywhere(const rule_tensor *t) {
+  if (!rule_dtype_is_float(t->dtype)) return false;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isnan(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static iso_code prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  *done = eg_equal(s->g, u, t);
+  if (*done) return ISO_OK;
+  s->res->n_candidates++;
+  iso_code c = st_apply_rules(s, u, t, done, err);
+  if (!c && !*done) c = st_apply_known(s, u, t, done, err);
+  if (!c && !*done) c = st_synthesise(s, u, t, done, err);
+  return c;
+}
+
+static bool values_equal(state *s, eg_node a, eg_node b) {
+  for (size_t d = 0; d < s->n_draws; d++)
+    if (!s->oracle->compare(s->oracle->ctx, st_val(s, a, d), st_val(s, b, d), s->o->rel_tol).equal) return false;
+  return true;
+}
+
+/* 0: the same shape, 1: the same but for sizes 1, 2: another. */
+static int shape_distance(const rule_shape *a, const rule_shape *b) {
+  if (rule_shape_eq(a, b)) return 0;
+  uint32_t i = 0, j = 0;
+  for (;;) {
+    while (i < a->rank && a->dim[i] == 1) i++;
+    while (j < b->rank && b->dim[j] == 1) j++;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank ? 1 : 2;
+    if (a->dim[i++] != b->dim[j++]) return 2;
+  }
+}
+
+/* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is written in terms of the
+ * other. Returns: in `same` whether their values agree up to layout at all, in `done` whether they are linked. */
+static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done, iso_error *err) {
+  *same = *done = false;
+  const size_t probe = s->n_draws - 1;
+  eg_node hi = e, lo = m;
+  if (s->rec[m.i].shape.rank > s->rec[e.i].shape.rank) hi = m, lo = e;
+  const rule_term *term = NULL;
+  for (int turn = 0; turn < 2 && !term; turn++) {
+    if (turn) {
+      const eg_node x = hi;
+      hi = lo;
+      lo = x;
+    }
+    term = synth_layout(&s->arena, s->schemas, st_val(s, lo, probe), st_val(s, hi, probe), s->oracle, s->o->rel_tol);
+  }
+  if (!term) return ISO_OK;
+  eg_node aux;
+  iso_code c = st_add_term(s, term, &lo, &aux, err);
+  if (!c) c = st_value(s, aux, err);
+  if (c) return c;
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux)) return ISO_OK;
+  *same = true;
+  return prove(s, hi, aux, done, err);
+}
+
+static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
+    if (s->group[i].numel == v->numel && near_moments(s->group[i].moment, m) &&
+        st_val(s, s->group[i].member[0], 0)->dtype == v->dtype)
+      return (int32_t)i;
+  return -1;
+}
+
+static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel, iso_error *err) {
+  if (i < 0) {
+    if (!iso_grow(s->group, s->cap_group, s->n_group + 1)) return nomem(err);
+    i = (int32_t)s->n_group++;
+    s->group[i] = (group){.numel = numel};
+    memcpy(s->group[i].moment, m, sizeof s->group[i].moment);
+  }
+  group *g = &s->group[i];
+  if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);
+  g->member[g->n++] = e;
+  s->rec[e.i].group = i;
+  return ISO_OK;
+}
+
+/* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
+ * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
+static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool linked = false;
+  size_t failures = 0;
+  const bool right_only = !has_side(s, e, LEFT);
+  for (int round = 0; round < 3 && !c; round++) {
+    const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
+    for (size_t k = 0; k < s->group[gi].n && !c && failures < 12; k++) {
+      const eg_node m = s->group[gi].member[k];
+      bool dup = m.i == e.i || eg_equal(s->g, m, e);
+      if (dup) {
+        *belongs = true;
+        continue;
+      }
+      for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, s->group[gi].member[j], m);
+      if (dup || shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
+      bool done = false;
+      if (want == 0) {
+        if (!values_equal(s, m, e)) {
+          if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
+          continue;
+        }
+        *belongs = true;
+        c = prove(s, m, e, &done, err);
+      } else {
+        const bool across = right_only && has_side(s, m, LEFT);
+        if (*belongs && (!across || linked)) continue;
+        if (!across) { /* only find out whether it belongs here */
+          const size_t probe = s->n_draws - 1;
+          *belongs |= s->oracle->compare(s->oracle->ctx, st_val(s, m, probe), st_val(s, e, probe), s->o->rel_tol).equal;
+          continue;
+        }
+        bool same;
+        c = link_layout(s, e, m, &same, &done, err);
+        *belongs |= same;
+        linked |= done;
+        if (!same) continue;
+      }
+      failures += !done;
+    }
+  }
+  return c;
+}
+
+static iso_code visit(state *s, eg_node e, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  if (!r->tensor || !r->valued || r->konst) return ISO_OK;
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  if (r->group >= 0) { /* a later pass */
+    bool belongs = true;
+    return try_group(s, r->group, e, &belongs, err);
+  }
+  double m[4];
+  moments(v, m);
+  bool belongs = false;
+  int32_t gi = -1;
+  while ((gi = find_group(s, e, m, gi)) >= 0) {
+    iso_code c = try_group(s, gi, e, &belongs, err);
+    if (c) return c;
+    if (belongs) break;
+  }
+  return join_group(s, gi, e, m, v->numel, err);
+}
+
+static bool past_deadline(const state *s) { return s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline; }
+
+/* ---- outputs ---- */
+
+typedef struct pairing {
+  uint32_t left, right; /* indices of outputs */
+  eg_node aux;          /* what the left output must equal: the right one, in the left one's shape */
+  const char *relation;
+} pairing;
+
+static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  if (L->n_outputs != R->n_outputs)
+    return iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired", L->path, L->n_outputs, R->path, R->n_outputs);
+  bool by_name = true;
+  for (size_t i = 0; i < L->n_outputs && by_name; i++) {
+    bool found = false;
+    for (size_t j = 0; j < R->n_outputs; j++)
+      if (strcmp(L->output[i].name, R->output[j].name) == 0) {
+        p[i].right = (uint32_t)j;
+        found = true;
+      }
+    by_name = found;
+  }
+  for (size_t i = 0; i < L->n_outputs; i++) {
+    p[i].left = (uint32_t)i;
+    if (!by_name) p[i].right = (uint32_t)i;
+    const eg_node l = s->map[LEFT][L->output[i].node], r = s->map[RIGHT][R->output[p[i].right].node];
+    const rule_shape *a = &s->rec[l.i].shape, *b = &s->rec[r.i].shape;
+    const int dist = shape_distance(a, b);
+    if (dist == 2) {
+      char x[128], y[128];
+      return iso_fail(err, ISO_USAGE, "output \"%s\" is %s in %s and %s in %s: only sizes 1 may differ", L->output[i].name,
+                      rule_shape_print(a, x, sizeof x), L->path, rule_shape_print(b, y, sizeof y), R->path);
+    }
+    p[i].aux = r;
+    p[i].relation = "equal";
+    if (dist == 0) continue;
+    /* A term that inserts or removes the sizes 1. */
+    const rule_term *t = rule_var(&s->arena, 0);
+    uint32_t rank = b->rank;
+    const char *text = "right";
+    for (uint32_t d = b->rank; d-- > 0 && t;)
+      if (b->dim[d] == 1) {
+        const rule_term *c[2] = {t, rule_int(&s->arena, d)};
+        t = rule_op(&s->arena, "aten::squeeze.dim", c, 2);
+        text = iso_arena_printf(&s->arena, "squeeze(%s, %u)", text, d);
+        rank--;
+      }
+    for (uint32_t d = 0; d < a->rank && t; d++)
+      if (a->dim[d] == 1) {
+        const rule_term *c[2] = {t, rule_int(&s->arena, d)};
+        t = rule_op(&s->arena, "aten::unsqueeze", c, 2);
+        text = iso_arena_printf(&s->arena, "unsqueeze(%s, %u)", text, d);
+        rank++;
+      }
+    if (!t || !text) return nomem(err);
+    p[i].relation = text;
+    iso_code c = st_add_term(s, t, &r, &p[i].aux, err);
+    if (!c) c = st_value(s, p[i].aux, err);
+    if (c) return c;
+  }
+  return ISO_OK;
+}
+
+/* ---- the end: evidence, checks, report ---- */
+
+static bool accept_step(void *ctx, const eg_step *step) {
+  state *s = ctx;
+  switch (step->why.kind) {
+  case WHY_LEAF:
+  case WHY_VALUE: return step->why.data < s->n_assume;
+  case WHY_RULE: {
+    if (step->why.data >= s->n_app) return false;
+    const application *a = &s->app[step->why.data];
+    const bool ends = (a->from.i == step->from.i && a->to.i == step->to.i) || (a->from.i == step->to.i && a->to.i == step->from.i);
+    return ends && s->info[a->rule].verdict.status >= RULE_TESTED;
+  }
+  default: return false;
+  }
+}
+
+static iso_code explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err) {
+  eg_step *step = NULL;
+  size_t n = 0;
+  bool ok = false;
+  const char *why_not = NULL;
+  iso_code c = eg_explain(s->g, a, b, &step, &n, err);
+  if (!c) c = eg_proof_check(s->g, step, n, a, b, accept_step, s, &ok, &why_not, err);
+  if (!c && !ok) c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s", why_not ? why_not : "no reason");
+  for (size_t i = 0; i < n && !c; i++)
+    if (step[i].why.kind == WHY_RULE) {
+      rule_info *f = &s->info[s->app[step[i].why.data].rule];
+      f->needed = true;
+      if (f->verdict.status < *weakest) *weakest = f->verdict.status;
+    }
+  free(step);
+  return c;
+}
+
+/* Every class holds one value, one shape, one dtype: congruence merges included. */
+static iso_code check_classes(state *s, iso_error *err) {
+  for (uint32_t i = 0; i < s->n_rec; i++) {
+    const eg_node e = {i};
+    const rec *r = &s->rec[i];
+    if (!r->tensor || !r->valued) continue;
+    const eg_node rep = st_rep(s, eg_class_of(s->g, e));
+    if (rep.i == i) continue;
+    const rec *q = &s->rec[rep.i];
+    if (!rule_shape_eq(&q->val[0]->shape, &r->val[0]->shape) || q->val[0]->dtype != r->val[0]->dtype)
+      return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ in shape or dtype", st_any_id(s, rep), st_any_id(s, e));
+    for (size_t d = 0; d < s->n_draws; d++) {
+      if (q->val[d] == r->val[d]) continue;
+      rule_diff df = s->oracle->compare(s->oracle->ctx, q->val[d], r->val[d], 10 * s->o->rel_tol);
+      if (!df.equal)
+        return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ by %.3g (relative)", st_any_id(s, rep),
+                        st_any_id(s, e), df.max_rel);
+      if (df.max_rel > s->res->largest_merged) s->res->largest_merged = df.max_rel;
+    }
+  }
+  return ISO_OK;
+}
+
+static iso_code assume_inputs(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  char text[512];
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind == SYNTH_OP) continue;
+      const eg_node e = s->map[side][i];
+      if (!s->rec[e.i].konst) continue;
+      snprintf(text, sizeof text, "%s's %s keeps its captured value", side == LEFT ? "left" : "right", n->name);
+      if (!st_assume(s, n->kind == SYNTH_INPUT ? "input" : "value", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+        return nomem(err);
+    }
+  if (!st_assume(s, "shape", none, none, NULL, "shown for the captured shapes and the captured branch")) return nomem(err);
+  return ISO_OK;
+}
+
+static iso_code assume_casts(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind == SYNTH_OP || !rule_dtype_is_float(n->value[0]->dtype)) continue;
+      if (st_assume(s, "dtype", none, none, NULL, "floating casts are identities: equality is over the real numbers, not over roundings"))
+        return ISO_OK;
+      return nomem(err);
+    }
+  return ISO_OK;
+}
+
+/* Kernels outside PyTorch mean what the reference kernels compute. */
+static iso_code assume_kernels(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) == 0 || strcmp(n->op, "getitem") == 0) continue;
+      bool seen = false;
+      for (size_t k = 0; k < i && !seen; k++) seen = strcmp(s->graph[side]->node[k].op ? s->graph[side]->node[k].op : "", n->op) == 0;
+      for (size_t k = 0; side == RIGHT && k < s->graph[LEFT]->n_nodes && !seen; k++)
+        seen = s->graph[LEFT]->node[k].op && strcmp(s->graph[LEFT]->node[k].op, n->op) == 0;
+      if (seen) continue;
+      char text[256];
+      snprintf(text, sizeof text, "%s means what its reference kernel computes", n->op);
+      const eg_node e = s->map[side][i];
+      if (!st_assume(s, "definition", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
+    }
+  return ISO_OK;
+}
+
+static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
+  size_t n = 0;
+  struct synth_leaf_ref *ref = iso_arena_alloc(&s->res->arena, (s->graph[0]->n_nodes + s->graph[1]->n_nodes + 1) * sizeof *ref);
+  if (!ref) return nomem(err);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *nd = &s->graph[side]->node[i];
+      if (nd->kind == SYNTH_OP || !live[side][i] || s->rec[s->map[side][i].i].konst) continue;
+      /* Explained: its class has a leaf or a term of the other side, or it occurs in the other side's definitions. */
+      const eg_node e = s->map[side][i];
+      const eg_node *m;
+      bool other = has_side(s, e, !side) || !s->rec[e.i].atom;
+      const size_t cnt = eg_class_parents(s->g, eg_class_of(s->g, e), &m);
+      for (size_t k = 0; k < cnt && !other; k++) {
+        eg_node p = m[k];
+        for (int hop = 0; hop < 6 && !other; hop++) { /* cat(slice(leaf), ...) = a leaf of the other side */
+          if (has_side(s, p, !side)) other = true;
+          const eg_node *pp;
+          if (s->rec[p.i].node[0] >= 0 || s->rec[p.i].node[1] >= 0) break;
+          if (eg_class_parents(s->g, eg_class_of(s->g, p), &pp) == 0) break;
+          p = pp[0];
+        }
+      }
+      if (!other) ref[n++] = (struct synth_leaf_ref){side == RIGHT, (uint32_t)i};
+    }
+  s->res->unexplained = ref;
+  s->res->n_unexplained = n;
+  return ISO_OK;
+}
+
+static iso_code publish(state *s, iso_error *err) {
+  synth_result *r = s->res;
+  const size_t n = rule_set_count(s->rules);
+  synth_rule_use *use = iso_arena_alloc(&r->arena, (n + 1) * sizeof *use);
+  synth_assumption *as = iso_arena_alloc(&r->arena, (s->n_assume + 1) * sizeof *as);
+  if (!use || !as) return nomem(err);
+  for (size_t i = 0; i < n; i++) {
+    if (s->info[i].verdict.status < RULE_TESTED || s->info[i].uses == 0) continue;
+    use[r->n_rules++] = (synth_rule_use){rule_set_at(s->rules, i), s->info[i].verdict, s->info[i].uses, s->info[i].loaded, s->info[i].needed};
+  }
+  r->rule = use;
+  for (size_t i = 0; i < s->n_assume; i++) {
+    const synth_assumption *a = &s->assume[i];
+    as[i] = (synth_assumption){a->kind, iso_arena_strdup(&r->arena, a->text), a->left, a->right,
+                               a->relation ? iso_arena_strdup(&r->arena, a->relation) : NULL};
+  }
+  r->assumption = as;
+  r->n_assumptions = s->n_assume;
+  r->rules = s->rules;
+  s->rules = NULL;
+  return ISO_OK;
+}
+
+static void state_free(state *s) {
+  for (size_t i = 0; i < s->n_rec; i++) {
+    rec *r = &s->rec[i];
+    for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
+    for (size_t k = 0; r->cval && k < r->n_out; k++) rule_tensor_unref(r->cval[k]);
+    free(r->val);
+    free(r->cval);
+  }
+  for (size_t i = 0; i < s->n_group; i++) free(s->group[i].member);
+  free(s->rec);
+  free(s->group);
+  free(s->literal);
+  free(s->map[0]);
+  free(s->map[1]);
+  free(s->app);
+  free(s->info);
+  free(s->assume);
+  rule_set_free(s->rules);
+  eg_free(s->g);
+  iso_arena_fini(&s->arena);
+}
+
+void synth_result_free(synth_result *r) {
+  if (!r) return;
+  rule_set_free(r->rules);
+  iso_arena_fini(&r->arena);
+  free(r);
+}
+
+/* Evaluate every live e-node, left graph first. */
+static iso_code evaluate(state *s, iso_error *err) {
+  for (uint32_t i = 0; i < s->n_rec; i++) {
+    rec *r = &s->rec[i];
+    if (r->valued || !(r->tensor || r->multi) || (r->node[0] < 0 && r->node[1] < 0)) continue;
+    const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+    const synth_node *n = &s->graph[side]->node[r->node[side]];
+    iso_code c = st_value(s, (eg_node){i}, err);
+    if (c) {
+      iso_prefix(err, "%s: node \"%s\" (%s): ", s->graph[side]->path, n->id, n->op);
+      return c;
+    }
+    if (s->o->progress && i % 64 == 0) s->o->progress(s->o->ctx, "execute", i, s->n_rec);
+    if (past_deadline(s)) break;
+  }
+  return ISO_OK;
+}
+
+static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  for (int pass = 0; pass < 3; pass++) {
+    const size_t merges = s->res->n_merges;
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        const eg_node e = s->map[side][i];
+        if (e.i == EG_NONE) continue;
+        if (past_deadline(s)) return ISO_OK;
+        if (pass && has_side(s, e, !side)) continue;
+        iso_code c = visit(s, e, err);
+        if (c) return c;
+        if (s->o->progress && i % 16 == 0) s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
+      }
+    bool all = true;
+    for (size_t i = 0; i < n_pairs; i++) all &= eg_equal(s->g, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], p[i].aux);
+    if (all || s->res->n_merges == merges) break;
+  }
+  return ISO_OK;
+}
+
+static iso_code judge(state *s, pairing *p, iso_error *err) {
+  synth_result *r = s->res;
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
+  if (!pair) return nomem(err);
+  bool all = true, differs = false;
+  r->evidence = RULE_PROVED;
+  for (size_t i = 0; i < L->n_outputs; i++) {
+    const eg_node l = s->map[LEFT][L->output[p[i].left].node];
+    const char *name = L->output[p[i].left].name;
+    bool equal_values = true;
+    for (size_t d = 0; d < s->n_draws; d++) {
+      rule_diff df = s->oracle->compare(s->oracle->ctx, st_val(s, l, d), st_val(s, p[i].aux, d), s->o->rel_tol);
+      if (df.equal) continue;
+      if (equal_values && !differs) { /* the first witness: captured draws come first */
+        r->redrawn = d >= s->n_sets;
+        r->witness_output = name;
+        r->witness_abs = df.max_abs;
+        r->witness_rel = df.max_rel;
+        r->witness_seed = s->o->seed;
+      }
+      equal_values = false;
+    }
+    bool done = eg_equal(s->g, l, p[i].aux);
+    iso_code c = ISO_OK;
+    if (!done && equal_values) c = prove(s, l, p[i].aux, &done, err);
+    if (!c && done && !equal_values) c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
+    if (!c && done) c = explain(s, l, p[i].aux, &r->evidence, err);
+    if (c) return c;
+    pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
+    all &= done;
+    differs |= !equal_values;
+  }
+  r->pair = pair;
+  r->n_pairs = L->n_outputs;
+  r->verdict = all ? SYNTH_EQUIVALENT : differs ? SYNTH_DIFFERENT : SYNTH_UNDECIDED;
+  if (r->verdict == SYNTH_UNDECIDED)
+    r->reason = past_deadline(s) ? "the time limit was reached" : "the outputs agree on every draw, but no justified rule joins them";
+  if (all && s->o->require_proved && r->evidence < RULE_PROVED) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = "a rule on the chain is tested and not proved";
+  }
+  return ISO_OK;
+}
+
+iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
+                       rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
+  state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .t0 = synth_clock()};
+  state *s = &st;
+  bool *live[2] = {NULL, NULL};
+  pairing *p = calloc(left->n_outputs + 1, sizeof *p);
+  s->n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
+  s->n_draws = s->n_sets + o->n_redrawn;
+  s->map[0] = calloc(left->n_nodes + 1, sizeof *s->map[0]);
+  s->map[1] = calloc(right->n_nodes + 1, sizeof *s->map[1]);
+  s->res = calloc(1, sizeof *s->res);
+  iso_code c = p && s->map[0] && s->map[1] && s->res ? ISO_OK : nomem(err);
+  if (!c) c = eg_new(NULL, &s->g, err);
+  if (!c) c = rule_set_new(&s->rules, err);
+  for (int side = 0; side < 2 && !c; side++) {
+    const synth_graph *g = s->graph[side];
+    c = live_nodes(g, &live[side], err);
+    for (size_t i = 0; i < g->n_nodes && !c; i++)
+      if (live[side][i]) c = refuse(s, g, &g->node[i], err);
+  }
+  double t = synth_clock();
+  if (!c) c = st_relate_leaves(s, err);
+  for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
+  if (!c) c = eg_rebuild(s->g, err);
+  if (!c) c = st_draw_leaves(s, err);
+  if (!c) c = st_relate_constants(s, err);
+  if (!c) s->res->seconds_relate = synth_clock() - t;
+  t = synth_clock();
+  if (!c) c = evaluate(s, err);
+  if (!c) s->res->seconds_execute = synth_clock() - t;
+  t = synth_clock();
+  if (!c && !past_deadline(s)) {
+    c = pair_outputs(s, p, err);
+    if (!c) c = candidates(s, p, left->n_outputs, err);
+    if (!c) c = check_classes(s, err);
+    if (!c) c = judge(s, p, err);
+    if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
+    if (!c && s->res->verdict != SYNTH_EQUIVALENT) c = st_divergences(s, err);
+  } else if (!c) {
+    s->res->verdict = SYNTH_UNDECIDED;
+    s->res->reason = "the time limit was reached";
+  }
+  if (!c) c = assume_inputs(s, err);
+  if (!c) c = assume_casts(s, err);
+  if (!c) c = assume_kernels(s, err);
+  if (!c) c = unexplained(s, live, err);
+  if (!c) c = publish(s, err);
+  if (c) synth_result_free(s->res);
+  else *out = s->res;
+  state_free(s);
+  free(live[0]);
+  free(live[1]);
+  free(p);
+  return c;
+}

@@ -1,0 +1,124 @@
+/* Private to synth/: the joint e-graph of two captured graphs with values attached, and the steps over it. */
+#ifndef SYNTH_SYNTH_INT_H
+#define SYNTH_SYNTH_INT_H
+
+#include "egraph/base/rng.h"
+#include "egraph/base/vec.h"
+#include "egraph/egraph.h"
+#include "synth/synth.h"
+
+enum { LEFT = 0, RIGHT = 1 };
+enum { MAX_OUT = 64 };      /* tensors that one operator returns */
+enum { MAX_CHILDREN = 512 };
+
+/* Kinds of reasons given to merges; `data` of eg_why indexes the table named. */
+enum { WHY_LEAF = 1, /* an assumption */ WHY_VALUE = 2, /* an assumption about constants */ WHY_RULE = 3 /* an application */ };
+
+/* What is known of one e-node, by its id. */
+typedef struct rec {
+  bool tensor;      /* stands for one tensor */
+  bool multi;       /* an operator with several outputs, projected by getitem */
+  bool konst;       /* depends on no parameter and no value-carrying input: evaluated in captured dtypes, never redrawn */
+  bool leaf;        /* a captured leaf */
+  bool atom;        /* a leaf that no relation defines: drawn freely */
+  bool valued;      /* values below are there */
+  int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
+  size_t n_out;
+  rule_tensor **val;  /* n_draws * n_out, float64 where floating */
+  rule_tensor **cval; /* n_out, captured dtypes; constants only */
+  rule_shape shape;   /* of output 0, known before values are */
+  int32_t group;      /* index into groups, -1 */
+} rec;
+
+/* E-nodes whose values agree up to layout on all draws: candidates for one another. */
+typedef struct group {
+  int64_t numel;
+  double moment[4]; /* order-free: sum, sum of |x|, sum of squares, sum of x |x|; of the first redrawn set */
+  eg_node *member;
+  size_t n, cap;
+} group;
+
+/* A rule applied: what a WHY_RULE merge points at. */
+typedef struct application {
+  size_t rule;        /* in the rule set */
+  eg_node from, to;
+} application;
+
+typedef struct rule_info {
+  rule_verdict verdict;
+  bool loaded;
+  size_t uses;
+  bool needed;
+} rule_info;
+
+typedef struct state {
+  const synth_graph *graph[2];
+  const rule_oracle *oracle;
+  rule_schemas *schemas;
+  const synth_options *o;
+  const rule_set *known;
+  iso_arena arena;        /* terms and texts of this comparison */
+  eg_graph *g;
+  rec *rec;               /* by eg_node id */
+  size_t n_rec, cap_rec;
+  const rule_term **literal; /* by symbol id: the literal a symbol stands for, or NULL */
+  size_t cap_literal;
+  eg_node *map[2];        /* captured node to e-node */
+  size_t n_sets, n_draws; /* draws: captured input sets, then redrawn ones */
+  group *group;
+  size_t n_group, cap_group;
+  application *app;
+  size_t n_app, cap_app;
+  rule_set *rules;
+  rule_info *info;
+  size_t cap_info;
+  synth_assumption *assume;
+  size_t n_assume, cap_assume;
+  synth_result *res;
+  double t0;
+} state;
+
+double synth_clock(void);
+
+/* ---- joint.c ---- */
+iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
+/* Adds the live operators of a graph; leaves are there. */
+iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
+/* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
+iso_code st_value(state *s, eg_node n, iso_error *err);
+/* The first valued tensor e-node of a class, EG_NONE if none. */
+eg_node st_rep(state *s, eg_class c);
+bool st_is_tensor_class(state *s, eg_class c);
+const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
+bool st_is_list(state *s, eg_node n);
+const rec *st_rec(const state *s, eg_node n);
+rule_tensor *st_val(state *s, eg_node n, size_t draw); /* Requires: valued tensor; borrowed */
+const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, const char *relation, const char *text);
+const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
+const char *st_any_id(const state *s, eg_node n);
+iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
+
+/* ---- leaves.c ---- */
+iso_code st_relate_leaves(state *s, iso_error *err);
+iso_code st_draw_leaves(state *s, iso_error *err);
+iso_code st_relate_constants(state *s, iso_error *err);
+
+/* ---- layout.c ---- */
+/* A layout term over RULE_VAR 0 (a tensor of `from`'s shape) that equals `to` as far as the values of draw `draw` tell, or NULL. */
+const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from, const rule_tensor *to,
+                              const rule_oracle *oracle, double rel_tol);
+
+/* ---- apply.c ---- */
+/* Try every validated rule on the pair; merges where one applies. */
+iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, iso_error *err);
+
+/* ---- frontier.c ---- */
+/* Synthesise a rule for the pair, have it validated, merge. */
+iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+
+/* ---- divergence.c ---- */
+iso_code st_divergences(state *s, iso_error *err);
+
+#endif
