@@ -133,10 +133,10 @@ test-all: deps headers check
 
 # The C code of ours is instrumented, libtorch and Z3 are not: what they keep is in .ci/lsan.supp.
 asan:
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0 ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 \
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0 ASAN_OPTIONS=detect_leaks=1:exitcode=99 \
 	  $(MAKE) B=build-asan OPT='-O1 -g -fno-omit-frame-pointer' SAN=-fsanitize=address $(or $(SUITE),check)
 ubsan:
-	@UBSAN_OPTIONS=print_stacktrace=1 \
+	@UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	  $(MAKE) B=build-ubsan OPT='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=all' $(or $(SUITE),check)
 # Without libtorch, which takes minutes to start under it, and without the end-to-end tests.
 valgrind:
