@@ -108,9 +108,9 @@ static void open_all_and_exit(val_engine *e, volatile size_t *at) {
   alarm(LOAD_SECONDS);
   library_in(e->folder, "libisomer_shim.so", path);
   if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL) _exit(0); /* the parent fails there too, and says why */
-  if (library_in(e->folder, "libisomer_kernels.so", path)) (void)dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   for (*at = 0; *at < e->o.n_ops; ++*at)
     if (dlopen(e->ops[*at], RTLD_NOW | RTLD_GLOBAL) == NULL) _exit(0);
+  if (library_in(e->folder, "libisomer_kernels.so", path)) (void)dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   _exit(0);
 }
 
@@ -181,9 +181,9 @@ static iso_code load_now(val_engine *e, iso_error *err) {
   const shim_api *api = NULL;
   if (code == ISO_OK) code = open_shim(e, &api, err);
   if (code == ISO_OK) code = api->init(&hooks, e->device, err);
-  char path[PATH_BYTES + 64];
-  if (code == ISO_OK && library_in(e->folder, "libisomer_kernels.so", path)) code = api->load(path, err);
   for (size_t i = 0; code == ISO_OK && i < e->o.n_ops; i++) code = api->load(e->ops[i], err);
+  char path[PATH_BYTES + 64]; /* behind users' libraries: it leaves alone what they define */
+  if (code == ISO_OK && library_in(e->folder, "libisomer_kernels.so", path)) code = api->load(path, err);
   if (code == ISO_OK) e->api = api;
   return code;
 }
