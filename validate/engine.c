@@ -1,11 +1,12 @@
 /* The engine: finds and opens the libtorch shim, runs calls and whole terms.
  *
- * Nothing is loaded before the first call. The shim is looked for in $ISOMER_SHIM_DIR if that is set, else beside the program and in
- * the folders above it (tests lie below the build folder). Users' libraries run constructors when they are opened, and a
- * second definition of an operator aborts there: a child process opens them first, so that what dies is the child.
+ * Nothing is loaded before the first call. The shim is looked for in $ISOMER_SHIM_DIR if that is
+ * set, else beside the program and in the folders above it (tests lie below the build folder).
+ * Users' libraries run constructors when they are opened, and a second definition of an operator
+ * aborts there: a child process opens them first, so that what dies is the child.
  *
- * A term is evaluated bottom-up, each shared subterm (same pointer) once; calls go to the shim flat, with literals and
- * variables only. */
+ * A term is evaluated bottom-up, each shared subterm (same pointer) once; calls go to the shim
+ * flat, with literals and variables only. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,9 +27,9 @@
 enum {
   PATH_BYTES = 4096,
   FOLDERS_ABOVE = 3,
-  MAX_RESULTS = 1 << 16,  /* of one operator: room, not a habit */
-  MAX_DEPTH = 8000,       /* of a term: each level costs some hundred bytes of stack */
-  LOAD_SECONDS = 120      /* a library that takes longer to open is hung */
+  MAX_RESULTS = 1 << 16, /* of one operator: room, not a habit */
+  MAX_DEPTH = 8000,      /* of a term: each level costs some hundred bytes of stack */
+  LOAD_SECONDS = 120     /* a library that takes longer to open is hung */
 };
 
 struct val_engine {
@@ -36,13 +37,14 @@ struct val_engine {
   char *device;
   char **ops;
   rule_schemas *schemas;
-  const shim_api *api;  /* NULL until loaded */
-  iso_error why;        /* why loading failed: asked again, the answer is the same */
+  const shim_api *api; /* NULL until loaded */
+  iso_error why;       /* why loading failed: asked again, the answer is the same */
   char folder[PATH_BYTES];
 };
 
 val_options val_options_default(void) {
-  return (val_options){.seed = 0, .n_samples = 24, .z3_rlimit = 5000000, .rel_tol = 1e-9, .device = "cpu"};
+  return (val_options){
+      .seed = 0, .n_samples = 24, .z3_rlimit = 5000000, .rel_tol = 1e-9, .device = "cpu"};
 }
 
 iso_code val_new(const val_options *o, rule_schemas *schemas, val_engine **out, iso_error *err) {
@@ -72,10 +74,16 @@ void val_free(val_engine *e) {
   free(e); /* libtorch stays: unloading it is not supported */
 }
 
-const val_options *val_engine_options(const val_engine *e) { return &e->o; }
-rule_schemas *val_engine_schemas(const val_engine *e) { return e->schemas; }
+const val_options *val_engine_options(const val_engine *e) {
+  return &e->o;
+}
+rule_schemas *val_engine_schemas(const val_engine *e) {
+  return e->schemas;
+}
 
-/* ---- loading ------------------------------------------------------------------------------------------------- */
+/* ---- loading
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static bool library_in(const char *folder, const char *name, char path[PATH_BYTES + 64]) {
   int n = snprintf(path, PATH_BYTES + 64, "%s/%s", folder, name);
@@ -102,15 +110,18 @@ static bool find_folder(val_engine *e) {
   return false;
 }
 
-/* In the child: open all that the parent is going to open. `at` tells the parent how far it came. Does not return. */
+/* In the child: open all that the parent is going to open. `at` tells the parent how far it came.
+ * Does not return. */
 static void open_all_and_exit(val_engine *e, volatile size_t *at) {
   char path[PATH_BYTES + 64];
   alarm(LOAD_SECONDS);
   library_in(e->folder, "libisomer_shim.so", path);
-  if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL) _exit(0); /* the parent fails there too, and says why */
+  if (dlopen(path, RTLD_NOW | RTLD_GLOBAL) == NULL)
+    _exit(0); /* the parent fails there too, and says why */
   for (*at = 0; *at < e->o.n_ops; ++*at)
     if (dlopen(e->ops[*at], RTLD_NOW | RTLD_GLOBAL) == NULL) _exit(0);
-  if (library_in(e->folder, "libisomer_kernels.so", path)) (void)dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (library_in(e->folder, "libisomer_kernels.so", path))
+    (void)dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   _exit(0);
 }
 
@@ -150,8 +161,9 @@ static iso_code rehearse(val_engine *e, iso_error *err) {
     int status = 0;
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       bool hung = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-      code = iso_fail(err, ISO_USAGE, "%s: %s when loaded: %s", *at < e->o.n_ops ? e->ops[*at] : "libtorch",
-                      hung ? "hangs" : "aborts", last_words(text));
+      code = iso_fail(err, ISO_USAGE, "%s: %s when loaded: %s",
+                      *at < e->o.n_ops ? e->ops[*at] : "libtorch", hung ? "hangs" : "aborts",
+                      last_words(text));
     }
   }
   if (pipe_fd[0] >= 0) close(pipe_fd[0]);
@@ -163,11 +175,14 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
   char path[PATH_BYTES + 64];
   if (!library_in(e->folder, "libisomer_shim.so", path))
     return iso_fail(err, ISO_UNSUPPORTED, "%s cannot be read", path);
-  void *lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* global: users' libraries need not name libtorch */
-  if (lib == NULL) return iso_fail(err, ISO_UNSUPPORTED, "libtorch cannot be loaded: %s", dlerror());
+  void *lib =
+      dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* global: users' libraries need not name libtorch */
+  if (lib == NULL)
+    return iso_fail(err, ISO_UNSUPPORTED, "libtorch cannot be loaded: %s", dlerror());
   shim_entry entry;
   void *symbol = dlsym(lib, "isomer_shim");
-  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object to a function pointer */
+  memcpy(&entry, &symbol,
+         sizeof entry); /* ISO C has no cast from an object to a function pointer */
   if (symbol == NULL || entry()->abi != SHIM_ABI)
     return iso_fail(err, ISO_UNSUPPORTED, "%s is of another version of this program", path);
   *out = entry();
@@ -176,14 +191,16 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
 
 static iso_code load_now(val_engine *e, iso_error *err) {
   static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref};
-  if (!find_folder(e)) return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
+  if (!find_folder(e))
+    return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
   iso_code code = e->o.n_ops > 0 ? rehearse(e, err) : ISO_OK;
   const shim_api *api = NULL;
   if (code == ISO_OK) code = open_shim(e, &api, err);
   if (code == ISO_OK) code = api->init(&hooks, e->device, err);
   for (size_t i = 0; code == ISO_OK && i < e->o.n_ops; i++) code = api->load(e->ops[i], err);
   char path[PATH_BYTES + 64]; /* behind users' libraries: it leaves alone what they define */
-  if (code == ISO_OK && library_in(e->folder, "libisomer_kernels.so", path)) code = api->load(path, err);
+  if (code == ISO_OK && library_in(e->folder, "libisomer_kernels.so", path))
+    code = api->load(path, err);
   if (code == ISO_OK) e->api = api;
   return code;
 }
@@ -211,10 +228,12 @@ iso_code val_torch_schema(val_engine *e, const char *op, char **out, iso_error *
   return ISO_OK;
 }
 
-/* ---- one call ------------------------------------------------------------------------------------------------ */
+/* ---- one call
+ * ------------------------------------------------------------------------------------------------
+ */
 
-iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags, rule_tensor **out,
-                  size_t cap, size_t *n_out, iso_error *err) {
+iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
+                  rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   if (call == NULL || call->kind != RULE_OP || strcmp(call->u.s, "getitem") == 0)
     return iso_fail(err, ISO_USAGE, "not a call of an operator");
   iso_code code = load(e, err);
@@ -222,7 +241,9 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
   return e->api->call(call, bind, (flags & VAL_FLOAT64) != 0, out, cap, n_out, err);
 }
 
-/* ---- terms --------------------------------------------------------------------------------------------------- */
+/* ---- terms
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The results of an operator that was run. */
 typedef struct results {
@@ -289,11 +310,13 @@ static iso_code eval_op(eval *v, const rule_term *t, const results **out, iso_er
 /* One tensor: of a variable, or of an operator's one result, or of a projection. Borrowed. */
 static iso_code eval_tensor(eval *v, const rule_term *t, rule_tensor **out, iso_error *err) {
   if (t->kind == RULE_VAR) {
-    if (v->bind[t->u.i] == NULL) return iso_fail(err, ISO_USAGE, "variable %" PRId64 " has no value", t->u.i);
+    if (v->bind[t->u.i] == NULL)
+      return iso_fail(err, ISO_USAGE, "variable %" PRId64 " has no value", t->u.i);
     *out = v->bind[t->u.i];
     return ISO_OK;
   }
-  if (t->kind != RULE_OP) return iso_fail(err, ISO_USAGE, "a literal stands where a tensor is needed");
+  if (t->kind != RULE_OP)
+    return iso_fail(err, ISO_USAGE, "a literal stands where a tensor is needed");
   const results *r = NULL;
   int64_t k = 0;
   bool projected = strcmp(t->u.s, "getitem") == 0;
@@ -307,16 +330,18 @@ static iso_code eval_tensor(eval *v, const rule_term *t, rule_tensor **out, iso_
   iso_code code = eval_op(v, t, &r, err);
   if (code != ISO_OK) return code;
   if (!projected && r->n != 1)
-    return iso_fail(err, ISO_USAGE, "%s has %zu results, and is not projected by getitem", t->u.s, r->n);
+    return iso_fail(err, ISO_USAGE, "%s has %zu results, and is not projected by getitem", t->u.s,
+                    r->n);
   if (k < 0 || (uint64_t)k >= r->n)
-    return iso_fail(err, ISO_USAGE, "%s has %zu results, and getitem asks for %" PRId64, t->u.s, r->n, k);
+    return iso_fail(err, ISO_USAGE, "%s has %zu results, and getitem asks for %" PRId64, t->u.s,
+                    r->n, k);
   *out = r->out[k];
   return ISO_OK;
 }
 
 /* `t` as an argument of a flat call: its tensors are appended to `bind` and become variables. */
-static iso_code flatten(eval *v, const rule_term *t, rule_tensor ***bind, size_t *n, size_t *cap, const rule_term **out,
-                        iso_error *err) {
+static iso_code flatten(eval *v, const rule_term *t, rule_tensor ***bind, size_t *n, size_t *cap,
+                        const rule_term **out, iso_error *err) {
   const rule_term *flat = t;
   if (t->kind == RULE_OP || t->kind == RULE_VAR) {
     rule_tensor *x = NULL;
@@ -339,7 +364,8 @@ static iso_code flatten(eval *v, const rule_term *t, rule_tensor ***bind, size_t
   return ISO_OK;
 }
 
-static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r, iso_error *err) {
+static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r,
+                       iso_error *err) {
   size_t n = 0, cap = 0;
   const rule_term **child = iso_arena_alloc(&v->arena, (t->n + 1) * sizeof *child);
   if (child == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -389,13 +415,14 @@ static void eval_free(eval *v) {
   iso_arena_fini(&v->arena);
 }
 
-static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags, rule_tensor **out,
-                         double *magnitude, iso_error *err) {
+static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *bind,
+                         unsigned flags, rule_tensor **out, double *magnitude, iso_error *err) {
   eval v = {.e = e, .bind = bind, .flags = flags, .magnitude = magnitude};
   iso_arena_init(&v.arena);
   v.room = malloc(MAX_RESULTS * sizeof *v.room);
   rule_tensor *x = NULL;
-  iso_code code = v.room != NULL ? eval_tensor(&v, t, &x, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code code =
+      v.room != NULL ? eval_tensor(&v, t, &x, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   if (code == ISO_OK) {
     if (flags & VAL_FLOAT64) code = rule_tensor_to_float64(x, out, err);
     else *out = rule_tensor_ref(x);
@@ -404,13 +431,13 @@ static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *
   return code;
 }
 
-iso_code val_eval(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags, rule_tensor **out,
-                  iso_error *err) {
+iso_code val_eval(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags,
+                  rule_tensor **out, iso_error *err) {
   return evaluate(e, t, bind, flags, out, NULL, err);
 }
 
-iso_code val_eval_magnitude(val_engine *e, const rule_term *t, rule_tensor *const *bind, unsigned flags,
-                            rule_tensor **out, double *magnitude, iso_error *err) {
+iso_code val_eval_magnitude(val_engine *e, const rule_term *t, rule_tensor *const *bind,
+                            unsigned flags, rule_tensor **out, double *magnitude, iso_error *err) {
   double m = 0;
   iso_code code = evaluate(e, t, bind, flags, out, &m, err);
   if (code == ISO_OK) *magnitude = m;

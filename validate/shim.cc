@@ -1,12 +1,14 @@
 /* Calls libtorch's operators by name, behind the C ABI of shim.h.
  *
- * One call: the schema is found in the dispatcher, each argument is converted by the schema's real type, and the kernel
- * runs boxed. Inputs are views of the caller's bytes; a result that shares storage with an input holds a reference to
- * that input's rule_tensor, so a view may outlive its base. Nothing is ever written through an input: what an
- * operator writes to is cloned first, and handed back behind its own results.
+ * One call: the schema is found in the dispatcher, each argument is converted by the schema's real
+ * type, and the kernel runs boxed. Inputs are views of the caller's bytes; a result that shares
+ * storage with an input holds a reference to that input's rule_tensor, so a view may outlive its
+ * base. Nothing is ever written through an input: what an operator writes to is cloned first, and
+ * handed back behind its own results.
  *
- * Invariants: no C++ exception leaves this file; the default dtype is what it was before a call; one thread computes,
- * so that equal calls give equal bits. Plain dispatcher headers only: torch/torch.h costs three times the compile time. */
+ * Invariants: no C++ exception leaves this file; the default dtype is what it was before a call;
+ * one thread computes, so that equal calls give equal bits. Plain dispatcher headers only:
+ * torch/torch.h costs three times the compile time. */
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
@@ -41,7 +43,9 @@ struct Failure {
   std::string text;
 };
 
-[[noreturn]] void stop(iso_code code, const std::string &text) { throw Failure{code, text}; }
+[[noreturn]] void stop(iso_code code, const std::string &text) {
+  throw Failure{code, text};
+}
 
 /* The first line of `text`, behind the operator's name. */
 iso_code fail(iso_error *err, iso_code code, const std::string &who, const std::string &text) {
@@ -54,8 +58,7 @@ iso_code fail(iso_error *err, iso_code code, const std::string &who, const std::
 }
 
 /* Runs `f`, which returns an iso_code, with every exception turned into an error. */
-template <typename F>
-iso_code guarded(iso_error *err, const std::string &who, F f) {
+template <typename F> iso_code guarded(iso_error *err, const std::string &who, F f) {
   try {
     return f();
   } catch (const Failure &e) {
@@ -76,8 +79,9 @@ iso_code guarded(iso_error *err, const std::string &who, F f) {
 /* ---- dtypes and tensors ---- */
 
 const at::ScalarType scalar_types[RULE_DTYPE_COUNT] = {
-    at::kDouble,        at::kFloat, at::kHalf, at::kBFloat16, at::kFloat8_e4m3fn, at::kFloat8_e5m2, at::kComplexFloat,
-    at::kComplexDouble, at::kLong,  at::kInt,  at::kShort,    at::kChar,          at::kByte,        at::kBool};
+    at::kDouble,      at::kFloat,        at::kHalf,          at::kBFloat16, at::kFloat8_e4m3fn,
+    at::kFloat8_e5m2, at::kComplexFloat, at::kComplexDouble, at::kLong,     at::kInt,
+    at::kShort,       at::kChar,         at::kByte,          at::kBool};
 
 at::ScalarType torch_dtype(int64_t d) {
   if (d < 0 || d >= RULE_DTYPE_COUNT) stop(ISO_USAGE, "no such dtype");
@@ -101,7 +105,8 @@ c10::Device device(c10::kCPU);
 /* A view of `t` on the device; float64 where the call asks for it. */
 at::Tensor unwrap(rule_tensor *t, bool float64) {
   if (!t) stop(ISO_USAGE, "a variable has no value");
-  if (t->dtype >= RULE_DTYPE_COUNT || t->shape.rank > RULE_MAX_RANK) stop(ISO_USAGE, "a malformed tensor");
+  if (t->dtype >= RULE_DTYPE_COUNT || t->shape.rank > RULE_MAX_RANK)
+    stop(ISO_USAGE, "a malformed tensor");
   at::IntArrayRef sizes(t->shape.dim, t->shape.rank);
   auto options = at::TensorOptions().dtype(scalar_types[t->dtype]);
   at::Tensor v;
@@ -109,18 +114,23 @@ at::Tensor unwrap(rule_tensor *t, bool float64) {
     v = at::empty(sizes, options);
   } else {
     hooks.ref(t);
-    v = at::from_blob(t->data, sizes, [t](void *) { hooks.unref(t); }, options);
+    v = at::from_blob(
+        t->data, sizes, [t](void *) { hooks.unref(t); }, options);
   }
   if (float64 && widest(v.scalar_type()) != v.scalar_type()) v = v.to(widest(v.scalar_type()));
   return device.is_cpu() ? v : v.to(device);
 }
 
-void release_tensor(void *owner) { delete static_cast<at::Tensor *>(owner); }
+void release_tensor(void *owner) {
+  delete static_cast<at::Tensor *>(owner);
+}
 
 rule_tensor *wrap(at::Tensor t, bool float64) {
   if (!t.defined()) stop(ISO_UNSUPPORTED, "a result is not defined");
-  if (t.layout() != at::kStrided || t.is_quantized()) stop(ISO_UNSUPPORTED, "a result is not a dense tensor");
-  if (t.dim() > RULE_MAX_RANK) stop(ISO_RANGE, "a result has " + std::to_string(t.dim()) + " dimensions");
+  if (t.layout() != at::kStrided || t.is_quantized())
+    stop(ISO_UNSUPPORTED, "a result is not a dense tensor");
+  if (t.dim() > RULE_MAX_RANK)
+    stop(ISO_RANGE, "a result has " + std::to_string(t.dim()) + " dimensions");
   if (float64 && widest(t.scalar_type()) != t.scalar_type()) t = t.to(widest(t.scalar_type()));
   rule_dtype dtype = our_dtype(t.scalar_type());
   t = t.resolve_conj().resolve_neg().to(c10::kCPU).contiguous();
@@ -138,15 +148,14 @@ rule_tensor *wrap(at::Tensor t, bool float64) {
   return out;
 }
 
-/* Contents that nothing may depend on: NaN where there is one, else bytes that make indices fail and sums odd. */
+/* Contents that nothing may depend on: NaN where there is one, else bytes that make indices fail
+ * and sums odd. */
 void poison(at::Tensor &t) {
   if (!t.defined() || t.numel() == 0 || t.layout() != at::kStrided || t.is_quantized()) return;
   if (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()))
     t.fill_(std::numeric_limits<double>::quiet_NaN());
-  else if (t.scalar_type() == at::kBool)
-    t.fill_(true);
-  else
-    t.fill_(t.element_size() == 1 ? 0x5a : t.element_size() == 2 ? 0x5a5a : 0x5a5a5a5a);
+  else if (t.scalar_type() == at::kBool) t.fill_(true);
+  else t.fill_(t.element_size() == 1 ? 0x5a : t.element_size() == 2 ? 0x5a5a : 0x5a5a5a5a);
 }
 
 /* ---- arguments ---- */
@@ -159,17 +168,28 @@ struct Call {
 
 const char *kind_name(rule_kind k) {
   switch (k) {
-  case RULE_VAR: return "a tensor";
-  case RULE_OP: return "an operator";
-  case RULE_LIST: return "a list";
-  case RULE_INT: return "an integer";
-  case RULE_FLOAT: return "a float";
-  case RULE_BOOLEAN: return "a boolean";
-  case RULE_NONE: return "none";
-  case RULE_STRING: return "a string";
-  case RULE_DTYPE: return "a dtype";
-  case RULE_NAME: return "a name";
-  case RULE_EXPR: return "an expression";
+  case RULE_VAR:
+    return "a tensor";
+  case RULE_OP:
+    return "an operator";
+  case RULE_LIST:
+    return "a list";
+  case RULE_INT:
+    return "an integer";
+  case RULE_FLOAT:
+    return "a float";
+  case RULE_BOOLEAN:
+    return "a boolean";
+  case RULE_NONE:
+    return "none";
+  case RULE_STRING:
+    return "a string";
+  case RULE_DTYPE:
+    return "a dtype";
+  case RULE_NAME:
+    return "a name";
+  case RULE_EXPR:
+    return "an expression";
   }
   return "a term of unknown kind";
 }
@@ -196,19 +216,21 @@ at::Tensor tensor(const Call &c, const rule_term *t) {
   return v;
 }
 
-c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width, const rule_term *t);
+c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width,
+                    const rule_term *t);
 
-template <typename T, typename F>
-c10::IValue list_of(const rule_term *t, F element) {
+template <typename T, typename F> c10::IValue list_of(const rule_term *t, F element) {
   c10::List<T> l;
   l.reserve(t->n);
   for (uint32_t i = 0; i < t->n; i++) l.push_back(element(t->child[i]));
   return l;
 }
 
-c10::IValue convert_list(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width, const rule_term *t) {
+c10::IValue convert_list(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width,
+                         const rule_term *t) {
   const c10::TypePtr &e = type->expectRef<c10::ListType>().getElementType();
-  bool scalars = t->kind != RULE_LIST && is_number(t) && width && *width > 0; /* int[2] given 3 is [3, 3] */
+  bool scalars =
+      t->kind != RULE_LIST && is_number(t) && width && *width > 0; /* int[2] given 3 is [3, 3] */
   if (t->kind != RULE_LIST && !scalars) mismatch(type, t);
   std::vector<const rule_term *> same(scalars ? static_cast<size_t>(*width) : 0, t);
   rule_term broadcast = {};
@@ -229,7 +251,8 @@ c10::IValue convert_list(const Call &c, const c10::TypePtr &type, std::optional<
     return list_of<double>(t, [&](const rule_term *x) { return one(x).toDouble(); });
   case c10::TypeKind::BoolType:
     return list_of<bool>(t, [&](const rule_term *x) { return one(x).toBool(); });
-  default: break;
+  default:
+    break;
   }
   if (e->kind() == c10::TypeKind::OptionalType &&
       e->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::TensorType)
@@ -252,15 +275,18 @@ at::Scalar number(const Call &c, const c10::TypePtr &type, const rule_term *t) {
   mismatch(type, t);
 }
 
-c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width, const rule_term *t) {
+c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32_t> width,
+                    const rule_term *t) {
   switch (type->kind()) {
   case c10::TypeKind::OptionalType: {
     const c10::TypePtr &e = type->expectRef<c10::OptionalType>().getElementType();
-    if (t->kind == RULE_NONE && (e->kind() != c10::TypeKind::DeviceObjType || device.is_cpu())) return {};
+    if (t->kind == RULE_NONE && (e->kind() != c10::TypeKind::DeviceObjType || device.is_cpu()))
+      return {};
     return convert(c, e, width, t);
   }
   case c10::TypeKind::TensorType:
-    if (t->kind == RULE_NONE) return at::Tensor(); /* "Tensor" of old schemas that may be undefined */
+    if (t->kind == RULE_NONE)
+      return at::Tensor(); /* "Tensor" of old schemas that may be undefined */
     if (t->kind != RULE_VAR && !is_number(t)) mismatch(type, t);
     return tensor(c, t);
   case c10::TypeKind::SymIntType:
@@ -270,7 +296,8 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
     return s.toLong();
   }
   case c10::TypeKind::SymFloatType:
-  case c10::TypeKind::FloatType: return number(c, type, t).toDouble();
+  case c10::TypeKind::FloatType:
+    return number(c, type, t).toDouble();
   case c10::TypeKind::SymBoolType:
   case c10::TypeKind::BoolType: {
     if (t->kind == RULE_NONE) return false; /* pin_memory and the like */
@@ -278,7 +305,8 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
     if (!s.isBoolean()) mismatch(type, t);
     return s.toBool();
   }
-  case c10::TypeKind::NumberType: return number(c, type, t);
+  case c10::TypeKind::NumberType:
+    return number(c, type, t);
   case c10::TypeKind::StringType:
     if (t->kind != RULE_STRING) mismatch(type, t);
     return std::string(t->u.s);
@@ -296,8 +324,10 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
   case c10::TypeKind::MemoryFormatType:
     if (t->kind != RULE_NONE) mismatch(type, t);
     return at::MemoryFormat::Contiguous;
-  case c10::TypeKind::ListType: return convert_list(c, type, width, t);
-  default: stop(ISO_UNSUPPORTED, "arguments of type " + type->str());
+  case c10::TypeKind::ListType:
+    return convert_list(c, type, width, t);
+  default:
+    stop(ISO_UNSUPPORTED, "arguments of type " + type->str());
   }
 }
 
@@ -306,7 +336,8 @@ c10::IValue argument(const Call &c, const c10::FunctionSchema &schema, size_t i)
   const c10::Argument &a = schema.arguments()[i];
   const rule_term *t = i < c.term->n ? c.term->child[i] : nullptr;
   static const rule_term none = {RULE_NONE, 0, nullptr, {0}};
-  if (!t && a.default_value() && a.default_value()->isNone()) t = &none; /* so that a device is filled in */
+  if (!t && a.default_value() && a.default_value()->isNone())
+    t = &none; /* so that a device is filled in */
   try {
     if (!t || (t->kind == RULE_NONE && a.default_value() && !a.default_value()->isNone() &&
                a.real_type()->kind() != c10::TypeKind::OptionalType)) {
@@ -338,10 +369,12 @@ void refuse_bit_views(const Call &c) {
   if (c.term->child[0]->kind != RULE_VAR || c.term->child[1]->kind != RULE_DTYPE) return;
   const rule_tensor *x = c.bind[c.term->child[0]->u.i];
   at::ScalarType to = widest(torch_dtype(c.term->child[1]->u.i));
-  bool real = x && (c10::isFloatingType(scalar_types[x->dtype]) || c10::isComplexType(scalar_types[x->dtype]));
+  bool real = x && (c10::isFloatingType(scalar_types[x->dtype]) ||
+                    c10::isComplexType(scalar_types[x->dtype]));
   bool real_to = c10::isFloatingType(to) || c10::isComplexType(to);
   if ((real || real_to) && !(real && real_to && widest(scalar_types[x->dtype]) == to))
-    stop(ISO_UNSUPPORTED, "reinterprets the bits of floating point numbers, which float64 does not keep");
+    stop(ISO_UNSUPPORTED,
+         "reinterprets the bits of floating point numbers, which float64 does not keep");
 }
 
 void flatten(const c10::IValue &v, std::vector<at::Tensor> &out) {
@@ -382,7 +415,8 @@ std::vector<at::Tensor> run(const Call &c) {
   const c10::FunctionSchema &schema = op->schema();
   size_t n = schema.arguments().size();
   if (c.term->n > n)
-    stop(ISO_UNSUPPORTED, "takes " + std::to_string(n) + " arguments, and got " + std::to_string(c.term->n));
+    stop(ISO_UNSUPPORTED,
+         "takes " + std::to_string(n) + " arguments, and got " + std::to_string(c.term->n));
   refuse_bit_views(c);
   c10::InferenceMode inference;
   DefaultDtype dtype(c.float64);
@@ -404,13 +438,14 @@ std::vector<at::Tensor> run(const Call &c) {
   return out;
 }
 
-iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rule_tensor **out, size_t cap,
-              size_t *n_out, iso_error *err) {
+iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rule_tensor **out,
+              size_t cap, size_t *n_out, iso_error *err) {
   size_t done = 0;
   iso_code code = guarded(err, term->u.s, [&] {
     std::vector<at::Tensor> results = run(Call{term, bind, float64});
     if (results.size() > cap)
-      stop(ISO_RANGE, std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
+      stop(ISO_RANGE,
+           std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
     c10::InferenceMode inference;
     for (; done < results.size(); done++) out[done] = wrap(std::move(results[done]), float64);
     *n_out = done;
@@ -423,7 +458,9 @@ iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rul
 
 /* ---- the rest of the interface ---- */
 
-const char *version() { return TORCH_VERSION; }
+const char *version() {
+  return TORCH_VERSION;
+}
 
 iso_code init(const shim_hooks *h, const char *where, iso_error *err) {
   return guarded(err, where, [&] {
@@ -463,4 +500,6 @@ const shim_api api = {SHIM_ABI, version, init, load, schema_text, call};
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const shim_api *isomer_shim(void) { return &api; }
+extern "C" __attribute__((visibility("default"))) const shim_api *isomer_shim(void) {
+  return &api;
+}

@@ -1,0 +1,175 @@
+/* When two tensors count as equal.
+ *
+ * Per slice of the last dimension, against the slice's largest value: elementwise relative error
+ * does not work, because cancellation makes correct pairs differ, and one bound for the whole
+ * tensor lets a single large element hide the rest. What is infinite, NaN or beyond 1e30 (a mask's
+ * finfo.min) takes no part in the norm, and must be in the same places. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "validate/validate.h"
+
+static const double huge_value =
+    1e30; /* masks' finfo.min of every format but float16 lies beyond */
+
+/* One row of doubles that are compared: components of complex numbers lie side by side. */
+typedef struct reader {
+  const rule_tensor *t;
+  int per; /* components of an element: 2 for complex */
+} reader;
+
+static reader reader_of(const rule_tensor *t) {
+  return (reader){t, rule_dtype_is_complex(t->dtype) ? 2 : 1};
+}
+
+/* Component `c` of element `i`; the imaginary part of a real number is 0. */
+static double component(reader r, int64_t i, int c) {
+  if (r.per == 2) {
+    if (r.t->dtype == RULE_C128) return ((const double *)r.t->data)[2 * i + c];
+    return (double)((const float *)r.t->data)[2 * i + c];
+  }
+  if (c == 1) return 0;
+  if (r.t->dtype == RULE_F64) return ((const double *)r.t->data)[i];
+  if (r.t->dtype == RULE_F32) return (double)((const float *)r.t->data)[i];
+  return rule_tensor_get(r.t, i);
+}
+
+static bool exact(const rule_tensor *t) {
+  return !rule_dtype_is_float(t->dtype) && !rule_dtype_is_complex(t->dtype);
+}
+
+/* Of the slices that the comparison takes: the last dimension of `t`. */
+static int64_t slice_length(const rule_tensor *t) {
+  if (t->shape.rank == 0) return 1;
+  int64_t n = t->shape.dim[t->shape.rank - 1];
+  return n > 0 ? n : 1;
+}
+
+typedef enum relation { SAME, BOTH_NAN, COMPARE, WRONG } relation;
+
+/* What two numbers are to each other before any tolerance. */
+static relation relate(double a, double b) {
+  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? BOTH_NAN : WRONG;
+  bool far_a = fabs(a) > huge_value, far_b = fabs(b) > huge_value;
+  if (far_a || far_b) return far_a && far_b && signbit(a) == signbit(b) ? SAME : WRONG;
+  return a == b ? SAME : COMPARE;
+}
+
+static void note_worst(val_diff *d, double abs_diff, double rel, int64_t i) {
+  if (abs_diff > d->max_abs) d->max_abs = abs_diff;
+  if (rel > d->max_rel) {
+    d->max_rel = rel;
+    d->index = i;
+  }
+}
+
+static void compare_exact(const rule_tensor *a, const rule_tensor *b, val_diff *d) {
+  for (int64_t i = 0; i < a->numel; i++) {
+    int64_t x = rule_tensor_get_int(a, i), y = rule_tensor_get_int(b, i);
+    if (x == y) continue;
+    d->equal = false;
+    double diff = fabs((double)x - (double)y);
+    if (!(diff > 0)) diff = 1; /* neighbours beyond 2^53 */
+    note_worst(d, diff, diff / fmax(1, fabs((double)x)), i);
+  }
+}
+
+/* The slice that begins at `from`. */
+static void compare_slice(reader a, reader b, int64_t from, int64_t n, double rel_tol,
+                          double floor_abs, val_diff *d) {
+  int per = a.per > b.per ? a.per : b.per;
+  double norm = 0;
+  for (int64_t i = from; i < from + n; i++)
+    for (int c = 0; c < a.per; c++) {
+      double x = fabs(component(a, i, c));
+      if (x > norm && x <= huge_value) norm = x;
+    }
+  for (int64_t i = from; i < from + n; i++) {
+    bool nan = false;
+    for (int c = 0; c < per; c++) {
+      double x = component(a, i, c), y = component(b, i, c);
+      relation r = relate(x, y);
+      if (r == BOTH_NAN) nan = true;
+      if (r == WRONG) {
+        d->equal = false;
+        note_worst(d, INFINITY, INFINITY, i);
+      } else if (r == COMPARE) {
+        double diff = fabs(x - y);
+        bool close = diff <= rel_tol * norm || diff <= floor_abs;
+        if (!close) d->equal = false;
+        note_worst(d, diff, norm > 0 ? diff / norm : close ? 0 : INFINITY, i);
+      }
+    }
+    d->n_nan += nan;
+  }
+}
+
+val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol, double floor_abs) {
+  val_diff d = {.equal = true, .index = -1};
+  if (a->numel != b->numel)
+    return (val_diff){.equal = false, .max_abs = INFINITY, .max_rel = INFINITY, .index = -1};
+  if (exact(a) && exact(b)) {
+    compare_exact(a, b, &d);
+    return d;
+  }
+  reader ra = reader_of(a), rb = reader_of(b);
+  int64_t n = slice_length(a);
+  for (int64_t from = 0; from < a->numel; from += n)
+    compare_slice(ra, rb, from, n, rel_tol, floor_abs, &d);
+  return d;
+}
+
+/* The distance from 1 to the next number. */
+static double epsilon_of(rule_dtype d) {
+  switch (d) {
+  case RULE_F32:
+  case RULE_C64:
+    return 0x1p-23;
+  case RULE_F16:
+    return 0x1p-10;
+  case RULE_BF16:
+    return 0x1p-7;
+  case RULE_F8E4M3FN:
+    return 0x1p-3;
+  case RULE_F8E5M2:
+    return 0x1p-2;
+  default:
+    return DBL_EPSILON;
+  }
+}
+
+double val_ulp_normwise(const rule_tensor *trace, const rule_tensor *got) {
+  if (trace->numel != got->numel) return INFINITY;
+  if (exact(trace) && exact(got)) {
+    val_diff d = val_compare(trace, got, 0, 0);
+    return d.equal ? 0 : INFINITY;
+  }
+  reader a = reader_of(trace), b = reader_of(got);
+  int per = a.per > b.per ? a.per : b.per;
+  double norm = 0, worst = 0;
+  for (int64_t i = 0; i < trace->numel; i++)
+    for (int c = 0; c < per; c++) {
+      double x = component(a, i, c), y = component(b, i, c);
+      relation r = relate(x, y);
+      if (r == WRONG) return INFINITY;
+      if (r != BOTH_NAN && fabs(x) <= huge_value) norm = fmax(norm, fabs(x));
+      if (r == COMPARE) worst = fmax(worst, fabs(x - y));
+    }
+  if (worst == 0) return 0;
+  double eps = fmax(epsilon_of(trace->dtype), epsilon_of(got->dtype));
+  return norm > 0 ? worst / (eps * norm) : INFINITY;
+}
+
+void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviation) {
+  if (rule_dtype_is_complex(t->dtype)) {
+    for (int64_t i = 0; i < 2 * t->numel; i++) {
+      double v = (i % 2 == 0 ? mean : 0) + deviation * iso_rng_normal(rng);
+      if (t->dtype == RULE_C128) ((double *)t->data)[i] = v;
+      else ((float *)t->data)[i] = (float)v;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < t->numel; i++)
+    rule_tensor_set(t, i, mean + deviation * iso_rng_normal(rng));
+}
