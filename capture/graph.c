@@ -1,0 +1,511 @@
+/* graph.json and the tensors that belong to it.
+ *
+ * Nodes are read in the file's order; a reference finds only what has been read, so a graph that loads is acyclic and
+ * in topological order. Whatever is malformed is one error "PATH/graph.json: node "ID": reason". Keys that the format
+ * does not know are ignored; keys that it knows must be of their type. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/capture_int.h"
+#include "egraph/base/vec.h"
+
+typedef struct impl {
+  cap_tensors *trace; /* NULL where there is none */
+  rule_tensor **input;
+  rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
+} impl;
+
+/* What lives while a graph.json is read. */
+typedef struct reader {
+  cap_graph *g;
+  cap_node *node;
+  cap_names ids, inputs, weights; /* ids of nodes; names of leaves by the file they are in */
+  cap_lowering lower;
+} reader;
+
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- strings ---- */
+
+static iso_code keep(iso_arena *a, const char *s, const char **out, iso_error *err) {
+  *out = iso_arena_strdup(a, s);
+  return *out != NULL ? ISO_OK : no_memory(err);
+}
+
+/* An optional string: "" where it is missing or null. */
+static iso_code keep_optional(iso_arena *a, const json_t *object, const char *key, const char **out, iso_error *err) {
+  const json_t *v = json_object_get(object, key);
+  if (v != NULL && !json_is_null(v) && !json_is_string(v)) return iso_fail(err, ISO_FORMAT, "\"%s\" is not a string", key);
+  return keep(a, json_is_string(v) ? json_string_value(v) : "", out, err);
+}
+
+static iso_code keep_required(iso_arena *a, const json_t *object, const char *key, const char **out, iso_error *err) {
+  const char *s = json_string_value(json_object_get(object, key));
+  if (s == NULL || *s == '\0') return iso_fail(err, ISO_FORMAT, "has no \"%s\"", key);
+  return keep(a, s, out, err);
+}
+
+static iso_code take_name(cap_names *t, const char *what, const char *name, size_t index, iso_error *err) {
+  if (cap_names_find(t, name) != CAP_NO_INDEX) return iso_fail(err, ISO_FORMAT, "the %s \"%.120s\" is taken", what, name);
+  return cap_names_add(t, name, index) ? ISO_OK : no_memory(err);
+}
+
+/* ---- one node ---- */
+
+static iso_code read_output(const json_t *v, cap_output *out, iso_error *err) {
+  const json_t *shape = json_object_get(v, "shape");
+  const char *dtype = json_string_value(json_object_get(v, "dtype"));
+  if (!json_is_array(shape)) return iso_fail(err, ISO_FORMAT, "has no shape");
+  if (dtype == NULL) return iso_fail(err, ISO_FORMAT, "has no dtype");
+  if (!rule_dtype_find(dtype, &out->dtype)) return iso_fail(err, ISO_FORMAT, "has unknown dtype \"%.40s\"", dtype);
+  if (json_array_size(shape) > RULE_MAX_RANK)
+    return iso_fail(err, ISO_RANGE, "has rank %zu, above %d", json_array_size(shape), RULE_MAX_RANK);
+  out->shape.rank = (uint32_t)json_array_size(shape);
+  for (uint32_t i = 0; i < out->shape.rank; i++) {
+    const json_t *d = json_array_get(shape, i);
+    if (!json_is_integer(d)) return iso_fail(err, ISO_FORMAT, "dimension %" PRIu32 " is not an integer", i);
+    out->shape.dim[i] = json_integer_value(d);
+  }
+  int64_t numel;
+  return rule_shape_numel(&out->shape, &numel, err);
+}
+
+static iso_code read_outputs(iso_arena *a, const json_t *v, cap_node *node, iso_error *err) {
+  size_t n = json_array_size(v);
+  if (n == 0) return iso_fail(err, ISO_FORMAT, "has no outputs");
+  cap_output *out = iso_arena_alloc(a, n * sizeof *out);
+  if (out == NULL) return no_memory(err);
+  for (size_t i = 0; i < n; i++) {
+    iso_code code = read_output(json_array_get(v, i), &out[i], err);
+    if (code != ISO_OK) {
+      iso_prefix(err, "output %zu: ", i);
+      return code;
+    }
+  }
+  node->n_outputs = n;
+  node->output = out;
+  return ISO_OK;
+}
+
+static bool leaf_kind(const char *op, cap_kind *out) {
+  static const struct {
+    const char *op;
+    cap_kind kind;
+  } kinds[] = {{"input", CAP_INPUT}, {"parameter", CAP_PARAMETER}, {"buffer", CAP_BUFFER}, {"constant", CAP_CONSTANT}};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (strcmp(op, kinds[i].op) == 0) {
+      *out = kinds[i].kind;
+      return true;
+    }
+  return false;
+}
+
+/* namespace::name or namespace::name.overload */
+static bool is_operator_name(const char *op) {
+  static const char *const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
+  const char *colons = strstr(op, "::");
+  return colons != NULL && colons != op && colons[2] != '\0' && op[strspn(op, letters)] == '\0';
+}
+
+static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t index, iso_error *err) {
+  iso_code code = keep_required(&r->g->arena, v, "name", &node->name, err);
+  if (code != ISO_OK) return code;
+  if (node->n_outputs != 1) return iso_fail(err, ISO_FORMAT, "a leaf with %zu outputs", node->n_outputs);
+  if (json_array_size(json_object_get(v, "args")) > 0 || json_object_size(json_object_get(v, "kwargs")) > 0)
+    return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
+  return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index, err);
+}
+
+static iso_code check_getitem(const cap_node *node, const cap_node *of, int64_t k, iso_error *err) {
+  if (of->call == NULL || strcmp(of->op, "getitem") == 0)
+    return iso_fail(err, ISO_FORMAT, "takes an output of \"%.120s\", which is no operator", of->id);
+  if (k < 0 || (uint64_t)k >= of->n_outputs)
+    return iso_fail(err, ISO_FORMAT, "takes output %" PRId64 " of \"%.120s\", which has %zu", k, of->id, of->n_outputs);
+  const cap_output *want = &of->output[k], *have = &node->output[0];
+  if (node->n_outputs != 1 || want->dtype != have->dtype || !rule_shape_eq(&want->shape, &have->shape)) {
+    char a[128], b[128];
+    return iso_fail(err, ISO_FORMAT, "is %s %s, output %" PRId64 " of \"%.120s\" is %s %s", rule_dtype_name(have->dtype),
+                    rule_shape_print(&have->shape, a, sizeof a), k, of->id, rule_dtype_name(want->dtype),
+                    rule_shape_print(&want->shape, b, sizeof b));
+  }
+  return ISO_OK;
+}
+
+static iso_code read_getitem(reader *r, cap_node *node, const cap_raw *raw, iso_error *err) {
+  const json_t *index = json_array_get(raw->args, 1);
+  if (json_array_size(raw->args) != 2 || json_object_size(raw->kwargs) > 0 || !json_is_integer(index))
+    return iso_fail(err, ISO_FORMAT, "getitem takes a reference and an index");
+  uint32_t of;
+  iso_code code = cap_lower_ref(&r->lower, json_array_get(raw->args, 0), true, &of, err);
+  if (code == ISO_OK) code = check_getitem(node, &r->node[of], json_integer_value(index), err);
+  if (code != ISO_OK) return code;
+  iso_arena *a = &r->g->arena;
+  const rule_term *child[2] = {rule_var(a, of), rule_int(a, json_integer_value(index))};
+  node->call = rule_op(a, "getitem", child, 2);
+  return node->call != NULL ? ISO_OK : no_memory(err);
+}
+
+static iso_code read_functionalized(const json_t *v, const cap_node *node, cap_raw *raw, iso_error *err) {
+  const json_t *returns = json_object_get(v, "returns"), *writes = json_object_get(v, "writes");
+  if (!json_is_integer(returns) || json_integer_value(returns) < 0 || !json_is_array(writes))
+    return iso_fail(err, ISO_FORMAT, "functionalized is not of the form {\"returns\": n, \"writes\": [...]}");
+  for (size_t i = 0; i < json_array_size(writes); i++)
+    if (!json_is_string(json_array_get(writes, i)))
+      return iso_fail(err, ISO_FORMAT, "functionalized writes what is no argument's name");
+  uint64_t n = (uint64_t)json_integer_value(returns) + json_array_size(writes);
+  if (n != node->n_outputs)
+    return iso_fail(err, ISO_FORMAT, "has %zu outputs, functionalized says %" PRIu64, node->n_outputs, n);
+  raw->writes = writes;
+  return ISO_OK;
+}
+
+/* The optional member `key`, which must be of type `t`; null is as good as missing. */
+static iso_code member(const json_t *object, const char *key, json_type t, const json_t **out, iso_error *err) {
+  const json_t *v = json_object_get(object, key);
+  if (v == NULL || json_is_null(v)) return ISO_OK;
+  if (json_typeof(v) != t)
+    return iso_fail(err, ISO_FORMAT, "\"%s\" is not %s", key, t == JSON_ARRAY ? "an array" : "an object");
+  *out = v;
+  return ISO_OK;
+}
+
+static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_error *err) {
+  cap_raw raw = {0};
+  const json_t *f = NULL;
+  iso_code code;
+  if ((code = member(v, "args", JSON_ARRAY, &raw.args, err)) != ISO_OK) return code;
+  if ((code = member(v, "kwargs", JSON_OBJECT, &raw.kwargs, err)) != ISO_OK) return code;
+  if ((code = member(v, "attributes", JSON_OBJECT, &raw.attributes, err)) != ISO_OK) return code;
+  if ((code = member(v, "functionalized", JSON_OBJECT, &f, err)) != ISO_OK) return code;
+  if (f != NULL && (code = read_functionalized(f, node, &raw, err)) != ISO_OK) return code;
+  if (strcmp(node->op, "getitem") == 0) return read_getitem(r, node, &raw, err);
+  if (!is_operator_name(node->op))
+    return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name", node->op);
+  return cap_lower(&r->lower, node, &raw, &node->call, err);
+}
+
+static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t index, iso_error *err) {
+  iso_arena *a = &r->g->arena;
+  iso_code code;
+  if ((code = keep_required(a, v, "op", &node->op, err)) != ISO_OK) return code;
+  if ((code = keep_optional(a, v, "scope", &node->scope, err)) != ISO_OK) return code;
+  if ((code = keep_optional(a, v, "source", &node->source, err)) != ISO_OK) return code;
+  if ((code = read_outputs(a, json_object_get(v, "outputs"), node, err)) != ISO_OK) return code;
+  node->kind = CAP_OP;
+  code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err) : read_operator(r, v, node, err);
+  return code != ISO_OK ? code : take_name(&r->ids, "id", node->id, index, err);
+}
+
+static iso_code read_node(reader *r, const json_t *v, size_t index, iso_error *err) {
+  cap_node *node = &r->node[index];
+  iso_code code = json_is_object(v) ? keep_required(&r->g->arena, v, "id", &node->id, err)
+                                    : iso_fail(err, ISO_FORMAT, "is not an object");
+  if (code != ISO_OK) {
+    iso_prefix(err, "node %zu: ", index);
+    return code;
+  }
+  code = read_body(r, v, node, index, err);
+  if (code != ISO_OK) iso_prefix(err, "node \"%.120s\": ", node->id);
+  return code;
+}
+
+/* ---- the graph ---- */
+
+static iso_code read_nodes(reader *r, const json_t *nodes, iso_error *err) {
+  if (!json_is_array(nodes)) return iso_fail(err, ISO_FORMAT, "\"nodes\" is not an array");
+  size_t n = json_array_size(nodes);
+  if (n > UINT32_MAX) return iso_fail(err, ISO_LIMIT, "too many nodes");
+  cap_graph *g = r->g;
+  r->node = iso_arena_alloc(&g->arena, (n + 1) * sizeof *r->node);
+  if (r->node == NULL) return no_memory(err);
+  g->node = r->node;
+  r->lower = (cap_lowering){&g->arena, g->schemas, &r->ids, r->node};
+  for (size_t i = 0; i < n; i++) {
+    iso_code code = read_node(r, json_array_get(nodes, i), i, err);
+    if (code != ISO_OK) return code;
+  }
+  g->n_nodes = n;
+  return ISO_OK;
+}
+
+static iso_code read_result(reader *r, const json_t *v, cap_names *names, size_t i, cap_result *out, iso_error *err) {
+  iso_code code = keep_required(&r->g->arena, v, "name", &out->name, err);
+  if (code == ISO_OK) code = cap_lower_ref(&r->lower, v, false, &out->node, err);
+  return code != ISO_OK ? code : take_name(names, "name", out->name, i, err);
+}
+
+static iso_code read_results(reader *r, const json_t *v, iso_error *err) {
+  size_t n = json_array_size(v);
+  if (n == 0) return iso_fail(err, ISO_FORMAT, "the graph has no outputs");
+  cap_result *out = iso_arena_alloc(&r->g->arena, n * sizeof *out);
+  if (out == NULL) return no_memory(err);
+  cap_names names = {0};
+  iso_code code = ISO_OK;
+  for (size_t i = 0; i < n && code == ISO_OK; i++) {
+    code = read_result(r, json_array_get(v, i), &names, i, &out[i], err);
+    if (code != ISO_OK) iso_prefix(err, "output %zu of the graph: ", i);
+  }
+  cap_names_fini(&names);
+  r->g->n_results = n;
+  r->g->result = out;
+  return code;
+}
+
+static iso_code read_top(reader *r, const json_t *top, iso_error *err) {
+  cap_graph *g = r->g;
+  const char *format = json_string_value(json_object_get(top, "format"));
+  const json_t *version = json_object_get(top, "version");
+  if (format == NULL || strcmp(format, "isomer-capture") != 0)
+    return iso_fail(err, ISO_FORMAT, "\"format\" is not \"isomer-capture\"");
+  if (!json_is_integer(version)) return iso_fail(err, ISO_FORMAT, "\"version\" is not an integer");
+  if (json_integer_value(version) != 1)
+    return iso_fail(err, ISO_FORMAT, "version %lld of the format is unknown", (long long)json_integer_value(version));
+  const struct {
+    const char *key, **out;
+  } text[] = {{"model", &g->model},
+              {"framework", &g->framework},
+              {"framework_version", &g->framework_version},
+              {"torch_version", &g->torch_version}};
+  for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+    iso_code code = keep_optional(&g->arena, top, text[i].key, text[i].out, err);
+    if (code != ISO_OK) return code;
+  }
+  iso_code code = read_nodes(r, json_object_get(top, "nodes"), err);
+  return code != ISO_OK ? code : read_results(r, json_object_get(top, "outputs"), err);
+}
+
+static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *err) {
+  json_error_t je;
+  json_t *top = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+  if (top == NULL)
+    return json_error_code(&je) == json_error_out_of_memory
+               ? no_memory(err)
+               : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s", je.line, je.column, je.text);
+  reader r = {.g = g};
+  iso_code code = json_is_object(top) ? read_top(&r, top, err) : iso_fail(err, ISO_FORMAT, "is not a JSON object");
+  cap_names_fini(&r.ids);
+  cap_names_fini(&r.inputs);
+  cap_names_fini(&r.weights);
+  json_decref(top);
+  return code;
+}
+
+static iso_code new_graph(const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+  cap_graph *g = calloc(1, sizeof *g);
+  impl *m = calloc(1, sizeof *m);
+  if (g != NULL) {
+    iso_arena_init(&g->arena);
+    g->impl = m;
+    g->path = iso_arena_strdup(&g->arena, dir);
+    g->schemas = schemas;
+    g->n_sets = 1;
+  } else {
+    free(m);
+  }
+  if (g == NULL || m == NULL || g->path == NULL) {
+    cap_free(g);
+    return no_memory(err);
+  }
+  *out = g;
+  return ISO_OK;
+}
+
+/* ---- tensors ---- */
+
+static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path, rule_tensor **out, iso_error *err) {
+  rule_tensor *x = NULL;
+  iso_code code = cap_tensors_get(t, node->name, &x, err);
+  if (code != ISO_OK) return code;
+  if (x == NULL) return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": there is no tensor \"%.120s\"", path, node->id, node->name);
+  const cap_output *o = &node->output[0];
+  if (x->dtype != o->dtype || !rule_shape_eq(&x->shape, &o->shape)) {
+    char a[128], b[128];
+    code = iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": tensor \"%.120s\" is %s %s, the graph says %s %s", path, node->id,
+                    node->name, rule_dtype_name(x->dtype), rule_shape_print(&x->shape, a, sizeof a),
+                    rule_dtype_name(o->dtype), rule_shape_print(&o->shape, b, sizeof b));
+    rule_tensor_unref(x);
+    return code;
+  }
+  *out = x;
+  return ISO_OK;
+}
+
+/* The tensors of `path` for the inputs, or for the other leaves, into `slot` by node. */
+static iso_code load_tensors(cap_graph *g, const char *path, bool inputs, rule_tensor **slot, iso_error *err) {
+  cap_tensors *t = NULL;
+  iso_code code = cap_tensors_open(path, &t, err);
+  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
+    if (g->node[i].kind != CAP_OP && (g->node[i].kind == CAP_INPUT) == inputs)
+      code = take_tensor(t, &g->node[i], path, &slot[i], err);
+  cap_tensors_close(t);
+  return code;
+}
+
+/* Room for one more input set. */
+static iso_code grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err) {
+  impl *m = g->impl;
+  size_t need;
+  if (__builtin_mul_overflow(set + 1, g->n_nodes + 1, &need) || !iso_grow(m->input, *cap, need)) return no_memory(err);
+  g->n_sets = set + 1;
+  g->input = m->input;
+  return ISO_OK;
+}
+
+static iso_code load_inputs(cap_graph *g, iso_error *err) {
+  size_t cap = 0;
+  for (size_t set = 0;; set++) {
+    char *path = set == 0 ? iso_arena_printf(&g->arena, "%s/inputs.safetensors", g->path)
+                          : iso_arena_printf(&g->arena, "%s/inputs.%zu.safetensors", g->path, set);
+    if (path == NULL) return no_memory(err);
+    struct stat st;
+    if (set > 0 && stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
+    iso_code code = grow_inputs(g, set, &cap, err);
+    if (code == ISO_OK) code = load_tensors(g, path, true, ((impl *)g->impl)->input + set * g->n_nodes, err);
+    if (code != ISO_OK) return code;
+  }
+}
+
+static iso_code load_weights(cap_graph *g, iso_error *err) {
+  impl *m = g->impl;
+  char *path = iso_arena_printf(&g->arena, "%s/weights.safetensors", g->path);
+  m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
+  return path == NULL || m->weight == NULL ? no_memory(err) : load_tensors(g, path, false, m->weight, err);
+}
+
+static iso_code load_trace(cap_graph *g, iso_error *err) {
+  char *path = iso_arena_printf(&g->arena, "%s/trace.safetensors", g->path);
+  if (path == NULL) return no_memory(err);
+  struct stat st;
+  if (stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
+  return cap_tensors_open(path, &((impl *)g->impl)->trace, err);
+}
+
+static iso_code load_values(cap_graph *g, iso_error *err) {
+  iso_code code;
+  if ((code = load_weights(g, err)) != ISO_OK) return code;
+  if ((code = load_inputs(g, err)) != ISO_OK) return code;
+  if ((code = load_trace(g, err)) != ISO_OK) return code;
+  const impl *m = g->impl;
+  cap_node *node = (cap_node *)(uintptr_t)g->node; /* ours until cap_load returns */
+  for (size_t i = 0; i < g->n_nodes; i++) node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
+  return ISO_OK;
+}
+
+/* ---- loading ---- */
+
+static iso_code read_fd(int fd, char **out, size_t *n, iso_error *err) {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return iso_fail(err, ISO_IO, "%s", strerror(errno));
+  if (!S_ISREG(st.st_mode)) return iso_fail(err, ISO_IO, "not a regular file");
+  char *text = malloc((size_t)st.st_size + 1);
+  if (text == NULL) return no_memory(err);
+  size_t have = 0;
+  while (have < (size_t)st.st_size) {
+    ssize_t k = read(fd, text + have, (size_t)st.st_size - have);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) {
+      free(text);
+      return iso_fail(err, ISO_IO, "%s", strerror(errno));
+    }
+    if (k == 0) break;
+    have += (size_t)k;
+  }
+  *out = text;
+  *n = have;
+  return ISO_OK;
+}
+
+/* Owns: *out is malloc'ed. */
+static iso_code read_file(const char *path, char **out, size_t *n, iso_error *err) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not make us wait */
+  if (fd < 0) return iso_fail(err, ISO_IO, "%s", strerror(errno));
+  iso_code code = read_fd(fd, out, n, err);
+  close(fd);
+  return code;
+}
+
+iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+  cap_graph *g = NULL;
+  iso_code code = new_graph(dir, schemas, &g, err);
+  if (code != ISO_OK) return code;
+  size_t cap = 0;
+  code = read_text(g, text, n, err);
+  if (code != ISO_OK) iso_prefix(err, "%s/graph.json: ", dir);
+  else code = grow_inputs(g, 0, &cap, err);
+  if (code == ISO_OK) *out = g;
+  else cap_free(g);
+  return code;
+}
+
+iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+  cap_graph *g = NULL;
+  char *text = NULL;
+  size_t n = 0;
+  iso_code code = new_graph(dir, schemas, &g, err);
+  if (code != ISO_OK) return code;
+  char *path = iso_arena_printf(&g->arena, "%s/graph.json", dir);
+  if (path == NULL) {
+    code = no_memory(err);
+  } else {
+    code = read_file(path, &text, &n, err);
+    if (code == ISO_OK) code = read_text(g, text, n, err);
+    if (code != ISO_OK) iso_prefix(err, "%s: ", path);
+  }
+  free(text);
+  if (code == ISO_OK) code = load_values(g, err);
+  if (code == ISO_OK) *out = g;
+  else cap_free(g);
+  return code;
+}
+
+void cap_free(cap_graph *g) {
+  if (g == NULL) return;
+  impl *m = g->impl;
+  if (m != NULL) {
+    if (m->input != NULL)
+      for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
+    if (m->weight != NULL)
+      for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(m->weight[i]);
+    free(m->input);
+    free(m->weight);
+    cap_tensors_close(m->trace);
+    free(m);
+  }
+  iso_arena_fini(&g->arena);
+  free(g);
+}
+
+/* ---- the trace ---- */
+
+bool cap_has_trace(const cap_graph *g) { return ((const impl *)g->impl)->trace != NULL; }
+
+static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k, const rule_tensor *x, iso_error *err) {
+  const cap_output *o = &node->output[k];
+  if (x->dtype == o->dtype && rule_shape_eq(&x->shape, &o->shape)) return ISO_OK;
+  char a[128], b[128];
+  return iso_fail(err, ISO_FORMAT, "%s/trace.safetensors: node \"%.120s\": output %zu is recorded as %s %s, the graph says %s %s",
+                  g->path, node->id, k, rule_dtype_name(x->dtype), rule_shape_print(&x->shape, a, sizeof a),
+                  rule_dtype_name(o->dtype), rule_shape_print(&o->shape, b, sizeof b));
+}
+
+iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out, iso_error *err) {
+  const impl *m = g->impl;
+  const cap_node *x = &g->node[node];
+  *out = NULL;
+  if (m->trace == NULL || k >= x->n_outputs) return ISO_OK;
+  char *key = NULL;
+  if ((x->n_outputs == 1 ? asprintf(&key, "%s", x->id) : asprintf(&key, "%s.%zu", x->id, k)) < 0) return no_memory(err);
+  rule_tensor *t = NULL;
+  iso_code code = cap_tensors_get(m->trace, key, &t, err);
+  free(key);
+  if (code == ISO_OK && t != NULL) code = check_traced(g, x, k, t, err);
+  if (code == ISO_OK) *out = t;
+  else rule_tensor_unref(t);
+  return code;
+}
