@@ -21,6 +21,7 @@
 #include "egraph/base/arena.h"
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
+#include "validate/engine_int.h"
 #include "validate/shim.h"
 #include "validate/validate.h"
 
@@ -77,7 +78,7 @@ void val_free(val_engine *e) {
 const val_options *val_engine_options(const val_engine *e) {
   return &e->o;
 }
-rule_schemas *val_engine_schemas(const val_engine *e) {
+rule_schemas *val_engine_schemas(val_engine *e) {
   return e->schemas;
 }
 

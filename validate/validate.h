@@ -30,9 +30,6 @@ typedef struct val_engine val_engine;
 /* Cheap: nothing is loaded yet. `schemas` is borrowed. Owns: val_free. */
 ISO_MUST_USE iso_code val_new(const val_options *o, rule_schemas *schemas, val_engine **out, iso_error *err);
 void val_free(val_engine *e);
-/* What it was made with. Borrowed until val_free. */
-const val_options *val_engine_options(const val_engine *e);
-rule_schemas *val_engine_schemas(const val_engine *e);
 /* Version of libtorch for reports, e.g. "2.13.0"; loads it. Static. */
 ISO_MUST_USE iso_code val_torch_version(val_engine *e, const char **out, iso_error *err);
 /* The schema of an operator in PyTorch's notation, as libtorch (or a library it has loaded) declares it.
