@@ -21,6 +21,7 @@
 #include "egraph/base/arena.h"
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
+#include "validate/engine_int.h"
 #include "validate/shim.h"
 #include "validate/validate.h"
 

@@ -3,6 +3,7 @@
  * A sample counts where both sides ran and rounding leaves something to see; a difference just above rounding must
  * show on a second sample before it refutes. What fails to run on a sample says nothing. */
 #include "egraph/base/hash.h"
+#include "validate/engine_int.h"
 #include "validate/sample_int.h"
 
 #include <math.h>
