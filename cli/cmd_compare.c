@@ -1,0 +1,226 @@
+/* isomer compare LEFT RIGHT: the main job. Wires captures, engine and comparison together and prints what came out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/report.h"
+#include "validate/validate.h"
+
+typedef struct options {
+  const char *left, *right, *json, *rules, *save_rules;
+  val_options val;
+  synth_options synth;
+  const char *ops[32];
+  bool quiet, verbose, explain, trace, progress;
+} options;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void help(FILE *f) {
+  fputs("usage: isomer compare LEFT RIGHT [options]\n"
+        "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
+        "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
+        "  --rules FILE         rules to try first; each is validated again\n"
+        "  --save-rules FILE    write the rules that were used\n"
+        "  --require proved|tested  the least evidence for \"equivalent\" (default tested)\n"
+        "  --timeout SECONDS    give up as undecided\n"
+        "  --ops LIB            a library of operators (may be repeated)\n"
+        "  --device cpu|cuda    where operators run\n"
+        "  --trace              each merge, on stderr\n"
+        "  -q, -v               less, more\n"
+        "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
+        f);
+}
+
+static int usage_error(const char *what, const char *arg) {
+  fprintf(stderr, "isomer: compare: %s%s%s%s (isomer compare --help)\n", what, arg ? " \"" : "", arg ? arg : "", arg ? "\"" : "");
+  return CLI_ERROR;
+}
+
+static void on_progress(void *ctx, const char *stage, size_t done, size_t total) {
+  const options *o = ctx;
+  if (o->progress) fprintf(stderr, "\r\033[K%s %zu/%zu", stage, done, total);
+}
+
+static void on_trace(void *ctx, const char *line) {
+  (void)ctx;
+  fprintf(stderr, "%s\n", line);
+}
+
+static bool parse_u64(const char *s, uint64_t *out) {
+  char *end;
+  errno = 0;
+  if (*s < '0' || *s > '9') return false;
+  *out = strtoull(s, &end, 10);
+  return errno == 0 && *end == 0;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, options *o) {
+  *o = (options){.val = val_options_default(), .synth = synth_options_default()};
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
+    char name[64];
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--ops", "--device", "--color"};
+    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
+    bool takes = false;
+    for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
+    if (takes) {
+      v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
+      if (!v) return usage_error("no value for", name);
+    }
+    uint64_t n;
+    if (strcmp(name, "--json") == 0) o->json = v;
+    else if (strcmp(name, "--rules") == 0) o->rules = v;
+    else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
+    else if (strcmp(name, "--seed") == 0) {
+      if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
+      o->val.seed = o->synth.seed = n;
+    } else if (strcmp(name, "--timeout") == 0) {
+      char *end;
+      o->synth.deadline = strtod(v, &end);
+      if (*end || end == v || !(o->synth.deadline > 0)) return usage_error("not a number of seconds:", v);
+    } else if (strcmp(name, "--require") == 0) {
+      if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
+      o->synth.require_proved = strcmp(v, "proved") == 0;
+    } else if (strcmp(name, "--ops") == 0) {
+      if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
+      o->ops[o->val.n_ops++] = v;
+    } else if (strcmp(name, "--device") == 0) {
+      if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0) return usage_error("--device takes cpu or cuda, not", v);
+      o->val.device = v;
+    } else if (strcmp(name, "--color") == 0) {
+      if (strcmp(v, "auto") != 0 && strcmp(v, "always") != 0 && strcmp(v, "never") != 0) return usage_error("--color takes auto, always or never, not", v);
+    } else if (strcmp(a, "-q") == 0) o->quiet = true;
+    else if (strcmp(a, "-v") == 0) o->verbose = true;
+    else if (strcmp(a, "--trace") == 0) o->trace = true;
+    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+      help(stdout);
+      return 0;
+    } else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
+    else if (!o->left) o->left = a;
+    else if (!o->right) o->right = a;
+    else return usage_error("more than two captures:", a);
+  }
+  if (!o->right) return usage_error("two captures are needed", NULL);
+  return -1;
+}
+
+/* A capture as the comparison sees it. Owns: free_graph. */
+typedef struct view {
+  synth_graph g;
+  synth_node *node;
+  synth_output *output;
+  rule_tensor **value;
+} view;
+
+static bool make_view(const cap_graph *c, view *v) {
+  *v = (view){0};
+  v->node = calloc(c->n_nodes + 1, sizeof *v->node);
+  v->output = calloc(c->n_results + 1, sizeof *v->output);
+  v->value = calloc((c->n_sets + 1) * (c->n_nodes + 1), sizeof *v->value);
+  if (!v->node || !v->output || !v->value) return false;
+  for (size_t i = 0; i < c->n_nodes; i++) {
+    const cap_node *n = &c->node[i];
+    rule_tensor **val = &v->value[i * c->n_sets];
+    for (size_t s = 0; s < c->n_sets; s++) val[s] = n->kind == CAP_INPUT ? c->input[s * c->n_nodes + i] : n->value;
+    v->node[i] = (synth_node){.id = n->id, .name = n->name, .op = n->op, .scope = n->scope, .source = n->source,
+                              .kind = n->kind == CAP_INPUT ? SYNTH_INPUT : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
+                                      : n->kind == CAP_BUFFER ? SYNTH_BUFFER : n->kind == CAP_CONSTANT ? SYNTH_CONSTANT : SYNTH_OP,
+                              .call = n->call, .n_outputs = n->n_outputs, .value = val};
+    if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
+  }
+  for (size_t i = 0; i < c->n_results; i++) v->output[i] = (synth_output){c->result[i].name, c->result[i].node};
+  v->g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = v->node, .n_outputs = c->n_results, .output = v->output, .n_sets = c->n_sets};
+  return true;
+}
+
+static void free_view(view *v) {
+  free(v->node);
+  free(v->output);
+  free(v->value);
+}
+
+static iso_code save_rules(const synth_result *r, const char *path, iso_error *err) {
+  rule_set *set = NULL;
+  iso_code c = rule_set_new(&set, err);
+  for (size_t i = 0; i < r->n_rules && !c; i++) {
+    size_t index;
+    bool fresh;
+    c = rule_set_add(set, r->rule[i].rule, &index, &fresh, err);
+    if (!c) rule_set_evidence(set, index, r->rule[i].verdict.status, r->rule[i].verdict.scope);
+  }
+  if (!c) c = rule_set_save(set, path, err);
+  rule_set_free(set);
+  return c;
+}
+
+static iso_code publish(const options *o, const report *rep, iso_error *err) {
+  iso_code c = o->save_rules ? save_rules(rep->r, o->save_rules, err) : ISO_OK;
+  if (!c && o->json) {
+    char *text = report_json(rep);
+    c = text ? report_write(o->json, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+    free(text);
+  }
+  if (!c) report_text(rep, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  return c;
+}
+
+int cmd_compare(int argc, char **argv) {
+  options o;
+  const int early = parse(argc, argv, &o);
+  if (early >= 0) return early;
+  o.val.ops = o.ops;
+  o.progress = !o.quiet && !o.trace && isatty(STDERR_FILENO);
+  o.synth.ctx = &o;
+  o.synth.progress = on_progress;
+  o.synth.trace = o.trace ? on_trace : NULL;
+  const double t0 = now();
+  iso_error err = {0};
+  rule_schemas *schemas = NULL;
+  cap_graph *left = NULL, *right = NULL;
+  val_engine *engine = NULL;
+  rule_set *known = NULL;
+  synth_result *result = NULL;
+  view lv = {0}, rv = {0};
+  iso_code c = rule_schemas_new(&schemas, &err);
+  if (!c && o.rules) c = rule_set_load(o.rules, &known, &err);
+  if (!c) c = cap_load(o.left, schemas, &left, &err);
+  if (!c) c = cap_load(o.right, schemas, &right, &err);
+  if (!c && (!make_view(left, &lv) || !make_view(right, &rv))) c = iso_fail(&err, ISO_NOMEM, "out of memory");
+  if (!c) c = val_new(&o.val, schemas, &engine, &err);
+  const double load = now() - t0;
+  if (!c) {
+    rule_oracle oracle = val_oracle(engine);
+    c = synth_compare(&lv.g, &rv.g, known, &oracle, schemas, &o.synth, &result, &err);
+  }
+  if (o.progress) fputs("\r\033[K", stderr);
+  int status = CLI_ERROR;
+  if (!c) {
+    report rep = {.left = left, .right = right, .r = result, .schemas = schemas, .seed = o.synth.seed, .load = load, .total = now() - t0,
+                  .verbose = o.verbose, .explain = o.explain, .quiet = o.quiet};
+    c = publish(&o, &rep, &err);
+    status = result->verdict == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : result->verdict == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
+  }
+  if (c) {
+    fprintf(stderr, "isomer: %s\n", err.msg);
+    status = CLI_ERROR;
+  }
+  synth_result_free(result);
+  rule_set_free(known);
+  val_free(engine);
+  free_view(&lv);
+  free_view(&rv);
+  cap_free(left);
+  cap_free(right);
+  rule_schemas_free(schemas);
+  return status;
+}

@@ -1,0 +1,254 @@
+/* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing stronger than was shown. */
+#include "cli/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *verdict_name(synth_verdict v) {
+  return v == SYNTH_EQUIVALENT ? "equivalent" : v == SYNTH_DIFFERENT ? "different" : "undecided";
+}
+
+static const cap_node *node_at(const cap_graph *g, int64_t i) { return i < 0 ? NULL : &g->node[i]; }
+
+static const char *short_op(const char *op) {
+  const char *p = strstr(op, "::");
+  return p ? p + 2 : op;
+}
+
+/* ---- text ---- */
+
+static void print_place(FILE *f, const char *side, const cap_node *n) {
+  if (!n) return;
+  fprintf(f, "  %-5s %s", side, n->id);
+  if (n->kind == CAP_OP) fprintf(f, " (%s)", n->op);
+  else fprintf(f, " (leaf %s)", n->name);
+  if (n->scope && *n->scope) fprintf(f, " in %s", n->scope);
+  if (n->source && *n->source) fprintf(f, ", %s", n->source);
+  fputc('\n', f);
+}
+
+static void print_rules(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  if (r->n_rules == 0) return;
+  fprintf(f, "\nrules (%zu):\n", r->n_rules);
+  for (size_t i = 0; i < r->n_rules; i++) {
+    const synth_rule_use *u = &r->rule[i];
+    char *lhs = rule_side_print(u->rule, false), *rhs = rule_side_print(u->rule, true);
+    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s\n    %s\n    <=> %s\n", u->rule->name, rule_status_name(u->verdict.status),
+            rule_scope_name(u->verdict.scope), u->verdict.method, u->uses, u->uses == 1 ? "" : "s", u->loaded ? "; loaded" : "",
+            lhs ? lhs : "?", rhs ? rhs : "?");
+    free(lhs);
+    free(rhs);
+  }
+}
+
+static void print_assumptions(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  size_t count[2] = {0, 0};
+  for (size_t i = 0; i < r->n_assumptions; i++) count[strcmp(r->assumption[i].kind, "leaf") == 0]++;
+  fprintf(f, "\nassumes (%zu):\n", r->n_assumptions);
+  if (count[1] && !p->verbose) fprintf(f, "  leaf: %zu leaves related by value (-v lists them)\n", count[1]);
+  for (size_t i = 0; i < r->n_assumptions; i++)
+    if (p->verbose || strcmp(r->assumption[i].kind, "leaf") != 0) fprintf(f, "  %s: %s\n", r->assumption[i].kind, r->assumption[i].text);
+}
+
+static void print_last_line(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  if (r->verdict == SYNTH_EQUIVALENT) {
+    fprintf(f, "isomer: EQUIVALENT [%s]\n", rule_status_name(r->evidence));
+    return;
+  }
+  if (r->verdict == SYNTH_UNDECIDED) {
+    fprintf(f, "isomer: UNDECIDED: %s\n", r->reason ? r->reason : "no reason");
+    return;
+  }
+  const cap_node *n = r->n_divergences ? node_at(p->right, r->divergence[0].right) : NULL;
+  if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
+  fprintf(f, "isomer: DIFFERENT at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
+          n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
+  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn]\n", r->witness_seed);
+  else fprintf(f, "captured inputs]\n");
+}
+
+void report_text(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  if (!p->quiet) {
+    fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework, p->left->n_nodes);
+    fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework, p->right->n_nodes);
+    for (size_t i = 0; i < r->n_pairs; i++)
+      fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left, strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
+              r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
+    print_rules(p, f);
+    for (size_t i = 0; i < r->n_divergences; i++) {
+      const synth_divergence *d = &r->divergence[i];
+      fprintf(f, "\n%s:\n", r->verdict == SYNTH_DIFFERENT ? "first divergence" : "first gap");
+      print_place(f, "left", node_at(p->left, d->left));
+      print_place(f, "right", node_at(p->right, d->right));
+      if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
+      if (d->max_abs > 0) fprintf(f, "  there the values differ by up to %.3g (relative %.3g)\n", d->max_abs, d->max_rel);
+    }
+    for (size_t i = 0; i < r->n_unexplained; i++) {
+      const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
+      fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
+    }
+    if (r->verdict == SYNTH_DIFFERENT)
+      fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
+              r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
+    print_assumptions(p, f);
+    fputc('\n', f);
+  }
+  print_last_line(p, f);
+}
+
+/* ---- JSON ---- */
+
+static json_t *text_or_null(const char *s) { return s ? json_string(s) : json_null(); }
+
+static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+static json_t *id_list(const char *id) {
+  json_t *a = json_array();
+  if (id) json_array_append_new(a, json_string(id));
+  return a;
+}
+
+static json_t *region(const cap_graph *g, const uint32_t *node, size_t n) {
+  json_t *a = json_array();
+  for (size_t i = 0; i < n; i++) json_array_append_new(a, json_string(g->node[node[i]].id));
+  return a;
+}
+
+static json_t *side_json(const cap_graph *g) {
+  return json_pack("{s:s, s:s, s:I}", "path", g->path, "model", g->model, "nodes", (json_int_t)g->n_nodes);
+}
+
+static json_t *place(const cap_node *n) {
+  if (!n) return json_null();
+  return json_pack("{s:s, s:s, s:o, s:o}", "id", n->id, "op", n->op, "scope", text_or_null(n->scope), "source", text_or_null(n->source));
+}
+
+static json_t *relative_to(const report *p) {
+  json_t *a = json_array();
+  const synth_result *r = p->r;
+  for (size_t i = 0; i < r->n_assumptions; i++) {
+    if (strcmp(r->assumption[i].kind, "definition") != 0) continue;
+    const char *end = strchr(r->assumption[i].text, ' ');
+    json_array_append_new(a, json_stringn(r->assumption[i].text, end ? (size_t)(end - r->assumption[i].text) : strlen(r->assumption[i].text)));
+  }
+  return a;
+}
+
+static json_t *rules_json(const report *p) {
+  json_t *a = json_array();
+  for (size_t i = 0; i < p->r->n_rules; i++) {
+    const synth_rule_use *u = &p->r->rule[i];
+    char *lhs = rule_side_print(u->rule, false), *rhs = rule_side_print(u->rule, true);
+    json_t *rel = json_array();
+    for (uint32_t k = 0; k < u->rule->n_relative; k++) json_array_append_new(rel, json_string(u->rule->relative_to[k]));
+    json_t *where = json_array();
+    for (uint32_t k = 0; k < u->rule->n_where; k++) {
+      char *t = rule_term_print(u->rule->where[k], p->schemas, NULL);
+      json_array_append_new(where, json_string(t ? t : "?"));
+      free(t);
+    }
+    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s}", "name", u->rule->name, "lhs", lhs ? lhs : "?",
+                                       "rhs", rhs ? rhs : "?", "conditions", where, "status", rule_status_name(u->verdict.status), "scope",
+                                       rule_scope_name(u->verdict.scope), "relative_to", rel, "method", u->verdict.method, "samples",
+                                       (json_int_t)u->verdict.n_samples, "uses", (json_int_t)u->uses, "origin",
+                                       u->loaded ? "loaded" : "synthesised"));
+    free(lhs);
+    free(rhs);
+  }
+  return a;
+}
+
+static json_t *divergences_json(const report *p) {
+  json_t *a = json_array();
+  const synth_result *r = p->r;
+  for (size_t i = 0; i < r->n_divergences; i++) {
+    const synth_divergence *d = &r->divergence[i];
+    json_array_append_new(a, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left", place(node_at(p->left, d->left)), "right",
+                                       place(node_at(p->right, d->right)), "left_region", region(p->left, d->left_region, d->n_left_region),
+                                       "right_region", region(p->right, d->right_region, d->n_right_region), "max_abs", number(d->max_abs),
+                                       "max_rel", number(d->max_rel), "hint", text_or_null(d->hint)));
+  }
+  return a;
+}
+
+static json_t *assumptions_json(const report *p) {
+  json_t *a = json_array();
+  for (size_t i = 0; i < p->r->n_assumptions; i++) {
+    const synth_assumption *s = &p->r->assumption[i];
+    json_array_append_new(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", s->kind, "text", s->text, "left", id_list(s->left), "right",
+                                       id_list(s->right), "relation", text_or_null(s->relation)));
+  }
+  return a;
+}
+
+static json_t *stats_json(const report *p) {
+  const synth_result *r = p->r;
+  struct rusage ru;
+  getrusage(RUSAGE_SELF, &ru);
+  json_t *sec = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", p->load, "execute", r->seconds_execute, "relate", r->seconds_relate, "synthesise",
+                          r->seconds_synthesise, "validate", r->seconds_validate, "total", p->total);
+  return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds", sec, "candidates", (json_int_t)r->n_candidates, "merges", (json_int_t)r->n_merges,
+                   "rules_synthesised", (json_int_t)r->n_synthesised, "rules_refuted", (json_int_t)r->n_refuted, "rules_reused",
+                   (json_int_t)r->n_reused, "peak_rss_bytes", (json_int_t)ru.ru_maxrss * 1024);
+}
+
+char *report_json(const report *p) {
+  const synth_result *r = p->r;
+  json_t *outs = json_array(), *leaves = json_array();
+  for (size_t i = 0; i < r->n_pairs; i++)
+    json_array_append_new(outs, json_pack("{s:s, s:s, s:s, s:b}", "left", r->pair[i].left, "right", r->pair[i].right, "relation",
+                                          r->pair[i].relation, "equivalent", (int)r->pair[i].equivalent));
+  for (size_t i = 0; i < r->n_unexplained; i++) {
+    const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
+    const cap_node *n = &g->node[r->unexplained[i].node];
+    json_array_append_new(leaves, json_pack("{s:s, s:s, s:s}", "side", r->unexplained[i].right ? "right" : "left", "id", n->id, "name", n->name));
+  }
+  json_t *cex = json_null();
+  if (r->verdict == SYNTH_DIFFERENT)
+    cex = json_pack("{s:n, s:I, s:b, s:s, s:o, s:o}", "inputs", "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
+                    r->witness_output, "max_abs", number(r->witness_abs), "max_rel", number(r->witness_rel));
+  json_t *doc = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "isomer-report", "version", 1,
+                          "verdict", verdict_name(r->verdict), "evidence",
+                          r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(), "relative_to", relative_to(p),
+                          "left", side_json(p->left), "right", side_json(p->right), "outputs", outs, "assumptions", assumptions_json(p),
+                          "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p), "counterexample", cex,
+                          "largest_merged_difference", number(r->largest_merged), "stats", stats_json(p));
+  if (!doc) return NULL;
+  char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(doc);
+  return text;
+}
+
+iso_code report_write(const char *path, const char *text, iso_error *err) {
+  if (strcmp(path, "-") == 0) {
+    puts(text);
+    if (fflush(stdout) || ferror(stdout)) return iso_fail(err, ISO_IO, "standard output: %s", strerror(errno));
+    return ISO_OK;
+  }
+  struct stat st;
+  const bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* a device or pipe is written as it is */
+  char tmp[4096];
+  if (snprintf(tmp, sizeof tmp, plain ? "%s.tmp.%ld" : "%s", path, (long)getpid()) >= (int)sizeof tmp)
+    return iso_fail(err, ISO_IO, "%s: the name is too long", path);
+  FILE *f = fopen(tmp, "w");
+  if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  bool ok = fputs(text, f) >= 0 && fputc('\n', f) != EOF && fflush(f) == 0;
+  int why = errno;
+  if (fclose(f) != 0 && ok) ok = false, why = errno;
+  if (ok && plain && rename(tmp, path) != 0) ok = false, why = errno;
+  if (ok) return ISO_OK;
+  if (plain) unlink(tmp);
+  return iso_fail(err, ISO_IO, "%s: %s", path, strerror(why));
+}

@@ -1,0 +1,27 @@
+/* What a comparison found, as text and as JSON (version 1, docs/architecture.md section 4). */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "capture/capture.h"
+#include "synth/synth.h"
+
+typedef struct report {
+  const cap_graph *left, *right;
+  const synth_result *r;
+  rule_schemas *schemas;
+  uint64_t seed;
+  double load, total; /* seconds */
+  bool verbose, explain, quiet;
+  bool colour;
+} report;
+
+/* Text for people; its last line is `isomer: VERDICT ...`. */
+void report_text(const report *p, FILE *f);
+/* The JSON report as one malloc'ed string; NULL when there is no memory. */
+char *report_json(const report *p);
+/* Write text to `path` through a temporary file beside it, or to stdout for "-". */
+ISO_MUST_USE iso_code report_write(const char *path, const char *text, iso_error *err);
+
+#endif
