@@ -1,7 +1,9 @@
-/* The rule language, read: text to s-expressions, one top-level form at a time, then each form to a rule.
+/* The rule language, read: text to s-expressions, one top-level form at a time, then each form to a
+ * rule.
  *
- * Forms are read first and understood second, because a side may stand before the variables it uses. A form's memory
- * goes before the next is read. Nesting is bounded while reading, so that every recursion here and on terms is. */
+ * Forms are read first and understood second, because a side may stand before the variables it
+ * uses. A form's memory goes before the next is read. Nesting is bounded while reading, so that
+ * every recursion here and on terms is. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +21,8 @@ enum { MAX_DEPTH = 200, MAX_NAMES = 1024, MAX_FORMS = 32768 };
 typedef struct form {
   enum { ATOM, STRING, LIST } kind;
   size_t line;
-  const char *text;         /* ATOM, STRING */
-  size_t n;                 /* LIST: items */
+  const char *text;          /* ATOM, STRING */
+  size_t n;                  /* LIST: items */
   struct form *first, *next; /* LIST: its items; the list that this is in */
 } form;
 
@@ -50,11 +52,16 @@ static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
   va_end(ap);
   return iso_fail(p->err, ISO_FORMAT, "%s:%zu: %s", p->file, line, what);
 }
-static iso_code no_memory(parser *p) { return iso_fail(p->err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(parser *p) {
+  return iso_fail(p->err, ISO_NOMEM, "out of memory");
+}
 
-/* ---- s-expressions ------------------------------------------------------------------------------------------- */
+/* ---- s-expressions
+ * ------------------------------------------------------------------------------------------- */
 
-static bool ends_atom(char c) { return isspace((unsigned char)c) || strchr("()\";", c) != NULL; }
+static bool ends_atom(char c) {
+  return isspace((unsigned char)c) || strchr("()\";", c) != NULL;
+}
 
 static void skip_blank(parser *p) {
   bool comment = false;
@@ -72,25 +79,33 @@ static void skip_blank(parser *p) {
 }
 
 static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
 }
 
 /* The character behind a backslash; 0 where there is none such. */
 static char escaped(parser *p) {
   const char c = *p->p++;
   switch (c) {
-  case 'n': return '\n';
-  case 't': return '\t';
-  case 'r': return '\r';
+  case 'n':
+    return '\n';
+  case 't':
+    return '\t';
+  case 'r':
+    return '\r';
   case '"':
-  case '\\': return c;
+  case '\\':
+    return c;
   case 'x':
     if (p->end - p->p >= 2 && hex_digit(p->p[0]) >= 0 && hex_digit(p->p[1]) >= 0) {
       p->p += 2;
       return (char)(hex_digit(p->p[-2]) * 16 + hex_digit(p->p[-1]));
     }
     return '\0';
-  default: return '\0';
+  default:
+    return '\0';
   }
 }
 
@@ -151,7 +166,8 @@ static const char *head_of(const form *f) {
   return f->kind == LIST && f->first != NULL && f->first->kind == ATOM ? f->first->text : "";
 }
 
-/* ---- names and numbers --------------------------------------------------------------------------------------- */
+/* ---- names and numbers
+ * --------------------------------------------------------------------------------------- */
 
 /* Looks like a number: what starts so must be one. */
 static bool numeric(const char *s, size_t n) {
@@ -161,7 +177,8 @@ static bool numeric(const char *s, size_t n) {
 }
 
 bool rule_is_name(const char *s, size_t n) {
-  static const char *const reserved[] = {"true", "false", "none", "inf", "-inf", "+inf", "nan", "_", "...", "list"};
+  static const char *const reserved[] = {"true", "false", "none", "inf", "-inf",
+                                         "+inf", "nan",   "_",    "...", "list"};
   if (n == 0 || s[0] == ':' || numeric(s, n)) return false;
   for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
     if (strlen(reserved[i]) == n && strncmp(reserved[i], s, n) == 0) return false;
@@ -170,7 +187,9 @@ bool rule_is_name(const char *s, size_t n) {
   return true;
 }
 
-static bool valid_name(const form *f) { return f->kind == ATOM && rule_is_name(f->text, strlen(f->text)); }
+static bool valid_name(const form *f) {
+  return f->kind == ATOM && rule_is_name(f->text, strlen(f->text));
+}
 
 /* A number as an atom spells it. */
 static iso_code number(parser *p, const form *f, const rule_term **out) {
@@ -182,7 +201,8 @@ static iso_code number(parser *p, const form *f, const rule_term **out) {
     if (errno != 0) return bad(p, f->line, "%.40s does not fit an integer of 64 bits", s);
     *out = rule_int(&p->a, v);
   } else {
-    if (s[strspn(s, "+-.eE0123456789")] != '\0') return bad(p, f->line, "\"%.40s\" is no number", s);
+    if (s[strspn(s, "+-.eE0123456789")] != '\0')
+      return bad(p, f->line, "\"%.40s\" is no number", s);
     const double v = strtod(s, &end);
     if (isinf(v)) return bad(p, f->line, "%.40s is too large for a double", s);
     *out = rule_float(&p->a, v);
@@ -195,7 +215,8 @@ static iso_code number(parser *p, const form *f, const rule_term **out) {
 static bool literal_word(parser *p, const char *s, const rule_term **out) {
   if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0) *out = rule_bool(&p->a, s[0] == 't');
   else if (strcmp(s, "none") == 0) *out = rule_none(&p->a);
-  else if (strcmp(s, "inf") == 0 || strcmp(s, "+inf") == 0) *out = rule_float(&p->a, (double)INFINITY);
+  else if (strcmp(s, "inf") == 0 || strcmp(s, "+inf") == 0)
+    *out = rule_float(&p->a, (double)INFINITY);
   else if (strcmp(s, "-inf") == 0) *out = rule_float(&p->a, -(double)INFINITY);
   else if (strcmp(s, "nan") == 0) *out = rule_float(&p->a, (double)NAN);
   else return false;
@@ -214,7 +235,8 @@ static const name_entry *find_name(const parser *p, const char *name) {
   return NULL;
 }
 
-/* ---- sizes and conditions ------------------------------------------------------------------------------------ */
+/* ---- sizes and conditions
+ * ------------------------------------------------------------------------------------ */
 
 bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep) {
   static const struct {
@@ -243,7 +265,8 @@ bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logi
 /* Where an expression stands decides what may be in it. */
 typedef enum place { IN_SIZE, IN_ATTRIBUTE, IN_CONDITION } place;
 
-static iso_code expression(parser *p, const form *f, place where, bool logic, const rule_term **out);
+static iso_code expression(parser *p, const form *f, place where, bool logic,
+                           const rule_term **out);
 
 static iso_code expression_atom(parser *p, const form *f, place where, const rule_term **out) {
   if (f->kind == ATOM && numeric(f->text, strlen(f->text))) {
@@ -253,19 +276,24 @@ static iso_code expression_atom(parser *p, const form *f, place where, const rul
     return code;
   }
   if (!valid_name(f)) return bad(p, f->line, "expected a number, a size or an attribute");
-  if (find_var(p, f->text) != NULL) return bad(p, f->line, "%.60s is a tensor, not a number", f->text);
+  if (find_var(p, f->text) != NULL)
+    return bad(p, f->line, "%.60s is a tensor, not a number", f->text);
   *out = rule_name(&p->a, f->text);
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-static iso_code expression(parser *p, const form *f, place where, bool logic, const rule_term **out) {
+static iso_code expression(parser *p, const form *f, place where, bool logic,
+                           const rule_term **out) {
   if (f->kind != LIST && !logic) return expression_atom(p, f, where, out);
   const char *op = head_of(f);
   uint32_t least, most;
   bool is_logic, deep;
-  if (!rule_expr_arity(op, &least, &most, &is_logic, &deep) || (where != IN_CONDITION && strpbrk(op, "+-*") == NULL))
-    return bad(p, f->line, f->kind == LIST ? "unknown operation \"%.40s\"" : "expected a condition%.0s", op);
-  if (is_logic != logic) return bad(p, f->line, "%s gives a %s", op, is_logic ? "truth value" : "number");
+  if (!rule_expr_arity(op, &least, &most, &is_logic, &deep) ||
+      (where != IN_CONDITION && strpbrk(op, "+-*") == NULL))
+    return bad(p, f->line,
+               f->kind == LIST ? "unknown operation \"%.40s\"" : "expected a condition%.0s", op);
+  if (is_logic != logic)
+    return bad(p, f->line, "%s gives a %s", op, is_logic ? "truth value" : "number");
   const size_t n = f->n - 1;
   if (n < least || n > most) return bad(p, f->line, "wrong number of operands for %s: %zu", op, n);
   const rule_term **child = iso_arena_alloc(&p->a, n * sizeof *child);
@@ -279,7 +307,9 @@ static iso_code expression(parser *p, const form *f, place where, bool logic, co
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-/* ---- terms --------------------------------------------------------------------------------------------------- */
+/* ---- terms
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static iso_code call(parser *p, const form *f, const rule_term **out);
 
@@ -300,18 +330,22 @@ static iso_code list_of(parser *p, const form *f, const rule_arg *arg, const rul
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-/* A bare name in an argument: a variable, a dtype where one is meant, a piece of context, a size or an attribute. */
+/* A bare name in an argument: a variable, a dtype where one is meant, a piece of context, a size or
+ * an attribute. */
 static iso_code name_value(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
   const rule_variable *v = find_var(p, f->text);
   if (v != NULL) *out = rule_var(&p->a, (uint32_t)(v - p->var));
   else *out = rule_name(&p->a, f->text);
   const name_entry *known = v == NULL ? find_name(p, f->text) : NULL;
   const bool list = rule_arg_element(arg->type) != arg->type;
-  if (known != NULL && ((known->kind == 'l' && !list) || (known->kind == 'f' && arg->type == RULE_ARG_INT)))
+  if (known != NULL &&
+      ((known->kind == 'l' && !list) || (known->kind == 'f' && arg->type == RULE_ARG_INT)))
     return bad(p, f->line, "attribute %.60s cannot be argument %s", known->name, arg->name);
   /* A name for a list is a list where it was declared one, or where a number cannot stand there. */
-  if (*out != NULL && list && v == NULL && (known != NULL ? known->kind != 'l' : arg->list_size > 0)) {
-    if (arg->list_size == 0) return bad(p, f->line, "argument %s takes a list, %.40s is a number", arg->name, f->text);
+  if (*out != NULL && list && v == NULL &&
+      (known != NULL ? known->kind != 'l' : arg->list_size > 0)) {
+    if (arg->list_size == 0)
+      return bad(p, f->line, "argument %s takes a list, %.40s is a number", arg->name, f->text);
     const rule_term **item = iso_arena_alloc(&p->a, (size_t)arg->list_size * sizeof *item);
     if (item == NULL) return no_memory(p);
     for (int32_t i = 0; i < arg->list_size; i++) item[i] = *out;
@@ -358,7 +392,8 @@ static iso_code check_single(parser *p, size_t line, const rule_term *t) {
 
 static iso_code check_getitem(parser *p, size_t line, const rule_term *const *arg) {
   const size_t n = outputs_of(p, arg[0]);
-  if (arg[0]->kind != RULE_OP || n == 1) return bad(p, line, "getitem takes an operator with several outputs");
+  if (arg[0]->kind != RULE_OP || n == 1)
+    return bad(p, line, "getitem takes an operator with several outputs");
   if (arg[1]->kind != RULE_INT || arg[1]->u.i < 0 || (n != SIZE_MAX && (size_t)arg[1]->u.i >= n))
     return bad(p, line, "getitem takes the number of an output");
   return ISO_OK;
@@ -371,8 +406,10 @@ static bool holds_tensor(const rule_term *t) {
   return false;
 }
 
-/* A number may stand for a tensor beside another tensor (add x 1), and nowhere else: a name that does is a mistake. */
-static iso_code check_tensors(parser *p, size_t line, const rule_schema *s, const rule_term *const *arg) {
+/* A number may stand for a tensor beside another tensor (add x 1), and nowhere else: a name that
+ * does is a mistake. */
+static iso_code check_tensors(parser *p, size_t line, const rule_schema *s,
+                              const rule_term *const *arg) {
   const rule_term *wrong = NULL;
   for (size_t i = 0; i < s->n_args; i++) {
     if (s->arg[i].type != RULE_ARG_TENSOR && s->arg[i].type != RULE_ARG_TENSORS) continue;
@@ -384,9 +421,10 @@ static iso_code check_tensors(parser *p, size_t line, const rule_schema *s, cons
   return bad(p, line, "%s takes a tensor", s->name);
 }
 
-/* The index of the argument that `item` is for: by name behind a keyword, which `item` then moves past. */
-static iso_code formal_of(parser *p, const rule_schema *s, const form **item, size_t position, bool *keyword,
-                          size_t *out) {
+/* The index of the argument that `item` is for: by name behind a keyword, which `item` then moves
+ * past. */
+static iso_code formal_of(parser *p, const rule_schema *s, const form **item, size_t position,
+                          bool *keyword, size_t *out) {
   const form *f = *item;
   if (f->kind == ATOM && f->text[0] == ':') {
     *keyword = true;
@@ -405,9 +443,11 @@ static iso_code formal_of(parser *p, const rule_schema *s, const form **item, si
   return ISO_OK;
 }
 
-static iso_code call_arg(parser *p, const rule_schema *s, const form *item, size_t k, const rule_term **arg) {
+static iso_code call_arg(parser *p, const rule_schema *s, const form *item, size_t k,
+                         const rule_term **arg) {
   const rule_arg *formal = &s->arg[k];
-  if (arg[k] != NULL) return bad(p, item->line, "%s: argument %s is given twice", s->name, formal->name);
+  if (arg[k] != NULL)
+    return bad(p, item->line, "%s: argument %s is given twice", s->name, formal->name);
   const rule_term *v;
   iso_code code = value(p, item, formal, &v);
   if (code != ISO_OK) return code;
@@ -423,8 +463,10 @@ static iso_code call_arg(parser *p, const rule_schema *s, const form *item, size
 /* An operator with its arguments, complete. */
 static iso_code call(parser *p, const form *f, const rule_term **out) {
   const char *op = head_of(f);
-  const rule_schema *s = op[0] != '\0' ? rule_schemas_find(p->schemas, op) : NULL;
-  if (s == NULL) return bad(p, f->line, op[0] != '\0' ? "unknown operator %.80s" : "expected an operator%s", op);
+  const rule_schema *s;
+  if (!rule_schemas_get(p->schemas, op, &s)) return no_memory(p);
+  if (s == NULL)
+    return bad(p, f->line, op[0] != '\0' ? "unknown operator %.80s" : "expected an operator%s", op);
   const rule_term **arg = iso_arena_alloc(&p->a, s->n_args * sizeof *arg);
   if (arg == NULL) return no_memory(p);
   bool keyword = false;
@@ -437,16 +479,20 @@ static iso_code call(parser *p, const form *f, const rule_term **out) {
   }
   for (size_t i = 0; i < s->n_args; i++) {
     if (arg[i] != NULL) continue;
-    if (s->arg[i].deflt == NULL) return bad(p, f->line, "%s: argument %s is missing", op, s->arg[i].name);
+    if (s->arg[i].deflt == NULL)
+      return bad(p, f->line, "%s: argument %s is missing", op, s->arg[i].name);
     arg[i] = s->arg[i].deflt; /* the schemas outlive this rule, and sets copy */
   }
-  iso_code code = strcmp(op, "getitem") == 0 ? check_getitem(p, f->line, arg) : check_tensors(p, f->line, s, arg);
+  iso_code code = strcmp(op, "getitem") == 0 ? check_getitem(p, f->line, arg)
+                                             : check_tensors(p, f->line, s, arg);
   if (code != ISO_OK) return code;
   *out = rule_op(&p->a, op, arg, s->n_args);
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-/* ---- clauses ------------------------------------------------------------------------------------------------- */
+/* ---- clauses
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Note the sizes that occur in a dimension. */
 static iso_code note_sizes(parser *p, size_t line, const rule_term *t) {
@@ -498,7 +544,8 @@ static iso_code parse_var(parser *p, const form *f) {
   if (!valid_name(name)) return bad(p, name->line, "expected a variable's name");
   if (kind->kind != ATOM || strlen(kind->text) != 1 || strchr("fibc", kind->text[0]) == NULL)
     return bad(p, kind->line, "a variable's kind is f, i, b or c");
-  if (find_var(p, name->text) != NULL) return bad(p, name->line, "variable %.60s is declared twice", name->text);
+  if (find_var(p, name->text) != NULL)
+    return bad(p, name->line, "variable %.60s is declared twice", name->text);
   if (p->n_vars == MAX_NAMES) return bad(p, f->line, "more than %d variables", MAX_NAMES);
   rule_variable v = {.name = name->text, .kind = kind->text[0]};
   const iso_code code = parse_shape(p, kind->next, &v);
@@ -512,9 +559,13 @@ static iso_code parse_attr(parser *p, const form *f, rule_attribute *attr, uint3
   if (f->n != 3) return bad(p, f->line, "expected (attr NAME int|float|ints)");
   const form *kind = name->next;
   if (!valid_name(name)) return bad(p, name->line, "expected an attribute's name");
-  const char k = is_atom(kind, "int") ? 'i' : is_atom(kind, "float") ? 'f' : is_atom(kind, "ints") ? 'l' : '\0';
+  const char k = is_atom(kind, "int")     ? 'i'
+                 : is_atom(kind, "float") ? 'f'
+                 : is_atom(kind, "ints")  ? 'l'
+                                          : '\0';
   if (k == '\0') return bad(p, kind->line, "an attribute is int, float or ints");
-  if (find_name(p, name->text) != NULL) return bad(p, name->line, "%.60s is declared twice", name->text);
+  if (find_name(p, name->text) != NULL)
+    return bad(p, name->line, "%.60s is declared twice", name->text);
   if (p->n_names == MAX_NAMES) return bad(p, f->line, "more than %d names", MAX_NAMES);
   p->name[p->n_names++] = (name_entry){name->text, k};
   attr[(*n_attrs)++] = (rule_attribute){name->text, k};
@@ -561,11 +612,13 @@ static iso_code parse_range(parser *p, const form *f) {
   if (found == NULL) return bad(p, f->line, "the range of no variable");
   rule_variable *v = &p->var[found - p->var];
   if (v->kind != 'i') return bad(p, f->line, "variable %.60s has no integer values", v->name);
-  if (v->low != NULL || v->high != NULL) return bad(p, f->line, "variable %.60s has two ranges", v->name);
+  if (v->low != NULL || v->high != NULL)
+    return bad(p, f->line, "variable %.60s has two ranges", v->name);
   const form *low = name->next, *high = low->next;
   iso_code code = ISO_OK;
   if (!is_atom(low, "none")) code = expression(p, low, IN_ATTRIBUTE, false, &v->low);
-  if (code == ISO_OK && !is_atom(high, "none")) code = expression(p, high, IN_ATTRIBUTE, false, &v->high);
+  if (code == ISO_OK && !is_atom(high, "none"))
+    code = expression(p, high, IN_ATTRIBUTE, false, &v->high);
   return code;
 }
 
@@ -578,8 +631,9 @@ static iso_code parse_where(parser *p, const form *f, rule *r) {
   const rule_term **where = iso_arena_alloc(&p->a, f->n * sizeof *where);
   if (where == NULL) return no_memory(p);
   for (const form *c = f->first->next; c != NULL; c = c->next) {
-    const iso_code code =
-        is_range(p, c) ? parse_range(p, c) : expression(p, c, IN_CONDITION, true, &where[r->n_where++]);
+    const iso_code code = is_range(p, c)
+                              ? parse_range(p, c)
+                              : expression(p, c, IN_CONDITION, true, &where[r->n_where++]);
     if (code != ISO_OK) return code;
   }
   r->where = where;
@@ -593,7 +647,8 @@ static iso_code parse_side(parser *p, const form *f, const rule_term **out) {
   const iso_code code = value(p, t, &tensor, out);
   if (code != ISO_OK) return code;
   if ((*out)->kind == RULE_NAME) return bad(p, t->line, "undeclared variable %.60s", (*out)->u.s);
-  if ((*out)->kind != RULE_VAR && (*out)->kind != RULE_OP) return bad(p, t->line, "a side is a tensor");
+  if ((*out)->kind != RULE_VAR && (*out)->kind != RULE_OP)
+    return bad(p, t->line, "a side is a tensor");
   return check_single(p, t->line, *out);
 }
 
@@ -602,12 +657,15 @@ static iso_code parse_evidence(parser *p, const form *f, rule *r) {
   if (f->n < 2 || f->n > 3) return bad(p, f->line, "expected (evidence STATUS \"SCOPE\")");
   int s = RULE_UNKNOWN;
   while (s <= RULE_PROVED && !is_atom(status, rule_status_name((rule_status)s))) s++;
-  if (s > RULE_PROVED) return bad(p, status->line, "evidence is unknown, refuted, assumed, tested or proved");
+  if (s > RULE_PROVED)
+    return bad(p, status->line, "evidence is unknown, refuted, assumed, tested or proved");
   r->claimed = (rule_status)s;
   const form *scope = status->next;
   if (scope == NULL) return ISO_OK;
   int k = RULE_THESE_SHAPES;
-  while (k <= RULE_ALL_SHAPES && (scope->kind != STRING || strcmp(scope->text, rule_scope_name((rule_scope)k)) != 0)) k++;
+  while (k <= RULE_ALL_SHAPES &&
+         (scope->kind != STRING || strcmp(scope->text, rule_scope_name((rule_scope)k)) != 0))
+    k++;
   if (k > RULE_ALL_SHAPES)
     return bad(p, scope->line, "a scope is \"these shapes\", \"these ranks\" or \"all shapes\"");
   r->scope = (rule_scope)k;
@@ -644,12 +702,18 @@ static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) 
   if (*seen & 1u << k) return bad(p, f->line, "second (%s)", head);
   *seen |= 1u << k;
   switch (k) {
-  case 0: return parse_side(p, f, &r->lhs);
-  case 1: return parse_side(p, f, &r->rhs);
-  case 2: return parse_where(p, f, r);
-  case 3: return parse_evidence(p, f, r);
-  case 4: return parse_float(p, f, r);
-  default: return parse_relative(p, f, r);
+  case 0:
+    return parse_side(p, f, &r->lhs);
+  case 1:
+    return parse_side(p, f, &r->rhs);
+  case 2:
+    return parse_where(p, f, r);
+  case 3:
+    return parse_evidence(p, f, r);
+  case 4:
+    return parse_float(p, f, r);
+  default:
+    return parse_relative(p, f, r);
   }
 }
 
@@ -667,8 +731,10 @@ static iso_code parse_rule(parser *p, const form *f, rule *r) {
   if (p->var == NULL || p->name == NULL || attr == NULL) return no_memory(p);
   unsigned seen = 0;
   iso_code code = parse_declarations(p, f, r, attr);
-  for (const form *c = name->next; c != NULL && code == ISO_OK; c = c->next) code = parse_clause(p, c, r, &seen);
-  if (code == ISO_OK && (seen & 3u) != 3u) return bad(p, f->line, "rule %.60s lacks a side", r->name);
+  for (const form *c = name->next; c != NULL && code == ISO_OK; c = c->next)
+    code = parse_clause(p, c, r, &seen);
+  if (code == ISO_OK && (seen & 3u) != 3u)
+    return bad(p, f->line, "rule %.60s lacks a side", r->name);
   return code;
 }
 
@@ -687,7 +753,8 @@ static iso_code parse_rules(parser *p, rule_set *set) {
   }
 }
 
-iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out, iso_error *err) {
+iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out,
+                        iso_error *err) {
   if (n == SIZE_MAX) n = strlen(text);
   parser p = {.p = text, .end = text + n, .file = file, .line = 1, .err = err};
   rule_set *set = NULL;

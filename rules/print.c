@@ -1,7 +1,7 @@
 /* Terms and rules as text: the inverse of parse.c.
  *
- * Arguments are printed by position up to the last that is not at its default, keyword-only ones by name where they are
- * not at theirs; the parser fills in the rest. */
+ * Arguments are printed by position up to the last that is not at its default, keyword-only ones by
+ * name where they are not at theirs; the parser fills in the rest. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 #include "egraph/base/vec.h"
 #include "rules/rules_int.h"
 
-/* ---- text ---------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 void rule_text_add(rule_text *t, const char *s, size_t n) {
   if (t->failed) return;
@@ -24,7 +26,9 @@ void rule_text_add(rule_text *t, const char *s, size_t n) {
   t->p[t->len] = '\0';
 }
 
-void rule_text_str(rule_text *t, const char *s) { rule_text_add(t, s, strlen(s)); }
+void rule_text_str(rule_text *t, const char *s) {
+  rule_text_add(t, s, strlen(s));
+}
 
 void rule_text_fmt(rule_text *t, const char *fmt, ...) {
   char buf[128]; /* callers print numbers and short names */
@@ -75,19 +79,25 @@ void rule_text_quoted(rule_text *t, const char *s) {
   rule_text_str(t, "\"");
 }
 
-/* ---- terms --------------------------------------------------------------------------------------------------- */
+/* ---- terms
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static void print_term(rule_text *out, const rule_term *t, rule_schemas *s, const char *const *vars);
+static void print_term(rule_text *out, const rule_term *t, rule_schemas *s,
+                       const char *const *vars);
 
-static void print_children(rule_text *out, const rule_term *t, rule_schemas *s, const char *const *vars) {
+static void print_children(rule_text *out, const rule_term *t, rule_schemas *s,
+                           const char *const *vars) {
   for (uint32_t i = 0; i < t->n; i++) {
     rule_text_str(out, " ");
     print_term(out, t->child[i], s, vars);
   }
 }
 
-static void print_call(rule_text *out, const rule_term *t, rule_schemas *s, const char *const *vars) {
-  const rule_schema *schema = s != NULL ? rule_schemas_find(s, t->u.s) : NULL;
+static void print_call(rule_text *out, const rule_term *t, rule_schemas *s,
+                       const char *const *vars) {
+  const rule_schema *schema = NULL;
+  if (s != NULL && !rule_schemas_get(s, t->u.s, &schema)) out->failed = true;
   if (schema == NULL || schema->n_args != t->n) {
     print_children(out, t, s, vars);
     return;
@@ -109,7 +119,8 @@ static void print_call(rule_text *out, const rule_term *t, rule_schemas *s, cons
   }
 }
 
-static void print_term(rule_text *out, const rule_term *t, rule_schemas *s, const char *const *vars) {
+static void print_term(rule_text *out, const rule_term *t, rule_schemas *s,
+                       const char *const *vars) {
   char buf[40];
   switch (t->kind) {
   case RULE_VAR:
@@ -129,13 +140,27 @@ static void print_term(rule_text *out, const rule_term *t, rule_schemas *s, cons
     print_children(out, t, s, vars);
     rule_text_str(out, ")");
     break;
-  case RULE_INT: rule_text_fmt(out, "%" PRId64, t->u.i); break;
-  case RULE_FLOAT: rule_text_str(out, rule_float_print(t->u.f, buf)); break;
-  case RULE_BOOLEAN: rule_text_str(out, t->u.i ? "true" : "false"); break;
-  case RULE_NONE: rule_text_str(out, "none"); break;
-  case RULE_STRING: rule_text_quoted(out, t->u.s); break;
-  case RULE_DTYPE: rule_text_str(out, rule_dtype_name((rule_dtype)t->u.i)); break;
-  case RULE_NAME: rule_text_str(out, t->u.s); break;
+  case RULE_INT:
+    rule_text_fmt(out, "%" PRId64, t->u.i);
+    break;
+  case RULE_FLOAT:
+    rule_text_str(out, rule_float_print(t->u.f, buf));
+    break;
+  case RULE_BOOLEAN:
+    rule_text_str(out, t->u.i ? "true" : "false");
+    break;
+  case RULE_NONE:
+    rule_text_str(out, "none");
+    break;
+  case RULE_STRING:
+    rule_text_quoted(out, t->u.s);
+    break;
+  case RULE_DTYPE:
+    rule_text_str(out, rule_dtype_name((rule_dtype)t->u.i));
+    break;
+  case RULE_NAME:
+    rule_text_str(out, t->u.s);
+    break;
   }
 }
 
@@ -145,7 +170,9 @@ char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *va
   return rule_text_take(&out);
 }
 
-/* ---- rules --------------------------------------------------------------------------------------------------- */
+/* ---- rules
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static void print_variable(rule_text *out, const rule_variable *v) {
   rule_text_str(out, "(var ");
@@ -258,5 +285,9 @@ static char *print(const rule *r, const rule_term *side) {
   return rule_text_take(&out);
 }
 
-char *rule_print(const rule *r) { return print(r, NULL); }
-char *rule_side_print(const rule *r, bool rhs) { return print(r, rhs ? r->rhs : r->lhs); }
+char *rule_print(const rule *r) {
+  return print(r, NULL);
+}
+char *rule_side_print(const rule *r, bool rhs) {
+  return print(r, rhs ? r->rhs : r->lhs);
+}

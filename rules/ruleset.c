@@ -1,8 +1,8 @@
 /* An ordered set of rules, each in it once.
  *
- * Two rules are one when their keys are equal: the key is the rule as text with variables, sizes and attributes numbered
- * in the order in which the sides use them. What is claimed of a rule, and its name, are not part of it. Names are kept
- * apart too: rules are reported by name. */
+ * Two rules are one when their keys are equal: the key is the rule as text with variables, sizes
+ * and attributes numbered in the order in which the sides use them. What is claimed of a rule, and
+ * its name, are not part of it. Names are kept apart too: rules are reported by name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,9 @@ struct rule_set {
   table by_key, by_name;
 };
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 iso_code rule_set_new(rule_set **out, iso_error *err) {
   rule_set *s = calloc(1, sizeof *s);
@@ -51,10 +53,16 @@ void rule_set_free(rule_set *s) {
   free(s);
 }
 
-size_t rule_set_count(const rule_set *s) { return s->n; }
-const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i].r; }
+size_t rule_set_count(const rule_set *s) {
+  return s->n;
+}
+const rule *rule_set_at(const rule_set *s, size_t i) {
+  return s->at[i].r;
+}
 
-/* ---- look-up ------------------------------------------------------------------------------------------------- */
+/* ---- look-up
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static const char *text_of(const rule_set *s, const table *t, size_t i) {
   return t == &s->by_key ? s->at[i].key : s->at[i].r->name;
@@ -63,7 +71,8 @@ static const char *text_of(const rule_set *s, const table *t, size_t i) {
 /* The slot of `text`, or the free one where it belongs. Requires: a free slot. */
 static uint32_t *find(const rule_set *s, const table *t, const char *text) {
   size_t k = (size_t)iso_hash(text, strlen(text), 0) & (t->n_slots - 1);
-  while (t->slot[k] != 0 && strcmp(text_of(s, t, t->slot[k] - 1), text) != 0) k = (k + 1) & (t->n_slots - 1);
+  while (t->slot[k] != 0 && strcmp(text_of(s, t, t->slot[k] - 1), text) != 0)
+    k = (k + 1) & (t->n_slots - 1);
   return &t->slot[k];
 }
 
@@ -79,7 +88,9 @@ static bool reserve(rule_set *s, table *t) {
   return true;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------------------- */
+/* ---- keys
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 /* Numbers given to names in the order of their first use. */
 typedef struct numbering {
@@ -109,7 +120,9 @@ static void key_term(numbering *k, const rule_term *t) {
     if (k->var[t->u.i] == 0) k->var[t->u.i] = ++k->n_vars;
     rule_text_fmt(out, " x%" PRIu32, k->var[t->u.i] - 1);
     return;
-  case RULE_NAME: key_name(k, t->u.s); return;
+  case RULE_NAME:
+    key_name(k, t->u.s);
+    return;
   case RULE_OP:
   case RULE_LIST:
   case RULE_EXPR:
@@ -159,7 +172,8 @@ static void key_rule(numbering *k, const rule *r) {
   /* Declarations in the order of the numbers, not of the text; unused ones mean nothing. */
   for (size_t n = 0; n < k->n_names; n++)
     for (uint32_t i = 0; i < r->n_attrs; i++)
-      if (strcmp(k->name[n], r->attr[i].name) == 0) rule_text_fmt(&k->out, "\nn%zu %c", n, r->attr[i].kind);
+      if (strcmp(k->name[n], r->attr[i].name) == 0)
+        rule_text_fmt(&k->out, "\nn%zu %c", n, r->attr[i].kind);
 }
 
 /* Owns: malloc'ed; NULL when there is no memory. */
@@ -172,7 +186,9 @@ static char *key_of(const rule *r) {
   return rule_text_take(&k.out);
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------------- */
+/* ---- copies
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* Copies into one arena; `ok` is false once memory ran out. */
 typedef struct copier {
@@ -233,17 +249,20 @@ static rule *copy_rule(iso_arena *a, const rule *r) {
   n->rhs = copy_term(&c, r->rhs);
   n->where = copy_terms(&c, r->where, r->n_where);
   const char **relative = copy_bytes(&c, r->relative_to, r->n_relative * sizeof *relative);
-  for (uint32_t i = 0; i < r->n_relative && c.ok; i++) relative[i] = copy_text(&c, r->relative_to[i]);
+  for (uint32_t i = 0; i < r->n_relative && c.ok; i++)
+    relative[i] = copy_text(&c, r->relative_to[i]);
   n->relative_to = relative;
   n->float_class = copy_text(&c, r->float_class);
   return c.ok ? n : NULL;
 }
 
-/* A name that no rule has: the wanted one, or with a number behind it: the first from 2 to 9 that is free, or one from
- * the set's size up, so that a thousand rules of one name do not cost a million look-ups. */
+/* A name that no rule has: the wanted one, or with a number behind it: the first from 2 to 9 that
+ * is free, or one from the set's size up, so that a thousand rules of one name do not cost a
+ * million look-ups. */
 static const char *free_name(rule_set *s, const char *wanted) {
   const char *name = wanted;
-  for (size_t k = 2; name != NULL && *find(s, &s->by_name, name) != 0; k = k == 9 && s->n > 9 ? s->n : k + 1)
+  for (size_t k = 2; name != NULL && *find(s, &s->by_name, name) != 0;
+       k = k == 9 && s->n > 9 ? s->n : k + 1)
     name = iso_arena_printf(&s->arena, "%s-%zu", wanted, k);
   return name;
 }
@@ -251,7 +270,8 @@ static const char *free_name(rule_set *s, const char *wanted) {
 iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
   char *key = key_of(r);
   iso_code code = ISO_OK;
-  if (key == NULL || !reserve(s, &s->by_key) || !reserve(s, &s->by_name) || !iso_grow(s->at, s->cap, s->n + 1)) {
+  if (key == NULL || !reserve(s, &s->by_key) || !reserve(s, &s->by_name) ||
+      !iso_grow(s->at, s->cap, s->n + 1)) {
     code = no_memory(err);
     goto done;
   }
@@ -282,7 +302,9 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
   s->at[i].r->scope = scope;
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------- */
+/* ---- files
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 iso_code rule_set_load(const char *path, rule_set **out, iso_error *err) {
   FILE *f = fopen(path, "rb");

@@ -1,8 +1,10 @@
-/* Schemas of operators: a static table of texts in PyTorch's notation, parsed one by one when they are asked for.
+/* Schemas of operators: a static table of texts in PyTorch's notation, parsed one by one when they
+ * are asked for.
  *
- * The table of PyTorch's operators is sorted by name, so that a new rule_schemas costs one allocation and a look-up
- * costs a binary search and, the first time, one parse. Parsed schemas live in the arena until the end, also those
- * that a later rule_schemas_add of the same name hides: pointers handed out stay good. */
+ * The table of PyTorch's operators is sorted by name, so that a new rule_schemas costs one
+ * allocation and a look-up costs a binary search and, the first time, one parse. Parsed schemas
+ * live in the arena until the end, also those that a later rule_schemas_add of the same name hides:
+ * pointers handed out stay good. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +35,8 @@ struct rule_schemas {
   size_t n_slots, n_used;   /* n_slots is 0 or a power of 2, at most 3/4 used */
 };
 
-/* ---- the notation -------------------------------------------------------------------------------------------- */
+/* ---- the notation
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct cursor {
   const char *p;
@@ -45,7 +48,9 @@ typedef struct cursor {
 static iso_code wrong(cursor *c, const char *what) {
   return iso_fail(c->err, ISO_FORMAT, "schema of %s: %s at \"%.24s\"", c->op, what, c->p);
 }
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 static void skip_space(cursor *c) {
   while (*c->p == ' ' || *c->p == '\t' || *c->p == '\n') c->p++;
@@ -83,12 +88,18 @@ typedef struct base_type {
 } base_type;
 
 static const base_type base_types[] = {
-    {"Tensor", RULE_ARG_TENSOR, RULE_ARG_TENSORS},   {"int", RULE_ARG_INT, RULE_ARG_INTS},
-    {"SymInt", RULE_ARG_INT, RULE_ARG_INTS},         {"float", RULE_ARG_FLOAT, RULE_ARG_FLOATS},
-    {"bool", RULE_ARG_BOOL, RULE_ARG_BOOLS},         {"Scalar", RULE_ARG_SCALAR, RULE_ARG_SCALARS},
-    {"str", RULE_ARG_STRING, RULE_ARG_CONTEXT},      {"ScalarType", RULE_ARG_DTYPE, RULE_ARG_CONTEXT},
-    {"Layout", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},  {"Device", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
-    {"MemoryFormat", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT}, {"Generator", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
+    {"Tensor", RULE_ARG_TENSOR, RULE_ARG_TENSORS},
+    {"int", RULE_ARG_INT, RULE_ARG_INTS},
+    {"SymInt", RULE_ARG_INT, RULE_ARG_INTS},
+    {"float", RULE_ARG_FLOAT, RULE_ARG_FLOATS},
+    {"bool", RULE_ARG_BOOL, RULE_ARG_BOOLS},
+    {"Scalar", RULE_ARG_SCALAR, RULE_ARG_SCALARS},
+    {"str", RULE_ARG_STRING, RULE_ARG_CONTEXT},
+    {"ScalarType", RULE_ARG_DTYPE, RULE_ARG_CONTEXT},
+    {"Layout", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
+    {"Device", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
+    {"MemoryFormat", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
+    {"Generator", RULE_ARG_CONTEXT, RULE_ARG_CONTEXT},
 };
 
 /* A type: name, alias set, "?", "[]" or "[2]", "?" once more. */
@@ -96,7 +107,8 @@ static iso_code parse_type(cursor *c, rule_arg *arg) {
   const size_t n = word(c);
   const base_type *b = NULL;
   for (size_t i = 0; i < sizeof base_types / sizeof base_types[0]; i++)
-    if (strlen(base_types[i].name) == n && strncmp(base_types[i].name, c->p, n) == 0) b = &base_types[i];
+    if (strlen(base_types[i].name) == n && strncmp(base_types[i].name, c->p, n) == 0)
+      b = &base_types[i];
   if (b == NULL) return wrong(c, "unknown type");
   c->p += n;
   arg->type = b->one;
@@ -128,14 +140,16 @@ static iso_code parse_type(cursor *c, rule_arg *arg) {
   return ISO_OK;
 }
 
-/* c10::ScalarType by number, as schemas print the default of a dtype; those that captures do not know are missing. */
+/* c10::ScalarType by number, as schemas print the default of a dtype; those that captures do not
+ * know are missing. */
 static bool dtype_of_number(int64_t n, rule_dtype *out) {
   static const struct {
     int64_t number;
     rule_dtype dtype;
-  } known[] = {{0, RULE_U8},   {1, RULE_I8},   {2, RULE_I16},   {3, RULE_I32},  {4, RULE_I64},
-               {5, RULE_F16},  {6, RULE_F32},  {7, RULE_F64},   {9, RULE_C64},  {10, RULE_C128},
-               {11, RULE_BOOL}, {15, RULE_BF16}, {23, RULE_F8E5M2}, {24, RULE_F8E4M3FN}};
+  } known[] = {{0, RULE_U8},      {1, RULE_I8},       {2, RULE_I16},   {3, RULE_I32},
+               {4, RULE_I64},     {5, RULE_F16},      {6, RULE_F32},   {7, RULE_F64},
+               {9, RULE_C64},     {10, RULE_C128},    {11, RULE_BOOL}, {15, RULE_BF16},
+               {23, RULE_F8E5M2}, {24, RULE_F8E4M3FN}};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
     if (known[i].number == n) {
       *out = known[i].dtype;
@@ -150,19 +164,33 @@ static const rule_term *named_default(cursor *c, const char *s, size_t n) {
     const char *name;
     int kind; /* rule_kind */
     int64_t value;
-  } known[] = {{"None", RULE_NONE, 0},         {"True", RULE_BOOLEAN, 1},   {"False", RULE_BOOLEAN, 0},
-               {"Mean", RULE_INT, 1},          {"Sum", RULE_INT, 2},        {"long", RULE_DTYPE, RULE_I64},
-               {"int", RULE_DTYPE, RULE_I32},  {"float", RULE_DTYPE, RULE_F32}, {"double", RULE_DTYPE, RULE_F64},
-               {"half", RULE_DTYPE, RULE_F16}, {"bool", RULE_DTYPE, RULE_BOOL}, {"contiguous_format", RULE_NONE, 0},
-               {"preserve_format", RULE_NONE, 0}, {"channels_last", RULE_NONE, 0}, {"strided", RULE_NONE, 0},
+  } known[] = {{"None", RULE_NONE, 0},
+               {"True", RULE_BOOLEAN, 1},
+               {"False", RULE_BOOLEAN, 0},
+               {"Mean", RULE_INT, 1},
+               {"Sum", RULE_INT, 2},
+               {"long", RULE_DTYPE, RULE_I64},
+               {"int", RULE_DTYPE, RULE_I32},
+               {"float", RULE_DTYPE, RULE_F32},
+               {"double", RULE_DTYPE, RULE_F64},
+               {"half", RULE_DTYPE, RULE_F16},
+               {"bool", RULE_DTYPE, RULE_BOOL},
+               {"contiguous_format", RULE_NONE, 0},
+               {"preserve_format", RULE_NONE, 0},
+               {"channels_last", RULE_NONE, 0},
+               {"strided", RULE_NONE, 0},
                {"cpu", RULE_NONE, 0}};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
     if (strlen(known[i].name) != n || strncmp(known[i].name, s, n) != 0) continue;
     switch (known[i].kind) {
-    case RULE_NONE: return rule_none(c->a);
-    case RULE_BOOLEAN: return rule_bool(c->a, known[i].value != 0);
-    case RULE_INT: return rule_int(c->a, known[i].value);
-    default: return rule_dtype_term(c->a, (rule_dtype)known[i].value);
+    case RULE_NONE:
+      return rule_none(c->a);
+    case RULE_BOOLEAN:
+      return rule_bool(c->a, known[i].value != 0);
+    case RULE_INT:
+      return rule_int(c->a, known[i].value);
+    default:
+      return rule_dtype_term(c->a, (rule_dtype)known[i].value);
     }
   }
   return NULL;
@@ -213,7 +241,8 @@ static iso_code parse_default(cursor *c, bool in_list, const rule_term **out) {
     return *out != NULL ? ISO_OK : no_memory(c->err);
   }
   const size_t n = word(c);
-  if (n > 0 && isalpha((unsigned char)*c->p) && strncmp(c->p, "inf", n) != 0 && strncmp(c->p, "nan", n) != 0) {
+  if (n > 0 && isalpha((unsigned char)*c->p) && strncmp(c->p, "inf", n) != 0 &&
+      strncmp(c->p, "nan", n) != 0) {
     *out = named_default(c, c->p, n);
     if (*out == NULL) return wrong(c, "unknown default");
     c->p += n;
@@ -308,11 +337,32 @@ static iso_code parse_returns(cursor *c, rule_schema *s) {
 
 /* Whether an operator may draw random numbers, by its name without namespace and overload. */
 static bool is_random(const char *name) {
-  static const char *const draws[] = {
-      "alpha_dropout", "bernoulli", "binomial", "cauchy", "dropout", "exponential", "feature_alpha_dropout",
-      "feature_dropout", "geometric", "log_normal", "multinomial", "native_dropout", "normal", "normal_functional",
-      "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "rrelu",
-      "rrelu_with_noise_functional", "uniform"};
+  static const char *const draws[] = {"alpha_dropout",
+                                      "bernoulli",
+                                      "binomial",
+                                      "cauchy",
+                                      "dropout",
+                                      "exponential",
+                                      "feature_alpha_dropout",
+                                      "feature_dropout",
+                                      "geometric",
+                                      "log_normal",
+                                      "multinomial",
+                                      "native_dropout",
+                                      "normal",
+                                      "normal_functional",
+                                      "poisson",
+                                      "rand",
+                                      "rand_like",
+                                      "randint",
+                                      "randint_like",
+                                      "randn",
+                                      "randn_like",
+                                      "random",
+                                      "randperm",
+                                      "rrelu",
+                                      "rrelu_with_noise_functional",
+                                      "uniform"};
   if (strncmp(name, "aten::", 6) != 0) return false;
   name += 6;
   const size_t n = strcspn(name, ".");
@@ -337,7 +387,9 @@ static iso_code parse_schema(iso_arena *a, const char *text, rule_schema **out, 
   return code;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -----------------------------------------------------------------------------------------------
+ */
 
 iso_code rule_schemas_new(rule_schemas **out, iso_error *err) {
   rule_schemas *s = calloc(1, sizeof *s);
@@ -408,16 +460,21 @@ static const char *built_in(const char *name) {
   return NULL;
 }
 
-const rule_schema *rule_schemas_find(rule_schemas *s, const char *name) {
-  if (s->n_slots > 0) {
-    const rule_schema *known = *slot_of(s->slot, s->n_slots, name);
-    if (known != NULL) return known;
-  }
+bool rule_schemas_get(rule_schemas *s, const char *name, const rule_schema **out) {
+  *out = s->n_slots > 0 ? *slot_of(s->slot, s->n_slots, name) : NULL;
+  if (*out != NULL) return true;
   const char *text = built_in(name);
+  if (text == NULL) return true;
   rule_schema *schema;
   /* The built-in texts parse (a test reads them all), so that only memory can be missing here. */
-  if (text == NULL || parse_schema(&s->arena, text, &schema, NULL) != ISO_OK) return NULL;
-  return insert(s, schema) ? schema : NULL;
+  if (parse_schema(&s->arena, text, &schema, NULL) != ISO_OK || !insert(s, schema)) return false;
+  *out = schema;
+  return true;
+}
+
+const rule_schema *rule_schemas_find(rule_schemas *s, const char *name) {
+  const rule_schema *schema;
+  return rule_schemas_get(s, name, &schema) ? schema : NULL;
 }
 
 size_t rule_schema_outputs(const rule_schema *s) {
@@ -427,29 +484,41 @@ size_t rule_schema_outputs(const rule_schema *s) {
   return n;
 }
 
-/* ---- values of arguments ------------------------------------------------------------------------------------- */
+/* ---- values of arguments
+ * ------------------------------------------------------------------------------------- */
 
-static bool is_integral(rule_kind k) { return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR; }
+static bool is_integral(rule_kind k) {
+  return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR;
+}
 
 rule_arg_type rule_arg_element(rule_arg_type t) {
   switch (t) {
-  case RULE_ARG_TENSORS: return RULE_ARG_TENSOR;
-  case RULE_ARG_INTS: return RULE_ARG_INT;
-  case RULE_ARG_FLOATS: return RULE_ARG_FLOAT;
-  case RULE_ARG_BOOLS: return RULE_ARG_BOOL;
-  case RULE_ARG_SCALARS: return RULE_ARG_SCALAR;
-  default: return t;
+  case RULE_ARG_TENSORS:
+    return RULE_ARG_TENSOR;
+  case RULE_ARG_INTS:
+    return RULE_ARG_INT;
+  case RULE_ARG_FLOATS:
+    return RULE_ARG_FLOAT;
+  case RULE_ARG_BOOLS:
+    return RULE_ARG_BOOL;
+  case RULE_ARG_SCALARS:
+    return RULE_ARG_SCALAR;
+  default:
+    return t;
   }
 }
 
-/* One value that is no list. Returns: false where it cannot stand there; *out is NULL where memory ran out. */
-static bool single_value(iso_arena *a, rule_arg_type type, const rule_term *v, const rule_term **out) {
+/* One value that is no list. Returns: false where it cannot stand there; *out is NULL where memory
+ * ran out. */
+static bool single_value(iso_arena *a, rule_arg_type type, const rule_term *v,
+                         const rule_term **out) {
   *out = v;
   switch (type) {
   case RULE_ARG_TENSOR: /* numbers too, as PyTorch wraps them */
-    return v->kind == RULE_VAR || v->kind == RULE_OP || is_integral(v->kind) || v->kind == RULE_FLOAT ||
-           v->kind == RULE_BOOLEAN;
-  case RULE_ARG_INT: return is_integral(v->kind);
+    return v->kind == RULE_VAR || v->kind == RULE_OP || is_integral(v->kind) ||
+           v->kind == RULE_FLOAT || v->kind == RULE_BOOLEAN;
+  case RULE_ARG_INT:
+    return is_integral(v->kind);
   case RULE_ARG_FLOAT:
     if (v->kind == RULE_INT) *out = rule_float(a, (double)v->u.i);
     return is_integral(v->kind) || v->kind == RULE_FLOAT;
@@ -457,31 +526,36 @@ static bool single_value(iso_arena *a, rule_arg_type type, const rule_term *v, c
     if (v->kind == RULE_INT && (v->u.i == 0 || v->u.i == 1)) *out = rule_bool(a, v->u.i == 1);
     else return v->kind == RULE_BOOLEAN;
     return true;
-  case RULE_ARG_SCALAR: return is_integral(v->kind) || v->kind == RULE_FLOAT || v->kind == RULE_BOOLEAN;
-  case RULE_ARG_STRING: return v->kind == RULE_STRING;
+  case RULE_ARG_SCALAR:
+    return is_integral(v->kind) || v->kind == RULE_FLOAT || v->kind == RULE_BOOLEAN;
+  case RULE_ARG_STRING:
+    return v->kind == RULE_STRING;
   case RULE_ARG_DTYPE: {
     rule_dtype d;
     if (v->kind == RULE_NAME && rule_dtype_find(v->u.s, &d)) *out = rule_dtype_term(a, d);
     else return v->kind == RULE_DTYPE;
     return true;
   }
-  default: return false;
+  default:
+    return false;
   }
 }
 
 static iso_code misfit(const rule_arg *arg, iso_error *err) {
   static const char *const what[] = {
-      [RULE_ARG_TENSOR] = "a tensor", [RULE_ARG_TENSORS] = "a list of tensors", [RULE_ARG_INT] = "an integer",
-      [RULE_ARG_INTS] = "a list of integers", [RULE_ARG_FLOAT] = "a number", [RULE_ARG_FLOATS] = "a list of numbers",
-      [RULE_ARG_BOOL] = "true or false", [RULE_ARG_BOOLS] = "a list of true or false", [RULE_ARG_SCALAR] = "a number",
-      [RULE_ARG_SCALARS] = "a list of numbers", [RULE_ARG_STRING] = "a string", [RULE_ARG_DTYPE] = "a dtype",
+      [RULE_ARG_TENSOR] = "a tensor",    [RULE_ARG_TENSORS] = "a list of tensors",
+      [RULE_ARG_INT] = "an integer",     [RULE_ARG_INTS] = "a list of integers",
+      [RULE_ARG_FLOAT] = "a number",     [RULE_ARG_FLOATS] = "a list of numbers",
+      [RULE_ARG_BOOL] = "true or false", [RULE_ARG_BOOLS] = "a list of true or false",
+      [RULE_ARG_SCALAR] = "a number",    [RULE_ARG_SCALARS] = "a list of numbers",
+      [RULE_ARG_STRING] = "a string",    [RULE_ARG_DTYPE] = "a dtype",
       [RULE_ARG_CONTEXT] = "a literal"};
   return iso_fail(err, ISO_USAGE, "argument %s takes %s%s", arg->name, what[arg->type],
                   arg->optional ? " or none" : "");
 }
 
-static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v, const rule_term **out,
-                           iso_error *err) {
+static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v,
+                           const rule_term **out, iso_error *err) {
   const rule_arg_type type = rule_arg_element(arg->type);
   const bool one = v->kind != RULE_LIST; /* to be repeated */
   /* A lone name may be an attribute that is a list. */
@@ -496,7 +570,8 @@ static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v
     const rule_term *given = one ? v : v->child[i];
     if (type == RULE_ARG_TENSOR) { /* no numbers here, but holes, as in index.Tensor */
       item[i] = given;
-      if (given->kind != RULE_VAR && given->kind != RULE_OP && given->kind != RULE_NONE) code = misfit(arg, err);
+      if (given->kind != RULE_VAR && given->kind != RULE_OP && given->kind != RULE_NONE)
+        code = misfit(arg, err);
     } else if (!single_value(a, type, given, &item[i])) code = misfit(arg, err);
     else if (item[i] == NULL) code = no_memory(err);
     if (code == ISO_OK && item[i] != given) same = false;
@@ -509,7 +584,8 @@ static iso_code list_value(iso_arena *a, const rule_arg *arg, const rule_term *v
   return code;
 }
 
-iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v, const rule_term **out, iso_error *err) {
+iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v,
+                        const rule_term **out, iso_error *err) {
   if (arg->type == RULE_ARG_CONTEXT) {
     if (v->kind == RULE_VAR || v->kind == RULE_OP || v->kind == RULE_LIST) return misfit(arg, err);
     *out = v->kind == RULE_NONE ? v : rule_none(a);
@@ -524,9 +600,10 @@ iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v, c
   return *out != NULL ? ISO_OK : no_memory(err);
 }
 
-iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_term *const *arg, size_t n,
-                   const rule_term **out, iso_error *err) {
-  const rule_schema *schema = rule_schemas_find(s, op);
+iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_term *const *arg,
+                   size_t n, const rule_term **out, iso_error *err) {
+  const rule_schema *schema;
+  if (!rule_schemas_get(s, op, &schema)) return no_memory(err);
   if (schema == NULL) return iso_fail(err, ISO_USAGE, "unknown operator %s", op);
   if (n > schema->n_args)
     return iso_fail(err, ISO_USAGE, "%s takes %zu arguments, not %zu", op, schema->n_args, n);
@@ -534,7 +611,8 @@ iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_ter
   for (size_t i = 0; i < schema->n_args; i++) {
     const rule_arg *formal = &schema->arg[i];
     if (i >= n) {
-      if (formal->deflt == NULL) return iso_fail(err, ISO_USAGE, "%s: argument %s is missing", op, formal->name);
+      if (formal->deflt == NULL)
+        return iso_fail(err, ISO_USAGE, "%s: argument %s is missing", op, formal->name);
       full[i] = formal->deflt;
       continue;
     }
@@ -557,9 +635,11 @@ bool rule_draws(rule_schemas *s, const rule_term *t) {
   for (size_t i = 0; i < schema->n_args && i < t->n; i++) {
     const char *name = schema->arg[i].name;
     const rule_term *v = t->child[i];
-    if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && v->kind == RULE_BOOLEAN && v->u.i == 0)
+    if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && v->kind == RULE_BOOLEAN &&
+        v->u.i == 0)
       return false;
-    if (strcmp(name, "dropout_p") == 0 && !(v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0))) draws = true;
+    if (strcmp(name, "dropout_p") == 0 && !(v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)))
+      draws = true;
   }
   return draws;
 }

@@ -1,8 +1,10 @@
-/* Dense tensors: reference counts, shapes, and exact conversions between the storage formats and double.
+/* Dense tensors: reference counts, shapes, and exact conversions between the storage formats and
+ * double.
  *
- * Small floating formats are decoded exactly (every value is a double) and encoded with one rounding, to nearest with
- * ties to even, straight from the double: going through float first would round twice. Overflow gives infinity where
- * the format has one, NaN in float8_e4m3fn, as in PyTorch. */
+ * Small floating formats are decoded exactly (every value is a double) and encoded with one
+ * rounding, to nearest with ties to even, straight from the double: going through float first would
+ * round twice. Overflow gives infinity where the format has one, NaN in float8_e4m3fn, as in
+ * PyTorch. */
 #include "rules/tensor.h"
 
 #include <inttypes.h>
@@ -15,16 +17,25 @@ static const struct {
   const char *name;
   uint8_t size;
 } dtypes[RULE_DTYPE_COUNT] = {
-    [RULE_F64] = {"float64", 8},           [RULE_F32] = {"float32", 4},
-    [RULE_F16] = {"float16", 2},           [RULE_BF16] = {"bfloat16", 2},
-    [RULE_F8E4M3FN] = {"float8_e4m3fn", 1}, [RULE_F8E5M2] = {"float8_e5m2", 1},
-    [RULE_C64] = {"complex64", 8},         [RULE_C128] = {"complex128", 16},
-    [RULE_I64] = {"int64", 8},             [RULE_I32] = {"int32", 4},
-    [RULE_I16] = {"int16", 2},             [RULE_I8] = {"int8", 1},
-    [RULE_U8] = {"uint8", 1},              [RULE_BOOL] = {"bool", 1},
+    [RULE_F64] = {"float64", 8},
+    [RULE_F32] = {"float32", 4},
+    [RULE_F16] = {"float16", 2},
+    [RULE_BF16] = {"bfloat16", 2},
+    [RULE_F8E4M3FN] = {"float8_e4m3fn", 1},
+    [RULE_F8E5M2] = {"float8_e5m2", 1},
+    [RULE_C64] = {"complex64", 8},
+    [RULE_C128] = {"complex128", 16},
+    [RULE_I64] = {"int64", 8},
+    [RULE_I32] = {"int32", 4},
+    [RULE_I16] = {"int16", 2},
+    [RULE_I8] = {"int8", 1},
+    [RULE_U8] = {"uint8", 1},
+    [RULE_BOOL] = {"bool", 1},
 };
 
-const char *rule_dtype_name(rule_dtype d) { return dtypes[d].name; }
+const char *rule_dtype_name(rule_dtype d) {
+  return dtypes[d].name;
+}
 
 bool rule_dtype_find(const char *name, rule_dtype *out) {
   for (int d = 0; d < RULE_DTYPE_COUNT; d++)
@@ -35,12 +46,22 @@ bool rule_dtype_find(const char *name, rule_dtype *out) {
   return false;
 }
 
-size_t rule_dtype_size(rule_dtype d) { return dtypes[d].size; }
-bool rule_dtype_is_float(rule_dtype d) { return d <= RULE_F8E5M2; }
-bool rule_dtype_is_complex(rule_dtype d) { return d == RULE_C64 || d == RULE_C128; }
-bool rule_dtype_is_int(rule_dtype d) { return d >= RULE_I64 && d <= RULE_U8; }
+size_t rule_dtype_size(rule_dtype d) {
+  return dtypes[d].size;
+}
+bool rule_dtype_is_float(rule_dtype d) {
+  return d <= RULE_F8E5M2;
+}
+bool rule_dtype_is_complex(rule_dtype d) {
+  return d == RULE_C64 || d == RULE_C128;
+}
+bool rule_dtype_is_int(rule_dtype d) {
+  return d >= RULE_I64 && d <= RULE_U8;
+}
 
-/* ---- shapes ------------------------------------------------------------------------------------------------- */
+/* ---- shapes
+ * -------------------------------------------------------------------------------------------------
+ */
 
 iso_code rule_shape_numel(const rule_shape *s, int64_t *out, iso_error *err) {
   if (s->rank > RULE_MAX_RANK)
@@ -49,7 +70,8 @@ iso_code rule_shape_numel(const rule_shape *s, int64_t *out, iso_error *err) {
   bool empty = false;
   for (uint32_t i = 0; i < s->rank; i++) {
     if (s->dim[i] < 0)
-      return iso_fail(err, ISO_RANGE, "dimension %" PRIu32 " has negative size %" PRId64, i, s->dim[i]);
+      return iso_fail(err, ISO_RANGE, "dimension %" PRIu32 " has negative size %" PRId64, i,
+                      s->dim[i]);
     if (s->dim[i] == 0) empty = true;
     else if (__builtin_mul_overflow(bytes, s->dim[i], &bytes))
       return iso_fail(err, ISO_RANGE, "too many elements at dimension %" PRIu32, i);
@@ -80,7 +102,9 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n) {
   return buf;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------- */
+/* ---- life
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,
                           void (*release)(void *), rule_tensor **out, iso_error *err) {
@@ -93,7 +117,8 @@ iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data,
   rule_tensor *t = calloc(1, sizeof *t);
   if (t == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   t->dtype = dtype;
-  t->shape.rank = shape->rank; /* the sizes behind the rank stay 0: shapes compare and hash by content */
+  t->shape.rank =
+      shape->rank; /* the sizes behind the rank stay 0: shapes compare and hash by content */
   memcpy(t->shape.dim, shape->dim, shape->rank * sizeof shape->dim[0]);
   t->numel = numel;
   t->data = data;
@@ -104,13 +129,18 @@ iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data,
   return ISO_OK;
 }
 
-iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out, iso_error *err) {
-  int64_t numel;
+iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
+                         iso_error *err) {
+  int64_t numel, bytes;
   iso_code code = rule_shape_numel(shape, &numel, err);
   if (code != ISO_OK) return code;
+  if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(dtype), &bytes))
+    return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", numel,
+                    rule_dtype_name(dtype));
   void *data = calloc(numel > 0 ? (size_t)numel : 1, rule_dtype_size(dtype));
   if (data == NULL)
-    return iso_fail(err, ISO_NOMEM, "out of memory for %" PRId64 " elements of %s", numel, rule_dtype_name(dtype));
+    return iso_fail(err, ISO_NOMEM, "out of memory for %" PRId64 " elements of %s", numel,
+                    rule_dtype_name(dtype));
   code = rule_tensor_wrap(dtype, shape, data, data, free, out, err);
   if (code != ISO_OK) free(data);
   return code;
@@ -127,16 +157,20 @@ void rule_tensor_unref(rule_tensor *t) {
   free(t);
 }
 
-static void release_tensor(void *owner) { rule_tensor_unref(owner); }
+static void release_tensor(void *owner) {
+  rule_tensor_unref(owner);
+}
 
-iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tensor **out, iso_error *err) {
+iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tensor **out,
+                             iso_error *err) {
   int64_t numel;
   iso_code code = rule_shape_numel(shape, &numel, err);
   if (code != ISO_OK) return code;
   if (numel != t->numel) {
     char from[128], to[128];
     return iso_fail(err, ISO_USAGE, "a tensor of shape %s has no shape %s",
-                    rule_shape_print(&t->shape, from, sizeof from), rule_shape_print(shape, to, sizeof to));
+                    rule_shape_print(&t->shape, from, sizeof from),
+                    rule_shape_print(shape, to, sizeof to));
   }
   /* Views of views all keep the storage's owner, so that chains of them do not grow. */
   rule_tensor *base = t->release == release_tensor ? t->owner : t;
@@ -145,10 +179,12 @@ iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tenso
   return code;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------ */
+/* ---- elements
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* The value of a format of 1 sign bit, `ebits` exponent bits and `mbits` mantissa bits; `finite`: no infinities, and
- * NaN is all ones (float8_e4m3fn). */
+/* The value of a format of 1 sign bit, `ebits` exponent bits and `mbits` mantissa bits; `finite`:
+ * no infinities, and NaN is all ones (float8_e4m3fn). */
 static double decode(uint32_t bits, int ebits, int mbits, bool finite) {
   const int bias = (1 << (ebits - 1)) - 1;
   const uint32_t mant = bits & ((1u << mbits) - 1u);
@@ -173,8 +209,8 @@ static uint32_t encode(double v, int ebits, int mbits, bool finite) {
   const double a = fabs(v);
   (void)frexp(a, &e); /* a in [2^(e-1), 2^e) */
   const int q = e - 1 > emin ? e - 1 : emin;
-  /* In units of the last place: below 2^(mbits+1), exactly scaled. The hidden bit, or the carry out of rounding, adds
-   * itself to the exponent field. */
+  /* In units of the last place: below 2^(mbits+1), exactly scaled. The hidden bit, or the carry out
+   * of rounding, adds itself to the exponent field. */
   const double ulps = nearbyint(ldexp(a, mbits - q));
   const uint32_t code = ((uint32_t)(q - emin) << mbits) + (uint32_t)ulps;
   return sign | (code < inf ? code : inf);
@@ -199,27 +235,44 @@ static double from_f16(uint16_t h) {
 
 double rule_tensor_get(const rule_tensor *t, int64_t i) {
   switch (t->dtype) {
-  case RULE_F64: return ((const double *)t->data)[i];
-  case RULE_F32: return (double)((const float *)t->data)[i];
-  case RULE_F16: return from_f16(((const uint16_t *)t->data)[i]);
-  case RULE_BF16: return from_bf16(((const uint16_t *)t->data)[i]);
-  case RULE_F8E4M3FN: return decode(((const uint8_t *)t->data)[i], 4, 3, true);
-  case RULE_F8E5M2: return decode(((const uint8_t *)t->data)[i], 5, 2, false);
-  case RULE_C64: return (double)((const float *)t->data)[2 * i];
-  case RULE_C128: return ((const double *)t->data)[2 * i];
-  default: return (double)rule_tensor_get_int(t, i);
+  case RULE_F64:
+    return ((const double *)t->data)[i];
+  case RULE_F32:
+    return (double)((const float *)t->data)[i];
+  case RULE_F16:
+    return from_f16(((const uint16_t *)t->data)[i]);
+  case RULE_BF16:
+    return from_bf16(((const uint16_t *)t->data)[i]);
+  case RULE_F8E4M3FN:
+    return decode(((const uint8_t *)t->data)[i], 4, 3, true);
+  case RULE_F8E5M2:
+    return decode(((const uint8_t *)t->data)[i], 5, 2, false);
+  case RULE_C64:
+    return (double)((const float *)t->data)[2 * i];
+  case RULE_C128:
+    return ((const double *)t->data)[2 * i];
+  default:
+    return (double)rule_tensor_get_int(t, i);
   }
 }
 
 int64_t rule_tensor_get_int(const rule_tensor *t, int64_t i) {
   switch (t->dtype) {
-  case RULE_I64: return ((const int64_t *)t->data)[i];
-  case RULE_I32: return ((const int32_t *)t->data)[i];
-  case RULE_I16: return ((const int16_t *)t->data)[i];
-  case RULE_I8: return ((const int8_t *)t->data)[i];
-  case RULE_U8: return ((const uint8_t *)t->data)[i];
-  case RULE_BOOL: return ((const uint8_t *)t->data)[i] != 0;
-  default: ISO_CHECK(!"an integer or bool tensor"); return 0;
+  case RULE_I64:
+    return ((const int64_t *)t->data)[i];
+  case RULE_I32:
+    return ((const int32_t *)t->data)[i];
+  case RULE_I16:
+    return ((const int16_t *)t->data)[i];
+  case RULE_I8:
+    return ((const int8_t *)t->data)[i];
+  case RULE_U8:
+    return ((const uint8_t *)t->data)[i];
+  case RULE_BOOL:
+    return ((const uint8_t *)t->data)[i] != 0;
+  default:
+    ISO_CHECK(!"an integer or bool tensor");
+    return 0;
   }
 }
 
@@ -233,12 +286,24 @@ static int64_t to_int(double v) {
 
 void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
   switch (t->dtype) {
-  case RULE_F64: ((double *)t->data)[i] = v; break;
-  case RULE_F32: ((float *)t->data)[i] = (float)v; break;
-  case RULE_F16: ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 5, 10, false); break;
-  case RULE_BF16: ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 8, 7, false); break;
-  case RULE_F8E4M3FN: ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 4, 3, true); break;
-  case RULE_F8E5M2: ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 5, 2, false); break;
+  case RULE_F64:
+    ((double *)t->data)[i] = v;
+    break;
+  case RULE_F32:
+    ((float *)t->data)[i] = (float)v;
+    break;
+  case RULE_F16:
+    ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 5, 10, false);
+    break;
+  case RULE_BF16:
+    ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 8, 7, false);
+    break;
+  case RULE_F8E4M3FN:
+    ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 4, 3, true);
+    break;
+  case RULE_F8E5M2:
+    ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 5, 2, false);
+    break;
   case RULE_C64:
     ((float *)t->data)[2 * i] = (float)v;
     ((float *)t->data)[2 * i + 1] = 0;
@@ -247,14 +312,27 @@ void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
     ((double *)t->data)[2 * i] = v;
     ((double *)t->data)[2 * i + 1] = 0;
     break;
-  case RULE_I64: ((int64_t *)t->data)[i] = to_int(v); break;
+  case RULE_I64:
+    ((int64_t *)t->data)[i] = to_int(v);
+    break;
   /* The narrow integers wrap, as PyTorch's casts do. */
-  case RULE_I32: ((int32_t *)t->data)[i] = (int32_t)(uint32_t)to_int(v); break;
-  case RULE_I16: ((int16_t *)t->data)[i] = (int16_t)(uint16_t)to_int(v); break;
-  case RULE_I8: ((int8_t *)t->data)[i] = (int8_t)(uint8_t)to_int(v); break;
-  case RULE_U8: ((uint8_t *)t->data)[i] = (uint8_t)to_int(v); break;
-  case RULE_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
-  case RULE_DTYPE_COUNT: break;
+  case RULE_I32:
+    ((int32_t *)t->data)[i] = (int32_t)(uint32_t)to_int(v);
+    break;
+  case RULE_I16:
+    ((int16_t *)t->data)[i] = (int16_t)(uint16_t)to_int(v);
+    break;
+  case RULE_I8:
+    ((int8_t *)t->data)[i] = (int8_t)(uint8_t)to_int(v);
+    break;
+  case RULE_U8:
+    ((uint8_t *)t->data)[i] = (uint8_t)to_int(v);
+    break;
+  case RULE_BOOL:
+    ((uint8_t *)t->data)[i] = v != 0;
+    break;
+  case RULE_DTYPE_COUNT:
+    break;
   }
 }
 

@@ -10,9 +10,10 @@ static rule_term *make(iso_arena *a, rule_kind kind) {
   return t;
 }
 
-/* A node with children and a name (NULL for a list). A missing child means that memory ran out below: so it did here. */
-static const rule_term *make_node(iso_arena *a, rule_kind kind, const char *name, const rule_term *const *child,
-                                  size_t n) {
+/* A node with children and a name (NULL for a list). A missing child means that memory ran out
+ * below: so it did here. */
+static const rule_term *make_node(iso_arena *a, rule_kind kind, const char *name,
+                                  const rule_term *const *child, size_t n) {
   if (n > UINT32_MAX) return NULL;
   for (size_t i = 0; i < n; i++)
     if (child[i] == NULL) return NULL;
@@ -35,11 +36,21 @@ static const rule_term *make_int(iso_arena *a, rule_kind kind, int64_t i) {
   return t;
 }
 
-const rule_term *rule_var(iso_arena *a, uint32_t index) { return make_int(a, RULE_VAR, index); }
-const rule_term *rule_int(iso_arena *a, int64_t i) { return make_int(a, RULE_INT, i); }
-const rule_term *rule_bool(iso_arena *a, bool b) { return make_int(a, RULE_BOOLEAN, b); }
-const rule_term *rule_none(iso_arena *a) { return make(a, RULE_NONE); }
-const rule_term *rule_dtype_term(iso_arena *a, rule_dtype d) { return make_int(a, RULE_DTYPE, d); }
+const rule_term *rule_var(iso_arena *a, uint32_t index) {
+  return make_int(a, RULE_VAR, index);
+}
+const rule_term *rule_int(iso_arena *a, int64_t i) {
+  return make_int(a, RULE_INT, i);
+}
+const rule_term *rule_bool(iso_arena *a, bool b) {
+  return make_int(a, RULE_BOOLEAN, b);
+}
+const rule_term *rule_none(iso_arena *a) {
+  return make(a, RULE_NONE);
+}
+const rule_term *rule_dtype_term(iso_arena *a, rule_dtype d) {
+  return make_int(a, RULE_DTYPE, d);
+}
 
 const rule_term *rule_float(iso_arena *a, double f) {
   rule_term *t = make(a, RULE_FLOAT);
@@ -56,10 +67,15 @@ const rule_term *rule_list(iso_arena *a, const rule_term *const *child, size_t n
 const rule_term *rule_expr(iso_arena *a, const char *op, const rule_term *const *child, size_t n) {
   return make_node(a, RULE_EXPR, op, child, n);
 }
-const rule_term *rule_string(iso_arena *a, const char *s) { return make_node(a, RULE_STRING, s, NULL, 0); }
-const rule_term *rule_name(iso_arena *a, const char *s) { return make_node(a, RULE_NAME, s, NULL, 0); }
+const rule_term *rule_string(iso_arena *a, const char *s) {
+  return make_node(a, RULE_STRING, s, NULL, 0);
+}
+const rule_term *rule_name(iso_arena *a, const char *s) {
+  return make_node(a, RULE_NAME, s, NULL, 0);
+}
 
-/* ---- what holds of all kinds --------------------------------------------------------------------------------- */
+/* ---- what holds of all kinds
+ * --------------------------------------------------------------------------------- */
 
 static bool has_text(rule_kind k) {
   return k == RULE_OP || k == RULE_STRING || k == RULE_NAME || k == RULE_EXPR;
@@ -106,7 +122,9 @@ size_t rule_term_size(const rule_term *t) {
   return n;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 const char *rule_status_name(rule_status s) {
   static const char *const name[] = {"unknown", "refuted", "assumed", "tested", "proved"};
