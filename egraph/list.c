@@ -64,8 +64,10 @@ bool egi_list_join_reserve(egi_list *a, egi_list *b) {
   return egi_list_reserve(a->n >= b->n ? a : b, (size_t)a->n + b->n);
 }
 
+/* Sorting may have made a list shorter since room was taken, so room decides before length. */
 void egi_list_join(egi_list *into, egi_list *from) {
-  if (from->n > into->n) {
+  const size_t n = (size_t)into->n + from->n;
+  if (room(into) < n || (from->n > into->n && room(from) >= n)) {
     egi_list t = *into;
     *into = *from;
     *from = t;

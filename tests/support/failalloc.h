@@ -1,0 +1,62 @@
+/* The failing allocator. Including this in one file of a program puts malloc, calloc, realloc and free in front of the C
+ * library's (or the sanitizer's), counts what is alive and fails the call that `fail_after` names. Programs that do not
+ * include it are untouched. Under a sanitizer only failing is offered; it looks for leaks itself. */
+#ifndef TESTS_SUPPORT_FAILALLOC_H
+#define TESTS_SUPPORT_FAILALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+static long fail_after = -1; /* calls that still succeed; -1: all */
+static bool fail_happened;
+static long fail_live; /* blocks alive; 0 under a sanitizer */
+
+static bool fail_now(void) {
+  if (fail_after < 0) return false;
+  if (fail_after-- > 0) return false;
+  fail_happened = true;
+  return true;
+}
+
+/* Let `n` calls succeed and fail the next one. */
+static void fail_arm(long n) {
+  fail_happened = false;
+  fail_after = n;
+}
+/* Returns: whether a call was failed since. */
+static bool fail_disarm(void) {
+  fail_after = -1;
+  return fail_happened;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FAIL_NEXT(f) __interceptor_##f
+#else
+#define FAIL_NEXT(f) __libc_##f
+void FAIL_NEXT(free)(void *p);
+void free(void *p) {
+  fail_live -= p != NULL;
+  FAIL_NEXT(free)(p);
+}
+#endif
+void *FAIL_NEXT(malloc)(size_t n);
+void *FAIL_NEXT(calloc)(size_t n, size_t size);
+void *FAIL_NEXT(realloc)(void *p, size_t n);
+
+static void *fail_counted(void *p) {
+#if !defined(__SANITIZE_ADDRESS__)
+  fail_live += p != NULL;
+#endif
+  return p;
+}
+
+void *malloc(size_t n) { return fail_now() ? NULL : fail_counted(FAIL_NEXT(malloc)(n)); }
+void *calloc(size_t n, size_t size) { return fail_now() ? NULL : fail_counted(FAIL_NEXT(calloc)(n, size)); }
+void *realloc(void *p, size_t n) {
+  if (fail_now()) return NULL;
+  void *q = FAIL_NEXT(realloc)(p, n);
+  return p ? q : fail_counted(q);
+}
+
+#endif
