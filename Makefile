@@ -114,7 +114,7 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
-	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -lcheck -lsubunit -lrt -o $@
+	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 
 # One command a line, for .ci/test-run.
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
@@ -150,12 +150,14 @@ deps:
 headers:
 	@CC='$(CC)' CXX='$(CXX)' .ci/headers
 
-# libFuzzer needs clang; what it finds lands in the corpus.
+# libFuzzer needs clang; what crashes lands in the corpus, what is merely new stays in build-fuzz/.
 fuzz:
 	@[ -n '$(T)' ] && [ -e tests/fuzz/fuzz_$(T).c ] || { echo 'make fuzz T=name: $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))' >&2; exit 1; }
-	@mkdir -p $(B)/fuzz tests/fuzz/corpus/$(T)
-	$(CLANG) -std=c11 -O1 -g $(CPPFLAGS) -w -fsanitize=fuzzer,address tests/fuzz/fuzz_$(T).c $(LIB_SRC) $(LIBS) -o $(B)/fuzz/$(T)
-	$(B)/fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ tests/fuzz/corpus/$(T)
+	@$(MAKE) -s TORCH=0 B=build-fuzz CC=$(CLANG) OPT='-O1 -g' SAN=-fsanitize=address,fuzzer-no-link build-fuzz/libisomer.a build-fuzz/obj/tests/fuzz/fuzz_$(T).o
+	@mkdir -p tests/fuzz/corpus/$(T)
+	$(CLANG) -fsanitize=address,fuzzer build-fuzz/obj/tests/fuzz/fuzz_$(T).o build-fuzz/libisomer.a $(LIBS) -o build-fuzz/$(T)
+	@mkdir -p build-fuzz/corpus-$(T)
+	build-fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ build-fuzz/corpus-$(T) tests/fuzz/corpus/$(T)
 
 format:
 	clang-format -i $(wildcard $(addsuffix /*.c,$(FOLDERS) cli tests/*) $(addsuffix /*.h,$(FOLDERS) cli tests/*) validate/*.cc validate/kernels/*.cc)
@@ -165,7 +167,7 @@ schemas:
 	@py=python3; $$py -c 'import torch' 2>/dev/null || py=.venv/bin/python3; $$py .ci/gen-schemas.py
 
 clean:
-	rm -rf build build-asan build-ubsan build-valgrind $(B)
+	rm -rf build build-asan build-ubsan build-valgrind build-fuzz $(B)
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
 # The table of commands follows the files that are there.
