@@ -286,7 +286,8 @@ static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *e
   if (top == NULL)
     return json_error_code(&je) == json_error_out_of_memory
                ? no_memory(err)
-               : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s", je.line, je.column, je.text);
+               : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s%s", je.line, je.column,
+                          json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "", je.text);
   reader r = {.g = g};
   iso_code code = json_is_object(top) ? read_top(&r, top, err) : iso_fail(err, ISO_FORMAT, "is not a JSON object");
   cap_names_fini(&r.ids);
