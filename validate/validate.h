@@ -4,7 +4,13 @@
  * reference kernels. Rules are decided on a ladder: pre-check, refutation on samples, proof by Z3, random tests.
  * Equality is over the reals; samples are float64. See docs/ and the header of each file for sources.
  *
- * Example: tests/validate/example.c. */
+ * Example (tests/validate/example.c has it as a program):
+ *
+ *     double magnitude = 0;
+ *     if (val_eval_magnitude(e, side, &x, VAL_FLOAT64, &y, &magnitude, &err)) goto done;
+ *     val_diff d = val_compare(x, y, 1e-9, 64 * DBL_EPSILON * magnitude);
+ *     printf("transposing twice %s\n", d.equal ? "changes nothing" : "changes something");
+ */
 #ifndef VALIDATE_VALIDATE_H
 #define VALIDATE_VALIDATE_H
 
