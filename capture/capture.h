@@ -1,17 +1,29 @@
 /* Captures on disk to checked graphs; needs no libtorch.
  *
- * A capture is a directory (docs/capture-format.md): graph.json, weights.safetensors, inputs*.safetensors and perhaps
- * trace.safetensors. `cap_load` reads it strictly: whatever is malformed is one error that names the file, the node and
- * the reason. Weights are views of the mapped files and live as long as somebody holds the tensor.
+ * A capture is a directory (docs/capture-format.md): graph.json, weights.safetensors,
+ * inputs*.safetensors and perhaps trace.safetensors. `cap_load` reads it strictly: whatever is
+ * malformed is one error that names the file, the node and the reason. Weights are views of the
+ * mapped files and live as long as somebody holds the tensor.
  *
- * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the same graph. Arguments
- * stand in schema order with defaults filled in; device, layout, memory format and pin_memory become none; negative
- * dimensions are resolved against the argument's rank where the schema's argument is one (dim, dims, dim0, dim1, axis), -1 in a
- * size list of view/reshape/expand is resolved from the node's output shape; a slice's end is cut to the size. A
- * functionalized kernel becomes its `.isomer` overload where the table has one: every argument of that overload is taken by
- * name from the node's attributes, else from its arguments. A string that only names the context (`layer_name`) is dropped there. A node
- * with attributes or writes whose operator has no `.isomer` schema keeps its own name, with attributes appended to the
- * call as a list of (string, value) pairs so that two nodes that differ in one stay different operators.
+ * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the
+ * same graph. Arguments stand in schema order, complete, and in one spelling. Ints given for floats
+ * are floats, one int given for int[k] is a list, numbers given for tensors stay numbers. Device,
+ * layout, memory format, pin_memory and non_blocking are none. Negative dimensions (dim, dims, dim0,
+ * dim1, axis and the like, of PyTorch's operators) count from the front, and so does the index of a
+ * select. -1 among the sizes of view, reshape and expand is the size of the node's output, which the
+ * other sizes must equal. A slice's start and end are numbers within the size.
+ *
+ * An operator that the table lacks is no error here: positional arguments stand as written, then
+ * each keyword argument as a list of its name and value, by name.
+ *
+ * A kernel outside PyTorch becomes its `.isomer` overload where the table has one: every argument
+ * of that overload is taken by name from the node's attributes, else from its arguments. What is
+ * only written to and a string that only names the context (`layer_name`, once there are
+ * attributes) are dropped there. Where the overload has no place for an attribute or an argument
+ * that is not at its default, or wants one that the node lacks, or there is none, the node keeps
+ * its own name, and its attributes stand behind its arguments as one list of (name, value) lists,
+ * by name: two nodes that differ in one stay different operators.
+ *
  * A node with several outputs is referred to by getitem nodes only. */
 #ifndef CAPTURE_CAPTURE_H
 #define CAPTURE_CAPTURE_H
@@ -36,7 +48,7 @@ typedef struct cap_node {
   const rule_term *call; /* NULL for leaves; RULE_VAR i is node i */
   size_t n_outputs;
   const cap_output *output;
-  rule_tensor *value;    /* leaves: the captured value (first input set); borrowed from the graph */
+  rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
   const char *scope, *source; /* "" where not given */
 } cap_node;
 
@@ -51,36 +63,46 @@ typedef struct cap_graph {
   const cap_node *node;
   size_t n_results;
   const cap_result *result;
-  size_t n_sets;                 /* input sets, at least 1 */
-  rule_tensor *const *input;     /* n_sets * n_nodes: value of node i in set s at [s * n_nodes + i], NULL unless an input */
-  rule_schemas *schemas;         /* borrowed */
-  iso_arena arena;               /* private */
-  void *impl;                    /* private */
+  size_t n_sets;             /* input sets, at least 1 */
+  rule_tensor *const *input; /* n_sets * n_nodes: value of node i in set s at [s * n_nodes + i],
+                                NULL unless an input */
+  rule_schemas *schemas;     /* borrowed */
+  iso_arena arena;           /* private */
+  void *impl;                /* private */
 } cap_graph;
 
-/* Load and lower. `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT, ISO_RANGE, ISO_NOMEM, the
- * message beginning with the file's path. */
-ISO_MUST_USE iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err);
+/* Load and lower. `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT,
+ * ISO_RANGE, ISO_LIMIT, the message beginning with the file's path; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out,
+                               iso_error *err);
 void cap_free(cap_graph *g);
-/* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where the capture has none. */
-ISO_MUST_USE iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out, iso_error *err);
+/* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
+ * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */
+ISO_MUST_USE iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out,
+                                iso_error *err);
 bool cap_has_trace(const cap_graph *g);
 
 /* ---- safetensors ---- */
 
 typedef struct cap_tensors cap_tensors; /* a mapped file and its index */
-/* Map `path` and check its header: bounds, overlaps, sizes against shapes, dtypes, duplicate keys. Owns: cap_tensors_close (tensors
- * taken from it stay valid). */
+/* Map `path` and check its header: bounds, overlaps, sizes against shapes, dtypes, duplicate keys.
+ * Owns: cap_tensors_close (tensors taken from it stay valid). */
 ISO_MUST_USE iso_code cap_tensors_open(const char *path, cap_tensors **out, iso_error *err);
 void cap_tensors_close(cap_tensors *t);
 size_t cap_tensors_count(const cap_tensors *t);
 const char *cap_tensors_name(const cap_tensors *t, size_t i); /* in the header's order */
-/* A view of the mapped bytes (copied only where they are misaligned). Returns ISO_OK and NULL where there is none. */
-ISO_MUST_USE iso_code cap_tensors_get(cap_tensors *t, const char *name, rule_tensor **out, iso_error *err);
+/* A view of the mapped bytes (copied only where they are misaligned). Returns ISO_OK and NULL where
+ * there is none. */
+ISO_MUST_USE iso_code cap_tensors_get(cap_tensors *t, const char *name, rule_tensor **out,
+                                      iso_error *err);
 
-typedef struct cap_named_tensor { const char *name; const rule_tensor *tensor; } cap_named_tensor;
+typedef struct cap_named_tensor {
+  const char *name;
+  const rule_tensor *tensor;
+} cap_named_tensor;
 /* Write a safetensors file (to a temporary file beside it, then renamed). */
-ISO_MUST_USE iso_code cap_tensors_save(const char *path, const cap_named_tensor *t, size_t n, iso_error *err);
+ISO_MUST_USE iso_code cap_tensors_save(const char *path, const cap_named_tensor *t, size_t n,
+                                       iso_error *err);
 
 #ifdef __cplusplus
 }

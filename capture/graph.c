@@ -1,8 +1,9 @@
 /* graph.json and the tensors that belong to it.
  *
- * Nodes are read in the file's order; a reference finds only what has been read, so a graph that loads is acyclic and
- * in topological order. Whatever is malformed is one error "PATH/graph.json: node "ID": reason". Keys that the format
- * does not know are ignored; keys that it knows must be of their type. */
+ * Nodes are read in the file's order; a reference finds only what has been read, so a graph that
+ * loads is acyclic and in topological order. Whatever is malformed is one error "PATH/graph.json:
+ * node "ID": reason". Keys that the format does not know are ignored; keys that it knows must be of
+ * their type. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +30,9 @@ typedef struct reader {
   cap_lowering lower;
 } reader;
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 /* ---- strings ---- */
 
@@ -39,20 +42,25 @@ static iso_code keep(iso_arena *a, const char *s, const char **out, iso_error *e
 }
 
 /* An optional string: "" where it is missing or null. */
-static iso_code keep_optional(iso_arena *a, const json_t *object, const char *key, const char **out, iso_error *err) {
+static iso_code keep_optional(iso_arena *a, const json_t *object, const char *key, const char **out,
+                              iso_error *err) {
   const json_t *v = json_object_get(object, key);
-  if (v != NULL && !json_is_null(v) && !json_is_string(v)) return iso_fail(err, ISO_FORMAT, "\"%s\" is not a string", key);
+  if (v != NULL && !json_is_null(v) && !json_is_string(v))
+    return iso_fail(err, ISO_FORMAT, "\"%s\" is not a string", key);
   return keep(a, json_is_string(v) ? json_string_value(v) : "", out, err);
 }
 
-static iso_code keep_required(iso_arena *a, const json_t *object, const char *key, const char **out, iso_error *err) {
+static iso_code keep_required(iso_arena *a, const json_t *object, const char *key, const char **out,
+                              iso_error *err) {
   const char *s = json_string_value(json_object_get(object, key));
   if (s == NULL || *s == '\0') return iso_fail(err, ISO_FORMAT, "has no \"%s\"", key);
   return keep(a, s, out, err);
 }
 
-static iso_code take_name(cap_names *t, const char *what, const char *name, size_t index, iso_error *err) {
-  if (cap_names_find(t, name) != CAP_NO_INDEX) return iso_fail(err, ISO_FORMAT, "the %s \"%.120s\" is taken", what, name);
+static iso_code take_name(cap_names *t, const char *what, const char *name, size_t index,
+                          iso_error *err) {
+  if (cap_names_find(t, name) != CAP_NO_INDEX)
+    return iso_fail(err, ISO_FORMAT, "the %s \"%.120s\" is taken", what, name);
   return cap_names_add(t, name, index) ? ISO_OK : no_memory(err);
 }
 
@@ -63,13 +71,16 @@ static iso_code read_output(const json_t *v, cap_output *out, iso_error *err) {
   const char *dtype = json_string_value(json_object_get(v, "dtype"));
   if (!json_is_array(shape)) return iso_fail(err, ISO_FORMAT, "has no shape");
   if (dtype == NULL) return iso_fail(err, ISO_FORMAT, "has no dtype");
-  if (!rule_dtype_find(dtype, &out->dtype)) return iso_fail(err, ISO_FORMAT, "has unknown dtype \"%.40s\"", dtype);
+  if (!rule_dtype_find(dtype, &out->dtype))
+    return iso_fail(err, ISO_FORMAT, "has unknown dtype \"%.40s\"", dtype);
   if (json_array_size(shape) > RULE_MAX_RANK)
-    return iso_fail(err, ISO_RANGE, "has rank %zu, above %d", json_array_size(shape), RULE_MAX_RANK);
+    return iso_fail(err, ISO_RANGE, "has rank %zu, above %d", json_array_size(shape),
+                    RULE_MAX_RANK);
   out->shape.rank = (uint32_t)json_array_size(shape);
   for (uint32_t i = 0; i < out->shape.rank; i++) {
     const json_t *d = json_array_get(shape, i);
-    if (!json_is_integer(d)) return iso_fail(err, ISO_FORMAT, "dimension %" PRIu32 " is not an integer", i);
+    if (!json_is_integer(d))
+      return iso_fail(err, ISO_FORMAT, "dimension %" PRIu32 " is not an integer", i);
     out->shape.dim[i] = json_integer_value(d);
   }
   int64_t numel;
@@ -97,7 +108,10 @@ static bool leaf_kind(const char *op, cap_kind *out) {
   static const struct {
     const char *op;
     cap_kind kind;
-  } kinds[] = {{"input", CAP_INPUT}, {"parameter", CAP_PARAMETER}, {"buffer", CAP_BUFFER}, {"constant", CAP_CONSTANT}};
+  } kinds[] = {{"input", CAP_INPUT},
+               {"parameter", CAP_PARAMETER},
+               {"buffer", CAP_BUFFER},
+               {"constant", CAP_CONSTANT}};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (strcmp(op, kinds[i].op) == 0) {
       *out = kinds[i].kind;
@@ -108,30 +122,38 @@ static bool leaf_kind(const char *op, cap_kind *out) {
 
 /* namespace::name or namespace::name.overload */
 static bool is_operator_name(const char *op) {
-  static const char *const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
+  static const char *const letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
   const char *colons = strstr(op, "::");
   return colons != NULL && colons != op && colons[2] != '\0' && op[strspn(op, letters)] == '\0';
 }
 
-static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t index, iso_error *err) {
+static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t index,
+                          iso_error *err) {
   iso_code code = keep_required(&r->g->arena, v, "name", &node->name, err);
   if (code != ISO_OK) return code;
-  if (node->n_outputs != 1) return iso_fail(err, ISO_FORMAT, "a leaf with %zu outputs", node->n_outputs);
-  if (json_array_size(json_object_get(v, "args")) > 0 || json_object_size(json_object_get(v, "kwargs")) > 0)
+  if (node->n_outputs != 1)
+    return iso_fail(err, ISO_FORMAT, "a leaf with %zu outputs", node->n_outputs);
+  if (json_array_size(json_object_get(v, "args")) > 0 ||
+      json_object_size(json_object_get(v, "kwargs")) > 0)
     return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
-  return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index, err);
+  return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index,
+                   err);
 }
 
 static iso_code check_getitem(const cap_node *node, const cap_node *of, int64_t k, iso_error *err) {
   if (of->call == NULL || strcmp(of->op, "getitem") == 0)
     return iso_fail(err, ISO_FORMAT, "takes an output of \"%.120s\", which is no operator", of->id);
   if (k < 0 || (uint64_t)k >= of->n_outputs)
-    return iso_fail(err, ISO_FORMAT, "takes output %" PRId64 " of \"%.120s\", which has %zu", k, of->id, of->n_outputs);
+    return iso_fail(err, ISO_FORMAT, "takes output %" PRId64 " of \"%.120s\", which has %zu", k,
+                    of->id, of->n_outputs);
   const cap_output *want = &of->output[k], *have = &node->output[0];
-  if (node->n_outputs != 1 || want->dtype != have->dtype || !rule_shape_eq(&want->shape, &have->shape)) {
+  if (node->n_outputs != 1 || want->dtype != have->dtype ||
+      !rule_shape_eq(&want->shape, &have->shape)) {
     char a[128], b[128];
-    return iso_fail(err, ISO_FORMAT, "is %s %s, output %" PRId64 " of \"%.120s\" is %s %s", rule_dtype_name(have->dtype),
-                    rule_shape_print(&have->shape, a, sizeof a), k, of->id, rule_dtype_name(want->dtype),
+    return iso_fail(err, ISO_FORMAT, "is %s %s, output %" PRId64 " of \"%.120s\" is %s %s",
+                    rule_dtype_name(have->dtype), rule_shape_print(&have->shape, a, sizeof a), k,
+                    of->id, rule_dtype_name(want->dtype),
                     rule_shape_print(&want->shape, b, sizeof b));
   }
   return ISO_OK;
@@ -139,7 +161,8 @@ static iso_code check_getitem(const cap_node *node, const cap_node *of, int64_t 
 
 static iso_code read_getitem(reader *r, cap_node *node, const cap_raw *raw, iso_error *err) {
   const json_t *index = json_array_get(raw->args, 1);
-  if (json_array_size(raw->args) != 2 || json_object_size(raw->kwargs) > 0 || !json_is_integer(index))
+  if (json_array_size(raw->args) != 2 || json_object_size(raw->kwargs) > 0 ||
+      !json_is_integer(index))
     return iso_fail(err, ISO_FORMAT, "getitem takes a reference and an index");
   uint32_t of;
   iso_code code = cap_lower_ref(&r->lower, json_array_get(raw->args, 0), true, &of, err);
@@ -151,26 +174,31 @@ static iso_code read_getitem(reader *r, cap_node *node, const cap_raw *raw, iso_
   return node->call != NULL ? ISO_OK : no_memory(err);
 }
 
-static iso_code read_functionalized(const json_t *v, const cap_node *node, cap_raw *raw, iso_error *err) {
+static iso_code read_functionalized(const json_t *v, const cap_node *node, cap_raw *raw,
+                                    iso_error *err) {
   const json_t *returns = json_object_get(v, "returns"), *writes = json_object_get(v, "writes");
   if (!json_is_integer(returns) || json_integer_value(returns) < 0 || !json_is_array(writes))
-    return iso_fail(err, ISO_FORMAT, "functionalized is not of the form {\"returns\": n, \"writes\": [...]}");
+    return iso_fail(err, ISO_FORMAT,
+                    "functionalized is not of the form {\"returns\": n, \"writes\": [...]}");
   for (size_t i = 0; i < json_array_size(writes); i++)
     if (!json_is_string(json_array_get(writes, i)))
       return iso_fail(err, ISO_FORMAT, "functionalized writes what is no argument's name");
   uint64_t n = (uint64_t)json_integer_value(returns) + json_array_size(writes);
   if (n != node->n_outputs)
-    return iso_fail(err, ISO_FORMAT, "has %zu outputs, functionalized says %" PRIu64, node->n_outputs, n);
+    return iso_fail(err, ISO_FORMAT, "has %zu outputs, functionalized says %" PRIu64,
+                    node->n_outputs, n);
   raw->writes = writes;
   return ISO_OK;
 }
 
 /* The optional member `key`, which must be of type `t`; null is as good as missing. */
-static iso_code member(const json_t *object, const char *key, json_type t, const json_t **out, iso_error *err) {
+static iso_code member(const json_t *object, const char *key, json_type t, const json_t **out,
+                       iso_error *err) {
   const json_t *v = json_object_get(object, key);
   if (v == NULL || json_is_null(v)) return ISO_OK;
   if (json_typeof(v) != t)
-    return iso_fail(err, ISO_FORMAT, "\"%s\" is not %s", key, t == JSON_ARRAY ? "an array" : "an object");
+    return iso_fail(err, ISO_FORMAT, "\"%s\" is not %s", key,
+                    t == JSON_ARRAY ? "an array" : "an object");
   *out = v;
   return ISO_OK;
 }
@@ -186,11 +214,13 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if (f != NULL && (code = read_functionalized(f, node, &raw, err)) != ISO_OK) return code;
   if (strcmp(node->op, "getitem") == 0) return read_getitem(r, node, &raw, err);
   if (!is_operator_name(node->op))
-    return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name", node->op);
+    return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
+                    node->op);
   return cap_lower(&r->lower, node, &raw, &node->call, err);
 }
 
-static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t index, iso_error *err) {
+static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t index,
+                          iso_error *err) {
   iso_arena *a = &r->g->arena;
   iso_code code;
   if ((code = keep_required(a, v, "op", &node->op, err)) != ISO_OK) return code;
@@ -198,7 +228,8 @@ static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t ind
   if ((code = keep_optional(a, v, "source", &node->source, err)) != ISO_OK) return code;
   if ((code = read_outputs(a, json_object_get(v, "outputs"), node, err)) != ISO_OK) return code;
   node->kind = CAP_OP;
-  code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err) : read_operator(r, v, node, err);
+  code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err)
+                                          : read_operator(r, v, node, err);
   return code != ISO_OK ? code : take_name(&r->ids, "id", node->id, index, err);
 }
 
@@ -234,7 +265,8 @@ static iso_code read_nodes(reader *r, const json_t *nodes, iso_error *err) {
   return ISO_OK;
 }
 
-static iso_code read_result(reader *r, const json_t *v, cap_names *names, size_t i, cap_result *out, iso_error *err) {
+static iso_code read_result(reader *r, const json_t *v, cap_names *names, size_t i, cap_result *out,
+                            iso_error *err) {
   iso_code code = keep_required(&r->g->arena, v, "name", &out->name, err);
   if (code == ISO_OK) code = cap_lower_ref(&r->lower, v, false, &out->node, err);
   return code != ISO_OK ? code : take_name(names, "name", out->name, i, err);
@@ -265,7 +297,8 @@ static iso_code read_top(reader *r, const json_t *top, iso_error *err) {
     return iso_fail(err, ISO_FORMAT, "\"format\" is not \"isomer-capture\"");
   if (!json_is_integer(version)) return iso_fail(err, ISO_FORMAT, "\"version\" is not an integer");
   if (json_integer_value(version) != 1)
-    return iso_fail(err, ISO_FORMAT, "version %lld of the format is unknown", (long long)json_integer_value(version));
+    return iso_fail(err, ISO_FORMAT, "version %lld of the format is unknown",
+                    (long long)json_integer_value(version));
   const struct {
     const char *key, **out;
   } text[] = {{"model", &g->model},
@@ -284,12 +317,14 @@ static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *e
   json_error_t je;
   json_t *top = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
   if (top == NULL)
-    return json_error_code(&je) == json_error_out_of_memory
+    return cap_json_no_memory(&je)
                ? no_memory(err)
                : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s%s", je.line, je.column,
-                          json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "", je.text);
+                          json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "",
+                          je.text);
   reader r = {.g = g};
-  iso_code code = json_is_object(top) ? read_top(&r, top, err) : iso_fail(err, ISO_FORMAT, "is not a JSON object");
+  iso_code code = json_is_object(top) ? read_top(&r, top, err)
+                                      : iso_fail(err, ISO_FORMAT, "is not a JSON object");
   cap_names_fini(&r.ids);
   cap_names_fini(&r.inputs);
   cap_names_fini(&r.weights);
@@ -319,17 +354,22 @@ static iso_code new_graph(const char *dir, rule_schemas *schemas, cap_graph **ou
 
 /* ---- tensors ---- */
 
-static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path, rule_tensor **out, iso_error *err) {
+static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path,
+                            rule_tensor **out, iso_error *err) {
   rule_tensor *x = NULL;
   iso_code code = cap_tensors_get(t, node->name, &x, err);
   if (code != ISO_OK) return code;
-  if (x == NULL) return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": there is no tensor \"%.120s\"", path, node->id, node->name);
+  if (x == NULL)
+    return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": there is no tensor \"%.120s\"", path,
+                    node->id, node->name);
   const cap_output *o = &node->output[0];
   if (x->dtype != o->dtype || !rule_shape_eq(&x->shape, &o->shape)) {
     char a[128], b[128];
-    code = iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": tensor \"%.120s\" is %s %s, the graph says %s %s", path, node->id,
-                    node->name, rule_dtype_name(x->dtype), rule_shape_print(&x->shape, a, sizeof a),
-                    rule_dtype_name(o->dtype), rule_shape_print(&o->shape, b, sizeof b));
+    code = iso_fail(err, ISO_FORMAT,
+                    "%s: node \"%.120s\": tensor \"%.120s\" is %s %s, the graph says %s %s", path,
+                    node->id, node->name, rule_dtype_name(x->dtype),
+                    rule_shape_print(&x->shape, a, sizeof a), rule_dtype_name(o->dtype),
+                    rule_shape_print(&o->shape, b, sizeof b));
     rule_tensor_unref(x);
     return code;
   }
@@ -338,7 +378,8 @@ static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *pa
 }
 
 /* The tensors of `path` for the inputs, or for the other leaves, into `slot` by node. */
-static iso_code load_tensors(cap_graph *g, const char *path, bool inputs, rule_tensor **slot, iso_error *err) {
+static iso_code load_tensors(cap_graph *g, const char *path, bool inputs, rule_tensor **slot,
+                             iso_error *err) {
   cap_tensors *t = NULL;
   iso_code code = cap_tensors_open(path, &t, err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
@@ -352,7 +393,8 @@ static iso_code load_tensors(cap_graph *g, const char *path, bool inputs, rule_t
 static iso_code grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err) {
   impl *m = g->impl;
   size_t need;
-  if (__builtin_mul_overflow(set + 1, g->n_nodes + 1, &need) || !iso_grow(m->input, *cap, need)) return no_memory(err);
+  if (__builtin_mul_overflow(set + 1, g->n_nodes + 1, &need) || !iso_grow(m->input, *cap, need))
+    return no_memory(err);
   g->n_sets = set + 1;
   g->input = m->input;
   return ISO_OK;
@@ -367,7 +409,8 @@ static iso_code load_inputs(cap_graph *g, iso_error *err) {
     struct stat st;
     if (set > 0 && stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
     iso_code code = grow_inputs(g, set, &cap, err);
-    if (code == ISO_OK) code = load_tensors(g, path, true, ((impl *)g->impl)->input + set * g->n_nodes, err);
+    if (code == ISO_OK)
+      code = load_tensors(g, path, true, ((impl *)g->impl)->input + set * g->n_nodes, err);
     if (code != ISO_OK) return code;
   }
 }
@@ -376,7 +419,8 @@ static iso_code load_weights(cap_graph *g, iso_error *err) {
   impl *m = g->impl;
   char *path = iso_arena_printf(&g->arena, "%s/weights.safetensors", g->path);
   m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
-  return path == NULL || m->weight == NULL ? no_memory(err) : load_tensors(g, path, false, m->weight, err);
+  return path == NULL || m->weight == NULL ? no_memory(err)
+                                           : load_tensors(g, path, false, m->weight, err);
 }
 
 static iso_code load_trace(cap_graph *g, iso_error *err) {
@@ -394,7 +438,8 @@ static iso_code load_values(cap_graph *g, iso_error *err) {
   if ((code = load_trace(g, err)) != ISO_OK) return code;
   const impl *m = g->impl;
   cap_node *node = (cap_node *)(uintptr_t)g->node; /* ours until cap_load returns */
-  for (size_t i = 0; i < g->n_nodes; i++) node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
+  for (size_t i = 0; i < g->n_nodes; i++)
+    node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
   return ISO_OK;
 }
 
@@ -431,7 +476,8 @@ static iso_code read_file(const char *path, char **out, size_t *n, iso_error *er
   return code;
 }
 
-iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *schemas,
+                   cap_graph **out, iso_error *err) {
   cap_graph *g = NULL;
   iso_code code = new_graph(dir, schemas, &g, err);
   if (code != ISO_OK) return code;
@@ -484,15 +530,21 @@ void cap_free(cap_graph *g) {
 
 /* ---- the trace ---- */
 
-bool cap_has_trace(const cap_graph *g) { return ((const impl *)g->impl)->trace != NULL; }
+bool cap_has_trace(const cap_graph *g) {
+  return ((const impl *)g->impl)->trace != NULL;
+}
 
-static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k, const rule_tensor *x, iso_error *err) {
+static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k,
+                             const rule_tensor *x, iso_error *err) {
   const cap_output *o = &node->output[k];
   if (x->dtype == o->dtype && rule_shape_eq(&x->shape, &o->shape)) return ISO_OK;
   char a[128], b[128];
-  return iso_fail(err, ISO_FORMAT, "%s/trace.safetensors: node \"%.120s\": output %zu is recorded as %s %s, the graph says %s %s",
-                  g->path, node->id, k, rule_dtype_name(x->dtype), rule_shape_print(&x->shape, a, sizeof a),
-                  rule_dtype_name(o->dtype), rule_shape_print(&o->shape, b, sizeof b));
+  return iso_fail(err, ISO_FORMAT,
+                  "%s/trace.safetensors: node \"%.120s\": output %zu is recorded as %s %s, the "
+                  "graph says %s %s",
+                  g->path, node->id, k, rule_dtype_name(x->dtype),
+                  rule_shape_print(&x->shape, a, sizeof a), rule_dtype_name(o->dtype),
+                  rule_shape_print(&o->shape, b, sizeof b));
 }
 
 iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out, iso_error *err) {
@@ -501,7 +553,8 @@ iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **ou
   *out = NULL;
   if (m->trace == NULL || k >= x->n_outputs) return ISO_OK;
   char *key = NULL;
-  if ((x->n_outputs == 1 ? asprintf(&key, "%s", x->id) : asprintf(&key, "%s.%zu", x->id, k)) < 0) return no_memory(err);
+  if ((x->n_outputs == 1 ? asprintf(&key, "%s", x->id) : asprintf(&key, "%s.%zu", x->id, k)) < 0)
+    return no_memory(err);
   rule_tensor *t = NULL;
   iso_code code = cap_tensors_get(m->trace, key, &t, err);
   free(key);

@@ -1,10 +1,11 @@
 /* A node of a capture to a call: arguments in schema order, complete, in one spelling.
  *
- * Two nodes that compute the same by the same operator should give the same term, so whatever PyTorch lets one write in
- * two ways is written in one: defaults are filled in, negative dimensions counted from the front, open slices closed,
- * -1 in a list of sizes replaced by the size. And two nodes that differ must never give the same term: nothing that an
- * operator may depend on is dropped, so that an attribute or argument which the `.isomer` overload has no place for
- * keeps the node under its own name. */
+ * Two nodes that compute the same by the same operator should give the same term, so whatever
+ * PyTorch lets one write in two ways is written in one: defaults are filled in, negative dimensions
+ * counted from the front, open slices closed, -1 in a list of sizes replaced by the size. And two
+ * nodes that differ must never give the same term: nothing that an operator may depend on is
+ * dropped, so that an attribute or argument which the `.isomer` overload has no place for keeps the
+ * node under its own name. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@
 
 enum { MAX_DEPTH = 64 }; /* of lists in lists */
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 static iso_code given(const rule_term *t, const rule_term **out, iso_error *err) {
   if (t == NULL) return no_memory(err);
@@ -24,7 +27,8 @@ static iso_code given(const rule_term *t, const rule_term **out, iso_error *err)
 
 /* ---- JSON values ---- */
 
-static const char *const object_kind[] = {"ref", "dtype", "device", "layout", "memory_format", "float"};
+static const char *const object_kind[] = {"ref",    "dtype",         "device",
+                                          "layout", "memory_format", "float"};
 
 /* The one key of a value that is an object, NULL of others. Requires: check_value has passed. */
 static const char *key_of(const json_t *v) {
@@ -34,7 +38,9 @@ static bool is_object(const json_t *v, const char *key) {
   const char *k = key_of(v);
   return k != NULL && strcmp(k, key) == 0;
 }
-static const char *text_of(const json_t *v) { return json_string_value(json_object_get(v, key_of(v))); }
+static const char *text_of(const json_t *v) {
+  return json_string_value(json_object_get(v, key_of(v)));
+}
 
 static bool float_of(const char *s, double *out) {
   if (strcmp(s, "inf") == 0) *out = INFINITY;
@@ -47,9 +53,10 @@ static bool float_of(const char *s, double *out) {
 static const char *kind_of(const json_t *v) {
   const char *k = key_of(v);
   if (k == NULL) {
-    static const char *const name[] = {[JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a string",
-                                       [JSON_INTEGER] = "an int",   [JSON_REAL] = "a float", [JSON_TRUE] = "a bool",
-                                       [JSON_FALSE] = "a bool",     [JSON_NULL] = "none"};
+    static const char *const name[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an int",   [JSON_REAL] = "a float", [JSON_TRUE] = "a bool",
+        [JSON_FALSE] = "a bool",     [JSON_NULL] = "none"};
     return name[json_typeof(v)];
   }
   return strcmp(k, "ref") == 0 ? "a tensor" : strcmp(k, "float") == 0 ? "a float" : k;
@@ -57,16 +64,21 @@ static const char *kind_of(const json_t *v) {
 
 static iso_code check_object(const json_t *v, iso_error *err) {
   const char *k = key_of(v);
-  if (k == NULL || json_object_size(v) != 1) return iso_fail(err, ISO_FORMAT, "an object among its arguments is not of one key");
+  if (k == NULL || json_object_size(v) != 1)
+    return iso_fail(err, ISO_FORMAT, "an object among its arguments is not of one key");
   bool known = false;
-  for (size_t i = 0; i < sizeof object_kind / sizeof object_kind[0]; i++) known |= strcmp(object_kind[i], k) == 0;
+  for (size_t i = 0; i < sizeof object_kind / sizeof object_kind[0]; i++)
+    known |= strcmp(object_kind[i], k) == 0;
   if (!known) return iso_fail(err, ISO_FORMAT, "unknown object {\"%.40s\"} among its arguments", k);
   const char *s = text_of(v);
-  if (s == NULL) return iso_fail(err, ISO_FORMAT, "{\"%s\"} among its arguments does not hold a string", k);
+  if (s == NULL)
+    return iso_fail(err, ISO_FORMAT, "{\"%s\"} among its arguments does not hold a string", k);
   rule_dtype d;
   double f;
-  if (strcmp(k, "dtype") == 0 && !rule_dtype_find(s, &d)) return iso_fail(err, ISO_FORMAT, "unknown dtype \"%.40s\"", s);
-  if (strcmp(k, "float") == 0 && !float_of(s, &f)) return iso_fail(err, ISO_FORMAT, "unknown float \"%.40s\"", s);
+  if (strcmp(k, "dtype") == 0 && !rule_dtype_find(s, &d))
+    return iso_fail(err, ISO_FORMAT, "unknown dtype \"%.40s\"", s);
+  if (strcmp(k, "float") == 0 && !float_of(s, &f))
+    return iso_fail(err, ISO_FORMAT, "unknown float \"%.40s\"", s);
   return ISO_OK;
 }
 
@@ -79,19 +91,22 @@ static iso_code check_value(const json_t *v, int depth, iso_error *err) {
   return code;
 }
 
-iso_code cap_lower_ref(const cap_lowering *l, const json_t *v, bool projected, uint32_t *out, iso_error *err) {
+iso_code cap_lower_ref(const cap_lowering *l, const json_t *v, bool projected, uint32_t *out,
+                       iso_error *err) {
   const char *id = json_string_value(json_object_get(v, "ref"));
   if (id == NULL) return iso_fail(err, ISO_FORMAT, "a reference is not of the form {\"ref\": id}");
   size_t i = cap_names_find(l->ids, id);
-  if (i == CAP_NO_INDEX) return iso_fail(err, ISO_FORMAT, "refers to \"%.120s\", which is no node before it", id);
+  if (i == CAP_NO_INDEX)
+    return iso_fail(err, ISO_FORMAT, "refers to \"%.120s\", which is no node before it", id);
   if (!projected && l->node[i].n_outputs != 1)
-    return iso_fail(err, ISO_FORMAT, "refers to \"%.120s\", which has %zu outputs, without getitem", id,
-                    l->node[i].n_outputs);
+    return iso_fail(err, ISO_FORMAT, "refers to \"%.120s\", which has %zu outputs, without getitem",
+                    id, l->node[i].n_outputs);
   *out = (uint32_t)i;
   return ISO_OK;
 }
 
-static iso_code lower_ref(const cap_lowering *l, const json_t *v, const rule_term **out, iso_error *err) {
+static iso_code lower_ref(const cap_lowering *l, const json_t *v, const rule_term **out,
+                          iso_error *err) {
   uint32_t i;
   iso_code code = cap_lower_ref(l, v, false, &i, err);
   return code != ISO_OK ? code : given(rule_var(l->arena, i), out, err);
@@ -102,51 +117,78 @@ static const rule_term **new_list(const cap_lowering *l, size_t n) {
 }
 
 /* A value where no schema says what it should be. */
-static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_term **out, iso_error *err) {
+static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_term **out,
+                           iso_error *err) {
   iso_arena *a = l->arena;
   double f;
   rule_dtype d;
   switch (json_typeof(v)) {
-  case JSON_NULL: return given(rule_none(a), out, err);
+  case JSON_NULL:
+    return given(rule_none(a), out, err);
   case JSON_TRUE:
-  case JSON_FALSE: return given(rule_bool(a, json_is_true(v)), out, err);
-  case JSON_INTEGER: return given(rule_int(a, json_integer_value(v)), out, err);
-  case JSON_REAL: return given(rule_float(a, json_real_value(v)), out, err);
-  case JSON_STRING: return given(rule_string(a, json_string_value(v)), out, err);
+  case JSON_FALSE:
+    return given(rule_bool(a, json_is_true(v)), out, err);
+  case JSON_INTEGER:
+    return given(rule_int(a, json_integer_value(v)), out, err);
+  case JSON_REAL:
+    return given(rule_float(a, json_real_value(v)), out, err);
+  case JSON_STRING:
+    return given(rule_string(a, json_string_value(v)), out, err);
   case JSON_OBJECT:
     if (is_object(v, "ref")) return lower_ref(l, v, out, err);
     if (is_object(v, "float") && float_of(text_of(v), &f)) return given(rule_float(a, f), out, err);
-    if (is_object(v, "dtype") && rule_dtype_find(text_of(v), &d)) return given(rule_dtype_term(a, d), out, err);
+    if (is_object(v, "dtype") && rule_dtype_find(text_of(v), &d))
+      return given(rule_dtype_term(a, d), out, err);
     return given(rule_none(a), out, err); /* device, layout, memory format */
-  case JSON_ARRAY: break;
+  case JSON_ARRAY:
+    break;
   }
   size_t n = json_array_size(v);
   const rule_term **child = new_list(l, n);
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
-  for (size_t i = 0; i < n && code == ISO_OK; i++) code = as_written(l, json_array_get(v, i), &child[i], err);
+  for (size_t i = 0; i < n && code == ISO_OK; i++)
+    code = as_written(l, json_array_get(v, i), &child[i], err);
   return code != ISO_OK ? code : given(rule_list(a, child, n), out, err);
 }
 
 /* ---- values by the schema's type ---- */
 
 static const char *type_name(rule_arg_type t) {
-  static const char *const name[] = {
-      [RULE_ARG_TENSOR] = "a tensor",   [RULE_ARG_TENSORS] = "a list of tensors", [RULE_ARG_INT] = "an int",
-      [RULE_ARG_INTS] = "a list of ints", [RULE_ARG_FLOAT] = "a float",           [RULE_ARG_FLOATS] = "a list of floats",
-      [RULE_ARG_BOOL] = "a bool",       [RULE_ARG_BOOLS] = "a list of bools",     [RULE_ARG_SCALAR] = "a number",
-      [RULE_ARG_SCALARS] = "a list of numbers", [RULE_ARG_STRING] = "a string",   [RULE_ARG_DTYPE] = "a dtype",
-      [RULE_ARG_CONTEXT] = "a device, layout or the like"};
+  static const char *const name[] = {[RULE_ARG_TENSOR] = "a tensor",
+                                     [RULE_ARG_TENSORS] = "a list of tensors",
+                                     [RULE_ARG_INT] = "an int",
+                                     [RULE_ARG_INTS] = "a list of ints",
+                                     [RULE_ARG_FLOAT] = "a float",
+                                     [RULE_ARG_FLOATS] = "a list of floats",
+                                     [RULE_ARG_BOOL] = "a bool",
+                                     [RULE_ARG_BOOLS] = "a list of bools",
+                                     [RULE_ARG_SCALAR] = "a number",
+                                     [RULE_ARG_SCALARS] = "a list of numbers",
+                                     [RULE_ARG_STRING] = "a string",
+                                     [RULE_ARG_DTYPE] = "a dtype",
+                                     [RULE_ARG_CONTEXT] = "a device, layout or the like"};
   return name[t];
 }
 
 static bool item_type(rule_arg_type t, rule_arg_type *item) {
   switch (t) {
-  case RULE_ARG_TENSORS: *item = RULE_ARG_TENSOR; return true;
-  case RULE_ARG_INTS: *item = RULE_ARG_INT; return true;
-  case RULE_ARG_FLOATS: *item = RULE_ARG_FLOAT; return true;
-  case RULE_ARG_BOOLS: *item = RULE_ARG_BOOL; return true;
-  case RULE_ARG_SCALARS: *item = RULE_ARG_SCALAR; return true;
-  default: return false;
+  case RULE_ARG_TENSORS:
+    *item = RULE_ARG_TENSOR;
+    return true;
+  case RULE_ARG_INTS:
+    *item = RULE_ARG_INT;
+    return true;
+  case RULE_ARG_FLOATS:
+    *item = RULE_ARG_FLOAT;
+    return true;
+  case RULE_ARG_BOOLS:
+    *item = RULE_ARG_BOOL;
+    return true;
+  case RULE_ARG_SCALARS:
+    *item = RULE_ARG_SCALAR;
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -157,24 +199,34 @@ static bool is_number(const json_t *v) {
 /* Whether `v` may stand for one item of type `t`. */
 static bool fits(rule_arg_type t, const json_t *v) {
   switch (t) {
-  case RULE_ARG_TENSOR: return is_object(v, "ref") || is_number(v);
-  case RULE_ARG_INT: return json_is_integer(v);
-  case RULE_ARG_FLOAT: return json_is_number(v) || is_object(v, "float");
-  case RULE_ARG_BOOL: return json_is_boolean(v);
-  case RULE_ARG_SCALAR: return is_number(v);
-  case RULE_ARG_STRING: return json_is_string(v);
-  case RULE_ARG_DTYPE: return is_object(v, "dtype");
-  case RULE_ARG_CONTEXT: return !json_is_array(v) && !is_object(v, "ref"); /* dropping these would drop values */
-  default: return false;
+  case RULE_ARG_TENSOR:
+    return is_object(v, "ref") || is_number(v);
+  case RULE_ARG_INT:
+    return json_is_integer(v);
+  case RULE_ARG_FLOAT:
+    return json_is_number(v) || is_object(v, "float");
+  case RULE_ARG_BOOL:
+    return json_is_boolean(v);
+  case RULE_ARG_SCALAR:
+    return is_number(v);
+  case RULE_ARG_STRING:
+    return json_is_string(v);
+  case RULE_ARG_DTYPE:
+    return is_object(v, "dtype");
+  case RULE_ARG_CONTEXT:
+    return !json_is_array(v) && !is_object(v, "ref"); /* dropping these would drop values */
+  default:
+    return false;
   }
 }
 
 static iso_code wrong_kind(const rule_arg *arg, const json_t *v, iso_error *err) {
-  return iso_fail(err, ISO_FORMAT, "argument \"%.80s\" is %s, given is %s", arg->name, type_name(arg->type), kind_of(v));
+  return iso_fail(err, ISO_FORMAT, "argument \"%.80s\" is %s, given is %s", arg->name,
+                  type_name(arg->type), kind_of(v));
 }
 
-static iso_code lower_item(const cap_lowering *l, const rule_arg *arg, rule_arg_type t, const json_t *v,
-                           const rule_term **out, iso_error *err) {
+static iso_code lower_item(const cap_lowering *l, const rule_arg *arg, rule_arg_type t,
+                           const json_t *v, const rule_term **out, iso_error *err) {
   if (!fits(t, v)) return wrong_kind(arg, v, err);
   if (t == RULE_ARG_CONTEXT) return given(rule_none(l->arena), out, err);
   if (t == RULE_ARG_FLOAT && json_is_integer(v))
@@ -182,8 +234,8 @@ static iso_code lower_item(const cap_lowering *l, const rule_arg *arg, rule_arg_
   return as_written(l, v, out, err);
 }
 
-static iso_code lower_items(const cap_lowering *l, const rule_arg *arg, rule_arg_type item, const json_t *v,
-                            const rule_term **out, iso_error *err) {
+static iso_code lower_items(const cap_lowering *l, const rule_arg *arg, rule_arg_type item,
+                            const json_t *v, const rule_term **out, iso_error *err) {
   bool list = json_is_array(v);
   if (!list && (arg->list_size <= 0 || !fits(item, v))) return wrong_kind(arg, v, err);
   size_t n = list ? json_array_size(v) : (size_t)arg->list_size;
@@ -191,16 +243,18 @@ static iso_code lower_items(const cap_lowering *l, const rule_arg *arg, rule_arg
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
   for (size_t i = 0; i < n && code == ISO_OK; i++) {
     const json_t *e = list ? json_array_get(v, i) : v;
-    if (item == RULE_ARG_TENSOR && json_is_null(e)) code = given(rule_none(l->arena), &child[i], err); /* Tensor?[] */
+    if (item == RULE_ARG_TENSOR && json_is_null(e))
+      code = given(rule_none(l->arena), &child[i], err); /* Tensor?[] */
     else code = lower_item(l, arg, item, e, &child[i], err);
   }
   return code != ISO_OK ? code : given(rule_list(l->arena, child, n), out, err);
 }
 
-static iso_code lower_value(const cap_lowering *l, const rule_arg *arg, const json_t *v, const rule_term **out,
-                            iso_error *err) {
+static iso_code lower_value(const cap_lowering *l, const rule_arg *arg, const json_t *v,
+                            const rule_term **out, iso_error *err) {
   rule_arg_type item;
-  if (json_is_null(v) && (arg->optional || arg->type == RULE_ARG_CONTEXT)) return given(rule_none(l->arena), out, err);
+  if (json_is_null(v) && (arg->optional || arg->type == RULE_ARG_CONTEXT))
+    return given(rule_none(l->arena), out, err);
   if (item_type(arg->type, &item)) return lower_items(l, arg, item, v, out, err);
   return lower_item(l, arg, arg->type, v, out, err);
 }
@@ -214,19 +268,23 @@ static size_t find_arg(const rule_schema *s, const char *name) {
 }
 
 /* Fill `slot` (of s->n_args, NULLs) with what the node gives; what it does not give stays NULL. */
-static iso_code bind_args(const rule_schema *s, const cap_raw *raw, const json_t **slot, iso_error *err) {
+static iso_code bind_args(const rule_schema *s, const cap_raw *raw, const json_t **slot,
+                          iso_error *err) {
   size_t n_positional = 0;
   while (n_positional < s->n_args && !s->arg[n_positional].kwarg_only) n_positional++;
   size_t n = json_array_size(raw->args);
   if (n > n_positional)
-    return iso_fail(err, ISO_FORMAT, "%.120s takes at most %zu positional arguments, given are %zu", s->name, n_positional, n);
+    return iso_fail(err, ISO_FORMAT, "%.120s takes at most %zu positional arguments, given are %zu",
+                    s->name, n_positional, n);
   for (size_t i = 0; i < n; i++) slot[i] = json_array_get(raw->args, i);
   const char *name;
   json_t *v;
   json_object_foreach((json_t *)(uintptr_t)raw->kwargs, name, v) {
     size_t i = find_arg(s, name);
-    if (i == CAP_NO_INDEX) return iso_fail(err, ISO_FORMAT, "%.120s has no argument \"%.80s\"", s->name, name);
-    if (slot[i] != NULL) return iso_fail(err, ISO_FORMAT, "argument \"%.80s\" is given twice", name);
+    if (i == CAP_NO_INDEX)
+      return iso_fail(err, ISO_FORMAT, "%.120s has no argument \"%.80s\"", s->name, name);
+    if (slot[i] != NULL)
+      return iso_fail(err, ISO_FORMAT, "argument \"%.80s\" is given twice", name);
     slot[i] = v;
   }
   return ISO_OK;
@@ -240,7 +298,9 @@ static iso_code lower_slots(const cap_lowering *l, const rule_schema *s, const j
     if (slot[i] != NULL) code = lower_value(l, arg, slot[i], &child[i], err);
     else if (arg->type == RULE_ARG_CONTEXT) code = given(rule_none(l->arena), &child[i], err);
     else if (arg->deflt != NULL) child[i] = arg->deflt;
-    else code = iso_fail(err, ISO_FORMAT, "argument \"%.80s\" of %.120s is missing", arg->name, s->name);
+    else
+      code =
+          iso_fail(err, ISO_FORMAT, "argument \"%.80s\" of %.120s is missing", arg->name, s->name);
     if (code != ISO_OK) return code;
   }
   return ISO_OK;
@@ -259,11 +319,12 @@ static bool is_any(const char *op, const char *const *names) {
   return false;
 }
 
-/* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for the few operators
- * that broadcast first. NULL where no argument is a tensor. */
-static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op, const rule_term *const *child, size_t n) {
-  static const char *const broadcast[] = {"aten::cosine_similarity", "aten::linalg_vecdot", "aten::linalg_cross",
-                                          "aten::cross", NULL};
+/* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for
+ * the few operators that broadcast first. NULL where no argument is a tensor. */
+static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
+                                       const rule_term *const *child, size_t n) {
+  static const char *const broadcast[] = {"aten::cosine_similarity", "aten::linalg_vecdot",
+                                          "aten::linalg_cross", "aten::cross", NULL};
   const bool all = is_any(op, broadcast);
   const rule_shape *found = NULL;
   for (size_t i = 0; i < n; i++) {
@@ -286,16 +347,19 @@ static bool is_dim(const char *op, const char *arg) {
   return is_any(op, moves) && (strcmp(arg, "source") == 0 || strcmp(arg, "destination") == 0);
 }
 
-/* Whether negative dimensions of `op` are known to count from the end. In other namespaces `dim` can be anything, say
- * a head's size; weight norms take -1 for "all"; gradients' first tensor may be of another rank. */
+/* Whether negative dimensions of `op` are known to count from the end. In other namespaces `dim`
+ * can be anything, say a head's size; weight norms take -1 for "all"; gradients' first tensor may
+ * be of another rank. */
 static bool has_dims(const char *op) {
-  static const char *const no[] = {"aten::norm_except_dim", "aten::_weight_norm", "aten::_weight_norm_interface", NULL};
+  static const char *const no[] = {"aten::norm_except_dim", "aten::_weight_norm",
+                                   "aten::_weight_norm_interface", NULL};
   if (strncmp(op, "dist::", 6) == 0) return true;
   return strncmp(op, "aten::", 6) == 0 && strstr(op, "backward") == NULL && !is_any(op, no);
 }
 
 static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank) {
-  if (t->kind == RULE_INT && t->u.i < 0 && t->u.i + (int64_t)rank >= 0) return rule_int(a, t->u.i + (int64_t)rank);
+  if (t->kind == RULE_INT && t->u.i < 0 && t->u.i + (int64_t)rank >= 0)
+    return rule_int(a, t->u.i + (int64_t)rank);
   if (t->kind != RULE_LIST) return t;
   const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof(const rule_term *));
   if (child == NULL) return NULL;
@@ -304,8 +368,8 @@ static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank
   return rule_list(a, child, t->n);
 }
 
-static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape, const rule_term **child,
-                          iso_error *err) {
+static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                          const rule_term **child, iso_error *err) {
   static const char *const grows[] = {"aten::unsqueeze", "aten::unsqueeze_copy", "aten::stack",
                                       "aten::_stack",    "aten::diag_embed",     NULL};
   if (!has_dims(s->name) || shape == NULL) return ISO_OK;
@@ -319,12 +383,14 @@ static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rul
   return ISO_OK;
 }
 
-/* The sizes asked for must be the output's; -1 ("what is left", "as it is") is written as the output's. */
-static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s, const rule_term **child,
-                           iso_error *err) {
-  static const char *const views[] = {"aten::view",      "aten::reshape",      "aten::_unsafe_view",
-                                      "aten::expand",    "aten::view_copy",    "aten::_reshape_copy",
-                                      "aten::expand_copy", "aten::_reshape_alias", NULL};
+/* The sizes asked for must be the output's; -1 ("what is left", "as it is") is written as the
+ * output's. */
+static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                           const rule_term **child, iso_error *err) {
+  static const char *const views[] = {
+      "aten::view",        "aten::reshape",        "aten::_unsafe_view",
+      "aten::expand",      "aten::view_copy",      "aten::_reshape_copy",
+      "aten::expand_copy", "aten::_reshape_alias", NULL};
   if (!is_any(s->name, views)) return ISO_OK;
   size_t k = find_arg(s, "size");
   if (k == CAP_NO_INDEX) k = find_arg(s, "shape");
@@ -333,19 +399,22 @@ static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const ru
   const rule_term *size = child[k], **fresh = new_list(l, size->n);
   if (fresh == NULL) return no_memory(err);
   if (size->n != o->rank)
-    return iso_fail(err, ISO_FORMAT, "asks for %" PRIu32 " dimensions, its output has %" PRIu32, size->n, o->rank);
+    return iso_fail(err, ISO_FORMAT, "asks for %" PRIu32 " dimensions, its output has %" PRIu32,
+                    size->n, o->rank);
   for (uint32_t i = 0; i < size->n; i++) {
     int64_t want = size->child[i]->u.i;
     if (want != -1 && want != o->dim[i])
-      return iso_fail(err, ISO_FORMAT, "asks for size %" PRId64 " at dimension %" PRIu32 ", its output has %" PRId64, want,
-                      i, o->dim[i]);
+      return iso_fail(err, ISO_FORMAT,
+                      "asks for size %" PRId64 " at dimension %" PRIu32 ", its output has %" PRId64,
+                      want, i, o->dim[i]);
     if ((fresh[i] = rule_int(l->arena, o->dim[i])) == NULL) return no_memory(err);
   }
   return given(rule_list(l->arena, fresh, size->n), &child[k], err);
 }
 
 /* Requires: the dimension is wrapped. Returns: false where the call is not of that form. */
-static bool size_at(const rule_schema *s, const rule_shape *shape, const rule_term *const *child, int64_t *out) {
+static bool size_at(const rule_schema *s, const rule_shape *shape, const rule_term *const *child,
+                    int64_t *out) {
   size_t k = find_arg(s, "dim");
   if (k == CAP_NO_INDEX || shape == NULL || child[k]->kind != RULE_INT) return false;
   int64_t dim = child[k]->u.i;
@@ -360,9 +429,10 @@ static int64_t bound_of(const rule_term *t, int64_t none, int64_t size) {
   return i < 0 ? 0 : i > size ? size : i;
 }
 
-static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape, const rule_term **child,
-                            iso_error *err) {
-  static const char *const slices[] = {"aten::slice", "aten::slice_copy", "aten::slice_scatter", NULL};
+static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                            const rule_term **child, iso_error *err) {
+  static const char *const slices[] = {"aten::slice", "aten::slice_copy", "aten::slice_scatter",
+                                       NULL};
   int64_t size;
   if (!is_any(s->name, slices) || !size_at(s, shape, child, &size)) return ISO_OK;
   size_t b = find_arg(s, "start"), e = find_arg(s, "end");
@@ -374,18 +444,21 @@ static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const r
   return child[b] != NULL && child[e] != NULL ? ISO_OK : no_memory(err);
 }
 
-static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape, const rule_term **child,
-                           iso_error *err) {
-  static const char *const selects[] = {"aten::select", "aten::select_copy", "aten::select_scatter", NULL};
+static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                           const rule_term **child, iso_error *err) {
+  static const char *const selects[] = {"aten::select", "aten::select_copy", "aten::select_scatter",
+                                        NULL};
   int64_t size;
   if (!is_any(s->name, selects) || !size_at(s, shape, child, &size)) return ISO_OK;
   size_t k = find_arg(s, "index");
-  if (k == CAP_NO_INDEX || child[k]->kind != RULE_INT || child[k]->u.i >= 0 || child[k]->u.i + size < 0) return ISO_OK;
+  if (k == CAP_NO_INDEX || child[k]->kind != RULE_INT || child[k]->u.i >= 0 ||
+      child[k]->u.i + size < 0)
+    return ISO_OK;
   return given(rule_int(l->arena, child[k]->u.i + size), &child[k], err);
 }
 
-static iso_code one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s, const rule_term **child,
-                             iso_error *err) {
+static iso_code one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                             const rule_term **child, iso_error *err) {
   const rule_shape *shape = shape_of_dims(l, s->name, child, s->n_args);
   iso_code code;
   if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
@@ -396,11 +469,13 @@ static iso_code one_spelling(const cap_lowering *l, const cap_node *node, const 
 
 /* ---- attributes ---- */
 
-static int by_key(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_key(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* The object's (name, value) pairs by name, each a list of two, except `skip` (may be NULL). */
-static iso_code pairs(const cap_lowering *l, const json_t *object, const char *skip, const rule_term **child, size_t *n,
-                      iso_error *err) {
+static iso_code pairs(const cap_lowering *l, const json_t *object, const char *skip,
+                      const rule_term **child, size_t *n, iso_error *err) {
   const char **key = iso_arena_alloc(l->arena, (json_object_size(object) + 1) * sizeof *key);
   if (key == NULL) return no_memory(err);
   size_t k = 0;
@@ -419,9 +494,11 @@ static iso_code pairs(const cap_lowering *l, const json_t *object, const char *s
   return ISO_OK;
 }
 
-/* The node's own operator, its arguments, and behind them one list of the attributes, if there are any. */
-static iso_code with_attributes(const cap_lowering *l, const cap_node *node, const cap_raw *raw, const rule_term **child,
-                                size_t n, const rule_term **out, iso_error *err) {
+/* The node's own operator, its arguments, and behind them one list of the attributes, if there are
+ * any. */
+static iso_code with_attributes(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
+                                const rule_term **child, size_t n, const rule_term **out,
+                                iso_error *err) {
   if (json_object_size(raw->attributes) > 0) {
     size_t k = 0;
     const rule_term **pair = new_list(l, json_object_size(raw->attributes));
@@ -443,13 +520,15 @@ static bool is_written(const cap_raw *raw, const char *name) {
 static bool is_default(const cap_lowering *l, const rule_arg *arg, const json_t *v) {
   const rule_term *t;
   if (v == NULL || json_is_null(v)) return true;
-  return arg->deflt != NULL && lower_value(l, arg, v, &t, NULL) == ISO_OK && rule_term_eq(t, arg->deflt);
+  return arg->deflt != NULL && lower_value(l, arg, v, &t, NULL) == ISO_OK &&
+         rule_term_eq(t, arg->deflt);
 }
 
-/* Whether the functional overload says all that the node says: every attribute and every argument has its place
- * there, is written only, is at its default, or names the layer whose facts the attributes are. */
-static bool isomer_covers(const cap_lowering *l, const rule_schema *iso, const rule_schema *base, const cap_raw *raw,
-                          const json_t *const *slot) {
+/* Whether the functional overload says all that the node says: every attribute and every argument
+ * has its place there, is written only, is at its default, or names the layer whose facts the
+ * attributes are. */
+static bool isomer_covers(const cap_lowering *l, const rule_schema *iso, const rule_schema *base,
+                          const cap_raw *raw, const json_t *const *slot) {
   const char *name;
   json_t *v;
   json_object_foreach((json_t *)(uintptr_t)raw->attributes, name, v) {
@@ -458,42 +537,51 @@ static bool isomer_covers(const cap_lowering *l, const rule_schema *iso, const r
   for (size_t i = 0; i < base->n_args; i++) {
     const rule_arg *arg = &base->arg[i];
     if (find_arg(iso, arg->name) != CAP_NO_INDEX || is_written(raw, arg->name)) continue;
-    if (raw->attributes != NULL && arg->type == RULE_ARG_STRING && strcmp(arg->name, "layer_name") == 0) continue;
+    if (raw->attributes != NULL && arg->type == RULE_ARG_STRING &&
+        strcmp(arg->name, "layer_name") == 0)
+      continue;
     if (!is_default(l, arg, slot[i])) return false;
   }
   return true;
 }
 
-/* A value for each argument of the overload: attributes by name, else arguments. `topk` is not among a router's
- * arguments; its buffers' last size says it, and so does the output's. */
-static bool isomer_slots(const rule_schema *iso, const rule_schema *base, const cap_node *node, const cap_raw *raw,
-                         const json_t *const *slot, const json_t **out, json_t **topk) {
+/* A value for each argument of the overload: attributes by name, else arguments. `topk` is not
+ * among a router's arguments; its buffers' last size says it, and so does the output's. */
+static bool isomer_slots(const rule_schema *iso, const rule_schema *base, const cap_node *node,
+                         const cap_raw *raw, const json_t *const *slot, const json_t **out,
+                         json_t **topk) {
   for (size_t i = 0; i < iso->n_args; i++) {
     const char *name = iso->arg[i].name;
     size_t k = find_arg(base, name);
     const rule_shape *o = &node->output[0].shape;
-    if ((out[i] = json_object_get(raw->attributes, name)) == NULL && k != CAP_NO_INDEX) out[i] = slot[k];
-    if (out[i] == NULL && k == CAP_NO_INDEX && strcmp(name, "topk") == 0 && o->rank > 0 && *topk == NULL)
+    if ((out[i] = json_object_get(raw->attributes, name)) == NULL && k != CAP_NO_INDEX)
+      out[i] = slot[k];
+    if (out[i] == NULL && k == CAP_NO_INDEX && strcmp(name, "topk") == 0 && o->rank > 0 &&
+        *topk == NULL)
       out[i] = *topk = json_integer(o->dim[o->rank - 1]);
-    if (out[i] == NULL && iso->arg[i].deflt == NULL && iso->arg[i].type != RULE_ARG_CONTEXT) return false;
+    if (out[i] == NULL && iso->arg[i].deflt == NULL && iso->arg[i].type != RULE_ARG_CONTEXT)
+      return false;
   }
   return true;
 }
 
 /* Returns: in `out` NULL where the table has no overload that fits. */
-static iso_code lower_isomer(const cap_lowering *l, const cap_node *node, const rule_schema *base, const cap_raw *raw,
-                             const json_t *const *slot, const rule_term **out, iso_error *err) {
+static iso_code lower_isomer(const cap_lowering *l, const cap_node *node, const rule_schema *base,
+                             const cap_raw *raw, const json_t *const *slot, const rule_term **out,
+                             iso_error *err) {
   *out = NULL;
   char *name = iso_arena_printf(l->arena, "%s.isomer", node->op);
   if (name == NULL) return no_memory(err);
   const rule_schema *iso = rule_schemas_find(l->schemas, name);
-  if (iso == NULL || (iso->n_returns != SIZE_MAX && iso->n_returns != node->n_outputs)) return ISO_OK;
+  if (iso == NULL || (iso->n_returns != SIZE_MAX && iso->n_returns != node->n_outputs))
+    return ISO_OK;
   const json_t **value = iso_arena_alloc(l->arena, (iso->n_args + 1) * sizeof *value);
   const rule_term **child = new_list(l, iso->n_args);
   if (value == NULL || child == NULL) return no_memory(err);
   json_t *topk = NULL;
   iso_code code = ISO_OK;
-  if (isomer_covers(l, iso, base, raw, slot) && isomer_slots(iso, base, node, raw, slot, value, &topk)) {
+  if (isomer_covers(l, iso, base, raw, slot) &&
+      isomer_slots(iso, base, node, raw, slot, value, &topk)) {
     code = lower_slots(l, iso, value, child, err);
     if (code == ISO_OK) code = given(rule_op(l->arena, name, child, iso->n_args), out, err);
   }
@@ -513,25 +601,30 @@ static iso_code check_values(const cap_raw *raw, iso_error *err) {
   }
   json_object_foreach((json_t *)(uintptr_t)raw->attributes, name, v) {
     if ((code = check_value(v, 0, err)) != ISO_OK) return code;
-    if (is_object(v, "ref")) return iso_fail(err, ISO_FORMAT, "attribute \"%.80s\" is a tensor", name);
+    if (is_object(v, "ref"))
+      return iso_fail(err, ISO_FORMAT, "attribute \"%.80s\" is a tensor", name);
   }
   return ISO_OK;
 }
 
-static iso_code lower_unknown(const cap_lowering *l, const cap_node *node, const cap_raw *raw, const rule_term **out,
-                              iso_error *err) {
+static iso_code lower_unknown(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
+                              const rule_term **out, iso_error *err) {
   size_t n = json_array_size(raw->args);
   const rule_term **child = new_list(l, n + json_object_size(raw->kwargs) + 1);
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
-  for (size_t i = 0; i < n && code == ISO_OK; i++) code = as_written(l, json_array_get(raw->args, i), &child[i], err);
+  for (size_t i = 0; i < n && code == ISO_OK; i++)
+    code = as_written(l, json_array_get(raw->args, i), &child[i], err);
   /* By name: f(x, a=1) and f(x, b=1) must not become one term. */
-  if (code == ISO_OK) code = pairs(l, raw->kwargs, raw->attributes != NULL ? "layer_name" : NULL, child, &n, err);
+  if (code == ISO_OK)
+    code = pairs(l, raw->kwargs, raw->attributes != NULL ? "layer_name" : NULL, child, &n, err);
   return code != ISO_OK ? code : with_attributes(l, node, raw, child, n, out, err);
 }
 
-static iso_code check_writes(const cap_node *node, const rule_schema *s, const cap_raw *raw, iso_error *err) {
+static iso_code check_writes(const cap_node *node, const rule_schema *s, const cap_raw *raw,
+                             iso_error *err) {
   if (s->writes && raw->writes == NULL)
-    return iso_fail(err, ISO_FORMAT, "%.120s writes to its arguments, and the node is not functionalized", s->name);
+    return iso_fail(err, ISO_FORMAT,
+                    "%.120s writes to its arguments, and the node is not functionalized", s->name);
   for (size_t i = 0; i < json_array_size(raw->writes); i++) {
     const char *name = json_string_value(json_array_get(raw->writes, i));
     size_t k = find_arg(s, name);
@@ -539,13 +632,13 @@ static iso_code check_writes(const cap_node *node, const rule_schema *s, const c
       return iso_fail(err, ISO_FORMAT, "%.120s does not write to \"%.80s\"", s->name, name);
   }
   if (!s->writes && s->n_returns != SIZE_MAX && node->n_outputs > s->n_returns)
-    return iso_fail(err, ISO_FORMAT, "%.120s returns %zu tensors, the node has %zu outputs", s->name, s->n_returns,
-                    node->n_outputs);
+    return iso_fail(err, ISO_FORMAT, "%.120s returns %zu tensors, the node has %zu outputs",
+                    s->name, s->n_returns, node->n_outputs);
   return ISO_OK;
 }
 
-iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *raw, const rule_term **out,
-                   iso_error *err) {
+iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
+                   const rule_term **out, iso_error *err) {
   iso_code code = check_values(raw, err);
   if (code != ISO_OK) return code;
   const rule_schema *s = rule_schemas_find(l->schemas, node->op);
@@ -562,7 +655,8 @@ iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *r
     return ISO_OK;
   }
   size_t name = find_arg(s, "layer_name");
-  if (raw->attributes != NULL && name != CAP_NO_INDEX && (code = given(rule_none(l->arena), &child[name], err)) != ISO_OK)
+  if (raw->attributes != NULL && name != CAP_NO_INDEX &&
+      (code = given(rule_none(l->arena), &child[name], err)) != ISO_OK)
     return code;
   if ((code = one_spelling(l, node, s, child, err)) != ISO_OK) return code;
   return with_attributes(l, node, raw, child, s->n_args, out, err);

@@ -1,4 +1,5 @@
-/* A table from strings to indices: node ids and tensor names. Linear probing, at most half full, never shrinks. */
+/* A table from strings to indices: node ids and tensor names. Linear probing, at most half full,
+ * never shrinks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* Safetensors files: a u64 length, a JSON header, raw little-endian tensors.
  *
- * The header is trusted in nothing: its length is checked against the file before anything is read, every tensor's
- * bytes against its shape and dtype, and the tensors must tile the data without overlap or hole, as the format asks
- * (https://github.com/huggingface/safetensors, "Format"). Tensors are views of the mapping, which is counted and
- * unmapped with the last of them; only a misaligned one is copied. */
+ * The header is trusted in nothing: its length is checked against the file before anything is read,
+ * every tensor's bytes against its shape and dtype, and the tensors must tile the data without
+ * overlap or hole, as the format asks (https://github.com/huggingface/safetensors, "Format").
+ * Tensors are views of the mapping, which is counted and unmapped with the last of them; only a
+ * misaligned one is copied. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +17,8 @@
 
 #include "capture/capture_int.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are mapped as they lie in the file");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "tensors are mapped as they lie in the file");
 
 enum { MAX_HEADER = 100000000 }; /* bytes; the format's own limit */
 
@@ -47,14 +49,16 @@ static const struct {
   const char *name;
   rule_dtype dtype;
 } dtypes[] = {
-    {"F64", RULE_F64},         {"F32", RULE_F32},       {"F16", RULE_F16}, {"BF16", RULE_BF16},
+    {"F64", RULE_F64},          {"F32", RULE_F32},        {"F16", RULE_F16}, {"BF16", RULE_BF16},
     {"F8_E4M3", RULE_F8E4M3FN}, {"F8_E5M2", RULE_F8E5M2}, {"C64", RULE_C64}, {"I64", RULE_I64},
-    {"I32", RULE_I32},         {"I16", RULE_I16},       {"I8", RULE_I8},   {"U8", RULE_U8},
+    {"I32", RULE_I32},          {"I16", RULE_I16},        {"I8", RULE_I8},   {"U8", RULE_U8},
     {"BOOL", RULE_BOOL},
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 /* ---- the mapping ---- */
 
@@ -76,7 +80,9 @@ static iso_code mapping_open(const char *path, mapping **out, iso_error *err) {
   if (m == NULL) code = no_memory(err);
   else if (fstat(fd, &st) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
   else if (!S_ISREG(st.st_mode)) code = iso_fail(err, ISO_IO, "not a regular file");
-  else if (st.st_size < 8) code = iso_fail(err, ISO_FORMAT, "%lld bytes are too few for a safetensors file", (long long)st.st_size);
+  else if (st.st_size < 8)
+    code = iso_fail(err, ISO_FORMAT, "%lld bytes are too few for a safetensors file",
+                    (long long)st.st_size);
   if (code == ISO_OK) {
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) code = iso_fail(err, ISO_IO, "cannot map: %s", strerror(errno));
@@ -122,7 +128,8 @@ static iso_code parse_shape(const json_t *v, rule_shape *out, iso_error *err) {
   out->rank = (uint32_t)json_array_size(v);
   for (uint32_t i = 0; i < out->rank; i++) {
     const json_t *d = json_array_get(v, i);
-    if (!json_is_integer(d)) return iso_fail(err, ISO_FORMAT, "dimension %" PRIu32 " is not an integer", i);
+    if (!json_is_integer(d))
+      return iso_fail(err, ISO_FORMAT, "dimension %" PRIu32 " is not an integer", i);
     out->dim[i] = json_integer_value(d);
   }
   return ISO_OK;
@@ -134,10 +141,12 @@ static iso_code parse_offsets(const json_t *v, size_t room, entry *e, iso_error 
     return iso_fail(err, ISO_FORMAT, "data_offsets is not a pair of integers");
   json_int_t begin = json_integer_value(b), end = json_integer_value(d);
   if (begin < 0 || end < begin)
-    return iso_fail(err, ISO_FORMAT, "data_offsets [%lld, %lld] are not in order", (long long)begin, (long long)end);
+    return iso_fail(err, ISO_FORMAT, "data_offsets [%lld, %lld] are not in order", (long long)begin,
+                    (long long)end);
   if ((uint64_t)end > room)
-    return iso_fail(err, ISO_FORMAT, "ends at byte %lld of %zu bytes of data (is the file truncated?)", (long long)end,
-                    room);
+    return iso_fail(err, ISO_FORMAT,
+                    "ends at byte %lld of %zu bytes of data (is the file truncated?)",
+                    (long long)end, room);
   e->begin = (size_t)begin;
   e->end = (size_t)end;
   return ISO_OK;
@@ -148,13 +157,16 @@ static iso_code parse_entry(const json_t *v, size_t room, entry *e, iso_error *e
   iso_code code;
   if ((code = parse_dtype(json_object_get(v, "dtype"), &e->dtype, err)) != ISO_OK) return code;
   if ((code = parse_shape(json_object_get(v, "shape"), &e->shape, err)) != ISO_OK) return code;
-  if ((code = parse_offsets(json_object_get(v, "data_offsets"), room, e, err)) != ISO_OK) return code;
+  if ((code = parse_offsets(json_object_get(v, "data_offsets"), room, e, err)) != ISO_OK)
+    return code;
   int64_t numel, bytes;
   if ((code = rule_shape_numel(&e->shape, &numel, err)) != ISO_OK) return code;
-  if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(e->dtype), &bytes) || (uint64_t)bytes != e->end - e->begin) {
+  if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(e->dtype), &bytes) ||
+      (uint64_t)bytes != e->end - e->begin) {
     char shape[128];
     return iso_fail(err, ISO_FORMAT, "%s of %s does not take the %zu bytes given",
-                    rule_shape_print(&e->shape, shape, sizeof shape), rule_dtype_name(e->dtype), e->end - e->begin);
+                    rule_shape_print(&e->shape, shape, sizeof shape), rule_dtype_name(e->dtype),
+                    e->end - e->begin);
   }
   return ISO_OK;
 }
@@ -165,7 +177,8 @@ static int by_offset(const void *pa, const void *pb) {
   return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/* The tensors must cover the data exactly: a hole could hide bytes, an overlap make two tensors one. */
+/* The tensors must cover the data exactly: a hole could hide bytes, an overlap make two tensors
+ * one. */
 static iso_code check_tiling(const cap_tensors *t, size_t room, iso_error *err) {
   const entry **order = malloc((t->n > 0 ? t->n : 1) * sizeof *order);
   if (order == NULL) return no_memory(err);
@@ -175,10 +188,11 @@ static iso_code check_tiling(const cap_tensors *t, size_t room, iso_error *err) 
   iso_code code = ISO_OK;
   for (size_t i = 0; i < t->n && code == ISO_OK; i++) {
     if (order[i]->begin < at)
-      code = iso_fail(err, ISO_FORMAT, "tensor \"%.120s\": overlaps the one before it", order[i]->name);
+      code = iso_fail(err, ISO_FORMAT, "tensor \"%.120s\": overlaps the one before it",
+                      order[i]->name);
     else if (order[i]->begin > at)
-      code = iso_fail(err, ISO_FORMAT, "tensor \"%.120s\": there is a hole of %zu bytes before it", order[i]->name,
-                      order[i]->begin - at);
+      code = iso_fail(err, ISO_FORMAT, "tensor \"%.120s\": there is a hole of %zu bytes before it",
+                      order[i]->name, order[i]->begin - at);
     at = order[i]->end;
   }
   if (code == ISO_OK && at != room)
@@ -211,19 +225,23 @@ static iso_code parse_header(cap_tensors *t, size_t room, iso_error *err) {
 }
 
 static iso_code index_mapping(cap_tensors *t, iso_error *err) {
-  if (t->map->n < 8) return iso_fail(err, ISO_FORMAT, "%zu bytes are too few for a safetensors file", t->map->n);
+  if (t->map->n < 8)
+    return iso_fail(err, ISO_FORMAT, "%zu bytes are too few for a safetensors file", t->map->n);
   uint64_t length;
   memcpy(&length, t->map->bytes, 8);
   if (length > t->map->n - 8)
-    return iso_fail(err, ISO_FORMAT, "a header of %" PRIu64 " bytes in a file of %zu", length, t->map->n);
-  if (length > MAX_HEADER) return iso_fail(err, ISO_LIMIT, "a header of %" PRIu64 " bytes is too large", length);
+    return iso_fail(err, ISO_FORMAT, "a header of %" PRIu64 " bytes in a file of %zu", length,
+                    t->map->n);
+  if (length > MAX_HEADER)
+    return iso_fail(err, ISO_LIMIT, "a header of %" PRIu64 " bytes is too large", length);
   const char *text = (const char *)t->map->bytes + 8;
-  if (length == 0 || text[0] != '{') return iso_fail(err, ISO_FORMAT, "the header does not begin with {");
+  if (length == 0 || text[0] != '{')
+    return iso_fail(err, ISO_FORMAT, "the header does not begin with {");
   json_error_t je;
   t->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &je);
   if (t->header == NULL)
-    return json_error_code(&je) == json_error_out_of_memory ? no_memory(err)
-                                                            : iso_fail(err, ISO_FORMAT, "header: %s", je.text);
+    return cap_json_no_memory(&je) ? no_memory(err)
+                                   : iso_fail(err, ISO_FORMAT, "header: %s", je.text);
   t->data = 8 + (size_t)length;
   return parse_header(t, t->map->n - t->data, err);
 }
@@ -251,7 +269,8 @@ iso_code cap_tensors_open(const char *path, cap_tensors **out, iso_error *err) {
   return code;
 }
 
-iso_code cap_tensors_from(const void *bytes, size_t n, const char *path, cap_tensors **out, iso_error *err) {
+iso_code cap_tensors_from(const void *bytes, size_t n, const char *path, cap_tensors **out,
+                          iso_error *err) {
   mapping *map = NULL;
   iso_code code = mapping_copy(bytes, n, &map, err);
   if (code == ISO_OK) code = open_mapping(map, path, out, err);
@@ -269,8 +288,12 @@ void cap_tensors_close(cap_tensors *t) {
   free(t);
 }
 
-size_t cap_tensors_count(const cap_tensors *t) { return t->n; }
-const char *cap_tensors_name(const cap_tensors *t, size_t i) { return t->entry[i].name; }
+size_t cap_tensors_count(const cap_tensors *t) {
+  return t->n;
+}
+const char *cap_tensors_name(const cap_tensors *t, size_t i) {
+  return t->entry[i].name;
+}
 
 /* ---- tensors ---- */
 
@@ -327,16 +350,19 @@ static iso_code describe(json_t *header, const piece *p, iso_error *err) {
   const rule_tensor *x = p->t->tensor;
   const char *dtype = file_dtype(x->dtype), *name = p->t->name;
   if (dtype == NULL)
-    return iso_fail(err, ISO_UNSUPPORTED, "tensor \"%.120s\": safetensors has no %s", name, rule_dtype_name(x->dtype));
+    return iso_fail(err, ISO_UNSUPPORTED, "tensor \"%.120s\": safetensors has no %s", name,
+                    rule_dtype_name(x->dtype));
   if (strcmp(name, "__metadata__") == 0 || json_object_get(header, name) != NULL)
     return iso_fail(err, ISO_USAGE, "tensor \"%.120s\": the name is taken", name);
   json_t *shape = json_array();
-  for (uint32_t i = 0; i < x->shape.rank; i++) json_array_append_new(shape, json_integer(x->shape.dim[i]));
-  json_t *e = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape", shape, "data_offsets", (json_int_t)p->begin,
-                        (json_int_t)(p->begin + p->bytes));
+  for (uint32_t i = 0; i < x->shape.rank; i++)
+    json_array_append_new(shape, json_integer(x->shape.dim[i]));
+  json_t *e = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape", shape, "data_offsets",
+                        (json_int_t)p->begin, (json_int_t)(p->begin + p->bytes));
   if (e == NULL) return no_memory(err);
   if (json_object_set_new(header, name, e) != 0)
-    return iso_fail(err, ISO_USAGE, "tensor \"%.120s\": the name is not UTF-8, or out of memory", name);
+    return iso_fail(err, ISO_USAGE, "tensor \"%.120s\": the name is not UTF-8, or out of memory",
+                    name);
   return ISO_OK;
 }
 
@@ -355,7 +381,9 @@ static iso_code header_text(const piece *p, size_t n, char **out, size_t *len, i
     memcpy(whole, text, used);
   }
   free(text);
-  if (whole == NULL) return padded > MAX_HEADER ? iso_fail(err, ISO_LIMIT, "the header is too large") : no_memory(err);
+  if (whole == NULL)
+    return padded > MAX_HEADER ? iso_fail(err, ISO_LIMIT, "the header is too large")
+                               : no_memory(err);
   *out = whole;
   *len = padded;
   return ISO_OK;
@@ -366,18 +394,21 @@ static iso_code write_all(int fd, const void *bytes, size_t n, iso_error *err) {
   while (n > 0) {
     ssize_t k = write(fd, p, n);
     if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return iso_fail(err, ISO_IO, "%s", k < 0 ? strerror(errno) : "nothing could be written");
+    if (k <= 0)
+      return iso_fail(err, ISO_IO, "%s", k < 0 ? strerror(errno) : "nothing could be written");
     p += k;
     n -= (size_t)k;
   }
   return ISO_OK;
 }
 
-static iso_code write_file(int fd, piece *const *order, size_t n, const char *text, size_t len, iso_error *err) {
+static iso_code write_file(int fd, piece *const *order, size_t n, const char *text, size_t len,
+                           iso_error *err) {
   uint64_t length = len;
   iso_code code = write_all(fd, &length, 8, err);
   if (code == ISO_OK) code = write_all(fd, text, len, err);
-  for (size_t i = 0; i < n && code == ISO_OK; i++) code = write_all(fd, order[i]->t->tensor->data, order[i]->bytes, err);
+  for (size_t i = 0; i < n && code == ISO_OK; i++)
+    code = write_all(fd, order[i]->t->tensor->data, order[i]->bytes, err);
   if (code == ISO_OK && fsync(fd) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
   return code;
 }
@@ -401,15 +432,16 @@ static iso_code open_temporary(const char *path, char **out, int *fd, iso_error 
   return code;
 }
 
-static iso_code save_pieces(const char *path, piece *const *order, size_t n, const char *text, size_t len,
-                            iso_error *err) {
+static iso_code save_pieces(const char *path, piece *const *order, size_t n, const char *text,
+                            size_t len, iso_error *err) {
   char *temporary = NULL;
   int fd = -1;
   iso_code code = open_temporary(path, &temporary, &fd, err);
   if (code != ISO_OK) return code;
   code = write_file(fd, order, n, text, len, err);
   if (close(fd) != 0 && code == ISO_OK) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
-  if (code == ISO_OK && rename(temporary, path) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
+  if (code == ISO_OK && rename(temporary, path) != 0)
+    code = iso_fail(err, ISO_IO, "%s", strerror(errno));
   if (code != ISO_OK) unlink(temporary);
   free(temporary);
   return code;
@@ -426,7 +458,8 @@ iso_code cap_tensors_save(const char *path, const cap_named_tensor *t, size_t n,
     p[i].bytes = (size_t)t[i].tensor->numel * rule_dtype_size(t[i].tensor->dtype);
     order[i] = &p[i];
   }
-  /* Large items first: every tensor is then aligned to its item, and reading it back needs no copy. */
+  /* Large items first: every tensor is then aligned to its item, and reading it back needs no copy.
+   */
   qsort(order, n, sizeof *order, by_size_of_item);
   for (size_t i = 0; i < n; i++) {
     order[i]->begin = at;

@@ -17,7 +17,9 @@ static void put(const char *s) {
   for (; *s != '\0'; s++) putchar((unsigned char)*s < 32 || *s == 127 ? '?' : *s);
 }
 
-static void heading(const char *s) { printf("%-12s ", s); }
+static void heading(const char *s) {
+  printf("%-12s ", s);
+}
 
 static void put_output(const cap_output *o) {
   char shape[256];
@@ -35,7 +37,9 @@ typedef struct count {
   size_t n;
 } count;
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 static int by_count(const void *pa, const void *pb) {
   const count *a = pa, *b = pb;
   return a->n != b->n ? (a->n > b->n ? -1 : 1) : strcmp(a->line, b->line);
@@ -121,27 +125,28 @@ static void show_results(const cap_graph *g) {
 }
 
 static bool show_operators(const cap_graph *g) {
-  tally known, unknown = {0};
-  bool ok = tally_init(&known, g->n_nodes) && tally_init(&unknown, g->n_nodes);
+  tally all, unknown = {0};
+  bool ok = tally_init(&all, g->n_nodes) && tally_init(&unknown, g->n_nodes);
   for (size_t i = 0; ok && i < g->n_nodes; i++) {
     const cap_node *x = &g->node[i];
     if (x->kind != CAP_OP) continue;
-    ok = tally_add(&known, strdup(x->op));
+    ok = tally_add(&all, strdup(x->op));
     if (ok && rule_schemas_find(g->schemas, x->op) == NULL) ok = tally_add(&unknown, strdup(x->op));
   }
-  ok = ok && tally_print("operators", &known);
+  ok = ok && tally_print("operators", &all);
   if (ok && unknown.n > 0) ok = tally_print("no schema", &unknown);
   else if (ok) heading("no schema"), puts("none");
-  tally_fini(&known);
+  tally_fini(&all);
   tally_fini(&unknown);
   return ok;
 }
 
-/* The literals that a kernel outside PyTorch depends on, "op: name value, ..."; *out NULL where there are none.
- * Returns: false when there is no memory. */
+/* The literals that a kernel outside PyTorch depends on, "op: name value, ..."; *out NULL where
+ * there are none. Returns: false when there is no memory. */
 static bool attributes_of(const cap_graph *g, const cap_node *x, char **out) {
   *out = NULL;
-  if (x->kind != CAP_OP || strncmp(x->op, "aten::", 6) == 0 || strcmp(x->op, "getitem") == 0) return true;
+  if (x->kind != CAP_OP || strncmp(x->op, "aten::", 6) == 0 || strcmp(x->op, "getitem") == 0)
+    return true;
   const rule_schema *s = rule_schemas_find(g->schemas, x->call->u.s);
   size_t size;
   FILE *f = open_memstream(out, &size);
@@ -150,11 +155,12 @@ static bool attributes_of(const cap_graph *g, const cap_node *x, char **out) {
   fputs(x->call->u.s, f);
   for (uint32_t i = 0; i < x->call->n && ok; i++) {
     const rule_term *t = x->call->child[i];
-    if (t->kind == RULE_VAR || (t->kind == RULE_LIST && t->n > 0 && t->child[0]->kind == RULE_VAR)) continue;
+    if (t->kind == RULE_VAR || (t->kind == RULE_LIST && t->n > 0 && t->child[0]->kind == RULE_VAR))
+      continue;
     char *text = rule_term_print(t, g->schemas, NULL);
     ok = text != NULL;
-    fprintf(f, "%s%s%s%s", any ? ", " : ": ", s != NULL && i < s->n_args ? s->arg[i].name : "", s != NULL && i < s->n_args ? " " : "",
-            ok ? text : "");
+    fprintf(f, "%s%s%s%s", any ? ", " : ": ", s != NULL && i < s->n_args ? s->arg[i].name : "",
+            s != NULL && i < s->n_args ? " " : "", ok ? text : "");
     free(text);
     any = true;
   }
@@ -242,12 +248,16 @@ static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) 
   for (int i = 1; i < argc; i++) {
     if (options && strcmp(argv[i], "--") == 0) options = false;
     else if (options && strcmp(argv[i], "--dot") == 0) a->dot = true;
-    else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) a->help = true;
-    else if (options && argv[i][0] == '-') return iso_fail(err, ISO_USAGE, "show: no option \"%.80s\" (see isomer show --help)", argv[i]);
+    else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+      a->help = true;
+    else if (options && argv[i][0] == '-')
+      return iso_fail(err, ISO_USAGE, "show: no option \"%.80s\" (see isomer show --help)",
+                      argv[i]);
     else if (a->capture != NULL) return iso_fail(err, ISO_USAGE, "show: one capture at a time");
     else a->capture = argv[i];
   }
-  if (a->capture == NULL && !a->help) return iso_fail(err, ISO_USAGE, "show: which capture? (see isomer show --help)");
+  if (a->capture == NULL && !a->help)
+    return iso_fail(err, ISO_USAGE, "show: which capture? (see isomer show --help)");
   return ISO_OK;
 }
 

@@ -1,5 +1,5 @@
-/* What the tests of capture/ share: a temporary directory, files in it, and errors that say what they should. JSON in
- * these tests is written with ' for ". */
+/* What the tests of capture/ share: a temporary directory, files in it, and errors that say what
+ * they should. JSON in these tests is written with ' for ". */
 #ifndef TESTS_CAPTURE_TEST_H
 #define TESTS_CAPTURE_TEST_H
 
@@ -66,7 +66,8 @@ static inline size_t files_in_tmp(void) {
 }
 
 static inline void check_message(const iso_error *err, const char *path, const char *part) {
-  ck_assert_msg(strncmp(err->msg, path, strlen(path)) == 0, "\"%s\" does not begin with %s", err->msg, path);
+  ck_assert_msg(strncmp(err->msg, path, strlen(path)) == 0, "\"%s\" does not begin with %s",
+                err->msg, path);
   ck_assert_msg(strstr(err->msg, part) != NULL, "\"%s\" does not say \"%s\"", err->msg, part);
 }
 

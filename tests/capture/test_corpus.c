@@ -1,4 +1,5 @@
-/* The fuzzers' corpora: files named good* load, files named bad* give an error, and no other file crashes. */
+/* The fuzzers' corpora: files named good* load, files named bad* give an error, and no other file
+ * crashes. */
 #include "tests/capture/capture_test.h"
 
 typedef bool (*loads)(const char *bytes, size_t n);
@@ -58,9 +59,13 @@ static void run_corpus(const char *dir, loads f) {
   closedir(d);
 }
 
-START_TEST(safetensors_corpus) { run_corpus("tests/fuzz/corpus/safetensors", loads_tensors); }
+START_TEST(safetensors_corpus) {
+  run_corpus("tests/fuzz/corpus/safetensors", loads_tensors);
+}
 END_TEST
-START_TEST(graph_corpus) { run_corpus("tests/fuzz/corpus/graph", loads_graph); }
+START_TEST(graph_corpus) {
+  run_corpus("tests/fuzz/corpus/graph", loads_graph);
+}
 END_TEST
 
 int main(void) {

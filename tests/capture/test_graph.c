@@ -1,4 +1,5 @@
-/* Captures: a good one loads with its values, and each way of being malformed is an error that names file, node and reason. */
+/* Captures: a good one loads with its values, and each way of being malformed is an error that
+ * names file, node and reason. */
 #include "tests/capture/capture_test.h"
 
 static rule_schemas *schemas;
@@ -15,22 +16,30 @@ static void teardown(void) {
 /* ---- captures on disk ---- */
 
 #define X "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,3],'dtype':'float32'}]}"
-#define W "{'id':'w','op':'parameter','name':'fc.weight','outputs':[{'shape':[4,3],'dtype':'float32'}]}"
+#define W                                                                                          \
+  "{'id':'w','op':'parameter','name':'fc.weight','outputs':[{'shape':[4,3],'dtype':'float32'}]}"
 #define OUT32 "'outputs':[{'shape':[2,3],'dtype':'float32'}]"
 #define RELU(id, of) "{'id':'" id "','op':'aten::relu','args':[{'ref':'" of "'}]," OUT32 "}"
-#define CHUNK "{'id':'c','op':'aten::chunk','args':[{'ref':'x'},2,0],'outputs':[{'shape':[1,3],'dtype':'float32'},{'shape':[1,3],'dtype':'float32'}]}"
-#define GETITEM(index, shape) "{'id':'g','op':'getitem','args':[{'ref':'c'}," index "],'outputs':[{'shape':" shape ",'dtype':'float32'}]}"
-#define GRAPH(nodes, outputs) "{'format':'isomer-capture','version':1,'nodes':[" nodes "],'outputs':" outputs "}"
+#define CHUNK                                                                                      \
+  "{'id':'c','op':'aten::chunk','args':[{'ref':'x'},2,0],'outputs':[{'shape':[1,3],'dtype':'"      \
+  "float32'},{'shape':[1,3],'dtype':'float32'}]}"
+#define GETITEM(index, shape)                                                                      \
+  "{'id':'g','op':'getitem','args':[{'ref':'c'}," index "],'outputs':[{'shape':" shape             \
+  ",'dtype':'float32'}]}"
+#define GRAPH(nodes, outputs)                                                                      \
+  "{'format':'isomer-capture','version':1,'nodes':[" nodes "],'outputs':" outputs "}"
 #define RESULT(id) "[{'name':'y','ref':'" id "'}]"
 
-static void save(const char *file, const char *name, rule_dtype dtype, uint32_t rank, int64_t a, int64_t b, double first) {
+static void save(const char *file, const char *name, rule_dtype dtype, uint32_t rank, int64_t a,
+                 int64_t b, double first) {
   rule_tensor *t = NULL;
   rule_shape s = {.rank = rank, .dim = {a, b}};
   iso_error err;
   ck_assert_int_eq(rule_tensor_new(dtype, &s, &t, NULL), ISO_OK);
   if (t->numel > 0) rule_tensor_set(t, 0, first);
   cap_named_tensor named = {name, t};
-  ck_assert_msg(cap_tensors_save(in_tmp(file), &named, name != NULL ? 1 : 0, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_msg(cap_tensors_save(in_tmp(file), &named, name != NULL ? 1 : 0, &err) == ISO_OK, "%s",
+                err.msg);
   rule_tensor_unref(t);
 }
 
@@ -68,10 +77,14 @@ static cap_graph *load(void) {
 /* ---- what loads ---- */
 
 START_TEST(a_capture_loads) {
-  make("{'format':'isomer-capture','version':1,'model':'toy','framework':'f','framework_version':'1','torch_version':null,"
-       "'more':[1],'metadata':{'deep':{}},'nodes':[" X "," W "," CHUNK "," GETITEM("1", "[1,3]") ","
-       "{'id':'r','op':'aten::relu','args':[{'ref':'g'}],'kwargs':{},'scope':'fc','source':'m.py:3','colour':'red',"
-       "'outputs':[{'shape':[1,3],'dtype':'float32'}]}],'outputs':[{'name':'y','ref':'r'},{'name':'z','ref':'x'}]}");
+  make("{'format':'isomer-capture','version':1,'model':'toy','framework':'f','framework_version':'"
+       "1','torch_version':null,"
+       "'more':[1],'metadata':{'deep':{}},'nodes':[" X "," W "," CHUNK
+       "," GETITEM("1", "[1,3]") ","
+                                 "{'id':'r','op':'aten::relu','args':[{'ref':'g'}],'kwargs':{},'"
+                                 "scope':'fc','source':'m.py:3','colour':'red',"
+                                 "'outputs':[{'shape':[1,3],'dtype':'float32'}]}],'outputs':[{'"
+                                 "name':'y','ref':'r'},{'name':'z','ref':'x'}]}");
   save("inputs.1.safetensors", "x", RULE_F32, 2, 2, 3, 2);
   save("inputs.2.safetensors", "x", RULE_F32, 2, 2, 3, 3);
   cap_graph *g = load();
@@ -133,7 +146,8 @@ START_TEST(traces) {
   g = load();
   iso_error err;
   ck_assert_int_eq(cap_trace(g, 2, 0, &t, &err), ISO_FORMAT);
-  check_message(&err, in_tmp("trace.safetensors"), "node \"g\": output 0 is recorded as float32 [3, 1]");
+  check_message(&err, in_tmp("trace.safetensors"),
+                "node \"g\": output 0 is recorded as float32 [3, 1]");
   cap_free(g);
   write_bytes("trace.safetensors", "damaged", 7);
   refuse("trace.safetensors", "too few");
@@ -143,13 +157,19 @@ END_TEST
 START_TEST(odd_but_right) {
   static const char *const json[] = {
       GRAPH(X, RESULT("x")),
-      GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'ref':'x'}],'kwargs':null," OUT32 "}", RESULT("r")),
-      GRAPH("{'id':'b','op':'aten::ones','args':[[0,4]],'outputs':[{'shape':[0,4],'dtype':'float32'}]}", RESULT("b")),
+      GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'ref':'x'}],'kwargs':null," OUT32 "}",
+            RESULT("r")),
+      GRAPH("{'id':'b','op':'aten::ones','args':[[0,4]],'outputs':[{'shape':[0,4],'dtype':'float32'"
+            "}]}",
+            RESULT("b")),
       /* an operator that nobody knows */
-      GRAPH(X ",{'id':'r','op':'my::op.out','args':[{'ref':'x'},[1,[2.5,null]],'s'],'kwargs':{'a':{'device':'cpu'}}," OUT32 "}", RESULT("r")),
+      GRAPH(X ",{'id':'r','op':'my::op.out','args':[{'ref':'x'},[1,[2.5,null]],'s'],'kwargs':{'a':{"
+              "'device':'cpu'}}," OUT32 "}",
+            RESULT("r")),
       /* a list of one: both the node and its only item can be meant */
-      GRAPH(X ",{'id':'c','op':'aten::chunk','args':[{'ref':'x'},1],'outputs':[{'shape':[2,3],'dtype':'float32'}]},"
-              GETITEM("0", "[2,3]"), RESULT("g")),
+      GRAPH(X ",{'id':'c','op':'aten::chunk','args':[{'ref':'x'},1],'outputs':[{'shape':[2,3],'"
+              "dtype':'float32'}]}," GETITEM("0", "[2,3]"),
+            RESULT("g")),
       /* unused nodes of several outputs */
       GRAPH(X "," CHUNK, RESULT("x")),
   };
@@ -184,8 +204,10 @@ static const struct {
     {GRAPH(X, "[{'ref':'x'}]"), "output 0 of the graph: has no \"name\""},
     {GRAPH(X, "['x']"), "output 0 of the graph"},
     {GRAPH(X, RESULT("nobody")), "refers to \"nobody\""},
-    {GRAPH(X, "[{'name':'y','ref':'x'},{'name':'y','ref':'x'}]"), "output 1 of the graph: the name \"y\" is taken"},
-    {GRAPH(X "," CHUNK, RESULT("c")), "output 0 of the graph: refers to \"c\", which has 2 outputs"},
+    {GRAPH(X, "[{'name':'y','ref':'x'},{'name':'y','ref':'x'}]"),
+     "output 1 of the graph: the name \"y\" is taken"},
+    {GRAPH(X "," CHUNK, RESULT("c")),
+     "output 0 of the graph: refers to \"c\", which has 2 outputs"},
     {GRAPH("3", RESULT("x")), "node 0: is not an object"},
     {GRAPH(X ",{'op':'aten::relu'}", RESULT("x")), "node 1: has no \"id\""},
     {GRAPH("{'id':''}", RESULT("x")), "node 0: has no \"id\""},
@@ -195,43 +217,91 @@ static const struct {
     {GRAPH("{'id':'q','op':'a::b c'," OUT32 "}", RESULT("q")), "node \"q\": op \"a::b c\""},
     {GRAPH("{'id':'q','op':'::b'," OUT32 "}", RESULT("q")), "node \"q\": op \"::b\""},
     {GRAPH(X "," X, RESULT("x")), "node \"x\": the name \"x\" is taken"},
-    {GRAPH(X "," RELU("a", "x") "," RELU("a", "x"), RESULT("a")), "node \"a\": the id \"a\" is taken"},
-    {GRAPH(X ",{'id':'w','op':'input','name':'x','outputs':[{'shape':[2,3],'dtype':'float32'}]}", RESULT("x")), "node \"w\": the name \"x\""},
+    {GRAPH(X "," RELU("a", "x") "," RELU("a", "x"), RESULT("a")),
+     "node \"a\": the id \"a\" is taken"},
+    {GRAPH(X ",{'id':'w','op':'input','name':'x','outputs':[{'shape':[2,3],'dtype':'float32'}]}",
+           RESULT("x")),
+     "node \"w\": the name \"x\""},
     {GRAPH("{'id':'x','op':'input'," OUT32 "}", RESULT("x")), "node \"x\": has no \"name\""},
-    {GRAPH("{'id':'x','op':'input','name':'x','args':[1]," OUT32 "}", RESULT("x")), "node \"x\": a leaf with arguments"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[],'dtype':'bool'},{'shape':[],'dtype':'bool'}]}", RESULT("x")), "node \"x\": a leaf with 2"},
-    {GRAPH(X "," RELU("a", "b") "," RELU("b", "x"), RESULT("b")), "node \"a\": refers to \"b\", which is no node before it"},
+    {GRAPH("{'id':'x','op':'input','name':'x','args':[1]," OUT32 "}", RESULT("x")),
+     "node \"x\": a leaf with arguments"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[],'dtype':'bool'},{'shape':[],'"
+           "dtype':'bool'}]}",
+           RESULT("x")),
+     "node \"x\": a leaf with 2"},
+    {GRAPH(X "," RELU("a", "b") "," RELU("b", "x"), RESULT("b")),
+     "node \"a\": refers to \"b\", which is no node before it"},
     {GRAPH(X "," RELU("a", "a"), RESULT("a")), "node \"a\": refers to \"a\""},
     {GRAPH(X "," RELU("a", "nobody"), RESULT("a")), "node \"a\": refers to \"nobody\""},
-    {GRAPH(X "," CHUNK "," RELU("a", "c"), RESULT("a")), "node \"a\": refers to \"c\", which has 2 outputs, without getitem"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[]}", RESULT("x")), "node \"x\": has no outputs"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[3]}", RESULT("x")), "node \"x\": output 0: has no shape"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1]}]}", RESULT("x")), "output 0: has no dtype"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1],'dtype':'float'}]}", RESULT("x")), "unknown dtype \"float\""},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1,-1],'dtype':'bool'}]}", RESULT("x")), "dimension 1 has negative size -1"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[4611686018427387904],'dtype':'bool'}]}", RESULT("x")), "output 0: too many elements"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[4294967296,4294967296],'dtype':'bool'}]}", RESULT("x")), "output 0: too many elements"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':['2'],'dtype':'bool'}]}", RESULT("x")), "dimension 0 is not an integer"},
-    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],'dtype':'bool'}]}", RESULT("x")), "has rank 17"},
-    {GRAPH(X "," CHUNK "," GETITEM("2", "[1,3]"), RESULT("g")), "node \"g\": takes output 2 of \"c\", which has 2"},
+    {GRAPH(X "," CHUNK "," RELU("a", "c"), RESULT("a")),
+     "node \"a\": refers to \"c\", which has 2 outputs, without getitem"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[]}", RESULT("x")),
+     "node \"x\": has no outputs"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[3]}", RESULT("x")),
+     "node \"x\": output 0: has no shape"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1]}]}", RESULT("x")),
+     "output 0: has no dtype"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1],'dtype':'float'}]}",
+           RESULT("x")),
+     "unknown dtype \"float\""},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1,-1],'dtype':'bool'}]}",
+           RESULT("x")),
+     "dimension 1 has negative size -1"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[4611686018427387904],'dtype':'"
+           "bool'}]}",
+           RESULT("x")),
+     "output 0: too many elements"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[4294967296,4294967296],'dtype':'"
+           "bool'}]}",
+           RESULT("x")),
+     "output 0: too many elements"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':['2'],'dtype':'bool'}]}",
+           RESULT("x")),
+     "dimension 0 is not an integer"},
+    {GRAPH("{'id':'x','op':'input','name':'x','outputs':[{'shape':[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+           "1],'dtype':'bool'}]}",
+           RESULT("x")),
+     "has rank 17"},
+    {GRAPH(X "," CHUNK "," GETITEM("2", "[1,3]"), RESULT("g")),
+     "node \"g\": takes output 2 of \"c\", which has 2"},
     {GRAPH(X "," CHUNK "," GETITEM("-1", "[1,3]"), RESULT("g")), "node \"g\": takes output -1"},
     {GRAPH(X "," CHUNK "," GETITEM("'0'", "[1,3]"), RESULT("g")), "node \"g\": getitem takes"},
-    {GRAPH(X "," CHUNK "," GETITEM("0", "[3,1]"), RESULT("g")), "node \"g\": is float32 [3, 1], output 0 of \"c\" is float32 [1, 3]"},
-    {GRAPH(X ",{'id':'g','op':'getitem','args':[{'ref':'x'},0]," OUT32 "}", RESULT("g")), "node \"g\": takes an output of \"x\", which is no operator"},
-    {GRAPH(X ",{'id':'g','op':'getitem','args':[7,0]," OUT32 "}", RESULT("g")), "node \"g\": a reference"},
-    {GRAPH(X ",{'id':'r','op':'aten::relu','args':{}," OUT32 "}", RESULT("r")), "node \"r\": \"args\" is not an array"},
-    {GRAPH(X ",{'id':'r','op':'aten::relu','kwargs':[]," OUT32 "}", RESULT("r")), "node \"r\": \"kwargs\" is not an object"},
-    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'complex':'1j'}]," OUT32 "}", RESULT("r")), "node \"r\": unknown object {\"complex\"}"},
-    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{}]," OUT32 "}", RESULT("r")), "node \"r\": an object"},
-    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'ref':'x','dtype':'bool'}]," OUT32 "}", RESULT("r")), "node \"r\": an object"},
-    {GRAPH(X ",{'id':'r','op':'my::op','args':[{'ref':3}]," OUT32 "}", RESULT("r")), "node \"r\": {\"ref\"} among"},
-    {GRAPH(X ",{'id':'r','op':'my::op','args':[{'float':'1e9'}]," OUT32 "}", RESULT("r")), "node \"r\": unknown float \"1e9\""},
-    {GRAPH(X ",{'id':'r','op':'my::op','args':[[{'dtype':'half'}]]," OUT32 "}", RESULT("r")), "node \"r\": unknown dtype \"half\""},
-    {GRAPH(X ",{'id':'r','op':'my::op','attributes':{'a':{'ref':'x'}}," OUT32 "}", RESULT("r")), "node \"r\": attribute \"a\" is a tensor"},
-    {GRAPH(X ",{'id':'r','op':'my::op','attributes':[]," OUT32 "}", RESULT("r")), "node \"r\": \"attributes\""},
-    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':-1,'writes':[]}," OUT32 "}", RESULT("r")), "node \"r\": functionalized"},
-    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':0,'writes':[0]}," OUT32 "}", RESULT("r")), "node \"r\": functionalized"},
-    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':1,'writes':['a']}," OUT32 "}", RESULT("r")), "node \"r\": has 1 outputs, functionalized says 2"},
+    {GRAPH(X "," CHUNK "," GETITEM("0", "[3,1]"), RESULT("g")),
+     "node \"g\": is float32 [3, 1], output 0 of \"c\" is float32 [1, 3]"},
+    {GRAPH(X ",{'id':'g','op':'getitem','args':[{'ref':'x'},0]," OUT32 "}", RESULT("g")),
+     "node \"g\": takes an output of \"x\", which is no operator"},
+    {GRAPH(X ",{'id':'g','op':'getitem','args':[7,0]," OUT32 "}", RESULT("g")),
+     "node \"g\": a reference"},
+    {GRAPH(X ",{'id':'r','op':'aten::relu','args':{}," OUT32 "}", RESULT("r")),
+     "node \"r\": \"args\" is not an array"},
+    {GRAPH(X ",{'id':'r','op':'aten::relu','kwargs':[]," OUT32 "}", RESULT("r")),
+     "node \"r\": \"kwargs\" is not an object"},
+    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'complex':'1j'}]," OUT32 "}", RESULT("r")),
+     "node \"r\": unknown object {\"complex\"}"},
+    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{}]," OUT32 "}", RESULT("r")),
+     "node \"r\": an object"},
+    {GRAPH(X ",{'id':'r','op':'aten::relu','args':[{'ref':'x','dtype':'bool'}]," OUT32 "}",
+           RESULT("r")),
+     "node \"r\": an object"},
+    {GRAPH(X ",{'id':'r','op':'my::op','args':[{'ref':3}]," OUT32 "}", RESULT("r")),
+     "node \"r\": {\"ref\"} among"},
+    {GRAPH(X ",{'id':'r','op':'my::op','args':[{'float':'1e9'}]," OUT32 "}", RESULT("r")),
+     "node \"r\": unknown float \"1e9\""},
+    {GRAPH(X ",{'id':'r','op':'my::op','args':[[{'dtype':'half'}]]," OUT32 "}", RESULT("r")),
+     "node \"r\": unknown dtype \"half\""},
+    {GRAPH(X ",{'id':'r','op':'my::op','attributes':{'a':{'ref':'x'}}," OUT32 "}", RESULT("r")),
+     "node \"r\": attribute \"a\" is a tensor"},
+    {GRAPH(X ",{'id':'r','op':'my::op','attributes':[]," OUT32 "}", RESULT("r")),
+     "node \"r\": \"attributes\""},
+    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':-1,'writes':[]}," OUT32 "}",
+           RESULT("r")),
+     "node \"r\": functionalized"},
+    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':0,'writes':[0]}," OUT32 "}",
+           RESULT("r")),
+     "node \"r\": functionalized"},
+    {GRAPH(X ",{'id':'r','op':'my::op','functionalized':{'returns':1,'writes':['a']}," OUT32 "}",
+           RESULT("r")),
+     "node \"r\": has 1 outputs, functionalized says 2"},
 };
 enum { N_MALFORMED = sizeof malformed / sizeof malformed[0] };
 
@@ -241,7 +311,8 @@ START_TEST(malformed_graphs) {
 }
 END_TEST
 
-static const char *const whole = GRAPH(X "," W "," CHUNK "," GETITEM("0", "[1,3]") "," RELU("a", "x"), RESULT("a"));
+static const char *const whole =
+    GRAPH(X "," W "," CHUNK "," GETITEM("0", "[1,3]") "," RELU("a", "x"), RESULT("a"));
 
 START_TEST(every_prefix_is_refused) {
   make(whole);
@@ -270,7 +341,8 @@ static void write_nested(const char *begin, size_t depth, char open, char close,
 
 START_TEST(deep_nesting) {
   make(whole);
-  static const char *const begin = "{'format':'isomer-capture','version':1,'nodes':[{'id':'r','op':'my::op','args':[";
+  static const char *const begin =
+      "{'format':'isomer-capture','version':1,'nodes':[{'id':'r','op':'my::op','args':[";
   static const char *const end = "]," OUT32 "}],'outputs':" RESULT("r") "}";
   write_nested(begin, 60, '[', ']', end);
   cap_free(load());
@@ -319,7 +391,8 @@ START_TEST(wrong_tensors) {
   save("weights.safetensors", "fc.bias", RULE_F32, 2, 4, 3, 0);
   refuse("weights.safetensors: ", "node \"w\": there is no tensor \"fc.weight\"");
   save("weights.safetensors", "fc.weight", RULE_F32, 2, 3, 4, 0);
-  refuse("weights.safetensors: ", "node \"w\": tensor \"fc.weight\" is float32 [3, 4], the graph says float32 [4, 3]");
+  refuse("weights.safetensors: ",
+         "node \"w\": tensor \"fc.weight\" is float32 [3, 4], the graph says float32 [4, 3]");
   save("weights.safetensors", "fc.weight", RULE_I32, 2, 4, 3, 0);
   refuse("weights.safetensors: ", "is int32 [4, 3]");
   save("weights.safetensors", "fc.weight", RULE_F32, 2, 4, 3, 0);

@@ -1,4 +1,5 @@
-/* Safetensors files: what is written reads back, views outlive the file, and no malformed file gets through. */
+/* Safetensors files: what is written reads back, views outlive the file, and no malformed file gets
+ * through. */
 #include "tests/capture/capture_test.h"
 
 enum { ROOM = 4096 };
@@ -19,7 +20,8 @@ static void refuse_bytes(const void *bytes, size_t n, const char *part) {
   cap_tensors *t = NULL;
   iso_error err = {0};
   write_bytes("x", bytes, n);
-  ck_assert_msg(cap_tensors_open(in_tmp("x"), &t, &err) != ISO_OK, "accepted what is wrong: %s", part);
+  ck_assert_msg(cap_tensors_open(in_tmp("x"), &t, &err) != ISO_OK, "accepted what is wrong: %s",
+                part);
   check_message(&err, in_tmp("x: "), part);
   unsigned char *fit = malloc(n > 0 ? n : 1); /* so that reading past the end is seen */
   memcpy(fit, bytes, n);
@@ -42,7 +44,9 @@ static const struct {
     {"{'a\xff':1}", 0, "header: "},
     {"{'a':1}", 0, "tensor \"a\": is not described"},
     {"{'__metadata__':1}", 0, "__metadata__"},
-    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0,1]},'a':{'dtype':'U8','shape':[1],'data_offsets':[1,2]}}", 2, "duplicate"},
+    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0,1]},'a':{'dtype':'U8','shape':[1],'data_"
+     "offsets':[1,2]}}",
+     2, "duplicate"},
     {"{'a':{'dtype':'U8','dtype':'I8','shape':[1],'data_offsets':[0,1]}}", 1, "duplicate"},
     {"{'a':{'shape':[1],'data_offsets':[0,1]}}", 1, "has no dtype"},
     {"{'a':{'dtype':7,'shape':[1],'data_offsets':[0,1]}}", 1, "has no dtype"},
@@ -53,11 +57,16 @@ static const struct {
     {"{'a':{'dtype':'U8','shape':[1.0],'data_offsets':[0,1]}}", 1, "dimension 0"},
     {"{'a':{'dtype':'U8','shape':[-1],'data_offsets':[0,1]}}", 1, "negative"},
     {"{'a':{'dtype':'U8','shape':[-1,-1],'data_offsets':[0,1]}}", 1, "negative"},
-    {"{'a':{'dtype':'U8','shape':[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],'data_offsets':[0,1]}}", 1, "rank 17"},
-    {"{'a':{'dtype':'U8','shape':[4611686018427387904],'data_offsets':[0,1]}}", 1, "too many elements"},
-    {"{'a':{'dtype':'F64','shape':[2305843009213693952],'data_offsets':[0,8]}}", 8, "too many elements"},
-    {"{'a':{'dtype':'U8','shape':[4294967296,4294967296],'data_offsets':[0,0]}}", 0, "too many elements"},
-    {"{'a':{'dtype':'U8','shape':[0,4294967296,4294967296],'data_offsets':[0,0]}}", 0, "too many elements"},
+    {"{'a':{'dtype':'U8','shape':[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],'data_offsets':[0,1]}}", 1,
+     "rank 17"},
+    {"{'a':{'dtype':'U8','shape':[4611686018427387904],'data_offsets':[0,1]}}", 1,
+     "too many elements"},
+    {"{'a':{'dtype':'F64','shape':[2305843009213693952],'data_offsets':[0,8]}}", 8,
+     "too many elements"},
+    {"{'a':{'dtype':'U8','shape':[4294967296,4294967296],'data_offsets':[0,0]}}", 0,
+     "too many elements"},
+    {"{'a':{'dtype':'U8','shape':[0,4294967296,4294967296],'data_offsets':[0,0]}}", 0,
+     "too many elements"},
     {"{'a':{'dtype':'U8','shape':[99999999999999999999],'data_offsets':[0,1]}}", 1, "header: "},
     {"{'a':{'dtype':'U8','shape':[1]}}", 1, "data_offsets"},
     {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0]}}", 1, "data_offsets"},
@@ -66,14 +75,23 @@ static const struct {
     {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[1,0]}}", 1, "not in order"},
     {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[-1,0]}}", 1, "not in order"},
     {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]}}", 1, "truncated"},
-    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[9223372036854775806,9223372036854775807]}}", 1, "truncated"},
+    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[9223372036854775806,9223372036854775807]}}", 1,
+     "truncated"},
     {"{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,4]}}", 4, "does not take the 4 bytes"},
     {"{'a':{'dtype':'F32','shape':[],'data_offsets':[0,8]}}", 8, "does not take the 8 bytes"},
     {"{'a':{'dtype':'F32','shape':[0],'data_offsets':[0,4]}}", 4, "does not take the 4 bytes"},
-    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[2],'data_offsets':[1,3]}}", 3, "overlaps"},
-    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[2],'data_offsets':[0,2]}}", 2, "overlaps"},
-    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[0],'data_offsets':[1,1]}}", 2, "overlaps"},
-    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0,1]},'b':{'dtype':'U8','shape':[1],'data_offsets':[2,3]}}", 3, "hole of 1 bytes"},
+    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[2],'data_"
+     "offsets':[1,3]}}",
+     3, "overlaps"},
+    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[2],'data_"
+     "offsets':[0,2]}}",
+     2, "overlaps"},
+    {"{'a':{'dtype':'U8','shape':[2],'data_offsets':[0,2]},'b':{'dtype':'U8','shape':[0],'data_"
+     "offsets':[1,1]}}",
+     2, "overlaps"},
+    {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0,1]},'b':{'dtype':'U8','shape':[1],'data_"
+     "offsets':[2,3]}}",
+     3, "hole of 1 bytes"},
     {"{'a':{'dtype':'U8','shape':[1],'data_offsets':[0,1]}}", 3, "2 bytes of data"},
     {"{}", 1, "1 bytes of data"},
 };
@@ -87,7 +105,8 @@ START_TEST(malformed_headers) {
 END_TEST
 
 START_TEST(absurd_lengths) {
-  static const uint64_t length[] = {3, 9, (uint64_t)1 << 31, (uint64_t)1 << 32, (uint64_t)1 << 62, UINT64_MAX - 7, UINT64_MAX};
+  static const uint64_t length[] = {
+      3, 9, (uint64_t)1 << 31, (uint64_t)1 << 32, (uint64_t)1 << 62, UINT64_MAX - 7, UINT64_MAX};
   for (size_t i = 0; i < sizeof length / sizeof length[0]; i++) {
     unsigned char bytes[10] = {0, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
     memcpy(bytes, &length[i], 8);
@@ -98,9 +117,10 @@ START_TEST(absurd_lengths) {
 }
 END_TEST
 
-static const char *const good = "{'__metadata__':{'format':'pt'},'a':{'dtype':'F32','shape':[2,1],'data_offsets':[0,8]},"
-                                "'b':{'dtype':'I16','shape':[],'data_offsets':[8,10]},"
-                                "'none':{'dtype':'F64','shape':[0,3],'data_offsets':[10,10]}} ";
+static const char *const good =
+    "{'__metadata__':{'format':'pt'},'a':{'dtype':'F32','shape':[2,1],'data_offsets':[0,8]},"
+    "'b':{'dtype':'I16','shape':[],'data_offsets':[8,10]},"
+    "'none':{'dtype':'F64','shape':[0,3],'data_offsets':[10,10]}} ";
 
 START_TEST(every_prefix_is_refused) {
   unsigned char bytes[ROOM];
@@ -164,7 +184,8 @@ START_TEST(misaligned_tensors_are_copied) {
   for (int pad = 0; pad < 8; pad++) {
     char header[128];
     unsigned char bytes[ROOM];
-    snprintf(header, sizeof header, "{'a':{'dtype':'F64','shape':[2],'data_offsets':[0,16]}}%*s", pad, "");
+    snprintf(header, sizeof header, "{'a':{'dtype':'F64','shape':[2],'data_offsets':[0,16]}}%*s",
+             pad, "");
     write_bytes("x", bytes, make_file(bytes, header, 16));
     cap_tensors *t = NULL;
     ck_assert_int_eq(cap_tensors_open(in_tmp("x"), &t, NULL), ISO_OK);
@@ -179,8 +200,10 @@ END_TEST
 
 START_TEST(bools_are_0_or_1) {
   unsigned char bytes[ROOM];
-  size_t n = make_file(bytes, "{'a':{'dtype':'BOOL','shape':[2],'data_offsets':[0,2]},"
-                              "'b':{'dtype':'BOOL','shape':[3],'data_offsets':[2,5]}}", 5);
+  size_t n = make_file(bytes,
+                       "{'a':{'dtype':'BOOL','shape':[2],'data_offsets':[0,2]},"
+                       "'b':{'dtype':'BOOL','shape':[3],'data_offsets':[2,5]}}",
+                       5);
   cap_tensors *t = NULL;
   iso_error err;
   ck_assert_int_eq(cap_tensors_from(bytes, n, "mem", &t, &err), ISO_OK);
@@ -247,7 +270,8 @@ START_TEST(what_is_saved_reads_back) {
     ck_assert_int_eq(x->dtype, own[i]->dtype);
     ck_assert(rule_shape_eq(&x->shape, &own[i]->shape));
     ck_assert_ptr_ne(x->owner, x->data); /* a view: nothing had to be copied */
-    if (x->numel > 0) ck_assert_mem_eq(x->data, own[i]->data, (size_t)x->numel * rule_dtype_size(x->dtype));
+    if (x->numel > 0)
+      ck_assert_mem_eq(x->data, own[i]->data, (size_t)x->numel * rule_dtype_size(x->dtype));
     rule_tensor_unref(x);
     rule_tensor_unref(own[i]);
   }
@@ -265,7 +289,8 @@ START_TEST(no_tensors_at_all) {
 }
 END_TEST
 
-static void refuse_save(const char *path, const cap_named_tensor *t, size_t n, iso_code code, const char *part) {
+static void refuse_save(const char *path, const cap_named_tensor *t, size_t n, iso_code code,
+                        const char *part) {
   iso_error err;
   size_t before = files_in_tmp();
   ck_assert_int_eq(cap_tensors_save(path, t, n, &err), code);
@@ -275,7 +300,8 @@ static void refuse_save(const char *path, const cap_named_tensor *t, size_t n, i
 
 START_TEST(what_cannot_be_saved) {
   rule_tensor *x = counting(RULE_F32, 1, 2, 0), *c = counting(RULE_C128, 1, 2, 0);
-  cap_named_tensor twice[] = {{"a", x}, {"a", x}}, complex128 = {"a", c}, metadata = {"__metadata__", x};
+  cap_named_tensor twice[] = {{"a", x}, {"a", x}}, complex128 = {"a", c},
+                   metadata = {"__metadata__", x};
   cap_named_tensor latin1 = {"\xe9", x};
   refuse_save(in_tmp("x"), twice, 2, ISO_USAGE, "tensor \"a\": the name is taken");
   refuse_save(in_tmp("x"), &complex128, 1, ISO_UNSUPPORTED, "no complex128");

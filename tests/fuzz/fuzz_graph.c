@@ -1,4 +1,5 @@
-/* Any bytes as a graph.json: they parse and lower or give an error, and what loads keeps the promises of capture.h. */
+/* Any bytes as a graph.json: they parse and lower or give an error, and what loads keeps the
+ * promises of capture.h. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -7,7 +8,9 @@
 /* Variables are earlier nodes; a whole node of several outputs stands below getitem only. */
 static void check_term(const cap_graph *g, const rule_term *t, size_t at, bool projected) {
   if (t == NULL) abort();
-  if (t->kind == RULE_VAR && ((uint64_t)t->u.i >= at || (g->node[t->u.i].n_outputs != 1 && !projected))) abort();
+  if (t->kind == RULE_VAR &&
+      ((uint64_t)t->u.i >= at || (g->node[t->u.i].n_outputs != 1 && !projected)))
+    abort();
   for (uint32_t i = 0; i < t->n; i++) check_term(g, t->child[i], at, projected && i == 0);
 }
 
