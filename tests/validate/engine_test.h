@@ -1,0 +1,105 @@
+/* For tests that run operators: tensors from numbers, terms from text, one engine per test. */
+#ifndef TESTS_VALIDATE_ENGINE_TEST_H
+#define TESTS_VALIDATE_ENGINE_TEST_H
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/validate.h"
+
+static rule_schemas *schemas;
+static val_engine *engine;
+static iso_arena arena;
+
+static inline void engine_setup(void) {
+  iso_error err;
+  iso_arena_init(&arena);
+  ck_assert(rule_schemas_new(&schemas, &err) == ISO_OK);
+  ck_assert_msg(val_new(NULL, schemas, &engine, &err) == ISO_OK, "%s", err.msg);
+}
+
+static inline void engine_teardown(void) {
+  val_free(engine);
+  rule_schemas_free(schemas);
+  iso_arena_fini(&arena);
+}
+
+static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
+  rule_shape s = {.rank = rank};
+  for (uint32_t i = 0; i < rank; i++) s.dim[i] = dim[i];
+  return s;
+}
+#define SHAPE(...)                                                                                 \
+  shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+
+/* Elements 0, 1, 2, ... */
+static inline rule_tensor *counting(rule_dtype d, rule_shape s) {
+  rule_tensor *t = NULL;
+  iso_error err;
+  ck_assert_msg(rule_tensor_new(d, &s, &t, &err) == ISO_OK, "%s", err.msg);
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, (double)i);
+  return t;
+}
+
+static inline rule_tensor *normal(uint64_t seed, rule_dtype d, rule_shape s) {
+  rule_tensor *t = counting(d, s);
+  iso_rng rng = iso_rng_new(seed, 0);
+  val_sample_normal(&rng, t, 0, 1);
+  return t;
+}
+
+/* A term in the rule language over the variables x0 to x5. */
+static inline const rule_term *term(const char *text) {
+  char rule_text[4096];
+  snprintf(rule_text, sizeof rule_text,
+           "(rule t (var x0 f _) (var x1 f _) (var x2 f _) (var x3 f _) (var x4 f _) (var x5 f _) "
+           "(lhs %s) (rhs x0))",
+           text);
+  rule_set *set = NULL;
+  iso_error err;
+  ck_assert_msg(rule_set_parse(rule_text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+  const rule *r = rule_set_at(set, 0);
+  /* Variables are numbered as declared; those that do not occur keep their number. */
+  const rule_term *t = rule_term_copy(&arena, r->lhs);
+  ck_assert_uint_eq(r->n_vars, 6);
+  rule_set_free(set);
+  return t;
+}
+
+static inline rule_tensor *eval(const char *text, rule_tensor *const *bind, unsigned flags) {
+  rule_tensor *out = NULL;
+  iso_error err;
+  ck_assert_msg(val_eval(engine, term(text), bind, flags, &out, &err) == ISO_OK, "%s: %s", text,
+                err.msg);
+  return out;
+}
+
+/* The code and the message of an evaluation that must fail. */
+static inline iso_error eval_fails(const char *text, rule_tensor *const *bind, unsigned flags) {
+  rule_tensor *out = NULL;
+  iso_error err = {0};
+  iso_code code = val_eval(engine, term(text), bind, flags, &out, &err);
+  ck_assert_msg(code != ISO_OK && code == err.code && err.msg[0] && !strchr(err.msg, '\n'),
+                "%s: %d, \"%s\"", text, code, err.msg);
+  return err;
+}
+
+static inline void close_to(const rule_tensor *got, const double *want, int64_t n, double tol) {
+  ck_assert_int_eq(got->numel, n);
+  for (int64_t i = 0; i < n; i++)
+    ck_assert_msg(fabs(rule_tensor_get(got, i) - want[i]) <= tol,
+                  "element %d is %.17g, expected %.17g", (int)i, rule_tensor_get(got, i), want[i]);
+}
+
+static inline int run_suite(Suite *s) {
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
