@@ -34,7 +34,7 @@ static const char *literal_text(iso_arena *a, const rule_term *t) {
 static iso_code ensure_rec(state *s, eg_node n, iso_error *err) {
   if (n.i < s->n_rec) return ISO_OK;
   if (!iso_grow(s->rec, s->cap_rec, (size_t)n.i + 1)) return nomem(err);
-  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1};
+  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
   s->n_rec = (size_t)n.i + 1;
   return ISO_OK;
 }
@@ -217,6 +217,42 @@ static iso_code check_output(state *s, eg_node e, const rule_tensor *t, iso_erro
   return ISO_OK;
 }
 
+void st_forget(state *s, eg_node n) {
+  rec *r = &s->rec[n.i];
+  for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
+  for (size_t k = 0; r->cval && k < r->n_out; k++) rule_tensor_unref(r->cval[k]);
+  free(r->val);
+  free(r->cval);
+  r->val = r->cval = NULL;
+  r->valued = false;
+}
+
+/* One number, filled in: 1/sqrt(12) held in float32 stands for the real number. Where the same call in float64 gives it
+ * within 2 ulp of the captured dtype, that is the value meant (assumption `literal`). */
+static iso_code read_literal(state *s, eg_node e, call_builder *b, rule_tensor **wide, const rule_tensor *narrow, iso_error *err) {
+  if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 || s->rec[e.i].multi) return ISO_OK;
+  const double x = rule_tensor_get(narrow, 0), eps = narrow->dtype == RULE_F32 ? 0x1p-23 : narrow->dtype == RULE_F16 ? 0x1p-10 : 0x1p-7;
+  for (int64_t i = 1; i < narrow->numel; i++)
+    if (rule_tensor_get(narrow, i) != x) return ISO_OK;
+  rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
+  for (uint32_t i = 0; i < b->n; i++) bind[i] = st_val(s, b->dep[i], 0);
+  size_t n;
+  iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
+  if (c) return c;
+  bool close = n == 1 && out[0]->numel == narrow->numel && out[0]->dtype == RULE_F64;
+  for (int64_t i = 0; close && i < narrow->numel; i++) close = fabs(rule_tensor_get(out[0], i) - x) <= 2 * eps * fabs(x);
+  if (close && rule_tensor_get(out[0], 0) != x) {
+    char text[256];
+    const double real = rule_tensor_get(out[0], 0);
+    rule_tensor_unref(*wide);
+    *wide = rule_tensor_ref(out[0]);
+    snprintf(text, sizeof text, "%s holds %.9g and is read as %.17g", st_any_id(s, e), x, real);
+    if (!st_assume(s, "literal", e, e, NULL, text)) c = nomem(err);
+  }
+  drop(out, n);
+  return c;
+}
+
 static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *err) {
   rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
   for (uint32_t i = 0; i < b->n; i++) bind[i] = s->rec[b->dep[i].i].cval[0];
@@ -238,6 +274,7 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
       return c;
     }
   if (n && !r->multi) c = check_output(s, e, out[0], err);
+  if (!c && n == 1) c = read_literal(s, e, b, &wide[0], out[0], err);
   for (size_t d = 0; d < s->n_draws && !c; d++) c = store(s, e, wide, n, d, d + 1 == s->n_draws, err);
   drop(wide, n);
   return c;
@@ -266,18 +303,26 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   return c;
 }
 
+/* Auxiliary terms: arguments first, also those in lists. */
+static iso_code value_children(state *s, eg_node e, iso_error *err) {
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class ch = eg_node_child(s->g, e, k);
+    if (st_rep(s, ch).i != EG_NONE) continue;
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, ch, &m);
+    ISO_CHECK(n > 0);
+    if (st_literal(s, m[0])) continue;
+    iso_code c = st_is_list(s, m[0]) ? value_children(s, m[0], err) : s->rec[m[0].i].leaf ? ISO_OK : st_value(s, m[0], err);
+    if (c) return c;
+  }
+  return ISO_OK;
+}
+
 iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (s->rec[e.i].valued) return ISO_OK;
   ISO_CHECK(!s->rec[e.i].leaf);
-  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) { /* auxiliary terms: arguments first */
-    eg_class ch = eg_node_child(s->g, e, k);
-    if (!st_is_tensor_class(s, ch) || st_rep(s, ch).i != EG_NONE) continue;
-    const eg_node *m;
-    size_t n = eg_class_nodes(s->g, ch, &m);
-    ISO_CHECK(n > 0);
-    iso_code c = st_value(s, m[0], err);
-    if (c) return c;
-  }
+  iso_code early = value_children(s, e, err);
+  if (early) return early;
   if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0) return eval_getitem(s, e, err);
   call_builder *b = malloc(sizeof *b);
   if (!b) return nomem(err);

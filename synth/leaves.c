@@ -52,7 +52,7 @@ static iso_code add_leaves(state *s, int side, iso_error *err) {
     if (c) return c;
     const size_t id = s->map[side][i].i;
     if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
-    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1};
+    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
     if (s->n_rec <= id) s->n_rec = id + 1;
     rec *r = &s->rec[id];
     r->tensor = r->leaf = r->atom = true;
@@ -402,6 +402,18 @@ static bool varied(const rule_tensor *t) {
   return false;
 }
 
+/* Merge constants that may differ by 2 ulp of a captured dtype: more than float64's tolerance, so that one value goes first. */
+static iso_code merge_constants(state *s, eg_node a, eg_node b, iso_error *err) {
+  rec *keep = &s->rec[a.i], *r = &s->rec[b.i];
+  for (size_t d = 0; d < s->n_draws && keep->val[0]->dtype == r->val[0]->dtype; d++) {
+    if (r->val[d] == keep->val[d]) continue;
+    s->inexact |= !s->oracle->compare(s->oracle->ctx, keep->val[d], r->val[d], 0).equal;
+    rule_tensor_unref(r->val[d]);
+    r->val[d] = rule_tensor_ref(keep->val[d]);
+  }
+  return st_merge(s, a, b, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+}
+
 static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relation, iso_error *err) {
   char text[512];
   const bool input = s->rec[l.i].leaf || s->rec[r.i].leaf;
@@ -411,37 +423,177 @@ static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relati
   return ISO_OK;
 }
 
-static iso_code relate_one(state *s, eg_node target, int side, const eg_node *all, size_t n, bool smaller, bool *found,
-                           iso_error *err) {
+/* ---- layouts of constants that agree up to rounding ----
+ * The relation engine compares bits. Values of all constants at hand that are within 2 ulp of one another are given one
+ * representative first; what comes out is checked against the true values. */
+
+typedef struct snap {
+  double *v;
+  size_t n;
+} snap;
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static bool snap_add(snap *s, size_t *cap, const rule_tensor *t) {
+  if (!iso_grow(s->v, *cap, s->n + (size_t)t->numel)) return false;
+  for (int64_t i = 0; i < t->numel; i++) s->v[s->n++] = rule_tensor_get(t, i);
+  return true;
+}
+
+static double snapped(const snap *s, double x) {
+  size_t lo = 0, hi = s->n;
+  while (lo + 1 < hi) { /* the last entry <= x */
+    const size_t mid = (lo + hi) / 2;
+    if (s->v[mid] <= x) lo = mid;
+    else hi = mid;
+  }
+  return s->v[lo];
+}
+
+/* Keep the first of each run of neighbours within 2 ulp. */
+static void snap_finish(snap *s, double eps) {
+  if (!s->n) return;
+  qsort(s->v, s->n, sizeof *s->v, by_value);
+  size_t n = 1;
+  double last = s->v[0];
+  for (size_t i = 1; i < s->n; i++) {
+    const double x = s->v[i];
+    const bool near = x == last || fabs(x - last) <= 2 * eps * fmax(fabs(x), fabs(last));
+    last = x;
+    if (!near) s->v[n++] = x;
+  }
+  s->n = n;
+}
+
+static iso_code snap_copy(const snap *s, const rule_tensor *t, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  for (int64_t i = 0; i < t->numel && !c; i++) rule_tensor_set(*out, i, snapped(s, rule_tensor_get(t, i)));
+  return c;
+}
+
+static iso_code relate_one(state *s, eg_node target, int side, const eg_node *all, size_t n, bool smaller, bool *related,
+                           size_t self, iso_error *err) {
   const rule_tensor *t = s->rec[target.i].cval[0];
-  rule_tensor **src = calloc(n + 1, sizeof *src);
+  rule_tensor **src = calloc(n + 1, sizeof *src), *copy = NULL;
   if (!src) return nomem(err);
+  snap sn = {0};
+  size_t cap = 0;
+  bool fine = true, finite = true;
+  const double eps = epsilon(t->dtype);
   for (size_t i = 0; i < n; i++) {
     rule_tensor *v = s->rec[all[i].i].cval[0];
     if (on_side(s, all[i], !side) && v->dtype == t->dtype && v->numel > 1 && (!smaller || v->numel < t->numel) && varied(v) &&
-        !eg_equal(s->g, all[i], target))
-      src[i] = v;
+        !eg_equal(s->g, all[i], target)) {
+      /* One source for what is the same but for sizes 1 and grouping: the first is nearest to a leaf. */
+      bool dup = false;
+      for (size_t k = 0; k < i && !dup; k++)
+        dup = src[k] && src[k]->numel == v->numel && memcmp(src[k]->data, v->data, (size_t)v->numel * rule_dtype_size(v->dtype)) == 0;
+      if (dup) continue;
+      src[i] = rule_tensor_ref(v);
+      fine = fine && snap_add(&sn, &cap, v);
+    }
+  }
+  fine = fine && snap_add(&sn, &cap, t);
+  for (size_t i = 0; i < sn.n; i++) finite &= isfinite(sn.v[i]) != 0;
+  iso_code c = fine ? ISO_OK : nomem(err);
+  if (!c && eps > 0 && finite) {
+    snap_finish(&sn, eps);
+    for (size_t i = 0; i < n && !c; i++) {
+      if (!src[i]) continue;
+      rule_tensor_unref(src[i]);
+      src[i] = NULL;
+      c = snap_copy(&sn, s->rec[all[i].i].cval[0], &src[i], err);
+    }
+    if (!c) c = snap_copy(&sn, t, &copy, err);
   }
   synth_index *x = NULL;
   synth_relation rel = {0};
-  iso_code c = synth_index_new(src, NULL, n, s->schemas, &x, err);
-  if (!c) c = synth_relate(x, t, NULL, &s->arena, &rel, err);
+  if (!c) c = synth_index_new(src, NULL, n, s->schemas, &x, err);
+  if (!c) c = synth_relate(x, copy ? copy : t, NULL, &s->arena, &rel, err);
   synth_index_free(x);
+  rule_tensor_unref(copy);
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(src[i]);
   free(src);
+  free(sn.v);
   if (c || !rel.term) return c;
   eg_node def;
   if ((c = st_add_term(s, rel.term, all, &def, err)) || (c = st_value(s, def, err))) return c;
+  if (!s->rec[def.i].cval || !same_constant(s->rec[def.i].cval[0], s->rec[target.i].cval[0])) return ISO_OK;
   const char **names = calloc(n + 1, sizeof *names);
   if (!names) return nomem(err);
   for (size_t i = 0; i < n; i++) names[i] = st_any_id(s, all[i]);
   char *text = rule_term_print(rel.term, s->schemas, names);
   free(names);
-  eg_node none = {EG_NONE};
   c = note_constant(s, side == LEFT ? target : def, side == RIGHT ? target : def, text, err);
-  (void)none;
   free(text);
-  if (!c) c = st_merge(s, target, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
-  *found = !c;
+  if (!c) c = merge_constants(s, target, def, err);
+  s->rec[target.i].def = def.i;
+  related[self] = true;
+  /* What it was related to, and other layouts of that, needs no relation the other way round. */
+  bool *used = calloc(n + 1, 1);
+  if (!used) return nomem(err);
+  mark_vars(rel.term, used);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < n && !related[i]; k++) {
+      const rule_tensor *a = s->rec[all[i].i].cval[0], *b = s->rec[all[k].i].cval[0];
+      related[i] = used[k] && (i == k || (on_side(s, all[i], !side) && a->dtype == b->dtype && a->numel == b->numel &&
+                                          memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0));
+    }
+  free(used);
+  return c;
+}
+
+/* Every class of constants takes one value, computed from its children's: the related term's where there is one (so that
+ * what it was related to and everything above agree), else the oldest member's. */
+static iso_code refresh_class(state *s, eg_class cls, uint8_t *mark, iso_error *err) {
+  if (mark[cls.i]) return ISO_OK;
+  mark[cls.i] = 1;
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, cls, &m);
+  if (n == 0) return ISO_OK;
+  eg_node pick = m[0];
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].def != EG_NONE) pick.i = s->rec[m[i].i].def;
+  for (size_t k = 0; k < eg_node_arity(s->g, pick); k++) {
+    iso_code c = refresh_class(s, eg_node_child(s->g, pick, k), mark, err);
+    if (c) return c;
+  }
+  rec *r = &s->rec[pick.i];
+  if (!r->konst || !r->valued || !(r->tensor || r->multi)) return ISO_OK;
+  if (!r->leaf) {
+    st_forget(s, pick);
+    iso_code c = st_value(s, pick, err);
+    if (c) return c;
+  }
+  n = eg_class_nodes(s->g, cls, &m);
+  for (size_t i = 0; i < n; i++) {
+    rec *q = &s->rec[m[i].i];
+    r = &s->rec[pick.i];
+    if (m[i].i == pick.i || !q->valued || q->n_out != r->n_out || !q->cval || !r->cval) continue;
+    for (size_t k = 0; k < q->n_out * s->n_draws; k++) {
+      rule_tensor_unref(q->val[k]);
+      q->val[k] = rule_tensor_ref(r->val[k]);
+    }
+    for (size_t k = 0; k < q->n_out; k++) {
+      rule_tensor_unref(q->cval[k]);
+      q->cval[k] = rule_tensor_ref(r->cval[k]);
+    }
+  }
+  return ISO_OK;
+}
+
+static iso_code refresh_constants(state *s, iso_error *err) {
+  uint8_t *mark = calloc(s->n_rec + 1, 1);
+  if (!mark) return nomem(err);
+  iso_code c = ISO_OK;
+  const size_t n = s->n_rec, before = s->n_assume;
+  for (uint32_t i = 0; i < n && !c; i++)
+    if (s->rec[i].konst && s->rec[i].valued) c = refresh_class(s, eg_class_of(s->g, (eg_node){i}), mark, err);
+  s->n_assume = before; /* literals were noted the first time */
+  free(mark);
   return c;
 }
 
@@ -463,22 +615,17 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     if (!r->tensor) continue;
     ISO_CHECK(r->cval);
     /* The same value, seen before: one class. */
-    for (size_t k = 0; k < n && !c; k++) {
+    bool joined = false;
+    for (size_t k = 0; k < n && !c && !joined; k++) {
       const rec *q = &s->rec[all[k].i];
+      joined = eg_equal(s->g, all[k], e);
       if (q->cval[0]->numel != r->cval[0]->numel || eg_equal(s->g, all[k], e) || !same_constant(q->cval[0], r->cval[0])) continue;
       const bool left_first = q->node[LEFT] >= 0;
       if ((c = note_constant(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, err))) break;
-      const rule_dtype dq = q->val[0]->dtype;
-      /* 2 ulp apart in a captured dtype is more than float64's tolerance: both go on with the older value. */
-      if (dq == r->val[0]->dtype)
-        for (size_t d = 0; d < s->n_draws; d++) {
-          rule_tensor_unref(r->val[d]);
-          r->val[d] = rule_tensor_ref(q->val[d]);
-        }
-      c = st_merge(s, all[k], e, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
-      break;
+      c = merge_constants(s, all[k], e, err);
+      joined = true;
     }
-    if (!c) all[n++] = e;
+    if (!c && !joined) all[n++] = e;
   }
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);
@@ -487,9 +634,10 @@ iso_code st_relate_constants(state *s, iso_error *err) {
       const rule_tensor *t = s->rec[all[k].i].cval[0];
       const bool l = on_side(s, all[k], LEFT), r = on_side(s, all[k], RIGHT);
       if (related[k] || (l && r) || t->dtype == RULE_BOOL || t->numel < 2 || !varied(t) || !feeds_values(s, all[k])) continue;
-      c = relate_one(s, all[k], l ? LEFT : RIGHT, all, n, smaller == 1, &related[k], err);
+      c = relate_one(s, all[k], l ? LEFT : RIGHT, all, n, smaller == 1, related, k, err);
     }
   free(related);
   free(all);
+  if (!c && s->inexact) c = refresh_constants(s, err);
   return c;
 }

@@ -506,8 +506,15 @@ static iso_code evaluate(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+static bool outputs_met(state *s, const pairing *p, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!eg_equal(s->g, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], p[i].aux)) return false;
+  return true;
+}
+
 static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   for (int pass = 0; pass < 3; pass++) {
+    if (outputs_met(s, p, n_pairs)) break;
     const size_t merges = s->res->n_merges;
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -519,9 +526,7 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
         if (c) return c;
         if (s->o->progress && i % 16 == 0) s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
       }
-    bool all = true;
-    for (size_t i = 0; i < n_pairs; i++) all &= eg_equal(s->g, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], p[i].aux);
-    if (all || s->res->n_merges == merges) break;
+    if (s->res->n_merges == merges) break;
   }
   return ISO_OK;
 }

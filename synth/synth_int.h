@@ -28,6 +28,7 @@ typedef struct rec {
   rule_tensor **cval; /* n_out, captured dtypes; constants only */
   rule_shape shape;   /* of output 0, known before values are */
   int32_t group;      /* index into groups, -1 */
+  uint32_t def;       /* constants: the auxiliary e-node that this one was related to, EG_NONE if none */
 } rec;
 
 /* E-nodes whose values agree up to layout on all draws: candidates for one another. */
@@ -75,6 +76,7 @@ typedef struct state {
   synth_assumption *assume;
   size_t n_assume, cap_assume;
   synth_result *res;
+  bool inexact;           /* constants were related that differ by rounding */
   double t0;
 } state;
 
@@ -86,6 +88,8 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
 iso_code st_value(state *s, eg_node n, iso_error *err);
+/* Forget the values of an e-node, so that st_value computes them again. */
+void st_forget(state *s, eg_node n);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
 bool st_is_tensor_class(state *s, eg_class c);
