@@ -480,6 +480,8 @@ static iso_code run_capture(const options *o, bool *differs, iso_error *err) {
   iso_code code = rule_schemas_new(&schemas, err);
   if (code == ISO_OK) code = cap_load(o->capture, schemas, &graph, err);
   if (code == ISO_OK) code = val_new(&v, schemas, &r.engine, err);
+  const char *version; /* asked for here, so that libraries that do not load are no node's fault */
+  if (code == ISO_OK) code = val_torch_version(r.engine, &version, err);
   if (code == ISO_OK) {
     r.g = graph;
     code = start(&r, err);

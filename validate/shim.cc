@@ -9,7 +9,6 @@
  * Invariants: no C++ exception leaves this file; the default dtype is what it was before a call;
  * one thread computes, so that equal calls give equal bits. Plain dispatcher headers only:
  * torch/torch.h costs three times the compile time. */
-#include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/core/Tensor.h>
