@@ -170,5 +170,3 @@ clean:
 	rm -rf build build-asan build-ubsan build-valgrind build-fuzz $(B)
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
-# The table of commands follows the files that are there.
-$(B)/obj/cli/main.o: $(wildcard cli/cmd_*.c)

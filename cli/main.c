@@ -15,15 +15,9 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-#if __has_include("cli/cmd_compare.c")
     {"compare", cmd_compare, "LEFT RIGHT", "do two captured graphs compute the same function?"},
-#endif
-#if __has_include("cli/cmd_run.c")
     {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
-#endif
-#if __has_include("cli/cmd_show.c")
     {"show", cmd_show, "CAPTURE", "what a capture holds"},
-#endif
     {NULL, NULL, NULL, NULL}};
 
 static void usage(FILE *f) {
