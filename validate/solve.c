@@ -1,0 +1,280 @@
+/* The last step of a proof: one pair of element expressions in Z3, as real arithmetic with uninterpreted functions.
+ *
+ * Every function that is not arithmetic is uninterpreted, with ground instances of its axioms for the terms that
+ * occur: x != 0 => x * inv(x) = 1; v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; exp(x) > 0. Integers are taken as reals,
+ * which only makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <z3.h>
+
+#include "validate/encode_int.h"
+
+typedef struct solver {
+  pv_cx *c;
+  Z3_context z;
+  Z3_solver s;
+  Z3_sort real;
+  Z3_ast *of; /* by id */
+  Z3_func_decl inverse, square_root, exponential, fn[4];
+  const char *failed;
+} solver;
+
+enum { MAX_DEPTH = 2000, MAX_POWER = 8 };
+
+/* Z3's own handler would end the process. */
+static void on_error(Z3_context z, Z3_error_code e) {
+  (void)z;
+  (void)e;
+}
+
+static Z3_ast translate(solver *m, pv_id id, int depth);
+
+static char *digits(__int128 v, char *end) {
+  bool negative = v < 0;
+  unsigned __int128 u = negative ? -(unsigned __int128)v : (unsigned __int128)v;
+  *--end = 0;
+  do *--end = (char)('0' + (int)(u % 10));
+  while (u /= 10);
+  if (negative) *--end = '-';
+  return end;
+}
+
+static Z3_ast integer(solver *m, __int128 v) {
+  char buf[48];
+  return Z3_mk_numeral(m->z, digits(v, buf + sizeof buf), m->real);
+}
+
+static Z3_ast rational(solver *m, uint32_t q) {
+  pv_q v = m->c->q[q];
+  Z3_ast r = Z3_mk_div(m->z, integer(m, v.n), integer(m, v.d));
+  int32_t e = v.e < 0 ? -v.e : v.e;
+  for (; e > 0; e -= 62) {
+    Z3_ast p = integer(m, (__int128)1 << (e < 62 ? e : 62));
+    Z3_ast two[2] = {r, p};
+    r = v.e < 0 ? Z3_mk_div(m->z, r, p) : Z3_mk_mul(m->z, 2, two);
+  }
+  return Z3_simplify(m->z, r);
+}
+
+static Z3_ast times(solver *m, Z3_ast a, Z3_ast b) { return Z3_mk_mul(m->z, 2, (Z3_ast[2]){a, b}); }
+static Z3_ast number(solver *m, int v) { return Z3_mk_int(m->z, v, m->real); }
+static void assume(solver *m, Z3_ast a) { Z3_solver_assert(m->z, m->s, a); }
+static Z3_ast fresh(solver *m, Z3_sort s) { return Z3_mk_fresh_const(m->z, "x", s); }
+static Z3_ast app(solver *m, Z3_func_decl f, Z3_ast x) { return Z3_mk_app(m->z, f, 1, &x); }
+
+static Z3_ast inverse_of(solver *m, Z3_ast x) {
+  Z3_ast r = app(m, m->inverse, x), zero = Z3_mk_eq(m->z, x, number(m, 0));
+  assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, times(m, x, r), number(m, 1))}));
+  return r;
+}
+
+static Z3_ast power(solver *m, Z3_ast x, int32_t k) {
+  if (k < 0) x = inverse_of(m, x), k = -k;
+  if (k > MAX_POWER) {
+    m->failed = "a power too high for z3";
+    k = 1;
+  }
+  Z3_ast r = x;
+  while (--k > 0) r = times(m, r, x);
+  return r;
+}
+
+static Z3_ast linear(solver *m, const uint32_t *w, uint32_t n, bool sum, int depth) {
+  Z3_ast *t = malloc((n / 2 + 1) * sizeof *t), r = NULL;
+  if (!t) {
+    m->failed = "out of memory";
+    return number(m, 0);
+  }
+  for (uint32_t i = 0; i < n && !m->failed; i += 2) {
+    Z3_ast x = translate(m, sum ? w[i + 1] : w[i], depth + 1);
+    if (m->failed) break;
+    if (!sum) t[i / 2] = power(m, x, (int32_t)w[i + 1]);
+    else t[i / 2] = w[i] == PV_ONE_Q ? x : times(m, rational(m, w[i]), x);
+  }
+  if (m->failed) r = number(m, 0);
+  else r = sum ? Z3_mk_add(m->z, n / 2, t) : Z3_mk_mul(m->z, n / 2, t);
+  free(t);
+  return r;
+}
+
+static Z3_ast junction(solver *m, const uint32_t *w, uint32_t n, bool conjunction, int depth) {
+  Z3_ast r = translate(m, w[0], depth + 1);
+  for (uint32_t i = 1; i < n && !m->failed; i++) {
+    Z3_ast two[2] = {r, translate(m, w[i], depth + 1)};
+    if (!m->failed) r = conjunction ? Z3_mk_and(m->z, 2, two) : Z3_mk_or(m->z, 2, two);
+  }
+  return r;
+}
+
+static Z3_ast maximum(solver *m, const uint32_t *w, uint32_t n, int depth) {
+  Z3_ast r = translate(m, w[0], depth + 1);
+  for (uint32_t i = 1; i < n && !m->failed; i++) {
+    Z3_ast y = translate(m, w[i], depth + 1);
+    if (!m->failed) r = Z3_mk_ite(m->z, Z3_mk_ge(m->z, r, y), r, y);
+  }
+  return r;
+}
+
+static Z3_ast named(solver *m, const char *what, uint32_t k, Z3_ast x) {
+  char name[48];
+  snprintf(name, sizeof name, "%s%u", what, (unsigned)k);
+  Z3_func_decl f = Z3_mk_func_decl(m->z, Z3_mk_string_symbol(m->z, name), 1, &m->real, m->real);
+  return app(m, f, x);
+}
+
+static Z3_ast root_of(solver *m, Z3_ast v) {
+  Z3_ast s = app(m, m->square_root, v), zero = number(m, 0);
+  Z3_ast both[2] = {Z3_mk_ge(m->z, s, zero), Z3_mk_eq(m->z, times(m, s, s), v)};
+  assume(m, Z3_mk_implies(m->z, Z3_mk_ge(m->z, v, zero), Z3_mk_and(m->z, 2, both)));
+  return s;
+}
+
+/* Operators of one argument whose translation is a function of it. */
+static Z3_ast function(solver *m, const pv_node *p, const uint32_t *w, int depth) {
+  Z3_ast x = translate(m, p->op == PV_FN || p->op == PV_SELECT ? w[1] : w[0], depth + 1), r;
+  if (m->failed) return x;
+  switch (p->op) {
+  case PV_EXP:
+    r = app(m, m->exponential, x);
+    assume(m, Z3_mk_gt(m->z, r, number(m, 0)));
+    return r;
+  case PV_SQRT: return root_of(m, x);
+  case PV_FN: return app(m, m->fn[w[0]], x);
+  case PV_POW: return named(m, "pow", w[1], x);
+  case PV_SELECT: return named(m, "table", w[0], x);
+  default: return Z3_mk_not(m->z, x);
+  }
+}
+
+static Z3_ast leaf(solver *m, pv_id id) {
+  const pv_cx *c = m->c;
+  char kind = 'f';
+  for (uint32_t i = 0; i < c->r->n_vars; i++)
+    if (c->var_base[i] <= id) kind = c->r->var[i].kind;
+  if (c->r->n_attrs && id >= c->attr_leaf[0]) kind = 'f';
+  return fresh(m, kind == 'b' ? Z3_mk_bool_sort(m->z) : m->real);
+}
+
+static Z3_ast compound(solver *m, const pv_node *p, int depth) {
+  const uint32_t *w = pv_words(m->c, p);
+  Z3_ast x, y, z;
+  switch (p->op) {
+  case PV_CONST: return rational(m, w[0]);
+  case PV_SUM: return linear(m, w, p->n, true, depth);
+  case PV_PROD: return linear(m, w, p->n, false, depth);
+  case PV_MAX: return maximum(m, w, p->n, depth);
+  case PV_BOOL: return w[0] ? Z3_mk_true(m->z) : Z3_mk_false(m->z);
+  case PV_AND: case PV_OR: return junction(m, w, p->n, p->op == PV_AND, depth);
+  case PV_ITE: case PV_LT: case PV_EQ:
+    x = translate(m, w[0], depth + 1);
+    y = m->failed ? x : translate(m, w[1], depth + 1);
+    z = m->failed || p->op != PV_ITE ? y : translate(m, w[2], depth + 1);
+    if (m->failed) return x;
+    return p->op == PV_ITE ? Z3_mk_ite(m->z, x, y, z) : p->op == PV_LT ? Z3_mk_lt(m->z, x, y) : Z3_mk_eq(m->z, x, y);
+  case PV_DOT: case PV_RSUM: return fresh(m, m->real); /* one number, whatever it is */
+  case PV_ROOT:
+    x = fresh(m, m->real);
+    assume(m, Z3_mk_gt(m->z, x, number(m, 0)));
+    return x;
+  case PV_EXP: case PV_SQRT: case PV_FN: case PV_POW: case PV_SELECT: case PV_NOT: return function(m, p, w, depth);
+  default: m->failed = "minus infinity outside an exponential"; return number(m, 0);
+  }
+}
+
+static Z3_ast translate(solver *m, pv_id id, int depth) {
+  if (m->of[id]) return m->of[id];
+  const pv_node *p = pv_at(m->c, id);
+  if (depth > MAX_DEPTH) m->failed = "an expression too deep for z3";
+  if (m->failed) return number(m, 0);
+  Z3_ast r = p ? compound(m, p, depth) : leaf(m, id);
+  if (!m->failed && Z3_get_error_code(m->z) != Z3_OK) m->failed = "z3 refused the question";
+  if (!m->failed) m->of[id] = r;
+  return r;
+}
+
+static Z3_func_decl declare(solver *m, const char *name) {
+  return Z3_mk_func_decl(m->z, Z3_mk_string_symbol(m->z, name), 1, &m->real, m->real);
+}
+
+static void set_limits(solver *m, uint64_t rlimit) {
+  Z3_params p = Z3_mk_params(m->z);
+  Z3_params_inc_ref(m->z, p);
+  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "arith.solver"), 6);
+  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
+  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "timeout"), 60000); /* a backstop: rlimit comes first */
+  Z3_solver_set_params(m->z, m->s, p);
+  Z3_params_dec_ref(m->z, p);
+}
+
+/* What the solver has used since it was made. */
+static uint64_t used(solver *m) {
+  uint64_t n = 0;
+  Z3_stats st = Z3_solver_get_statistics(m->z, m->s);
+  if (!st) return 0;
+  Z3_stats_inc_ref(m->z, st);
+  for (unsigned i = 0; i < Z3_stats_size(m->z, st); i++)
+    if (!strcmp(Z3_stats_get_key(m->z, st, i), "rlimit count") && Z3_stats_is_uint(m->z, st, i))
+      n = Z3_stats_get_uint_value(m->z, st, i);
+  Z3_stats_dec_ref(m->z, st);
+  return n;
+}
+
+static pv_answer ask(solver *m, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
+  Z3_ast x = translate(m, a, 0), y = m->failed ? x : translate(m, b, 0);
+  if (m->failed) {
+    snprintf(reason, 200, "%s", m->failed);
+    return PV_NO_ANSWER;
+  }
+  set_limits(m, *rlimit);
+  Z3_solver_push(m->z, m->s);
+  assume(m, Z3_mk_not(m->z, Z3_mk_eq(m->z, x, y)));
+  Z3_lbool r = Z3_solver_check(m->z, m->s);
+  if (Z3_get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
+  uint64_t spent = used(m);
+  if (r == Z3_L_FALSE) {
+    Z3_solver_pop(m->z, m->s, 1);
+    Z3_lbool v = Z3_solver_check(m->z, m->s);
+    if (Z3_get_error_code(m->z) != Z3_OK || v != Z3_L_TRUE) {
+      snprintf(reason, 200, "z3 could not show that the assumptions have a model");
+      return PV_NO_ANSWER;
+    }
+  }
+  if (r == Z3_L_UNDEF) snprintf(reason, 200, "z3 gave up within its limit");
+  *rlimit = spent < *rlimit ? *rlimit - spent : 0;
+  return r == Z3_L_FALSE ? PV_VALID : r == Z3_L_TRUE ? PV_NOT_VALID : PV_NO_ANSWER;
+}
+
+pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
+  pv_answer r = PV_NO_ANSWER;
+  if (*rlimit == 0) {
+    snprintf(reason, 200, "z3's limit is used up");
+    return r;
+  }
+  solver m = {.c = c};
+  m.of = calloc((size_t)c->n_leaves + c->n_nodes, sizeof *m.of);
+  Z3_config cfg = Z3_mk_config();
+  m.z = cfg ? Z3_mk_context(cfg) : NULL;
+  if (cfg) Z3_del_config(cfg);
+  if (m.z) Z3_set_error_handler(m.z, on_error);
+  if (m.z) m.s = Z3_mk_simple_solver(m.z);
+  if (!m.of || !m.z || !m.s) {
+    snprintf(reason, 200, "z3 did not start");
+  } else {
+    Z3_solver_inc_ref(m.z, m.s);
+    m.real = Z3_mk_real_sort(m.z);
+    m.inverse = declare(&m, "inv");
+    m.square_root = declare(&m, "sqrt");
+    m.exponential = declare(&m, "exp");
+    m.fn[PV_LOG] = declare(&m, "log");
+    m.fn[PV_ERF] = declare(&m, "erf");
+    m.fn[PV_SIN] = declare(&m, "sin");
+    m.fn[PV_COS] = declare(&m, "cos");
+    r = ask(&m, a, b, rlimit, reason);
+    Z3_solver_dec_ref(m.z, m.s);
+  }
+  if (m.z) Z3_del_context(m.z);
+  free(m.of);
+  return r;
+}
