@@ -54,6 +54,9 @@ SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/shim.cc),shim)
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
 TORCH_FOUND := $(shell mkdir -p $(B) && .ci/torch-flags $(B)/torch.mk && echo yes)
 include $(B)/torch.mk
+ifdef TORCH_MISSING
+$(error $(TORCH_MISSING))
+endif
 endif
 endif
 
@@ -98,10 +101,8 @@ $(B)/isomer: $(CLI_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 
 $(B)/libisomer_shim.so: $(wildcard validate/*.cc) $(B)/torch.mk
-	$(if $(TORCH_MISSING),@echo "isomer: $(TORCH_MISSING)" >&2; exit 1)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 $(B)/libisomer_kernels.so: $(wildcard validate/kernels/*.cc) $(B)/torch.mk
-	$(if $(TORCH_MISSING),@echo "isomer: $(TORCH_MISSING)" >&2; exit 1)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 
 # ---- tests ----
