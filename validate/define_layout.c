@@ -430,10 +430,11 @@ static pv_value *define_join(pv_call_args *a, int which) {
   size_t n = pv_arg_tensors(a, "tensors", &t);
   uint32_t d;
   if (n == 0 || (which == CAT && t[0]->s.rank == 0) || t[0]->s.rank >= RULE_MAX_RANK) return NULL;
-  if (!pv_dim(c, pv_arg_int(a, "dim", 0), t[0]->s.rank + (which == STACK), &d)) return NULL;
+  uint32_t rank = t[0]->s.rank;
+  if (!pv_dim(c, pv_arg_int(a, "dim", 0), rank + (which == STACK), &d)) return NULL;
   for (size_t i = 0; i < n && which == STACK; i++) {
-    rule_shape s = {.rank = t[i]->s.rank + 1};
-    if (t[i]->s.rank != t[0]->s.rank) return NULL;
+    rule_shape s = {.rank = rank + 1};
+    if (t[i]->s.rank != rank) return NULL;
     for (uint32_t k = 0; k < s.rank; k++) s.dim[k] = k < d ? t[i]->s.dim[k] : k == d ? 1 : t[i]->s.dim[k - 1];
     if (!(t[i] = pv_reshape(c, t[i], &s))) return NULL;
   }

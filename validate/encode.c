@@ -334,7 +334,7 @@ static iso_code ask_z3(pv_cx *c, const pv_tensor *a, const pv_tensor *b, uint64_
   classes *k = calloc(1, sizeof *k);
   char reason[200] = "";
   bool ok = true;
-  if (k) k->names.of = calloc((size_t)c->n_leaves + c->n_nodes, sizeof *k->names.of);
+  if (k) k->names.of = calloc((size_t)c->n_leaves + PV_MAX_NODES, sizeof *k->names.of);
   if (!k || !k->names.of) {
     free(k);
     return iso_fail(err, ISO_NOMEM, "out of memory");

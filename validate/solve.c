@@ -1,8 +1,9 @@
-/* The last step of a proof: one pair of element expressions in Z3, as real arithmetic with uninterpreted functions.
+/* The last step of a proof: one pair of element expressions in Z3, as linear arithmetic with uninterpreted functions.
  *
- * Every function that is not arithmetic is uninterpreted, with ground instances of its axioms for the terms that
- * occur: x != 0 => x * inv(x) = 1; v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; exp(x) > 0. Integers are taken as reals,
- * which only makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
+ * Products are uninterpreted too: the normal form has already ordered them, and Z3's own products do not stop in
+ * reasonable time. Ground instances of axioms stand in for the terms that occur: a b = b a; exp(x) > 0;
+ * v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; and for a product m with 1/s, s a sum: s != 0 => s m = m / (1/s), its left
+ * side multiplied out. Integers are taken as reals, which only makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,12 @@ typedef struct solver {
   Z3_solver s;
   Z3_sort real;
   Z3_ast *of; /* by id */
-  Z3_func_decl inverse, square_root, exponential, fn[4];
+  Z3_func_decl inverse, product, square_root, exponential, fn[4];
+  int expanded; /* products multiplied out so far */
   const char *failed;
 } solver;
 
-enum { MAX_DEPTH = 2000, MAX_POWER = 8 };
+enum { MAX_DEPTH = 2000, MAX_POWER = 8, MAX_EXPANDED = 64, MAX_EXPANDED_TERMS = 64 };
 
 /* Z3's own handler would end the process. */
 static void on_error(Z3_context z, Z3_error_code e) {
@@ -59,6 +61,12 @@ static Z3_ast rational(solver *m, uint32_t q) {
 }
 
 static Z3_ast times(solver *m, Z3_ast a, Z3_ast b) { return Z3_mk_mul(m->z, 2, (Z3_ast[2]){a, b}); }
+/* A product that Z3 does not look into. */
+static Z3_ast product(solver *m, Z3_ast a, Z3_ast b) {
+  Z3_ast x = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
+  if (x != y) Z3_solver_assert(m->z, m->s, Z3_mk_eq(m->z, x, y));
+  return x;
+}
 static Z3_ast number(solver *m, int v) { return Z3_mk_int(m->z, v, m->real); }
 static void assume(solver *m, Z3_ast a) { Z3_solver_assert(m->z, m->s, a); }
 static Z3_ast fresh(solver *m, Z3_sort s) { return Z3_mk_fresh_const(m->z, "x", s); }
@@ -66,7 +74,7 @@ static Z3_ast app(solver *m, Z3_func_decl f, Z3_ast x) { return Z3_mk_app(m->z, 
 
 static Z3_ast inverse_of(solver *m, Z3_ast x) {
   Z3_ast r = app(m, m->inverse, x), zero = Z3_mk_eq(m->z, x, number(m, 0));
-  assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, times(m, x, r), number(m, 1))}));
+  assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, product(m, x, r), number(m, 1))}));
   return r;
 }
 
@@ -77,7 +85,7 @@ static Z3_ast power(solver *m, Z3_ast x, int32_t k) {
     k = 1;
   }
   Z3_ast r = x;
-  while (--k > 0) r = times(m, r, x);
+  while (--k > 0) r = product(m, r, x);
   return r;
 }
 
@@ -94,9 +102,34 @@ static Z3_ast linear(solver *m, const uint32_t *w, uint32_t n, bool sum, int dep
     else t[i / 2] = w[i] == PV_ONE_Q ? x : times(m, rational(m, w[i]), x);
   }
   if (m->failed) r = number(m, 0);
-  else r = sum ? Z3_mk_add(m->z, n / 2, t) : Z3_mk_mul(m->z, n / 2, t);
+  else r = sum ? Z3_mk_add(m->z, n / 2, t) : t[0];
+  for (uint32_t i = 1; i < n / 2 && !sum && !m->failed; i++) r = product(m, r, t[i]);
   free(t);
   return r;
+}
+
+/* The instances for 1/s in a product: s != 0 => (s m multiplied out) = m with one 1/s less. */
+static void multiply_out(solver *m, pv_id id, const pv_node *p, int depth) {
+  pv_cx *c = m->c;
+  for (uint32_t i = 0; i < p->n && !m->failed; i += 2) {
+    pv_id s = c->word[p->off + i];
+    const pv_node *b = pv_at(c, s);
+    if ((int32_t)c->word[p->off + i + 1] >= 0 || !b || b->op != PV_SUM || b->n > 2 * MAX_EXPANDED_TERMS) continue;
+    if (m->expanded++ >= MAX_EXPANDED) return;
+    pv_id left = c->zero, right = c->one;
+    for (uint32_t k = 0; k < b->n; k += 2)
+      left = pv_add(c, left, pv_scale(c, c->word[b->off + k], pv_mul(c, c->word[b->off + k + 1], id)));
+    for (uint32_t k = 0; k < p->n; k += 2) {
+      int32_t x = (int32_t)c->word[p->off + k + 1] + (k == i);
+      if (x) right = pv_mul(c, right, pv_pow(c, c->word[p->off + k], x));
+    }
+    if (c->failed) m->failed = "an expression beyond the budget";
+    if (m->failed) return;
+    Z3_ast base = translate(m, s, depth + 1), x = translate(m, left, depth + 1), y = translate(m, right, depth + 1);
+    if (m->failed) return;
+    Z3_ast zero = Z3_mk_eq(m->z, base, number(m, 0));
+    assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, x, y)}));
+  }
 }
 
 static Z3_ast junction(solver *m, const uint32_t *w, uint32_t n, bool conjunction, int depth) {
@@ -126,7 +159,7 @@ static Z3_ast named(solver *m, const char *what, uint32_t k, Z3_ast x) {
 
 static Z3_ast root_of(solver *m, Z3_ast v) {
   Z3_ast s = app(m, m->square_root, v), zero = number(m, 0);
-  Z3_ast both[2] = {Z3_mk_ge(m->z, s, zero), Z3_mk_eq(m->z, times(m, s, s), v)};
+  Z3_ast both[2] = {Z3_mk_ge(m->z, s, zero), Z3_mk_eq(m->z, product(m, s, s), v)};
   assume(m, Z3_mk_implies(m->z, Z3_mk_ge(m->z, v, zero), Z3_mk_and(m->z, 2, both)));
   return s;
 }
@@ -190,7 +223,9 @@ static Z3_ast translate(solver *m, pv_id id, int depth) {
   if (m->failed) return number(m, 0);
   Z3_ast r = p ? compound(m, p, depth) : leaf(m, id);
   if (!m->failed && Z3_get_error_code(m->z) != Z3_OK) m->failed = "z3 refused the question";
-  if (!m->failed) m->of[id] = r;
+  if (m->failed) return r;
+  m->of[id] = r;
+  if (p && p->op == PV_PROD) multiply_out(m, id, p, depth);
   return r;
 }
 
@@ -253,7 +288,7 @@ pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
     return r;
   }
   solver m = {.c = c};
-  m.of = calloc((size_t)c->n_leaves + c->n_nodes, sizeof *m.of);
+  m.of = calloc((size_t)c->n_leaves + PV_MAX_NODES, sizeof *m.of); /* expanding makes new expressions */
   Z3_config cfg = Z3_mk_config();
   m.z = cfg ? Z3_mk_context(cfg) : NULL;
   if (cfg) Z3_del_config(cfg);
@@ -265,6 +300,7 @@ pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
     Z3_solver_inc_ref(m.z, m.s);
     m.real = Z3_mk_real_sort(m.z);
     m.inverse = declare(&m, "inv");
+    m.product = Z3_mk_func_decl(m.z, Z3_mk_string_symbol(m.z, "mul"), 2, (Z3_sort[2]){m.real, m.real}, m.real);
     m.square_root = declare(&m, "sqrt");
     m.exponential = declare(&m, "exp");
     m.fn[PV_LOG] = declare(&m, "log");
