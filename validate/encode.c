@@ -240,8 +240,16 @@ static void proved(const pv_cx *c, rule_verdict *out, const char *how) {
   bool any_shape = c->r->n_vars > 0;
   for (uint32_t i = 0; i < c->r->n_vars; i++) any_shape = any_shape && c->r->var[i].any_shape;
   if (c->pointwise && any_shape) out->scope = RULE_ALL_SHAPES;
-  snprintf(out->method, sizeof out->method, "%s%s%s%s", how, c->literal || c->big_mask ? ", literals read" : "",
-           c->n_relative ? ", relative to " : "", c->n_relative ? c->relative[0] : "");
+  const char *read = c->literal || c->big_mask ? ", literals read" : "";
+  int n = snprintf(out->method, sizeof out->method, "%s%s%s%s", how, read, c->n_relative ? ", relative to " : "",
+                   c->n_relative ? c->relative[0] : "");
+  if (n >= (int)sizeof out->method || c->n_relative > 1)
+    snprintf(out->method, sizeof out->method, "%s%s, relative to kernels", how, read);
+  size_t at = 0;
+  for (size_t i = 0; i < c->n_relative && at < sizeof out->reason; i++) {
+    n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s", i ? ", " : "relative to ", c->relative[i]);
+    at += n > 0 ? (size_t)n : 0;
+  }
 }
 
 /* The expression with its leaves numbered by first occurrence: two pairs with one text are one question. */

@@ -75,7 +75,7 @@ typedef struct pv_value {
 } pv_value;
 
 enum { PV_MAX_NODES = 3000000, PV_MAX_WORDS = 1 << 25, PV_MAX_SCRATCH = 1 << 23, PV_TABLE = 1 << 23 };
-enum { PV_MAX_ELEMENTS = 24000000, PV_MAX_RELATIVE = 4, PV_MAX_WORK = 400000000 };
+enum { PV_MAX_ELEMENTS = 24000000, PV_MAX_RELATIVE = 16, PV_MAX_WORK = 400000000 };
 
 typedef struct pv_cx {
   const rule *r;

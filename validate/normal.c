@@ -117,8 +117,8 @@ bool pv_init(pv_cx *c, const rule *r, rule_schemas *s, int level, pv_id n_leaves
   c->zero = n_leaves;
   c->zero = pv_const(c, PV_ZERO_Q);
   c->one = pv_const(c, PV_ONE_Q);
-  c->neginf = node(c, PV_NEGINF, NULL, 0);
-  c->negbig = node(c, PV_NEGBIG, NULL, 0);
+  c->neginf = node(c, PV_NEGINF, &(uint32_t){0}, 0);
+  c->negbig = node(c, PV_NEGBIG, &(uint32_t){0}, 0);
   c->no = node(c, PV_BOOL, &(uint32_t){0}, 1);
   c->yes = node(c, PV_BOOL, &(uint32_t){1}, 1);
   return !c->failed;
@@ -179,7 +179,7 @@ bool pv_is_const(const pv_cx *c, pv_id a, uint32_t *q) {
   *q = pv_words(c, pv_at(c, a))[0];
   return true;
 }
-pv_id pv_root(pv_cx *c) { return node(c, PV_ROOT, NULL, 0); }
+pv_id pv_root(pv_cx *c) { return node(c, PV_ROOT, &(uint32_t){0}, 0); }
 
 pv_id pv_literal(pv_cx *c, double f) {
   if (f == -INFINITY) return c->neginf;

@@ -1,9 +1,10 @@
 /* The last step of a proof: one pair of element expressions in Z3, as linear arithmetic with uninterpreted functions.
  *
  * Products are uninterpreted too: the normal form has already ordered them, and Z3's own products do not stop in
- * reasonable time. Ground instances of axioms stand in for the terms that occur: a b = b a; exp(x) > 0;
- * v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; and for a product m with 1/s, s a sum: s != 0 => s m = m / (1/s), its left
- * side multiplied out. Integers are taken as reals, which only makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
+ * reasonable time. Ground instances of axioms stand in for the terms that occur: a b = b a, 0 a = 0, 1 a = a;
+ * exp(x) > 0, and so are products known to be positive; v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; and for a product m
+ * with 1/s, s a sum: s != 0 => s m = m / (1/s), its left side multiplied out. Integers are taken as reals, which only
+ * makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct solver {
   Z3_ast *of; /* by id */
   Z3_func_decl inverse, product, square_root, exponential, fn[4];
   int expanded; /* products multiplied out so far */
+  bool expanding; /* what comes out is not multiplied out again */
   const char *failed;
 } solver;
 
@@ -61,14 +63,25 @@ static Z3_ast rational(solver *m, uint32_t q) {
 }
 
 static Z3_ast times(solver *m, Z3_ast a, Z3_ast b) { return Z3_mk_mul(m->z, 2, (Z3_ast[2]){a, b}); }
-/* A product that Z3 does not look into. */
-static Z3_ast product(solver *m, Z3_ast a, Z3_ast b) {
-  Z3_ast x = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
-  if (x != y) Z3_solver_assert(m->z, m->s, Z3_mk_eq(m->z, x, y));
-  return x;
-}
 static Z3_ast number(solver *m, int v) { return Z3_mk_int(m->z, v, m->real); }
 static void assume(solver *m, Z3_ast a) { Z3_solver_assert(m->z, m->s, a); }
+
+/* a = v => r = w */
+static void when(solver *m, Z3_ast a, Z3_ast v, Z3_ast r, Z3_ast w) {
+  assume(m, Z3_mk_implies(m->z, Z3_mk_eq(m->z, a, v), Z3_mk_eq(m->z, r, w)));
+}
+
+/* A product that Z3 does not look into, but for factors 0 and 1. */
+static Z3_ast product(solver *m, Z3_ast a, Z3_ast b) {
+  Z3_ast x = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
+  Z3_ast zero = number(m, 0), one = number(m, 1);
+  if (x != y) assume(m, Z3_mk_eq(m->z, x, y));
+  when(m, a, zero, x, zero);
+  when(m, b, zero, x, zero);
+  when(m, a, one, x, b);
+  when(m, b, one, x, a);
+  return x;
+}
 static Z3_ast fresh(solver *m, Z3_sort s) { return Z3_mk_fresh_const(m->z, "x", s); }
 static Z3_ast app(solver *m, Z3_func_decl f, Z3_ast x) { return Z3_mk_app(m->z, f, 1, &x); }
 
@@ -125,7 +138,9 @@ static void multiply_out(solver *m, pv_id id, const pv_node *p, int depth) {
     }
     if (c->failed) m->failed = "an expression beyond the budget";
     if (m->failed) return;
+    m->expanding = true;
     Z3_ast base = translate(m, s, depth + 1), x = translate(m, left, depth + 1), y = translate(m, right, depth + 1);
+    m->expanding = false;
     if (m->failed) return;
     Z3_ast zero = Z3_mk_eq(m->z, base, number(m, 0));
     assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, x, y)}));
@@ -225,7 +240,8 @@ static Z3_ast translate(solver *m, pv_id id, int depth) {
   if (!m->failed && Z3_get_error_code(m->z) != Z3_OK) m->failed = "z3 refused the question";
   if (m->failed) return r;
   m->of[id] = r;
-  if (p && p->op == PV_PROD) multiply_out(m, id, p, depth);
+  if (p && p->op == PV_PROD && (p->flags & PV_POS)) assume(m, Z3_mk_gt(m->z, r, number(m, 0)));
+  if (p && p->op == PV_PROD && !m->expanding) multiply_out(m, id, p, depth);
   return r;
 }
 

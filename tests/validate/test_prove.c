@@ -173,6 +173,10 @@ static const example by_z3[] = {
      "(aten::where.self (aten::lt.Tensor x y) x y)"},
     {"(var m b (2)) (var n b (2))", "(aten::logical_not (aten::logical_and m n))",
      "(aten::logical_or (aten::logical_not m) (aten::logical_not n))"},
+    {"(var m b (3)) (var x f (3)) (var y f (3))", "(aten::where.self m (aten::mul.Tensor x y) (aten::zeros_like x))",
+     "(aten::mul.Tensor (aten::where.self m x (aten::zeros_like x)) y)"},
+    {X34, "(aten::sigmoid (aten::neg x))", "(aten::rsub.Scalar (aten::sigmoid x) 1)"},
+    {X34, "(aten::tanh x)", "(aten::sub.Tensor (aten::mul.Tensor (aten::sigmoid (aten::mul.Tensor x 2)) 2) 1)"},
 };
 
 static const example any_shape[] = {
@@ -285,6 +289,19 @@ START_TEST(wrong_rules_are_not_proved) {
 }
 END_TEST
 
+START_TEST(assumptions_are_named) {
+  const example kernel = {"(var x f (3 8)) (var w f (8))", "(_C::silu_and_mul.isomer (_C::rms_norm.isomer x w 1e-06))",
+                          "(_C::silu_and_mul.isomer (_C::rms_norm.isomer (aten::alias x) w 1e-06))"};
+  rule_verdict v = prove(&kernel);
+  ck_assert_int_eq((int)v.status, (int)RULE_PROVED);
+  ck_assert_str_eq(v.method, "normal form, relative to kernels");
+  ck_assert_str_eq(v.reason, "relative to _C::rms_norm.isomer, _C::silu_and_mul.isomer");
+  const example literal = {"(var x f (3))", "(aten::mul.Tensor x 0.7071067811865476)", "(aten::div.Tensor x 1.4142135623730951)"};
+  v = prove(&literal);
+  ck_assert_str_eq(v.method, "normal form, literals read");
+}
+END_TEST
+
 START_TEST(large_contractions_stay_small) {
   const example e[] = {
       {"(var x f (7 48)) (var w f (48 144)) (var b f (144))", "(aten::unsqueeze (aten::addmm b x w) 0)",
@@ -311,6 +328,7 @@ int main(void) {
   tcase_add_test(t, choices_go_to_z3);
   tcase_add_test(t, elementwise_rules_hold_for_any_shape);
   tcase_add_test(t, wrong_rules_are_not_proved);
+  tcase_add_test(t, assumptions_are_named);
   tcase_add_test(t, large_contractions_stay_small);
   tcase_add_test(t, answers_do_not_change);
   suite_add_tcase(s, t);
