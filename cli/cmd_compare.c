@@ -34,7 +34,8 @@ static void help(FILE *f) {
         "  --timeout SECONDS    give up as undecided\n"
         "  --ops LIB            a library of operators (may be repeated)\n"
         "  --device cpu|cuda    where operators run\n"
-        "  --trace              each merge, on stderr\n"
+        "  --explain            the steps by which the outputs are equal\n"
+        "  --trace              each candidate and merge, on stderr\n"
         "  -q, -v               less, more\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
         f);
@@ -102,6 +103,7 @@ static int parse(int argc, char **argv, options *o) {
     } else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "-v") == 0) o->verbose = true;
     else if (strcmp(a, "--trace") == 0) o->trace = true;
+    else if (strcmp(a, "--explain") == 0) o->explain = true;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
       help(stdout);
       return 0;
@@ -155,7 +157,7 @@ static iso_code save_rules(const synth_result *r, const char *path, iso_error *e
   for (size_t i = 0; i < r->n_rules && !c; i++) {
     size_t index;
     bool fresh;
-    c = rule_set_add(set, r->rule[i].rule, &index, &fresh, err);
+    c = rule_set_add(set, r->rule[i].what, &index, &fresh, err);
     if (!c) rule_set_evidence(set, index, r->rule[i].verdict.status, r->rule[i].verdict.scope);
   }
   if (!c) c = rule_set_save(set, path, err);

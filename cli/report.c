@@ -41,8 +41,8 @@ static void print_rules(const report *p, FILE *f) {
   fprintf(f, "\nrules (%zu):\n", r->n_rules);
   for (size_t i = 0; i < r->n_rules; i++) {
     const synth_rule_use *u = &r->rule[i];
-    char *lhs = rule_side_print(u->rule, false), *rhs = rule_side_print(u->rule, true);
-    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s\n    %s\n    <=> %s\n", u->rule->name, rule_status_name(u->verdict.status),
+    char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
+    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s\n    %s\n    <=> %s\n", u->what->name, rule_status_name(u->verdict.status),
             rule_scope_name(u->verdict.scope), u->verdict.method, u->uses, u->uses == 1 ? "" : "s", u->loaded ? "; loaded" : "",
             lhs ? lhs : "?", rhs ? rhs : "?");
     free(lhs);
@@ -102,6 +102,10 @@ void report_text(const report *p, FILE *f) {
     if (r->verdict == SYNTH_DIFFERENT)
       fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
               r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
+    if (p->explain && r->n_steps) {
+      fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
+      for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
+    }
     print_assumptions(p, f);
     fputc('\n', f);
   }
@@ -150,16 +154,16 @@ static json_t *rules_json(const report *p) {
   json_t *a = json_array();
   for (size_t i = 0; i < p->r->n_rules; i++) {
     const synth_rule_use *u = &p->r->rule[i];
-    char *lhs = rule_side_print(u->rule, false), *rhs = rule_side_print(u->rule, true);
+    char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
     json_t *rel = json_array();
-    for (uint32_t k = 0; k < u->rule->n_relative; k++) json_array_append_new(rel, json_string(u->rule->relative_to[k]));
+    for (uint32_t k = 0; k < u->what->n_relative; k++) json_array_append_new(rel, json_string(u->what->relative_to[k]));
     json_t *where = json_array();
-    for (uint32_t k = 0; k < u->rule->n_where; k++) {
-      char *t = rule_term_print(u->rule->where[k], p->schemas, NULL);
+    for (uint32_t k = 0; k < u->what->n_where; k++) {
+      char *t = rule_term_print(u->what->where[k], p->schemas, NULL);
       json_array_append_new(where, json_string(t ? t : "?"));
       free(t);
     }
-    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s}", "name", u->rule->name, "lhs", lhs ? lhs : "?",
+    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s}", "name", u->what->name, "lhs", lhs ? lhs : "?",
                                        "rhs", rhs ? rhs : "?", "conditions", where, "status", rule_status_name(u->verdict.status), "scope",
                                        rule_scope_name(u->verdict.scope), "relative_to", rel, "method", u->verdict.method, "samples",
                                        (json_int_t)u->verdict.n_samples, "uses", (json_int_t)u->uses, "origin",

@@ -337,7 +337,20 @@ static bool write_rules(const rule_set *s, FILE *f, bool *no_mem) {
   return fflush(f) == 0;
 }
 
+/* A device or a pipe is written as it is: a rename would replace it. */
+static iso_code save_in_place(const rule_set *s, const char *path, iso_error *err) {
+  FILE *f = fopen(path, "wb");
+  if (f == NULL) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  bool no_mem = false, ok = write_rules(s, f, &no_mem);
+  int why = errno;
+  if (fclose(f) != 0 && ok) ok = false, why = errno;
+  if (no_mem) return no_memory(err);
+  return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(why));
+}
+
 iso_code rule_set_save(const rule_set *s, const char *path, iso_error *err) {
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return save_in_place(s, path, err);
   const size_t room = strlen(path) + 16;
   char *temp = malloc(room);
   if (temp == NULL) return no_memory(err);

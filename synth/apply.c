@@ -6,17 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 512, MAX_STEPS = 20000 };
+enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 512, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
 typedef struct goal {
   const rule_term *t;
   eg_class c;
+  eg_node as; /* the e-node that stood there when the one above was added; EG_NONE at a root */
 } goal;
 
 typedef struct matcher {
   state *s;
   const rule *r;
   eg_class var[MAX_VARS]; /* EG_NONE: unbound */
+  eg_node var_as[MAX_VARS];
+  premise *prem; /* shared between alternatives: only the count is taken back */
+  size_t n_prem;
   const char *name[MAX_NAMES];
   const rule_term *value[MAX_NAMES];
   size_t n_names;
@@ -42,8 +46,15 @@ static bool bind_name(matcher *m, const char *name, const rule_term *v) {
   return true;
 }
 
-static bool bind_var(matcher *m, uint32_t i, eg_class c) {
-  if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i;
+static bool need(matcher *m, eg_node a, eg_node b) {
+  if (a.i == b.i || a.i == EG_NONE || b.i == EG_NONE) return true;
+  if (m->n_prem == MAX_PREMISES) return false;
+  m->prem[m->n_prem++] = (premise){a, b};
+  return true;
+}
+
+static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
+  if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i && need(m, m->var_as[i], as);
   const eg_node rep = st_rep(m->s, c);
   if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
   const rule_tensor *v = st_val(m->s, rep, 0);
@@ -65,6 +76,7 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c) {
     }
   }
   m->var[i] = c;
+  m->var_as[i] = as;
   return true;
 }
 
@@ -85,7 +97,7 @@ static bool solve(matcher *m, goal *stack, size_t n) {
   const matcher saved = *m;
   switch (g.t->kind) {
   case RULE_VAR:
-    if (bind_var(m, (uint32_t)g.t->u.i, c) && solve(m, stack, n)) return true;
+    if (bind_var(m, (uint32_t)g.t->u.i, c, g.as) && solve(m, stack, n)) return true;
     break;
   case RULE_OP:
   case RULE_LIST: {
@@ -100,8 +112,8 @@ static bool solve(matcher *m, goal *stack, size_t n) {
       if (!next) return false;
       memcpy(next, stack, n * sizeof *next);
       /* Last pushed, first solved: children are pushed in reverse so that literals at the end prune late ones. */
-      for (uint32_t k = 0; k < g.t->n; k++) next[n + k] = (goal){g.t->child[k], eg_node_child(s->g, nodes[i], k)};
-      const bool ok = solve(m, next, n + g.t->n);
+      for (uint32_t k = 0; k < g.t->n; k++) next[n + k] = (goal){g.t->child[k], eg_node_child(s->g, nodes[i], k), {eg_node_original(s->g, nodes[i], k).i}};
+      const bool ok = need(m, g.as, nodes[i]) && solve(m, next, n + g.t->n);
       free(next);
       if (ok) return true;
       const size_t steps = m->steps;
@@ -120,22 +132,25 @@ static bool solve(matcher *m, goal *stack, size_t n) {
   return false;
 }
 
-static bool match_rule(state *s, const rule *r, eg_node u, eg_node t, matcher *m) {
+static bool match_rule(state *s, const rule *r, eg_node u, eg_node t, premise *prem, matcher *m) {
   if (r->n_vars > MAX_VARS) return false;
-  *m = (matcher){.s = s, .r = r};
-  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = EG_NONE;
+  *m = (matcher){.s = s, .r = r, .prem = prem};
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
   goal *stack = malloc(4 * sizeof *stack);
   if (!stack) return false;
-  stack[0] = (goal){r->rhs, eg_class_of(s->g, t)};
-  stack[1] = (goal){r->lhs, eg_class_of(s->g, u)};
+  stack[0] = (goal){r->rhs, eg_class_of(s->g, t), t};
+  stack[1] = (goal){r->lhs, eg_class_of(s->g, u), u};
   const bool ok = solve(m, stack, 2);
   free(stack);
   return ok;
 }
 
-iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, iso_error *err) {
-  if (!iso_grow(s->app, s->cap_app, s->n_app + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
-  s->app[s->n_app] = (application){index, u, t};
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, iso_error *err) {
+  if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (n) memcpy(s->prem + s->n_prem, p, n * sizeof *p);
+  s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
+  s->n_prem += n;
   s->info[index].uses++;
   return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
 }
@@ -143,19 +158,23 @@ iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, iso
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   matcher m;
   *done = false;
-  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
+  premise *prem = malloc(MAX_PREMISES * sizeof *prem);
+  if (!prem) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < rule_set_count(s->rules) && !*done; i++) {
     if (s->info[i].verdict.status < RULE_TESTED) continue;
     const rule *r = rule_set_at(s->rules, i);
     eg_node from = u, to = t;
-    if (!match_rule(s, r, u, t, &m)) {
-      if (!match_rule(s, r, t, u, &m)) continue;
+    if (!match_rule(s, r, u, t, prem, &m)) {
+      if (!match_rule(s, r, t, u, prem, &m)) continue;
       from = t, to = u;
     }
     s->res->n_reused++;
     *done = true;
-    return st_record_application(s, i, from, to, err);
+    c = st_record_application(s, i, from, to, m.prem, m.n_prem, err);
   }
-  return ISO_OK;
+  free(prem);
+  return c;
 }
 
 /* ---- rules given by the user: each concrete instance is validated again ---- */
@@ -219,11 +238,14 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   matcher m;
   *done = false;
   if (!s->known) return ISO_OK;
-  for (size_t i = 0; i < rule_set_count(s->known); i++) {
+  premise *prem = malloc(MAX_PREMISES * sizeof *prem);
+  if (!prem) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < rule_set_count(s->known) && !*done && !c; i++) {
     const rule *r = rule_set_at(s->known, i);
     eg_node from = u, to = t;
-    if (!match_rule(s, r, u, t, &m)) {
-      if (!match_rule(s, r, t, u, &m)) continue;
+    if (!match_rule(s, r, u, t, prem, &m)) {
+      if (!match_rule(s, r, t, u, prem, &m)) continue;
       from = t, to = u;
     }
     rule inst;
@@ -232,22 +254,25 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m.var[k])), 0);
     size_t index;
     bool fresh;
-    iso_code c = rule_set_add(s->rules, &inst, &index, &fresh, err);
-    if (c) return c;
-    if (!iso_grow(s->info, s->cap_info, index + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
+    if ((c = rule_set_add(s->rules, &inst, &index, &fresh, err))) break;
+    if (!iso_grow(s->info, s->cap_info, index + 1)) {
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
+      break;
+    }
     if (fresh) {
       const double t0 = synth_clock();
       rule_verdict v = {0};
       c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
       s->res->seconds_validate += synth_clock() - t0;
-      if (c) return c;
+      if (c) break;
       s->info[index] = (rule_info){.verdict = v, .loaded = true};
       rule_set_evidence(s->rules, index, v.status, v.scope);
     }
     if (s->info[index].verdict.status < RULE_TESTED) continue;
     s->res->n_reused++;
     *done = true;
-    return st_record_application(s, index, from, to, err);
+    c = st_record_application(s, index, from, to, m.prem, m.n_prem, err);
   }
-  return ISO_OK;
+  free(prem);
+  return c;
 }

@@ -20,6 +20,7 @@ typedef struct cone {
   double *cost;    /* by class id: size of the smallest pattern under the current cut */
   uint32_t *best;  /* by class id: the e-node of that pattern */
   uint8_t *cut;    /* by class id: part of the frontier set */
+  uint8_t *opened; /* by class id: was part of it, and must be expanded now */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
@@ -33,6 +34,9 @@ typedef struct builder {
   cone *k;
   eg_class var[MAX_VARS];
   uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
+  eg_node var_as[MAX_VARS];
+  premise *prem;  /* what the pattern relies on: the member expanded is equal to the one that stood there */
+  size_t n_prem, cap_prem;
   size_t n_vars;
   uint8_t side;
   size_t depth;
@@ -80,9 +84,11 @@ static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
-  if (r->leaf) return r->atom ? 1 : INFINITE;
+  if (r->leaf) return r->atom && !k->opened[eg_class_of(s->g, e).i] ? 1 : INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
+  /* What a graph computes is more general than a constant's layout that was read off its values. */
+  if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;
     sum += k->in[d] ? k->cost[d] : INFINITE;
@@ -115,7 +121,14 @@ static void costs(state *s, cone *k) {
   }
 }
 
-static const rule_term *build_class(builder *b, uint32_t c);
+static const rule_term *build_class(builder *b, uint32_t c, eg_node as);
+
+static bool need(builder *b, eg_node x, eg_node y) {
+  if (x.i == y.i) return true;
+  if (!iso_grow(b->prem, b->cap_prem, b->n_prem + 1)) return false;
+  b->prem[b->n_prem++] = (premise){x, y};
+  return true;
+}
 
 static const rule_term *build_node(builder *b, eg_node e) {
   state *s = b->s;
@@ -127,31 +140,33 @@ static const rule_term *build_node(builder *b, eg_node e) {
   if (!child) return NULL;
   b->depth++;
   for (size_t a = 0; a < n; a++)
-    if (!(child[a] = build_class(b, eg_node_child(s->g, e, a).i))) return NULL;
+    if (!(child[a] = build_class(b, eg_node_child(s->g, e, a).i, (eg_node){eg_node_original(s->g, e, a).i}))) return NULL;
   b->depth--;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   return strcmp(op, "#list") == 0 ? rule_list(&s->arena, child, n) : rule_op(&s->arena, op, child, n);
 }
 
-static const rule_term *make_var(builder *b, uint32_t c) {
+static const rule_term *make_var(builder *b, uint32_t c, eg_node as) {
   for (size_t i = 0; i < b->n_vars; i++)
     if (b->var[i].i == c) {
       b->used[i] |= b->side;
+      if (!need(b, b->var_as[i], as)) return NULL;
       return rule_var(&b->s->arena, (uint32_t)i);
     }
   if (b->n_vars == MAX_VARS) return NULL;
   b->var[b->n_vars] = (eg_class){c};
+  b->var_as[b->n_vars] = as;
   b->used[b->n_vars] = b->side;
   return rule_var(&b->s->arena, (uint32_t)b->n_vars++);
 }
 
-static const rule_term *build_class(builder *b, uint32_t c) {
+static const rule_term *build_class(builder *b, uint32_t c, eg_node as) {
   if (!b->k->in[c]) return NULL;
-  if (b->k->cut[c]) return make_var(b, c);
+  if (b->k->cut[c]) return make_var(b, c, as);
+  const eg_node e = {b->k->best[c]};
+  if (e.i == EG_NONE || !need(b, as, e)) return NULL;
   if (b->memo[c]) return b->memo[c];
-  const uint32_t e = b->k->best[c];
-  if (e == EG_NONE) return NULL;
-  return b->memo[c] = b->s->rec[e].leaf ? make_var(b, c) : build_node(b, (eg_node){e});
+  return b->memo[c] = b->s->rec[e.i].leaf ? make_var(b, c, e) : build_node(b, e);
 }
 
 static double root_cost(state *s, cone *k, eg_node root) {
@@ -162,7 +177,7 @@ static double root_cost(state *s, cone *k, eg_node root) {
 static const rule_term *build_root(builder *b, eg_node root) {
   const uint32_t c = eg_class_of(b->s->g, root).i;
   memset(b->memo, 0, eg_count_added(b->s->g) * sizeof *b->memo);
-  if (b->k->cut[c] || b->s->rec[root.i].leaf) return make_var(b, c);
+  if (b->k->cut[c] || b->s->rec[root.i].leaf) return make_var(b, c, root);
   return build_node(b, root);
 }
 
@@ -271,6 +286,13 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   if (c) return c;
   s->info[*index] = (rule_info){.verdict = *v};
   rule_set_evidence(s->rules, *index, v->status, v->scope);
+  if (s->o->trace) {
+    char *text = rule_print(rule_set_at(s->rules, *index));
+    char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status), v->method, v->reason,
+                                         synth_clock() - t0, text) : NULL;
+    if (line) s->o->trace(s->o->ctx, line);
+    free(text);
+  }
   if (v->status >= RULE_TESTED) s->res->n_synthesised++;
   else s->res->n_refuted++;
   return ISO_OK;
@@ -278,7 +300,11 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
 
 static void set_cut(cone *k, const uint8_t *base, const opening *o) {
   for (size_t i = 0; i < k->n; i++) k->cut[k->cls[i]] = base[k->cls[i]];
-  for (size_t i = 0; i < o->n; i++) k->cut[o->cls[i]] = 0;
+  for (size_t i = 0; i < k->n; i++) k->opened[k->cls[i]] = 0;
+  for (size_t i = 0; i < o->n; i++) {
+    k->cut[o->cls[i]] = 0;
+    k->opened[o->cls[i]] = 1;
+  }
 }
 
 static bool same_opening(const opening *a, const opening *b) {
@@ -315,6 +341,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   set_cut(k, base, &o);
   costs(s, k);
   b->n_vars = 0;
+  b->n_prem = 0;
   b->depth = 0;
   b->side = 1;
   const rule_term *l = build_root(b, u);
@@ -331,7 +358,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   if (c) return c;
   if (v.status >= RULE_TESTED && (v.status == RULE_PROVED || !s->o->require_proved)) {
     *done = true;
-    return st_record_application(s, index, u, t, err);
+    return st_record_application(s, index, u, t, b->prem, b->n_prem, err);
   }
   /* Open what one side only depends on, all at once and one by one; then any class that both use. */
   uint32_t one[MAX_VARS], both[MAX_VARS];
@@ -352,12 +379,12 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   *done = false;
   const size_t n = eg_count_added(s->g);
   cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls), .in = calloc(n, 1), .cost = calloc(n, sizeof *k.cost),
-            .best = calloc(n, sizeof *k.best), .cut = calloc(n, 1)};
+            .best = calloc(n, sizeof *k.best), .cut = calloc(n, 1), .opened = calloc(n, 1)};
   uint8_t *base = calloc(n, 1);
   builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
   search q = {.queue = calloc(QUEUE_MAX, sizeof *q.queue)};
   iso_code c = ISO_OK;
-  if (!k.cls || !k.in || !k.cost || !k.best || !k.cut || !base || !b.memo || !q.queue) {
+  if (!k.cls || !k.in || !k.cost || !k.best || !k.cut || !k.opened || !base || !b.memo || !q.queue) {
     c = iso_fail(err, ISO_NOMEM, "out of memory");
     goto done;
   }
@@ -387,8 +414,10 @@ done:
   free(k.cost);
   free(k.best);
   free(k.cut);
+  free(k.opened);
   free(base);
   free(b.memo);
+  free(b.prem);
   free(q.queue);
   return c;
 }

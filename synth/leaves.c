@@ -371,6 +371,7 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (isnan(x) || isnan(y)) return false;
     if (x == y) continue;
+    if (!isfinite(x) || !isfinite(y)) return false;
     if (!(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return false;
   }
   return true;

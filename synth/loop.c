@@ -315,21 +315,66 @@ static bool accept_step(void *ctx, const eg_step *step) {
   }
 }
 
-static iso_code explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err) {
+static const char *step_text(state *s, const eg_step *x) {
+  const char *why = x->why.kind == EG_WHY_CONGRUENCE ? "congruence"
+                    : x->why.kind == WHY_RULE        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
+                                                     : s->assume[x->why.data].kind;
+  const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)), *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
+  return iso_arena_printf(&s->arena, "%s (%s) = %s (%s) by %s%s", st_any_id(s, x->from), from, st_any_id(s, x->to), to,
+                          x->why.kind == WHY_RULE ? "rule " : "", why);
+}
+
+typedef struct pair_queue {
+  premise *at;
+  size_t n, cap;
+} pair_queue;
+
+/* Explain and check one equality; what its rules relied on is queued. A path in the proof forest never changes once it is
+ * there, so that what a match relied on is explained by older merges only: the recursion ends. */
+static iso_code explain_one(state *s, premise p, pair_queue *q, const char ***text, size_t *cap_text, rule_status *weakest, iso_error *err) {
   eg_step *step = NULL;
   size_t n = 0;
   bool ok = false;
   const char *why_not = NULL;
-  iso_code c = eg_explain(s->g, a, b, &step, &n, err);
-  if (!c) c = eg_proof_check(s->g, step, n, a, b, accept_step, s, &ok, &why_not, err);
+  iso_code c = eg_explain(s->g, p.a, p.b, &step, &n, err);
+  if (!c) c = eg_proof_check(s->g, step, n, p.a, p.b, accept_step, s, &ok, &why_not, err);
   if (!c && !ok) c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s", why_not ? why_not : "no reason");
-  for (size_t i = 0; i < n && !c; i++)
+  for (size_t i = 0; i < n && !c; i++) {
     if (step[i].why.kind == WHY_RULE) {
-      rule_info *f = &s->info[s->app[step[i].why.data].rule];
+      application *app = &s->app[step[i].why.data];
+      rule_info *f = &s->info[app->rule];
       f->needed = true;
       if (f->verdict.status < *weakest) *weakest = f->verdict.status;
+      if (app->seen) continue;
+      app->seen = true;
+      if (!iso_grow(q->at, q->cap, q->n + app->n)) c = nomem(err);
+      for (size_t k = 0; k < app->n && !c; k++) q->at[q->n++] = s->prem[app->first + k];
     }
+    const char *t = step_text(s, &step[i]);
+    if (!t || !iso_grow(*text, *cap_text, s->res->n_steps + 1)) c = nomem(err);
+    else (*text)[s->res->n_steps++] = t;
+  }
   free(step);
+  return c;
+}
+
+static iso_code explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err) {
+  pair_queue q = {0};
+  const char **text = NULL;
+  size_t cap = 0;
+  const size_t before = s->res->n_steps;
+  s->res->n_steps = 0;
+  iso_code c = explain_one(s, (premise){a, b}, &q, &text, &cap, weakest, err);
+  for (size_t i = 0; i < q.n && !c; i++) c = explain_one(s, q.at[i], &q, &text, &cap, weakest, err);
+  const size_t n = s->res->n_steps;
+  const char **all = c ? NULL : iso_arena_alloc(&s->res->arena, (before + n + 1) * sizeof *all);
+  if (!c && !all) c = nomem(err);
+  for (size_t i = 0; i < before && !c; i++) all[i] = s->res->step[i];
+  for (size_t i = 0; i < n && !c; i++) all[before + i] = text[i];
+  if (!c) s->res->step = all;
+  s->res->n_steps = before + n;
+  free(text);
+  free(q.at);
   return c;
 }
 
@@ -474,6 +519,7 @@ static void state_free(state *s) {
   free(s->map[0]);
   free(s->map[1]);
   free(s->app);
+  free(s->prem);
   free(s->info);
   free(s->assume);
   rule_set_free(s->rules);
@@ -485,6 +531,7 @@ void synth_result_free(synth_result *r) {
   if (!r) return;
   rule_set_free(r->rules);
   iso_arena_fini(&r->arena);
+  iso_arena_fini(&r->terms);
   free(r);
 }
 
@@ -624,7 +671,12 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = unexplained(s, live, err);
   if (!c) c = publish(s, err);
   if (c) synth_result_free(s->res);
-  else *out = s->res;
+  else {
+    /* Texts and relations of the result point into it. */
+    s->res->terms = s->arena;
+    s->arena = (iso_arena){0};
+    *out = s->res;
+  }
   state_free(s);
   free(live[0]);
   free(live[1]);

@@ -84,7 +84,7 @@ typedef struct synth_assumption {
 } synth_assumption;
 
 typedef struct synth_rule_use {
-  const rule *rule;
+  const rule *what;
   rule_verdict verdict;
   size_t uses;
   bool loaded;    /* came with the rules given */
@@ -119,7 +119,8 @@ typedef struct synth_result {
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
-  iso_arena arena;  /* private */
+  size_t n_steps; const char *const *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
+  iso_arena arena, terms;  /* private */
   rule_set *rules;  /* the rules that were validated; borrowed until synth_result_free */
 } synth_result;
 

@@ -40,9 +40,15 @@ typedef struct group {
 } group;
 
 /* A rule applied: what a WHY_RULE merge points at. */
+typedef struct premise { /* two e-nodes whose equality a match relied on */
+  eg_node a, b;
+} premise;
+
 typedef struct application {
   size_t rule;        /* in the rule set */
   eg_node from, to;
+  size_t first, n;    /* its premises */
+  bool seen;          /* by the explanation */
 } application;
 
 typedef struct rule_info {
@@ -70,6 +76,8 @@ typedef struct state {
   size_t n_group, cap_group;
   application *app;
   size_t n_app, cap_app;
+  premise *prem;
+  size_t n_prem, cap_prem;
   rule_set *rules;
   rule_info *info;
   size_t cap_info;
@@ -116,7 +124,8 @@ const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor 
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
-iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, iso_error *err);
+/* `p`: the equalities that the match of both sides at u and t relied on. */
+iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, const premise *p, size_t n, iso_error *err);
 
 /* ---- frontier.c ---- */
 /* Synthesise a rule for the pair, have it validated, merge. */
