@@ -24,7 +24,7 @@ typedef struct cone {
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
-  uint32_t cls[24];
+  uint32_t cls[96];
   size_t n;
   double size;
 } opening;
@@ -323,7 +323,7 @@ typedef struct search {
 } search;
 
 static void push(state *s, cone *k, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
-                 eg_node u, eg_node t) {
+                 double favour, eg_node u, eg_node t) {
   if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
   opening o = *from;
   for (size_t i = 0; i < n_extra; i++) o.cls[o.n++] = extra[i];
@@ -333,6 +333,7 @@ static void push(state *s, cone *k, search *q, const uint8_t *base, const openin
   costs(s, k);
   o.size = root_cost(s, k, u) + root_cost(s, k, t);
   if (o.size > 2 * (double)s->o->max_pattern) return;
+  if (favour >= 0 && o.size > favour) o.size = favour;
   q->queue[q->n++] = o;
 }
 
@@ -369,9 +370,19 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     if (b->used[i] == 3) both[n_both++] = cl;
     else one[n_one++] = cl;
   }
-  if (n_one > 1) push(s, k, q, base, &o, one, n_one, u, t);
-  for (size_t i = 0; i < n_one; i++) push(s, k, q, base, &o, &one[i], 1, u, t);
-  for (size_t i = 0; i < n_both; i++) push(s, k, q, base, &o, &both[i], 1, u, t);
+  /* Constants that only hold as they are: all of them at once, down to terms without leaves. */
+  uint32_t ground[96];
+  size_t n_ground = 0;
+  bool used_konst = false;
+  for (size_t i = 0; i < b->n_vars; i++) used_konst |= k->cut[b->var[i].i] && s->rec[st_rep(s, b->var[i]).i].konst;
+  for (size_t i = 0; i < k->n && used_konst; i++) {
+    const uint32_t cl = k->cls[i];
+    if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
+  }
+  if (n_ground) push(s, k, q, base, &o, ground, n_ground, o.size, u, t);
+  if (n_one > 1) push(s, k, q, base, &o, one, n_one, -1, u, t);
+  for (size_t i = 0; i < n_one; i++) push(s, k, q, base, &o, &one[i], 1, -1, u, t);
+  for (size_t i = 0; i < n_both; i++) push(s, k, q, base, &o, &both[i], 1, -1, u, t);
   return ISO_OK;
 }
 
@@ -397,7 +408,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     if (k.in[cl] == 3 && shared_ok(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
   }
   opening none = {.n = 0};
-  push(s, &k, &q, base, &none, NULL, 0, u, t);
+  push(s, &k, &q, base, &none, NULL, 0, -1, u, t);
   for (size_t tries = 0; tries < s->o->max_tries && !*done && !c; tries++) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)

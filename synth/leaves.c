@@ -361,6 +361,11 @@ static double epsilon(rule_dtype d) {
   }
 }
 
+static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
+  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
 static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
@@ -598,6 +603,59 @@ static iso_code refresh_constants(state *s, iso_error *err) {
   return c;
 }
 
+/* ---- causal masks ----
+ * A mask that came out of a table, a comparison of positions or a chain of either is a triangle all the same: as a term
+ * without leaves it can stand in a rule that holds for this mask and not for every mask (a row that is masked wholly is
+ * where two attentions differ). */
+
+typedef enum triangle { NO_TRIANGLE, LOWER_TRUE, UPPER_TRUE, UPPER_LOW } triangle;
+
+static triangle triangle_of(const rule_tensor *t, double *low) {
+  const rule_shape *sh = &t->shape;
+  if (sh->rank < 2 || sh->dim[sh->rank - 1] != sh->dim[sh->rank - 2] || sh->dim[sh->rank - 1] < 2) return NO_TRIANGLE;
+  const int64_t n = sh->dim[sh->rank - 1];
+  const bool is_bool = t->dtype == RULE_BOOL;
+  if (!is_bool && !rule_dtype_is_float(t->dtype)) return NO_TRIANGLE;
+  const double corner = rule_tensor_get(t, n - 1), diagonal = rule_tensor_get(t, 0);
+  if (is_bool ? corner == diagonal : !(corner < -1e30 && diagonal == 0)) return NO_TRIANGLE;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != (i % n > i / n % n ? corner : diagonal)) return NO_TRIANGLE;
+  *low = corner;
+  return is_bool ? (diagonal != 0 ? LOWER_TRUE : UPPER_TRUE) : UPPER_LOW;
+}
+
+static const rule_term *triangle_term(state *s, const rule_tensor *t, triangle kind, double low) {
+  iso_arena *a = &s->arena;
+  const rule_term *dim[RULE_MAX_RANK], *made, *out;
+  for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
+  const rule_term *dtype = rule_dtype_term(a, t->dtype), *fill = kind == UPPER_LOW ? rule_float(a, low) : rule_bool(a, true);
+  const rule_term *full[3] = {rule_list(a, dim, t->shape.rank), fill, dtype};
+  iso_error ignored;
+  if (!full[0] || !fill || !dtype || rule_call(a, s->schemas, "aten::full", full, 3, &made, &ignored)) return NULL;
+  const rule_term *cut[2] = {made, rule_int(a, kind == LOWER_TRUE ? 0 : 1)};
+  if (!cut[1] || rule_call(a, s->schemas, kind == LOWER_TRUE ? "aten::tril" : "aten::triu", cut, 2, &out, &ignored)) return NULL;
+  return out;
+}
+
+static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
+  const rule_tensor *t = s->rec[e.i].cval[0];
+  double low = 0;
+  const triangle kind = triangle_of(t, &low);
+  if (kind == NO_TRIANGLE || !feeds_values(s, e)) return ISO_OK;
+  const rule_term *term = triangle_term(s, t, kind, low);
+  if (!term) return ISO_OK;
+  eg_node def;
+  iso_code c = st_add_term(s, term, NULL, &def, err);
+  if (!c) c = st_value(s, def, err);
+  if (c) return c;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
+  char *text = rule_term_print(term, s->schemas, NULL);
+  const bool left = s->rec[e.i].node[LEFT] >= 0;
+  c = note_constant(s, left ? e : def, left ? def : e, text, err);
+  free(text);
+  return c ? c : merge_constants(s, e, def, err);
+}
+
 iso_code st_relate_constants(state *s, iso_error *err) {
   eg_node *all = calloc(s->n_rec + 1, sizeof *all);
   size_t n = 0;
@@ -628,6 +686,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     }
     if (!c && !joined) all[n++] = e;
   }
+  for (size_t k = 0; k < n && !c; k++) c = relate_triangle(s, all[k], err);
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);
   for (int smaller = 1; smaller >= 0 && !c; smaller--)

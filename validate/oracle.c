@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SAMPLES = 4, PROVED_SAMPLES = 8, LEAST_SAMPLES = 8, MAX_VARS = 64 };
+enum { FIRST_SAMPLES = 8, PROVED_SAMPLES = 8, LEAST_SAMPLES = 8, MAX_VARS = 64 };
 
 typedef struct tally {
   uint32_t good, failed, blind, soft;
