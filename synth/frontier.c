@@ -84,7 +84,8 @@ static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
-  if (r->leaf) return r->atom && !k->opened[eg_class_of(s->g, e).i] ? 1 : INFINITE;
+  /* A constant's leaf that only one side reads says nothing as a variable: any other form of what is above it is better. */
+  if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
   /* What a graph computes is more general than a constant's layout that was read off its values. */
@@ -407,9 +408,11 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
     if (k.in[cl] == 3 && shared_ok(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
   }
+  /* Where earlier candidates stayed open, later ones contain them and fail the same way: they get fewer tries. */
+  const size_t max_tries = s->n_failed < 8 ? s->o->max_tries : s->o->max_tries / 4;
   opening none = {.n = 0};
   push(s, &k, &q, base, &none, NULL, 0, -1, u, t);
-  for (size_t tries = 0; tries < s->o->max_tries && !*done && !c; tries++) {
+  for (size_t tries = 0; tries < max_tries && !*done && !c; tries++) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
       if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;
@@ -419,6 +422,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     q.queue[q.done++] = o;
     c = try_opening(s, &k, base, &q, o, u, t, &b, done, err);
   }
+  s->n_failed += !*done;
 done:
   free(k.cls);
   free(k.in);

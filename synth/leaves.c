@@ -656,6 +656,28 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
+/* Positions that are an input: 0, 1, 2, ... as a term, for rules that hold for these positions only. */
+static iso_code relate_positions(state *s, eg_node e, iso_error *err) {
+  const rule_tensor *t = s->rec[e.i].cval[0];
+  if (!s->rec[e.i].leaf || t->shape.rank != 1 || t->numel < 2 || t->dtype != RULE_I64) return ISO_OK;
+  const int64_t first = rule_tensor_get_int(t, 0);
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get_int(t, i) != first + i) return ISO_OK;
+  const rule_term *bound[2] = {rule_int(&s->arena, first), rule_int(&s->arena, first + t->numel)}, *term;
+  iso_error ignored;
+  if (!bound[0] || !bound[1] || rule_call(&s->arena, s->schemas, "aten::arange.start", bound, 2, &term, &ignored)) return ISO_OK;
+  eg_node def;
+  iso_code c = st_add_term(s, term, NULL, &def, err);
+  if (!c) c = st_value(s, def, err);
+  if (c) return c;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], t)) return ISO_OK;
+  char *text = rule_term_print(term, s->schemas, NULL);
+  const bool left = s->rec[e.i].node[LEFT] >= 0;
+  c = note_constant(s, left ? e : def, left ? def : e, text, err);
+  free(text);
+  return c ? c : st_merge(s, e, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+}
+
 iso_code st_relate_constants(state *s, iso_error *err) {
   eg_node *all = calloc(s->n_rec + 1, sizeof *all);
   size_t n = 0;
@@ -686,7 +708,10 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     }
     if (!c && !joined) all[n++] = e;
   }
-  for (size_t k = 0; k < n && !c; k++) c = relate_triangle(s, all[k], err);
+  for (size_t k = 0; k < n && !c; k++) {
+    c = relate_triangle(s, all[k], err);
+    if (!c) c = relate_positions(s, all[k], err);
+  }
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);
   for (int smaller = 1; smaller >= 0 && !c; smaller--)

@@ -84,6 +84,7 @@ typedef struct state {
   synth_assumption *assume;
   size_t n_assume, cap_assume;
   synth_result *res;
+  size_t n_failed;        /* candidates that no rule was found for */
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
 } state;
