@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256 };
-static const double INFINITE = 1e9;
+static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
 typedef struct cone {
   uint32_t *cls;   /* canonical class ids, in order of discovery */
@@ -323,7 +323,19 @@ typedef struct search {
   size_t n, done; /* queue[0 .. done) were expanded */
 } search;
 
-static void push(state *s, cone *k, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
+/* Both patterns under the current cut. Returns: false where one cannot be built. */
+static bool build_both(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_term **r) {
+  b->n_vars = 0;
+  b->n_prem = 0;
+  b->depth = 0;
+  b->side = 1;
+  *l = build_root(b, u);
+  b->side = 2;
+  *r = *l ? build_root(b, t) : NULL;
+  return *r != NULL;
+}
+
+static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
                  double favour, eg_node u, eg_node t) {
   if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
   opening o = *from;
@@ -334,6 +346,10 @@ static void push(state *s, cone *k, search *q, const uint8_t *base, const openin
   costs(s, k);
   o.size = root_cost(s, k, u) + root_cost(s, k, t);
   if (o.size > 2 * (double)s->o->max_pattern) return;
+  /* A variable that depends on another one is false freedom: what leaves fewer variables goes first. */
+  const rule_term *l, *r;
+  if (!build_both(b, u, t, &l, &r)) return;
+  o.size += VARIABLE_COST * (double)b->n_vars;
   if (favour >= 0 && o.size > favour) o.size = favour;
   q->queue[q->n++] = o;
 }
@@ -342,14 +358,8 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
                             bool *done, iso_error *err) {
   set_cut(k, base, &o);
   costs(s, k);
-  b->n_vars = 0;
-  b->n_prem = 0;
-  b->depth = 0;
-  b->side = 1;
-  const rule_term *l = build_root(b, u);
-  b->side = 2;
-  const rule_term *r = l ? build_root(b, t) : NULL;
-  if (!r) return ISO_OK;
+  const rule_term *l, *r;
+  if (!build_both(b, u, t, &l, &r)) return ISO_OK;
   if (l->kind == RULE_VAR && r->kind == RULE_VAR) return ISO_OK;
   rule cand;
   rule_tensor *example[MAX_VARS];
@@ -371,6 +381,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     if (b->used[i] == 3) both[n_both++] = cl;
     else one[n_one++] = cl;
   }
+  builder work = {.s = s, .k = k, .memo = b->memo};
   /* Constants that only hold as they are: all of them at once, down to terms without leaves. */
   uint32_t ground[96];
   size_t n_ground = 0;
@@ -380,10 +391,11 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
-  if (n_ground) push(s, k, q, base, &o, ground, n_ground, o.size, u, t);
-  if (n_one > 1) push(s, k, q, base, &o, one, n_one, -1, u, t);
-  for (size_t i = 0; i < n_one; i++) push(s, k, q, base, &o, &one[i], 1, -1, u, t);
-  for (size_t i = 0; i < n_both; i++) push(s, k, q, base, &o, &both[i], 1, -1, u, t);
+  if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, o.size, u, t);
+  if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, -1, u, t);
+  for (size_t i = 0; i < n_one; i++) push(s, k, &work, q, base, &o, &one[i], 1, -1, u, t);
+  for (size_t i = 0; i < n_both; i++) push(s, k, &work, q, base, &o, &both[i], 1, -1, u, t);
+  free(work.prem);
   return ISO_OK;
 }
 
@@ -411,7 +423,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   /* Where earlier candidates stayed open, later ones contain them and fail the same way: they get fewer tries. */
   const size_t max_tries = s->n_failed < 8 ? s->o->max_tries : s->o->max_tries / 4;
   opening none = {.n = 0};
-  push(s, &k, &q, base, &none, NULL, 0, -1, u, t);
+  push(s, &k, &b, &q, base, &none, NULL, 0, -1, u, t);
   for (size_t tries = 0; tries < max_tries && !*done && !c; tries++) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
