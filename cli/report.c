@@ -150,13 +150,29 @@ static json_t *relative_to(const report *p) {
   return a;
 }
 
+/* The operators outside PyTorch in a term, each once, without the overload that takes captured attributes. */
+static void kernels_in(const rule_term *t, json_t *out) {
+  if (t->kind == RULE_OP && strncmp(t->u.s, "aten::", 6) != 0 && strcmp(t->u.s, "getitem") != 0) {
+    const char *end = strstr(t->u.s, ".isomer");
+    const size_t n = end ? (size_t)(end - t->u.s) : strlen(t->u.s);
+    bool seen = false;
+    for (size_t i = 0; i < json_array_size(out) && !seen; i++) {
+      const char *have = json_string_value(json_array_get(out, i));
+      seen = strlen(have) == n && memcmp(have, t->u.s, n) == 0;
+    }
+    if (!seen) json_array_append_new(out, json_stringn(t->u.s, n));
+  }
+  for (uint32_t i = 0; i < t->n; i++) kernels_in(t->child[i], out);
+}
+
 static json_t *rules_json(const report *p) {
   json_t *a = json_array();
   for (size_t i = 0; i < p->r->n_rules; i++) {
     const synth_rule_use *u = &p->r->rule[i];
     char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
     json_t *rel = json_array();
-    for (uint32_t k = 0; k < u->what->n_relative; k++) json_array_append_new(rel, json_string(u->what->relative_to[k]));
+    kernels_in(u->what->lhs, rel);
+    kernels_in(u->what->rhs, rel);
     json_t *where = json_array();
     for (uint32_t k = 0; k < u->what->n_where; k++) {
       char *t = rule_term_print(u->what->where[k], p->schemas, NULL);

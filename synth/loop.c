@@ -451,6 +451,18 @@ static iso_code assume_kernels(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+/* Rules whose proof read a float literal as the real number it stands for say so. */
+static iso_code assume_literals(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
+    if (s->info[i].uses == 0 || !strstr(s->info[i].verdict.method, "literals read")) continue;
+    char text[256];
+    snprintf(text, sizeof text, "rule %s is proved with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
+    if (!st_assume(s, "literal", none, none, NULL, text)) return nomem(err);
+  }
+  return ISO_OK;
+}
+
 static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
   size_t n = 0;
   struct synth_leaf_ref *ref = iso_arena_alloc(&s->res->arena, (s->graph[0]->n_nodes + s->graph[1]->n_nodes + 1) * sizeof *ref);
@@ -668,6 +680,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
   if (!c) c = assume_kernels(s, err);
+  if (!c) c = assume_literals(s, err);
   if (!c) c = unexplained(s, live, err);
   if (!c) c = publish(s, err);
   if (c) synth_result_free(s->res);
