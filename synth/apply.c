@@ -145,6 +145,10 @@ static bool match_rule(state *s, const rule *r, eg_node u, eg_node t, premise *p
   return ok;
 }
 
+bool st_usable(const state *s, size_t i) {
+  return s->info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
+}
+
 iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, iso_error *err) {
   if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
     return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -162,7 +166,7 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   if (!prem) return iso_fail(err, ISO_NOMEM, "out of memory");
   iso_code c = ISO_OK;
   for (size_t i = 0; i < rule_set_count(s->rules) && !*done; i++) {
-    if (s->info[i].verdict.status < RULE_TESTED) continue;
+    if (!st_usable(s, i)) continue;
     const rule *r = rule_set_at(s->rules, i);
     eg_node from = u, to = t;
     if (!match_rule(s, r, u, t, prem, &m)) {
@@ -268,7 +272,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
       s->info[index] = (rule_info){.verdict = v, .loaded = true};
       rule_set_evidence(s->rules, index, v.status, v.scope);
     }
-    if (s->info[index].verdict.status < RULE_TESTED) continue;
+    if (!st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
     c = st_record_application(s, index, from, to, m.prem, m.n_prem, err);

@@ -368,7 +368,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   rule_verdict v;
   iso_code c = decide(s, &cand, example, &index, &v, err);
   if (c) return c;
-  if (v.status >= RULE_TESTED && (v.status == RULE_PROVED || !s->o->require_proved)) {
+  if (st_usable(s, index)) {
     *done = true;
     return st_record_application(s, index, u, t, b->prem, b->n_prem, err);
   }

@@ -122,6 +122,8 @@ const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor 
                               const rule_oracle *oracle, double rel_tol);
 
 /* ---- apply.c ---- */
+/* Validated strongly enough for what this run asks for. */
+bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
