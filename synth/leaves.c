@@ -17,6 +17,8 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 static bool structured(const rule_tensor *t) {
   if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
+  /* One number has no structure to see, but for 0, where positions begin. */
+  if (t->numel == 1) return rule_tensor_get_int(t, 0) == 0;
   bool steps = true, same = true;
   for (int64_t i = 1; i < t->numel; i++) {
     const int64_t d = rule_tensor_get_int(t, i) - rule_tensor_get_int(t, i - 1);
@@ -361,17 +363,26 @@ static double epsilon(rule_dtype d) {
   }
 }
 
+static bool varied(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+  return false;
+}
+
 static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
   return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
          memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
 }
 
+/* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and float64, where that cannot be
+ * a value of its own, and only for tables: one number filled in is what it is. */
 static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
   if (fa != fb || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return false;
   if (!fa) return memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
-  const double ea = epsilon(a->dtype), eb = epsilon(b->dtype), eps = 2 * (ea > eb ? ea : eb);
+  const bool rounds = a->dtype == b->dtype && (a->dtype == RULE_F32 || a->dtype == RULE_F64) && varied(a);
+  const double eps = rounds ? 2 * epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (isnan(x) || isnan(y)) return false;
@@ -402,11 +413,19 @@ static bool feeds_values(state *s, eg_node e) {
   return false;
 }
 
-static bool varied(const rule_tensor *t) {
-  for (int64_t i = 1; i < t->numel; i++)
-    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+static bool holds_input(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    for (int side = 0; side < 2; side++) {
+      const int32_t k = s->rec[m[i].i].node[side];
+      if (k >= 0 && s->graph[side]->node[k].kind == SYNTH_INPUT) return true;
+    }
   return false;
 }
+
+/* Two inputs that were captured with the same values are two inputs all the same. */
+static bool two_inputs(state *s, eg_node a, eg_node b) { return holds_input(s, a) && holds_input(s, b); }
 
 /* Merge constants that may differ by 2 ulp of a captured dtype: more than float64's tolerance, so that one value goes first. */
 static iso_code merge_constants(state *s, eg_node a, eg_node b, iso_error *err) {
@@ -670,7 +689,7 @@ static iso_code relate_positions(state *s, eg_node e, iso_error *err) {
   iso_code c = st_add_term(s, term, NULL, &def, err);
   if (!c) c = st_value(s, def, err);
   if (c) return c;
-  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], t)) return ISO_OK;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], t) || two_inputs(s, e, def)) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);
@@ -700,7 +719,9 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     for (size_t k = 0; k < n && !c && !joined; k++) {
       const rec *q = &s->rec[all[k].i];
       joined = eg_equal(s->g, all[k], e);
-      if (q->cval[0]->numel != r->cval[0]->numel || eg_equal(s->g, all[k], e) || !same_constant(q->cval[0], r->cval[0])) continue;
+      if (q->cval[0]->numel != r->cval[0]->numel || eg_equal(s->g, all[k], e) || !same_constant(q->cval[0], r->cval[0]) ||
+          two_inputs(s, all[k], e))
+        continue;
       const bool left_first = q->node[LEFT] >= 0;
       if ((c = note_constant(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, err))) break;
       c = merge_constants(s, all[k], e, err);
