@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SAMPLES = 8, PROVED_SAMPLES = 8, LEAST_SAMPLES = 8, MAX_VARS = 64 };
+enum { FIRST_SAMPLES = VAL_KINDS, PROVED_SAMPLES = VAL_KINDS, LEAST_SAMPLES = 8, MAX_VARS = 64 };
 
 typedef struct tally {
   uint32_t good, failed, blind, soft;
@@ -47,6 +47,19 @@ static bool huge_differ(const rule_tensor *a, const rule_tensor *b) {
   return false;
 }
 
+/* Per element: one large element must not hide what its neighbours show. */
+static double element_rel(const rule_tensor *a, const rule_tensor *b, double floor) {
+  double worst = 0;
+  if (!rule_dtype_is_float(a->dtype)) return 0;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i), d = fabs(x - y);
+    if (!(d > floor) || !(fabs(x) < 1e30) || !(fabs(y) < 1e30)) continue;
+    const double rel = d / fmax(fabs(x), fabs(y));
+    if (rel > worst) worst = rel;
+  }
+  return worst;
+}
+
 static bool same_kind(rule_dtype a, rule_dtype b) {
   return a == b || (rule_dtype_is_float(a) && rule_dtype_is_float(b));
 }
@@ -73,6 +86,10 @@ static iso_code sample_once(val_engine *e, const rule *r, rule_tensor *const *ex
   } else {
     const double floor = 64 * 0x1p-52 * fmax(ma, mb), size = fmax(largest(a), largest(b));
     val_diff d = val_compare(a, b, o->rel_tol, floor);
+    if (d.equal) {
+      const double rel = element_rel(a, b, floor);
+      if (rel > 1e-7) d = (val_diff){.max_rel = rel, .max_abs = floor, .index = -1};
+    }
     if (d.equal && huge_differ(a, b)) d = (val_diff){.max_abs = INFINITY, .max_rel = INFINITY};
     if (d.equal) {
       /* Rounding that could hide the whole result, or a result without numbers, shows nothing. */

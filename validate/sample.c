@@ -60,7 +60,12 @@ static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, rule_te
 /* ---- float literals of the rule: thresholds that samples should pass ---- */
 
 static void literals(const rule_term *t, double *v, size_t *n, size_t cap) {
-  if (t->kind == RULE_FLOAT && isfinite(t->u.f) && fabs(t->u.f) > 1e-12 && fabs(t->u.f) < 1e6 && *n < cap) v[(*n)++] = fabs(t->u.f);
+  double x = t->kind == RULE_FLOAT ? t->u.f : t->kind == RULE_INT ? (double)t->u.i : 0;
+  if (isfinite(x) && fabs(x) > 1e-30 && fabs(x) < 1e12 && (t->kind == RULE_FLOAT || fabs(x) > 2)) {
+    bool seen = false;
+    for (size_t i = 0; i < *n; i++) seen |= v[i] == fabs(x);
+    if (!seen && *n < cap) v[(*n)++] = fabs(x);
+  }
   for (uint32_t i = 0; i < t->n; i++) literals(t->child[i], v, n, cap);
 }
 
@@ -71,32 +76,54 @@ static bool is_mask(const rule_tensor *t) {
   return false;
 }
 
-static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
-  double *x = t->data;
-  static const double scales[] = {1, 1.0 / 256, 64, 1, 1, 4};
-  unsigned kind = k % 8;
-  if (kind >= 6) kind = (unsigned)iso_rng_below(rng, 6);
-  const bool mask = is_mask(example) && k % 2 == 1;
-  double scale = scales[kind];
-  if (kind == 5 && n_lit) scale = 2 * lit[iso_rng_below(rng, n_lit)];
-  for (int64_t i = 0; i < t->numel; i++) {
-    double v = iso_rng_normal(rng) * scale;
-    if (kind == 3) v = fabs(v) + 0.05;
-    if (kind == 4) v = (double)iso_rng_below(rng, 5) - 2;
-    if (mask) {
-      /* An additive mask: what it hides is far below, and the first element of a row stays. */
-      const int64_t last = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
-      v = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
-    }
-    x[i] = v;
+/* Kinds of values, in the order in which samples take them (VAL_KINDS of them, then at random). */
+enum { UNIT, TINY, LARGE, POSITIVE, TIES, NEAR_LITERALS, NEGATIVE, AT_LITERALS, HALVES, ROWS, SMALL_LITERALS };
+
+static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
+  const double z = iso_rng_normal(rng);
+  switch (kind) {
+  case TINY: return z / 256;
+  case LARGE: return z * 64;
+  case POSITIVE: return fabs(z) + 0.05;
+  case NEGATIVE: return -fabs(z) - 0.05;
+  case TIES: return (double)iso_rng_below(rng, 5) - 2;
+  case NEAR_LITERALS: return 2 * lit * z;
+  case AT_LITERALS: { /* thresholds themselves, and a step to either side */
+    static const double step[] = {1, 1, 1 + 1e-3, 1 - 1e-3, 0};
+    const double v = lit * step[iso_rng_below(rng, 5)];
+    return iso_rng_below(rng, 2) ? v : -v;
+  }
+  case HALVES: return (double)iso_rng_below(rng, 9) - 4 + 0.5; /* where roundings part */
+  case ROWS: return row + z * 1e-3;
+  case SMALL_LITERALS: return sqrt(lit) * z; /* an eps under a root */
+  default: return z;
   }
 }
 
-static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, unsigned k) {
+static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
+  double *x = t->data;
+  const unsigned kind = k < VAL_KINDS ? k : (unsigned)iso_rng_below(rng, VAL_KINDS);
+  const bool mask = is_mask(example) && k % 2 == 1;
+  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
+  double row = 0, l = by_lit;
+  for (int64_t i = 0; i < t->numel; i++) {
+    if (i % last == 0) row = iso_rng_normal(rng) * 2;
+    if (kind == AT_LITERALS && n_lit) l = lit[iso_rng_below(rng, n_lit)];
+    x[i] = draw(rng, kind, l, row);
+    /* An additive mask: what it hides is far below, and the first element of a row stays. */
+    if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
+  }
+}
+
+static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
+  /* Where narrower types and floats stop being exact. */
+  static const int64_t edges[] = {127, 128, 255, 256, 257, 32767, 32768, 65535, 16777217, INT64_C(2147483647), INT64_C(2147483648)};
   int64_t low = 0, high = limit;
-  if (limit == INT64_MAX) {
+  const bool open = limit == INT64_MAX;
+  if (open) {
     low = -3, high = 9;
-    if (example && k % 2 == 0) {
+    if (example && k % 3 == 0) {
       low = INT64_MAX, high = INT64_MIN;
       for (int64_t i = 0; i < example->numel; i++) {
         const int64_t v = rule_tensor_get_int(example, i);
@@ -108,8 +135,13 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
   }
   for (int64_t i = 0; i < t->numel; i++) {
     int64_t v = low + (int64_t)iso_rng_below(rng, (uint64_t)(high - low > 0 ? high - low : 1));
-    if (i == 0 && k % 4 == 1) v = low;      /* boundary rows */
-    if (i == 0 && k % 4 == 2) v = high - 1;
+    if (!open && i == 0 && k % 4 == 1) v = low; /* boundary rows */
+    if (!open && i == 0 && k % 4 == 2) v = high - 1;
+    if (open && k % 3 == 1) v = edges[iso_rng_below(rng, t->dtype == RULE_I64 ? 11 : t->dtype == RULE_I32 ? 9 : 1)] * (iso_rng_below(rng, 2) ? 1 : -1);
+    if (open && k % 3 == 2 && n_lit && iso_rng_below(rng, 2)) {
+      v = (int64_t)lit[iso_rng_below(rng, n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
+      if (iso_rng_below(rng, 2)) v = -v;
+    }
     rule_tensor_set(t, i, (double)v);
   }
 }
@@ -153,7 +185,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     int64_t limit = limit_in(e, r->lhs, i, bind);
     const int64_t other = limit_in(e, r->rhs, i, bind);
     if (other < limit) limit = other;
-    fill_int(rng, bind[i], limit, example ? example[i] : NULL, k);
+    fill_int(rng, bind[i], limit, example ? example[i] : NULL, lit, n_lit, k);
   }
   if (c)
     for (uint32_t i = 0; i < r->n_vars; i++) {
