@@ -238,29 +238,25 @@ static int64_t index_limit(const state *s, int side, size_t i) {
   return limit;
 }
 
-/* The limit of an atom: its own and that of every leaf whose class or definition contains it. */
-static int64_t class_limit(const state *s, eg_node atom) {
+/* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. */
+int64_t st_index_limit(const state *s) {
   int64_t limit = INT64_MAX;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
-      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype)) continue;
-      /* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. */
-      if (s->rec[s->map[side][i].i].konst) continue;
+      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
       const int64_t l = index_limit(s, side, i);
       if (l < limit) limit = l;
     }
-  (void)atom;
   return limit;
 }
 
-static iso_code redraw(state *s, const synth_node *n, eg_node e, size_t ordinal, size_t round, rule_tensor **out,
-                       iso_error *err) {
+static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
   rule_tensor *v = n->value[0], *wide;
   iso_rng rng = iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
   iso_code c;
   if (!rule_dtype_is_float(v->dtype)) {
-    int64_t limit = class_limit(s, e), low = 0, high = limit;
+    int64_t limit = st_index_limit(s), low = 0, high = limit;
     if (limit == INT64_MAX) {
       low = INT64_MAX, high = INT64_MIN;
       for (int64_t i = 0; i < v->numel; i++) {
@@ -329,7 +325,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     if (d < s->n_sets) c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
     else if (r->konst) val[d] = rule_tensor_ref(val[0]);
-    else c = redraw(s, n, e, ordinal, d - s->n_sets, &val[d], err);
+    else c = redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
   }
   if (!c) c = set_values(s, e, val, err);
   for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);

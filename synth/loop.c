@@ -53,7 +53,7 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
 
 /* ---- groups of equal values ---- */
 
-static void moments(const rule_tensor *t, double m[4]) {
+void st_moments(const rule_tensor *t, double m[4]) {
   m[0] = m[1] = m[2] = m[3] = 0;
   for (int64_t i = 0; i < t->numel; i++) {
     const double x = rule_tensor_get(t, i);
@@ -68,7 +68,7 @@ static void moments(const rule_tensor *t, double m[4]) {
   }
 }
 
-static bool near_moments(const double a[4], const double b[4]) {
+bool st_near_moments(const double a[4], const double b[4]) {
   const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
   return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
          fabs(a[3] - b[3]) <= 1e-8 * s2;
@@ -146,7 +146,7 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
 static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == v->numel && near_moments(s->group[i].moment, m) &&
+    if (s->group[i].numel == v->numel && st_near_moments(s->group[i].moment, m) &&
         st_val(s, s->group[i].member[0], 0)->dtype == v->dtype)
       return (int32_t)i;
   return -1;
@@ -222,7 +222,7 @@ static iso_code visit(state *s, eg_node e, iso_error *err) {
     return try_group(s, r->group, e, &belongs, err);
   }
   double m[4];
-  moments(v, m);
+  st_moments(v, m);
   bool belongs = false;
   int32_t gi = -1;
   while ((gi = find_group(s, e, m, gi)) >= 0) {
@@ -524,6 +524,7 @@ static void state_free(state *s) {
     free(r->val);
     free(r->cval);
   }
+  for (int side = 0; side < 2; side++) st_run_free(&s->witness[side]);
   for (size_t i = 0; i < s->n_group; i++) free(s->group[i].member);
   free(s->rec);
   free(s->group);
@@ -590,44 +591,73 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return ISO_OK;
 }
 
+static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) {
+  synth_result *r = s->res;
+  r->redrawn = redrawn;
+  r->witness_output = s->graph[LEFT]->output[output].name;
+  r->witness_abs = diff.max_abs;
+  r->witness_rel = diff.max_rel;
+  r->witness_seed = s->o->seed;
+}
+
+/* The verdict where some output is not joined: a witness decides. `apart`: draws on which the values differ. */
+static iso_code seek_witness(state *s, const pairing *p, const bool *apart, bool *differs, iso_error *err) {
+  size_t output = 0;
+  rule_diff diff = {0};
+  iso_code c = ISO_OK;
+  bool any = false;
+  uint32_t *right_of = calloc(s->graph[LEFT]->n_outputs + 1, sizeof *right_of);
+  if (!right_of) return nomem(err);
+  *differs = false;
+  for (size_t i = 0; i < s->graph[LEFT]->n_outputs; i++) right_of[p[i].left] = p[i].right;
+  for (size_t d = 0; d < s->n_draws && !c && !*differs; d++) { /* captured draws come first */
+    if (!apart[d]) continue;
+    any = true;
+    c = st_confirm(s, d, right_of, &output, &diff, differs, err);
+    if (!c && *differs) note_witness(s, output, diff, d >= s->n_sets);
+  }
+  if (!c && !*differs && !past_deadline(s)) {
+    c = st_hunt(s, right_of, &output, &diff, differs, err);
+    if (!c && *differs) note_witness(s, output, diff, true);
+  }
+  if (!c && !*differs)
+    s->res->reason = past_deadline(s) ? "the time limit was reached"
+                     : any ? "the outputs differ, but not by more than rounding explains, and no justified rule joins them"
+                           : "the outputs agree on every draw, but no justified rule joins them";
+  free(right_of);
+  return c;
+}
+
 static iso_code judge(state *s, pairing *p, iso_error *err) {
   synth_result *r = s->res;
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
   synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
-  if (!pair) return nomem(err);
+  bool *apart = calloc(s->n_draws + 1, 1);
+  iso_code c = pair && apart ? ISO_OK : nomem(err);
   bool all = true, differs = false;
   r->evidence = RULE_PROVED;
-  for (size_t i = 0; i < L->n_outputs; i++) {
+  for (size_t i = 0; i < L->n_outputs && !c; i++) {
     const eg_node l = s->map[LEFT][L->output[p[i].left].node];
     const char *name = L->output[p[i].left].name;
     bool equal_values = true;
-    for (size_t d = 0; d < s->n_draws; d++) {
-      rule_diff df = s->oracle->compare(s->oracle->ctx, st_val(s, l, d), st_val(s, p[i].aux, d), s->o->rel_tol);
-      if (df.equal) continue;
-      if (equal_values && !differs) { /* the first witness: captured draws come first */
-        r->redrawn = d >= s->n_sets;
-        r->witness_output = name;
-        r->witness_abs = df.max_abs;
-        r->witness_rel = df.max_rel;
-        r->witness_seed = s->o->seed;
+    for (size_t d = 0; d < s->n_draws; d++)
+      if (!s->oracle->compare(s->oracle->ctx, st_val(s, l, d), st_val(s, p[i].aux, d), s->o->rel_tol).equal) {
+        equal_values = false;
+        apart[d] = true;
       }
-      equal_values = false;
-    }
     bool done = eg_equal(s->g, l, p[i].aux);
-    iso_code c = ISO_OK;
     if (!done && equal_values) c = prove(s, l, p[i].aux, &done, err);
     if (!c && done && !equal_values) c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
     if (!c && done) c = explain(s, l, p[i].aux, &r->evidence, err);
-    if (c) return c;
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
     all &= done;
-    differs |= !equal_values;
   }
+  if (!c && !all) c = seek_witness(s, p, apart, &differs, err);
+  free(apart);
+  if (c) return c;
   r->pair = pair;
   r->n_pairs = L->n_outputs;
   r->verdict = all ? SYNTH_EQUIVALENT : differs ? SYNTH_DIFFERENT : SYNTH_UNDECIDED;
-  if (r->verdict == SYNTH_UNDECIDED)
-    r->reason = past_deadline(s) ? "the time limit was reached" : "the outputs agree on every draw, but no justified rule joins them";
   if (all && s->o->require_proved && r->evidence < RULE_PROVED) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "a rule on the chain is tested and not proved";

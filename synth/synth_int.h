@@ -58,6 +58,16 @@ typedef struct rule_info {
   bool needed;
 } rule_info;
 
+typedef struct st_value_list {
+  rule_tensor **v;
+  size_t n;
+} st_value_list;
+typedef struct st_run {
+  st_value_list *value; /* per node of the graph; empty where dead or let go */
+  size_t n;
+  bool overflow;        /* some finite arguments gave an infinity: what follows is no number of the function's */
+} st_run;
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -85,6 +95,7 @@ typedef struct state {
   size_t n_assume, cap_assume;
   synth_result *res;
   size_t n_failed;        /* candidates that no rule was found for */
+  st_run witness[2];      /* values of all live nodes where the outputs were found to differ; empty if they were not looked for */
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
 } state;
@@ -114,6 +125,8 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
 /* ---- leaves.c ---- */
 iso_code st_relate_leaves(state *s, iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
+/* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
+int64_t st_index_limit(const state *s);
 iso_code st_relate_constants(state *s, iso_error *err);
 
 /* ---- layout.c ---- */
@@ -133,6 +146,22 @@ iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, cons
 /* ---- frontier.c ---- */
 /* Synthesise a rule for the pair, have it validated, merge. */
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+
+/* ---- run.c ---- */
+/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only. Owns: st_run_free. */
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, st_run *r, iso_error *err);
+void st_run_free(st_run *r);
+
+/* ---- witness.c ---- */
+/* Whether outputs that differ on draw `d` do so beyond what rounding explains. */
+iso_code st_confirm(state *s, size_t d, const uint32_t *right_of, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Look for an input and parameters on which the outputs differ; keeps the values in s->witness. `right_of`: left output to right output. */
+iso_code st_hunt(state *s, const uint32_t *right_of, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+
+/* ---- loop.c ---- */
+/* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are counted only. */
+void st_moments(const rule_tensor *t, double m[4]);
+bool st_near_moments(const double a[4], const double b[4]);
 
 /* ---- divergence.c ---- */
 iso_code st_divergences(state *s, iso_error *err);

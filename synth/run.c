@@ -1,0 +1,183 @@
+/* Running one captured graph by itself: node after node as captured, nothing taken from the other side but the values of
+ * related constants. What a verdict of "different" rests on is computed here, not in the e-graph.
+ *
+ * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic arithmetic: Vignes, "A
+ * stochastic arithmetic for reliable scientific computation", 1993): how far the outputs move tells how far two ways to write one
+ * function may be apart. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static bool listed(const char *op, const char *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t len = strlen(list[i]);
+    if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
+  }
+  return false;
+}
+
+/* Operators whose results are elements of their arguments, or exact: nothing is rounded. */
+static bool rounds(const char *op) {
+  static const char *const exact[] = {
+      "getitem", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::contiguous", "aten::clone",
+      "aten::unsqueeze", "aten::squeeze", "aten::transpose", "aten::permute", "aten::t", "aten::expand", "aten::expand_as", "aten::flatten",
+      "aten::slice", "aten::select", "aten::narrow", "aten::split", "aten::split_with_sizes", "aten::chunk", "aten::unbind", "aten::cat",
+      "aten::stack", "aten::repeat", "aten::repeat_interleave", "aten::roll", "aten::flip", "aten::tril", "aten::triu", "aten::embedding",
+      "aten::index_select", "aten::gather", "aten::index", "aten::where", "aten::masked_fill", "aten::constant_pad_nd", "aten::pad",
+      "aten::relu", "aten::neg", "aten::abs", "aten::clamp", "aten::clamp_min", "aten::clamp_max", "aten::maximum", "aten::minimum",
+      "aten::amax", "aten::amin", "aten::max", "aten::min", "aten::round", "aten::floor", "aten::ceil", "aten::trunc", "aten::sign",
+      "aten::sort", "aten::topk", "aten::to", "aten::_to_copy", "aten::type_as", "aten::dropout", "aten::lift_fresh_copy", "aten::movedim",
+      "aten::unfold", "aten::as_strided", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones",
+      "aten::new_full", "aten::one_hot", "aten::scatter", "aten::index_copy", "aten::index_put", "aten::nan_to_num"};
+  return !listed(op, exact, sizeof exact / sizeof *exact);
+}
+
+/* Operators that add many products: cancellation happens inside, so that their arguments are disturbed as well. */
+static bool contracts(const char *op) {
+  static const char *const elementwise[] = {
+      "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::exp", "aten::log", "aten::log1p", "aten::expm1",
+      "aten::sqrt", "aten::rsqrt", "aten::reciprocal", "aten::sigmoid", "aten::tanh", "aten::silu", "aten::gelu", "aten::erf", "aten::sin",
+      "aten::cos", "aten::softplus", "aten::square", "aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
+  return rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
+}
+
+/* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, double noise, bool results, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  if (c) return c;
+  memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+  if (t->dtype != RULE_F64) return ISO_OK;
+  double *x = (*out)->data;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (x[i] == 0 && results) x[i] = 1e-300 * iso_rng_uniform(rng); /* what underflowed, and ties because of it */
+    else if (fabs(x[i]) < 1e30) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+  return ISO_OK;
+}
+
+static void count_uses(const rule_term *t, uint32_t *uses) {
+  if (t->kind == RULE_VAR) uses[t->u.i]++;
+  for (uint32_t k = 0; k < t->n; k++) count_uses(t->child[k], uses);
+}
+
+static void drop(rule_tensor **v, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    rule_tensor_unref(v[k]);
+    v[k] = NULL;
+  }
+}
+
+void st_run_free(st_run *r) {
+  if (r->value)
+    for (size_t i = 0; i < r->n; i++)
+      if (r->value[i].v) {
+        drop(r->value[i].v, r->value[i].n);
+        free(r->value[i].v);
+      }
+  free(r->value);
+  *r = (st_run){0};
+}
+
+static void release(const rule_term *t, uint32_t *uses, st_run *r) {
+  if (t->kind == RULE_VAR && --uses[t->u.i] == 0) drop(r->value[t->u.i].v, r->value[t->u.i].n);
+  for (uint32_t k = 0; k < t->n; k++) release(t->child[k], uses, r);
+}
+
+static iso_code keep(st_run *r, size_t i, rule_tensor *const *v, size_t n, iso_error *err) {
+  if (!(r->value[i].v = calloc(n + 1, sizeof *r->value[i].v))) return nomem(err);
+  r->value[i].n = n;
+  for (size_t k = 0; k < n; k++) r->value[i].v[k] = rule_tensor_ref(v[k]);
+  return ISO_OK;
+}
+
+static void arguments(const rule_term *t, const st_run *r, rule_tensor **bind) {
+  if (t->kind == RULE_VAR) bind[t->u.i] = r->value[t->u.i].n ? r->value[t->u.i].v[0] : NULL;
+  for (uint32_t k = 0; k < t->n; k++) arguments(t->child[k], r, bind);
+}
+
+static bool holds_nan(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isnan(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static bool holds_inf(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isinf(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static bool infinite_argument(const rule_term *t, const st_run *r) {
+  if (t->kind == RULE_FLOAT) return isinf(t->u.f);
+  if (t->kind == RULE_VAR) {
+    const rule_tensor *v = r->value[t->u.i].n ? r->value[t->u.i].v[0] : NULL;
+    return v && rule_dtype_is_float(v->dtype) && (holds_inf(v) || holds_nan(v));
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (infinite_argument(t->child[k], r)) return true;
+  return false;
+}
+
+static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r, size_t i, rule_tensor **bind, iso_error *err) {
+  rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
+  size_t n_out = 0, n_own = 0;
+  iso_code c = ISO_OK;
+  if (strcmp(n->call->u.s, "getitem") == 0) {
+    const st_value_list *from = &r->value[n->call->child[0]->u.i];
+    const int64_t k = n->call->child[1]->u.i;
+    if (k < 0 || (size_t)k >= from->n) return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
+    return keep(r, i, &from->v[k], 1, err);
+  }
+  arguments(n->call, r, bind);
+  if (noise > 0 && contracts(n->op))
+    for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
+      const rule_term *a = n->call->child[k];
+      if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
+      if (!(c = disturbed(bind[a->u.i], noise, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
+    }
+  if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
+  if (!c && noise > 0 && rounds(n->op))
+    for (size_t k = 0; k < n_out && !c; k++) {
+      rule_tensor *d;
+      if ((c = disturbed(out[k], noise, true, rng, &d, err))) break;
+      rule_tensor_unref(out[k]);
+      out[k] = d;
+    }
+  if (!c && !r->overflow)
+    for (size_t k = 0; k < n_out && !r->overflow; k++)
+      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r);
+  if (!c) c = keep(r, i, out, n_out, err);
+  drop(out, n_out);
+  drop(own, n_own);
+  return c;
+}
+
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, st_run *r, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes};
+  uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
+  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
+  iso_rng rng = iso_rng_new(s->o->seed, stream);
+  iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++)
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE) count_uses(g->node[i].call, uses);
+  for (size_t k = 0; k < g->n_outputs && !c; k++) uses[g->output[k].node]++;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const synth_node *n = &g->node[i];
+    const eg_node e = s->map[side][i];
+    if (e.i == EG_NONE || uses[i] == 0) continue;
+    const rec *q = &s->rec[e.i];
+    if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
+    else if (q->konst && q->valued) c = keep(r, i, q->val, q->n_out, err);
+    else c = run_op(s, n, noise, &rng, r, i, bind, err);
+    if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
+    if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
+  }
+  free(uses);
+  free(bind);
+  if (c) st_run_free(r);
+  return c;
+}

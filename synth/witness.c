@@ -1,0 +1,379 @@
+/* Witnesses: inputs and parameters on which the outputs differ by more than rounding explains.
+ *
+ * Draws on which the outputs differed are confirmed by stochastic arithmetic (run.c). Where the outputs agreed on every
+ * draw and no rule joins them, more kinds of values are tried: other scales and signs, values at the graphs' literals. */
+#include "synth/synth_int.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOISE_RUNS = 3, N_LITERALS = 16 };
+static const double noise = 4 * DBL_EPSILON;
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- beyond rounding ---- */
+
+typedef struct margin {
+  double rel, noise; /* differences must exceed rel * the slice's norm and noise * what rounding moved */
+  bool nonfinite;    /* NaN or infinity on one side only counts */
+} margin;
+
+static double moved(const rule_tensor *base, const rule_tensor *const *run, int64_t i) {
+  double m = 0;
+  const double x = rule_tensor_get(base, i);
+  for (int k = 0; k < NOISE_RUNS; k++) {
+    const double y = rule_tensor_get(run[k], i);
+    if (x == y || (isnan(x) && isnan(y))) continue;
+    if (!(fabs(x - y) <= m)) m = isfinite(x) && isfinite(y) ? fabs(x - y) : INFINITY;
+  }
+  return m;
+}
+
+static bool ordinary(double x) { return fabs(x) < 1e30; }
+
+/* `l`, `r`: flat alike; `nl`, `nr`: the same outputs with rounding disturbed. */
+static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r, const rule_tensor *const *nl, const rule_tensor *const *nr, margin sc,
+                            rule_diff *d) {
+  *d = (rule_diff){.equal = true, .index = -1};
+  const int64_t row = l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
+  const bool is_float = rule_dtype_is_float(l->dtype);
+  for (int64_t from = 0; from < l->numel; from += row) {
+    double norm = 0, shaken = 0;
+    for (int64_t i = from; i < from + row; i++) {
+      const double x = rule_tensor_get(l, i);
+      if (ordinary(x)) norm = fmax(norm, fabs(x));
+      shaken = fmax(shaken, fmax(moved(l, nl, i), moved(r, nr, i)));
+    }
+    if (!is_float && shaken > 0) continue; /* an order or a decision that rounding makes */
+    for (int64_t i = from; i < from + row; i++) {
+      const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i);
+      double abs_diff = fabs(x - y), rel;
+      if (x == y || (isnan(x) && isnan(y))) continue;
+      if (!is_float) {
+        rel = abs_diff / fmax(1, fabs(x));
+      } else if (!ordinary(x) || !ordinary(y)) {
+        if (!ordinary(x) && !ordinary(y) && signbit(x) == signbit(y) && !isnan(x) && !isnan(y)) continue;
+        if (!sc.nonfinite || moved(l, nl, i) == INFINITY || moved(r, nr, i) == INFINITY) continue;
+        abs_diff = rel = INFINITY;
+      } else {
+        if (!(abs_diff > sc.rel * norm) || !(abs_diff > sc.noise * shaken)) continue;
+        rel = norm > 0 ? abs_diff / norm : INFINITY;
+      }
+      d->equal = false;
+      d->max_abs = fmax(d->max_abs, abs_diff);
+      if (rel > d->max_rel) d->max_rel = rel, d->index = i;
+    }
+  }
+  return !d->equal;
+}
+
+static const rule_tensor *output(const state *s, int side, const st_run *r, size_t k) {
+  const st_value_list *v = &r->value[s->graph[side]->output[k].node];
+  return v->n ? v->v[0] : NULL;
+}
+
+/* The first output (of the left) that differs beyond rounding between two runs from the given leaves. `streams`: numbers of its own. */
+static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base[2], const uint32_t *right_of, margin sc, uint64_t streams,
+                        size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  st_run shaken[2][NOISE_RUNS] = {0};
+  iso_code c = ISO_OK;
+  *found = false;
+  for (int side = 0; side < 2 && !c; side++)
+    for (int k = 0; k < NOISE_RUNS && !c; k++)
+      c = st_run_graph(s, side, leaf[side], noise, streams + (uint64_t)(side * NOISE_RUNS + k), false, &shaken[side][k], err);
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*found; o++) {
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], right_of[o]), *n[2][NOISE_RUNS];
+    if (!l || !r || l->numel != r->numel) continue;
+    for (int k = 0; k < NOISE_RUNS; k++) {
+      n[LEFT][k] = output(s, LEFT, &shaken[LEFT][k], o);
+      n[RIGHT][k] = output(s, RIGHT, &shaken[RIGHT][k], right_of[o]);
+    }
+    *found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, diff);
+    if (*found) *which = o;
+  }
+  for (int side = 0; side < 2; side++)
+    for (int k = 0; k < NOISE_RUNS; k++) st_run_free(&shaken[side][k]);
+  return c;
+}
+
+static iso_code run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2], iso_error *err) {
+  iso_code c = st_run_graph(s, LEFT, leaf[LEFT], 0, 0, keep_all, &run[LEFT], err);
+  if (!c) c = st_run_graph(s, RIGHT, leaf[RIGHT], 0, 0, keep_all, &run[RIGHT], err);
+  return c;
+}
+
+static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
+  for (int side = 0; side < 2; side++) leaf[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *leaf[side]);
+  return leaf[LEFT] && leaf[RIGHT];
+}
+
+iso_code st_confirm(state *s, size_t d, const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  rule_tensor **leaf[2];
+  st_run base[2] = {0};
+  *found = false;
+  iso_code c = new_leaves(s, leaf) ? ISO_OK : nomem(err);
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->graph[side]->node[i].kind != SYNTH_OP) leaf[side][i] = st_val(s, s->map[side][i], d);
+  if (!c) c = run_both(s, leaf, false, base, err);
+  const margin sc = {s->o->rel_tol, 100, d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
+  if (!c) c = differs(s, leaf, base, right_of, sc, 1000 + d * 16, which, diff, found, err);
+  for (int side = 0; side < 2; side++) {
+    st_run_free(&base[side]);
+    free(leaf[side]);
+  }
+  return c;
+}
+
+/* ---- more draws ---- */
+
+typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, AT_LITERALS, ROWS, OUTLIERS, N_HOW } how;
+
+typedef struct kind {
+  how input; double input_scale;
+  how matrix; double matrix_scale;
+  how vector; double vector_scale;
+} kind;
+
+static const kind kinds[] = {
+    {NORMAL, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},      {NORMAL, 64, AS_CAPTURED, 1, AS_CAPTURED, 1},
+    {NORMAL, 1.0 / 64, AS_CAPTURED, 1, AS_CAPTURED, 1}, {NEGATIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+    {POSITIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},    {TIES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+    {AT_LITERALS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}, {NORMAL, 1e4, AS_CAPTURED, 1, AS_CAPTURED, 1},
+    {NORMAL, 1, NORMAL, 4, NORMAL, 1},                {NORMAL, 1, NORMAL, 16, NORMAL, 1},
+    {NORMAL, 1, NORMAL, 1.0 / 64, AS_CAPTURED, 1},    {NORMAL, 1, NORMAL, 1.0 / 1024, NORMAL, 1},
+    {NORMAL, 1, NORMAL, 1, NORMAL, 8},                {NORMAL, 1, NEGATIVE, 1, NEGATIVE, 1},
+    {NORMAL, 1, POSITIVE, 1, POSITIVE, 1},            {ROWS, 1, NORMAL, 1, NORMAL, 1},
+    {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},            {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
+    {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1}};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8 };
+
+typedef struct hunt {
+  state *s;
+  size_t k;               /* number of the draw */
+  rule_tensor **of;       /* by class: its value on this draw */
+  double literal[N_LITERALS];
+  size_t n_literal;
+  int64_t limit;          /* rows of the smallest table that integer inputs index */
+} hunt;
+
+static void collect_literals(hunt *h, const rule_term *t) {
+  if ((t->kind == RULE_FLOAT && isfinite(t->u.f)) || (t->kind == RULE_INT && llabs(t->u.i) > 2)) {
+    const double x = t->kind == RULE_FLOAT ? fabs(t->u.f) : fabs((double)t->u.i);
+    bool seen = x == 0 || x > 1e12;
+    for (size_t i = 0; i < h->n_literal; i++) seen |= h->literal[i] == x;
+    if (!seen && h->n_literal < N_LITERALS) h->literal[h->n_literal++] = x;
+  }
+  for (uint32_t i = 0; i < t->n; i++) collect_literals(h, t->child[i]);
+}
+
+static double draw_one(const hunt *h, iso_rng *rng, how m, double mean, double dev, double row) {
+  const double z = iso_rng_normal(rng);
+  switch (m) {
+  case POSITIVE: return fabs(mean + dev * z) + dev * 0.05;
+  case NEGATIVE: return -fabs(mean + dev * z) - dev * 0.05;
+  case TIES: return (double)iso_rng_below(rng, 5) - 2;
+  case AT_LITERALS: {
+    static const double step[] = {1, 1 + 1e-3, 1 - 1e-3, 0, 2, 0.5};
+    if (h->n_literal == 0) return mean + dev * z;
+    const double v = h->literal[iso_rng_below(rng, h->n_literal)] * step[iso_rng_below(rng, 6)];
+    return iso_rng_below(rng, 2) ? v : -v;
+  }
+  case ROWS: return row;
+  case OUTLIERS: return iso_rng_below(rng, 8) == 0 ? 1e3 * dev * z : mean + dev * z;
+  default: return mean + dev * z;
+  }
+}
+
+static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  rule_tensor *v = n->value[0];
+  const bool input = n->kind == SYNTH_INPUT, matrix = v->shape.rank >= 2;
+  const kind k = kinds[h->k % N_KINDS];
+  how m = input ? k.input : matrix ? k.matrix : k.vector;
+  double scale = input ? k.input_scale : matrix ? k.matrix_scale : k.vector_scale;
+  if (h->k >= N_KINDS) {
+    static const double scales[] = {1.0 / 64, 0.25, 1, 1, 4, 64};
+    m = (how)iso_rng_below(rng, N_HOW);
+    scale = scales[iso_rng_below(rng, 6)];
+  }
+  if (m == AS_CAPTURED) return rule_tensor_to_float64(v, out, err);
+  double sum = 0, sq = 0;
+  for (int64_t i = 0; i < v->numel; i++) sum += rule_tensor_get(v, i);
+  const double mean = v->numel ? sum / (double)v->numel : 0;
+  for (int64_t i = 0; i < v->numel; i++) sq += (rule_tensor_get(v, i) - mean) * (rule_tensor_get(v, i) - mean);
+  double dev = v->numel ? sqrt(sq / (double)v->numel) : 0;
+  if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12 || !isfinite(dev)) dev = 0.1;
+  if (!input && !matrix && dev < 0.5 * fabs(mean)) dev = 0.5 * fabs(mean);
+  iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
+  const int64_t last = v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
+  double row = 0;
+  for (int64_t i = 0; i < v->numel && !c; i++) {
+    if (i % last == 0) row = mean + dev * iso_rng_normal(rng);
+    ((double *)(*out)->data)[i] = scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
+  }
+  return c;
+}
+
+static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  const rule_tensor *v = n->value[0];
+  static const int64_t edges[] = {0, 1, 127, 128, 255, 256, 257, 32767, 32768, 65535, 16777217};
+  int64_t low = 0, high = h->limit;
+  const bool open = h->limit == INT64_MAX;
+  if (open) {
+    low = INT64_MAX, high = INT64_MIN;
+    for (int64_t i = 0; i < v->numel; i++) {
+      const int64_t x = rule_tensor_get_int(v, i);
+      if (x < low) low = x;
+      if (x >= high) high = x + 1;
+    }
+    if (h->k % 4 == 3) low = -8, high = 9;
+  }
+  iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
+  if (c) return c;
+  const uint64_t width = high > low ? (uint64_t)(high - low) : 1;
+  int64_t x = low + (int64_t)iso_rng_below(rng, width);
+  for (int64_t i = 0; i < v->numel; i++) {
+    if (h->k % 4 != 1) x = low + (int64_t)iso_rng_below(rng, width); /* 1: one value everywhere */
+    if (h->k % 4 == 2 && !open) x = iso_rng_below(rng, 2) ? low : high - 1;
+    if (h->k % 4 == 2 && open) x = edges[iso_rng_below(rng, v->dtype == RULE_I64 || v->dtype == RULE_I32 ? 11 : 3)] * (iso_rng_below(rng, 2) ? 1 : -1);
+    rule_tensor_set(*out, i, (double)x);
+  }
+  return ISO_OK;
+}
+
+static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error *err);
+
+typedef struct binder {
+  hunt *h;
+  rule_tensor *at[MAX_CHILDREN];
+  uint32_t n;
+  iso_arena arena;
+} binder;
+
+/* An argument of a definition: a literal, a list, or a variable for a class's value. NULL: an error, in `c`. */
+static const rule_term *argument(binder *b, eg_class cls, iso_code *c, iso_error *err) {
+  state *s = b->h->s;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, cls, &m);
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *lit = st_literal(s, m[i]);
+    if (lit) return lit;
+    if (!st_is_list(s, m[i])) continue;
+    const eg_node list = m[i];
+    const size_t k = eg_node_arity(s->g, list);
+    const rule_term **child = iso_arena_alloc(&b->arena, (k + 1) * sizeof *child);
+    for (size_t j = 0; j < k && child && !*c; j++)
+      if (!(child[j] = argument(b, eg_node_child(s->g, list, j), c, err))) return NULL;
+    return child && !*c ? rule_list(&b->arena, child, k) : NULL;
+  }
+  if (b->n == MAX_CHILDREN || (*c = class_value(b->h, cls, &b->at[b->n], err))) return NULL;
+  return rule_var(&b->arena, b->n++);
+}
+
+static iso_code defined_value(hunt *h, eg_node e, rule_tensor **out, iso_error *err) {
+  state *s = h->s;
+  binder *b = calloc(1, sizeof *b);
+  if (!b) return nomem(err);
+  b->h = h;
+  iso_arena_init(&b->arena);
+  const size_t n = eg_node_arity(s->g, e);
+  const rule_term **child = iso_arena_alloc(&b->arena, (n + 1) * sizeof *child);
+  iso_code c = child ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n && !c; i++)
+    if (!(child[i] = argument(b, eg_node_child(s->g, e, i), &c, err)) && !c) c = nomem(err);
+  const rule_term *t = c ? NULL : rule_op(&b->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
+  size_t n_out = 0;
+  if (!c && !t) c = nomem(err);
+  if (!c) c = s->oracle->call(s->oracle->ctx, t, b->at, true, out, 1, &n_out, err);
+  iso_arena_fini(&b->arena);
+  free(b);
+  return c;
+}
+
+/* The value on this draw of a class of leaves and of the layouts that tie them; borrowed. */
+static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error *err) {
+  state *s = h->s;
+  if ((*out = h->of[cls.i])) return ISO_OK;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, cls, &m);
+  eg_node def = {EG_NONE}, atom = {EG_NONE};
+  bool konst = false;
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[m[i].i];
+    if (r->konst && r->valued) konst = true, def = m[i];
+    else if (!konst && !r->leaf && r->node[0] < 0 && r->node[1] < 0 && def.i == EG_NONE) def = m[i];
+    if (r->leaf && r->atom && atom.i == EG_NONE) atom = m[i];
+  }
+  iso_code c = ISO_OK;
+  rule_tensor *v = NULL;
+  if (konst) v = rule_tensor_ref(st_val(s, def, 0));
+  else if (atom.i != EG_NONE) {
+    const rec *r = &s->rec[atom.i];
+    const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]] : &s->graph[RIGHT]->node[r->node[RIGHT]];
+    iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
+    c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
+  } else {
+    ISO_CHECK(def.i != EG_NONE);
+    c = defined_value(h, def, &v, err);
+  }
+  if (!c) *out = h->of[cls.i] = v;
+  return c;
+}
+
+static iso_code draw_all(hunt *h, rule_tensor **leaf[2], iso_error *err) {
+  state *s = h->s;
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
+      if (s->graph[side]->node[i].kind != SYNTH_OP) c = class_value(h, eg_class_of(s->g, s->map[side][i]), &leaf[side][i], err);
+  return c;
+}
+
+/* One draw. Where an operator cannot take these values, the draw says nothing. */
+static iso_code try_draw(hunt *h, rule_tensor **leaf[2], const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  state *s = h->s;
+  st_run base[2] = {0};
+  iso_code c = draw_all(h, leaf, err);
+  if (!c) c = run_both(s, leaf, false, base, err);
+  bool apart = false;
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !apart; o++) {
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], right_of[o]);
+    apart = l && r && l->numel == r->numel && !s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal;
+  }
+  /* What was looked for must be clear: a thousand times what rounding moves. */
+  if (!c && apart) c = differs(s, leaf, base, right_of, (margin){1e-7, 1e3, false}, 5000 + h->k * 16, which, diff, found, err);
+  if (!c && *found) {
+    for (int side = 0; side < 2; side++) st_run_free(&base[side]);
+    c = run_both(s, leaf, true, s->witness, err);
+  }
+  for (int side = 0; side < 2; side++) st_run_free(&base[side]);
+  return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
+}
+
+iso_code st_hunt(state *s, const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  hunt h = {.s = s, .limit = st_index_limit(s)};
+  rule_tensor **leaf[2];
+  const size_t n_class = s->n_rec;
+  *found = false;
+  iso_code c = new_leaves(s, leaf) ? ISO_OK : nomem(err);
+  if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = nomem(err);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP) collect_literals(&h, s->graph[side]->node[i].call);
+  for (h.k = 0; h.k < N_DRAWS && !c && !*found; h.k++) {
+    if (s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline) break;
+    if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", h.k, N_DRAWS);
+    c = try_draw(&h, leaf, right_of, which, diff, found, err);
+    for (size_t i = 0; i < n_class; i++) {
+      rule_tensor_unref(h.of[i]);
+      h.of[i] = NULL;
+    }
+  }
+  free(h.of);
+  free(leaf[LEFT]);
+  free(leaf[RIGHT]);
+  return c;
+}
