@@ -107,6 +107,14 @@ static bool any_var(const rule_term *t, const bool *flag) {
   return false;
 }
 
+/* Some leaf of the term is related to nothing itself. */
+static bool any_unrelated(const rule_term *t, const synth_relation *of) {
+  if (t->kind == RULE_VAR) return !of[t->u.i].term;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (any_unrelated(t->child[i], of)) return true;
+  return false;
+}
+
 static const char *relation_text(state *s, const rule_term *t, int source_side) {
   const synth_graph *g = s->graph[source_side];
   const char **names = calloc(g->n_nodes + 1, sizeof *names);
@@ -189,6 +197,14 @@ iso_code st_relate_leaves(state *s, iso_error *err) {
     if (!layout) continue;
     c = define(s, LEFT, i, &of[LEFT][i], err);
     used[LEFT][i] = defined[LEFT][i] = used[RIGHT][v] = true;
+  }
+  /* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. */
+  for (size_t i = 0; i < L->n_nodes && !c; i++) {
+    const rule_term *t = of[LEFT][i].term;
+    if (!t || used[LEFT][i] || any_var(t, defined[RIGHT]) || !any_unrelated(t, of[RIGHT])) continue;
+    c = define(s, LEFT, i, &of[LEFT][i], err);
+    used[LEFT][i] = defined[LEFT][i] = true;
+    mark_vars(t, used[RIGHT]);
   }
   for (size_t j = 0; j < R->n_nodes && !c; j++) {
     const rule_term *t = of[RIGHT][j].term;

@@ -245,21 +245,8 @@ typedef struct pairing {
 
 static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
-  if (L->n_outputs != R->n_outputs)
-    return iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired", L->path, L->n_outputs, R->path, R->n_outputs);
-  bool by_name = true;
-  for (size_t i = 0; i < L->n_outputs && by_name; i++) {
-    bool found = false;
-    for (size_t j = 0; j < R->n_outputs; j++)
-      if (strcmp(L->output[i].name, R->output[j].name) == 0) {
-        p[i].right = (uint32_t)j;
-        found = true;
-      }
-    by_name = found;
-  }
   for (size_t i = 0; i < L->n_outputs; i++) {
-    p[i].left = (uint32_t)i;
-    if (!by_name) p[i].right = (uint32_t)i;
+    p[i].left = p[i].right = (uint32_t)i; /* st_pair_outputs put them in one order */
     const eg_node l = s->map[LEFT][L->output[i].node], r = s->map[RIGHT][R->output[p[i].right].node];
     const rule_shape *a = &s->rec[l.i].shape, *b = &s->rec[r.i].shape;
     const int dist = shape_distance(a, b);
@@ -670,13 +657,20 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
-  pairing *p = calloc(left->n_outputs + 1, sizeof *p);
+  synth_graph paired[2];
+  iso_code c = st_pair_outputs(left, right, &s->arena, paired, err);
+  if (c) {
+    iso_arena_fini(&s->arena);
+    return c;
+  }
+  for (int side = 0; side < 2; side++) s->graph[side] = &paired[side];
+  pairing *p = calloc(paired[LEFT].n_outputs + 1, sizeof *p);
   s->n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
   s->n_draws = s->n_sets + o->n_redrawn;
   s->map[0] = calloc(left->n_nodes + 1, sizeof *s->map[0]);
   s->map[1] = calloc(right->n_nodes + 1, sizeof *s->map[1]);
   s->res = calloc(1, sizeof *s->res);
-  iso_code c = p && s->map[0] && s->map[1] && s->res ? ISO_OK : nomem(err);
+  c = p && s->map[0] && s->map[1] && s->res ? ISO_OK : nomem(err);
   if (!c) c = eg_new(NULL, &s->g, err);
   if (!c) c = rule_set_new(&s->rules, err);
   for (int side = 0; side < 2 && !c; side++) {
@@ -698,7 +692,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   t = synth_clock();
   if (!c && !past_deadline(s)) {
     c = pair_outputs(s, p, err);
-    if (!c) c = candidates(s, p, left->n_outputs, err);
+    if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
     if (!c) c = check_classes(s, err);
     if (!c) c = judge(s, p, err);
     if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;

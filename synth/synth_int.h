@@ -102,6 +102,12 @@ typedef struct state {
 
 double synth_clock(void);
 
+/* ---- ranks.c ---- */
+/* Both graphs with their outputs paired: output i of one is compared with output i of the other. Names pair them, else positions; an
+ * output that several ranks give ("NAME", "NAME_rank1", ...) is paired with its counterpart as often as there are ranks. The lists live in
+ * `arena`, everything else is borrowed. Errors: ISO_USAGE where they cannot be paired. */
+iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena, synth_graph pair[2], iso_error *err);
+
 /* ---- joint.c ---- */
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */

@@ -207,7 +207,7 @@ static bool align(pv_cx *c, pv_tensor **t, size_t n, rule_shape *s) {
 
 /* ---- unary ---- */
 
-enum { NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, EXP, LOG, TANH, SIGMOID, SILU, RELU, COS, SIN, ERF, GELU, NOT };
+enum { NEG, ABS, SQUARE, SQRT, RSQRT, RECIPROCAL, EXP, LOG, TANH, SIGMOID, SILU, RELU, COS, SIN, ERF, GELU, NOT, BIT_NOT };
 
 pv_id pv_sigmoid(pv_cx *c, pv_id x) {
   pv_id e = pv_exp(c, pv_neg(c, x));
@@ -267,8 +267,9 @@ static pv_value *define_unary(pv_call_args *a, int op) {
   }
   bool keeps = op == NEG || op == ABS || op == SQUARE || op == RELU;
   if (keeps && x->kind == 'b') return NULL;
+  if (op == BIT_NOT && x->kind != 'b') return NULL;
   if ((op == SILU || op == GELU) && x->kind != 'f') return NULL;
-  if (op == NOT) x = pv_kind(c, x, 'b');
+  if (op == NOT || op == BIT_NOT) x = pv_kind(c, x, 'b');
   else if (!keeps) x = pv_kind(c, x, 'f');
   pv_tensor *r = x ? pv_tensor_new(c, x->kind, &x->s) : NULL;
   for (int64_t i = 0; r && i < r->n && !c->failed; i++) r->e[i] = unary(c, op, x->e[i], approximate);
@@ -484,6 +485,7 @@ static const pv_definition table[] = {
     {"aten::erf", define_unary, ERF, true},
     {"aten::gelu", define_unary, GELU, true},
     {"aten::logical_not", define_unary, NOT, true},
+    {"aten::bitwise_not", define_unary, BIT_NOT, true},
     {"aten::where.self", define_where, WHERE, true},
     {"aten::where.ScalarSelf", define_where, WHERE, true},
     {"aten::where.ScalarOther", define_where, WHERE, true},

@@ -400,7 +400,7 @@ static pv_value *define_flip(pv_call_args *a, int which) {
 
 /* ---- joining ---- */
 
-static pv_tensor *join(pv_cx *c, pv_tensor **t, size_t n, uint32_t d) {
+pv_tensor *pv_join(pv_cx *c, pv_tensor *const *t, size_t n, uint32_t d) {
   rule_shape s = t[0]->s;
   int64_t outer = 1, inner = 1, at = 0;
   s.dim[d] = 0;
@@ -438,7 +438,7 @@ static pv_value *define_join(pv_call_args *a, int which) {
     for (uint32_t k = 0; k < s.rank; k++) s.dim[k] = k < d ? t[i]->s.dim[k] : k == d ? 1 : t[i]->s.dim[k - 1];
     if (!(t[i] = pv_reshape(c, t[i], &s))) return NULL;
   }
-  return pv_value_of(c, join(c, t, n, d));
+  return pv_value_of(c, pv_join(c, t, n, d));
 }
 
 /* ---- triangles and constants ---- */

@@ -98,7 +98,8 @@ static void note_relative(pv_cx *c, const char *op) {
 static const pv_definition *find_definition(const char *op) {
   const pv_definition *d = pv_define_elementwise(op);
   if (!d) d = pv_define_layout(op);
-  return d ? d : pv_define_nn(op);
+  if (!d) d = pv_define_nn(op);
+  return d ? d : pv_define_dist(op);
 }
 
 static pv_value *call(pv_cx *c, const rule_term *t) {

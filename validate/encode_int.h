@@ -204,6 +204,8 @@ void pv_dense(const rule_shape *s, int64_t *stride);
 pv_tensor *pv_expand(pv_cx *c, pv_tensor *t, const rule_shape *s);
 pv_tensor *pv_reshape(pv_cx *c, pv_tensor *t, const rule_shape *s);
 pv_tensor *pv_transpose(pv_cx *c, pv_tensor *t, uint32_t a, uint32_t b);
+/* Concatenated along `d`. NULL: shapes or kinds do not fit. */
+pv_tensor *pv_join(pv_cx *c, pv_tensor *const *t, size_t n, uint32_t d);
 bool pv_broadcast(pv_cx *c, const rule_shape *a, const rule_shape *b, rule_shape *out);
 pv_tensor *pv_kind(pv_cx *c, pv_tensor *t, char kind); /* exact conversions only */
 
@@ -217,6 +219,7 @@ typedef struct pv_definition {
 const pv_definition *pv_define_elementwise(const char *name); /* define.c */
 const pv_definition *pv_define_layout(const char *name);      /* define_layout.c */
 const pv_definition *pv_define_nn(const char *name);          /* define_nn.c */
+const pv_definition *pv_define_dist(const char *name);        /* define_dist.c */
 
 /* Elementwise helpers shared by definitions. */
 pv_id pv_sigmoid(pv_cx *c, pv_id x);

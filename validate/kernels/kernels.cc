@@ -256,6 +256,15 @@ Tensor all_gather(at::TensorList inputs, int64_t dim) {
   return at::cat(inputs, dim);
 }
 
+std::vector<Tensor> reduce_scatter(at::TensorList inputs, const std::string &op, int64_t dim) {
+  Tensor total = all_reduce(inputs, op);
+  const int64_t n = static_cast<int64_t>(inputs.size());
+  TORCH_CHECK(total.size(dim) % n == 0, "dimension ", dim, " of ", total.sizes(), " cannot be cut for ", n, " ranks");
+  std::vector<Tensor> part;
+  for (const Tensor &t : total.split(total.size(dim) / n, dim)) part.push_back(t.contiguous());
+  return part;
+}
+
 /* ---- registration ---- */
 
 /* Defines "name(arguments) -> results" in the library's namespace, unless somebody has. */
@@ -315,4 +324,5 @@ TORCH_LIBRARY_FRAGMENT(_moe_C, m) {
 TORCH_LIBRARY_FRAGMENT(dist, m) {
   define(m, "dist", "all_reduce(Tensor[] inputs, str op) -> Tensor", all_reduce);
   define(m, "dist", "all_gather(Tensor[] inputs, int dim) -> Tensor", all_gather);
+  define(m, "dist", "reduce_scatter(Tensor[] inputs, str op, int dim) -> Tensor[]", reduce_scatter);
 }
