@@ -60,6 +60,8 @@ endif
 endif
 endif
 
+PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
+.PHONY: bench bench-compare
 .PHONY: all help check check-build test test-all asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -74,6 +76,7 @@ help:
 	@echo 'asan, ubsan, valgrind   the tests under each'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
+	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources'
 	@echo 'schemas    the table of operator schemas, from libtorch'
@@ -143,6 +146,14 @@ ubsan:
 valgrind:
 	@$(MAKE) TORCH=0 B=build-valgrind OPT='-O1 -g' check-build
 	@.ci/test-run --timeout 1800 --prefix 'valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=.ci/valgrind.supp' build-valgrind/programs.list
+
+# ---- measurements ----
+
+bench: bench-compare
+# The loop that `isomer run` is held against needs a Python with torch: left out where there is none.
+bench-compare: all
+	@python3 tests/bench/compare.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),7) $(if $(CAPTURES),--captures $(CAPTURES)) \
+	  $$($(PYTHON_TORCH) -c 'import torch' 2>/dev/null && echo --python $(PYTHON_TORCH))
 
 # ---- checks of the sources ----
 
