@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256 };
+enum { OPEN = 1, SHUT = 2 };
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
 typedef struct cone {
@@ -20,11 +21,12 @@ typedef struct cone {
   double *cost;    /* by class id: size of the smallest pattern under the current cut */
   uint32_t *best;  /* by class id: the e-node of that pattern */
   uint8_t *cut;    /* by class id: part of the frontier set */
-  uint8_t *opened; /* by class id: was part of it, and must be expanded now */
+  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not occur at all */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
   uint32_t cls[96];
+  uint8_t how[96];
   size_t n;
   double size;
 } opening;
@@ -107,7 +109,7 @@ static void costs(state *s, cone *k) {
     changed = false;
     for (size_t i = k->n; i-- > 0;) {
       const uint32_t c = k->cls[i];
-      if (k->cut[c]) continue;
+      if (k->cut[c] || k->opened[c] == SHUT) continue;
       const eg_node *m;
       const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
       for (size_t j = 0; j < cnt; j++) {
@@ -304,7 +306,7 @@ static void set_cut(cone *k, const uint8_t *base, const opening *o) {
   for (size_t i = 0; i < k->n; i++) k->opened[k->cls[i]] = 0;
   for (size_t i = 0; i < o->n; i++) {
     k->cut[o->cls[i]] = 0;
-    k->opened[o->cls[i]] = 1;
+    k->opened[o->cls[i]] = o->how[i];
   }
 }
 
@@ -312,7 +314,7 @@ static bool same_opening(const opening *a, const opening *b) {
   if (a->n != b->n) return false;
   for (size_t i = 0; i < a->n; i++) {
     bool found = false;
-    for (size_t j = 0; j < b->n; j++) found |= a->cls[i] == b->cls[j];
+    for (size_t j = 0; j < b->n; j++) found |= a->cls[i] == b->cls[j] && a->how[i] == b->how[j];
     if (!found) return false;
   }
   return true;
@@ -336,10 +338,13 @@ static bool build_both(builder *b, eg_node u, eg_node t, const rule_term **l, co
 }
 
 static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
-                 double favour, eg_node u, eg_node t) {
+                 uint8_t how, double favour, eg_node u, eg_node t) {
   if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
   opening o = *from;
-  for (size_t i = 0; i < n_extra; i++) o.cls[o.n++] = extra[i];
+  for (size_t i = 0; i < n_extra; i++) {
+    o.how[o.n] = how;
+    o.cls[o.n++] = extra[i];
+  }
   for (size_t i = 0; i < q->n; i++)
     if (same_opening(&q->queue[i], &o)) return;
   set_cut(k, base, &o);
@@ -352,6 +357,46 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   o.size += VARIABLE_COST * (double)b->n_vars;
   if (favour >= 0 && o.size > favour) o.size = favour;
   q->queue[q->n++] = o;
+}
+
+/* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of its definition. */
+static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, uint8_t *seen) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++) inside |= s->rec[m[i].i].leaf && !s->rec[m[i].i].atom;
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[m[i].i];
+    const bool auxiliary = r->node[0] < 0 && r->node[1] < 0;
+    if (r->node[side] < 0 && !(auxiliary && (inside || !r->tensor))) continue;
+    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+      const uint32_t d = eg_node_child(s->g, m[i], a).i;
+      if (!k->in[d] || seen[d]) continue;
+      seen[d] = 1;
+      sources(s, k, d, side, inside, seen);
+    }
+  }
+}
+
+/* Which variables are computed from others of the same rule (freedom that the graphs do not give), and which others are
+ * computed from. Returns: false when there is no memory. */
+static bool dependencies(state *s, const cone *k, const builder *b, opening *open, opening *shut) {
+  uint8_t *seen = malloc(eg_count_added(s->g) + 1);
+  bool below[MAX_VARS] = {false};
+  if (!seen) return false;
+  for (size_t i = 0; i < b->n_vars; i++) {
+    bool found = false;
+    for (int side = 0; side < 2; side++) {
+      memset(seen, 0, eg_count_added(s->g) + 1);
+      sources(s, k, b->var[i].i, side, false, seen);
+      for (size_t j = 0; j < b->n_vars; j++)
+        if (j != i && seen[b->var[j].i]) found = below[j] = true;
+    }
+    if (found && k->cut[b->var[i].i]) open->cls[open->n++] = b->var[i].i;
+  }
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (below[i]) shut->cls[shut->n++] = b->var[i].i;
+  free(seen);
+  return true;
 }
 
 static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
@@ -391,10 +436,15 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
-  if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, o.size, u, t);
-  if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, -1, u, t);
-  for (size_t i = 0; i < n_one; i++) push(s, k, &work, q, base, &o, &one[i], 1, -1, u, t);
-  for (size_t i = 0; i < n_both; i++) push(s, k, &work, q, base, &o, &both[i], 1, -1, u, t);
+  opening dep = {.n = 0}, base_of = {.n = 0};
+  if (v.status == RULE_REFUTED && dependencies(s, k, b, &dep, &base_of)) {
+    if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
+    if (dep.n > 1) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
+  }
+  if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, o.size, u, t);
+  if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, OPEN, -1, u, t);
+  for (size_t i = 0; i < n_one; i++) push(s, k, &work, q, base, &o, &one[i], 1, OPEN, -1, u, t);
+  for (size_t i = 0; i < n_both; i++) push(s, k, &work, q, base, &o, &both[i], 1, OPEN, -1, u, t);
   free(work.prem);
   return ISO_OK;
 }
@@ -423,7 +473,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   /* Where earlier candidates stayed open, later ones contain them and fail the same way: they get fewer tries. */
   const size_t max_tries = s->n_failed < 8 ? s->o->max_tries : s->o->max_tries / 4;
   opening none = {.n = 0};
-  push(s, &k, &b, &q, base, &none, NULL, 0, -1, u, t);
+  push(s, &k, &b, &q, base, &none, NULL, 0, OPEN, -1, u, t);
   for (size_t tries = 0; tries < max_tries && !*done && !c; tries++) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)

@@ -96,6 +96,9 @@ static iso_code prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err
   iso_code c = st_apply_rules(s, u, t, done, err);
   if (!c && !*done) c = st_apply_known(s, u, t, done, err);
   if (!c && !*done) c = st_synthesise(s, u, t, done, err);
+  bool shards = false;
+  if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
+  if (!c && shards) c = st_synthesise(s, u, t, done, err);
   return c;
 }
 
@@ -209,6 +212,27 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
       failures += !done;
     }
   }
+  return c;
+}
+
+iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  double moment[4];
+  iso_code c = ISO_OK;
+  bool done = false;
+  *same = false;
+  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  st_moments(v, moment);
+  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done; gi = find_group(s, e, moment, gi))
+    for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
+      const eg_node m = s->group[gi].member[k];
+      bool seen = !has_side(s, m, side), agree = true;
+      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->group[gi].member[j], m);
+      if (seen) continue;
+      if (shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0) c = link_layout(s, e, m, &agree, &done, err);
+      else if ((agree = values_equal(s, m, e))) c = prove(s, m, e, &done, err);
+      *same |= agree;
+    }
   return c;
 }
 
@@ -522,6 +546,8 @@ static void state_free(state *s) {
   free(s->prem);
   free(s->info);
   free(s->assume);
+  free(s->peers);
+  for (int side = 0; side < 2; side++) free(s->first_peers[side]);
   rule_set_free(s->rules);
   eg_free(s->g);
   iso_arena_fini(&s->arena);
@@ -692,6 +718,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   t = synth_clock();
   if (!c && !past_deadline(s)) {
     c = pair_outputs(s, p, err);
+    if (!c) c = st_find_peers(s, err);
     if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
     if (!c) c = check_classes(s, err);
     if (!c) c = judge(s, p, err);

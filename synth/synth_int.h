@@ -68,6 +68,15 @@ typedef struct st_run {
   bool overflow;        /* some finite arguments gave an infinity: what follows is no number of the function's */
 } st_run;
 
+/* Nodes that stand for the same step on each rank (shards.c). */
+typedef struct peers {
+  int side;
+  uint32_t n, last; /* ranks; the last node in the graph's order */
+  uint32_t *node;   /* by rank */
+  uint32_t next;    /* while they are collected: others with the same first node */
+  bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
+} peers;
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -96,6 +105,10 @@ typedef struct state {
   synth_result *res;
   size_t n_failed;        /* candidates that no rule was found for */
   st_run witness[2];      /* values of all live nodes where the outputs were found to differ; empty if they were not looked for */
+  peers *peers;
+  size_t n_peers, cap_peers;
+  uint32_t *first_peers[2];
+  bool linking;           /* shards are being linked: not again inside */
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
 } state;
@@ -107,6 +120,12 @@ double synth_clock(void);
  * output that several ranks give ("NAME", "NAME_rank1", ...) is paired with its counterpart as often as there are ranks. The lists live in
  * `arena`, everything else is borrowed. Errors: ISO_USAGE where they cannot be paired. */
 iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena, synth_graph pair[2], iso_error *err);
+
+/* ---- shards.c ---- */
+/* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
+iso_code st_find_peers(state *s, iso_error *err);
+/* Join what ranks hold in parts below `u` and `t` with what the other graph holds whole. Returns: in `any`, whether something was found. */
+iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 
 /* ---- joint.c ---- */
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
@@ -165,6 +184,8 @@ iso_code st_confirm(state *s, size_t d, const uint32_t *right_of, size_t *output
 iso_code st_hunt(state *s, const uint32_t *right_of, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 
 /* ---- loop.c ---- */
+/* Try to join `e` with tensors of `side` that have its value, up to layout. Returns: in `same`, whether there is one. */
+iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err);
 /* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are counted only. */
 void st_moments(const rule_tensor *t, double m[4]);
 bool st_near_moments(const double a[4], const double b[4]);
