@@ -6,26 +6,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 512, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
+enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
+/* What is still to be matched: a stack as a list, so that alternatives share what lies below. */
 typedef struct goal {
   const rule_term *t;
   eg_class c;
   eg_node as; /* the e-node that stood there when the one above was added; EG_NONE at a root */
+  const struct goal *rest;
 } goal;
+
+/* An alternative that fails is taken back to the counts that it began with. */
+typedef struct mark {
+  size_t n_bound, n_names, n_prem, n_goals;
+} mark;
 
 typedef struct matcher {
   state *s;
   const rule *r;
-  eg_class var[MAX_VARS]; /* EG_NONE: unbound */
+  goal *pool;    /* MAX_GOALS */
+  premise *prem; /* MAX_PREMISES */
+  size_t steps;
+  mark at;
+  uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
+  eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
-  premise *prem; /* shared between alternatives: only the count is taken back */
-  size_t n_prem;
   const char *name[MAX_NAMES];
   const rule_term *value[MAX_NAMES];
-  size_t n_names;
-  size_t steps;
 } matcher;
+
+/* Owns: matcher_free. */
+static bool matcher_new(state *s, matcher **out) {
+  matcher *m = malloc(sizeof *m);
+  if (!m) return false;
+  m->s = s;
+  m->pool = malloc(MAX_GOALS * sizeof *m->pool);
+  m->prem = malloc(MAX_PREMISES * sizeof *m->prem);
+  *out = m;
+  return m->pool && m->prem;
+}
+
+static void matcher_free(matcher *m) {
+  if (!m) return;
+  free(m->pool);
+  free(m->prem);
+  free(m);
+}
+
+static void take_back(matcher *m, mark to) {
+  while (m->at.n_bound > to.n_bound) m->var[m->bound[--m->at.n_bound]].i = EG_NONE;
+  m->at = to;
+}
 
 static const rule_term *class_literal(state *s, eg_class c) {
   const eg_node *m;
@@ -38,18 +69,18 @@ static const rule_term *class_literal(state *s, eg_class c) {
 }
 
 static bool bind_name(matcher *m, const char *name, const rule_term *v) {
-  for (size_t i = 0; i < m->n_names; i++)
+  for (size_t i = 0; i < m->at.n_names; i++)
     if (strcmp(m->name[i], name) == 0) return rule_term_eq(m->value[i], v);
-  if (m->n_names == MAX_NAMES) return false;
-  m->name[m->n_names] = name;
-  m->value[m->n_names++] = v;
+  if (m->at.n_names == MAX_NAMES) return false;
+  m->name[m->at.n_names] = name;
+  m->value[m->at.n_names++] = v;
   return true;
 }
 
 static bool need(matcher *m, eg_node a, eg_node b) {
   if (a.i == b.i || a.i == EG_NONE || b.i == EG_NONE) return true;
-  if (m->n_prem == MAX_PREMISES) return false;
-  m->prem[m->n_prem++] = (premise){a, b};
+  if (m->at.n_prem == MAX_PREMISES) return false;
+  m->prem[m->at.n_prem++] = (premise){a, b};
   return true;
 }
 
@@ -77,6 +108,7 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
   }
   m->var[i] = c;
   m->var_as[i] = as;
+  m->bound[m->at.n_bound++] = i;
   return true;
 }
 
@@ -88,61 +120,71 @@ static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
   return rule_term_eq(t, v);
 }
 
-static bool solve(matcher *m, goal *stack, size_t n) {
-  if (++m->steps > MAX_STEPS) return false;
-  if (n == 0) return true;
-  const goal g = stack[--n];
+static bool solve(matcher *m, const goal *g);
+
+/* `node` for an operator or a list of the rule. */
+static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) {
   state *s = m->s;
-  const eg_class c = eg_find(s->g, g.c);
-  const matcher saved = *m;
-  switch (g.t->kind) {
+  if (eg_node_arity(s->g, node) != g->t->n || strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, node)), op) != 0) return false;
+  if (m->at.n_goals + g->t->n > MAX_GOALS) return false;
+  const goal *next = g->rest;
+  /* The last child comes first, so that literals at the end prune early. */
+  for (uint32_t k = 0; k < g->t->n; k++) {
+    goal *child = &m->pool[m->at.n_goals++];
+    *child = (goal){g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
+    next = child;
+  }
+  return need(m, g->as, node) && solve(m, next);
+}
+
+static bool solve(matcher *m, const goal *g) {
+  if (++m->steps > MAX_STEPS) return false;
+  if (!g) return true;
+  state *s = m->s;
+  const eg_class c = eg_find(s->g, g->c);
+  const mark before = m->at;
+  switch (g->t->kind) {
   case RULE_VAR:
-    if (bind_var(m, (uint32_t)g.t->u.i, c, g.as) && solve(m, stack, n)) return true;
+    if (bind_var(m, (uint32_t)g->t->u.i, c, g->as) && solve(m, g->rest)) return true;
     break;
   case RULE_OP:
   case RULE_LIST: {
-    const char *op = g.t->kind == RULE_LIST ? "#list" : g.t->u.s;
+    const char *op = g->t->kind == RULE_LIST ? "#list" : g->t->u.s;
     const eg_node *nodes;
     const size_t cnt = eg_class_nodes(s->g, c, &nodes);
     for (size_t i = 0; i < cnt; i++) {
-      if (eg_node_arity(s->g, nodes[i]) != g.t->n || strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), op) != 0) continue;
-      if (n + g.t->n > MAX_GOALS) return false;
-      /* The stack above `n` is scratch for each alternative: copy what lies below only by index. */
-      goal *next = malloc((n + g.t->n + 1) * sizeof *next);
-      if (!next) return false;
-      memcpy(next, stack, n * sizeof *next);
-      /* Last pushed, first solved: children are pushed in reverse so that literals at the end prune late ones. */
-      for (uint32_t k = 0; k < g.t->n; k++) next[n + k] = (goal){g.t->child[k], eg_node_child(s->g, nodes[i], k), {eg_node_original(s->g, nodes[i], k).i}};
-      const bool ok = need(m, g.as, nodes[i]) && solve(m, next, n + g.t->n);
-      free(next);
-      if (ok) return true;
-      const size_t steps = m->steps;
-      *m = saved;
-      m->steps = steps;
+      if (solve_node(m, g, nodes[i], op)) return true;
+      take_back(m, before);
     }
     return false;
   }
   default:
-    if (literal_matches(m, g.t, c) && solve(m, stack, n)) return true;
+    if (literal_matches(m, g->t, c) && solve(m, g->rest)) return true;
     break;
   }
-  const size_t steps = m->steps;
-  *m = saved;
-  m->steps = steps;
+  take_back(m, before);
   return false;
 }
 
-static bool match_rule(state *s, const rule *r, eg_node u, eg_node t, premise *prem, matcher *m) {
-  if (r->n_vars > MAX_VARS) return false;
-  *m = (matcher){.s = s, .r = r, .prem = prem};
+/* Whether some member of the class could be the root of `t`: nearly every rule ends here. */
+static bool root_fits(state *s, const rule_term *t, eg_class c) {
+  if (t->kind != RULE_OP) return true;
+  const eg_node *nodes;
+  const size_t n = eg_class_nodes(s->g, c, &nodes);
+  for (size_t i = 0; i < n; i++)
+    if (eg_node_arity(s->g, nodes[i]) == t->n && strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), t->u.s) == 0) return true;
+  return false;
+}
+
+static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
+  const eg_class cu = eg_class_of(m->s->g, u), ct = eg_class_of(m->s->g, t);
+  if (r->n_vars > MAX_VARS || !root_fits(m->s, r->lhs, cu) || !root_fits(m->s, r->rhs, ct)) return false;
+  m->r = r;
+  m->steps = 0;
+  m->at = (mark){0};
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
-  goal *stack = malloc(4 * sizeof *stack);
-  if (!stack) return false;
-  stack[0] = (goal){r->rhs, eg_class_of(s->g, t), t};
-  stack[1] = (goal){r->lhs, eg_class_of(s->g, u), u};
-  const bool ok = solve(m, stack, 2);
-  free(stack);
-  return ok;
+  const goal right = {r->rhs, ct, t, NULL}, left = {r->lhs, cu, u, &right};
+  return solve(m, &left);
 }
 
 bool st_usable(const state *s, size_t i) {
@@ -160,24 +202,22 @@ iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, con
 }
 
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
-  matcher m;
+  matcher *m = NULL;
   *done = false;
-  premise *prem = malloc(MAX_PREMISES * sizeof *prem);
-  if (!prem) return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_code c = ISO_OK;
-  for (size_t i = 0; i < rule_set_count(s->rules) && !*done; i++) {
+  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; !c && i < rule_set_count(s->rules) && !*done; i++) {
     if (!st_usable(s, i)) continue;
     const rule *r = rule_set_at(s->rules, i);
     eg_node from = u, to = t;
-    if (!match_rule(s, r, u, t, prem, &m)) {
-      if (!match_rule(s, r, t, u, prem, &m)) continue;
+    if (!match_rule(m, r, u, t)) {
+      if (!match_rule(m, r, t, u)) continue;
       from = t, to = u;
     }
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, i, from, to, m.prem, m.n_prem, err);
+    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, err);
   }
-  free(prem);
+  matcher_free(m);
   return c;
 }
 
@@ -208,7 +248,7 @@ static const rule_term *eval_expr(matcher *m, const rule_term *t, iso_arena *a) 
 
 static const rule_term *instance_term(matcher *m, const rule_term *t, iso_arena *a) {
   if (t->kind == RULE_NAME) {
-    for (size_t i = 0; i < m->n_names; i++)
+    for (size_t i = 0; i < m->at.n_names; i++)
       if (strcmp(m->name[i], t->u.s) == 0) return m->value[i];
     return NULL;
   }
@@ -239,23 +279,21 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
 }
 
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
-  matcher m;
+  matcher *m = NULL;
   *done = false;
   if (!s->known) return ISO_OK;
-  premise *prem = malloc(MAX_PREMISES * sizeof *prem);
-  if (!prem) return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_code c = ISO_OK;
-  for (size_t i = 0; i < rule_set_count(s->known) && !*done && !c; i++) {
+  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; !c && i < rule_set_count(s->known) && !*done; i++) {
     const rule *r = rule_set_at(s->known, i);
     eg_node from = u, to = t;
-    if (!match_rule(s, r, u, t, prem, &m)) {
-      if (!match_rule(s, r, t, u, prem, &m)) continue;
+    if (!match_rule(m, r, u, t)) {
+      if (!match_rule(m, r, t, u)) continue;
       from = t, to = u;
     }
     rule inst;
-    if (!instantiate(&m, &s->arena, &inst)) continue;
+    if (!instantiate(m, &s->arena, &inst)) continue;
     rule_tensor *example[MAX_VARS];
-    for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m.var[k])), 0);
+    for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
     size_t index;
     bool fresh;
     if ((c = rule_set_add(s->rules, &inst, &index, &fresh, err))) break;
@@ -275,8 +313,8 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     if (!st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, index, from, to, m.prem, m.n_prem, err);
+    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, err);
   }
-  free(prem);
+  matcher_free(m);
   return c;
 }

@@ -198,12 +198,26 @@ static uint64_t *hash_lines(const view *v, uint32_t d) {
 }
 
 /* The sum of the elements' hashes: equal for every order of the elements. */
-static uint64_t hash_multiset(const rule_tensor *t) {
-  size_t item = rule_dtype_size(t->dtype);
+static inline __attribute__((always_inline)) uint64_t multiset_pass(const rule_tensor *t, size_t item, uint64_t *present, uint64_t mask) {
   const unsigned char *p = t->data;
   uint64_t sum = 0;
-  for (int64_t i = 0; i < t->numel; i++, p += item) sum += mix(element(p, item));
+  for (int64_t i = 0; i < t->numel; i++, p += item) {
+    const uint64_t e = element(p, item);
+    sum += mix(e);
+    if (present) present[(e & mask) / 64] |= UINT64_C(1) << (e % 64);
+  }
   return sum;
+}
+
+/* `present` may be NULL, else a bit is set in it for each element, `mask` being its bits less 1. */
+static uint64_t hash_multiset(const rule_tensor *t, uint64_t *present, uint64_t mask) {
+  switch (rule_dtype_size(t->dtype)) {
+  case 1: return multiset_pass(t, 1, present, mask);
+  case 2: return multiset_pass(t, 2, present, mask);
+  case 4: return multiset_pass(t, 4, present, mask);
+  case 8: return multiset_pass(t, 8, present, mask);
+  default: return multiset_pass(t, 16, present, mask);
+  }
 }
 
 static uint64_t hash_flat(const rule_tensor *t) {
@@ -242,13 +256,36 @@ struct synth_index {
   size_t n_sets, cap_sets;
   entry *entry; /* by hash, then by set and start */
   size_t n_entries, cap_entries;
+  uint64_t *present; /* a bit per hash of an element that occurs in some source: a clear one says that it does not */
+  uint64_t present_mask; /* bits, less 1 */
 };
+
+enum { PRESENT_MAX = 1 << 26 }; /* bits: 8 MiB; beyond that the filter only gets weaker */
 
 static int entry_order(const void *pa, const void *pb) {
   const entry *a = pa, *b = pb;
   if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
   if (a->set != b->set) return a->set < b->set ? -1 : 1;
   return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool new_filter(synth_index *x, rule_tensor *const *source, size_t n) {
+  uint64_t total = 0, bits = 1024;
+  for (size_t i = 0; i < n; i++) total += source[i] ? (uint64_t)source[i]->numel : 0;
+  while (bits < 8 * total && bits < PRESENT_MAX) bits *= 2;
+  x->present_mask = bits - 1;
+  return (x->present = calloc((size_t)bits / 64, sizeof *x->present)) != NULL;
+}
+
+/* Returns: false where some element of `t` occurs in no source. */
+static bool may_hold(const synth_index *x, const rule_tensor *t) {
+  const size_t item = rule_dtype_size(t->dtype);
+  const unsigned char *p = t->data;
+  for (int64_t i = 0; i < t->numel; i++, p += item) {
+    const uint64_t e = element(p, item);
+    if (!(x->present[(e & x->present_mask) / 64] >> (e % 64) & 1)) return false;
+  }
+  return true;
 }
 
 /* Length of the stretch of equal hashes that starts at `at`. */
@@ -275,7 +312,7 @@ static bool add_lines(synth_index *x, uint32_t src, form f, const rule_shape *sh
 
 static bool add_source(synth_index *x, uint32_t src) {
   const rule_tensor *t = x->source[src];
-  x->sum[src] = (summary){.flat = hash_flat(t), .multiset = hash_multiset(t)};
+  x->sum[src] = (summary){.flat = hash_flat(t), .multiset = hash_multiset(t, x->present, x->present_mask)};
   if (t->numel == 0) return true;
   for (form f = FORM_SELF; f < FORM_COUNT; f++) {
     rule_shape shape;
@@ -297,7 +334,7 @@ iso_code synth_index_new(rule_tensor *const *source, const char *const *name, si
   x->source = calloc(n + 1, sizeof *x->source);
   x->name = calloc(n + 1, sizeof *x->name);
   x->sum = calloc(n + 1, sizeof *x->sum);
-  bool ok = x->source && x->name && x->sum;
+  bool ok = x->source && x->name && x->sum && new_filter(x, source, n);
   for (size_t i = 0; ok && i < n; i++) {
     if (!source[i]) continue;
     x->source[i] = source[i];
@@ -318,6 +355,7 @@ void synth_index_free(synth_index *x) {
   for (size_t i = 0; x->name && i < x->n; i++) free(x->name[i]);
   for (size_t i = 0; i < x->n_sets; i++) free(x->set[i].hash);
   free(x->set);
+  free(x->present);
   free(x->entry);
   free(x->sum);
   free(x->name);
@@ -1063,7 +1101,7 @@ static made make_window(search *s, const window *w, const rule_shape *shape) {
 
 static bool find_window(search *s, synth_relation *out) {
   rule_shape shape, base;
-  if (s->t->numel < 2 || !window_shape(s->t, &shape)) return false;
+  if (s->t->numel < 2 || !window_shape(s->t, &shape) || !may_hold(s->x, s->t)) return false;
   window best = {0}, w = {0};
   for (size_t i = 0; i < s->x->n && s->code == ISO_OK; i++) {
     if (!usable(s, i) || !window_shape(s->x->source[i], &base)) continue;
@@ -1091,7 +1129,7 @@ static void attack(search *s, synth_relation *out) {
     find_itself(s, flat, out);
     return;
   }
-  uint64_t multiset = hash_multiset(s->t);
+  uint64_t multiset = hash_multiset(s->t, NULL, 0);
   bool found = find_constant(s, out) || find_itself(s, flat, out) || find_transpose(s, multiset, out) ||
                find_reshape(s, flat, out) || find_permutation(s, multiset, out) || find_cover(s, out);
   if (!found && s->code == ISO_OK) find_window(s, out);

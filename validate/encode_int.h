@@ -74,7 +74,7 @@ typedef struct pv_value {
   bool several;
 } pv_value;
 
-enum { PV_MAX_NODES = 3000000, PV_MAX_WORDS = 1 << 25, PV_MAX_SCRATCH = 1 << 23, PV_TABLE = 1 << 23 };
+enum { PV_MAX_NODES = 3000000, PV_MAX_WORDS = 1 << 25, PV_MAX_SCRATCH = 1 << 23, PV_TABLE = 1 << 10 };
 enum { PV_MAX_ELEMENTS = 24000000, PV_MAX_RELATIVE = 16, PV_MAX_WORK = 400000000 };
 
 typedef struct pv_cx {
@@ -87,7 +87,8 @@ typedef struct pv_cx {
   uint32_t n_nodes;
   uint32_t *word;
   size_t n_words;
-  uint32_t *table; /* id - n_leaves + 1, 0 where empty */
+  uint32_t *table; /* id - n_leaves + 1, 0 where empty; PV_TABLE slots at first */
+  size_t table_mask; /* slots - 1; 0 before there is one */
   uint64_t *scratch; /* a stack of terms and factors, which share a size */
   size_t sp;
   pv_q *q;

@@ -41,6 +41,7 @@ struct val_engine {
   const shim_api *api; /* NULL until loaded */
   iso_error why;       /* why loading failed: asked again, the answer is the same */
   char folder[PATH_BYTES];
+  rule_tensor **room; /* MAX_RESULTS, for val_eval: made once, it is half a megabyte */
 };
 
 val_options val_options_default(void) {
@@ -72,6 +73,7 @@ void val_free(val_engine *e) {
   for (size_t i = 0; e->ops != NULL && i < e->o.n_ops; i++) free(e->ops[i]);
   free(e->ops);
   free(e->device);
+  free(e->room);
   free(e); /* libtorch stays: unloading it is not supported */
 }
 
@@ -260,7 +262,6 @@ typedef struct eval {
   iso_arena arena;
   results *slot; /* open addressing by pointer; order never shows */
   size_t n_slots, n_used;
-  rule_tensor **room; /* MAX_RESULTS */
   unsigned depth;
   double *magnitude; /* NULL: not asked for */
 } eval;
@@ -376,13 +377,14 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   }
   const rule_term *call = rule_op(&v->arena, t->u.s, child, t->n);
   if (call == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_code code = val_call(v->e, call, *bind, v->flags, v->room, MAX_RESULTS, &r->n, err);
+  rule_tensor **room = v->e->room;
+  iso_code code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
   if (code != ISO_OK) return code;
   r->term = t;
   r->out = malloc((r->n + 1) * sizeof *r->out);
-  if (r->out != NULL) memcpy(r->out, v->room, r->n * sizeof *r->out);
+  if (r->out != NULL) memcpy(r->out, room, r->n * sizeof *r->out);
   if (r->out == NULL || !remember(v, *r)) {
-    for (size_t i = 0; i < r->n; i++) rule_tensor_unref(v->room[i]);
+    for (size_t i = 0; i < r->n; i++) rule_tensor_unref(room[i]);
     free(r->out);
     return iso_fail(err, ISO_NOMEM, "out of memory");
   }
@@ -412,7 +414,6 @@ static void eval_free(eval *v) {
     free(v->slot[i].out);
   }
   free(v->slot);
-  free(v->room);
   iso_arena_fini(&v->arena);
 }
 
@@ -420,10 +421,10 @@ static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *
                          unsigned flags, rule_tensor **out, double *magnitude, iso_error *err) {
   eval v = {.e = e, .bind = bind, .flags = flags, .magnitude = magnitude};
   iso_arena_init(&v.arena);
-  v.room = malloc(MAX_RESULTS * sizeof *v.room);
+  if (e->room == NULL) e->room = malloc(MAX_RESULTS * sizeof *e->room);
   rule_tensor *x = NULL;
   iso_code code =
-      v.room != NULL ? eval_tensor(&v, t, &x, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+      e->room != NULL ? eval_tensor(&v, t, &x, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   if (code == ISO_OK) {
     if (flags & VAL_FLOAT64) code = rule_tensor_to_float64(x, out, err);
     else *out = rule_tensor_ref(x);

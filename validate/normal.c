@@ -84,11 +84,32 @@ static unsigned flags_of(const pv_cx *c, pv_op op, const uint32_t *w, size_t n) 
 
 static uint64_t hash_node(pv_op op, const uint32_t *w, size_t n) { return iso_hash(w, n * sizeof *w, (uint64_t)op); }
 
+/* The table grows with what is in it: a small rule's nodes scattered over a large one would touch a page each. */
+static bool grow_table(pv_cx *c) {
+  const size_t slots = c->table_mask ? 2 * (c->table_mask + 1) : PV_TABLE;
+  uint32_t *table = calloc(slots, sizeof *table);
+  if (!table) return false;
+  for (uint32_t i = 0; i < c->n_nodes; i++) {
+    const pv_node *p = &c->node[i];
+    size_t h = hash_node((pv_op)p->op, c->word + p->off, p->n) & (slots - 1);
+    while (table[h]) h = (h + 1) & (slots - 1);
+    table[h] = i + 1;
+  }
+  free(c->table);
+  c->table = table;
+  c->table_mask = slots - 1;
+  return true;
+}
+
 /* `w` must not point into c->word. */
 static pv_id node(pv_cx *c, pv_op op, const uint32_t *w, size_t n) {
   if (c->failed || !work(c, n)) return c->zero;
-  size_t h = hash_node(op, w, n) & (PV_TABLE - 1);
-  for (; c->table[h]; h = (h + 1) & (PV_TABLE - 1)) {
+  if (2 * (size_t)c->n_nodes > c->table_mask && !grow_table(c)) {
+    pv_fail(c, "out of memory");
+    return c->zero;
+  }
+  size_t h = hash_node(op, w, n) & c->table_mask;
+  for (; c->table[h]; h = (h + 1) & c->table_mask) {
     const pv_node *p = &c->node[c->table[h] - 1];
     if (p->op == op && p->n == n && !memcmp(c->word + p->off, w, n * sizeof *w))
       return c->n_leaves + c->table[h] - 1;
@@ -111,8 +132,7 @@ bool pv_init(pv_cx *c, const rule *r, rule_schemas *s, int level, pv_id n_leaves
   c->node = malloc(PV_MAX_NODES * sizeof *c->node);
   c->word = malloc((size_t)PV_MAX_WORDS * sizeof *c->word);
   c->scratch = malloc((size_t)PV_MAX_SCRATCH * sizeof *c->scratch);
-  c->table = calloc(PV_TABLE, sizeof *c->table);
-  if (!c->node || !c->word || !c->scratch || !c->table) return false;
+  if (!c->node || !c->word || !c->scratch || !grow_table(c)) return false;
   for (int64_t i = 0; i < 3; i++) (void)pv_q_int(c, i == 2 ? -1 : i);
   c->zero = n_leaves;
   c->zero = pv_const(c, PV_ZERO_Q);
