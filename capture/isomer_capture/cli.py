@@ -1,0 +1,77 @@
+"""The command `isomer-capture`. Exit status: 0, or 2 with one line that says what is wrong."""
+import argparse
+import sys
+
+from . import __version__
+from .configs import parse_set
+from .errors import CaptureError
+
+EPILOG = """MODEL is a folder with config.json (and weights), a JSON configuration, a model type of Transformers such as
+llama (its default configuration), or a hub id such as owner/name, which alone is downloaded. Weights are random, from
+--seed, unless MODEL has some and nothing was changed; one seed gives hf and vllm the same weights."""
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def setting(text):
+    try:
+        return parse_set(text)
+    except CaptureError as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
+
+
+def add_model_options(p):
+    p.add_argument("--reduce", action="store_true", help="small widths and vocabulary; layers and structure stay")
+    p.add_argument("--layers", type=positive, help="the first N layers only")
+    p.add_argument("--set", dest="settings", type=setting, action="append", default=[], metavar="KEY=VALUE",
+                   help="change a key of the configuration (VALUE is JSON or a string; dots go inside)")
+    p.add_argument("--attn", choices=("sdpa", "sdpa-mask", "eager"), default="sdpa",
+                   help="Transformers' attention: sdpa as it runs, sdpa with the mask that exporting builds, or eager")
+    p.add_argument("--experts", default="batched_mm", help="Transformers' experts implementation (default %(default)s)")
+    p.add_argument("--length", type=positive, default=9, help="tokens (default %(default)s)")
+    p.add_argument("--sets", type=positive, default=1, help="input sets (default %(default)s)")
+    p.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
+    p.add_argument("--head", choices=("lm", "mlm", "none"), help="language model head, masked one, or hidden states")
+    p.add_argument("--seed", type=int, default=0, help="of weights and tokens (default %(default)s)")
+    p.add_argument("--specialize", action="store_true", help="allow numbers read out of tensors, for these inputs only")
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="isomer-capture", description="Captures models as graphs that isomer compares.")
+    p.add_argument("--version", action="version", version="isomer-capture " + __version__)
+    commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in (("hf", "a model of Hugging Face Transformers"), ("vllm", "the same model as vLLM runs it")):
+        c = commands.add_parser(name, help=text, description="Captures " + text + ".", epilog=EPILOG)
+        c.add_argument("model", metavar="MODEL")
+        c.add_argument("-o", "--out", required=True, help="the folder to write")
+        add_model_options(c)
+        c.add_argument("--batch", type=positive, default=1, help=argparse.SUPPRESS if name == "vllm" else "sequences")
+        c.add_argument("--name", help="the model's name in the capture")
+        c.add_argument("--trace", action="store_true", help="keep the value of every node")
+    return p
+
+
+def main(argv=None):
+    options = parser().parse_args(argv)
+    try:
+        if options.command == "hf":
+            from . import hf as one
+        else:
+            from . import vllm_models as one
+        graph, _ = one.run(options)
+        print("%s: %d nodes" % (options.out, len(graph["nodes"])))
+        return 0
+    except CaptureError as e:
+        print("isomer-capture: " + " ".join(str(e).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""capture(): one PyTorch module, on example inputs, as a capture (docs/capture-format.md)."""
+import contextlib
+import inspect
+import os
+import warnings
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .errors import CaptureError, short
+from .files import dtype_name, write_capture
+from .program import LIMIT, Program, real
+
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
+
+
+class Called(torch.nn.Module):
+    """The module, called in the caller's way, with the outputs that are wanted."""
+
+    def __init__(self, module, call):
+        super().__init__()
+        self.inner, self.call = module, call
+
+    def forward(self, **inputs):
+        out = self.call(self.inner, **inputs) if self.call else self.inner(**inputs)
+        return out
+
+
+def named_inputs(module, call, example):
+    """The example as keyword arguments, by the names of forward's parameters."""
+    if isinstance(example, dict):
+        return dict(example)
+    example = example if isinstance(example, (list, tuple)) else (example,)
+    parameters = list(inspect.signature(call or module.forward).parameters.values())[1 if call else 0:]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(example) > len(names) or any(p.kind == p.POSITIONAL_ONLY for p in parameters[:len(example)]):
+        raise CaptureError("%d example inputs for a forward with %d named parameters; give them as a dictionary"
+                           % (len(example), len(names)))
+    return dict(zip(names, example))
+
+
+def leaves_of(tree, root):
+    """(name, tensor) for the tensors of a nest of inputs or outputs; the rest is left out."""
+    flat, _ = pytree.tree_flatten_with_path(tree)
+    out = []
+    for path, leaf in flat:
+        keys = [str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", p)))) for p in path]
+        name = ".".join(keys) or root
+        out.append((root + "_" + name if name[0].isdigit() else name, leaf))
+    return out
+
+
+def as_plain(x):
+    """Framework output classes as dictionaries, which torch.export and the names below can see into."""
+    if isinstance(x, dict) or (hasattr(x, "to_tuple") and hasattr(x, "keys")):
+        return {k: as_plain(x[k]) for k in x.keys() if x[k] is not None}
+    if isinstance(x, (list, tuple)):
+        return [as_plain(e) for e in x if e is not None]
+    return x
+
+
+@contextlib.contextmanager
+def quiet_eager():
+    """Layers that call torch.compile themselves run as they are written; no gradients; warnings kept away."""
+    with contextlib.ExitStack() as stack:
+        if hasattr(torch.compiler, "set_stance"):
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        yield
+
+
+def reference(called, inputs):
+    """What the module returns, by name. Buffers that the call changes are put back."""
+    state = [(t, t.detach().clone()) for t in list(called.parameters()) + list(called.buffers())]
+    out = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), called(**copied(inputs)))
+    for t, old in state:
+        if not torch.equal(t, old):
+            t.copy_(old)
+    return leaves_of(out, "output")
+
+
+def export(called, inputs, strict):
+    try:
+        return torch.export.export(called, (), inputs, strict=strict)
+    except Exception as e:
+        text, kind = str(e), type(e).__name__
+        if "GuardOnDataDependent" in kind or "data-dependent" in text.lower() or "DataDependentOutput" in kind:
+            advice = ("a branch or a size depends on the values in a tensor; decide it outside the module, or choose the "
+                      "implementation without it (for experts: --set experts_implementation=batched_mm)")
+        elif "graph break" in text.lower() or kind == "Unsupported":
+            advice = "the program does something that cannot be traced; keep it out of forward"
+        elif "torch._check" in text or "torch.fx" in text and "trace" in text:
+            advice = "the program inspects a tensor while it is traced"
+        else:
+            advice = "the module must run on these inputs, and be traceable by torch.export"
+        raise CaptureError("torch.export failed: %s: %s (%s)" % (kind, short(e), advice)) from e
+
+
+def signature_leaves(program, exported, inputs):
+    """Cells for the exported graph's placeholders. Tensors that share memory and shape are one leaf."""
+    from torch.export.graph_signature import InputKind
+
+    env, seen, tied = {}, {}, {}
+    flat = iter(leaves_of(inputs, "input"))
+    nodes = {n.name: n for n in exported.graph.nodes if n.op == "placeholder"}
+    state, constants = exported.state_dict, exported.constants
+    kinds = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKind.CONSTANT_TENSOR: "constant"}
+    for spec in exported.graph_signature.input_specs:
+        node = nodes[spec.arg.name]
+        if spec.kind == InputKind.USER_INPUT:
+            name, given = next(flat)
+            env[node] = program.leaf("input", name, given.detach(), name) if isinstance(given, torch.Tensor) else given
+            continue
+        if spec.kind not in kinds:
+            raise CaptureError("the program holds %s (%s), which a capture cannot hold" % (spec.target, spec.kind.name))
+        tensor = state[spec.target] if spec.target in state else constants[spec.target]
+        tensor, name = real(tensor, spec.target), program.stripped(spec.target)
+        key = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        if tensor.numel() and key in seen:
+            tied[name] = seen[key].name
+            env[node] = seen[key]
+            continue
+        prefix = {"parameter": "p_", "buffer": "b_", "constant": "c_"}[kinds[spec.kind]]
+        env[node] = seen[key] = program.leaf(kinds[spec.kind], name, tensor, prefix + name.replace(".", "_"))
+    return env, tied
+
+
+def difference(left, right):
+    """The largest difference over the largest value: nothing is said where both are infinite of one sign."""
+    left, right = left.detach().double(), right.detach().double()
+    if not left.numel():
+        return 0.0
+    if not torch.equal(torch.isfinite(left), torch.isfinite(right)):
+        return float("inf")
+    finite = torch.isfinite(right)
+    if not torch.equal(left[~finite].nan_to_num(7.0, 8.0, 9.0), right[~finite].nan_to_num(7.0, 8.0, 9.0)):
+        return float("inf")
+    top = right[finite].abs().max().item() if finite.any() else 0.0
+    gap = (left - right)[finite].abs().max().item() if finite.any() else 0.0
+    return gap / top if top else gap
+
+
+def check(names, ours, theirs, what):
+    for name, a, b in zip(names, ours, theirs):
+        if tuple(a.shape) != tuple(b.shape):
+            raise CaptureError("output %s of the captured graph is %s, the module's is %s%s"
+                               % (name, list(a.shape), list(b.shape), what))
+        gap, limit = difference(a, b), TOLERANCE.get(b.dtype, 0.0)
+        if not gap <= limit:
+            raise CaptureError("the captured graph does not compute what the module computes: output %s differs by %.2g of "
+                               "its size%s; the module may keep state between calls, or branch on its data"
+                               % (name, gap, what))
+
+
+def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model=None, framework="pytorch",
+            framework_version=None, outputs=None, output_names=None, trace=False, attributes=None, specialize=False,
+            strict=False, metadata=None):
+    """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as an object.
+
+    module           an nn.Module in eval mode
+    example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by their names; nests of
+                     tensors are fine, other values are constants of the capture
+    call             call(module, **inputs) in place of module(**inputs): chooses flags and outputs
+    more_inputs      further sets of inputs, same names and shapes
+    outputs          names of the outputs to keep; all, if not given. output_names renames them, in order
+    trace            keep every node's value
+    attributes       operator name to a function of its arguments by name: what it depends on beyond them
+    specialize       allow numbers that are read out of tensors, as they are for these inputs
+    strict           trace Python bytecode (torch.export's strict mode) instead of running the module
+
+    Raises CaptureError, with what to do. Nothing is written then."""
+    if not isinstance(module, torch.nn.Module):
+        raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
+    if any(m.training for m in module.modules()):
+        raise CaptureError("the module is in training mode; call eval() on it first")
+    inputs = named_inputs(module, call, example_inputs)
+    more = [named_inputs(module, call, m) for m in more_inputs]
+    called = Called(module, lambda m, **kw: as_plain(call(m, **kw) if call else m(**kw))).eval()
+    with quiet_eager():
+        try:
+            expected = [reference(called, i) for i in [inputs] + more]
+        except CaptureError:
+            raise
+        except Exception as e:
+            raise CaptureError("the module does not run on the example inputs: %s" % short(e)) from e
+        exported = export(called, copied(inputs), strict)
+        program = Program("inner", attributes, specialize)
+        env, tied = signature_leaves(program, exported, inputs)
+        results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
+        graph, kept = finish(program, exported, results, expected, outputs, output_names)
+        names = [n for n, _ in kept]
+        ssa = [s for _, s in kept]
+        check(names, [s.data for s in ssa], [dict(expected[0])[n] for n in names], "")
+        for k, one in enumerate(more):
+            given = {n: t for n, t in leaves_of(one, "input") if isinstance(t, torch.Tensor)}
+            check(names, program.rerun(given, ssa), [dict(expected[k + 1])[n] for n in names], " on input set %d" % (k + 1))
+    if output_names:
+        if len(output_names) != len(graph["outputs"]):
+            raise CaptureError("%d output names for %d outputs" % (len(output_names), len(graph["outputs"])))
+        for o, name in zip(graph["outputs"], output_names):
+            o["name"] = name
+    head = {"format": "isomer-capture", "version": 1, "model": model or type(module).__name__, "framework": framework,
+            "framework_version": framework_version or torch.__version__.split("+")[0],
+            "torch_version": torch.__version__.split("+")[0]}
+    graph = dict(head, nodes=program.nodes, outputs=graph["outputs"], metadata={})
+    graph["metadata"] = dict({"tied": tied, "dropped_unused_leaves": graph_dropped(program), "strict_export": strict,
+                              "inlined_wrappers": program.inlined, "functionalized_in_place": program.functionalized,
+                              "skipped_ops": sorted(program.skipped), "folded": program.folded,
+                              "written_leaves": written_leaves(program)}, **(metadata or {}))
+    weights = {name: t for kind, name, t in program.leaves.values() if kind != "input"}
+    sets = [{n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)} for i in [inputs] + more]
+    write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
+    return graph
+
+
+def graph_dropped(program):
+    return sorted(program.dropped)
+
+
+def written_leaves(program):
+    """Leaves that the call changes: what it leaves behind in them is not an output."""
+    return sorted(c.name for k, c in program.roots.items() if isinstance(k, str) and c.version)
+
+
+def copied(inputs):
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.clone(), inputs)
+
+
+def finish(program, exported, results, expected, wanted, output_names):
+    """Chooses and names the outputs, and drops what they do not need."""
+    from torch.export.graph_signature import OutputKind
+
+    specs = exported.graph_signature.output_specs
+    users = [r for r, s in zip(results, specs) if s.kind == OutputKind.USER_OUTPUT]
+    names = [n for n, _ in expected[0]]
+    if len(names) != len(users):
+        raise CaptureError("the module returns %d values and the exported graph %d" % (len(names), len(users)))
+    kept = [(n, c.read()) for n, c in zip(names, users) if hasattr(c, "read") and (wanted is None or n in wanted)]
+    missing = [w for w in wanted or [] if w not in [n for n, _ in kept]]
+    if missing or not kept:
+        raise CaptureError("there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names)))
+    program.dropped = program.prune([s for _, s in kept])
+    return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept

@@ -1,0 +1,167 @@
+"""`isomer-capture hf`: a model of Hugging Face Transformers."""
+import contextlib
+import os
+import warnings
+
+from . import configs
+from .errors import CaptureError, short
+
+TESTED = "5.12.1"
+
+ATTENTION = {"sdpa": "sdpa", "sdpa-mask": "sdpa", "eager": "eager"}
+
+
+def offline(name):
+    """Nothing but a hub id may reach for the network."""
+    if not ("/" in name and not os.path.exists(name)):
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        os.environ["TRANSFORMERS_OFFLINE"] = "1"
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+
+def prepare(options):
+    """(configuration, folder or hub id with weights or None), as the options ask."""
+    offline(options.model)
+    try:
+        import transformers  # noqa: F401
+    except ImportError as e:
+        raise CaptureError("Transformers is not installed (pip install transformers==%s)" % TESTED) from e
+    config, weights = configs.load_config(options.model)
+    if options.reduce:
+        configs.reduce(config)
+        weights = None
+    if options.layers is not None:
+        configs.set_layers(config, options.layers)
+        weights = None
+    for key, value in options.settings:
+        configs.set_key(config, key, value)
+        weights = None
+    return config, weights
+
+
+def model_class(config, head):
+    """What Transformers' auto classes make of a configuration."""
+    from transformers.models.auto import modeling_auto as auto
+
+    import transformers
+    named = [n for n in getattr(config, "architectures", None) or [] if hasattr(transformers, n)]
+    if named and head is None:
+        return getattr(transformers, named[0])
+    tables = {"lm": "MODEL_FOR_CAUSAL_LM_MAPPING", "none": "MODEL_MAPPING", "mlm": "MODEL_FOR_MASKED_LM_MAPPING"}
+    order = [head] if head else ["none"] if encoder_only(config) else ["lm", "none"]
+    for one in order:
+        table = getattr(auto, tables[one])
+        if type(config) in table:
+            found = table[type(config)]
+            return found[0] if isinstance(found, (list, tuple)) else found
+    raise CaptureError("Transformers has no model for %s%s" % (type(config).__name__, " with this head" if head else ""))
+
+
+def encoder_only(config):
+    from transformers.models.auto import modeling_auto as auto
+
+    name = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(config.model_type)
+    return name is not None and not getattr(config, "is_decoder", False)
+
+
+def build(options, config, weights):
+    """The model: from its checkpoint, or with weights drawn from the seed."""
+    import torch
+
+    dtype = getattr(torch, options.dtype)
+    cls = model_class(config, options.head)
+    extra = {"attn_implementation": ATTENTION[options.attn]}
+    try:
+        if weights is not None:
+            model = cls.from_pretrained(weights, config=config, dtype=dtype, **extra)
+        else:
+            torch.manual_seed(options.seed)
+            if hasattr(config, "_experts_implementation"):
+                extra["experts_implementation"] = options.experts
+            # Weights are drawn in float32 and cast, so that every dtype is of one model.
+            model = cls._from_config(config, **extra).eval()
+            configs.draw(model, options.seed)
+            model = model.to(dtype)
+    except CaptureError:
+        raise
+    except Exception as e:
+        raise CaptureError("%s cannot be built: %s" % (cls.__name__, short(e))) from e
+    return model.eval()
+
+
+@contextlib.contextmanager
+def as_it_runs(attn):
+    """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask` asks for that, its two
+    questions (are we tracing? are sequences packed?) get the answers of the plain run before."""
+    from transformers import masking_utils
+
+    saved = {n: getattr(masking_utils, n) for n in ("is_tracing", "find_packed_sequence_indices") if hasattr(masking_utils, n)}
+    if attn == "sdpa-mask" or len(saved) < 2:
+        yield
+        return
+    answers = []
+
+    def packed(position_ids):
+        from torch._subclasses.fake_tensor import FakeTensor
+
+        if isinstance(position_ids, FakeTensor) and answers and all(answers):
+            return None
+        out = saved["find_packed_sequence_indices"](position_ids)
+        answers.append(out is None)
+        return out
+    masking_utils.is_tracing = lambda tensor=None: False
+    masking_utils.find_packed_sequence_indices = packed
+    try:
+        yield
+    finally:
+        for name, original in saved.items():
+            setattr(masking_utils, name, original)
+
+
+def call_for(model):
+    """How the model is called, and what its one output is named: nothing is cached."""
+    import inspect
+
+    accepts = inspect.signature(type(model).forward).parameters
+    flags = {"use_cache": False} if "use_cache" in accepts or "kwargs" in accepts else {}
+
+    def call(m, input_ids):
+        out = m(input_ids=input_ids, return_dict=True, **flags)
+        return out.logits if "logits" in out else out.last_hidden_state
+    return call, "logits" if type(model).__name__.endswith(("LM", "LMHeadModel", "Generation")) else "last_hidden_state"
+
+
+def run(options):
+    """Captures and returns (graph, model)."""
+    config, weights = prepare(options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = build(options, config, weights)
+        return capture_model(options, config, model), model
+
+
+def capture_model(options, config, model):
+    import transformers
+
+    from .core import capture
+    call, output = call_for(model)
+    ids = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
+    with as_it_runs(options.attn):
+        return capture(
+            model, {"input_ids": ids[0]}, options.out, call=call, more_inputs=[{"input_ids": i} for i in ids[1:]],
+            model=options.name or config.model_type, framework="transformers",
+            framework_version=transformers.__version__, output_names=[output], trace=options.trace,
+            specialize=options.specialize,
+            metadata={"config": plain(config), "class": type(model).__name__, "attention": options.attn,
+                      "seed": options.seed, "dtype": options.dtype})
+
+
+def plain(config):
+    import json
+
+    data = json.loads(config.to_json_string(use_diff=False))
+    for key in ("_name_or_path", "transformers_version"):
+        data.pop(key, None)
+    return data
