@@ -36,6 +36,7 @@ typedef struct parser {
   size_t line;
   iso_arena a;    /* the current form and what it becomes */
   size_t n_forms; /* in the current one */
+  const char *rule; /* its name, once it was read */
   rule_schemas *schemas;
   iso_error *err;
   rule_variable *var; /* in the arena */
@@ -50,6 +51,8 @@ static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(what, sizeof what, fmt, ap);
   va_end(ap);
+  if (p->rule != NULL)
+    return iso_fail(p->err, ISO_FORMAT, "%s:%zu: rule %.80s: %s", p->file, line, p->rule, what);
   return iso_fail(p->err, ISO_FORMAT, "%s:%zu: %s", p->file, line, what);
 }
 static iso_code no_memory(parser *p) {
@@ -721,7 +724,7 @@ static iso_code parse_rule(parser *p, const form *f, rule *r) {
   if (strcmp(head_of(f), "rule") != 0) return bad(p, f->line, "expected (rule NAME ...)");
   const form *name = f->first->next;
   if (name == NULL || name->kind != ATOM) return bad(p, f->line, "expected a rule's name");
-  r->name = name->text;
+  r->name = p->rule = name->text;
   /* The arrays need no more room than there are clauses, or bytes of sizes. */
   const size_t room = f->n < MAX_NAMES ? f->n : MAX_NAMES;
   p->n_vars = p->n_names = 0;
@@ -734,11 +737,11 @@ static iso_code parse_rule(parser *p, const form *f, rule *r) {
   for (const form *c = name->next; c != NULL && code == ISO_OK; c = c->next)
     code = parse_clause(p, c, r, &seen);
   if (code == ISO_OK && (seen & 3u) != 3u)
-    return bad(p, f->line, "rule %.60s lacks a side", r->name);
+    return bad(p, f->line, "lacks a side");
   return code;
 }
 
-static iso_code parse_rules(parser *p, rule_set *set) {
+static iso_code parse_rules(parser *p, bool all, rule_set *set) {
   for (;;) {
     skip_blank(p);
     if (p->p >= p->end) return ISO_OK;
@@ -747,14 +750,16 @@ static iso_code parse_rules(parser *p, rule_set *set) {
     p->n_forms = 0;
     iso_code code = read_form(p, 0, &f);
     if (code == ISO_OK) code = parse_rule(p, f, &r);
-    if (code == ISO_OK) code = rule_set_add(set, &r, NULL, NULL, p->err);
+    if (code == ISO_OK)
+      code = all ? rule_set_append(set, &r, p->err) : rule_set_add(set, &r, NULL, NULL, p->err);
     iso_arena_fini(&p->a);
+    p->rule = NULL;
     if (code != ISO_OK) return code;
   }
 }
 
-iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out,
-                        iso_error *err) {
+iso_code rule_set_read(const char *text, size_t n, const char *file, bool all, rule_set **out,
+                       iso_error *err) {
   if (n == SIZE_MAX) n = strlen(text);
   parser p = {.p = text, .end = text + n, .file = file, .line = 1, .err = err};
   rule_set *set = NULL;
@@ -765,9 +770,14 @@ iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set *
   }
   iso_code code = rule_set_new(&set, err);
   if (code == ISO_OK) code = rule_schemas_new(&p.schemas, err);
-  if (code == ISO_OK) code = parse_rules(&p, set);
+  if (code == ISO_OK) code = parse_rules(&p, all, set);
   rule_schemas_free(p.schemas);
   if (code == ISO_OK) *out = set;
   else rule_set_free(set);
   return code;
+}
+
+iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out,
+                        iso_error *err) {
+  return rule_set_read(text, n, file, false, out, err);
 }

@@ -202,6 +202,8 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
  * "FILE:LINE: reason". Nesting is bounded. Operators unknown to the built-in schemas are errors. */
 ISO_MUST_USE iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out, iso_error *err);
 ISO_MUST_USE iso_code rule_set_load(const char *path, rule_set **out, iso_error *err);
+/* The same, every rule as the file has it: duplicates too, so that each can be reported. */
+ISO_MUST_USE iso_code rule_set_load_all(const char *path, rule_set **out, iso_error *err);
 /* The rule in the rule language; parsing it gives an equal rule. Owns: malloc'ed; NULL when there is no memory. */
 char *rule_print(const rule *r);
 /* One side, as in reports. Owns: malloc'ed. */

@@ -35,4 +35,10 @@ rule_arg_type rule_arg_element(rule_arg_type t);
  * name. `logic`: its value is a truth value; `deep`: so are its operands. */
 bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep);
 
+/* rule_set_parse; `all`: duplicates are kept. */
+ISO_MUST_USE iso_code rule_set_read(const char *text, size_t n, const char *file, bool all,
+                                    rule_set **out, iso_error *err);
+/* Add `r` even if the set has an equal rule. */
+ISO_MUST_USE iso_code rule_set_append(rule_set *s, const rule *r, iso_error *err);
+
 #endif

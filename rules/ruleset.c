@@ -267,7 +267,8 @@ static const char *free_name(rule_set *s, const char *wanted) {
   return name;
 }
 
-iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+static iso_code add(rule_set *s, const rule *r, bool all, size_t *index, bool *fresh,
+                    iso_error *err) {
   char *key = key_of(r);
   iso_code code = ISO_OK;
   if (key == NULL || !reserve(s, &s->by_key) || !reserve(s, &s->by_name) ||
@@ -276,7 +277,7 @@ iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, is
     goto done;
   }
   uint32_t *slot = find(s, &s->by_key, key);
-  const bool is_new = *slot == 0;
+  const bool known = *slot != 0, is_new = all || !known;
   size_t at = is_new ? s->n : *slot - 1;
   if (is_new) {
     rule *copy = copy_rule(&s->arena, r);
@@ -288,13 +289,22 @@ iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, is
     }
     uint32_t *by_name = find(s, &s->by_name, copy->name);
     s->at[s->n++] = (entry){copy, kept};
-    *slot = *by_name = (uint32_t)s->n;
+    *by_name = (uint32_t)s->n;
+    if (!known) *slot = (uint32_t)s->n;
   }
   if (index != NULL) *index = at;
   if (fresh != NULL) *fresh = is_new;
 done:
   free(key);
   return code;
+}
+
+iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+  return add(s, r, false, index, fresh, err);
+}
+
+iso_code rule_set_append(rule_set *s, const rule *r, iso_error *err) {
+  return add(s, r, true, NULL, NULL, err);
 }
 
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope) {
@@ -306,7 +316,7 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
  * ---------------------------------------------------------------------------------------------------
  */
 
-iso_code rule_set_load(const char *path, rule_set **out, iso_error *err) {
+static iso_code load(const char *path, bool all, rule_set **out, iso_error *err) {
   FILE *f = fopen(path, "rb");
   if (f == NULL) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   char *text = NULL;
@@ -318,9 +328,17 @@ iso_code rule_set_load(const char *path, rule_set **out, iso_error *err) {
   }
   if (code == ISO_OK && ferror(f)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   fclose(f);
-  if (code == ISO_OK) code = rule_set_parse(text, n, path, out, err);
+  if (code == ISO_OK) code = rule_set_read(text, n, path, all, out, err);
   free(text);
   return code;
+}
+
+iso_code rule_set_load(const char *path, rule_set **out, iso_error *err) {
+  return load(path, false, out, err);
+}
+
+iso_code rule_set_load_all(const char *path, rule_set **out, iso_error *err) {
+  return load(path, true, out, err);
 }
 
 static bool write_rules(const rule_set *s, FILE *f, bool *no_mem) {

@@ -263,7 +263,7 @@ typedef struct eval {
   results *slot; /* open addressing by pointer; order never shows */
   size_t n_slots, n_used;
   unsigned depth;
-  double *magnitude; /* NULL: not asked for */
+  val_probe *probe; /* NULL: not asked for */
 } eval;
 
 static size_t slot_of(const eval *v, const rule_term *t) {
@@ -287,24 +287,6 @@ static bool remember(eval *v, results r) {
   v->slot[slot_of(v, r.term)] = r;
   v->n_used++;
   return true;
-}
-
-static void note_magnitude(double *magnitude, const rule_tensor *t) {
-  if (!rule_dtype_is_float(t->dtype) && !rule_dtype_is_complex(t->dtype)) return;
-  const double limit = 1e30;
-  double m = *magnitude;
-  if (t->dtype == RULE_F64 || t->dtype == RULE_C128) {
-    const double *x = t->data;
-    int64_t n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel;
-    for (int64_t i = 0; i < n; i++)
-      if (fabs(x[i]) > m && fabs(x[i]) < limit) m = fabs(x[i]);
-  } else {
-    for (int64_t i = 0; i < t->numel; i++) {
-      double a = fabs(rule_tensor_get(t, i));
-      if (a > m && a < limit) m = a;
-    }
-  }
-  *magnitude = m;
 }
 
 static iso_code eval_op(eval *v, const rule_term *t, const results **out, iso_error *err);
@@ -378,7 +360,14 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   const rule_term *call = rule_op(&v->arena, t->u.s, child, t->n);
   if (call == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   rule_tensor **room = v->e->room;
-  iso_code code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
+  iso_code code = v->probe != NULL && v->probe->noise != NULL
+                      ? val_probe_blur(v->probe, call, *bind, n, err)
+                      : ISO_OK;
+  if (code == ISO_OK)
+    code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
+  if (code == ISO_OK && v->probe != NULL)
+    code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
+  if (v->probe != NULL && v->probe->noise != NULL) val_probe_unblur(*bind, n);
   if (code != ISO_OK) return code;
   r->term = t;
   r->out = malloc((r->n + 1) * sizeof *r->out);
@@ -388,7 +377,6 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
     free(r->out);
     return iso_fail(err, ISO_NOMEM, "out of memory");
   }
-  for (size_t i = 0; v->magnitude != NULL && i < r->n; i++) note_magnitude(v->magnitude, r->out[i]);
   return ISO_OK;
 }
 
@@ -418,8 +406,8 @@ static void eval_free(eval *v) {
 }
 
 static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *bind,
-                         unsigned flags, rule_tensor **out, double *magnitude, iso_error *err) {
-  eval v = {.e = e, .bind = bind, .flags = flags, .magnitude = magnitude};
+                         unsigned flags, rule_tensor **out, val_probe *probe, iso_error *err) {
+  eval v = {.e = e, .bind = bind, .flags = flags, .probe = probe};
   iso_arena_init(&v.arena);
   if (e->room == NULL) e->room = malloc(MAX_RESULTS * sizeof *e->room);
   rule_tensor *x = NULL;
@@ -440,8 +428,13 @@ iso_code val_eval(val_engine *e, const rule_term *t, rule_tensor *const *bind, u
 
 iso_code val_eval_magnitude(val_engine *e, const rule_term *t, rule_tensor *const *bind,
                             unsigned flags, rule_tensor **out, double *magnitude, iso_error *err) {
-  double m = 0;
-  iso_code code = evaluate(e, t, bind, flags, out, &m, err);
-  if (code == ISO_OK) *magnitude = m;
+  val_probe probe = {0};
+  iso_code code = evaluate(e, t, bind, flags, out, &probe, err);
+  if (code == ISO_OK) *magnitude = probe.magnitude;
   return code;
+}
+
+iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind,
+                        val_probe *probe, rule_tensor **out, iso_error *err) {
+  return evaluate(e, t, bind, VAL_FLOAT64, out, probe, err);
 }

@@ -1,4 +1,4 @@
-/* Private to validate/: what the ladder reads of the engine. */
+/* Private to validate/: what the ladder reads of the engine, and how it looks into an evaluation. */
 #ifndef VALIDATE_ENGINE_INT_H
 #define VALIDATE_ENGINE_INT_H
 
@@ -6,5 +6,24 @@
 
 const val_options *val_engine_options(const val_engine *e);
 rule_schemas *val_engine_schemas(val_engine *e);
+
+/* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
+typedef struct val_probe {
+  iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
+  double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
+  bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments */
+  bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
+  size_t n_run;     /* out: operators that ran, also where the evaluation failed */
+  int how;          /* private: of the call that runs now */
+} val_probe;
+ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind, val_probe *probe,
+                                     rule_tensor **out, iso_error *err);
+
+/* Used by the engine around each call. `bind` has `n` borrowed tensors: blur replaces them by counted ones (blurred
+ * where the operator rounds), unblur gives those back. `note` looks at the results, and blurs them. */
+ISO_MUST_USE iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err);
+void val_probe_unblur(rule_tensor **bind, size_t n);
+ISO_MUST_USE iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n,
+                                     rule_tensor **out, size_t n_out, iso_error *err);
 
 #endif

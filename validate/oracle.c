@@ -1,23 +1,31 @@
 /* The ladder for one candidate: pre-check, refute on samples, prove, test (architecture.md, section 3).
  *
- * A sample counts where both sides ran and rounding leaves something to see; a difference just above rounding must
- * show on a second sample before it refutes. What fails to run on a sample says nothing. */
-#include "egraph/base/hash.h"
-#include "validate/engine_int.h"
-#include "validate/sample_int.h"
-
+ * A sample counts where both sides ran within their domains and rounding leaves something to see; a difference just
+ * above rounding must show on a second sample before it refutes. What fails to run on a sample says nothing. A rule
+ * with open sizes gets another instance for every sample. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SAMPLES = VAL_KINDS, PROVED_SAMPLES = VAL_KINDS, LEAST_SAMPLES = 8, MAX_VARS = 64 };
+#include "egraph/base/hash.h"
+#include "validate/oracle_int.h"
+#include "validate/sample_int.h"
 
-typedef struct tally {
-  uint32_t good, failed, blind, soft;
+enum { FIRST_SAMPLES = VAL_KINDS, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
+
+typedef struct ladder {
+  val_engine *e;
+  const rule *r;
+  rule_tensor *const *example;
+  val_problem problem;
+  iso_rng rng;
+  bool strict;
+  uint32_t good, failed, blind, outside, soft, no_instance;
   double max_rel;
   char last_error[200];
-} tally;
+  val_witness *witness; /* NULL: not wanted */
+} ladder;
 
 static double largest(const rule_tensor *t) {
   double m = 0;
@@ -34,137 +42,210 @@ static double largest(const rule_tensor *t) {
   return m;
 }
 
-static bool any_nan(const rule_tensor *t) {
-  if (!rule_dtype_is_float(t->dtype)) return false;
-  for (int64_t i = 0; i < t->numel; i++)
-    if (isnan(rule_tensor_get(t, i))) return true;
-  return false;
+static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
+  char x[100], y[100];
+  if (t->what == 'v')
+    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g (relative %.3g) on sample %u", (long long)t->index, t->abs, t->rel, k);
+  else
+    snprintf(out->reason, sizeof out->reason, "the sides are %s %s and %s %s", rule_dtype_name(t->lhs->dtype),
+             rule_shape_print(&t->lhs->shape, x, sizeof x), rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
-/* What masks hide is compared by place when values propose candidates; a rule must hold for it as a number: -3.4e38 is not
- * minus infinity (a row that is masked wholly tells them apart). */
-static bool huge_differ(const rule_tensor *a, const rule_tensor *b) {
-  if (!rule_dtype_is_float(a->dtype)) return false;
-  for (int64_t i = 0; i < a->numel; i++) {
-    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (!(fabs(x) > 1e30 || fabs(y) > 1e30) || x == y) continue;
-    if (isinf(x) || isinf(y) || !(fabs(x - y) <= 1e-9 * fabs(x))) return true;
-  }
-  return false;
-}
-
-/* Per element: one large element must not hide what its neighbours show. */
-static double element_rel(const rule_tensor *a, const rule_tensor *b, double floor) {
-  double worst = 0;
-  if (!rule_dtype_is_float(a->dtype)) return 0;
-  for (int64_t i = 0; i < a->numel; i++) {
-    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i), d = fabs(x - y);
-    if (!(d > floor) || !(fabs(x) < 1e30) || !(fabs(y) < 1e30)) continue;
-    const double rel = d / fmax(fabs(x), fabs(y));
-    if (rel > worst) worst = rel;
-  }
-  return worst;
-}
-
-static bool same_kind(rule_dtype a, rule_dtype b) {
-  return a == b || (rule_dtype_is_float(a) && rule_dtype_is_float(b));
-}
-
-/* One sample. Returns: in `refuted` whether it is a counterexample. */
-static iso_code sample_once(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, const val_options *o,
-                            tally *t, rule_verdict *out, bool *refuted, iso_error *err) {
-  rule_tensor *bind[MAX_VARS] = {NULL}, *a = NULL, *b = NULL;
-  double ma = 0, mb = 0;
-  iso_error local;
-  iso_code c = val_sample(e, r, example, rng, k, bind, err);
-  if (c) return c;
-  iso_code ca = val_eval_magnitude(e, r->lhs, bind, VAL_FLOAT64, &a, &ma, &local);
-  iso_code cb = ca ? ca : val_eval_magnitude(e, r->rhs, bind, VAL_FLOAT64, &b, &mb, &local);
-  if (ca || cb) {
-    if (ca == ISO_NOMEM || cb == ISO_NOMEM) c = iso_fail(err, ISO_NOMEM, "out of memory");
-    t->failed++;
-    snprintf(t->last_error, sizeof t->last_error, "%.199s", local.msg);
-  } else if (!rule_shape_eq(&a->shape, &b->shape) || !same_kind(a->dtype, b->dtype)) {
-    char x[100], y[100];
+/* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
+static iso_code sample_once(ladder *l, const rule *r, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
+  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  val_trial t = {0};
+  const val_options *o = val_engine_options(l->e);
+  iso_code c = val_sample(l->e, r, l->example, &l->rng, k, bind, err);
+  if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict, &t, err);
+  if (c) goto done;
+  switch (t.outcome) {
+  case VAL_AGREE:
+    l->good++;
+    if (t.max_rel > l->max_rel) l->max_rel = t.max_rel;
+    break;
+  case VAL_BLIND: l->blind++; break;
+  case VAL_OUTSIDE: l->outside++; break;
+  case VAL_FAILED:
+    l->failed++;
+    snprintf(l->last_error, sizeof l->last_error, "%s", t.reason);
+    break;
+  case VAL_DIFFER:
+    if (t.soft && l->soft++ == 0) {
+      l->blind++;
+      break;
+    }
     *refuted = true;
-    snprintf(out->reason, sizeof out->reason, "the sides are %s %s and %s %s", rule_dtype_name(a->dtype), rule_shape_print(&a->shape, x, sizeof x),
-             rule_dtype_name(b->dtype), rule_shape_print(&b->shape, y, sizeof y));
-  } else {
-    const double floor = 64 * 0x1p-52 * fmax(ma, mb), size = fmax(largest(a), largest(b));
-    val_diff d = val_compare(a, b, o->rel_tol, floor);
-    if (d.equal) {
-      const double rel = element_rel(a, b, floor);
-      if (rel > 1e-7) d = (val_diff){.max_rel = rel, .max_abs = floor, .index = -1};
-    }
-    if (d.equal && huge_differ(a, b)) d = (val_diff){.max_abs = INFINITY, .max_rel = INFINITY};
-    if (d.equal) {
-      /* Rounding that could hide the whole result, or a result without numbers, shows nothing. */
-      if ((rule_dtype_is_float(a->dtype) && floor > 1e-6 * size && size > 0) || (a->numel > 0 && d.n_nan == a->numel)) t->blind++;
-      else t->good++;
-      if (d.max_rel > t->max_rel && floor <= 1e-6 * size) t->max_rel = d.max_rel;
-    } else if (any_nan(a) || any_nan(b)) {
-      t->blind++;
-    } else if (d.max_rel < 1e-6 && t->soft++ == 0) {
-      t->blind++;
-    } else {
-      *refuted = true;
-      snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g (relative %.3g) on sample %u", (long long)d.index, d.max_abs, d.max_rel, k);
-    }
+    describe(&t, k, out);
+    if (l->witness != NULL) c = val_witness_take(l->witness, &l->problem, r, bind, &t, err);
+    break;
   }
-  rule_tensor_unref(a);
-  rule_tensor_unref(b);
+done:
+  val_trial_fini(&t);
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   return c;
 }
 
-iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
-  const val_options *o = val_engine_options(e);
-  *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
-  if (r->n_vars > MAX_VARS) {
-    snprintf(out->reason, sizeof out->reason, "%u variables", r->n_vars);
-    return ISO_OK;
+/* The same on an instance of its own. */
+static iso_code sample_instance(ladder *l, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
+  if (!l->problem.open) return sample_once(l, l->r, k, out, refuted, err);
+  iso_arena a = {0};
+  rule r;
+  bool found = false;
+  char why[200] = "";
+  iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
+  if (!c && found) c = sample_once(l, &r, k, out, refuted, err);
+  if (!c && !found) {
+    l->no_instance++;
+    l->failed++;
+    if (why[0]) snprintf(l->last_error, sizeof l->last_error, "%s", why);
   }
-  /* The stream depends on the rule and not on when it is asked for: the same rule gets the same samples. */
-  char *text = rule_print(r);
-  if (!text) return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_rng rng = iso_rng_new(o->seed, iso_hash(text, strlen(text), 0));
-  free(text);
-  tally t = {0};
-  bool refuted = false;
-  iso_code c = ISO_OK;
-  unsigned k = 0;
-  for (; k < FIRST_SAMPLES && !refuted && !c; k++) c = sample_once(e, r, example, &rng, k, o, &t, out, &refuted, err);
-  const bool open = c == ISO_UNSUPPORTED;
-  if (open) { /* symbolic shapes: nothing to sample, the proof alone decides */
-    if (err) snprintf(out->reason, sizeof out->reason, "%.255s", err->msg);
-    c = ISO_OK;
+  iso_arena_fini(&a);
+  return c;
+}
+
+/* ---- literals that samples cannot tell apart ---- */
+
+static bool near_neutral(double v) {
+  return (v != 0 && fabs(v) < 1e-6) || (v != 1 && fabs(fabs(v) - 1) < 1e-6);
+}
+
+static void neutral_literals(const rule_term *t, double *v, size_t *n, size_t cap) {
+  if (t->kind == RULE_FLOAT && near_neutral(t->u.f)) {
+    bool seen = false;
+    for (size_t i = 0; i < *n; i++) seen |= v[i] == t->u.f;
+    if (!seen && *n < cap) v[(*n)++] = t->u.f;
   }
-  rule_verdict proof = {0};
-  if (!c && !refuted) c = val_prove(r, val_engine_schemas(e), o->z3_rlimit, &proof, err);
-  const bool proved = !c && !refuted && proof.status == RULE_PROVED;
-  const unsigned want = proved ? PROVED_SAMPLES : 2 * o->n_samples;
-  for (; k < want && !open && !refuted && !c && (proved || t.good < o->n_samples) && t.failed < 8; k++)
-    c = sample_once(e, r, example, &rng, k, o, &t, out, &refuted, err);
-  if (c) return c;
-  out->n_samples = t.good;
-  out->max_rel = t.max_rel;
+  for (uint32_t i = 0; i < t->n; i++) neutral_literals(t->child[i], v, n, cap);
+}
+
+static bool subset(const double *a, size_t n, const double *b, size_t m) {
+  for (size_t i = 0; i < n; i++) {
+    bool in = false;
+    for (size_t j = 0; j < m; j++) in |= a[i] == b[j];
+    if (!in) return false;
+  }
+  return true;
+}
+
+/* Equal but for numbers. */
+static bool same_but_numbers(const rule_term *a, const rule_term *b) {
+  const bool na = a->kind == RULE_FLOAT || a->kind == RULE_INT, nb = b->kind == RULE_FLOAT || b->kind == RULE_INT;
+  if (na && nb) return a->kind == RULE_FLOAT || b->kind == RULE_FLOAT || a->u.i == b->u.i;
+  if (a->kind != b->kind || a->n != b->n) return false;
+  if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
+  if (a->kind != RULE_OP && a->kind != RULE_LIST) return rule_term_eq(a, b);
+  for (uint32_t i = 0; i < a->n; i++)
+    if (!same_but_numbers(a->child[i], b->child[i])) return false;
+  return true;
+}
+
+/* Whether the sides differ by float literals that samples in float64 are too coarse for: then agreeing shows nothing. */
+static bool rests_on_literals(const rule *r) {
+  double a[16], b[16];
+  size_t n = 0, m = 0;
+  if (same_but_numbers(r->lhs, r->rhs) && !rule_term_eq(r->lhs, r->rhs)) return true;
+  neutral_literals(r->lhs, a, &n, 16);
+  neutral_literals(r->rhs, b, &m, 16);
+  return !subset(a, n, b, m) || !subset(b, m, a, n);
+}
+
+/* ---- the ladder ---- */
+
+/* Whether shapes of variables leave sizes or ranks open. */
+static rule_scope tested_scope(const rule *r) {
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    if (r->var[i].any_shape || r->var[i].leading) return RULE_THESE_RANKS;
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++)
+      if (r->var[i].dim[d]->kind != RULE_INT) return RULE_THESE_RANKS;
+  }
+  return RULE_THESE_SHAPES;
+}
+
+static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
+  out->n_samples = l->good;
+  out->max_rel = l->max_rel;
   if (refuted) {
     out->status = RULE_REFUTED;
-    if (proved) return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", r->name, proof.method, out->reason);
-  } else if (proved) {
+  } else if (proof->status == RULE_PROVED) {
     out->status = RULE_PROVED;
-    out->scope = proof.scope;
-    snprintf(out->method, sizeof out->method, "%s", proof.method);
-  } else if (t.good >= LEAST_SAMPLES) {
+    out->scope = proof->scope;
+    snprintf(out->method, sizeof out->method, "%s", proof->method);
+  } else if (l->good >= LEAST_SAMPLES && rests_on_literals(l->r)) {
+    snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
+  } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
-    out->scope = RULE_THESE_SHAPES;
+    out->scope = tested_scope(l->r);
     snprintf(out->method, sizeof out->method, "random tests");
-    snprintf(out->reason, sizeof out->reason, "%s", proof.reason);
-  } else if (!open) {
-    if (t.failed) snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", t.last_error);
-    else snprintf(out->reason, sizeof out->reason, "only %u samples show anything", t.good);
+    snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
+  } else if (l->failed && l->failed >= l->outside) {
+    snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
+  } else if (l->outside > l->blind) {
+    snprintf(out->reason, sizeof out->reason, "%u samples lie where both sides are defined", l->good);
+  } else {
+    snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
   }
+}
+
+static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
+  const val_options *o = val_engine_options(l->e);
+  rule_verdict proof = {0};
+  iso_code c = ISO_OK;
+  unsigned k = 0;
+  for (; k < FIRST_SAMPLES && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
+  if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
+      val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
+    snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
+    return ISO_OK; /* vacuous: a proof of it would say nothing */
+  }
+  if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
+  const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
+  const unsigned want = proved && !l->strict ? 0 : 3 * o->n_samples;
+  for (; k < want && !*refuted && !c && l->good < o->n_samples && l->failed < MAX_FAILED; k++)
+    c = sample_instance(l, k, out, refuted, err);
+  if (c) return c;
+  conclude(l, out, &proof, *refuted);
+  if (*refuted && proved)
+    return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", l->r->name, proof.method, out->reason);
   return ISO_OK;
+}
+
+static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
+  const val_options *o = val_engine_options(l->e);
+  *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
+  iso_code c = val_problem_init(&l->problem, l->r, val_engine_schemas(l->e), err);
+  if (c == ISO_UNSUPPORTED) {
+    if (err != NULL) snprintf(out->reason, sizeof out->reason, "%.255s", err->msg);
+    c = ISO_OK;
+  } else if (!c) {
+    /* The stream depends on the rule and not on when it is asked for: the same rule gets the same samples. */
+    char *text = rule_print(l->r);
+    if (text == NULL) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    bool refuted = false;
+    if (!c) {
+      l->rng = iso_rng_new(o->seed, iso_hash(text, strlen(text), 0));
+      c = climb(l, out, &refuted, err);
+    }
+    free(text);
+    if (!c && refuted && l->witness != NULL) c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
+  }
+  val_problem_fini(&l->problem);
+  return c;
+}
+
+iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
+  ladder l = {.e = e, .r = r, .example = example};
+  return decide(&l, out, err);
+}
+
+iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
+  *out = (val_finding){0};
+  ladder l = {.e = e, .r = r, .strict = true, .witness = &out->witness};
+  iso_code c = decide(&l, &out->verdict, err);
+  if (!c && (out->verdict.status == RULE_PROVED || out->verdict.status == RULE_TESTED))
+    c = val_float_class(e, r, &out->float_class, err);
+  if (c) val_finding_free(out);
+  return c;
 }
 
 /* ---- as a rule_oracle ---- */

@@ -146,6 +146,18 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
   }
 }
 
+/* As the rule says: low .. high - 1, the ends more often than by chance. */
+static void fill_range(iso_rng *rng, rule_tensor *t, int64_t low, int64_t high, unsigned k) {
+  if (high > low + 64 && high > INT64_MAX / 2) high = low + 64;
+  const uint64_t n = high > low ? (uint64_t)(high - low) : 1;
+  for (int64_t i = 0; i < t->numel; i++) {
+    int64_t v = low + (int64_t)iso_rng_below(rng, n);
+    if (i == 0 && k % 4 == 1) v = low;
+    if (i == 0 && k % 4 == 2) v = low + (int64_t)n - 1;
+    ((int64_t *)t->data)[i] = v;
+  }
+}
+
 static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err) {
   if (v->any_shape || v->leading || v->n_dims > RULE_MAX_RANK)
     return iso_fail(err, ISO_UNSUPPORTED, "variable %s has an open shape", v->name);
@@ -185,6 +197,11 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     int64_t limit = limit_in(e, r->lhs, i, bind);
     const int64_t other = limit_in(e, r->rhs, i, bind);
     if (other < limit) limit = other;
+    const rule_variable *v = &r->var[i];
+    if (v->low != NULL || v->high != NULL) {
+      fill_range(rng, bind[i], v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
+      continue;
+    }
     fill_int(rng, bind[i], limit, example ? example[i] : NULL, lit, n_lit, k);
   }
   if (c)

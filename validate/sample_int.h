@@ -4,7 +4,10 @@
 
 #include "validate/validate.h"
 
-enum { VAL_KINDS = 11 }; /* kinds of float values; each is taken once before they come at random */
+enum {
+  VAL_KINDS = 11,           /* kinds of float values; each is taken once before they come at random */
+  VAL_PLAIN = 0             /* the kind that most operators are defined on */
+};
 
 /* Draw sample number `k` (kinds of values cycle with k) into `bind` (one tensor per variable; caller unrefs).
  * Errors: ISO_UNSUPPORTED where a shape is symbolic. */

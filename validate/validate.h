@@ -83,9 +83,38 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
  * Returns: RULE_PROVED or RULE_UNKNOWN in out->status. */
 ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err);
 
-/* The whole ladder, as a rule_oracle: `ctx` is the engine. */
+/* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable i. */
 ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
+/* The same as a rule_oracle: `ctx` is the engine. */
 rule_oracle val_oracle(val_engine *e);
+
+/* ---- rules of a file ---- */
+
+/* A counterexample: the rule at sizes and attributes that meet its conditions, and values on which its sides differ. */
+typedef struct val_witness {
+  bool found;
+  const rule *r;             /* all shapes and attributes are numbers */
+  uint32_t n_names;          /* sizes and attributes of the rule, as chosen */
+  const char *const *name;
+  const rule_term *const *value; /* INT, FLOAT or a LIST of INT */
+  rule_tensor **bind;        /* r->n_vars values */
+  rule_tensor *lhs, *rhs;    /* in float64 */
+  char what;                 /* 's' shapes differ, 'd' dtypes, 'v' values */
+  int64_t index;             /* of the value that differs most, row-major; -1 */
+  double max_abs, max_rel;   /* there; infinite for 's' and 'd' */
+  iso_arena arena;           /* private */
+} val_witness;
+
+typedef struct val_finding {
+  rule_verdict verdict;
+  const char *float_class; /* "exact", "rounding", "unsafe"; NULL unless proved or tested. Static */
+  val_witness witness;     /* of a refuted rule: the smallest found, shapes first, then values */
+} val_finding;
+
+/* The ladder for a rule with open sizes, ranks and attributes, stricter than for candidates: literals count as the doubles
+ * they are, and differences beyond rounding count however small. Owns: val_finding_free, also after an error. */
+ISO_MUST_USE iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err);
+void val_finding_free(val_finding *f);
 
 #ifdef __cplusplus
 }

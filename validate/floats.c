@@ -1,0 +1,157 @@
+/* What a rule that is true over the reals does to floating point: exact, rounding or unsafe.
+ *
+ * Both sides run on samples at extreme magnitudes. Where one side overflows, is NaN, or is further off than any
+ * change of its inputs by rounding explains while the other is not, the rule is unsafe; where they never differ in a
+ * bit it is exact. A sum taken in another order is rounding: both orders are exact for inputs that are one rounding
+ * away (backward stable), which a naive softmax or (x + 1e12) - 1e12 is not. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "validate/oracle_int.h"
+#include "validate/sample_int.h"
+
+enum { INSTANCES = 6, EXTREMES = 14, SHAKES = 3 };
+
+/* Magnitudes: products, exponentials and differences leave the range or lose everything on some of them. */
+static double extreme(iso_rng *rng, unsigned kind, double common) {
+  static const double far[] = {1e-300, 1e-160, 1e-30, 1e-8, 1, 1e4, 1e8, 1e16, 1e160, 1e300};
+  const double z = iso_rng_normal(rng), sign = iso_rng_below(rng, 2) ? 1 : -1;
+  switch (kind) {
+  case 0: return z;
+  case 1: return z * 1e-9;
+  case 2: return z * 1e-200;
+  case 3: return z * 1e200;
+  case 4: return sign * far[iso_rng_below(rng, 10)];
+  case 5: return common + z * 1e-6 * fabs(common); /* close together, far from 0 */
+  case 6: return z * 800;
+  case 7: return 40 + fabs(z);
+  case 8: return -40 - fabs(z);
+  case 9: return fabs(z) * 1e5;
+  case 10: return sign * 1e308 / 64;
+  case 11: return fabs(z) * 1e-160;
+  case 12: return z * 1e6;
+  default: return 800 + z;
+  }
+}
+
+typedef struct seen {
+  bool ran, differs, unsafe;
+} seen;
+
+static int64_t n_numbers(const rule_tensor *t) {
+  return t->dtype == RULE_C128 ? 2 * t->numel : t->dtype == RULE_F64 ? t->numel : 0;
+}
+
+/* How far each number of a side moves when its inputs move by a rounding. */
+static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r, rule_tensor *const *bind, const rule_tensor *plain,
+                            iso_rng *rng, double *moved, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int k = 0; k < SHAKES && !c; k++) {
+    rule_tensor *b[VAL_MAX_VARS] = {NULL}, *x = NULL;
+    for (uint32_t i = 0; i < r->n_vars && !c; i++) {
+      if (bind[i]->dtype != RULE_F64) {
+        b[i] = rule_tensor_ref(bind[i]);
+        continue;
+      }
+      c = rule_tensor_new(RULE_F64, &bind[i]->shape, &b[i], err);
+      for (int64_t j = 0; !c && j < bind[i]->numel; j++)
+        ((double *)b[i]->data)[j] = ((const double *)bind[i]->data)[j] * (1 + (iso_rng_below(rng, 2) ? 1 : -1) * 2 * DBL_EPSILON);
+    }
+    iso_error local;
+    const iso_code ran = c ? c : val_eval(e, side, b, VAL_FLOAT64, &x, &local);
+    for (int64_t i = 0; !ran && x->numel == plain->numel && i < n_numbers(plain); i++) {
+      const double d = fabs(((const double *)x->data)[i] - ((const double *)plain->data)[i]);
+      if (d > moved[i]) moved[i] = d;
+    }
+    rule_tensor_unref(x);
+    for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(b[i]);
+    if (ran == ISO_NOMEM) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  return c;
+}
+
+/* Both finite and different: rounding, or more than that? */
+static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const rule_tensor *a, const rule_tensor *b, iso_rng *rng,
+                      seen *s, iso_error *err) {
+  const int64_t n = n_numbers(a);
+  double *moved = calloc((size_t)n + 1, sizeof *moved);
+  if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = sensitivity(e, r->lhs, r, bind, a, rng, moved, err);
+  if (!c) c = sensitivity(e, r->rhs, r, bind, b, rng, moved, err);
+  double size = 0; /* of the slice: a sum's terms are as large as its neighbours */
+  for (int64_t i = 0; i < n && !c; i++) {
+    const double x = ((const double *)a->data)[i], y = ((const double *)b->data)[i];
+    size = fmax(fabs(x), fabs(y));
+    if (fabs(x - y) > 64 * moved[i] + 1e-13 * size + 1e-300) s->unsafe = true;
+  }
+  free(moved);
+  return c;
+}
+
+static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, seen *s, iso_error *err) {
+  rule_tensor *a = NULL, *b = NULL;
+  iso_error local;
+  iso_code c = val_eval(e, r->lhs, bind, VAL_FLOAT64, &a, &local);
+  if (!c) c = val_eval(e, r->rhs, bind, VAL_FLOAT64, &b, &local);
+  if (c || a->numel != b->numel || a->dtype != b->dtype) goto done;
+  s->ran = true;
+  bool differs = false;
+  for (int64_t i = 0; i < n_numbers(a); i++) {
+    const double x = ((const double *)a->data)[i], y = ((const double *)b->data)[i];
+    if (x == y || (isnan(x) && isnan(y))) continue;
+    s->differs = true;
+    if (isfinite(x) && isfinite(y)) differs = true;
+    else s->unsafe = true; /* one of them left the range, or is NaN */
+  }
+  if (n_numbers(a) == 0)
+    for (int64_t i = 0; i < a->numel; i++)
+      if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i)) s->differs = s->unsafe = true; /* decided otherwise */
+  if (differs && !s->unsafe) {
+    c = judge(e, r, bind, a, b, rng, s, err);
+    rule_tensor_unref(a);
+    rule_tensor_unref(b);
+    return c;
+  }
+done:
+  rule_tensor_unref(a);
+  rule_tensor_unref(b);
+  return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
+static iso_code look_at_instance(val_engine *e, const rule *r, iso_rng *rng, seen *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (unsigned k = 0; k < EXTREMES && !s->unsafe && !c; k++) {
+    rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+    iso_error local;
+    c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
+    if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+    const double common = iso_rng_normal(rng) * 1e7;
+    for (uint32_t i = 0; i < r->n_vars; i++)
+      for (int64_t j = 0; r->var[i].kind == 'f' && j < bind[i]->numel; j++) ((double *)bind[i]->data)[j] = extreme(rng, k, common);
+    c = look(e, r, bind, rng, s, err);
+    for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
+  }
+  return c;
+}
+
+iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_error *err) {
+  val_problem p;
+  seen s = {0};
+  *out = NULL;
+  iso_code c = val_problem_init(&p, r, val_engine_schemas(e), err);
+  if (c == ISO_UNSUPPORTED) c = ISO_OK;
+  iso_rng rng = iso_rng_new(val_engine_options(e)->seed, 77);
+  for (int i = 0; i < (p.open ? INSTANCES : INSTANCES / 2) && !s.unsafe && !c; i++) {
+    iso_arena a = {0};
+    rule at = *r;
+    bool found = true;
+    char why[200];
+    if (p.open) c = val_find_instance(e, &p, &rng, &a, &at, &found, why, err);
+    if (!c && found) c = look_at_instance(e, &at, &rng, &s, err);
+    iso_arena_fini(&a);
+  }
+  val_problem_fini(&p);
+  if (!c && s.ran) *out = s.unsafe ? "unsafe" : s.differs ? "rounding" : "exact";
+  return c;
+}

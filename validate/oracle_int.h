@@ -1,0 +1,43 @@
+/* Private to validate/: trying one sample of a rule, as the ladder and the search for the smallest counterexample do. */
+#ifndef VALIDATE_ORACLE_INT_H
+#define VALIDATE_ORACLE_INT_H
+
+#include "validate/instance_int.h"
+
+typedef enum val_outcome {
+  VAL_AGREE,
+  VAL_DIFFER,  /* a counterexample */
+  VAL_BLIND,   /* rounding, ties or emptiness hide whether they agree */
+  VAL_OUTSIDE, /* a value overflowed, is NaN, or left a domain */
+  VAL_FAILED   /* an operator refused */
+} val_outcome;
+
+typedef struct val_trial {
+  val_outcome outcome;
+  char what;           /* of VAL_DIFFER: 's' shapes, 'd' dtypes, 'v' values */
+  int64_t index;       /* of the element that differs most beyond rounding; -1 */
+  double abs, rel;     /* its difference */
+  bool soft;           /* so small that a second sample should show it too */
+  double max_rel;      /* of VAL_AGREE: largest relative difference seen */
+  rule_tensor *lhs, *rhs; /* unless VAL_FAILED; val_trial_fini */
+  char reason[200];    /* VAL_FAILED: the operator's words */
+} val_trial;
+
+/* Evaluate both sides of `r`, whose shapes and attributes are literal, on `bind`, and compare. `strict`: differences that
+ * only cancellation could explain are looked into as well. `rng` draws noise. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
+                              val_trial *out, iso_error *err);
+void val_trial_fini(val_trial *t);
+
+/* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
+ISO_MUST_USE iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind,
+                                       const val_trial *t, iso_error *err);
+/* Look for a smaller one: fewer elements first, then small integers. */
+ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng, bool strict,
+                                         iso_error *err);
+void val_witness_fini(val_witness *w);
+
+/* exact, rounding or unsafe, from samples at extreme magnitudes; NULL where none of them ran. */
+ISO_MUST_USE iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_error *err);
+
+#endif

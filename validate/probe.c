@@ -1,0 +1,240 @@
+/* What an evaluation went through: magnitudes, values outside a domain, and how far rounding could have moved it.
+ *
+ * The noise model is that of stochastic arithmetic (Vignes, CESTAC; Parker, Monte Carlo arithmetic): an operator that
+ * rounds computes f(x (1 + d)) (1 + e) with |d|, |e| <= 2^-50, and drawing d and e anew shows how far the result could
+ * have been elsewhere. Both are there because library functions are mixed forward-backward stable: a sum that cancels
+ * shows through d, a saturated sigmoid through e. Operators that move, select or compare values round nothing. Nor do
+ * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers: without that, thresholds
+ * and ties at 0.5 behind a sum would never count. */
+#include <math.h>
+#include <string.h>
+
+#include "validate/engine_int.h"
+
+enum { EXACT, GRID, ROUNDS };
+
+static const double unit = 0x1p-50;  /* 4 eps: libtorch's functions stay within 2 ulp */
+static const double poor = 0x1p-34;  /* series and continued fractions, and what interpolates */
+static const double huge_value = 1e30;
+
+/* ---- operators by how they compute ---- */
+
+/* The name without namespace and overload, in `buf`. */
+static const char *base_name(const char *op, char buf[64]) {
+  const char *p = strstr(op, "::");
+  p = p != NULL ? p + 2 : op;
+  size_t n = strcspn(p, ".");
+  if (n > 63) n = 63;
+  memcpy(buf, p, n);
+  buf[n] = '\0';
+  return buf;
+}
+
+/* A word of a blank-separated list. */
+static bool listed(const char *list, const char *word) {
+  const size_t n = strlen(word);
+  for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
+    if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0')) return true;
+  return false;
+}
+
+static const char moves[] =
+    "view reshape _unsafe_view _reshape_alias transpose t mT numpy_T permute expand expand_as view_as reshape_as "
+    "unsqueeze squeeze flatten unflatten contiguous clone alias detach lift_fresh lift_fresh_copy slice select narrow "
+    "split split_with_sizes tensor_split chunk unbind unsafe_chunk unsafe_split stack cat concat concatenate hstack vstack "
+    "dstack column_stack row_stack roll flip fliplr flipud rot90 tril triu pad constant_pad_nd reflection_pad1d "
+    "reflection_pad2d replication_pad1d replication_pad2d repeat repeat_interleave tile index index_select gather take "
+    "take_along_dim embedding where masked_fill masked_select masked_scatter relu abs absolute neg negative sign sgn clamp "
+    "clamp_min clamp_max clip maximum minimum max min fmax fmin amax amin aminmax argmax argmin sort argsort topk kthvalue "
+    "median nanmedian mode floor ceil round trunc fix hardtanh relu6 eq ne lt le gt ge equal greater less greater_equal "
+    "less_equal not_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not "
+    "isnan isinf isfinite isneginf isposinf any all nonzero to _to_copy type_as copy full full_like zeros zeros_like ones "
+    "ones_like new_full new_zeros new_ones empty empty_like new_empty empty_strided eye tril_indices triu_indices "
+    "scalar_tensor fill zero diag diagonal diag_embed movedim moveaxis swapaxes swapdims unfold as_strided real imag "
+    "view_as_real view_as_complex complex conj positive threshold heaviside nan_to_num copysign signbit cummax cummin "
+    "one_hot bucketize searchsorted meshgrid broadcast_to broadcast_tensors atleast_1d atleast_2d atleast_3d scatter "
+    "slice_scatter select_scatter diagonal_scatter index_put index_copy index_fill unique pixel_shuffle pixel_unshuffle "
+    "channel_shuffle upsample_nearest1d upsample_nearest2d max_pool1d max_pool2d max_pool2d_with_indices "
+    "adaptive_max_pool2d dropout native_dropout item unsafe_split_with_sizes";
+
+static const char algebra[] =
+    "add sub subtract rsub mul multiply div divide true_divide floor_divide sum mean mm bmm matmul linear addmm baddbmm "
+    "addbmm addmv addr addcmul addcdiv mv dot vdot inner outer kron cumsum cumprod prod square pow sqrt reciprocal "
+    "remainder fmod frac lerp trace tensordot einsum diff leaky_relu hardsigmoid hardswish index_add scatter_add "
+    "scatter_reduce sum_to_size cross dist";
+
+static const char series[] =
+    "digamma polygamma lgamma mvlgamma erfinv special_erfinv special_ndtri special_log_ndtr special_i0 special_i0e special_i1 "
+    "special_i1e i0 igamma igammac special_gammainc special_gammaincc special_zeta special_bessel_j0 special_bessel_j1 "
+    "special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 "
+    "special_modified_bessel_k1 special_airy_ai special_erfcx erfc special_psi special_gammaln special_digamma special_multigammaln "
+    "upsample_bilinear2d upsample_bicubic2d upsample_linear1d upsample_trilinear3d grid_sampler grid_sampler_2d inverse "
+    "linalg_inv linalg_solve linalg_det det logdet slogdet cholesky linalg_cholesky matrix_exp linalg_matrix_exp "
+    "linalg_norm linalg_vector_norm";
+
+/* Places found by comparing values: equal ones leave the choice to the implementation. */
+static const char places[] =
+    "argmax argmin sort argsort topk kthvalue median nanmedian mode max min cummax cummin max_pool2d_with_indices";
+
+/* ---- the grid of numbers on which polynomials do not round ---- */
+
+static bool on_grid(double v) {
+  return fabs(v) <= 8192 && ldexp(v, 10) == nearbyint(ldexp(v, 10));
+}
+
+static bool literals_on_grid(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return on_grid(t->u.f);
+  if (t->kind == RULE_INT) return on_grid((double)t->u.i);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!literals_on_grid(t->child[i])) return false;
+  return true;
+}
+
+static bool wide(const rule_tensor *t) {
+  return t->dtype == RULE_F64 || t->dtype == RULE_C128;
+}
+static int64_t n_numbers(const rule_tensor *t) {
+  return t->dtype == RULE_C128 ? 2 * t->numel : t->numel;
+}
+
+static bool tensor_on_grid(const rule_tensor *t) {
+  const double *x = t->data;
+  const int64_t n = wide(t) ? n_numbers(t) : 0;
+  for (int64_t i = 0; i < n; i++)
+    if (!on_grid(x[i])) return false;
+  return true;
+}
+
+/* ---- blurring ---- */
+
+static double shaken(iso_rng *rng, double v, double by) {
+  return v * (1 + by * (2 * iso_rng_uniform(rng) - 1));
+}
+
+static iso_code shaken_copy(iso_rng *rng, const rule_tensor *t, double by, bool keep_grid, rule_tensor **out, iso_error *err) {
+  iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
+  if (code != ISO_OK) return code;
+  const double *x = t->data;
+  double *y = (*out)->data;
+  for (int64_t i = 0, n = n_numbers(t); i < n; i++)
+    y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(rng, x[i], by); /* masks stay */
+  return ISO_OK;
+}
+
+iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err) {
+  char name[64];
+  base_name(call->u.s, name);
+  p->how = listed(moves, name) ? EXACT : ROUNDS;
+  if (p->how == ROUNDS && listed(algebra, name) && literals_on_grid(call)) {
+    p->how = GRID;
+    for (size_t i = 0; i < n; i++)
+      if (!tensor_on_grid(bind[i])) p->how = ROUNDS;
+  }
+  iso_code code = ISO_OK;
+  for (size_t i = n; i-- > 0;) rule_tensor_ref(bind[i]);
+  for (size_t i = 0; i < n && p->how == ROUNDS && code == ISO_OK; i++) {
+    rule_tensor *was = bind[i];
+    if (!wide(was) || was->numel == 0) continue;
+    rule_tensor *now = NULL;
+    code = shaken_copy(p->noise, was, unit, false, &now, err);
+    for (size_t j = i; j < n && code == ISO_OK; j++)
+      if (bind[j] == was) { /* one tensor given twice stays one */
+        rule_tensor_unref(was);
+        bind[j] = j == i ? now : rule_tensor_ref(now);
+      }
+  }
+  return code;
+}
+
+void val_probe_unblur(rule_tensor **bind, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    rule_tensor_unref(bind[i]);
+    bind[i] = NULL;
+  }
+}
+
+/* ---- looking ---- */
+
+static bool any_number(const rule_tensor *t, bool nan) {
+  const double *x = t->data;
+  const int64_t n = wide(t) ? n_numbers(t) : 0;
+  for (int64_t i = 0; i < n; i++)
+    if (nan ? isnan(x[i]) : isinf(x[i])) return true;
+  return false;
+}
+
+static bool infinite_literal(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return isinf(t->u.f);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (infinite_literal(t->child[i])) return true;
+  return false;
+}
+
+static bool nan_literal(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return isnan(t->u.f);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (nan_literal(t->child[i])) return true;
+  return false;
+}
+
+static bool has_duplicates(const rule_tensor *t) {
+  if (t->numel > 4096) return false;
+  for (int64_t i = 1; i < t->numel; i++)
+    for (int64_t j = 0; j < i; j++)
+      if (rule_tensor_get(t, i) == rule_tensor_get(t, j)) return true;
+  return false;
+}
+
+static bool is_empty_maker(const char *name) {
+  return strncmp(name, "empty", 5) == 0 || strncmp(name, "new_empty", 9) == 0;
+}
+
+/* Which of the results' numbers nobody gave: a NaN or an infinity that the operator made itself. */
+static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, bool nan, bool inf) {
+  char name[64];
+  base_name(call->u.s, name);
+  if (nan && !is_empty_maker(name) && !nan_literal(call)) {
+    bool given = false;
+    for (size_t i = 0; i < n; i++) given |= any_number(bind[i], true);
+    if (!given) p->undefined = true;
+  }
+  if (inf && !infinite_literal(call)) {
+    bool given = false;
+    for (size_t i = 0; i < n; i++) given |= any_number(bind[i], false);
+    if (!given) p->undefined = true;
+  }
+}
+
+iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, rule_tensor **out,
+                        size_t n_out, iso_error *err) {
+  bool nan = false, inf = false;
+  p->n_run++;
+  for (size_t k = 0; k < n_out; k++) {
+    const double *x = out[k]->data;
+    double m = p->magnitude;
+    for (int64_t i = 0, count = wide(out[k]) ? n_numbers(out[k]) : 0; i < count; i++) {
+      const double a = fabs(x[i]);
+      if (a > m && a < huge_value) m = a;
+      if (!(a <= 1.7976931348623157e308)) isnan(a) ? (nan = true) : (inf = true);
+    }
+    p->magnitude = m;
+  }
+  if (nan || inf) note_undefined(p, call, bind, n, nan, inf);
+  if (p->noise == NULL) return ISO_OK;
+  char name[64];
+  base_name(call->u.s, name);
+  if (listed(places, name))
+    for (size_t i = 0; i < n; i++) p->tied |= has_duplicates(bind[i]);
+  iso_code code = ISO_OK;
+  for (size_t k = 0; k < n_out && p->how != EXACT && code == ISO_OK; k++) {
+    if (!wide(out[k]) || out[k]->numel == 0) continue;
+    rule_tensor *now = NULL;
+    code = shaken_copy(p->noise, out[k], listed(series, name) ? poor : unit, p->how == GRID, &now, err);
+    if (code != ISO_OK) break;
+    rule_tensor_unref(out[k]);
+    out[k] = now;
+  }
+  if (code != ISO_OK)
+    for (size_t k = 0; k < n_out; k++) rule_tensor_unref(out[k]);
+  return code;
+}

@@ -1,0 +1,179 @@
+/* One sample: both sides evaluated and compared.
+ *
+ * Elements are compared one by one against how far rounding could have moved them. What agrees within rel_tol and the
+ * floor (64 eps times the largest intermediate value) is taken at once; what does not is evaluated again with noise in
+ * every operator that rounds (probe.c), and differs only where it is far beyond what the noise moved. So a sum that
+ * cancels, or a naive formula, does not refute a rule that is true over the reals, and 1e-12 does where nothing cancels. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/oracle_int.h"
+
+enum { NOISY_RUNS = 4 };
+static const double noise_factor = 48;   /* of the largest move seen; one move is within 4 eps per operator */
+static const double huge_value = 1e30;   /* masks' finfo.min lies beyond */
+static const double strict_rel = 1e-12;
+
+void val_trial_fini(val_trial *t) {
+  rule_tensor_unref(t->lhs);
+  rule_tensor_unref(t->rhs);
+  t->lhs = t->rhs = NULL;
+}
+
+static bool same_kind(rule_dtype a, rule_dtype b) {
+  return a == b || (rule_dtype_is_float(a) && rule_dtype_is_float(b)) || (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
+}
+
+static bool is_float(const rule_tensor *t) { return rule_dtype_is_float(t->dtype) || rule_dtype_is_complex(t->dtype); }
+static int64_t n_numbers(const rule_tensor *t) { return rule_dtype_is_complex(t->dtype) ? 2 * t->numel : t->numel; }
+/* Number `i`; the parts of complex numbers lie side by side. */
+static double number_of(const rule_tensor *t, int64_t i) {
+  return is_float(t) ? ((const double *)t->data)[i] : rule_tensor_get(t, i);
+}
+
+static double largest(const rule_tensor *t) {
+  double m = 0;
+  for (int64_t i = 0, n = n_numbers(t); i < n; i++) {
+    const double v = fabs(number_of(t, i));
+    if (v > m && v < huge_value) m = v;
+  }
+  return m;
+}
+
+static bool any_nan(const rule_tensor *t) {
+  for (int64_t i = 0, n = is_float(t) ? n_numbers(t) : 0; i < n; i++)
+    if (isnan(number_of(t, i))) return true;
+  return false;
+}
+
+/* Whether two numbers differ at first sight. What a mask hides must still agree as a number: -3.4e38 is not minus infinity. */
+static bool suspect(double x, double y, double floor, bool strict, double rel_tol) {
+  const double d = fabs(x - y), size = fmax(fabs(x), fabs(y));
+  if (x == y || (isnan(x) && isnan(y))) return false;
+  if (!(size < huge_value)) return isinf(x) || isinf(y) || !(d <= 1e-9 * size);
+  if (d > floor && d > (strict ? strict_rel : rel_tol) * size) return true;
+  return strict && d > 1e-6 * size;
+}
+
+static bool any_suspect(const rule_tensor *a, const rule_tensor *b, double floor, bool strict, double rel_tol) {
+  if (!is_float(a)) {
+    for (int64_t i = 0; i < a->numel; i++)
+      if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i)) return true;
+    return false;
+  }
+  for (int64_t i = 0, n = n_numbers(a); i < n; i++)
+    if (suspect(number_of(a, i), number_of(b, i), floor, strict, rel_tol)) return true;
+  return false;
+}
+
+/* How far noise moves each number of a side: the largest of some runs, added up in `moved`. */
+static iso_code add_noise(val_engine *e, const rule_term *side, rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
+                          double *moved, bool *tied, iso_error *err) {
+  *tied = false;
+  const int64_t n = n_numbers(plain);
+  double *worst = calloc((size_t)n + 1, sizeof *worst);
+  if (worst == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code code = ISO_OK;
+  for (int run = 0; run < NOISY_RUNS && !code; run++) {
+    val_probe p = {.noise = rng};
+    rule_tensor *x = NULL;
+    iso_error local;
+    code = val_eval_probe(e, side, bind, &p, &x, &local);
+    *tied |= p.tied;
+    const bool same = !code && rule_shape_eq(&x->shape, &plain->shape) && x->dtype == plain->dtype;
+    for (int64_t i = 0; i < n; i++) {
+      /* What fails or changes its shape under noise could have been anything. */
+      const double d = same ? fabs(number_of(x, i) - number_of(plain, i)) : (double)INFINITY;
+      if (!same || (!(d <= worst[i]) && number_of(x, i) != number_of(plain, i))) worst[i] = isnan(d) ? (double)INFINITY : d;
+    }
+    rule_tensor_unref(x);
+    if (code && code != ISO_NOMEM) code = ISO_OK;
+  }
+  for (int64_t i = 0; i < n; i++) moved[i] += worst[i];
+  free(worst);
+  return code == ISO_NOMEM ? iso_fail(err, code, "out of memory") : ISO_OK;
+}
+
+static void note_difference(val_trial *t, int64_t i, double x, double y, double *best) {
+  const double d = fabs(x - y), size = fmax(fabs(x), fabs(y)), rel = size > 0 && isfinite(d) ? d / size : (double)INFINITY;
+  if (t->outcome == VAL_DIFFER && !(rel > *best)) return;
+  *best = rel;
+  t->outcome = VAL_DIFFER;
+  t->what = 'v';
+  t->index = i;
+  t->abs = d;
+  t->rel = rel;
+  t->soft = rel < 1e-6;
+}
+
+/* The suspects, against noise. */
+static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
+                      double floor, val_trial *t, iso_error *err) {
+  const rule_tensor *a = t->lhs, *b = t->rhs;
+  const int64_t n = n_numbers(a);
+  double *moved = calloc((size_t)n + 1, sizeof *moved), best = 0;
+  if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
+  bool tied_a = false, tied_b = false;
+  iso_code code = add_noise(e, r->lhs, bind, a, rng, moved, &tied_a, err);
+  if (!code) code = add_noise(e, r->rhs, bind, b, rng, moved, &tied_b, err);
+  t->outcome = VAL_BLIND;
+  for (int64_t i = 0; i < n && !code && !(tied_a && tied_b); i++) {
+    const double x = number_of(a, i), y = number_of(b, i);
+    if (!is_float(a)) {
+      if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i) && moved[i] == 0) {
+        note_difference(t, i, x, y, &best);
+        t->soft = false;
+      }
+    } else if (suspect(x, y, floor, strict, rel_tol) && (!(fmax(fabs(x), fabs(y)) < huge_value) || fabs(x - y) > noise_factor * moved[i])) {
+      note_difference(t, i, x, y, &best);
+    }
+  }
+  free(moved);
+  if (rule_dtype_is_complex(a->dtype) && t->index >= 0) t->index /= 2;
+  return code;
+}
+
+static double agreement(const rule_tensor *a, const rule_tensor *b, double floor) {
+  double worst = 0;
+  for (int64_t i = 0, n = is_float(a) ? n_numbers(a) : 0; i < n; i++) {
+    const double x = number_of(a, i), y = number_of(b, i), size = fmax(fabs(x), fabs(y));
+    if (fabs(x - y) > floor && size < huge_value) worst = fmax(worst, fabs(x - y) / size);
+  }
+  return worst;
+}
+
+iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, val_trial *t,
+                 iso_error *err) {
+  *t = (val_trial){.outcome = VAL_FAILED, .index = -1};
+  val_probe pa = {0}, pb = {0};
+  iso_error local;
+  iso_code c = val_eval_probe(e, r->lhs, bind, &pa, &t->lhs, &local);
+  if (!c) c = val_eval_probe(e, r->rhs, bind, &pb, &t->rhs, &local);
+  if (c) {
+    val_trial_fini(t);
+    snprintf(t->reason, sizeof t->reason, "%.199s", local.msg);
+    return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+  }
+  const rule_tensor *a = t->lhs, *b = t->rhs;
+  if (!rule_shape_eq(&a->shape, &b->shape) || !same_kind(a->dtype, b->dtype)) {
+    t->outcome = VAL_DIFFER;
+    t->what = rule_shape_eq(&a->shape, &b->shape) ? 'd' : 's';
+    t->abs = t->rel = (double)INFINITY;
+    return ISO_OK;
+  }
+  if (pa.undefined || pb.undefined || any_nan(a) || any_nan(b)) {
+    t->outcome = VAL_OUTSIDE;
+    return ISO_OK;
+  }
+  const double floor = 64 * DBL_EPSILON * fmax(pa.magnitude, pb.magnitude);
+  if (any_suspect(a, b, floor, strict, rel_tol)) return judge(e, r, bind, rng, rel_tol, strict, floor, t, err);
+  const double size = fmax(largest(a), largest(b));
+  /* Rounding that could hide the whole result, or a result without elements, shows nothing. */
+  const bool hidden = is_float(a) && size > 0 && floor > 1e-6 * size;
+  t->outcome = hidden || a->numel == 0 ? VAL_BLIND : VAL_AGREE;
+  t->max_rel = hidden ? 0 : agreement(a, b, floor);
+  return ISO_OK;
+}

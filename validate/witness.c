@@ -1,0 +1,229 @@
+/* Counterexamples made small: fewer elements first, then values that a reader can check by hand.
+ *
+ * A smaller instance is drawn anew and tried with every kind of value; on the smallest, values are replaced one by one by
+ * small integers as long as the sides still differ. Greedy, bounded by the number of trials. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/oracle_int.h"
+#include "validate/sample_int.h"
+
+enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24 };
+
+void val_witness_fini(val_witness *w) {
+  for (uint32_t i = 0; w->bind != NULL && i < w->r->n_vars; i++) rule_tensor_unref(w->bind[i]);
+  free(w->bind);
+  rule_tensor_unref(w->lhs);
+  rule_tensor_unref(w->rhs);
+  iso_arena_fini(&w->arena);
+  *w = (val_witness){0};
+}
+
+void val_finding_free(val_finding *f) {
+  if (f == NULL) return;
+  val_witness_fini(&f->witness);
+}
+
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- keeping one ---- */
+
+static const rule *copy_instance(iso_arena *a, const rule *r) {
+  rule *n = iso_arena_alloc(a, sizeof *n);
+  rule_variable *var = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *var);
+  if (n == NULL || var == NULL) return NULL;
+  *n = *r;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    const rule_variable *v = &r->var[i];
+    const rule_term **dim = iso_arena_alloc(a, (v->n_dims + 1) * sizeof *dim);
+    if (dim == NULL) return NULL;
+    var[i] = *v;
+    for (uint32_t d = 0; d < v->n_dims; d++)
+      if ((dim[d] = rule_term_copy(a, v->dim[d])) == NULL) return NULL;
+    var[i].dim = dim;
+    var[i].low = v->low != NULL ? rule_term_copy(a, v->low) : NULL;
+    var[i].high = v->high != NULL ? rule_term_copy(a, v->high) : NULL;
+  }
+  n->var = var;
+  n->lhs = rule_term_copy(a, r->lhs);
+  n->rhs = rule_term_copy(a, r->rhs);
+  return n->lhs != NULL && n->rhs != NULL ? n : NULL;
+}
+
+static const rule_term *name_value(iso_arena *a, const val_name *n) {
+  if (n->kind == 'f') return rule_float(a, n->f);
+  if (n->kind != 'l') return rule_int(a, n->i);
+  const rule_term *item[VAL_MAX_LIST];
+  for (uint32_t i = 0; i < n->n; i++) item[i] = rule_int(a, n->list[i]);
+  return rule_list(a, item, n->n);
+}
+
+static bool copy_names(val_witness *w, const val_problem *p) {
+  const char **name = iso_arena_alloc(&w->arena, (p->n_names + 1) * sizeof *name);
+  const rule_term **value = iso_arena_alloc(&w->arena, (p->n_names + 1) * sizeof *value);
+  if (name == NULL || value == NULL) return false;
+  for (uint32_t i = 0; i < p->n_names; i++) {
+    if (p->name[i].hidden) continue;
+    name[w->n_names] = iso_arena_strdup(&w->arena, p->name[i].name);
+    value[w->n_names] = name_value(&w->arena, &p->name[i]);
+    if (name[w->n_names] == NULL || value[w->n_names] == NULL) return false;
+    w->n_names++;
+  }
+  w->name = name;
+  w->value = value;
+  return true;
+}
+
+iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind, const val_trial *t,
+                          iso_error *err) {
+  val_witness n = {.found = true, .what = t->what, .index = t->index, .max_abs = t->abs, .max_rel = t->rel};
+  n.r = copy_instance(&n.arena, r);
+  n.bind = calloc(r->n_vars + 1, sizeof *n.bind);
+  if (n.r == NULL || n.bind == NULL || !copy_names(&n, p)) {
+    free(n.bind);
+    iso_arena_fini(&n.arena);
+    return no_memory(err);
+  }
+  for (uint32_t i = 0; i < r->n_vars; i++) n.bind[i] = rule_tensor_ref(bind[i]);
+  n.lhs = rule_tensor_ref(t->lhs);
+  n.rhs = rule_tensor_ref(t->rhs);
+  val_witness_fini(w);
+  *w = n;
+  return ISO_OK;
+}
+
+/* ---- smaller shapes ---- */
+
+static int64_t elements(const rule *r) {
+  int64_t n = 0;
+  for (uint32_t v = 0; v < r->n_vars; v++) {
+    int64_t one = 1;
+    for (uint32_t d = 0; d < r->var[v].n_dims; d++) one *= r->var[v].dim[d]->u.i;
+    n += 16 * one + r->var[v].n_dims; /* of two with equally many elements, the lower rank */
+  }
+  return n;
+}
+
+typedef struct search {
+  val_engine *e;
+  val_witness *w;
+  val_problem *p;
+  iso_rng *rng;
+  bool strict;
+  int trials;
+} search;
+
+/* Try the instance on values; a clear difference is kept. */
+static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool *kept, iso_error *err) {
+  val_trial t = {0};
+  *kept = false;
+  s->trials++;
+  iso_code c = val_try(s->e, r, bind, s->rng, val_engine_options(s->e)->rel_tol, s->strict, &t, err);
+  if (!c && t.outcome == VAL_DIFFER && !(t.soft && !(s->w->max_rel < 1e-6))) {
+    c = val_witness_take(s->w, s->p, r, bind, &t, err);
+    *kept = !c;
+  }
+  val_trial_fini(&t);
+  return c;
+}
+
+static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
+  iso_arena a = {0};
+  rule r;
+  char why[200];
+  bool found = false;
+  iso_code c = val_find_instance(s->e, s->p, s->rng, &a, &r, &found, why, err);
+  s->trials++;
+  if (!c && found && elements(&r) < elements(s->w->r))
+    for (unsigned k = 0; k < VAL_KINDS && !c && !*kept; k++) {
+      rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+      if (val_sample(s->e, &r, NULL, s->rng, k, bind, err)) break;
+      c = attempt(s, &r, bind, kept, err);
+      for (uint32_t i = 0; i < r.n_vars; i++) rule_tensor_unref(bind[i]);
+    }
+  iso_arena_fini(&a);
+  return c;
+}
+
+static iso_code shrink_shapes(search *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int64_t size = 1; size <= 4 && !c; size++) {
+    s->p->max_size = size;
+    for (int i = 0; i < 8 && s->trials < SHAPE_TRIALS && !c; i++) {
+      bool kept = false;
+      c = smaller_instance(s, &kept, err);
+    }
+  }
+  return c;
+}
+
+/* ---- smaller values ---- */
+
+static iso_code copy_tensor(const rule_tensor *t, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  if (!c) memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+  return c;
+}
+
+/* All floats at once: integers up to `bound`. */
+static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err) {
+  const rule *r = s->w->r;
+  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < r->n_vars && !c; i++) {
+    if (r->var[i].kind != 'f') {
+      bind[i] = rule_tensor_ref(s->w->bind[i]);
+      continue;
+    }
+    c = copy_tensor(s->w->bind[i], &bind[i], err);
+    for (int64_t j = 0; !c && j < bind[i]->numel; j++)
+      rule_tensor_set(bind[i], j, (double)((int64_t)iso_rng_below(s->rng, (uint64_t)(2 * bound + 1)) - bound));
+  }
+  if (!c) c = attempt(s, r, bind, kept, err);
+  for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
+  return c;
+}
+
+/* One number of one tensor. */
+static iso_code change(search *s, uint32_t var, int64_t at, double to, bool *kept, iso_error *err) {
+  const rule *r = s->w->r;
+  rule_tensor *bind[VAL_MAX_VARS];
+  for (uint32_t i = 0; i < r->n_vars; i++) bind[i] = s->w->bind[i];
+  iso_code c = copy_tensor(s->w->bind[var], &bind[var], err);
+  if (c) return c;
+  rule_tensor *fresh = bind[var];
+  rule_tensor_set(fresh, at, to);
+  c = attempt(s, r, bind, kept, err);
+  rule_tensor_unref(fresh);
+  return c;
+}
+
+static double simplicity(double v) { return v == 0 ? 0 : v == 1 ? 1 : v == nearbyint(v) && fabs(v) < 1000 ? 2 + fabs(v) : 2000; }
+
+static iso_code shrink_numbers(search *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t v = 0; v < s->w->r->n_vars && !c; v++) {
+    if (s->w->r->var[v].kind != 'f') continue;
+    for (int64_t i = 0; i < s->w->bind[v]->numel && !c; i++) {
+      const double was = rule_tensor_get(s->w->bind[v], i);
+      const double to[] = {0, 1, -1, 2, -2, nearbyint(was), nearbyint(2 * was) / 2};
+      bool kept = false;
+      for (size_t k = 0; k < sizeof to / sizeof *to && !kept && !c && s->trials < VALUE_TRIALS; k++)
+        if (simplicity(to[k]) < simplicity(was) || (k == 6 && was != to[k] && simplicity(was) == 2000)) c = change(s, v, i, to[k], &kept, err);
+    }
+  }
+  return c;
+}
+
+iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng, bool strict, iso_error *err) {
+  search s = {.e = e, .w = w, .p = p, .rng = rng, .strict = strict};
+  iso_code c = p->open ? shrink_shapes(&s, err) : ISO_OK;
+  s.trials = 0;
+  bool kept = false;
+  /* The names belong to the instance that is kept, and are copied anew with every smaller one. */
+  val_problem_set(p, w);
+  for (int64_t bound = 1; bound <= 4 && !kept && !c; bound *= 2)
+    for (int i = 0; i < SMALL_FILLS / 3 && !kept && !c; i++) c = small_fill(&s, bound, &kept, err);
+  return c ? c : shrink_numbers(&s, err);
+}
