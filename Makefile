@@ -62,7 +62,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: bench bench-compare
-.PHONY: all help check check-build test test-all asan ubsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -73,6 +73,7 @@ help:
 	@echo 'test       the quick tests'
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
+	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
@@ -122,18 +123,23 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 
 # One command a line, for .ci/test-run.
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
+TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; } > $(B)/check.list
+	@{ cat $(B)/programs.list; echo '$(E2E)'; $(if $(filter 0,$(TORCH)),,echo '$(TRAPS)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
 check: check-build
 	@.ci/test-run $(B)/check.list
 test-all: deps headers check
+
+# Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
+pairs: all
+	@python3 tests/pairs/captures.py --isomer $(B)/isomer $(CAPTURES)
 
 # The C code of ours is instrumented, libtorch and Z3 are not: what they keep is in .ci/lsan.supp.
 asan:

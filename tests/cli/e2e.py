@@ -4,7 +4,7 @@
     tests/cli/e2e.py [--isomer build/isomer] [--quick] [--no-torch] [--only NAME] [--list] [--jobs N]
 
 A case is a function that raises on failure. One line per failure; the last line is `N passed, N failed`. Verdicts that
-are expected of the captures in models/ are in tests/pairs. Variants of captures (renamed, shuffled, malformed) are made
+are expected of the captures in models/ are in tests/pairs/captures.py. Variants of captures (renamed, shuffled, malformed) are made
 here. --only runs the cases whose name holds NAME."""
 import argparse
 import json
@@ -20,6 +20,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+from captures import PAIRS  # noqa: E402
 MODELS = os.path.join(ROOT, "models")
 STATUS = {"equivalent": 0, "different": 1, "undecided": 3}
 TIMEOUT = float(os.environ.get("E2E_TIMEOUT", 600))
@@ -293,13 +295,6 @@ def case(name, needs, quick=False):
     return add
 
 
-def read_pairs():
-    for line in open(os.path.join(ROOT, "tests", "pairs"), encoding="utf-8"):
-        line = line.split("#")[0].split()
-        if line:
-            yield line[0], line[1], line[2], line[3] if len(line) > 3 else None
-
-
 def pair_case(left, right, verdict, place, swap):
     def run():
         a, b = (right, left) if swap else (left, right)
@@ -312,7 +307,6 @@ def pair_case(left, right, verdict, place, swap):
     return run
 
 
-PAIRS = list(read_pairs())
 QUICK_PAIRS = {("gpt2-2l/hf-sdpa", "gpt2-2l/vllm"), ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-bug-posoff"),
                ("llama-2l/vllm", "llama-2l/vllm-bug-eps")}
 for _l, _r, _v, _p in PAIRS:
@@ -323,7 +317,7 @@ SIDES = sorted("%s/%s" % (m, s) for m in os.listdir(MODELS) if os.path.isdir(os.
                for s in os.listdir(os.path.join(MODELS, m)) if os.path.exists(model("%s/%s/graph.json" % (m, s))))
 
 
-@case("every capture is in tests/pairs", None, True)
+@case("every capture is in tests/pairs/captures.py", None, True)
 def _():
     seen = {x for p in PAIRS for x in p[:2]}
     expect(seen == set(SIDES), "not in both: %s", sorted(seen ^ set(SIDES)))

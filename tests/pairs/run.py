@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Compare every pair of traps.py and see that its verdict is one that it may have.
+
+    tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--failures FILE]
+
+Each pair is compared once; every fifth also with its sides exchanged and every seventh with another seed (--all: every
+pair both ways), where the verdict must be the same. One line per failure; a pair in KNOWN whose verdict is still wrong is
+a known gap, neither passed nor failed, and one whose verdict is right by now is a failure: it leaves the table. The last
+line is `N passed, N failed`."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import dsl
+import traps
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VERDICT = {0: dsl.EQUIVALENT, 1: dsl.DIFFERENT, 2: dsl.ERROR, 3: dsl.UNDECIDED}
+TIMEOUT = float(os.environ.get("PAIRS_TIMEOUT", 120))
+
+
+def compare(report, left, right, *args):
+    """(verdict, what it says): `crash` or `timeout` where there is none; an error must be one line."""
+    command = [OPTIONS.isomer, "compare", left, right, "--json", report, *args]
+    try:
+        p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return "timeout", "no answer after %g s" % TIMEOUT
+    out, err = p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
+    verdict = VERDICT.get(p.returncode, "crash")
+    if verdict == dsl.ERROR and (err.count("\n") != 1 or out):
+        verdict = "crash"
+    if verdict in ("crash", dsl.ERROR):
+        return verdict, "status %d: %s" % (p.returncode, err.strip().replace("\n", " / ")[-300:])
+    return verdict, out.strip().rsplit("\n", 1)[-1]
+
+
+def allowed(expected, got, report):
+    """Whether `expected` has the verdict; equivalent:KIND:TEXT stands for one that rests on such an assumption."""
+    for want in expected.split("|"):
+        verdict, _, assumption = want.partition(":")
+        if verdict != got:
+            continue
+        kind, _, text = assumption.partition(":")
+        if not kind:
+            return True
+        with open(report, encoding="utf-8") as f:
+            if any(a["kind"] == kind and text in a["text"] for a in json.load(f)["assumptions"]):
+                return True
+    return False
+
+
+def attempt(n, pair):
+    """(what went wrong or None, the verdict)"""
+    with tempfile.TemporaryDirectory() as folder:
+        pair.write(folder)
+        left, right = os.path.join(folder, "left"), os.path.join(folder, "right")
+        report = os.path.join(folder, "report.json")
+        runs = [("", (report, left, right))]
+        if OPTIONS.all or n % 5 == 0:
+            runs.append(("sides exchanged: ", (report, right, left)))
+        if OPTIONS.all or n % 7 == 0:
+            runs.append(("seed 1: ", (report, left, right, "--seed", "1")))
+        first = None
+        for how, args in runs:
+            got, says = compare(*args)
+            if not allowed(pair.expected, got, report):
+                return "%s%s, expected %s (%s): %s" % (how, got, pair.expected, pair.why, says.replace(folder, "")), got
+            if first not in (None, got):
+                return "%s%s, without that %s" % (how, got, first), got
+            first = got
+        return None, first
+
+
+def main():
+    global OPTIONS
+    a = argparse.ArgumentParser(description="small pairs with known verdicts")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--only", default="", help="pairs whose name holds this")
+    a.add_argument("--all", action="store_true", help="every pair with its sides exchanged and with another seed")
+    a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    a.add_argument("--failures", help="write what is wrong, known or not, to this file")
+    OPTIONS = a.parse_args()
+    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
+    pairs = [p for p in dsl.PAIRS.values() if OPTIONS.only in p.name]
+    passed = failed = gaps = 0
+    lines = []
+    for name in sorted({**traps.KNOWN, **traps.WRONG_EQUIVALENT}.keys() - dsl.PAIRS.keys()):
+        failed += 1
+        print("FAILED %s: in a table of gaps, and there is no such pair" % name)
+    with ThreadPoolExecutor(OPTIONS.jobs) as pool:
+        for p, (wrong, got) in zip(pairs, pool.map(attempt, range(len(pairs)), pairs)):
+            known = traps.KNOWN.get(p.name) or traps.WRONG_EQUIVALENT.get(p.name)
+            if wrong is None and known is None:
+                passed += 1
+                continue
+            if wrong is not None:
+                lines.append("%s\t%s\n" % (p.name, wrong))
+            if wrong is None:
+                failed += 1
+                print("FAILED %s: %s is right, and the pair is still in the table of gaps" % (p.name, got), flush=True)
+            elif known is not None and got not in ("crash", "timeout") and (got == dsl.EQUIVALENT) == (p.name in traps.WRONG_EQUIVALENT):
+                gaps += 1
+                print("%s %s: %s (%s)" % ("WRONG" if got == dsl.EQUIVALENT else "known gap", p.name, wrong, known), flush=True)
+            else:
+                failed += 1
+                print("FAILED %s: %s" % (p.name, wrong), flush=True)
+    if OPTIONS.failures:
+        with open(OPTIONS.failures, "w", encoding="utf-8") as f:
+            f.writelines(lines)
+    if gaps:
+        print("%d known gaps" % gaps)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""The standing pairs of small captures, each with the verdict it must get and why.
+
+    tests/pairs/traps.py                  list them
+    tests/pairs/traps.py NAME FOLDER      write the captures of one to FOLDER/left and FOLDER/right"""
+import sys
+
+import dsl
+import attention  # noqa: F401  each adds its pairs to dsl.PAIRS
+import layers  # noqa: F401
+import values  # noqa: F401
+
+# Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its own.
+GAPS = {
+    "undecided: no sample that is drawn shows it": [
+        "relu of what is positive", "abs of what is positive", "sqrt of the square", "clamp at 3", "clamp at 50",
+        "clamp of one side", "where beside its condition", "threshold", "hardtanh of 6", "leaky relu", "gt and ge",
+        "step beside a threshold", "round and floor", "ceil and floor", "floor and trunc", "sign at zero",
+        "saturated sigmoid", "saturated tanh", "saturated gelu", "saturated silu", "saturated softmax, scaled",
+        "saturated softplus", "argmax of relu", "topk of relu", "amax of abs"],
+    "undecided: equal token ids are drawn as equal ones": ["repeated token rolled", "repeated token by its mean"],
+    "the verdict depends on the seed": ["padding id masked"],
+    "a mask of zeros and ones is drawn as token ids, out of range": [
+        "positions from the mask [1, 1, 1, 0]", "positions from the mask [0, 1, 1, 1]"],
+    "undecided: a shift by row in a softmax": ["ALiBi by key position", "attention kernel, ALiBi"],
+    "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
+    "different: complex numbers": ["rotary interleaved, complex, rows permuted", "rotary interleaved and complex"],
+}
+KNOWN = {name: why for why, names in GAPS.items() for name in names}
+WRONG_EQUIVALENT = {"causal sdpa, mask -1e4": "exp(-1e4) is 0 on every sample"}
+
+
+def main():
+    if len(sys.argv) == 1:
+        for p in dsl.PAIRS.values():
+            print("%-60s %-22s %s" % (p.name, p.expected, p.why))
+    elif len(sys.argv) == 3 and sys.argv[1] in dsl.PAIRS:
+        dsl.PAIRS[sys.argv[1]].write(sys.argv[2])
+    else:
+        sys.exit(__doc__ if len(sys.argv) != 3 else "no pair is called %s" % sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
