@@ -5,6 +5,7 @@ import os
 import warnings
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, short
@@ -14,16 +15,25 @@ from .program import LIMIT, Program, real
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
-class Called(torch.nn.Module):
-    """The module, called in the caller's way, with the outputs that are wanted."""
+class PlainData(TorchFunctionMode):
+    """`parameter.data` escapes torch.export's tracing; detach() is the same and does not."""
 
-    def __init__(self, module, call):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function == torch.Tensor.data.__get__:
+            return args[0].detach()
+        return function(*args, **(kwargs or {}))
+
+
+class Called(torch.nn.Module):
+    """The module, called in the caller's way."""
+
+    def __init__(self, module, call, strict):
         super().__init__()
-        self.inner, self.call = module, call
+        self.inner, self.call, self.strict = module, call, strict
 
     def forward(self, **inputs):
-        out = self.call(self.inner, **inputs) if self.call else self.inner(**inputs)
-        return out
+        with contextlib.nullcontext() if self.strict else PlainData():
+            return as_plain(self.call(self.inner, **inputs) if self.call else self.inner(**inputs))
 
 
 def named_inputs(module, call, example):
@@ -177,7 +187,7 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
         raise CaptureError("the module is in training mode; call eval() on it first")
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
-    called = Called(module, lambda m, **kw: as_plain(call(m, **kw) if call else m(**kw))).eval()
+    called = Called(module, call, strict).eval()
     with quiet_eager():
         try:
             expected = [reference(called, i) for i in [inputs] + more]

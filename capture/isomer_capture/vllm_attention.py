@@ -1,0 +1,122 @@
+"""What vLLM gets from us in place of a GPU: a platform, and an attention backend that computes one prompt in PyTorch.
+
+Both go in through vLLM's own interfaces (a platform class; an attention backend that the platform names). The
+backend's arguments are what attention depends on, and become the node attributes of the capture.
+"""
+import torch
+from vllm.platforms.cpu import CpuPlatform
+from vllm.platforms.interface import PlatformEnum
+from vllm.v1.attention.backend import AttentionBackend, AttentionImpl, AttentionType
+from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+
+class ReferencePlatform(CpuPlatform):
+    """vLLM's CPU platform without the parts that ask for its compiled kernels: to vLLM it is a platform from outside,
+    for which layers take their native forward."""
+    _enum = PlatformEnum.OOT
+    device_name = "cpu"
+
+    @classmethod
+    def get_attn_backend_cls(cls, *args, **kwargs):
+        return ReferenceBackend.__module__ + ".ReferenceBackend"
+
+    @classmethod
+    def check_and_update_config(cls, vllm_config):
+        pass
+
+    @classmethod
+    def import_kernels(cls):
+        pass
+
+
+@register_backend(AttentionBackendEnum.CUSTOM, __name__ + ".ReferenceBackend")
+class ReferenceBackend(AttentionBackend):
+    @staticmethod
+    def get_name():
+        return "CUSTOM"
+
+    @staticmethod
+    def get_impl_cls():
+        return ReferenceAttention
+
+    @staticmethod
+    def get_builder_cls():
+        return None
+
+    @staticmethod
+    def get_kv_cache_shape(num_blocks, block_size, num_kv_heads, head_size, cache_dtype_str="auto"):
+        return (2, num_blocks, block_size, num_kv_heads, head_size)
+
+    @classmethod
+    def supports_attn_type(cls, attn_type):
+        return True
+
+    @classmethod
+    def supports_sink(cls):
+        return True
+
+    @classmethod
+    def supports_alibi_sqrt(cls):
+        return False
+
+
+class ReferenceAttention(AttentionImpl):
+    def __init__(self, num_heads, head_size, scale, num_kv_heads=None, alibi_slopes=None, sliding_window=None,
+                 kv_cache_dtype="auto", logits_soft_cap=None, attn_type=AttentionType.DECODER,
+                 kv_sharing_target_layer_name=None, **extra):
+        self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
+        self.num_kv_heads = num_kv_heads or num_heads
+        self.alibi_slopes, self.sliding_window = alibi_slopes, sliding_window
+        self.kv_cache_dtype, self.logits_soft_cap = kv_cache_dtype, logits_soft_cap
+        self.attn_type, self.shared, self.extra = attn_type, kv_sharing_target_layer_name, extra
+
+    def attributes(self):
+        """What the operator depends on beyond its tensors (docs/capture-format.md)."""
+        slopes = self.alibi_slopes
+        out = {
+            "num_heads": int(self.num_heads), "num_kv_heads": int(self.num_kv_heads), "head_size": int(self.head_size),
+            "scale": self.scale,
+            "sliding_window": int(self.sliding_window) if self.sliding_window and self.sliding_window > 0 else None,
+            "logits_soft_cap": float(self.logits_soft_cap) if self.logits_soft_cap else None,
+            "alibi_slopes": None if slopes is None else [float(s) for s in slopes],
+            "causal": self.attn_type == AttentionType.DECODER}
+        if self.shared is not None:
+            out["kv_sharing_target_layer_name"] = self.shared
+        for key in sorted(self.extra):
+            if self.extra[key] is not None and self.extra[key] is not False:
+                v = self.extra[key]
+                out[key] = [float(e) for e in v.detach().flatten()] if isinstance(v, torch.Tensor) else v
+        return out
+
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output, output_scale=None,
+                output_block_scale=None):
+        known = {k for k in self.attributes()} - {"sinks"}
+        if len(known) > 8:
+            raise NotImplementedError("attention with %s" % ", ".join(sorted(self.attributes())))
+        group = self.num_heads // self.num_kv_heads
+        q = query.view(-1, self.num_heads, self.head_size).transpose(0, 1)
+        k = key.view(-1, self.num_kv_heads, self.head_size).transpose(0, 1).repeat_interleave(group, 0)
+        v = value.view(key.shape[0], self.num_kv_heads, -1).transpose(0, 1).repeat_interleave(group, 0)
+        scores = torch.matmul(q, k.transpose(1, 2)).float() * self.scale
+        if self.logits_soft_cap:
+            scores = torch.tanh(scores / self.logits_soft_cap) * self.logits_soft_cap
+        at = torch.arange(q.shape[1])
+        distance = at[None, :] - at[:, None]
+        if self.alibi_slopes is not None:
+            slopes = torch.tensor([float(s) for s in self.alibi_slopes])
+            scores = scores + slopes[:, None, None] * distance
+        hidden = torch.zeros_like(distance, dtype=torch.bool)
+        if self.attn_type == AttentionType.DECODER:
+            hidden |= distance > 0
+        if self.sliding_window and self.sliding_window > 0:
+            hidden |= distance <= -self.sliding_window
+        scores = scores.masked_fill(hidden, float("-inf"))
+        sinks = self.extra.get("sinks")
+        if sinks is not None:
+            column = sinks.float()[:, None, None].expand(-1, scores.shape[1], 1)
+            p = torch.softmax(torch.cat([scores, column], -1), -1)[..., :-1]
+        else:
+            p = torch.softmax(scores, -1)
+        out = torch.matmul(p.to(v.dtype), v).transpose(0, 1)
+        output.copy_(out.reshape(output.shape))
+        return output
