@@ -89,7 +89,7 @@ void report_text(const report *p, FILE *f) {
     print_rules(p, f);
     for (size_t i = 0; i < r->n_divergences; i++) {
       const synth_divergence *d = &r->divergence[i];
-      fprintf(f, "\n%s:\n", r->verdict == SYNTH_DIFFERENT ? "first divergence" : "first gap");
+      fprintf(f, "\n%s:\n", r->verdict != SYNTH_DIFFERENT ? "first gap" : i == 0 ? "first divergence" : "another divergence");
       print_place(f, "left", node_at(p->left, d->left));
       print_place(f, "right", node_at(p->right, d->right));
       if (d->hint) fprintf(f, "  hint  %s\n", d->hint);

@@ -1,5 +1,7 @@
-/* Where two graphs part: walk back from outputs that differ, through what has no counterpart of equal value on the other
- * side, to the first operators all of whose inputs have one. */
+/* Where two graphs part: on the draw that shows the outputs different, walk back from them, through what has no
+ * counterpart of equal value on the other side, to the first operators all of whose arguments have one. Then the
+ * reference's value is put in the place of the faulty one and the right graph runs on: what still differs is a
+ * divergence of its own (architecture.md, section 2). Nothing found here enters a rule or a merge. */
 #include "synth/synth_int.h"
 
 #include <math.h>
@@ -7,57 +9,151 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Equal also where the outputs were found to differ, as far as order-free moments of the values tell. */
-static bool agree_on_witness(const state *s, int side, int32_t i, int32_t other) {
-  if (!s->witness[LEFT].value) return true;
-  const st_value_list *a = &s->witness[side].value[i], *b = &s->witness[!side].value[other];
-  if (a->n != 1 || b->n != 1 || a->v[0]->numel != b->v[0]->numel) return true;
+enum { MAX_DIVERGENCES = 64, MAX_EXITS = 24 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- values and their counterparts ---- */
+
+typedef struct feature { /* of one node's value */
+  double moment[4];
+  int64_t numel;
+  uint32_t node;
+} feature;
+
+typedef struct parting {
+  state *s;
+  st_run run[2];        /* the values looked at; the right ones change as references are carried on */
+  bool *changed;        /* right nodes whose values are no longer those of the witness */
+  feature *by_size[2];  /* by the moment of |x| */
+  size_t n_feature[2];
+  uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
+  bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
+} parting;
+
+static rule_tensor *value_of(const parting *p, int side, uint32_t i) {
+  const st_value_list *v = &p->run[side].value[i];
+  return v->n == 1 ? v->v[0] : NULL;
+}
+
+static int by_moment(const void *a, const void *b) {
+  const feature *x = a, *y = b;
+  if (x->moment[1] != y->moment[1]) return x->moment[1] < y->moment[1] ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static iso_code index_values(parting *p, int side, iso_error *err) {
+  const synth_graph *g = p->s->graph[side];
+  free(p->by_size[side]);
+  p->n_feature[side] = 0;
+  if (!(p->by_size[side] = calloc(g->n_nodes + 1, sizeof *p->by_size[side]))) return nomem(err);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const rule_tensor *v = value_of(p, side, i);
+    if (!v) continue;
+    feature *f = &p->by_size[side][p->n_feature[side]++];
+    *f = (feature){.numel = v->numel, .node = i};
+    st_moments(v, f->moment);
+  }
+  qsort(p->by_size[side], p->n_feature[side], sizeof *p->by_size[side], by_moment);
+  return ISO_OK;
+}
+
+static bool same_but_ones(const rule_shape *a, const rule_shape *b) {
+  uint32_t i = 0, j = 0;
+  for (;;) {
+    while (i < a->rank && a->dim[i] == 1) i++;
+    while (j < b->rank && b->dim[j] == 1) j++;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
+    if (a->dim[i++] != b->dim[j++]) return false;
+  }
+}
+
+/* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
+static bool agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+  if (a->numel != b->numel || rule_dtype_is_float(a->dtype) != rule_dtype_is_float(b->dtype)) return false;
+  if (same_but_ones(&a->shape, &b->shape)) return p->s->oracle->compare(p->s->oracle->ctx, a, b, p->s->o->rel_tol).equal;
   double ma[4], mb[4];
-  st_moments(a->v[0], ma);
-  st_moments(b->v[0], mb);
+  st_moments(a, ma);
+  st_moments(b, mb);
   return st_near_moments(ma, mb);
 }
 
-/* The value occurs on the other side (up to layout), or the class is joined with it. */
-static bool matched(state *s, eg_node e, int side) {
-  const eg_node *m;
-  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
-  for (size_t i = 0; i < n; i++) {
-    const rec *r = &s->rec[m[i].i];
-    if (r->node[!side] >= 0) return true;
-    if (r->group < 0) continue;
+/* Some node of the other side has this value, as it is now. */
+static bool value_occurs(const parting *p, int side, uint32_t i) {
+  const rule_tensor *v = value_of(p, side, i);
+  if (!v) return false;
+  double m[4];
+  st_moments(v, m);
+  const double slack = 1e-7 * fabs(m[1]);
+  const feature *f = p->by_size[!side];
+  size_t lo = 0, hi = p->n_feature[!side];
+  while (lo < hi) {
+    const size_t mid = lo + (hi - lo) / 2;
+    if (f[mid].moment[1] < m[1] - slack) lo = mid + 1;
+    else hi = mid;
+  }
+  for (; lo < p->n_feature[!side] && f[lo].moment[1] <= m[1] + slack; lo++)
+    if (f[lo].numel == v->numel && agree(p, v, value_of(p, !side, f[lo].node))) return true;
+  return false;
+}
+
+static bool changed(const parting *p, int side, uint32_t i) { return side == RIGHT && p->changed[i]; }
+
+/* Joined with a node of the other side, or in one group with it (equal up to layout on every draw) and equal here. */
+static bool joined(const parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const eg_node *m, e = s->map[side][i];
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t k = 0; k < n; k++) {
+    const rec *r = &s->rec[m[k].i];
+    if (r->node[!side] >= 0 && !changed(p, !side, (uint32_t)r->node[!side])) return true;
+    if (r->group < 0 || p->gap) continue;
     const group *g = &s->group[r->group];
-    for (size_t k = 0; k < g->n; k++) {
-      const int32_t other = s->rec[g->member[k].i].node[!side];
-      if (other >= 0 && agree_on_witness(s, side, s->rec[e.i].node[side], other)) return true;
+    for (size_t j = 0; j < g->n; j++) {
+      const int32_t o = s->rec[g->member[j].i].node[!side];
+      if (o < 0 || changed(p, !side, (uint32_t)o)) continue;
+      const rule_tensor *a = value_of(p, side, i), *b = value_of(p, !side, (uint32_t)o);
+      if (!a || !b || agree(p, a, b)) return true;
     }
   }
-  if (!s->rec[e.i].konst) return false;
-  /* Constants: related through an auxiliary layout term on either side. */
+  return false;
+}
+
+static bool auxiliary(const state *s, eg_node e) { return s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0; }
+
+/* Constants: related through an auxiliary layout term on either side. */
+static bool constant_related(state *s, eg_node e) {
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0) return true;
+    if (auxiliary(s, m[i])) return true;
   n = eg_class_parents(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0 && s->rec[m[i].i].konst) return true;
+    if (auxiliary(s, m[i]) && s->rec[m[i].i].konst) return true;
   return false;
+}
+
+static bool matched(const parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const eg_node e = s->map[side][i];
+  if (!changed(p, side, i) && joined(p, side, i)) return true;
+  if (s->rec[e.i].konst) return constant_related(s, e);
+  /* Values that a carried reference brought about are compared as they are. */
+  return p->changed[s->graph[RIGHT]->n_nodes] && value_occurs(p, side, i);
 }
 
 /* A leaf is explained where a relation ties it to the other side. */
-static bool leaf_explained(state *s, eg_node e, int side) {
-  if (!s->rec[e.i].atom || matched(s, e, side)) return true;
-  const eg_node *p;
-  const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &p);
-  for (size_t i = 0; i < n; i++) /* an auxiliary term over it defines a leaf of the other side */
-    if (s->rec[p[i].i].node[0] < 0 && s->rec[p[i].i].node[1] < 0) return true;
+static bool leaf_explained(const parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const eg_node e = s->map[side][i], *q;
+  if (!s->rec[e.i].atom || s->rec[e.i].konst || joined(p, side, i)) return true;
+  const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &q);
+  for (size_t k = 0; k < n; k++) /* an auxiliary term over it defines a leaf of the other side */
+    if (auxiliary(s, q[k])) return true;
   return false;
 }
 
-typedef struct walk {
-  state *s;
-  int side;
-  uint8_t *seen; /* per captured node: 1 in the region, 2 a root */
-  size_t n_region, n_roots;
-} walk;
+/* ---- walking back ---- */
 
 static bool transparent(const char *op) {
   static const char *const ops[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::_to_copy", "aten::view", "aten::reshape",
@@ -69,74 +165,185 @@ static bool transparent(const char *op) {
   return false;
 }
 
-static bool visit(walk *w, uint32_t i);
+static bool visit(parting *p, int side, uint32_t i);
 
-static bool visit_args(walk *w, const rule_term *t) {
+static bool visit_args(parting *p, int side, const rule_term *t) {
   bool open = false;
-  if (t->kind == RULE_VAR) return visit(w, (uint32_t)t->u.i);
-  for (uint32_t k = 0; k < t->n; k++) open |= visit_args(w, t->child[k]);
+  if (t->kind == RULE_VAR) return visit(p, side, (uint32_t)t->u.i);
+  for (uint32_t k = 0; k < t->n; k++) open |= visit_args(p, side, t->child[k]);
   return open;
 }
 
 /* Returns: whether node i has no counterpart (belongs to the region). */
-static bool visit(walk *w, uint32_t i) {
-  state *s = w->s;
-  const synth_node *n = &s->graph[w->side]->node[i];
-  const eg_node e = s->map[w->side][i];
-  if (w->seen[i]) return true;
-  if (n->kind == SYNTH_OP && n->n_outputs == 1 && matched(s, e, w->side)) return false;
-  if (n->kind != SYNTH_OP && (leaf_explained(s, e, w->side) || s->rec[e.i].konst)) return false;
+static bool visit(parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  if (p->seen[side][i]) return p->seen[side][i] != 3;
+  p->seen[side][i] = 3; /* has a counterpart */
+  if (n->kind == SYNTH_OP && n->n_outputs == 1 && matched(p, side, i)) return false;
+  if (n->kind != SYNTH_OP && leaf_explained(p, side, i)) return false;
   if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
-  w->seen[i] = 1;
-  w->n_region++;
-  if (n->kind != SYNTH_OP || s->rec[e.i].konst || !visit_args(w, n->call)) {
-    w->seen[i] = 2;
-    w->n_roots++;
-  }
+  p->seen[side][i] = 1;
+  if (n->kind != SYNTH_OP || s->rec[e.i].konst || !visit_args(p, side, n->call)) p->seen[side][i] = 2;
   return true;
 }
 
-static const uint32_t *region(state *s, const walk *w, size_t n_nodes, size_t *n) {
-  uint32_t *r = iso_arena_alloc(&s->res->arena, (w->n_region + 1) * sizeof *r);
-  if (!r) return NULL;
-  *n = 0;
-  for (uint32_t i = 0; i < n_nodes; i++)
-    if (w->seen[i]) r[(*n)++] = i;
-  return r;
-}
-
-static void mark(const rule_term *t, bool *flag) {
-  if (t->kind == RULE_VAR) flag[t->u.i] = true;
-  for (uint32_t k = 0; k < t->n; k++) mark(t->child[k], flag);
-}
-
-/* The first consumer of a leaf that is live. */
-static int64_t consumer(const synth_graph *g, uint32_t leaf) {
-  for (size_t i = leaf + 1; i < g->n_nodes; i++) {
-    if (g->node[i].kind != SYNTH_OP) continue;
-    bool *flag = calloc(g->n_nodes + 1, 1);
-    if (!flag) return leaf;
-    mark(g->node[i].call, flag);
-    const bool uses = flag[leaf];
-    free(flag);
-    if (uses) return (int64_t)i;
-  }
-  return leaf;
-}
-
-/* The earliest root; a transparent one only where nothing else is there; a constant only where the other side has an
- * unmatched constant too, or nothing else is there. */
-static int64_t pick(state *s, const walk *w) {
-  const synth_graph *g = s->graph[w->side];
+/* The earliest root; a transparent one only where nothing else is there; a constant only where nothing else is there. */
+static int64_t pick(const parting *p, int side) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
   for (int strict = 2; strict >= 0; strict--)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-      if (w->seen[i] != 2) continue;
-      const bool konst = s->rec[s->map[w->side][i].i].konst;
+      if (p->seen[side][i] != 2) continue;
       if (strict >= 1 && g->node[i].kind == SYNTH_OP && transparent(g->node[i].op)) continue;
-      if (strict == 2 && konst) continue;
+      if (strict == 2 && s->rec[s->map[side][i].i].konst) continue;
       return i;
     }
   return -1;
+}
+
+/* ---- carrying the reference on ---- */
+
+/* Live nodes that depend on `root`, itself included. Owns: malloc'ed. */
+static bool *downstream(const parting *p, int side, int64_t root) {
+  const synth_graph *g = p->s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  if (!flag) return NULL;
+  flag[root] = true;
+  for (size_t i = (size_t)root + 1; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) flag[i] = true;
+  return flag;
+}
+
+static bool output_apart(const parting *p, size_t o) {
+  const state *s = p->s;
+  if (p->gap) return !s->res->pair[o].equivalent;
+  const rule_tensor *l = value_of(p, LEFT, s->graph[LEFT]->output[o].node), *r = value_of(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
+  return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal);
+}
+
+static bool any_output_apart(const parting *p) {
+  for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
+    if (output_apart(p, o)) return true;
+  return false;
+}
+
+/* The left value takes the right node's place: what follows is run again. */
+static iso_code carry(const parting *p, uint32_t a, uint32_t b, const bool *after, st_run *out, iso_error *err) {
+  const rule_tensor *x = value_of(p, LEFT, a), *y = value_of(p, RIGHT, b);
+  rule_tensor *v;
+  iso_code c = rule_tensor_new(x->dtype, &y->shape, &v, err);
+  if (c) return c;
+  memcpy(v->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
+  rule_tensor **instead = calloc(p->s->graph[RIGHT]->n_nodes + 1, sizeof *instead);
+  const st_carry with = {.from = &p->run[RIGHT], .again = after, .value = instead};
+  if (!instead) c = nomem(err);
+  else {
+    instead[b] = v;
+    c = st_run_graph(p->s, RIGHT, NULL, 0, 0, true, &with, out, err);
+  }
+  free(instead);
+  rule_tensor_unref(v);
+  return c;
+}
+
+/* Carrying on made the rest meet: every use of `b` in the region has a counterpart now, or the outputs agree. */
+static bool helped(const parting *q, uint32_t b, const bool *region) {
+  const synth_graph *g = q->s->graph[RIGHT];
+  bool used = false, all = true;
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  if (!flag) return false;
+  flag[b] = true;
+  for (size_t i = b + 1; i < g->n_nodes && all; i++) {
+    if (!region[i] || g->node[i].kind != SYNTH_OP || !st_term_uses(g->node[i].call, flag)) continue;
+    if (transparent(g->node[i].op)) flag[i] = true;
+    else used = true, all = value_occurs(q, RIGHT, (uint32_t)i);
+  }
+  free(flag);
+  return (used && all) || !any_output_apart(q);
+}
+
+/* Find where both regions end: a pair of nodes whose values should be one. `first`: the roots. In `next`: the
+ * right graph's values with the reference carried on from there. */
+static iso_code leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err) {
+  state *s = p->s;
+  bool *after[2] = {downstream(p, LEFT, first[LEFT]), downstream(p, RIGHT, first[RIGHT])}, *region = NULL;
+  const size_t n_right = s->graph[RIGHT]->n_nodes;
+  iso_code c = after[LEFT] && after[RIGHT] && (region = calloc(n_right + 1, 1)) ? ISO_OK : nomem(err);
+  exit[LEFT] = exit[RIGHT] = -1;
+  int tries = 0;
+  for (size_t i = 0; i < n_right && !c; i++) region[i] = p->seen[RIGHT][i] == 1 || p->seen[RIGHT][i] == 2;
+  for (uint32_t b = (uint32_t)first[RIGHT]; !c && b < n_right && exit[LEFT] < 0 && tries < MAX_EXITS; b++) {
+    const rule_tensor *y = value_of(p, RIGHT, b);
+    if (!after[RIGHT][b] || !region[b] || !y) continue;
+    bool *again = downstream(p, RIGHT, b);
+    if (!again) c = nomem(err);
+    for (uint32_t a = (uint32_t)first[LEFT]; !c && a < s->graph[LEFT]->n_nodes && exit[LEFT] < 0 && tries < MAX_EXITS; a++) {
+      const rule_tensor *x = value_of(p, LEFT, a);
+      if (!after[LEFT][a] || (p->seen[LEFT][a] != 1 && p->seen[LEFT][a] != 2) || !x || x->dtype != y->dtype ||
+          !same_but_ones(&x->shape, &y->shape))
+        continue;
+      tries++;
+      parting q = *p;
+      q.by_size[RIGHT] = NULL;
+      q.run[RIGHT] = (st_run){0};
+      c = carry(p, a, b, again, &q.run[RIGHT], err);
+      if (c == ISO_TORCH || c == ISO_RANGE) {
+        c = ISO_OK;
+        continue;
+      }
+      if (!c && helped(&q, b, region)) {
+        exit[LEFT] = a, exit[RIGHT] = b;
+        memcpy(touched, again, n_right);
+        *next = q.run[RIGHT];
+      } else st_run_free(&q.run[RIGHT]);
+    }
+    free(again);
+  }
+  free(after[LEFT]);
+  free(after[RIGHT]);
+  free(region);
+  return c;
+}
+
+/* ---- what is said of a divergence ---- */
+
+/* Region nodes between the root and the exit (to the outputs where there is none). */
+static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  const uint8_t *seen = p->seen[side];
+  uint32_t *r = iso_arena_alloc(&s->res->arena, (g->n_nodes + 1) * sizeof *r);
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  *n = 0;
+  if (!r || !flag) {
+    free(flag);
+    return NULL;
+  }
+  if (exit < 0) memset(flag, 1, g->n_nodes);
+  else {
+    flag[exit] = true;
+    for (size_t i = (size_t)exit + 1; i-- > 0;)
+      if (flag[i] && (seen[i] == 1 || seen[i] == 2) && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, flag);
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (flag[i] && (seen[i] == 1 || seen[i] == 2)) r[(*n)++] = i;
+  free(flag);
+  return r;
+}
+
+/* The first consumer of a leaf that is live. */
+static int64_t consumer(const state *s, int side, uint32_t leaf) {
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  int64_t found = leaf;
+  if (!flag) return leaf;
+  flag[leaf] = true;
+  for (size_t i = leaf + 1; i < g->n_nodes && found == leaf; i++)
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) found = (int64_t)i;
+  free(flag);
+  return found;
 }
 
 static const char *attribute_hint(state *s, const synth_node *l, const synth_node *r) {
@@ -157,55 +364,278 @@ static const char *attribute_hint(state *s, const synth_node *l, const synth_nod
   return NULL;
 }
 
-iso_code st_divergences(state *s, iso_error *err) {
-  walk w[2];
-  iso_code c = ISO_OK;
-  int64_t root[2] = {-1, -1};
-  for (int side = 0; side < 2; side++) {
-    const synth_graph *g = s->graph[side];
-    w[side] = (walk){.s = s, .side = side, .seen = calloc(g->n_nodes + 1, 1)};
-    if (!w[side].seen) c = iso_fail(err, ISO_NOMEM, "out of memory");
+/* Same operator, its arguments in another order: which two. */
+static const char *swap_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  state *s = p->s;
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+  const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
+  for (uint32_t i = 0; i < l->call->n; i++)
+    for (uint32_t j = i + 1; j < l->call->n; j++) {
+      const rule_term *a = l->call->child[i], *b = l->call->child[j], *x = r->call->child[i], *y = r->call->child[j];
+      if (a->kind != RULE_VAR || b->kind != RULE_VAR || x->kind != RULE_VAR || y->kind != RULE_VAR) continue;
+      const rule_tensor *va = value_of(p, LEFT, (uint32_t)a->u.i), *vb = value_of(p, LEFT, (uint32_t)b->u.i),
+                        *vx = value_of(p, RIGHT, (uint32_t)x->u.i), *vy = value_of(p, RIGHT, (uint32_t)y->u.i);
+      if (!va || !vb || !vx || !vy || agree(p, va, vx) || agree(p, vb, vy) || !agree(p, va, vy) || !agree(p, vb, vx)) continue;
+      if (sc && j < sc->n_args)
+        return iso_arena_printf(&s->res->arena, "%s and %s are exchanged", sc->arg[i].name, sc->arg[j].name);
+      return "two arguments are exchanged";
+    }
+  return NULL;
+}
+
+/* One number explains the difference: a factor, an offset, an order of the same elements. */
+static const char *value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+  state *s = p->s;
+  if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) || !same_but_ones(&a->shape, &b->shape)) return NULL;
+  double ab = 0, aa = 0, off = 0, norm = 0;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (!(fabs(x) < 1e30) || !(fabs(y) < 1e30)) return NULL;
+    ab += x * y;
+    aa += x * x;
+    off += (y - x) / (double)a->numel;
+    norm = fmax(norm, fmax(fabs(x), fabs(y)));
   }
-  for (int side = 0; side < 2 && !c; side++) {
-    const synth_graph *g = s->graph[side];
-    for (size_t k = 0; k < g->n_outputs; k++) visit(&w[side], g->output[k].node);
-    root[side] = pick(s, &w[side]);
+  const double factor = aa > 0 ? ab / aa : 0;
+  bool scaled = factor != 0, shifted = true;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    scaled &= fabs(y - factor * x) <= 1e-9 * norm;
+    shifted &= fabs(y - x - off) <= 1e-9 * norm;
   }
-  if (!c) {
-    synth_divergence *d = iso_arena_alloc(&s->res->arena, sizeof *d);
-    if (!d) c = iso_fail(err, ISO_NOMEM, "out of memory");
-    else {
-      *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT]};
-      if (d->left < 0 && s->graph[LEFT]->n_outputs) d->left = s->graph[LEFT]->output[0].node;
-      if (d->right < 0 && s->graph[RIGHT]->n_outputs) d->right = s->graph[RIGHT]->output[0].node;
-      d->left_region = region(s, &w[LEFT], s->graph[LEFT]->n_nodes, &d->n_left_region);
-      d->right_region = region(s, &w[RIGHT], s->graph[RIGHT]->n_nodes, &d->n_right_region);
-      if (!d->left_region || !d->right_region) c = iso_fail(err, ISO_NOMEM, "out of memory");
-      const synth_node *l = &s->graph[LEFT]->node[d->left], *r = &s->graph[RIGHT]->node[d->right];
-      d->hint = attribute_hint(s, l, r);
-      if (l->kind != SYNTH_OP && !d->hint)
-        d->hint = iso_arena_printf(&s->res->arena, "no leaf of the right has the values of %s; first used by \"%s\"", l->name,
-                                   s->graph[LEFT]->node[consumer(s->graph[LEFT], (uint32_t)d->left)].id);
-      if (r->kind != SYNTH_OP && !d->hint)
-        d->hint = iso_arena_printf(&s->res->arena, "no leaf of the left has the values of %s; first used by \"%s\"", r->name,
-                                   s->graph[RIGHT]->node[consumer(s->graph[RIGHT], (uint32_t)d->right)].id);
-      const eg_node a = s->map[LEFT][d->left], b = s->map[RIGHT][d->right];
-      if (s->rec[a.i].valued && s->rec[b.i].valued && !s->rec[a.i].multi && !s->rec[b.i].multi) {
-        const size_t draw = s->res->redrawn ? s->n_draws - 1 : 0;
-        const st_run *wl = &s->witness[LEFT], *wr = &s->witness[RIGHT];
-        const bool hunted = wl->value && wl->value[d->left].n == 1 && wr->value[d->right].n == 1;
-        const rule_tensor *x = hunted ? wl->value[d->left].v[0] : st_val(s, a, draw), *y = hunted ? wr->value[d->right].v[0] : st_val(s, b, draw);
-        if (x->numel == y->numel) {
-          rule_diff df = s->oracle->compare(s->oracle->ctx, x, y, s->o->rel_tol);
-          d->max_abs = df.max_abs;
-          d->max_rel = df.max_rel;
-        }
-      }
-      s->res->divergence = d;
-      s->res->n_divergences = 1;
+  if (scaled && fabs(factor + 1) < 1e-9) return "the right has the other sign";
+  if (scaled) return iso_arena_printf(&s->res->arena, "the right is %.9g times the left", factor);
+  if (shifted) return iso_arena_printf(&s->res->arena, "the right is the left %c %.9g", off < 0 ? '-' : '+', fabs(off));
+  double ma[4], mb[4];
+  st_moments(a, ma);
+  st_moments(b, mb);
+  return st_near_moments(ma, mb) ? "the right has the elements of the left in another order" : NULL;
+}
+
+static const char *leaf_hint(const parting *p, int side, int64_t i) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  return iso_arena_printf(&s->res->arena, "no leaf of the %s has the values of %s; first used by \"%s\"", side == LEFT ? "right" : "left",
+                          g->node[i].name, g->node[consumer(s, side, (uint32_t)i)].id);
+}
+
+static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  if (l->kind != SYNTH_OP || r->kind != SYNTH_OP || strcmp(l->op, r->op) == 0) return NULL;
+  return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
+}
+
+static void measure(const parting *p, const rule_tensor *x, const rule_tensor *y, synth_divergence *d) {
+  if (!x || !y || x->numel != y->numel) return;
+  const rule_diff df = p->s->oracle->compare(p->s->oracle->ctx, x, y, p->s->o->rel_tol);
+  d->max_abs = df.max_abs;
+  d->max_rel = df.max_rel;
+  d->index = df.index;
+}
+
+static const char *hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {
+  const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
+  const char *h = attribute_hint(p->s, l, r);
+  if (!h) h = swap_hint(p, l, r);
+  if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
+  if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
+  if (!h) h = value_hint(p, x, y);
+  if (!h) h = operator_hint(p, l, r);
+  return h;
+}
+
+/* ---- which operator it was ---- */
+
+enum { MAX_SUSPECTS = 80 };
+
+static bool passes_on(const parting *p, int side, uint32_t i) {
+  const synth_node *n = &p->s->graph[side]->node[i];
+  if (transparent(n->op)) return true;
+  const rule_tensor *v = value_of(p, side, i);
+  for (uint32_t k = 0; k < n->call->n && v; k++) {
+    const rule_tensor *x = n->call->child[k]->kind == RULE_VAR ? value_of(p, side, (uint32_t)n->call->child[k]->u.i) : NULL;
+    if (x && x->numel == v->numel && x->dtype == v->dtype && memcmp(x->data, v->data, (size_t)v->numel * rule_dtype_size(v->dtype)) == 0) return true;
+  }
+  return false;
+}
+
+/* The region, and what it reads through constants and operators that only pass values on; `levels` more of what those
+ * read. Owns: malloc'ed. */
+static bool *around(const parting *p, int side, const uint32_t *node, size_t n, int levels) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  uint8_t *read = calloc(g->n_nodes + 1, 1); /* how many levels away from the region, plus 1 */
+  bool *args = calloc(g->n_nodes + 1, 1);
+  if (flag && read && args) {
+    for (size_t i = 0; i < n; i++) flag[node[i]] = true;
+    for (size_t i = g->n_nodes; i-- > 0;) {
+      if (g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
+      int far = flag[i] ? 0 : read[i];
+      if (!flag[i] && !read[i]) continue;
+      if (!flag[i] && (s->rec[s->map[side][i].i].konst || passes_on(p, side, (uint32_t)i))) far--;
+      if (far > levels) continue;
+      flag[i] = true;
+      memset(args, 0, g->n_nodes);
+      st_term_mark(g->node[i].call, args);
+      for (size_t k = 0; k < i; k++)
+        if (args[k] && (!read[k] || read[k] > far + 1)) read[k] = (uint8_t)(far + 1);
     }
   }
-  free(w[0].seen);
-  free(w[1].seen);
+  free(read);
+  free(args);
+  return flag;
+}
+
+/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`. */
+static iso_code explain_by_repair(const parting *p, int side, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched, bool *found,
+                                  iso_error *err) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  const uint32_t *own_region = side == LEFT ? d->left_region : d->right_region, *other_region = side == LEFT ? d->right_region : d->left_region;
+  const size_t n_own = side == LEFT ? d->n_left_region : d->n_right_region, n_other = side == LEFT ? d->n_right_region : d->n_left_region;
+  bool *own = around(p, side, own_region, n_own, 0), *wide = around(p, side, own_region, n_own, 3), *other = around(p, !side, other_region, n_other, 0);
+  bool *stop = calloc(g->n_nodes + 1, 1);
+  uint32_t suspect[2 * MAX_SUSPECTS + 1], model = 0;
+  iso_code c = own && other && wide && stop ? ISO_OK : nomem(err);
+  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other};
+  for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
+  const int64_t odd = c || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
+  size_t n = 0;
+  if (odd >= 0) suspect[n++] = (uint32_t)odd;
+  task.n_suspects[0] = n;
+  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[1] < MAX_SUSPECTS; i++)
+    if (own[i]) suspect[n++] = i, task.n_suspects[1]++;
+  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
+    if (wide[i] && !own[i]) suspect[n++] = i, task.n_suspects[2]++;
+  int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && goal[LEFT] < 0; o++)
+    if (output_apart(p, o)) goal[LEFT] = s->graph[LEFT]->output[o].node, goal[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
+  task.goal = (uint32_t)goal[side];
+  task.want = goal[!side] < 0 ? NULL : value_of(p, !side, (uint32_t)goal[!side]);
+  st_repair_result r = {0};
+  if (!c && task.want) c = st_repair(s, &task, &r, err);
+  *found = r.found;
+  if (r.found) {
+    *(side == LEFT ? &d->left : &d->right) = r.node;
+    d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
+    for (size_t i = s->graph[!side]->n_nodes; i-- > 0;) { /* what the other side has in its place */
+      const rule_tensor *v = other[i] ? value_of(p, !side, (uint32_t)i) : NULL;
+      if (!v || !agree(p, r.instead[r.node], v) || (side == RIGHT && transparent(s->graph[LEFT]->node[i].op))) continue;
+      *(side == LEFT ? &d->right : &d->left) = (int64_t)i;
+      break;
+    }
+    /* A constant computed anew is not rounded as its storage is: what reads it takes the reference instead. */
+    if (side == RIGHT && !c && !(s->rec[s->map[RIGHT][r.node].i].konst && next->value)) {
+      bool *again = calloc(g->n_nodes + 1, 1);
+      const st_carry with = {.from = &p->run[RIGHT], .again = again, .value = r.instead};
+      if (!again) c = nomem(err);
+      for (size_t i = 0; i < g->n_nodes && !c; i++)
+        again[i] = r.instead[i] || (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, again));
+      st_run repaired;
+      if (!c && !st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
+        st_run_free(next);
+        *next = repaired;
+        memcpy(touched, again, g->n_nodes);
+      }
+      free(again);
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
+    free(r.instead);
+  }
+  if (!c && !r.found && odd >= 0 && side == RIGHT) {
+    *found = true;
+    d->right = odd;
+    d->hint = iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s", g->node[model].id, g->node[model].op,
+                               g->node[model].scope && *g->node[model].scope ? g->node[model].scope : "the same graph");
+  }
+  free(own);
+  free(wide);
+  free(other);
+  free(stop);
+  return c;
+}
+
+/* ---- all of them ---- */
+
+static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
+  state *s = p->s;
+  const size_t n_right = s->graph[RIGHT]->n_nodes;
+  int64_t exit[2] = {-1, -1};
+  st_run next = {0};
+  bool *touched = calloc(n_right + 1, 1), repaired = false;
+  iso_code c = touched ? ISO_OK : nomem(err);
+  const rule_tensor *x = value_of(p, LEFT, (uint32_t)root[LEFT]), *y = value_of(p, RIGHT, (uint32_t)root[RIGHT]);
+  d->hint = hint(p, d, x, y);
+  measure(p, x, y, d);
+  if (!c && !p->gap) c = leave(p, root, exit, &next, touched, err);
+  if (!c && exit[LEFT] >= 0 && d->max_abs == 0) measure(p, value_of(p, LEFT, (uint32_t)exit[LEFT]), value_of(p, RIGHT, (uint32_t)exit[RIGHT]), d);
+  if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
+  if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
+  const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
+  const bool plain = r->kind != SYNTH_OP || l->kind != SYNTH_OP || attribute_hint(s, l, r) != NULL;
+  if (!c && !p->gap && !plain) {
+    c = explain_by_repair(p, RIGHT, exit, d, &next, touched, &repaired, err);
+    if (!c && !repaired) c = explain_by_repair(p, LEFT, exit, d, &next, touched, &repaired, err);
+  }
+  *more = false;
+  if (!c && next.value) {
+    for (size_t i = 0; i < n_right; i++) p->changed[i] |= touched[i];
+    p->changed[n_right] = true;
+    st_run_free(&p->run[RIGHT]);
+    p->run[RIGHT] = next;
+    next = (st_run){0};
+    c = index_values(p, RIGHT, err);
+    *more = !c && any_output_apart(p);
+  }
+  st_run_free(&next);
+  free(touched);
+  return c;
+}
+
+static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
+  state *s = p->s;
+  int64_t root[2];
+  *more = false;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    memset(p->seen[side], 0, g->n_nodes + 1);
+    for (size_t o = 0; o < s->graph[LEFT]->n_outputs; o++)
+      if (output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : s->right_of[o]].node);
+    root[side] = pick(p, side);
+  }
+  if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
+  for (int side = 0; side < 2; side++)
+    if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
+  *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1};
+  iso_code c = describe(p, root, d, more, err);
+  bool known = false; /* one faulty operator that several places read */
+  for (size_t i = 0; i < s->res->n_divergences; i++) known |= d->right == s->res->divergence[i].right;
+  if (!known) s->res->n_divergences++;
+  return c;
+}
+
+iso_code st_divergences(state *s, iso_error *err) {
+  parting p = {.s = s};
+  iso_code c = ISO_OK;
+  synth_divergence *d = iso_arena_alloc(&s->res->arena, MAX_DIVERGENCES * sizeof *d);
+  for (int side = 0; side < 2; side++)
+    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1))) c = nomem(err);
+  if (!d || !(p.changed = calloc(s->graph[RIGHT]->n_nodes + 1, 1))) c = nomem(err);
+  p.gap = s->res->verdict == SYNTH_UNDECIDED;
+  if (!c && !s->witness[LEFT].value) c = st_run_draw(s, 0, err);
+  p.run[LEFT] = s->witness[LEFT];
+  p.run[RIGHT] = s->witness[RIGHT];
+  s->witness[LEFT] = s->witness[RIGHT] = (st_run){0};
+  if (!c) c = index_values(&p, LEFT, err);
+  if (!c) c = index_values(&p, RIGHT, err);
+  bool more = s->graph[LEFT]->n_outputs > 0;
+  s->res->divergence = d;
+  for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);
+  for (int side = 0; side < 2; side++) {
+    st_run_free(&p.run[side]);
+    free(p.by_size[side]);
+    free(p.seen[side]);
+  }
+  free(p.changed);
   return c;
 }

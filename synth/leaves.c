@@ -19,13 +19,14 @@ static bool structured(const rule_tensor *t) {
   if (!rule_dtype_is_int(t->dtype)) return true;
   /* One number has no structure to see, but for 0, where positions begin. */
   if (t->numel == 1) return rule_tensor_get_int(t, 0) == 0;
-  bool steps = true, same = true;
-  for (int64_t i = 1; i < t->numel; i++) {
-    const int64_t d = rule_tensor_get_int(t, i) - rule_tensor_get_int(t, i - 1);
-    steps &= d == 1;
+  bool steps = true, same = true, mask = true;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const int64_t v = rule_tensor_get_int(t, i), d = i ? v - rule_tensor_get_int(t, i - 1) : 0;
+    steps &= i == 0 || d == 1;
     same &= d == 0;
+    mask &= v == 0 || v == 1;
   }
-  return steps || same;
+  return steps || same || mask;
 }
 
 static bool leaf_konst(const state *s, const synth_node *n) {
@@ -149,7 +150,28 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-iso_code st_relate_leaves(state *s, iso_error *err) {
+static int64_t index_limit(const state *s, int side, size_t i);
+
+/* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
+ * only indexes a table, that one carries the tokens, whatever they happen to be. */
+static void free_tokens(state *s, const bool *const live[2]) {
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    size_t n = 0, token = 0;
+    bool free_input = false;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+      if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
+      if (!s->rec[s->map[side][i].i].konst) free_input = true;
+      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i) != INT64_MAX) n++, token = i;
+    }
+    if (free_input || n != 1) continue;
+    const eg_node *m;
+    const size_t cnt = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][token]), &m);
+    for (size_t k = 0; k < cnt; k++) s->rec[m[k].i].konst = false;
+  }
+}
+
+iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c;
   for (int side = 0; side < 2; side++)
     if ((c = add_leaves(s, side, err))) return c;
@@ -220,6 +242,7 @@ iso_code st_relate_leaves(state *s, iso_error *err) {
     defined[LEFT][i] = true;
     mark_vars(t, used[RIGHT]);
   }
+  if (!c) free_tokens(s, live);
   for (int side = 0; side < 2; side++) {
     free(of[side]);
     free(used[side]);

@@ -614,30 +614,26 @@ static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) 
 }
 
 /* The verdict where some output is not joined: a witness decides. `apart`: draws on which the values differ. */
-static iso_code seek_witness(state *s, const pairing *p, const bool *apart, bool *differs, iso_error *err) {
+static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_error *err) {
   size_t output = 0;
   rule_diff diff = {0};
   iso_code c = ISO_OK;
   bool any = false;
-  uint32_t *right_of = calloc(s->graph[LEFT]->n_outputs + 1, sizeof *right_of);
-  if (!right_of) return nomem(err);
   *differs = false;
-  for (size_t i = 0; i < s->graph[LEFT]->n_outputs; i++) right_of[p[i].left] = p[i].right;
   for (size_t d = 0; d < s->n_draws && !c && !*differs; d++) { /* captured draws come first */
     if (!apart[d]) continue;
     any = true;
-    c = st_confirm(s, d, right_of, &output, &diff, differs, err);
+    c = st_confirm(s, d, &output, &diff, differs, err);
     if (!c && *differs) note_witness(s, output, diff, d >= s->n_sets);
   }
   if (!c && !*differs && !past_deadline(s)) {
-    c = st_hunt(s, right_of, &output, &diff, differs, err);
+    c = st_hunt(s, &output, &diff, differs, err);
     if (!c && *differs) note_witness(s, output, diff, true);
   }
   if (!c && !*differs)
     s->res->reason = past_deadline(s) ? "the time limit was reached"
                      : any ? "the outputs differ, but not by more than rounding explains, and no justified rule joins them"
                            : "the outputs agree on every draw, but no justified rule joins them";
-  free(right_of);
   return c;
 }
 
@@ -649,7 +645,9 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   iso_code c = pair && apart ? ISO_OK : nomem(err);
   bool all = true, differs = false;
   r->evidence = RULE_PROVED;
+  if (!c && !(s->right_of = iso_arena_alloc(&s->arena, (L->n_outputs + 1) * sizeof *s->right_of))) c = nomem(err);
   for (size_t i = 0; i < L->n_outputs && !c; i++) {
+    s->right_of[p[i].left] = p[i].right;
     const eg_node l = s->map[LEFT][L->output[p[i].left].node];
     const char *name = L->output[p[i].left].name;
     bool equal_values = true;
@@ -665,7 +663,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
     all &= done;
   }
-  if (!c && !all) c = seek_witness(s, p, apart, &differs, err);
+  if (!c && !all) c = seek_witness(s, apart, &differs, err);
   free(apart);
   if (c) return c;
   r->pair = pair;
@@ -706,7 +704,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
       if (live[side][i]) c = refuse(s, g, &g->node[i], err);
   }
   double t = synth_clock();
-  if (!c) c = st_relate_leaves(s, err);
+  if (!c) c = st_relate_leaves(s, (const bool *const *)live, err);
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);

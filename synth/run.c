@@ -58,6 +58,18 @@ static iso_code disturbed(const rule_tensor *t, double noise, bool results, iso_
   return ISO_OK;
 }
 
+bool st_term_uses(const rule_term *t, const bool *flag) {
+  if (t->kind == RULE_VAR) return flag[t->u.i];
+  for (uint32_t k = 0; k < t->n; k++)
+    if (st_term_uses(t->child[k], flag)) return true;
+  return false;
+}
+
+void st_term_mark(const rule_term *t, bool *flag) {
+  if (t->kind == RULE_VAR) flag[t->u.i] = true;
+  for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
+}
+
 static void count_uses(const rule_term *t, uint32_t *uses) {
   if (t->kind == RULE_VAR) uses[t->u.i]++;
   for (uint32_t k = 0; k < t->n; k++) count_uses(t->child[k], uses);
@@ -155,7 +167,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
   return c;
 }
 
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, st_run *r, iso_error *err) {
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
+                      iso_error *err) {
   const synth_graph *g = s->graph[side];
   *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes};
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
@@ -170,8 +183,10 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     const eg_node e = s->map[side][i];
     if (e.i == EG_NONE || uses[i] == 0) continue;
     const rec *q = &s->rec[e.i];
-    if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
-    else if (q->konst && q->valued) c = keep(r, i, q->val, q->n_out, err);
+    if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
+    else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
+    else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
+    else if (q->konst && q->valued && !with) c = keep(r, i, q->val, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);

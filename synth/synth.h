@@ -95,7 +95,8 @@ typedef struct synth_divergence {
   int64_t left, right;                      /* node indices; -1 where a side has none */
   const uint32_t *left_region, *right_region;
   size_t n_left_region, n_right_region;
-  double max_abs, max_rel;
+  double max_abs, max_rel;                  /* between the two nodes, or where the regions end if their shapes differ; 0: not comparable */
+  int64_t index;                            /* row-major, of the largest; -1: none */
   const char *hint;                         /* or NULL */
 } synth_divergence;
 

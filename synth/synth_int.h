@@ -104,11 +104,12 @@ typedef struct state {
   size_t n_assume, cap_assume;
   synth_result *res;
   size_t n_failed;        /* candidates that no rule was found for */
-  st_run witness[2];      /* values of all live nodes where the outputs were found to differ; empty if they were not looked for */
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
   bool linking;           /* shards are being linked: not again inside */
+  uint32_t *right_of;     /* left output to right output */
+  st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
 } state;
@@ -148,7 +149,7 @@ const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
 
 /* ---- leaves.c ---- */
-iso_code st_relate_leaves(state *s, iso_error *err);
+iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s);
@@ -173,15 +174,52 @@ iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, cons
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 
 /* ---- run.c ---- */
-/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only. Owns: st_run_free. */
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, st_run *r, iso_error *err);
+typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`; what is flagged is run again */
+  const st_run *from;
+  const bool *again;         /* per node */
+  rule_tensor *const *value; /* per node, NULL: none */
+} st_carry;
+/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
+ * `with` (may be NULL) needs no leaves. Owns: st_run_free. */
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
+                      iso_error *err);
 void st_run_free(st_run *r);
+/* Whether a term has a variable that is flagged; flag all of them. */
+bool st_term_uses(const rule_term *t, const bool *flag);
+void st_term_mark(const rule_term *t, bool *flag);
 
 /* ---- witness.c ---- */
-/* Whether outputs that differ on draw `d` do so beyond what rounding explains. */
-iso_code st_confirm(state *s, size_t d, const uint32_t *right_of, size_t *output, rule_diff *diff, bool *found, iso_error *err);
-/* Look for an input and parameters on which the outputs differ; keeps the values in s->witness. `right_of`: left output to right output. */
-iso_code st_hunt(state *s, const uint32_t *right_of, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such output. Found, its values are kept in s->witness. */
+iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Look for an input and parameters on which the outputs differ; the same. */
+iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Keep the values of draw `d` in s->witness. */
+iso_code st_run_draw(state *s, size_t d, iso_error *err);
+
+/* ---- repair.c ---- */
+enum { ST_PHASES = 3 };
+typedef struct st_repair_task {
+  int side;                        /* whose operators are varied */
+  const st_run *run, *other_run;   /* all values of both sides */
+  const uint32_t *suspect;         /* nodes to vary, in order, phase after phase */
+  size_t n_suspects[ST_PHASES];
+  const bool *other_region;        /* nodes of the other side that the region is compared with */
+  uint32_t goal;                   /* the node that should have ... */
+  const rule_tensor *want;         /* ... this value */
+} st_repair_task;
+typedef struct st_repair_result {
+  bool found;
+  uint32_t node;
+  const char *what;                /* the change, in words; lives as long as the result of the comparison */
+  rule_tensor **instead;           /* per node: what it takes; caller unrefs and frees */
+} st_repair_result;
+iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err);
+
+/* ---- sibling.c ---- */
+/* Where the computation of `node` departs from that of the most similar node of the same graph (the same place in
+ * another layer): the one operator at which they differ, -1 if there is no such sibling or they differ in more. `model` takes
+ * the sibling's operator there. `stop`: nodes not to look behind. */
+int64_t st_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model);
 
 /* ---- loop.c ---- */
 /* Try to join `e` with tensors of `side` that have its value, up to layout. Returns: in `same`, whether there is one. */

@@ -76,20 +76,20 @@ static const rule_tensor *output(const state *s, int side, const st_run *r, size
 }
 
 /* The first output (of the left) that differs beyond rounding between two runs from the given leaves. `streams`: numbers of its own. */
-static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base[2], const uint32_t *right_of, margin sc, uint64_t streams,
+static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base[2], margin sc, uint64_t streams,
                         size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   st_run shaken[2][NOISE_RUNS] = {0};
   iso_code c = ISO_OK;
   *found = false;
   for (int side = 0; side < 2 && !c; side++)
     for (int k = 0; k < NOISE_RUNS && !c; k++)
-      c = st_run_graph(s, side, leaf[side], noise, streams + (uint64_t)(side * NOISE_RUNS + k), false, &shaken[side][k], err);
+      c = st_run_graph(s, side, leaf[side], noise, streams + (uint64_t)(side * NOISE_RUNS + k), false, NULL, &shaken[side][k], err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*found; o++) {
-    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], right_of[o]), *n[2][NOISE_RUNS];
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]), *n[2][NOISE_RUNS];
     if (!l || !r || l->numel != r->numel) continue;
     for (int k = 0; k < NOISE_RUNS; k++) {
       n[LEFT][k] = output(s, LEFT, &shaken[LEFT][k], o);
-      n[RIGHT][k] = output(s, RIGHT, &shaken[RIGHT][k], right_of[o]);
+      n[RIGHT][k] = output(s, RIGHT, &shaken[RIGHT][k], s->right_of[o]);
     }
     *found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, diff);
     if (*found) *which = o;
@@ -100,8 +100,8 @@ static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base
 }
 
 static iso_code run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2], iso_error *err) {
-  iso_code c = st_run_graph(s, LEFT, leaf[LEFT], 0, 0, keep_all, &run[LEFT], err);
-  if (!c) c = st_run_graph(s, RIGHT, leaf[RIGHT], 0, 0, keep_all, &run[RIGHT], err);
+  iso_code c = st_run_graph(s, LEFT, leaf[LEFT], 0, 0, keep_all, NULL, &run[LEFT], err);
+  if (!c) c = st_run_graph(s, RIGHT, leaf[RIGHT], 0, 0, keep_all, NULL, &run[RIGHT], err);
   return c;
 }
 
@@ -110,19 +110,33 @@ static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
   return leaf[LEFT] && leaf[RIGHT];
 }
 
-iso_code st_confirm(state *s, size_t d, const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+static iso_code leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
+  if (!new_leaves(s, leaf)) return nomem(err);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->graph[side]->node[i].kind != SYNTH_OP) leaf[side][i] = st_val(s, s->map[side][i], d);
+  return ISO_OK;
+}
+
+iso_code st_run_draw(state *s, size_t d, iso_error *err) {
+  rule_tensor **leaf[2];
+  iso_code c = leaves_of_draw(s, d, leaf, err);
+  if (!c) c = run_both(s, leaf, true, s->witness, err);
+  for (int side = 0; side < 2; side++) free(leaf[side]);
+  return c;
+}
+
+iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
   *found = false;
-  iso_code c = new_leaves(s, leaf) ? ISO_OK : nomem(err);
-  for (int side = 0; side < 2 && !c; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->graph[side]->node[i].kind != SYNTH_OP) leaf[side][i] = st_val(s, s->map[side][i], d);
-  if (!c) c = run_both(s, leaf, false, base, err);
+  iso_code c = leaves_of_draw(s, d, leaf, err);
+  if (!c) c = run_both(s, leaf, true, base, err);
   const margin sc = {s->o->rel_tol, 100, d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
-  if (!c) c = differs(s, leaf, base, right_of, sc, 1000 + d * 16, which, diff, found, err);
+  if (!c) c = differs(s, leaf, base, sc, 1000 + d * 16, which, diff, found, err);
   for (int side = 0; side < 2; side++) {
-    st_run_free(&base[side]);
+    if (!c && *found) s->witness[side] = base[side];
+    else st_run_free(&base[side]);
     free(leaf[side]);
   }
   return c;
@@ -333,18 +347,18 @@ static iso_code draw_all(hunt *h, rule_tensor **leaf[2], iso_error *err) {
 }
 
 /* One draw. Where an operator cannot take these values, the draw says nothing. */
-static iso_code try_draw(hunt *h, rule_tensor **leaf[2], const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   state *s = h->s;
   st_run base[2] = {0};
   iso_code c = draw_all(h, leaf, err);
   if (!c) c = run_both(s, leaf, false, base, err);
   bool apart = false;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !apart; o++) {
-    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], right_of[o]);
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
     apart = l && r && l->numel == r->numel && !s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal;
   }
   /* What was looked for must be clear: a thousand times what rounding moves. */
-  if (!c && apart) c = differs(s, leaf, base, right_of, (margin){1e-7, 1e3, false}, 5000 + h->k * 16, which, diff, found, err);
+  if (!c && apart) c = differs(s, leaf, base, (margin){1e-7, 1e3, false}, 5000 + h->k * 16, which, diff, found, err);
   if (!c && *found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = run_both(s, leaf, true, s->witness, err);
@@ -353,7 +367,7 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], const uint32_t *right_o
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-iso_code st_hunt(state *s, const uint32_t *right_of, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   hunt h = {.s = s, .limit = st_index_limit(s)};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
@@ -366,7 +380,7 @@ iso_code st_hunt(state *s, const uint32_t *right_of, size_t *which, rule_diff *d
   for (h.k = 0; h.k < N_DRAWS && !c && !*found; h.k++) {
     if (s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline) break;
     if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", h.k, N_DRAWS);
-    c = try_draw(&h, leaf, right_of, which, diff, found, err);
+    c = try_draw(&h, leaf, which, diff, found, err);
     for (size_t i = 0; i < n_class; i++) {
       rule_tensor_unref(h.of[i]);
       h.of[i] = NULL;

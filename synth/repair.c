@@ -1,0 +1,478 @@
+/* One change that makes a divergence go away: which operator it was, and what is wrong with it.
+ *
+ * Inside a region where the two sides are written differently, the first value without a counterpart is not yet the
+ * faulty one. So every operator of the region is varied in the ways in which programs go wrong (an attribute, another
+ * operator of its kind, arguments exchanged, left out, added), the region runs on, and where its end takes the
+ * reference's value, that operator and that change are the explanation ("mutation-based fault localisation",
+ * Papadakis and Le Traon, 2015). It is a hint: no verdict rests on it. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TRIES = 1500, MAX_POOL = 24, MAX_NEAR = 16 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+typedef struct repair {
+  state *s;
+  const st_repair_task *task;
+  const synth_graph *g, *other;
+  rule_tensor **bind;      /* by node, then extra values */
+  rule_tensor **instead;   /* by node: the value tried */
+  bool *again;
+  bool *to_goal;           /* ancestors of the goal, itself included */
+  iso_arena arena;
+  size_t tries;
+  const char *what;        /* the explanation of the try under way */
+  bool found;
+  uint32_t node;           /* where it was found */
+} repair;
+
+static rule_tensor *value(const st_run *r, uint32_t i) { return r->value[i].n == 1 ? r->value[i].v[0] : NULL; }
+
+static bool is_float(const rule_term *t) { return t->kind == RULE_FLOAT; }
+static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
+static bool is_attribute(const rule_term *t) { return t->kind != RULE_VAR && t->kind != RULE_OP && t->kind != RULE_LIST; }
+
+static const char *show(repair *r, const rule_term *t) {
+  char *text = rule_term_print(t, r->s->schemas, NULL);
+  const char *kept = text ? iso_arena_strdup(&r->s->res->arena, text) : "?";
+  free(text);
+  return kept ? kept : "?";
+}
+
+static const char *argument_name(repair *r, const rule_term *call, uint32_t k) {
+  const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
+  return sc && k < sc->n_args ? sc->arg[k].name : "an argument";
+}
+
+/* ---- trying ---- */
+
+/* A constant that is computed anew is so in float64, not as captured: it is off by its storage's rounding. */
+static bool reaches_goal(repair *r, uint32_t n, const st_run *run) {
+  const rule_tensor *v = value(run, r->task->goal);
+  const double tol = r->s->rec[r->s->map[r->task->side][n].i].konst ? 1e-5 : r->s->o->rel_tol;
+  return v && v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
+}
+
+static void flag_after(repair *r, uint32_t n) {
+  memset(r->again, 0, r->g->n_nodes + 1);
+  r->again[n] = true;
+  for (uint32_t i = n + 1; i < r->g->n_nodes; i++)
+    if (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP) r->again[i] = st_term_uses(r->g->node[i].call, r->again);
+}
+
+/* Run from node `n` on with the values in r->instead. */
+static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
+  st_run run;
+  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead};
+  iso_code c = st_run_graph(r->s, r->task->side, NULL, 0, 0, true, &with, &run, err);
+  if (c) return c == ISO_NOMEM ? c : ISO_OK;
+  if (reaches_goal(r, n, &run)) {
+    r->found = true;
+    r->node = n;
+  }
+  st_run_free(&run);
+  return ISO_OK;
+}
+
+static bool same_values(const rule_tensor *a, const rule_tensor *b) {
+  return rule_shape_eq(&a->shape, &b->shape) && a->dtype == b->dtype &&
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
+/* Node `n` computed by `call` instead. */
+static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err) {
+  const rule_tensor *old = value(r->task->run, n);
+  rule_tensor *out[MAX_OUT];
+  size_t n_out = 0;
+  if (!call) return nomem(err);
+  if (r->found || !old || r->tries >= MAX_TRIES || rule_draws(r->s->schemas, call)) return ISO_OK;
+  r->tries++;
+  iso_error ignored;
+  iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
+  if (c) return c == ISO_NOMEM ? nomem(err) : ISO_OK;
+  if (n_out == 1 && rule_shape_eq(&out[0]->shape, &old->shape) && rule_dtype_is_float(out[0]->dtype) == rule_dtype_is_float(old->dtype) &&
+      !same_values(out[0], old)) {
+    r->instead[n] = out[0];
+    c = try_values(r, n, err);
+    if (!r->found) r->instead[n] = NULL;
+    else out[0] = rule_tensor_ref(out[0]);
+  }
+  for (size_t k = 0; k < n_out; k++) rule_tensor_unref(out[k]);
+  return c;
+}
+
+static const rule_term *with_child(repair *r, const rule_term *call, uint32_t k, const rule_term *to) {
+  const rule_term **child = iso_arena_alloc(&r->arena, (call->n + 1) * sizeof *child);
+  if (!child) return NULL;
+  memcpy(child, call->child, call->n * sizeof *child);
+  child[k] = to;
+  return rule_op(&r->arena, call->u.s, child, call->n);
+}
+
+/* ---- the ways in which an operator can be wrong ---- */
+
+/* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side has in the region. */
+static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
+  const rule_term *now = call->child[k];
+  size_t n = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    const synth_graph *g = pass ? r->g : r->other;
+    for (uint32_t i = 0; i < g->n_nodes && n < MAX_POOL; i++) {
+      const rule_term *c = g->node[i].call;
+      if (g->node[i].kind != SYNTH_OP || !c) continue;
+      const bool same_op = strcmp(c->u.s, call->u.s) == 0 && c->n == call->n, near = !pass && r->task->other_region[i];
+      for (uint32_t j = 0; j < c->n && n < MAX_POOL; j++) {
+        const rule_term *a = c->child[j];
+        if (!is_attribute(a) || rule_term_eq(a, now)) continue;
+        if (!(same_op && j == k) && !(near && is_float(a) && is_number(now))) continue;
+        bool seen = false;
+        for (size_t q = 0; q < n && !seen; q++) seen = rule_term_eq(pool[q], a);
+        if (!seen) pool[n++] = a;
+      }
+    }
+  }
+  return n;
+}
+
+static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint32_t k, const rule_term *to, iso_error *err) {
+  if (r->found || rule_term_eq(call->child[k], to)) return ISO_OK;
+  iso_code c = try_call(r, n, with_child(r, call, k, to), err);
+  if (!c && r->found)
+    r->what = iso_arena_printf(&r->s->res->arena, "%s is %s, and would have to be %s", argument_name(r, call, k), show(r, call->child[k]), show(r, to));
+  return c;
+}
+
+static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
+    const rule_term *now = call->child[k], *pool[MAX_POOL];
+    if (!is_attribute(now) || now->kind == RULE_DTYPE) continue;
+    const size_t n_pool = attribute_pool(r, call, k, pool);
+    for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
+    if (now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
+    if (now->kind == RULE_INT)
+      for (int64_t d = -2; d <= 4 && !c; d++)
+        if (llabs(now->u.i) <= 8) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
+    if (is_float(now) || (now->kind == RULE_NONE && strcmp(argument_name(r, call, k), "scale") == 0)) {
+      const rule_tensor *v = value(r->task->run, n);
+      for (uint32_t d = 0; v && d < v->shape.rank && !c; d++) /* scales that a size gives */
+        for (int form = 0; form < 3 && !c; form++) {
+          const double size = (double)v->shape.dim[d], x = form == 0 ? 1 / sqrt(size) : form == 1 ? 1 / size : sqrt(size);
+          if (size > 1) c = try_attribute(r, n, call, k, rule_float(&r->arena, x), err);
+        }
+      if (!c) c = try_attribute(r, n, call, k, rule_float(&r->arena, 1), err);
+    }
+  }
+  return c;
+}
+
+/* All attributes at once as another call of the operator has them (both ends of a slice). */
+static iso_code like_a_sibling(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  iso_code c = ISO_OK;
+  size_t tried = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < (pass ? r->other : r->g)->n_nodes && !c && !r->found && tried < MAX_NEAR; i++) {
+      const synth_node *m = &(pass ? r->other : r->g)->node[i];
+      if (m->kind != SYNTH_OP || strcmp(m->call->u.s, call->u.s) != 0 || m->call->n != call->n) continue;
+      const rule_term **child = iso_arena_alloc(&r->arena, (call->n + 1) * sizeof *child);
+      if (!child) return nomem(err);
+      uint32_t changes = 0;
+      bool fits = true;
+      for (uint32_t k = 0; k < call->n; k++) {
+        child[k] = call->child[k];
+        fits &= is_attribute(child[k]) == is_attribute(m->call->child[k]);
+        if (!fits || !is_attribute(child[k]) || rule_term_eq(child[k], m->call->child[k])) continue;
+        child[k] = m->call->child[k];
+        changes++;
+      }
+      if (!fits || changes < 2) continue;
+      tried++;
+      c = try_call(r, n, rule_op(&r->arena, call->u.s, child, call->n), err);
+      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "its attributes would have to be those of \"%s\"", m->id);
+    }
+  return c;
+}
+
+/* Bounds of a slice that are off by one. */
+static iso_code shifted_slice(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  if (strncmp(call->u.s, "aten::slice", 11) != 0 || call->n < 4 || call->child[2]->kind != RULE_INT || call->child[3]->kind != RULE_INT) return ISO_OK;
+  iso_code c = ISO_OK;
+  for (int64_t by = -1; by <= 1 && !c && !r->found; by += 2) {
+    const rule_term *start = rule_int(&r->arena, call->child[2]->u.i + by), *end = rule_int(&r->arena, call->child[3]->u.i + by);
+    const rule_term *t = start && end ? with_child(r, call, 2, start) : NULL;
+    c = try_call(r, n, t ? with_child(r, t, 3, end) : NULL, err);
+    if (!c && r->found) r->what = by > 0 ? "the slice begins one too early" : "the slice begins one too late";
+  }
+  return c;
+}
+
+static const char *const families[][8] = {
+    {"aten::sin", "aten::cos"}, {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"},
+    {"aten::gelu", "aten::silu", "aten::relu", "aten::tanh", "aten::sigmoid"}, {"aten::gt.Scalar", "aten::ge.Scalar", "aten::lt.Scalar", "aten::le.Scalar"},
+    {"aten::gt.Tensor", "aten::ge.Tensor", "aten::lt.Tensor", "aten::le.Tensor"}, {"aten::maximum", "aten::minimum"}, {"aten::amax", "aten::amin"},
+    {"aten::mean.dim", "aten::sum.dim_IntList"}, {"aten::floor", "aten::ceil", "aten::round", "aten::trunc"}, {"aten::rsqrt", "aten::sqrt"},
+    {"aten::tril", "aten::triu"}, {"aten::argmax", "aten::argmin"}};
+
+static iso_code renamed(repair *r, uint32_t n, const char *op, iso_error *err) {
+  const rule_term *call = r->g->node[n].call, *arg[MAX_CHILDREN], *t = NULL;
+  const rule_schema *from = rule_schemas_find(r->s->schemas, call->u.s), *to = rule_schemas_find(r->s->schemas, op);
+  if (strcmp(op, call->u.s) == 0 || !from || !to) return ISO_OK;
+  uint32_t k = 0;
+  for (; k < call->n && k < to->n_args && k < from->n_args && strcmp(from->arg[k].name, to->arg[k].name) == 0; k++) arg[k] = call->child[k];
+  iso_error ignored;
+  if (rule_call(&r->arena, r->s->schemas, op, arg, k, &t, &ignored)) return ISO_OK;
+  iso_code c = try_call(r, n, t, err);
+  if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, op);
+  return c;
+}
+
+static iso_code other_operators(repair *r, uint32_t n, iso_error *err) {
+  const char *op = r->g->node[n].call->u.s;
+  iso_code c = ISO_OK;
+  for (size_t f = 0; f < sizeof families / sizeof *families && !c; f++) {
+    bool in = false;
+    for (size_t k = 0; k < 8 && families[f][k]; k++) in |= strcmp(op, families[f][k]) == 0;
+    for (size_t k = 0; k < 8 && families[f][k] && in && !c && !r->found; k++) c = renamed(r, n, families[f][k], err);
+  }
+  /* An operator of the other side's region over these arguments, with its attributes. */
+  const rule_term *call = r->g->node[n].call;
+  for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
+    const rule_term *m = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
+    if (!m || m->n == 0 || m->child[0]->kind != RULE_VAR || call->n == 0 || call->child[0]->kind != RULE_VAR || strcmp(m->u.s, call->u.s) == 0) continue;
+    bool plain = true;
+    for (uint32_t k = 1; k < m->n; k++) plain &= is_attribute(m->child[k]);
+    if (!plain) continue;
+    const rule_term *t = with_child(r, m, 0, call->child[0]);
+    c = try_call(r, n, t, err);
+    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
+  }
+  return c;
+}
+
+static iso_code exchanged(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < call->n && !c && !r->found; i++) {
+    if (call->child[i]->kind == RULE_LIST && call->child[i]->n > 1) {
+      const rule_term *l = call->child[i];
+      for (uint32_t a = 0; a < l->n && a < 4 && !c && !r->found; a++)
+        for (uint32_t b = a + 1; b < l->n && b < 5 && !c && !r->found; b++) {
+          const rule_term **x = iso_arena_alloc(&r->arena, l->n * sizeof *x);
+          if (!x) return nomem(err);
+          memcpy(x, l->child, l->n * sizeof *x);
+          x[a] = l->child[b], x[b] = l->child[a];
+          c = try_call(r, n, with_child(r, call, i, rule_list(&r->arena, x, l->n)), err);
+          if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "elements %u and %u of %s are exchanged", a, b, argument_name(r, call, i));
+        }
+    }
+    for (uint32_t j = i + 1; j < call->n && !c && !r->found; j++) {
+      if (call->child[i]->kind != RULE_VAR || call->child[j]->kind != RULE_VAR) continue;
+      const rule_term *t = with_child(r, call, i, call->child[j]);
+      c = try_call(r, n, t ? with_child(r, t, j, call->child[i]) : NULL, err);
+      if (!c && r->found)
+        r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged", argument_name(r, call, i), argument_name(r, call, j));
+    }
+  }
+  return c;
+}
+
+/* Two parts of one operator's results taken for one another. To exchange two arguments of what reads them is the same
+ * function; where a program unpacks its parts out of order, that is where it happened. */
+static iso_code parts_exchanged(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  if (strcmp(call->u.s, "getitem") != 0 || r->found) return ISO_OK;
+  bool ordered = true;
+  int64_t last = -1;
+  for (uint32_t m = 0; m < r->g->n_nodes; m++) {
+    const rule_term *o = r->g->node[m].call;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != call->child[0]->u.i) continue;
+    ordered &= o->child[1]->u.i > last;
+    last = o->child[1]->u.i;
+  }
+  if (ordered) return ISO_OK;
+  const uint32_t from = (uint32_t)call->child[0]->u.i;
+  iso_code c = ISO_OK;
+  for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && r->tries < MAX_TRIES; m++) {
+    const rule_term *o = r->g->node[m].call;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != from) continue;
+    rule_tensor *a = value(r->task->run, n), *b = value(r->task->run, m);
+    if (!a || !b || !rule_shape_eq(&a->shape, &b->shape)) continue;
+    r->tries++;
+    bool *kept = r->again;
+    if (!(r->again = calloc(r->g->n_nodes + 1, 1))) {
+      r->again = kept;
+      return nomem(err);
+    }
+    for (uint32_t i = n; i < r->g->n_nodes; i++)
+      r->again[i] = i == n || i == m || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
+    r->instead[n] = rule_tensor_ref(b);
+    r->instead[m] = rule_tensor_ref(a);
+    c = try_values(r, n, err);
+    free(r->again);
+    r->again = kept;
+    if (!r->found) {
+      rule_tensor_unref(r->instead[n]);
+      rule_tensor_unref(r->instead[m]);
+      r->instead[n] = r->instead[m] = NULL;
+    } else r->what = iso_arena_printf(&r->s->res->arena, "parts %lld and %lld are exchanged", (long long)call->child[1]->u.i, (long long)o->child[1]->u.i);
+  }
+  return c;
+}
+
+static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *what, iso_error *err) {
+  const rule_tensor *old = value(r->task->run, n);
+  if (r->found || !old || r->tries >= MAX_TRIES || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || same_values(v, old)) return ISO_OK;
+  r->tries++;
+  r->instead[n] = rule_tensor_ref(v);
+  iso_code c = try_values(r, n, err);
+  if (r->found) r->what = what;
+  else {
+    rule_tensor_unref(v);
+    r->instead[n] = NULL;
+  }
+  return c;
+}
+
+/* An operator too much: its argument stands for it. */
+static iso_code left_out(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
+    rule_tensor *v = call->child[k]->kind == RULE_VAR ? value(r->task->run, (uint32_t)call->child[k]->u.i) : NULL;
+    if (v) c = try_instead(r, n, v, "the other side does without it", err);
+  }
+  return c;
+}
+
+/* An operator too few: behind this one. */
+static iso_code added(repair *r, uint32_t n, iso_error *err) {
+  const uint32_t extra = (uint32_t)r->g->n_nodes;
+  const rule_tensor *v = value(r->task->run, n);
+  iso_code c = ISO_OK;
+  if (!v || !rule_dtype_is_float(v->dtype) || strcmp(r->g->node[n].call->u.s, "getitem") == 0) return ISO_OK;
+  const rule_term *self = rule_var(&r->arena, n), *neg[1] = {self};
+  c = try_call(r, n, rule_op(&r->arena, "aten::neg", neg, 1), err);
+  if (!c && r->found) r->what = "its sign is wrong";
+  /* What the other side's region applies, its other arguments as they are there. */
+  for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
+    const synth_node *m = &r->other->node[i];
+    if (m->kind != SYNTH_OP || !r->task->other_region[i] || m->call->n == 0 || m->call->n > 12) continue;
+    for (uint32_t k = 0; k < m->call->n && k < 2 && !c && !r->found; k++) {
+      const rule_term **child = iso_arena_alloc(&r->arena, m->call->n * sizeof *child);
+      bool fits = m->call->child[k]->kind == RULE_VAR;
+      uint32_t n_extra = 0;
+      if (!child) return nomem(err);
+      for (uint32_t j = 0; j < m->call->n && fits; j++) {
+        child[j] = j == k ? self : m->call->child[j];
+        if (j == k || child[j]->kind != RULE_VAR) {
+          fits &= child[j]->kind != RULE_LIST || child[j]->n == 0 || child[j]->child[0]->kind != RULE_VAR;
+          continue;
+        }
+        r->bind[extra + n_extra] = value(r->task->other_run, (uint32_t)child[j]->u.i);
+        fits &= r->bind[extra + n_extra] != NULL;
+        child[j] = rule_var(&r->arena, extra + n_extra++);
+      }
+      if (!fits) continue;
+      c = try_call(r, n, rule_op(&r->arena, m->call->u.s, child, m->call->n), err);
+      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)", m->call->u.s, m->id);
+    }
+  }
+  /* A sum or product that lost one of its operands. */
+  static const char *const binary[] = {"aten::add.Tensor", "aten::mul.Tensor"};
+  for (uint32_t i = n, near = 0; i-- > 0 && !c && !r->found && near < MAX_NEAR;) {
+    const rule_tensor *y = value(r->task->run, i);
+    if (!y || !rule_shape_eq(&y->shape, &v->shape) || y->dtype != v->dtype) continue;
+    near++;
+    for (int b = 0; b < 2 && !c && !r->found; b++) {
+      const rule_term *arg[2] = {self, rule_var(&r->arena, i)}, *t = NULL;
+      iso_error ignored;
+      if (!arg[1] || rule_call(&r->arena, r->s->schemas, binary[b], arg, 2, &t, &ignored)) continue;
+      c = try_call(r, n, t, err);
+      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s of it and \"%s\" is missing", binary[b], r->g->node[i].id);
+    }
+  }
+  return c;
+}
+
+/* A tensor that is not given (a bias, a mask), or another one than is meant. */
+static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
+  const uint32_t extra = (uint32_t)r->g->n_nodes;
+  iso_code c = ISO_OK;
+  if (!sc || strcmp(call->u.s, "getitem") == 0) return ISO_OK;
+  for (uint32_t k = 0; k < call->n && k < sc->n_args && !c && !r->found; k++) {
+    if (sc->arg[k].type != RULE_ARG_TENSOR) continue;
+    const rule_term *now = call->child[k];
+    const bool none = now->kind == RULE_NONE;
+    if (!none && now->kind != RULE_VAR) continue;
+    const rule_tensor *have = none ? NULL : value(r->task->run, (uint32_t)now->u.i);
+    for (int pass = 0; pass < 2; pass++) {
+      const synth_graph *g = pass ? r->other : r->g;
+      const st_run *run = pass ? r->task->other_run : r->task->run;
+      uint32_t near = 0;
+      for (uint32_t i = pass ? (uint32_t)g->n_nodes : n; i-- > 0 && !c && !r->found && near < MAX_NEAR;) {
+        rule_tensor *v = value(run, i);
+        if (!v || (none ? g->node[i].kind == SYNTH_OP && !r->s->rec[r->s->map[pass ? !r->task->side : r->task->side][i].i].konst
+                        : !have || !rule_shape_eq(&v->shape, &have->shape) || v->dtype != have->dtype))
+          continue;
+        if (pass && g->node[i].kind == SYNTH_OP && !r->s->rec[r->s->map[!r->task->side][i].i].konst) continue; /* that would be its result, not its cause */
+        near++;
+        r->bind[extra] = v;
+        c = try_call(r, n, with_child(r, call, k, rule_var(&r->arena, extra)), err);
+        if (!c && r->found)
+          r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s\"%s\"", argument_name(r, call, k), pass ? "the other side's " : "",
+                                     g->node[i].name ? g->node[i].name : g->node[i].id);
+      }
+    }
+  }
+  return c;
+}
+
+typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
+
+iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
+  static const variation tier[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, shifted_slice, added, left_out, other_tensors};
+  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side]};
+  iso_arena_init(&r.arena);
+  const size_t n = r.g->n_nodes;
+  *out = (st_repair_result){0};
+  r.bind = calloc(n + 16, sizeof *r.bind);
+  r.instead = calloc(n + 1, sizeof *r.instead);
+  r.again = calloc(n + 1, 1);
+  r.to_goal = calloc(n + 1, 1);
+  iso_code c = r.bind && r.instead && r.again && r.to_goal ? ISO_OK : nomem(err);
+  if (!c) {
+    r.to_goal[task->goal] = true;
+    for (uint32_t i = task->goal + 1; i-- > 0;)
+      if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
+    for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
+  }
+  for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++])
+    for (size_t t = 0; t < sizeof tier / sizeof *tier && !c && !r.found; t++)
+      for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
+        const uint32_t i = task->suspect[first + k];
+        if (r.g->node[i].kind != SYNTH_OP || !r.to_goal[i]) continue;
+        flag_after(&r, i);
+        c = tier[t](&r, i, err);
+      }
+  if (!c && r.found) {
+    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead};
+    r.instead = NULL;
+  }
+  if (r.instead)
+    for (size_t i = 0; i < n; i++) rule_tensor_unref(r.instead[i]);
+  free(r.bind);
+  free(r.instead);
+  free(r.again);
+  free(r.to_goal);
+  iso_arena_fini(&r.arena);
+  return c;
+}
