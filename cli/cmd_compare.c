@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/limits.h"
 #include "cli/report.h"
 #include "validate/validate.h"
 
@@ -15,7 +16,8 @@ typedef struct options {
   val_options val;
   synth_options synth;
   const char *ops[32];
-  bool quiet, verbose, explain, trace, progress;
+  limits limits;
+  bool quiet, verbose, explain, trace, progress, no_stats;
 } options;
 
 static double now(void) {
@@ -31,10 +33,13 @@ static void help(FILE *f) {
         "  --rules FILE         rules to try first; each is validated again\n"
         "  --save-rules FILE    write the rules that were used\n"
         "  --require proved|tested  the least evidence for \"equivalent\" (default tested)\n"
-        "  --timeout SECONDS    give up as undecided\n"
+        "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at once (exit status 130)\n"
+        "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
         "  --ops LIB            a library of operators (may be repeated)\n"
         "  --device cpu|cuda    where operators run\n"
         "  --explain            the steps by which the outputs are equal\n"
+        "  --disable LIST       do without: fingerprint, reachable, lazy, reuse (to see what each buys)\n"
+        "  --no-stats           no figures that differ from run to run in the report\n"
         "  --trace              each candidate and merge, on stderr\n"
         "  -q, -v               less, more\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
@@ -51,6 +56,11 @@ static void on_progress(void *ctx, const char *stage, size_t done, size_t total)
   if (o->progress) fprintf(stderr, "\r\033[K%s %zu/%zu", stage, done, total);
 }
 
+static const char *on_stop(void *ctx) {
+  const options *o = ctx;
+  return limits_reached(&o->limits);
+}
+
 static void on_trace(void *ctx, const char *line) {
   (void)ctx;
   fprintf(stderr, "%s\n", line);
@@ -64,13 +74,27 @@ static bool parse_u64(const char *s, uint64_t *out) {
   return errno == 0 && *end == 0;
 }
 
+/* A comma list of optimisations. Returns: false where one is none. */
+static bool parse_disable(const char *s, unsigned *out) {
+  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse"};
+  for (;; s++) {
+    const size_t n = strcspn(s, ",");
+    size_t k = 0;
+    while (k < 4 && (strlen(name[k]) != n || strncmp(s, name[k], n) != 0)) k++;
+    if (k == 4) return false;
+    *out |= 1u << k; /* SYNTH_FINGERPRINT ... */
+    s += n;
+    if (*s == 0) return true;
+  }
+}
+
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
   *o = (options){.val = val_options_default(), .synth = synth_options_default()};
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--ops", "--device", "--color"};
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--ops", "--device", "--color"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -86,9 +110,11 @@ static int parse(int argc, char **argv, options *o) {
       if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
       o->val.seed = o->synth.seed = n;
     } else if (strcmp(name, "--timeout") == 0) {
-      char *end;
-      o->synth.deadline = strtod(v, &end);
-      if (*end || end == v || !(o->synth.deadline > 0)) return usage_error("not a number of seconds:", v);
+      if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
+    } else if (strcmp(name, "--memory") == 0) {
+      if (!limits_parse_bytes(v, &o->limits.memory_bytes)) return usage_error("not a number of bytes:", v);
+    } else if (strcmp(name, "--disable") == 0) {
+      if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes fingerprint, reachable, lazy and reuse, not", v);
     } else if (strcmp(name, "--require") == 0) {
       if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
       o->synth.require_proved = strcmp(v, "proved") == 0;
@@ -104,6 +130,7 @@ static int parse(int argc, char **argv, options *o) {
     else if (strcmp(a, "-v") == 0) o->verbose = true;
     else if (strcmp(a, "--trace") == 0) o->trace = true;
     else if (strcmp(a, "--explain") == 0) o->explain = true;
+    else if (strcmp(a, "--no-stats") == 0) o->no_stats = true;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
       help(stdout);
       return 0;
@@ -182,7 +209,9 @@ int cmd_compare(int argc, char **argv) {
   if (early >= 0) return early;
   o.val.ops = o.ops;
   o.progress = !o.quiet && !o.trace && isatty(STDERR_FILENO);
+  limits_start(&o.limits);
   o.synth.ctx = &o;
+  o.synth.stop = on_stop;
   o.synth.progress = on_progress;
   o.synth.trace = o.trace ? on_trace : NULL;
   const double t0 = now();
@@ -203,14 +232,18 @@ int cmd_compare(int argc, char **argv) {
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
     c = synth_compare(&lv.g, &rv.g, known, &oracle, schemas, &o.synth, &result, &err);
+    if (c == ISO_NOMEM && o.limits.memory_bytes && (result = calloc(1, sizeof *result))) { /* one step too large for it */
+      *result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached"};
+      c = ISO_OK;
+    }
   }
   if (o.progress) fputs("\r\033[K", stderr);
   int status = CLI_ERROR;
   if (!c) {
     report rep = {.left = left, .right = right, .r = result, .schemas = schemas, .seed = o.synth.seed, .load = load, .total = now() - t0,
-                  .verbose = o.verbose, .explain = o.explain, .quiet = o.quiet};
+                  .verbose = o.verbose, .explain = o.explain, .quiet = o.quiet, .no_stats = o.no_stats};
     c = publish(&o, &rep, &err);
-    status = result->verdict == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : result->verdict == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
+    status = limits_interrupted() ? CLI_INTERRUPTED : result->verdict == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : result->verdict == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
   }
   if (c) {
     fprintf(stderr, "isomer: %s\n", err.msg);

@@ -244,7 +244,7 @@ char *report_json(const report *p) {
                           r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(), "relative_to", relative_to(p),
                           "left", side_json(p->left), "right", side_json(p->right), "outputs", outs, "assumptions", assumptions_json(p),
                           "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p), "counterexample", cex,
-                          "largest_merged_difference", number(r->largest_merged), "stats", stats_json(p));
+                          "largest_merged_difference", number(r->largest_merged), "stats", p->no_stats ? json_null() : stats_json(p));
   if (!doc) return NULL;
   char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
   json_decref(doc);

@@ -15,6 +15,7 @@ typedef struct report {
   double load, total; /* seconds */
   bool verbose, explain, quiet;
   bool colour;
+  bool no_stats; /* no figures that differ from run to run: `stats` is null */
 } report;
 
 /* Text for people; its last line is `isomer: VERDICT ...`. */

@@ -278,7 +278,7 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   iso_code c = rule_set_add(s->rules, r, index, &fresh, err);
   if (c) return c;
   if (!iso_grow(s->info, s->cap_info, *index + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!fresh) {
+  if (!fresh && !st_without(s, SYNTH_REUSE)) {
     *v = s->info[*index].verdict;
     return ISO_OK;
   }
@@ -287,7 +287,7 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, *index), example, v, err);
   s->res->seconds_validate += synth_clock() - t0;
   if (c) return c;
-  s->info[*index] = (rule_info){.verdict = *v};
+  s->info[*index].verdict = *v;
   rule_set_evidence(s->rules, *index, v->status, v->scope);
   if (s->o->trace) {
     char *text = rule_print(rule_set_at(s->rules, *index));
@@ -399,6 +399,19 @@ static bool dependencies(state *s, const cone *k, const builder *b, opening *ope
   return true;
 }
 
+static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b, bool refuted);
+
+/* Queue the finer frontiers of every one in the queue, and theirs. */
+static void enumerate(state *s, cone *k, const uint8_t *base, search *q, eg_node u, eg_node t, builder *b) {
+  for (size_t i = 0; i < q->n; i++) {
+    const rule_term *l, *r;
+    const opening o = q->queue[i];
+    set_cut(k, base, &o);
+    costs(s, k);
+    if (build_both(b, u, t, &l, &r)) expand(s, k, base, q, o, u, t, b, true);
+  }
+}
+
 static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
                             bool *done, iso_error *err) {
   set_cut(k, base, &o);
@@ -417,6 +430,12 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     *done = true;
     return st_record_application(s, index, u, t, b->prem, b->n_prem, err);
   }
+  if (!st_without(s, SYNTH_LAZY)) expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
+  return ISO_OK;
+}
+
+/* Queue what is finer than the frontier `o`, whose patterns are in `b`. */
+static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b, bool refuted) {
   /* Open what one side only depends on, all at once and one by one; then any class that both use. */
   uint32_t one[MAX_VARS], both[MAX_VARS];
   size_t n_one = 0, n_both = 0;
@@ -437,7 +456,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
   opening dep = {.n = 0}, base_of = {.n = 0};
-  if (v.status == RULE_REFUTED && dependencies(s, k, b, &dep, &base_of)) {
+  if (refuted && dependencies(s, k, b, &dep, &base_of)) {
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
     if (dep.n > 1) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
   }
@@ -446,7 +465,38 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   for (size_t i = 0; i < n_one; i++) push(s, k, &work, q, base, &o, &one[i], 1, OPEN, -1, u, t);
   for (size_t i = 0; i < n_both; i++) push(s, k, &work, q, base, &o, &both[i], 1, OPEN, -1, u, t);
   free(work.prem);
-  return ISO_OK;
+}
+
+static bool holds_leaf(state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].leaf) return true;
+  return false;
+}
+
+/* Without the restriction to what both sides depend on: frontiers are cut at anything, validation finds out that one is not
+ * shared, and it moves down a step on either side. What this ends with is the shared frontier that the search begins with. */
+static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t, builder *b, bool *done, iso_error *err) {
+  uint8_t *wide = calloc(eg_count_added(s->g), 1);
+  if (!wide) return iso_fail(err, ISO_NOMEM, "out of memory");
+  const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
+  for (size_t i = 0; i < k->n; i++) {
+    const uint32_t c = k->cls[i];
+    wide[c] = base[c] || (c != cu && c != ct && shared_ok(s, c) && !holds_leaf(s, c));
+  }
+  search none = {.n = QUEUE_MAX}; /* full: nothing is queued */
+  const opening whole = {.n = 0};
+  iso_code c = ISO_OK;
+  for (bool moved = true; moved && !c && !*done && !st_stopped(s);) {
+    b->n_vars = 0;
+    c = try_opening(s, k, wide, &none, whole, u, t, b, done, err);
+    moved = false;
+    for (size_t i = 0; i < b->n_vars; i++)
+      if (k->cut[b->var[i].i] && !base[b->var[i].i]) moved = true, wide[b->var[i].i] = 0;
+  }
+  free(wide);
+  return c;
 }
 
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
@@ -474,7 +524,9 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   const size_t max_tries = s->n_failed < 8 ? s->o->max_tries : s->o->max_tries / 4;
   opening none = {.n = 0};
   push(s, &k, &b, &q, base, &none, NULL, 0, OPEN, -1, u, t);
-  for (size_t tries = 0; tries < max_tries && !*done && !c; tries++) {
+  if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(s, &k, base, u, t, &b, done, err);
+  if (st_without(s, SYNTH_LAZY)) enumerate(s, &k, base, &q, u, t, &b);
+  for (size_t tries = 0; tries < max_tries && !*done && !c && !st_stopped(s); tries++) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
       if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;

@@ -93,8 +93,9 @@ static iso_code prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err
   *done = eg_equal(s->g, u, t);
   if (*done) return ISO_OK;
   s->res->n_candidates++;
-  iso_code c = st_apply_rules(s, u, t, done, err);
-  if (!c && !*done) c = st_apply_known(s, u, t, done, err);
+  iso_code c = ISO_OK;
+  if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
+  if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
   if (!c && !*done) c = st_synthesise(s, u, t, done, err);
   bool shards = false;
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
@@ -149,7 +150,7 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
 static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == v->numel && st_near_moments(s->group[i].moment, m) &&
+    if (s->group[i].numel == v->numel && (st_without(s, SYNTH_FINGERPRINT) || st_near_moments(s->group[i].moment, m)) &&
         st_val(s, s->group[i].member[0], 0)->dtype == v->dtype)
       return (int32_t)i;
   return -1;
@@ -257,7 +258,11 @@ static iso_code visit(state *s, eg_node e, iso_error *err) {
   return join_group(s, gi, e, m, v->numel, err);
 }
 
-static bool past_deadline(const state *s) { return s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline; }
+bool st_stopped(state *s) {
+  if (!s->stopped && s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline) s->stopped = "the time limit was reached";
+  if (!s->stopped && s->o->stop) s->stopped = s->o->stop(s->o->ctx);
+  return s->stopped != NULL;
+}
 
 /* ---- outputs ---- */
 
@@ -574,7 +579,7 @@ static iso_code evaluate(state *s, iso_error *err) {
       return c;
     }
     if (s->o->progress && i % 64 == 0) s->o->progress(s->o->ctx, "execute", i, s->n_rec);
-    if (past_deadline(s)) break;
+    if (st_stopped(s)) break;
   }
   return ISO_OK;
 }
@@ -593,7 +598,7 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const eg_node e = s->map[side][i];
         if (e.i == EG_NONE) continue;
-        if (past_deadline(s)) return ISO_OK;
+        if (st_stopped(s)) return ISO_OK;
         if (pass && has_side(s, e, !side)) continue;
         iso_code c = visit(s, e, err);
         if (c) return c;
@@ -626,12 +631,12 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     c = st_confirm(s, d, &output, &diff, differs, err);
     if (!c && *differs) note_witness(s, output, diff, d >= s->n_sets);
   }
-  if (!c && !*differs && !past_deadline(s)) {
+  if (!c && !*differs && !st_stopped(s)) {
     c = st_hunt(s, &output, &diff, differs, err);
     if (!c && *differs) note_witness(s, output, diff, true);
   }
   if (!c && !*differs)
-    s->res->reason = past_deadline(s) ? "the time limit was reached"
+    s->res->reason = st_stopped(s) ? s->stopped
                      : any ? "the outputs differ, but not by more than rounding explains, and no justified rule joins them"
                            : "the outputs agree on every draw, but no justified rule joins them";
   return c;
@@ -657,7 +662,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
         apart[d] = true;
       }
     bool done = eg_equal(s->g, l, p[i].aux);
-    if (!done && equal_values) c = prove(s, l, p[i].aux, &done, err);
+    if (!done && equal_values && !st_stopped(s)) c = prove(s, l, p[i].aux, &done, err);
     if (!c && done && !equal_values) c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
     if (!c && done) c = explain(s, l, p[i].aux, &r->evidence, err);
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
@@ -714,17 +719,17 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = evaluate(s, err);
   if (!c) s->res->seconds_execute = synth_clock() - t;
   t = synth_clock();
-  if (!c && !past_deadline(s)) {
+  if (!c && !st_stopped(s)) {
     c = pair_outputs(s, p, err);
     if (!c) c = st_find_peers(s, err);
     if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
     if (!c) c = check_classes(s, err);
     if (!c) c = judge(s, p, err);
     if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
-    if (!c && s->res->verdict != SYNTH_EQUIVALENT) c = st_divergences(s, err);
+    if (!c && (s->res->verdict == SYNTH_DIFFERENT || (s->res->verdict == SYNTH_UNDECIDED && !s->stopped))) c = st_divergences(s, err);
   } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
-    s->res->reason = "the time limit was reached";
+    s->res->reason = s->stopped;
   }
   if (!c) c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);

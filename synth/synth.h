@@ -61,6 +61,14 @@ typedef struct synth_graph {
   size_t n_sets; /* input sets */
 } synth_graph;
 
+/* What can be switched off, to see what it buys; the verdict must not change. */
+enum {
+  SYNTH_FINGERPRINT = 1, /* only what agrees in a few moments of its values is compared at all */
+  SYNTH_REACHABLE = 2,   /* frontiers are cut at what both sides depend on */
+  SYNTH_LAZY = 4,        /* finer frontiers are made when a coarser one was refuted */
+  SYNTH_REUSE = 8        /* known rules are tried first, and decided once */
+};
+
 typedef struct synth_options {
   uint64_t seed;
   uint32_t n_redrawn;       /* draws with fresh parameters; default 2 */
@@ -68,6 +76,8 @@ typedef struct synth_options {
   size_t max_pattern;       /* operators in one side of a rule; default 120 */
   size_t max_tries;         /* frontiers tried for a candidate; default 24 */
   double deadline;          /* seconds from now; 0: none */
+  unsigned disable;         /* of SYNTH_FINGERPRINT ... */
+  const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on; then UNDECIDED. May be NULL */
   bool require_proved;
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */
   void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */

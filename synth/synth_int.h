@@ -112,9 +112,13 @@ typedef struct state {
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
+  const char *stopped;    /* a limit was reached: which; see st_stopped */
 } state;
 
 double synth_clock(void);
+/* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in s->stopped. */
+bool st_stopped(state *s);
+static inline bool st_without(const state *s, unsigned optimisation) { return (s->o->disable & optimisation) != 0; }
 
 /* ---- ranks.c ---- */
 /* Both graphs with their outputs paired: output i of one is compared with output i of the other. Names pair them, else positions; an

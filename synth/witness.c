@@ -378,7 +378,7 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP) collect_literals(&h, s->graph[side]->node[i].call);
   for (h.k = 0; h.k < N_DRAWS && !c && !*found; h.k++) {
-    if (s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline) break;
+    if (st_stopped(s)) break;
     if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", h.k, N_DRAWS);
     c = try_draw(&h, leaf, which, diff, found, err);
     for (size_t i = 0; i < n_class; i++) {

@@ -65,7 +65,8 @@ template <typename F> iso_code guarded(iso_error *err, const std::string &who, F
   } catch (const c10::NotImplementedError &e) {
     return fail(err, ISO_UNSUPPORTED, who, e.what_without_backtrace());
   } catch (const c10::Error &e) {
-    return fail(err, ISO_TORCH, who, e.what_without_backtrace());
+    const bool memory = std::strstr(e.what_without_backtrace(), "can't allocate memory") != nullptr;
+    return fail(err, memory ? ISO_NOMEM : ISO_TORCH, who, memory ? "out of memory" : e.what_without_backtrace());
   } catch (const std::bad_alloc &) {
     return fail(err, ISO_NOMEM, who, "out of memory");
   } catch (const std::exception &e) {

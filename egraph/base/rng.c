@@ -10,7 +10,7 @@ static uint64_t mix(uint64_t z) {
 }
 
 iso_rng iso_rng_new(uint64_t seed, uint64_t stream) {
-  return (iso_rng){mix(mix(seed + UINT64_C(0x9E3779B97F4A7C15)) ^ mix(stream + UINT64_C(0xD1B54A32D192ED03)))};
+  return (iso_rng){.state = mix(mix(seed + UINT64_C(0x9E3779B97F4A7C15)) ^ mix(stream + UINT64_C(0xD1B54A32D192ED03)))};
 }
 
 uint64_t iso_rng_next(iso_rng *r) {
@@ -29,6 +29,18 @@ uint64_t iso_rng_below(iso_rng *r, uint64_t n) {
 double iso_rng_uniform(iso_rng *r) { return (double)(iso_rng_next(r) >> 11) * 0x1p-53; }
 
 double iso_rng_normal(iso_rng *r) {
-  double u = 1.0 - iso_rng_uniform(r), v = iso_rng_uniform(r);
-  return sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * v);
+  if (r->has_spare) {
+    r->has_spare = false;
+    return r->spare;
+  }
+  double u, v, s;
+  do {
+    u = 2 * iso_rng_uniform(r) - 1;
+    v = 2 * iso_rng_uniform(r) - 1;
+    s = u * u + v * v;
+  } while (s >= 1 || s == 0);
+  const double f = sqrt(-2 * log(s) / s);
+  r->spare = v * f;
+  r->has_spare = true;
+  return u * f;
 }
