@@ -133,9 +133,32 @@ static bool constant_related(state *s, eg_node e) {
   return false;
 }
 
+static bool class_on(const state *s, eg_class c, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+/* Joined up to a layout term. */
+static bool linked(state *s, eg_node e, int other) {
+  const eg_node *m;
+  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (auxiliary(s, m[i]))
+      for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
+        if (class_on(s, eg_node_child(s->g, m[i], k), other)) return true;
+  n = eg_class_parents(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (auxiliary(s, m[i]) && class_on(s, eg_class_of(s->g, m[i]), other)) return true;
+  return false;
+}
+
 static bool matched(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i];
+  if (p->gap && linked(s, e, !side)) return true;
   if (!changed(p, side, i) && joined(p, side, i)) return true;
   if (s->rec[e.i].konst) return constant_related(s, e);
   /* Values that a carried reference brought about are compared as they are. */
