@@ -20,6 +20,7 @@ NOT_EQUIVALENT = "different|undecided"
 NOT_DIFFERENT = "equivalent|undecided"
 INF = 2 ** 63 - 1
 DRAW = 0
+SALT = ""
 
 f64, f32, f16, bf16, i64, i32, i8, u8, boolean = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8",
                                                   "uint8", "bool")
@@ -38,6 +39,21 @@ class Pair:
             g = Graph()
             out = build(g)
             g.write(os.path.join(folder, side), out if isinstance(out, dict) else {"y": out})
+
+
+def write_together(pairs, folder):
+    """Many pairs in one: leaves under a prefix and with values of their own, one output for each output of a pair."""
+    global SALT
+    for s, side in enumerate(("left", "right")):
+        g, outputs = Graph(), {}
+        for k, p in enumerate(pairs):
+            g.prefix = "%d." % k
+            SALT = g.prefix if k else ""
+            out = p.sides[s](g)
+            for name, t in (out if isinstance(out, dict) else {"y": out}).items():
+                outputs[g.prefix + name] = t
+        SALT = ""
+        g.write(os.path.join(folder, side), outputs)
 
 
 def pair(name, expected, why, left, right=None):
@@ -91,7 +107,7 @@ def values(name, *shape, at=None, like=None, scale=1.0, shift=0.0, held=False, i
     is that of another name. scale, shift: of what is captured. held: never drawn anew. positive: never below 0."""
     n = count(shape)
     if DRAW and not held:
-        rng = random.Random("%s %d" % (name, DRAW))
+        rng = random.Random("%s%s %d" % (SALT, name, DRAW))
         spread = (1.0, 1.0, 1 / 64, 30.0, 3e4, 1.0)[DRAW % 6] if input else (1.0, 1.0, 1.0, 4.0, 1.0, 0.1)[DRAW % 6]
         v = [rng.gauss(0, 1) * spread for _ in range(n)]
         if DRAW == 6:
@@ -101,7 +117,7 @@ def values(name, *shape, at=None, like=None, scale=1.0, shift=0.0, held=False, i
     elif at is not None:
         v = [float(at(i) if callable(at) else at[i] if isinstance(at, (list, tuple)) else at) for i in range(n)]
     else:
-        rng = random.Random(like or name)
+        rng = random.Random(SALT + (like or name))
         v = [rng.gauss(0, 1) * scale + shift for _ in range(n)]
     return Data(shape, [abs(x) for x in v] if positive else v)
 
@@ -451,7 +467,7 @@ class Dtype:
 
 class Graph:
     def __init__(self):
-        self.nodes, self.weights, self.inputs, self.n = [], {}, {}, 0
+        self.nodes, self.weights, self.inputs, self.n, self.prefix = [], {}, {}, 0, ""
 
     def json(self, v):
         if isinstance(v, Tensor):
@@ -477,6 +493,7 @@ class Graph:
         return [Tensor(self, self.node("getitem", [o], args=[{"ref": ref}, i], kwargs={}), *o) for i, o in enumerate(outputs)]
 
     def leaf(self, kind, name, data, dtype):
+        name = self.prefix + name
         (self.inputs if kind == "input" else self.weights)[name] = (data, dtype)
         return Tensor(self, self.node(kind, [(data.shape, dtype)], name=name), data.shape, dtype)
 
@@ -565,6 +582,8 @@ def to_bf16(x):
 
 def pack(data, dtype):
     v = data.values
+    if dtype == f16:
+        v = [x if math.isinf(x) else max(-65504.0, min(65504.0, x)) for x in v]
     v = [to_bf16(x) for x in v] if dtype == bf16 else [float(x) for x in v] if KIND[dtype] == 2 else [int(x) for x in v]
     return struct.pack("<%d%s" % (len(v), SAFETENSORS[dtype][1]), *v)
 

@@ -4,7 +4,8 @@
     tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--failures FILE]
 
 Each pair is compared once; every fifth also with its sides exchanged and every seventh with another seed (--all: every
-pair both ways), where the verdict must be the same. One line per failure; a pair in KNOWN whose verdict is still wrong is
+pair both ways), where the verdict must be the same. Most of the time is the program's start, so that pairs that must be
+equivalent are compared several in one capture, and one by one where that is not `equivalent` (--all: all one by one). One line per failure; a pair in KNOWN whose verdict is still wrong is
 a known gap, neither passed nor failed, and one whose verdict is right by now is a failure: it leaves the table. The last
 line is `N passed, N failed`."""
 import argparse
@@ -13,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import dsl
@@ -21,6 +23,8 @@ import traps
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: dsl.EQUIVALENT, 1: dsl.DIFFERENT, 2: dsl.ERROR, 3: dsl.UNDECIDED}
 TIMEOUT = float(os.environ.get("PAIRS_TIMEOUT", 120))
+
+WRITING = threading.Lock()
 
 
 def compare(report, left, right, *args):
@@ -57,7 +61,8 @@ def allowed(expected, got, report):
 def attempt(n, pair):
     """(what went wrong or None, the verdict)"""
     with tempfile.TemporaryDirectory() as folder:
-        pair.write(folder)
+        with WRITING:
+            pair.write(folder)
         left, right = os.path.join(folder, "left"), os.path.join(folder, "right")
         report = os.path.join(folder, "report.json")
         runs = [("", (report, left, right))]
@@ -74,6 +79,36 @@ def attempt(n, pair):
                 return "%s%s, without that %s" % (how, got, first), got
             first = got
         return None, first
+
+
+def attempt_several(n, pairs):
+    """The same for each of several pairs that must be equivalent."""
+    if len(pairs) > 1:
+        with tempfile.TemporaryDirectory() as folder:
+            with WRITING:
+                dsl.write_together(pairs, folder)
+            sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
+            got, _ = compare(os.path.join(folder, "report.json"), *(sides[::-1] if n % 2 else sides))
+            if got == dsl.EQUIVALENT:
+                return [(None, got)] * len(pairs)
+            print("one by one: %s: %s together" % (", ".join(p.name for p in pairs), got), flush=True)
+    return [attempt(n + k, p) for k, p in enumerate(pairs)]
+
+
+def groups(pairs, size=10):
+    """What is compared together: consecutive pairs that must be equivalent, any other alone."""
+    known = {**traps.KNOWN, **traps.WRONG_EQUIVALENT}
+    together = []
+    for p in pairs:
+        if OPTIONS.all or p.expected != dsl.EQUIVALENT or p.name in known:
+            yield [p]
+            continue
+        together.append(p)
+        if len(together) == size:
+            yield together
+            together = []
+    if together:
+        yield together
 
 
 def main():
@@ -93,7 +128,10 @@ def main():
         failed += 1
         print("FAILED %s: in a table of gaps, and there is no such pair" % name)
     with ThreadPoolExecutor(OPTIONS.jobs) as pool:
-        for p, (wrong, got) in zip(pairs, pool.map(attempt, range(len(pairs)), pairs)):
+        work = list(groups(pairs))
+        starts = [sum(len(w) for w in work[:k]) for k in range(len(work))]
+        results = ((p, r) for w, rs in zip(work, pool.map(attempt_several, starts, work)) for p, r in zip(w, rs))
+        for p, (wrong, got) in results:
             known = traps.KNOWN.get(p.name) or traps.WRONG_EQUIVALENT.get(p.name)
             if wrong is None and known is None:
                 passed += 1
