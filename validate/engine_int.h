@@ -10,6 +10,7 @@ rule_schemas *val_engine_schemas(val_engine *e);
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
+  int lean;         /* in: 1 or -1 where all noise goes up or down, 0 at random */
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
   bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments */
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */

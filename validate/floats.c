@@ -11,11 +11,12 @@
 #include "validate/oracle_int.h"
 #include "validate/sample_int.h"
 
-enum { INSTANCES = 6, EXTREMES = 14, SHAKES = 3 };
+enum { INSTANCES = 6, EXTREMES = 20, OPPOSITES = 14, SHAKES = 3 };
 
-/* Magnitudes: products, exponentials and differences leave the range or lose everything on some of them. */
+/* `common` is the variable's own magnitude. Products, exponentials and differences leave the range or lose everything on some of them. */
 static double extreme(iso_rng *rng, unsigned kind, double common) {
-  static const double far[] = {1e-300, 1e-160, 1e-30, 1e-8, 1, 1e4, 1e8, 1e16, 1e160, 1e300};
+  /* No product or sum of a few comes close to the range's end: there the order of a sum alone would decide. */
+  static const double far[] = {1e-290, 1e-160, 1e-30, 1e-8, 1, 1e4, 1e8, 1e16, 1e160, 1e290};
   const double z = iso_rng_normal(rng), sign = iso_rng_below(rng, 2) ? 1 : -1;
   switch (kind) {
   case 0: return z;
@@ -28,10 +29,11 @@ static double extreme(iso_rng *rng, unsigned kind, double common) {
   case 7: return 40 + fabs(z);
   case 8: return -40 - fabs(z);
   case 9: return fabs(z) * 1e5;
-  case 10: return sign * 1e308 / 64;
+  case 10: return sign * 1e290;
   case 11: return fabs(z) * 1e-160;
   case 12: return z * 1e6;
-  default: return 800 + z;
+  case 13: return 800 + z;
+  default: return sign * common; /* opposites, which cancel wholly */
   }
 }
 
@@ -102,7 +104,7 @@ static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso
     if (x == y || (isnan(x) && isnan(y))) continue;
     s->differs = true;
     if (isfinite(x) && isfinite(y)) differs = true;
-    else s->unsafe = true; /* one of them left the range, or is NaN */
+    else if (isfinite(x) || isfinite(y)) s->unsafe = true; /* one of them left the range, or is NaN */
   }
   if (n_numbers(a) == 0)
     for (int64_t i = 0; i < a->numel; i++)
@@ -124,11 +126,13 @@ static iso_code look_at_instance(val_engine *e, const rule *r, iso_rng *rng, see
   for (unsigned k = 0; k < EXTREMES && !s->unsafe && !c; k++) {
     rule_tensor *bind[VAL_MAX_VARS] = {NULL};
     iso_error local;
-    c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
+    c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
     if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
-    const double common = iso_rng_normal(rng) * 1e7;
-    for (uint32_t i = 0; i < r->n_vars; i++)
+    const double near = iso_rng_normal(rng) * 1e7, large = k % 2 ? 1e290 : 1e8;
+    for (uint32_t i = 0; i < r->n_vars; i++) {
+      const double common = k < OPPOSITES ? near : iso_rng_below(rng, 2) ? large : 1 / large;
       for (int64_t j = 0; r->var[i].kind == 'f' && j < bind[i]->numel; j++) ((double *)bind[i]->data)[j] = extreme(rng, k, common);
+    }
     c = look(e, r, bind, rng, s, err);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   }

@@ -212,6 +212,8 @@ void val_problem_fini(val_problem *p) {
 
 static int64_t small_size(const val_problem *p, iso_rng *rng) {
   static const int64_t sizes[] = {1, 2, 3, 2, 3, 4, 1, 5, 6, 4, 7, 8};
+  static const int64_t more[] = {8, 12, 6, 16, 7, 9, 12, 5};
+  if (p->roomy) return more[iso_rng_below(rng, 8)];
   for (;;) {
     const int64_t v = sizes[iso_rng_below(rng, 12)];
     if (v <= p->max_size || (v > 6 && p->max_size >= 6)) return v;
@@ -277,8 +279,8 @@ static void draw_name(val_problem *p, val_name *n, iso_rng *rng) {
 static void draw_leads(val_problem *p, iso_rng *rng) {
   const bool some = iso_rng_below(rng, 8) != 0;
   int64_t shared[VAL_MAX_LEAD];
-  const uint32_t shared_rank = (uint32_t)iso_rng_below(rng, VAL_MAX_LEAD);
-  const uint64_t how = iso_rng_below(rng, 4); /* 0, 1: equal; 2: broadcast; 3: free */
+  const uint32_t shared_rank = (uint32_t)iso_rng_below(rng, p->roomy ? 2 : VAL_MAX_LEAD) + p->roomy;
+  const uint64_t how = iso_rng_below(rng, p->roomy ? 2 : 4); /* 0, 1: equal; 2: broadcast; 3: free */
   for (uint32_t i = 0; i < VAL_MAX_LEAD; i++) shared[i] = small_size(p, rng);
   for (uint32_t v = 0; v < p->r->n_vars; v++) {
     const rule_variable *x = &p->r->var[v];
@@ -433,14 +435,18 @@ static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t 
   rule_tensor *bind[VAL_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
   val_probe p = {0};
+  bool empty = false;
   *ok = false;
-  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
+  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
-    if (!c) rule_tensor_unref(x);
+    if (c) break;
+    empty |= x->numel == 0;
+    rule_tensor_unref(x);
   }
   *score = p.n_run;
-  *ok = !c;
+  *ok = !c && !empty;
+  if (empty) snprintf(why, 200, "the result has no elements");
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   if (c) snprintf(why, 200, "%.199s", local.msg);
   return c == ISO_NOMEM ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;

@@ -36,6 +36,7 @@ typedef struct val_problem {
   int64_t lead[VAL_MAX_VARS][VAL_MAX_LEAD];
   bool open;                        /* something is open: else the rule is its own instance */
   int64_t max_size;                 /* what sizes are drawn up to; default 6 */
+  bool roomy;                       /* draw larger ones: values that tell functions apart need places */
 } val_problem;
 
 /* Set the names to a counterexample's. */

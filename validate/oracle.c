@@ -12,7 +12,7 @@
 #include "validate/oracle_int.h"
 #include "validate/sample_int.h"
 
-enum { FIRST_SAMPLES = VAL_KINDS, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
+enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
 
 typedef struct ladder {
   val_engine *e;
@@ -21,7 +21,9 @@ typedef struct ladder {
   val_problem problem;
   iso_rng rng;
   bool strict;
+  unsigned first; /* samples that take all kinds in turn, before the proof */
   uint32_t good, failed, blind, outside, soft, no_instance;
+  uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
   double max_rel;
   char last_error[200];
   val_witness *witness; /* NULL: not wanted */
@@ -52,16 +54,17 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
 }
 
 /* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
-static iso_code sample_once(ladder *l, const rule *r, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
+static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind, rule_verdict *out, bool *refuted, iso_error *err) {
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
   val_trial t = {0};
   const val_options *o = val_engine_options(l->e);
-  iso_code c = val_sample(l->e, r, l->example, &l->rng, k, bind, err);
+  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, k >= l->first && k % 3 == 0, bind, err);
   if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict, &t, err);
   if (c) goto done;
   switch (t.outcome) {
   case VAL_AGREE:
     l->good++;
+    l->worked[kind]++;
     if (t.max_rel > l->max_rel) l->max_rel = t.max_rel;
     break;
   case VAL_BLIND: l->blind++; break;
@@ -86,15 +89,29 @@ done:
   return c;
 }
 
+/* After all kinds have had their turn: one that counted before, more often than not. */
+static unsigned choose_kind(ladder *l, unsigned k) {
+  if (k < l->first) return k % VAL_KINDS;
+  const unsigned any = (unsigned)iso_rng_below(&l->rng, VAL_ALL_KINDS);
+  if (l->good >= LEAST_SAMPLES || l->outside <= l->good || iso_rng_below(&l->rng, 4) == 0) return any;
+  for (unsigned i = 0; i < VAL_ALL_KINDS; i++)
+    if (l->worked[(any + i) % VAL_ALL_KINDS]) return (any + i) % VAL_ALL_KINDS;
+  return any;
+}
+
 /* The same on an instance of its own. */
 static iso_code sample_instance(ladder *l, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
-  if (!l->problem.open) return sample_once(l, l->r, k, out, refuted, err);
+  const unsigned kind = choose_kind(l, k);
+  if (!l->problem.open) return sample_once(l, l->r, k, kind, out, refuted, err);
+  /* Every value must lie in the domains: few values do so by chance. */
+  l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
+  l->problem.max_size = l->outside > 2 * l->good + 4 ? 1 + (int64_t)(k % 2) : 6;
   iso_arena a = {0};
   rule r;
   bool found = false;
   char why[200] = "";
   iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
-  if (!c && found) c = sample_once(l, &r, k, out, refuted, err);
+  if (!c && found) c = sample_once(l, &r, k, kind, out, refuted, err);
   if (!c && !found) {
     l->no_instance++;
     l->failed++;
@@ -192,7 +209,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   rule_verdict proof = {0};
   iso_code c = ISO_OK;
   unsigned k = 0;
-  for (; k < FIRST_SAMPLES && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
+  for (; k < l->first && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
       val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
@@ -200,8 +217,9 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   }
   if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
-  const unsigned want = proved && !l->strict ? 0 : 3 * o->n_samples;
-  for (; k < want && !*refuted && !c && l->good < o->n_samples && l->failed < MAX_FAILED; k++)
+  const uint32_t enough = l->strict ? 2 * o->n_samples : o->n_samples;
+  const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;
+  for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good; k++)
     c = sample_instance(l, k, out, refuted, err);
   if (c) return c;
   conclude(l, out, &proof, *refuted);
@@ -234,13 +252,13 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
 }
 
 iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
-  ladder l = {.e = e, .r = r, .example = example};
+  ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS};
   return decide(&l, out, err);
 }
 
 iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
   *out = (val_finding){0};
-  ladder l = {.e = e, .r = r, .strict = true, .witness = &out->witness};
+  ladder l = {.e = e, .r = r, .strict = true, .first = STRICT_ROUNDS * VAL_KINDS, .witness = &out->witness};
   iso_code c = decide(&l, &out->verdict, err);
   if (!c && (out->verdict.status == RULE_PROVED || out->verdict.status == RULE_TESTED))
     c = val_float_class(e, r, &out->float_class, err);

@@ -6,6 +6,7 @@
  * shows through d, a saturated sigmoid through e. Operators that move, select or compare values round nothing. Nor do
  * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers: without that, thresholds
  * and ties at 0.5 behind a sum would never count. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -107,17 +108,19 @@ static bool tensor_on_grid(const rule_tensor *t) {
 
 /* ---- blurring ---- */
 
-static double shaken(iso_rng *rng, double v, double by) {
-  return v * (1 + by * (2 * iso_rng_uniform(rng) - 1));
+/* Never by less than half of `by`: a small move could be rounded away where a large number absorbs it. */
+static double shaken(const val_probe *p, double v, double by) {
+  const double u = p->lean ? p->lean : iso_rng_uniform(p->noise) * 2 - 1;
+  return v * (1 + by * (u < 0 ? u / 2 - 0.5 : u / 2 + 0.5));
 }
 
-static iso_code shaken_copy(iso_rng *rng, const rule_tensor *t, double by, bool keep_grid, rule_tensor **out, iso_error *err) {
+static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, rule_tensor **out, iso_error *err) {
   iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (code != ISO_OK) return code;
   const double *x = t->data;
   double *y = (*out)->data;
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
-    y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(rng, x[i], by); /* masks stay */
+    y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
   return ISO_OK;
 }
 
@@ -136,7 +139,7 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
     rule_tensor *was = bind[i];
     if (!wide(was) || was->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p->noise, was, unit, false, &now, err);
+    code = shaken_copy(p, was, unit, false, &now, err);
     for (size_t j = i; j < n && code == ISO_OK; j++)
       if (bind[j] == was) { /* one tensor given twice stays one */
         rule_tensor_unref(was);
@@ -212,12 +215,14 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;
     double m = p->magnitude;
+    bool wild = false;
     for (int64_t i = 0, count = wide(out[k]) ? n_numbers(out[k]) : 0; i < count; i++) {
       const double a = fabs(x[i]);
       if (a > m && a < huge_value) m = a;
-      if (!(a <= 1.7976931348623157e308)) isnan(a) ? (nan = true) : (inf = true);
+      wild |= !(a <= DBL_MAX);
     }
     p->magnitude = m;
+    if (wild) nan |= any_number(out[k], true), inf |= any_number(out[k], false);
   }
   if (nan || inf) note_undefined(p, call, bind, n, nan, inf);
   if (p->noise == NULL) return ISO_OK;
@@ -229,7 +234,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   for (size_t k = 0; k < n_out && p->how != EXACT && code == ISO_OK; k++) {
     if (!wide(out[k]) || out[k]->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p->noise, out[k], listed(series, name) ? poor : unit, p->how == GRID, &now, err);
+    code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, &now, err);
     if (code != ISO_OK) break;
     rule_tensor_unref(out[k]);
     out[k] = now;

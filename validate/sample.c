@@ -14,44 +14,76 @@ static bool mentions(const rule_term *t, uint32_t var) {
   return false;
 }
 
-/* Which argument is the table and which the index, and along which dimension. */
-static bool index_use(const rule_term *t, uint32_t *table, uint32_t *index, int64_t *dim) {
-  *dim = 0;
-  if (strcmp(t->u.s, "aten::embedding") == 0) {
-    *table = 0, *index = 1;
-    return t->n >= 2;
+/* Operators that read a table by an index: which arguments they are. The dimension is a number, or that of argument
+ * `dim` where it is negative - 1: -1 is argument 0. */
+typedef struct index_op {
+  const char *name;
+  uint32_t table, index;
+  int dim_arg;   /* argument with the dimension; -1: `dim` */
+  int64_t dim;
+  bool negative; /* counts from the end where below 0 */
+} index_op;
+
+static const index_op index_ops[] = {
+    {"aten::embedding", 0, 1, -1, 0, false},        {"aten::embedding_bag", 0, 1, -1, 0, false},
+    {"aten::index_select", 0, 2, 1, 0, false},      {"aten::gather", 0, 2, 1, 0, false},
+    {"aten::take_along_dim", 0, 1, 2, 0, false},    {"aten::scatter.src", 0, 2, 1, 0, false},
+    {"aten::scatter.value", 0, 2, 1, 0, false},     {"aten::scatter_add", 0, 2, 1, 0, false},
+    {"aten::index_add", 0, 2, 1, 0, false},         {"aten::index_copy", 0, 2, 1, 0, false},
+    {"aten::index_fill.int_Scalar", 0, 2, 1, 0, false}, {"aten::nll_loss", 0, 1, -1, 1, false},
+    {"aten::cross_entropy_loss", 0, 1, -1, 1, false}, {"aten::nll_loss_forward", 0, 1, -1, 1, false},
+    {"_C::rotary_embedding.isomer", 4, 0, -1, 0, false}};
+
+static int64_t size_of(val_engine *e, const rule_term *table, int64_t dim, rule_tensor *const *bind) {
+  rule_tensor *v = NULL;
+  iso_error err;
+  int64_t size = INT64_MAX;
+  if (val_eval(e, table, bind, VAL_FLOAT64, &v, &err) != ISO_OK) return size;
+  if (dim == INT64_MIN) size = v->numel;
+  else if (v->shape.rank > 0) {
+    if (dim < 0) dim += v->shape.rank;
+    if (dim >= 0 && dim < (int64_t)v->shape.rank) size = v->shape.dim[dim];
   }
-  if (strcmp(t->u.s, "aten::index_select") == 0 || strcmp(t->u.s, "aten::gather") == 0) {
-    *table = 0, *index = 2;
-    if (t->n < 3 || t->child[1]->kind != RULE_INT) return false;
-    *dim = t->child[1]->u.i;
-    return true;
-  }
-  if (strcmp(t->u.s, "_C::rotary_embedding.isomer") == 0) {
-    *table = 4, *index = 0;
-    return t->n >= 5;
-  }
-  return false;
+  rule_tensor_unref(v);
+  return size;
 }
 
-/* The smallest size that variable `var` indexes in `t`. Table shapes are found by evaluating them on `bind`. */
-static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, rule_tensor *const *bind) {
-  int64_t limit = INT64_MAX;
-  if (t->kind == RULE_OP) {
-    uint32_t table, index;
-    int64_t dim;
-    if (index_use(t, &table, &index, &dim) && mentions(t->child[index], var)) {
-      rule_tensor *v = NULL;
-      iso_error err;
-      if (val_eval(e, t->child[table], bind, VAL_FLOAT64, &v, &err) == ISO_OK) {
-        if (dim < 0) dim += v->shape.rank;
-        if (dim >= 0 && dim < (int64_t)v->shape.rank) limit = v->shape.dim[dim];
-        rule_tensor_unref(v);
+/* The size that an index in `t` itself is bounded by; INT64_MAX where `t` reads none with `var`. */
+static int64_t limit_here(val_engine *e, const rule_term *t, uint32_t var, rule_tensor *const *bind, bool *negative) {
+  if (strcmp(t->u.s, "aten::index.Tensor") == 0 && t->n >= 2 && t->child[1]->kind == RULE_LIST) {
+    int64_t limit = INT64_MAX;
+    for (uint32_t k = 0; k < t->child[1]->n; k++)
+      if (mentions(t->child[1]->child[k], var)) {
+        const int64_t l = size_of(e, t->child[0], k, bind);
+        limit = l < limit ? l : limit;
       }
-    }
+    return limit;
   }
+  if (strcmp(t->u.s, "aten::take") == 0 && t->n >= 2 && mentions(t->child[1], var)) return size_of(e, t->child[0], INT64_MIN, bind);
+  if (strcmp(t->u.s, "aten::one_hot") == 0 && t->n >= 2 && t->child[1]->kind == RULE_INT && mentions(t->child[0], var)) {
+    *negative = false;
+    return t->child[1]->u.i > 0 ? t->child[1]->u.i : 4;
+  }
+  for (size_t k = 0; k < sizeof index_ops / sizeof *index_ops; k++) {
+    const index_op *o = &index_ops[k];
+    if (strcmp(o->name, t->u.s) != 0 || t->n <= o->table || t->n <= o->index || !mentions(t->child[o->index], var)) continue;
+    *negative = false;
+    int64_t dim = o->dim;
+    if (o->dim_arg >= 0) {
+      if (t->child[o->dim_arg]->kind != RULE_INT) continue;
+      dim = t->child[o->dim_arg]->u.i;
+    }
+    return size_of(e, t->child[o->table], dim, bind);
+  }
+  return INT64_MAX;
+}
+
+/* The smallest size that variable `var` indexes in `t`, found by evaluating the tables on `bind`. `negative` stays true
+ * where all that read it count from the end. */
+static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, rule_tensor *const *bind, bool *negative) {
+  int64_t limit = t->kind == RULE_OP ? limit_here(e, t, var, bind, negative) : INT64_MAX;
   for (uint32_t i = 0; i < t->n; i++) {
-    const int64_t l = limit_in(e, t->child[i], var, bind);
+    const int64_t l = limit_in(e, t->child[i], var, bind, negative);
     if (l < limit) limit = l;
   }
   return limit;
@@ -76,8 +108,23 @@ static bool is_mask(const rule_tensor *t) {
   return false;
 }
 
-/* Kinds of values, in the order in which samples take them (VAL_KINDS of them, then at random). */
-enum { UNIT, TINY, LARGE, POSITIVE, TIES, NEAR_LITERALS, NEGATIVE, AT_LITERALS, HALVES, ROWS, SMALL_LITERALS };
+/* Kinds of values, in the order in which samples take them. */
+enum { UNIT, TINY, LARGE, POSITIVE, TIES, NEAR_LITERALS, NEGATIVE, AT_LITERALS, HALVES, ROWS, SMALL_LITERALS, MULTIPLES,
+       WIDE, INTERVAL, ABOVE, MINUTE };
+
+/* Thresholds themselves, a step to either side, zero: all of them in turn, from a random one on. */
+static double at_literals(const double *lit, size_t n_lit, uint64_t turn) {
+  static const double step[] = {1, 1 + 1e-3, 1 - 1e-3, 0, 1, 2};
+  const double l = n_lit ? lit[turn % n_lit] : 1;
+  turn /= n_lit ? n_lit : 1;
+  return (turn / 6 % 2 ? -1 : 1) * l * step[turn % 6];
+}
+
+/* Ties of what is scaled and then rounded: odd halves of a literal, or of what it scales to 1. */
+static double multiple(double lit, uint64_t turn) {
+  const double half = (double)(turn / 2 % 10) - 4.5;
+  return turn % 2 ? half * lit : half / lit;
+}
 
 static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
   const double z = iso_rng_normal(rng);
@@ -88,29 +135,29 @@ static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
   case NEGATIVE: return -fabs(z) - 0.05;
   case TIES: return (double)iso_rng_below(rng, 5) - 2;
   case NEAR_LITERALS: return 2 * lit * z;
-  case AT_LITERALS: { /* thresholds themselves, and a step to either side */
-    static const double step[] = {1, 1, 1 + 1e-3, 1 - 1e-3, 0};
-    const double v = lit * step[iso_rng_below(rng, 5)];
-    return iso_rng_below(rng, 2) ? v : -v;
-  }
   case HALVES: return (double)iso_rng_below(rng, 9) - 4 + 0.5; /* where roundings part */
   case ROWS: return row + z * 1e-3;
   case SMALL_LITERALS: return sqrt(lit) * z; /* an eps under a root */
+  case WIDE: return exp(3 * z);
+  case INTERVAL: return 2 * iso_rng_uniform(rng) - 1;
+  case ABOVE: return 1 + fabs(z);
+  case MINUTE: return z * 1e-6;
   default: return z;
   }
 }
 
 static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
   double *x = t->data;
-  const unsigned kind = k < VAL_KINDS ? k : (unsigned)iso_rng_below(rng, VAL_KINDS);
+  const unsigned kind = k % VAL_ALL_KINDS;
   const bool mask = is_mask(example) && k % 2 == 1;
   const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
   const double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
-  double row = 0, l = by_lit;
+  const uint64_t turn = iso_rng_below(rng, 1024);
+  double row = 0;
   for (int64_t i = 0; i < t->numel; i++) {
     if (i % last == 0) row = iso_rng_normal(rng) * 2;
-    if (kind == AT_LITERALS && n_lit) l = lit[iso_rng_below(rng, n_lit)];
-    x[i] = draw(rng, kind, l, row);
+    if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
+    else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
     /* An additive mask: what it hides is far below, and the first element of a row stays. */
     if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
   }
@@ -118,7 +165,12 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
 
 static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
   /* Where narrower types and floats stop being exact. */
-  static const int64_t edges[] = {127, 128, 255, 256, 257, 32767, 32768, 65535, 16777217, INT64_C(2147483647), INT64_C(2147483648)};
+  static const int64_t edges[] = {127,   128,   255,   256,      257,      2049,
+                                  4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648)};
+  /* One that overflows its type would hide what the smaller ones show: not always all of them. In turn, from a random
+   * one on. */
+  const uint64_t all = t->dtype == RULE_I64 ? 13 : t->dtype == RULE_I32 ? 11 : 1, turn = iso_rng_below(rng, 1024);
+  const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
   int64_t low = 0, high = limit;
   const bool open = limit == INT64_MAX;
   if (open) {
@@ -137,12 +189,28 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
     int64_t v = low + (int64_t)iso_rng_below(rng, (uint64_t)(high - low > 0 ? high - low : 1));
     if (!open && i == 0 && k % 4 == 1) v = low; /* boundary rows */
     if (!open && i == 0 && k % 4 == 2) v = high - 1;
-    if (open && k % 3 == 1) v = edges[iso_rng_below(rng, t->dtype == RULE_I64 ? 11 : t->dtype == RULE_I32 ? 9 : 1)] * (iso_rng_below(rng, 2) ? 1 : -1);
+    if (open && k % 3 == 1) v = edges[i == 0 ? n_edges - 1 : (turn + (uint64_t)i) % n_edges] * (iso_rng_below(rng, 2) ? 1 : -1);
     if (open && k % 3 == 2 && n_lit && iso_rng_below(rng, 2)) {
       v = (int64_t)lit[iso_rng_below(rng, n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
+  }
+}
+
+/* At random; all or none; one that stands alone in its row: the last, the first, any. */
+static void fill_bool(iso_rng *rng, rule_tensor *t, unsigned k) {
+  uint8_t *x = t->data;
+  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const bool alone = k % 8 >= 2 && k % 8 <= 5;
+  const uint8_t rest = k % 8 == 6 || k % 8 == 3 || k % 8 == 5;
+  int64_t odd = 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    if (i % last == 0) {
+      const uint64_t where = iso_rng_below(rng, 3);
+      odd = i + (where == 0 ? last - 1 : where == 1 ? 0 : (int64_t)iso_rng_below(rng, (uint64_t)last));
+    }
+    x[i] = k % 8 < 2 ? (uint8_t)iso_rng_below(rng, 2) : alone && i == odd ? !rest : rest;
   }
 }
 
@@ -169,8 +237,8 @@ static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err
   return ISO_OK;
 }
 
-iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, rule_tensor **bind,
-                    iso_error *err) {
+iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
+                    rule_tensor **bind, iso_error *err) {
   double lit[16];
   size_t n_lit = 0;
   literals(r->lhs, lit, &n_lit, 16);
@@ -184,22 +252,25 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     rule_dtype d = v->kind == 'f' ? RULE_F64 : v->kind == 'b' ? RULE_BOOL : v->kind == 'c' ? RULE_C128 : RULE_I64;
     if (v->kind == 'i' && example && example[i] && rule_dtype_is_int(example[i]->dtype)) d = example[i]->dtype;
     if ((c = rule_tensor_new(d, &sh, &bind[i], err))) break;
-    if (v->kind == 'f') fill_float(rng, bind[i], k, lit, n_lit, example ? example[i] : NULL);
+    if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
     if (v->kind == 'c')
       for (int64_t j = 0; j < 2 * bind[i]->numel; j++) ((double *)bind[i]->data)[j] = iso_rng_normal(rng);
-    if (v->kind == 'b')
-      for (int64_t j = 0; j < bind[i]->numel; j++)
-        ((uint8_t *)bind[i]->data)[j] = k % 8 == 6 ? 1 : k % 8 == 7 ? 0 : (uint8_t)iso_rng_below(rng, 2);
+    if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
   /* Indices last: their range depends on the shapes of what they index. They are zero until then, which every table has. */
   for (uint32_t i = 0; i < r->n_vars && !c; i++) {
     if (r->var[i].kind != 'i') continue;
-    int64_t limit = limit_in(e, r->lhs, i, bind);
-    const int64_t other = limit_in(e, r->rhs, i, bind);
+    bool negative = true;
+    int64_t limit = limit_in(e, r->lhs, i, bind, &negative);
+    const int64_t other = limit_in(e, r->rhs, i, bind, &negative);
     if (other < limit) limit = other;
     const rule_variable *v = &r->var[i];
     if (v->low != NULL || v->high != NULL) {
       fill_range(rng, bind[i], v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
+      continue;
+    }
+    if (limit != INT64_MAX && negative && k % 2 == 1) {
+      fill_range(rng, bind[i], -limit, limit, k);
       continue;
     }
     fill_int(rng, bind[i], limit, example ? example[i] : NULL, lit, n_lit, k);

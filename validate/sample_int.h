@@ -5,13 +5,14 @@
 #include "validate/validate.h"
 
 enum {
-  VAL_KINDS = 11,           /* kinds of float values; each is taken once before they come at random */
+  VAL_KINDS = 12,           /* kinds of float values that each rule is sampled with once */
+  VAL_ALL_KINDS = 16,       /* with those that only some domains ask for */
   VAL_PLAIN = 0             /* the kind that most operators are defined on */
 };
 
-/* Draw sample number `k` (kinds of values cycle with k) into `bind` (one tensor per variable; caller unrefs).
+/* Draw a sample of the kind `k` % VAL_ALL_KINDS (`mixed`: each float variable of its own kind) into `bind` (one tensor per variable; caller unrefs).
  * Errors: ISO_UNSUPPORTED where a shape is symbolic. */
-ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k,
+ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                                  rule_tensor **bind, iso_error *err);
 
 #endif

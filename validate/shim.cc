@@ -164,6 +164,7 @@ struct Call {
   const rule_term *term;
   rule_tensor *const *bind;
   bool float64;
+  bool rounds; /* a cast of integers to a floating dtype: a function, and its dtype is kept */
 };
 
 const char *kind_name(rule_kind k) {
@@ -313,7 +314,7 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
   case c10::TypeKind::ScalarTypeType: {
     if (t->kind != RULE_DTYPE) mismatch(type, t);
     at::ScalarType d = torch_dtype(t->u.i);
-    return c.float64 ? widest(d) : d;
+    return c.float64 && !c.rounds ? widest(d) : d;
   }
   case c10::TypeKind::DeviceObjType:
     if (t->kind != RULE_NONE) mismatch(type, t);
@@ -375,6 +376,18 @@ void refuse_bit_views(const Call &c) {
   if ((real || real_to) && !(real && real_to && widest(scalar_types[x->dtype]) == to))
     stop(ISO_UNSUPPORTED,
          "reinterprets the bits of floating point numbers, which float64 does not keep");
+}
+
+/* Casts between floating dtypes are identities; what a cast of integers loses is part of the function. */
+bool casts_integers(const Call &c) {
+  static const char *const casts[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.device", "aten::_to_copy",
+                                      "prims::convert_element_type"};
+  if (c.term->n == 0 || c.term->child[0]->kind != RULE_VAR) return false;
+  const rule_tensor *x = c.bind[c.term->child[0]->u.i];
+  if (!x || x->dtype >= RULE_DTYPE_COUNT || !c10::isIntegralType(scalar_types[x->dtype], false)) return false;
+  for (const char *name : casts)
+    if (std::strcmp(c.term->u.s, name) == 0) return true;
+  return false;
 }
 
 void flatten(const c10::IValue &v, std::vector<at::Tensor> &out) {
@@ -442,7 +455,9 @@ iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rul
               size_t cap, size_t *n_out, iso_error *err) {
   size_t done = 0;
   iso_code code = guarded(err, term->u.s, [&] {
-    std::vector<at::Tensor> results = run(Call{term, bind, float64});
+    Call c{term, bind, float64, false};
+    c.rounds = float64 && casts_integers(c);
+    std::vector<at::Tensor> results = run(c);
     if (results.size() > cap)
       stop(ISO_RANGE,
            std::to_string(results.size()) + " results, and room for " + std::to_string(cap));

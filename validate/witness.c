@@ -136,9 +136,9 @@ static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
   iso_code c = val_find_instance(s->e, s->p, s->rng, &a, &r, &found, why, err);
   s->trials++;
   if (!c && found && elements(&r) < elements(s->w->r))
-    for (unsigned k = 0; k < VAL_KINDS && !c && !*kept; k++) {
+    for (unsigned k = 0; k < VAL_ALL_KINDS && !c && !*kept; k++) {
       rule_tensor *bind[VAL_MAX_VARS] = {NULL};
-      if (val_sample(s->e, &r, NULL, s->rng, k, bind, err)) break;
+      if (val_sample(s->e, &r, NULL, s->rng, k, false, bind, err)) break;
       c = attempt(s, &r, bind, kept, err);
       for (uint32_t i = 0; i < r.n_vars; i++) rule_tensor_unref(bind[i]);
     }
@@ -148,6 +148,7 @@ static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
 
 static iso_code shrink_shapes(search *s, iso_error *err) {
   iso_code c = ISO_OK;
+  s->p->roomy = false;
   for (int64_t size = 1; size <= 4 && !c; size++) {
     s->p->max_size = size;
     for (int i = 0; i < 8 && s->trials < SHAPE_TRIALS && !c; i++) {

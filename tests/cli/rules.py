@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""End-to-end tests of `isomer rules`. Plain Python 3.
+
+    tests/cli/rules.py [--isomer build/isomer] [--only NAME] [--no-torch]
+
+The laws of tests/rules/laws.rules must come out as their names say. The last line is `N passed, N failed`."""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LAWS = os.path.join(ROOT, "tests", "rules", "laws.rules")
+STATUS = {"proved", "tested", "refuted", "unknown"}
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(ok, message, *args):
+    if not ok:
+        raise Wrong(message % args if args else message)
+
+
+def isomer(*args, timeout=900):
+    p = subprocess.run([OPTIONS.isomer, "rules"] + [str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True,
+                       text=True, timeout=timeout)
+    expect(0 <= p.returncode < 99, "ended with %d: %s", p.returncode, p.stderr[-400:])
+    return p
+
+
+def check(text, *args):
+    """The entries of `rules check` on a file with this text, and the exit status; what every run must keep is checked."""
+    with tempfile.TemporaryDirectory() as tmp:
+        path, out = os.path.join(tmp, "r.rules"), os.path.join(tmp, "out.json")
+        open(path, "w").write(text)
+        p = isomer("check", path, "--json", out, *args)
+        expect(p.returncode in (0, 1, 3), "exit status %d: %s", p.returncode, p.stderr[-400:])
+        entries = json.load(open(out), parse_constant=lambda name: (_ for _ in ()).throw(Wrong("not JSON: " + name)))["rules"]
+    names = re.findall(r"\(rule (\S+)", text)
+    expect(len(entries) == len(names), "%d entries for %d rules", len(entries), len(names))
+    for e in entries:
+        expect(e["status"] in STATUS, "status %s", e["status"])
+        for key in ("scope", "method", "float", "counterexample", "reason"):
+            expect(key in e, "no %s", key)
+        if e["status"] in ("proved", "tested"):
+            expect(e["scope"] in ("all shapes", "these ranks", "these shapes"), "scope %s", e["scope"])
+            expect(e["method"], "no method")
+        expect((e["status"] == "refuted") == (e["counterexample"] is not None), "%s: counterexample", e["name"])
+        expect(e["status"] in ("proved", "tested") or e["reason"], "%s: no reason", e["name"])
+    seen = {e["status"] for e in entries}
+    expect(p.returncode == (1 if "refuted" in seen else 3 if "unknown" in seen else 0), "exit status %d for %s", p.returncode, seen)
+    return entries, p
+
+
+def status_of(text, *args):
+    return {e["name"]: e["status"] for e in check(text, *args)[0]}
+
+
+# ---- cases ----
+
+def the_laws_hold_and_near_misses_do_not():
+    text = open(LAWS).read()
+    wrong = []
+    entries, p = check(text, "--jobs", 2, "-q")
+    for e in entries:
+        ok = e["status"] == "refuted" if e["name"].startswith("no-") else e["status"] in ("proved", "tested")
+        if not ok:
+            wrong.append("%s is %s (%s)" % (e["name"], e["status"], e["reason"]))
+    expect(not wrong, "%s", "; ".join(wrong))
+    expect(p.returncode == 1, "exit status %d", p.returncode)
+
+
+def the_laws_are_what_their_script_writes():
+    made = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "rules", "make_laws.py")], capture_output=True, text=True)
+    expect(made.stdout == open(LAWS).read(), "laws.rules is not what make_laws.py writes")
+
+
+SOME = """
+(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))
+  (lhs (aten::linear a (aten::transpose.int c 0 1) b)) (rhs (aten::addmm b a c)) (where))
+(rule no-linear (var a f (N K)) (var c f (K K)) (var b f (K))
+  (lhs (aten::linear a c b)) (rhs (aten::addmm b a c)))
+(rule no-gelu (var x f _) (lhs (aten::gelu x :approximate "tanh")) (rhs (aten::gelu x)))
+(rule vacuous (var x f (N)) (lhs (aten::relu x)) (rhs (aten::relu x)) (where (< N 1)))
+(rule outside (var x f _) (lhs (aten::log (aten::neg (aten::exp x)))) (rhs (aten::relu x)))
+"""
+
+
+def jobs_change_nothing():
+    one, two = check(SOME, "--jobs", 1)[0], check(SOME, "--jobs", 3)[0]
+    for a, b in zip(one, two):
+        a.pop("file"), b.pop("file")
+    expect(one == two, "the number of workers changes what comes out")
+
+
+def statuses():
+    s = status_of(SOME)
+    expect(s["linear-addmm"] in ("proved", "tested"), "linear-addmm is %s", s["linear-addmm"])
+    expect(s["no-linear"] == s["no-gelu"] == "refuted", "%s", s)
+    expect(s["vacuous"] == "unknown", "a rule whose conditions nothing meets is %s", s["vacuous"])
+    expect(s["outside"] == "unknown", "a rule whose samples all lie outside is %s", s["outside"])
+
+
+def vacuous_by_arithmetic():
+    rule = "(rule r (var x f (N M)) (lhs (aten::relu x)) (rhs (aten::relu x)) (where %s))"
+    for where in ("(= (* 2 N) (+ (* 2 M) 1))", "(and (< N M) (< M N))", "(= (* N N) 2)", "(divides 4 (+ (* 4 N) 1))", "(not (>= N 1))"):
+        entries, _ = check(rule % where)
+        expect(entries[0]["status"] == "unknown", "%s: %s", where, entries[0])
+        expect("conditions" in entries[0]["reason"], "%s: %s", where, entries[0]["reason"])
+
+
+def conditions_are_met():
+    """A rule that only holds where its condition does."""
+    rule = "(rule r (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where %s))"
+    for where, want in (("(= (* 3 S) M)", ("proved", "tested")), ("(= S (/ M 3)) (divides 3 M)", ("proved", "tested")),
+                        ("(= M (* 3 S)) (>= N 20)", ("proved", "tested")), ("(= (* 2 S) M)", ("refuted",)), ("", ("refuted",))):
+        got = check(rule % where)[0][0]["status"]
+        expect(got in want, "%s: %s", where, got)
+
+
+def shapes_that_differ():
+    e = check("(rule r (var x f _) (var y f _) (lhs (aten::mul.Tensor (aten::zeros_like x) y)) (rhs (aten::zeros_like x)))")[0][0]
+    expect(e["status"] == "refuted" and e["counterexample"]["difference"] == "shape", "%s", e)
+
+
+def duplicates_are_reported():
+    rule = "(rule %s (var x f _) (lhs (aten::relu x)) (rhs (aten::relu (aten::relu x))))"
+    entries, _ = check(rule % "a" + rule % "b")
+    expect([e["name"] for e in entries] == ["a", "b"], "%s", [e["name"] for e in entries])
+
+
+def counterexamples_are_small_and_run():
+    with tempfile.TemporaryDirectory() as tmp:
+        script = os.path.join(tmp, "ce.py")
+        entries, _ = check(SOME, "--counterexample", script)
+        code = open(script).read()
+    ce = entries[1]["counterexample"]
+    expect(sum(len(t["values"]) for t in ce["inputs"].values()) <= 12, "a large counterexample: %s", ce["inputs"])
+    expect(all(v == int(v) for t in ce["inputs"].values() for v in t["values"]), "not of integers: %s", ce["inputs"])
+    compile(code, "ce.py", "exec")
+    python = next((p for p in (sys.executable, os.path.join(ROOT, ".venv", "bin", "python")) if os.path.exists(p) and
+                   subprocess.run([p, "-c", "import torch"], capture_output=True).returncode == 0), None)
+    if python is None:
+        return
+    p = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    expect(p.returncode == 0, "%s", p.stderr[-300:])
+    moved = [float(x) for x in re.findall(r"differ by tensor\(([-0-9.e]+)", p.stdout)]
+    expect(len(moved) == 2 and min(moved) > 0, "the script shows no difference: %s", p.stdout)
+
+
+def float_classes():
+    v = "(var x f (N M)) (var y f (N M)) (var z f (N M))"
+    cases = [("exact", "(aten::add.Tensor x y)", "(aten::add.Tensor y x)"), ("exact", "(aten::neg (aten::neg x))", "x"),
+             ("exact", "(aten::relu (aten::relu x))", "(aten::relu x)"), ("exact", "(aten::mul.Scalar x 0.5)", "(aten::div.Scalar x 2.0)"),
+             ("rounding", "(aten::add.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor x (aten::add.Tensor y z))"),
+             ("rounding", "(aten::sum.dim_IntList x (list 1))", "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"),
+             ("rounding", "(aten::softmax.int x 1)", "(aten::softmax.int (aten::flip (aten::flip x (list 1)) (list 1)) 1)"),
+             ("unsafe", "(aten::div.Tensor (aten::mul.Tensor x x) x)", "x"), ("unsafe", "(aten::exp (aten::log x))", "x"),
+             ("unsafe", "(aten::log (aten::exp x))", "x"),
+             ("unsafe", "(aten::div.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))"),
+             ("unsafe", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))", "(aten::softmax.int x 1)"),
+             ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x")]
+    text = "".join("(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases))
+    entries, _ = check(text)
+    for (want, l, r), e in zip(cases, entries):
+        # What never differed is exact for all that samples can say.
+        ok = e["float"] == want or (want == "rounding" and e["float"] == "exact" and "softmax" in l)
+        expect(ok and e["status"] in ("proved", "tested"), "%s <=> %s is %s, float %s", l, r, e["status"], e["float"])
+
+
+def seeds_agree():
+    got = [status_of(SOME, "--seed", s) for s in (1, 2, 3)]
+    for g in got:
+        g["linear-addmm"] = "holds" if g["linear-addmm"] in ("proved", "tested") else g["linear-addmm"]
+    expect(got[0] == got[1] == got[2], "%s", got)
+
+
+def require_proved():
+    rule = "(rule r (var x f _) (lhs (aten::lgamma x)) (rhs (aten::lgamma (aten::neg (aten::neg x)))))"
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "r.rules")
+        open(path, "w").write(rule)
+        tested = "tested" in isomer("check", path).stdout
+        p = isomer("check", path, "--require", "proved")
+        expect(p.returncode == (3 if tested else 0), "exit status %d", p.returncode)
+
+
+def malformed_files():
+    for text, line, name in (("(rule a (var x f _) (lhs (aten::relu x)) (rhs x))\n(rule bad (var x f _)\n  (lhs (aten::nosuch x)) (rhs x))", 3, "bad"),
+                             ("(rule bad (var x f _) (lhs x))", 1, "bad"), ("(rule bad (var x f _) (lhs x) (rhs y))", 1, "bad"),
+                             ("(rule bad (var x q _) (lhs x) (rhs x))", 1, "bad"), ("(rule bad (var x f _) (lhs (aten::relu x x)) (rhs x))", 1, "bad"),
+                             ("(rule open (var x f _) (lhs x)", 1, ""), ("nonsense", 1, "")):
+        with tempfile.TemporaryDirectory() as tmp:
+            path = os.path.join(tmp, "r.rules")
+            open(path, "w").write(text)
+            p = isomer("check", path)
+            expect(p.returncode == 2 and not p.stdout, "exit status %d: %s", p.returncode, text)
+            expect(p.stderr.count("\n") == 1 and "%s:%d:" % (path, line) in p.stderr and name in p.stderr, "%s", p.stderr)
+    p = isomer("check", "/nonexistent/r.rules")
+    expect(p.returncode == 2 and p.stderr.count("\n") == 1, "%s", p.stderr)
+
+
+def usage_errors():
+    for args in ([], ["check"], ["nosuch", LAWS], ["check", LAWS, "--nosuch"], ["check", LAWS, "--jobs", "0"], ["check", LAWS, "--require", "x"],
+                 ["diff", LAWS], ["list", LAWS, "--seed", "1"], ["check", LAWS, "--seed"]):
+        p = isomer(*args)
+        expect(p.returncode == 2 and p.stderr.startswith("isomer: rules: "), "%s: %d %s", args, p.returncode, p.stderr[:100])
+
+
+def an_operator_that_dies_is_one_unknown():
+    """Sizes that no machine has: the rule is unknown, its neighbours are decided."""
+    text = """(rule a (var x f _) (lhs (aten::relu (aten::relu x))) (rhs (aten::relu x)))
+(rule huge (var x f (N)) (lhs (aten::sum (aten::ones (list 1000000 1000000 1000000)))) (rhs (aten::sum x)))
+(rule b (var x f _) (lhs (aten::neg (aten::neg x))) (rhs x))"""
+    s = status_of(text)
+    expect(s["huge"] == "unknown" and s["a"] != "unknown" and s["b"] != "unknown", "%s", s)
+
+
+def merge_diff_list_show_stats():
+    with tempfile.TemporaryDirectory() as tmp:
+        a, b, m = (os.path.join(tmp, n) for n in ("a.rules", "b.rules", "m.rules"))
+        one = "(rule one (var x f _) (lhs (aten::relu (aten::relu x))) (rhs (aten::relu x)))\n"
+        two = "(rule two (var x f _) (lhs (aten::neg (aten::neg x))) (rhs x))\n"
+        open(a, "w").write(one)
+        open(b, "w").write(one.replace("one", "same").replace("x", "y") + two)
+        expect(isomer("merge", a, b, "-o", m).returncode == 0, "merge")
+        expect(open(m).read().count("(rule ") == 2, "merged: %s", open(m).read())
+        expect(isomer("show", m).stdout == open(m).read(), "show is not the file that merge wrote")
+        p = isomer("diff", a, b)
+        expect(p.returncode == 1 and p.stdout.startswith("+ two") and p.stdout.count("\n") == 1, "diff: %s", p.stdout)
+        expect(isomer("diff", m, b).returncode == 0, "a file and its merge differ")
+        expect(isomer("list", m).stdout.count("\n") == 2, "list")
+        expect(re.search(r"rules +2\n", isomer("stats", m).stdout), "stats")
+
+
+WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
+WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
+              counterexamples_are_small_and_run, float_classes, seeds_agree, require_proved, an_operator_that_dies_is_one_unknown,
+              the_laws_hold_and_near_misses_do_not]
+
+if __name__ == "__main__":
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--only", default="")
+    a.add_argument("--no-torch", action="store_true")
+    OPTIONS = a.parse_args()
+    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
+    passed = failed = 0
+    for case in WITHOUT_TORCH + ([] if OPTIONS.no_torch else WITH_TORCH):
+        if OPTIONS.only not in case.__name__:
+            continue
+        try:
+            case()
+            passed += 1
+        except Exception as e:
+            failed += 1
+            print("%s: %s%s" % (case.__name__, "" if isinstance(e, Wrong) else type(e).__name__ + ": ", e))
+    print("%d passed, %d failed" % (passed, failed))
+    sys.exit(1 if failed else 0)
