@@ -123,6 +123,7 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 
 # One command a line, for .ci/test-run.
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
+CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
@@ -130,11 +131,8 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-<<<<<<< HEAD
-	@{ cat $(B)/programs.list; echo '$(E2E)'; $(if $(filter 0,$(TORCH)),,echo '$(TRAPS)';) } > $(B)/check.list
-=======
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; } > $(B)/check.list
->>>>>>> 1721b76 (validate: samples where functions part, at thresholds, ties, edges of integer types; casts of integers round; laws of operators as tests)
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; \
+	   $(if $(filter 0,$(TORCH)),,echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

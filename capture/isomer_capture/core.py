@@ -1,7 +1,8 @@
 """capture(): one PyTorch module, on example inputs, as a capture (docs/capture-format.md)."""
 import contextlib
 import inspect
-import os
+import io
+import logging
 import warnings
 
 import torch
@@ -9,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, short
-from .files import dtype_name, write_capture
-from .program import LIMIT, Program, real
+from .files import write_capture
+from .program import Program, real
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
@@ -78,6 +79,9 @@ def quiet_eager():
         stack.enter_context(torch.no_grad())
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
+        # torch.export logs what it then raises.
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.ERROR)
         yield
 
 
@@ -92,8 +96,10 @@ def reference(called, inputs):
 
 
 def export(called, inputs, strict):
+    said = io.StringIO()  # torch.export prints graphs before it raises
     try:
-        return torch.export.export(called, (), inputs, strict=strict)
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            return torch.export.export(called, (), inputs, strict=strict)
     except Exception as e:
         text, kind = str(e), type(e).__name__
         if "GuardOnDataDependent" in kind or "data-dependent" in text.lower() or "DataDependentOutput" in kind:

@@ -18,7 +18,7 @@ TESTED = "0.24.0"
 def import_vllm():
     """vLLM, on a platform of ours where there is none. Its environment is read on import."""
     os.environ.setdefault("VLLM_USE_LAYERNAME", "0")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -27,7 +27,9 @@ def import_vllm():
         import vllm.platforms as platforms
         from .vllm_attention import ReferencePlatform
         platforms._current_platform = ReferencePlatform()
-        import vllm.model_executor.models.registry  # noqa: F401
+        from vllm.model_executor.models import registry
+        # vLLM looks at a model's class in another process, lest CUDA be touched: here that would only take time.
+        registry._run_in_subprocess = lambda look: look()
     except ImportError as e:
         raise CaptureError("vLLM cannot be imported (%s); docs/capture-vllm.md tells how to install it without CUDA"
                            % short(e)) from e
@@ -38,26 +40,24 @@ def import_vllm():
 
 def groups():
     """Process groups of one rank."""
-    import torch
     from vllm.distributed import parallel_state as state
 
-    if not torch.distributed.is_initialized():
+    if state._WORLD is None:
         store = os.path.join(tempfile.mkdtemp(prefix="isomer-"), "store")
         state.init_distributed_environment(1, 0, "file://" + store, 0, backend="gloo")
     if not state.model_parallel_is_initialized():
         state.initialize_model_parallel(1, 1)
 
 
-def vllm_config(folder, options, config):
-    from vllm.config import (CacheConfig, CompilationConfig, CompilationMode, DeviceConfig, LoadConfig, ModelConfig,
-                             ParallelConfig, VllmConfig)
+def vllm_config(folder, options):
+    """The engine's configuration, as vLLM makes it from its own arguments: no compiler, native forwards."""
+    from vllm.config import CompilationConfig, CompilationMode
+    from vllm.engine.arg_utils import EngineArgs
 
-    model = ModelConfig(model=folder, tokenizer=folder, skip_tokenizer_init=True, dtype=options.dtype, seed=options.seed,
-                        enforce_eager=True, max_model_len=max(options.length, 16), trust_remote_code=False,
-                        model_impl="vllm", hf_overrides={})
-    return VllmConfig(model_config=model, cache_config=CacheConfig(block_size=16), parallel_config=ParallelConfig(),
-                      device_config=DeviceConfig("cpu"), load_config=LoadConfig(use_tqdm_on_load=False),
-                      compilation_config=CompilationConfig(mode=CompilationMode.NONE, custom_ops=["none"]))
+    return EngineArgs(
+        model=folder, tokenizer=folder, skip_tokenizer_init=True, dtype=options.dtype, seed=options.seed,
+        enforce_eager=True, model_impl="vllm", use_tqdm_on_load=False, enable_prefix_caching=False, distributed_executor_backend="uni",
+        compilation_config=CompilationConfig(mode=CompilationMode.NONE, custom_ops=["none"])).create_engine_config()
 
 
 def save(model, folder):
@@ -151,7 +151,7 @@ def forward_context(vconfig, tokens):
 
 def run(options):
     config, weights = hf.prepare(options)
-    hf.offline(options.model)
+    options.attn = "eager"  # every class has it; only the weights matter here
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference = hf.build(options, config, weights)
@@ -170,7 +170,7 @@ def capture_model(options, reference):
         warnings.simplefilter("ignore")
         save(reference, folder)
         try:
-            vconfig = vllm_config(folder, options, reference.config)
+            vconfig = vllm_config(folder, options)
             model = load(folder, vconfig)
         except CaptureError:
             raise

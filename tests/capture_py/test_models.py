@@ -1,0 +1,118 @@
+"""Transformers' models captured from the command line, compared by the program; and vLLM's, where it is installed."""
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+for needed in ("torch", "transformers"):
+    if importlib.util.find_spec(needed) is None:
+        raise unittest.SkipTest(needed + " is not installed")
+
+import isomer  # noqa: E402
+from isomer_capture import cli  # noqa: E402
+
+TINY = ["--reduce", "--layers", "1", "--length", "6"]
+
+
+def run(*arguments):
+    """(status, stdout, stderr) of isomer-capture."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = cli.main([str(a) for a in arguments])
+            except SystemExit as e:
+                status = e.code
+        out.seek(0)
+        err.seek(0)
+        return status, out.read(), err.read()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def take(self, what, model, name, *options):
+        status, out, err = run(what, model, "-o", self.path(name), *TINY, *options)
+        self.assertEqual(status, 0, err)
+        with open(os.path.join(self.path(name), "graph.json")) as f:
+            return json.load(f)
+
+    def compare(self, left, right):
+        p = subprocess.run([isomer.find_program(), "compare", self.path(left), self.path(right)], capture_output=True, text=True)
+        self.assertIn(p.returncode, (0, 1, 3), p.stderr)
+        return {0: "equivalent", 1: "different", 3: "undecided"}[p.returncode]
+
+
+class Transformers(Case):
+    def test_attention_implementations_agree_and_a_constant_differs(self):
+        sdpa = self.take("hf", "llama", "sdpa", "--set", "num_key_value_heads=2")
+        ops = [n["op"] for n in sdpa["nodes"]]
+        attention = next(n for n in sdpa["nodes"] if n["op"] == "aten::scaled_dot_product_attention")
+        self.assertEqual(attention["scope"], "model.layers.0.self_attn")
+        self.assertNotIn("aten::where.self", ops)  # no mask: as it runs
+        self.assertTrue(all(n.get("source", "transformers/").startswith(("transformers/", "isomer_capture/"))
+                            for n in sdpa["nodes"]), {n.get("source") for n in sdpa["nodes"]})
+        self.take("hf", "llama", "mask", "--set", "num_key_value_heads=2", "--attn", "sdpa-mask")
+        self.take("hf", "llama", "eps", "--set", "num_key_value_heads=2", "--set", "rms_norm_eps=1e-3", "--attn", "eager")
+        self.assertEqual(self.compare("sdpa", "mask"), "equivalent")
+        self.assertEqual(self.compare("sdpa", "eps"), "different")
+
+    def test_weights_are_of_the_seed_and_norms_are_drawn(self):
+        self.take("hf", "gpt2", "a")
+        self.take("hf", "gpt2", "b")
+        self.take("hf", "gpt2", "eager", "--attn", "eager")
+        self.take("hf", "gpt2", "c", "--seed", "7")
+        weights = [open(os.path.join(self.path(n), "weights.safetensors"), "rb").read() for n in "abc"]
+        self.assertEqual(weights[0], weights[1])
+        self.assertNotEqual(weights[0], weights[2])
+        self.assertEqual(self.compare("a", "eager"), "equivalent")
+
+    def test_from_a_folder(self):
+        from transformers import GPT2Config
+
+        GPT2Config(n_embd=32, n_head=2, n_layer=1, vocab_size=50, n_positions=16).save_pretrained(self.path("m"))
+        status, out, err = run("hf", self.path("m"), "-o", self.path("c"), "--length", "5", "--set", "n_layer=1")
+        self.assertEqual(status, 0, err)
+        self.assertNotIn(self.folder, open(os.path.join(self.path("c"), "graph.json")).read())
+
+    def test_errors_are_one_line(self):
+        for model, options, words in (("no-such-model", [], "no-such-model"),
+                                      ("llama", ["--set", "no_such_key=1"], "no_such_key"),
+                                      ("gptj", [], "scaled_dot_product_attention")):
+            status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)
+            self.assertEqual(status, 2, err)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertIn(words, err)
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_usage(self):
+        self.assertEqual(run("hf", "llama")[0], 2)
+        self.assertEqual(run("hf", "llama", "-o", "x", "--set", "novalue")[0], 2)
+        self.assertEqual(run("--help")[0], 0)
+
+
+@unittest.skipUnless(importlib.util.find_spec("vllm"), "vLLM is not installed")
+class VLLM(Case):
+    def test_agrees_with_transformers(self):
+        for model in ("gpt2", "llama"):
+            self.take("hf", model, model + "-hf")
+            graph = self.take("vllm", model, model + "-vllm")
+            node = next(n for n in graph["nodes"] if n["op"].startswith("vllm::"))
+            self.assertEqual(node["attributes"]["num_heads"], 4)
+            self.assertEqual(self.compare(model + "-hf", model + "-vllm"), "equivalent")
+
+    def test_window_reaches_the_attributes(self):
+        graph = self.take("vllm", "mistral", "m")
+        self.assertEqual([n["attributes"]["sliding_window"] for n in graph["nodes"] if "attributes" in n], [4])
+
+
+if __name__ == "__main__":
+    unittest.main()

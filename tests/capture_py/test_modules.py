@@ -1,0 +1,283 @@
+"""capture() on small modules: what exported graphs leave to us, and what must be refused."""
+import json
+import os
+import tempfile
+import unittest
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError:
+    torch = None
+
+from isomer_capture import CaptureError
+
+if torch is None:
+    raise unittest.SkipTest("PyTorch is not installed")
+
+from isomer_capture import capture  # noqa: E402
+
+
+class Fn(nn.Module):
+    """A function as a module, with a weight to use."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.fn, self.w = fn, nn.Parameter(torch.randn(4, 6))
+
+    def forward(self, x):
+        return self.fn(self, x)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.out = os.path.join(self.folder.name, "c")
+
+    def capture(self, module, inputs, **options):
+        """capture() has compared the graph with the module before it returns."""
+        graph = capture(module.eval(), inputs, self.out, **options)
+        with open(os.path.join(self.out, "graph.json")) as f:
+            self.assertEqual(json.load(f), json.loads(json.dumps(graph)))
+        return graph
+
+    def ops(self, graph):
+        return [n["op"] for n in graph["nodes"]]
+
+    def refused(self, words, module, inputs, **options):
+        with self.assertRaises(CaptureError) as e:
+            capture(module, inputs, self.out, **options)
+        for w in words:
+            self.assertIn(w, str(e.exception))
+        self.assertFalse(os.path.exists(self.out), "something was written")
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+
+def writes_slice(m, x):
+    y = torch.zeros(4, 6)
+    y[1:3, ::2] = x[:2, :3]
+    return F.linear(y, m.w)
+
+
+def writes_through_transpose(m, x):
+    y = x.clone()
+    y.t()[0] += 1
+    y.permute(1, 0).narrow(0, 2, 2).mul_(3)
+    return y
+
+
+def alias_sees_write(m, x):
+    y = x * 1
+    flat = y.view(-1)
+    a, b = y.chunk(2, dim=1)
+    b.copy_(a)
+    flat[5] = 7.0
+    return y, flat, b
+
+
+def root_write_seen_by_views(m, x):
+    y = x + 0
+    top = y[0]
+    y.add_(1)
+    y[y > 1] = -1.0
+    return top * 2
+
+
+def unbound(m, x):
+    y = x.clone()
+    rows = y.unbind(0)
+    rows[2].fill_(4.0)
+    y.select(1, 3).zero_()
+    torch.diagonal(y).neg_()
+    return y
+
+
+def reshaped_copy(m, x):
+    # reshape copies here: the write must not reach y.
+    y = x.clone().t()
+    z = y.reshape(-1)
+    z.zero_()
+    return y, z
+
+
+def out_argument(m, x):
+    y = torch.empty(4, 6)
+    torch.add(x, x, out=y)
+    return y * 2
+
+
+def index_add(m, x):
+    y = torch.zeros(4, 6)
+    y.index_add_(0, torch.tensor([1, 1, 3, 0]), x)
+    return y.masked_fill_(y == 0, 5.0)
+
+
+def casting_write(m, x):
+    y = torch.zeros(4, 6, dtype=torch.float64)
+    y.copy_(x)
+    y += x
+    return y
+
+
+class Functional(Case):
+    def test_writes(self):
+        x = torch.randn(4, 6)
+        for fn in (writes_slice, writes_through_transpose, alias_sees_write, root_write_seen_by_views, unbound,
+                   reshaped_copy, out_argument, index_add, casting_write):
+            with self.subTest(fn.__name__):
+                g = self.capture(Fn(fn), (x,), more_inputs=[(torch.randn(4, 6) * 3,)])
+                for op in self.ops(g):
+                    base = op.split("::")[-1].split(".")[0]
+                    self.assertFalse(base.endswith("_") and not base.endswith("__"), op)
+
+    def test_write_without_inverse_is_refused(self):
+        def fn(m, x):
+            y = torch.zeros(1, 6)
+            torch.as_strided(y, (2, 2), (3, 1)).add_(x[:2, :2])
+            return y
+        self.refused(["in place", "clone"], Fn(fn).eval(), (torch.zeros(4, 6),))
+
+    def test_state_is_not_lost(self):
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("n", torch.zeros(1))
+
+            def forward(self, x):
+                self.n.add_(1)
+                return x + self.n
+        module = Counter()
+        g = self.capture(module, (torch.zeros(3),))
+        self.assertEqual(g["metadata"]["written_leaves"], ["n"])
+        self.assertEqual(module.n.item(), 0, "capturing changed the module")
+
+
+class Leaves(Case):
+    def test_tied_is_one_leaf_and_unused_is_dropped(self):
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.unused = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False), nn.Linear(2, 2)
+                self.b.weight = self.a.weight
+                self.register_buffer("table", torch.arange(4.0), persistent=False)
+
+            def forward(self, ids):
+                return self.b(self.a(ids) + self.table)
+        g = self.capture(Tied(), (torch.tensor([[0, 3]]),))
+        leaves = [n["name"] for n in g["nodes"] if n["op"] in ("parameter", "buffer")]
+        self.assertEqual(sorted(leaves), ["a.weight", "table"])
+        self.assertEqual(g["metadata"]["tied"], {"b.weight": "a.weight"})
+
+    def test_constants_and_places(self):
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 4))
+
+            def forward(self, x):
+                with torch.no_grad(), torch.autocast("cpu", enabled=False):
+                    return self.inner(x) + torch.tensor([1.0, 2.0, 3.0, 4.0])
+        g = self.capture(M(), (torch.randn(2, 6),), trace=True, output_names=["y"])
+        self.assertIn("aten::layer_norm", self.ops(g))
+        self.assertIn("aten::linear", self.ops(g))
+        norm = next(n for n in g["nodes"] if n["op"] == "aten::layer_norm")
+        self.assertEqual(norm["scope"], "inner.0")
+        line = next(n for n in g["nodes"] if n["op"] == "aten::add.Tensor")["source"]
+        self.assertRegex(line, r"^([^/].*/)?test_modules\.py:\d+$")
+        self.assertEqual(g["outputs"][0]["name"], "y")
+        self.assertTrue(os.path.exists(os.path.join(self.out, "trace.safetensors")))
+
+    def test_inputs_and_outputs_by_name(self):
+        g = self.capture(Fn(lambda m, x: {"a": x["p"] + 1, "b": [x["q"], x["p"] * 2]}),
+                         {"x": {"p": torch.randn(2), "q": torch.randn(3)}}, outputs=["b.1"])
+        self.assertEqual([n["name"] for n in g["nodes"] if n["op"] == "input"], ["x.p", "x.q"])
+        self.assertEqual([o["name"] for o in g["outputs"]], ["b.1"])
+
+    def test_data_of_a_parameter(self):
+        g = self.capture(Fn(lambda m, x: x @ m.w.data.t()), (torch.randn(2, 6),))
+        self.assertIn("w", [n["name"] for n in g["nodes"] if n["op"] == "parameter"])
+
+    def test_layer_that_compiles_itself(self):
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.f = torch.compile(lambda x: F.gelu(x) * 2)
+
+            def forward(self, x):
+                return self.f(x)
+        self.assertIn("aten::gelu", self.ops(self.capture(M(), (torch.randn(3),))))
+
+    def test_custom_operators(self):
+        def scale_into(x, out, layer_name, more=None):
+            out.copy_(x * 3)
+
+        with torch.library._scoped_library("isomer_test", "DEF") as lib:
+            lib.define("scale_into(Tensor x, Tensor(a!) out, str layer_name, Tensor? more=None) -> ()")
+            lib.impl("scale_into", scale_into, "CPU")
+            lib._register_fake("scale_into", lambda x, out, layer_name, more=None: None)
+
+            def fn(m, x):
+                y = torch.empty_like(x)
+                torch.ops.isomer_test.scale_into(x, y.view(-1, 6), "layer")
+                return y + 1
+            g = self.capture(Fn(fn), (torch.randn(4, 6),),
+                             attributes={"isomer_test::scale_into": lambda layer_name, **_: {"factor": 3.0}})
+        node = next(n for n in g["nodes"] if n["op"] == "isomer_test::scale_into")
+        self.assertEqual(node["functionalized"], {"returns": 0, "writes": ["out"]})
+        self.assertEqual(node["attributes"], {"factor": 3.0})
+        self.assertEqual(sorted(node["kwargs"]), ["layer_name", "out", "x"])
+
+
+class Refusals(Case):
+    def test_training_mode(self):
+        self.refused(["eval()"], nn.Dropout(), (torch.randn(3),))
+
+    def test_random(self):
+        self.refused(["random"], Fn(lambda m, x: x + torch.rand(6)).eval(), (torch.randn(4, 6),))
+
+    def test_branch_on_data(self):
+        self.refused(["data"], Fn(lambda m, x: x if x.sum() > 0 else -x).eval(), (torch.randn(4, 6),))
+
+    def test_number_out_of_a_tensor(self):
+        module = Fn(lambda m, x: x * x.abs().max().item()).eval()
+        self.refused(["specialize"], module, (torch.randn(4, 6),))
+        g = self.capture(module, (torch.randn(4, 6),), specialize=True)
+        self.assertEqual(len(g["metadata"]["folded"]), 1)
+        self.refused_again(module)
+
+    def refused_again(self, module):
+        with self.assertRaises(CaptureError) as e:
+            capture(module, (torch.randn(4, 6),), self.out, specialize=True, more_inputs=[(torch.randn(4, 6),)])
+        self.assertIn("does not compute", str(e.exception))
+
+    def test_state_between_calls(self):
+        class Cache(nn.Module):
+            calls = 0
+
+            def forward(self, x):
+                self.calls += 1
+                return x * self.calls
+        self.refused(["state"], Cache().eval(), (torch.ones(3),))
+
+    def test_autocast(self):
+        def fn(m, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return F.linear(x, m.w)
+        self.refused(["autocast"], Fn(fn).eval(), (torch.randn(4, 6),))
+
+    def test_does_not_run(self):
+        self.refused(["does not run"], nn.Linear(3, 3).eval(), (torch.randn(4, 6),))
+
+    def test_outputs_and_folders(self):
+        with self.assertRaises(CaptureError):
+            capture(nn.Linear(3, 3).eval(), (torch.randn(3),), self.out, outputs=["logits"])
+        with self.assertRaises(CaptureError) as e:
+            capture(nn.Linear(3, 3).eval(), (torch.randn(3),), os.path.dirname(__file__))
+        self.assertIn("no capture", str(e.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
