@@ -395,9 +395,34 @@ static pv_value *define_where(pv_call_args *a, int which) {
 
 enum { SAME, CAST, CAST_LIKE, COPY };
 
+/* Integers up to this are exact in a floating dtype; 0 where all are taken to be. */
+static int64_t exact_up_to(rule_dtype d) {
+  switch (d) {
+  case RULE_F64: return 0;
+  case RULE_F32: return 1 << 24;
+  case RULE_F16: return 1 << 11;
+  case RULE_BF16: return 1 << 8;
+  default: return 8;
+  }
+}
+
+/* A cast of integers to a narrow float rounds: it is exact only for small known ones. */
+static bool rounds(const pv_cx *c, const pv_tensor *x, rule_dtype d) {
+  const int64_t most = exact_up_to(d);
+  for (int64_t i = 0; x->kind == 'i' && most && i < x->n; i++) {
+    uint32_t q;
+    int64_t v;
+    if (!pv_is_const(c, x->e[i], &q) || !pv_q_is_int(c, q, &v) || v > most || v < -most) return true;
+  }
+  return false;
+}
+
 static pv_tensor *cast(pv_cx *c, pv_tensor *x, rule_dtype d) {
   if (rule_dtype_is_complex(d)) return NULL;
-  if (rule_dtype_is_float(d)) return pv_kind(c, x, 'f');
+  if (rule_dtype_is_float(d)) {
+    if (rounds(c, x, d)) pv_fail(c, "a cast of integers that may round");
+    return pv_kind(c, x, 'f');
+  }
   if (d == RULE_BOOL) return pv_kind(c, x, 'b');
   /* Narrow integers would wrap; where the values come from is not known here. */
   if (d != RULE_I64 && x->kind != 'b') pv_fail(c, "a cast to a narrow integer type");
@@ -418,7 +443,7 @@ static pv_value *define_cast(pv_call_args *a, int which) {
       x = pv_expand(c, o, &into->s);
       o = pv_tensor_new(c, into->kind, &(rule_shape){.rank = 0});
     }
-    if (!x || !o || o->kind == 'i') return NULL; /* integers might narrow */
+    if (!x || !o || o->kind == 'i' || (o->kind == 'f' && x->kind == 'i')) return NULL; /* integers might narrow or round */
     x = pv_kind(c, x, o->kind);
   }
   return pv_value_of(c, x);

@@ -8,6 +8,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "validate/encode_int.h"
+#include "validate/prove_int.h"
 
 typedef struct pv_memo {
   const rule_term *t;
@@ -420,13 +421,9 @@ static iso_code prove_at(const rule *r, rule_schemas *s, uint64_t rlimit, int le
   return code;
 }
 
-iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
-  unknown(out, "nothing was tried");
-  shapes kind = shapes_of(r);
-  if (kind == UNSUPPORTED) {
-    unknown(out, "a rank above %d", (int)RULE_MAX_RANK);
-    return ISO_OK;
-  }
+/* At the rule's own sizes, element by element. */
+static iso_code prove_elements(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, shapes kind, rule_verdict *out,
+                               iso_error *err) {
   bool *seen = calloc(2 * (size_t)r->n_vars + 1, sizeof *seen);
   pv_id *leaf = calloc((size_t)r->n_vars + r->n_attrs + 1, sizeof *leaf);
   iso_code code = ISO_OK;
@@ -441,5 +438,32 @@ iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rul
   }
   free(seen);
   free(leaf);
+  return code;
+}
+
+/* For all sizes that the rule leaves open, first with literals as they stand, then as what they stand for. */
+static iso_code prove_symbolic(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
+  iso_code code = sc_prove(r, schemas, z3_rlimit, false, out, err);
+  if (code != ISO_OK || out->status == RULE_PROVED) return code;
+  rule_verdict read;
+  code = sc_prove(r, schemas, z3_rlimit, true, &read, err);
+  if (code == ISO_OK && read.status == RULE_PROVED) *out = read;
+  return code;
+}
+
+iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
+  unknown(out, "nothing was tried");
+  const shapes kind = shapes_of(r);
+  if (kind == UNSUPPORTED) {
+    unknown(out, "a rank above %d", (int)RULE_MAX_RANK);
+    return ISO_OK;
+  }
+  if (kind == GENERIC || r->n_where || r->n_attrs) return prove_symbolic(r, schemas, z3_rlimit, out, err);
+  rule_verdict elements;
+  iso_code code = prove_elements(r, schemas, z3_rlimit, kind, &elements, err);
+  *out = elements;
+  if (code != ISO_OK || elements.status == RULE_PROVED) return code;
+  code = prove_symbolic(r, schemas, z3_rlimit, out, err);
+  if (code == ISO_OK && out->status != RULE_PROVED) *out = elements;
   return code;
 }

@@ -1,0 +1,293 @@
+/* Comparing two elements: by cases over the conditions in them, then as polynomials, then atom by atom, then in Z3. */
+#include <string.h>
+
+#include "validate/prove_int.h"
+
+enum { MAX_ATOMS = 64, MAX_DEEP = 5, MAX_ROUNDS = 12 };
+
+static bool equal(sc *c, sx a, sx b, int deep);
+
+/* The condition as it stands under what is known by now: yes, no, or still open (0). */
+static sx decided(sc *c, sx g) {
+  for (size_t i = 0; i < c->n_path; i++)
+    if (c->path[i].cond == g) return c->path[i].holds ? c->yes : c->no;
+  if (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) return 0;
+  const sx p = sc_word(c, g, 0), t = sc_op(c, g) == X_LT ? sx_lt(c, p, c->zero) : sx_eq(c, p, c->zero);
+  return t == c->yes || t == c->no ? t : 0;
+}
+
+/* i = e for an index symbol that the equation g fixes. */
+static bool fixes(sc *c, sx g, sx_map *out) {
+  const sx p = sc_word(c, g, 0);
+  if (sc_op(c, g) != X_EQ || !sc_has(c, p, S_INT)) return false;
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    uint32_t q;
+    sx m, a, b;
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x') continue;
+    if (!sx_linear(c, p, m, &a, &b) || (a != c->one && a != c->minus_one)) continue;
+    *out = (sx_map){m, a == c->one ? sx_neg(c, b) : b};
+    return true;
+  }
+  return false;
+}
+
+static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
+  const size_t facts = c->n_facts, path = c->n_path;
+  bool ok = true;
+  if (sc_assume(c, g, holds)) {
+    sx_map map;
+    a = sx_cofactor(c, a, g, holds);
+    b = sx_cofactor(c, b, g, holds);
+    if (holds && fixes(c, g, &map)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+    ok = equal(c, a, b, deep);
+  }
+  c->n_facts = facts;
+  c->n_path = path;
+  return ok && !c->failed;
+}
+
+/* ---- polynomials ---- */
+
+/* D times the least power of sums that takes them out of its denominators. */
+static sx without_denominators(sc *c, sx d) {
+  for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
+    sx base = 0;
+    uint32_t least = PV_ZERO_Q;
+    for (size_t i = 0, n = sx_terms(c, d); i < n; i++) {
+      uint32_t q, e;
+      sx m, b;
+      sx_term(c, d, i, &q, &m);
+      for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+        sx_factor(c, m, k, &b, &e);
+        if (sc_op(c, b) != X_ADD || pv_q_sign(&c->q, e) >= 0 || (base && b != base)) continue;
+        base = b;
+        if (pv_q_sign(&c->q, pv_q_add(&c->q, e, pv_q_mul(&c->q, least, PV_MINUS_Q))) < 0) least = e;
+      }
+    }
+    if (!base) return d;
+    sx r = c->zero;
+    for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+      uint32_t q, e, mine = PV_ZERO_Q;
+      sx m, b, rest = c->one;
+      sx_term(c, d, i, &q, &m);
+      for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+        sx_factor(c, m, k, &b, &e);
+        if (b == base) mine = e;
+        else rest = sx_mul(c, rest, sx_pow(c, b, e));
+      }
+      mine = pv_q_add(&c->q, mine, pv_q_mul(&c->q, least, PV_MINUS_Q));
+      r = sx_add(c, r, sx_scale(c, q, sx_mul(c, rest, sx_pow(c, base, mine))));
+    }
+    d = r;
+  }
+  return d;
+}
+
+static size_t atoms(const sc *c, sx d, sx *out) {
+  size_t n = 0;
+  for (size_t i = 0, l = sx_terms(c, d); i < l; i++) {
+    uint32_t q, e;
+    sx m, b;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, f = sx_factors(c, m); k < f; k++) {
+      sx_factor(c, m, k, &b, &e);
+      bool seen = sc_op(c, b) == X_SYM || sc_op(c, b) == X_CONST;
+      for (size_t j = 0; j < n && !seen; j++) seen = out[j] == b;
+      if (!seen && n < MAX_ATOMS) out[n++] = b;
+    }
+  }
+  return n;
+}
+
+/* D with the atom u taken for v. */
+static sx replaced(sc *c, sx d, sx u, sx v) {
+  sx r = c->zero;
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+    uint32_t q, e;
+    sx m, b, t = c->one;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      t = sx_mul(c, t, sx_pow(c, b == u ? v : b, e));
+    }
+    r = sx_add(c, r, sx_scale(c, q, t));
+  }
+  return r;
+}
+
+/* Two binders with one body: the longer range is the shorter one and the rest. */
+static bool split_range(sc *c, sx u, sx v, sx *out) {
+  const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
+  if (n == 0 || n != sc_word(c, v, 0) || sc_word(c, u, n + 1) != sc_word(c, v, n + 1)) return false;
+  uint32_t at = n;
+  for (uint32_t i = 0; i < n; i++)
+    if (sc_word(c, u, i + 1) != sc_word(c, v, i + 1)) {
+      if (at < n) return false;
+      at = i;
+    }
+  if (at == n) return false;
+  const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1), rest = sx_sub(c, longer, shorter);
+  if (!sx_ge0(c, rest)) return false;
+  sx k[16], body;
+  uint32_t m;
+  body = sx_open(c, u, k, &m);
+  if (rest == c->zero || k[at] == c->zero) return false;
+  const sx i = sc_index(c, rest);
+  body = sx_subst(c, body, &(sx_map){k[at], sx_add(c, i, shorter)}, 1);
+  k[at] = i;
+  for (uint32_t j = m; j-- > 0;) body = sx_sum(c, k[j], body);
+  *out = sx_add(c, v, body);
+  return !c->failed;
+}
+
+static bool same_binder(sc *c, sx u, sx v, int deep) {
+  const uint32_t n = sc_word(c, u, 0);
+  sx k[16], a, b;
+  uint32_t m;
+  if (n != sc_word(c, v, 0)) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (!sx_same(c, sc_word(c, u, i + 1), sc_word(c, v, i + 1))) return false;
+  a = sx_open(c, u, k, &m);
+  sx_map map[16];
+  const sx body = sc_word(c, v, n + 1);
+  const uint32_t base = sc_at(c, body)->height;
+  for (uint32_t i = 0; i < n; i++) map[i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
+  b = sx_subst(c, body, map, n);
+  if (equal(c, a, b, deep)) return true;
+  if (n != 2 || !sx_same(c, sc_word(c, u, 1), sc_word(c, u, 2))) return false;
+  map[0].to = k[1], map[1].to = k[0];
+  return equal(c, a, sx_subst(c, body, map, n), deep);
+}
+
+/* Are two atoms of one kind equal? */
+static bool unify(sc *c, sx u, sx v, int deep) {
+  const sx_node p = *sc_at(c, u), q = *sc_at(c, v);
+  if (u == v) return true;
+  if (p.op != q.op || (p.n != q.n && p.op != X_ADD)) return false;
+  switch ((sx_op)p.op) {
+  case X_FN:
+    if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
+    for (uint32_t i = 1; i < p.n; i++)
+      if (!equal(c, sc_word(c, u, i), sc_word(c, v, i), deep)) return false;
+    return true;
+  case X_ADD: return equal(c, u, v, deep);
+  case X_MUL: return equal(c, u, v, deep);
+  case X_SUM: case X_TOP: return same_binder(c, u, v, deep);
+  case X_LEAF:
+    if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
+    for (uint32_t i = 1; i < p.n; i++)
+      if (!sx_same(c, sc_word(c, u, i), sc_word(c, v, i))) return false;
+    return true;
+  case X_MAX:
+    for (uint32_t i = 0; i < p.n; i++)
+      if (!equal(c, sc_word(c, u, i), sc_word(c, v, i), deep)) return false;
+    return true;
+  default: return false;
+  }
+}
+
+/* Whether some term of d divides by all that the monomial `inverse` divides by. */
+static bool divides_by(const sc *c, sx d, sx inverse) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n; i++) {
+    uint32_t q, e;
+    sx m, b, want;
+    bool all = true;
+    sx_term(c, d, i, &q, &m);
+    for (size_t j = 0, l = sx_factors(c, inverse); j < l && all; j++) {
+      sx_factor(c, inverse, j, &want, &e);
+      bool found = false;
+      for (size_t k = 0, f = sx_factors(c, m); k < f; k++) {
+        sx_factor(c, m, k, &b, &e);
+        found |= b == want && pv_q_sign(&c->q, e) < 0;
+      }
+      all = found;
+    }
+    if (all) return true;
+  }
+  return false;
+}
+
+/* 1/s written with care for s = 0 is 1/s where the other side divides by s. */
+static sx plain_inverses(sc *c, sx d) {
+  sx a[MAX_ATOMS], m;
+  uint32_t q;
+  const size_t n = atoms(c, d, a);
+  for (size_t i = 0; i < n && !c->failed; i++) {
+    if (sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_SAFE_INV) continue;
+    const sx inverse = sx_inv(c, sc_word(c, a[i], 1));
+    sx_term(c, inverse, 0, &q, &m);
+    if (sx_terms(c, inverse) == 1 && sx_factors(c, m) && divides_by(c, d, m)) return replaced(c, d, a[i], inverse);
+  }
+  return d;
+}
+
+/* A max or absolute value anywhere in x. */
+static sx choice_in(const sc *c, sx x, int depth) {
+  const sx_node *p = sc_at(c, x);
+  if (depth > 12) return 0;
+  if (p->op == X_MAX || (p->op == X_FN && sc_word(c, x, 0) == F_ABS)) return x;
+  if (p->op == X_SUM || p->op == X_TOP || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
+    const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
+    if (r) return r;
+  }
+  return 0;
+}
+
+static bool by_choice(sc *c, sx d, sx m, int deep) {
+  sx cond, x, y;
+  if (sc_op(c, m) == X_MAX) {
+    sx rest = sc_word(c, m, 1);
+    for (uint32_t i = 2; i < sc_at(c, m)->n; i++) rest = sx_max(c, rest, sc_word(c, m, i));
+    x = sc_word(c, m, 0), y = rest;
+    cond = sx_lt(c, x, y);
+    return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, y, x)}, 1), c->zero, deep);
+  }
+  x = sc_word(c, m, 1);
+  cond = sx_lt(c, x, c->zero);
+  return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, sx_neg(c, x), x)}, 1), c->zero, deep);
+}
+
+static bool zero(sc *c, sx d, int deep) {
+  d = without_denominators(c, plain_inverses(c, d));
+  for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
+    sx a[MAX_ATOMS], v;
+    if (d == c->zero) return true;
+    if (sx_top_guard(c, d)) return equal(c, d, c->zero, deep - 1);
+    const size_t n = atoms(c, d, a);
+    bool changed = false;
+    for (size_t i = 0; i < n && !changed && !c->failed; i++)
+      for (size_t k = 0; k < n && !changed && !c->failed; k++) {
+        if (i == k) continue;
+        if (split_range(c, a[i], a[k], &v)) d = replaced(c, d, a[i], v), changed = true;
+        else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1)) d = replaced(c, d, a[k], a[i]), changed = true;
+      }
+    if (!changed) break;
+    d = without_denominators(c, d);
+  }
+  if (d == c->zero || c->failed) return !c->failed;
+  if (deep > 0) {
+    const sx m = choice_in(c, d, 0);
+    if (m) return by_choice(c, d, m, deep - 1);
+  }
+  return sc_z3_equal(c, d, c->zero);
+}
+
+static bool equal(sc *c, sx a, sx b, int deep) {
+  if (a == b) return true;
+  if (c->failed || deep < 0 || !sc_work(c, 200)) return false;
+  const sx g = sx_top_guard(c, a), h = sx_top_guard(c, b);
+  if (g || h) {
+    const sx t = !h || (g && g < h) ? g : h, known = decided(c, t);
+    if (known) return equal(c, sx_cofactor(c, a, t, known == c->yes), sx_cofactor(c, b, t, known == c->yes), deep);
+    if (c->n_path > 40) return false;
+    return branch(c, t, true, a, b, deep) && branch(c, t, false, a, b, deep);
+  }
+  if ((sc_flags(c, a) & S_BOOL) || (sc_flags(c, b) & S_BOOL) || a == c->neginf || b == c->neginf)
+    return c->n_path > 0 && !sc_z3_possible(c, NULL, 0);
+  return zero(c, sx_sub(c, a, b), deep);
+}
+
+bool sc_equal(sc *c, sx a, sx b) { return equal(c, a, b, MAX_DEEP) && !c->failed; }

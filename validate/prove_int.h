@@ -1,0 +1,360 @@
+/* The prover for symbolic sizes: one expression per tensor, at one generic index, hash-consed and in normal form.
+ *
+ * A tensor is its sizes (polynomials over size names) and a way to give its element at an index (expressions again).
+ * Both sides of a rule are asked for their element at the same fresh index symbols; equal ids are equal functions.
+ *
+ * Normal form. Numbers are polynomials: sums of rational * monomial, a monomial being powers (rational exponents) of
+ * atoms: symbols, elements of variables, functions, sums over an index (binders), floor division and remainder of
+ * indices. Sums over an index are linear, factors that do not depend on the index stand outside, nested sums are one
+ * block, split into what is connected; the ranges are cut where a condition on the index changes and where an index is
+ * taken apart by division. Conditions stand outside of everything, as a decision diagram ordered by id (X_ITE); inside a
+ * sum what cannot be cut stands as a factor that is 0 or 1 (X_IVER). Bound indices are numbered by height, so that
+ * binders are equal up to renaming; of the orders of a block the one with the least hash is taken.
+ *
+ * Soundness. Every constructor returns an expression equal to what its arguments say wherever these are defined. A rule
+ * speaks of values for which both sides and all their parts are defined, so x * (1/x) is 1 and sqrt(x)^2 is x. What is
+ * not modelled calls sc_fail, which sticks: the rule is then unknown. Whether sizes agree is decided by cases: where it
+ * matters, sc_require asks for a split, and every case must be proved (prove_cases.c). */
+#ifndef VALIDATE_PROVE_INT_H
+#define VALIDATE_PROVE_INT_H
+
+#include "validate/encode_int.h"
+
+typedef uint32_t sx; /* an expression; 0 is none */
+
+typedef enum sx_op {
+  X_NONE,
+  X_CONST, /* [rational] */
+  X_SYM,   /* [symbol] */
+  X_BOUND, /* [level]: the index of a closed binder */
+  X_ADD,   /* [rational, monomial]...: sorted by monomial */
+  X_MUL,   /* [base, rational exponent]...: sorted by base */
+  X_DIV,   /* [p, d]: floor(p / d), d > 0 */
+  X_LEAF,  /* [variable, index...]: an element of a variable */
+  X_FN,    /* [function, x...] */
+  X_SUM,   /* [n, range..., body]: over n indices */
+  X_TOP,   /* [n, range..., body]: the largest over n indices */
+  X_MAX,   /* [x...]: sorted, distinct */
+  X_ITE,   /* [condition, x, y]: conditions in order of their ids from the outside in */
+  X_LT,    /* [p]: p < 0 */
+  X_EQ,    /* [p]: p = 0 */
+  X_TRUE,
+  X_FALSE,
+  X_NEGINF, /* minus infinity, of a mask */
+  X_IVER   /* [condition]: 1 where it holds, else 0 */
+} sx_op;
+
+typedef enum sx_func {
+  F_EXP, F_LOG, F_ERF, F_SIN, F_COS, F_TAN, F_ATAN, F_ABS, F_FLOOR, F_CEIL, F_ROUND, F_TRUNC, F_POW, F_ATAN2,
+  F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
+  F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT, F_SAMPLE /* an operator taken as an unknown function */
+} sx_func;
+
+enum { S_POS = 1, S_NONNEG = 2, S_NONZERO = 4, S_INT = 8, S_BOOL = 16, S_INDEX = 32 /* has a symbol with a range in it */ };
+
+typedef struct sx_node {
+  uint8_t op, flags;
+  uint16_t height; /* the highest level bound inside */
+  uint32_t n, off; /* words */
+  uint64_t hash;   /* of the structure; symbols with a range count by their range */
+  uint64_t bloom;  /* of the symbols and levels in it */
+} sx_node;
+
+typedef struct sx_sym {
+  const char *name;
+  char role;     /* 's' size, 'a' attribute, 'x' index */
+  unsigned flags; /* S_... */
+  bool has_low;
+  int64_t low;
+  sx high; /* exclusive; 0 where there is none */
+  sx of;   /* of a derived one: what it was derived from */
+} sx_sym;
+
+typedef struct sc sc;
+typedef struct pt_tensor pt_tensor;
+typedef struct pt_args pt_args;
+/* The element of `t` at `idx`. */
+typedef sx (*pt_elem)(sc *c, const pt_tensor *t, const sx *idx);
+
+struct pt_tensor {
+  char kind;     /* 'f', 'i', 'b' */
+  uint64_t lead; /* variables whose leading dimensions stand in front, one bit each */
+  uint32_t rank; /* of the dimensions behind them */
+  sx dim[RULE_MAX_RANK];
+  pt_elem elem;
+  int which;
+  const pt_tensor *in[4];
+  const pt_tensor *const *list; /* of operators that take many */
+  size_t n_list;
+  sx p[8];            /* parameters */
+  int32_t k[RULE_MAX_RANK]; /* dimensions */
+  sx (*unary)(sc *c, sx x);
+  bool wrapped;     /* a plain number */
+  const char *text; /* of an einsum */
+  sx size[3];       /* of a window */
+  uint32_t id;
+};
+
+/* Several tensors: either listed or pieces of one size along a dimension. */
+typedef struct pt_value {
+  bool several;
+  size_t n; /* SIZE_MAX: as many as there are (equal pieces) */
+  const pt_tensor **t;
+  const pt_tensor *base; /* pieces of it along `dim`, `step` each, without that dimension if `unbind` */
+  uint32_t dim;
+  sx step;
+  bool unbind;
+} pt_value;
+
+typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
+  sx cond;
+  bool holds;
+} sc_guess;
+
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 22, SC_MAX_WORK = 40000000, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
+
+struct sc {
+  pv_cx q; /* for its rationals */
+  const rule *r;
+  rule_schemas *schemas;
+  bool read_literals; /* float literals as the roots that they stand for */
+  sx_node *node;
+  uint32_t n_nodes;
+  uint32_t *word;
+  size_t n_words;
+  uint32_t *table;
+  uint32_t *stack; /* scratch: pairs of words */
+  size_t sp;
+  sx_sym *sym;
+  size_t n_syms, cap_syms;
+  sx zero, one, minus_one, yes, no, neginf;
+  sx fact[SC_MAX_FACTS]; /* integers known to be at least 0 */
+  size_t n_facts;
+  sc_guess path[SC_MAX_GUESSES]; /* conditions on real numbers that hold here */
+  size_t n_path;
+  sc_guess choice[SC_MAX_CHOICES]; /* a case split asked for: one of these holds where both sides are defined */
+  size_t n_choices;
+  struct { sx from, to; } bound_size[SC_MAX_GUESSES]; /* symbols solved for in this case */
+  size_t n_bound_sizes;
+  uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
+  bool failed, no_memory, undefined; /* undefined: no value in this case */
+  bool literal, arithmetic, used_z3;
+  char reason[200];
+  int64_t work, depth;
+  int ge_depth, ge_left;
+  uint64_t rlimit;
+  iso_arena arena; /* of this case */
+  struct sc_memo *memo;
+  size_t n_memo, cap_memo;
+  uint32_t n_tensors, next_index;
+  sx domain[SC_MAX_FACTS]; /* conditions under which the parts are defined */
+  size_t n_domain;
+  const char *relative[PV_MAX_RELATIVE];
+  size_t n_relative;
+  struct sc_elem *elems;
+  size_t n_elems, cap_elems;
+  char *owned[256]; /* names made here */
+  size_t n_owned;
+  double (*value_of)(void *ctx, uint32_t var, const int64_t *idx); /* for sc_number */
+  void *value_ctx;
+};
+
+/* ---- expressions (prove_expr.c) ---- */
+
+bool sc_init(sc *c, const rule *r, rule_schemas *s); /* false: no memory */
+void sc_fini(sc *c);
+void sc_fail(sc *c, const char *fmt, ...) ISO_PRINTF(2, 3); /* the first reason stays */
+bool sc_work(sc *c, size_t n);
+sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n); /* interned as it is */
+sx sc_symbol(sc *c, const char *name, char role, unsigned flags);
+sx sc_derived(sc *c, const char *name, sx of, int64_t low); /* an integer of at least `low`; the same one each time */
+sx sc_index(sc *c, sx high); /* a fresh one in [0, high); 0 where high is 1 */
+
+static inline const sx_node *sc_at(const sc *c, sx x) { return &c->node[x]; }
+static inline sx_op sc_op(const sc *c, sx x) { return (sx_op)c->node[x].op; }
+static inline unsigned sc_flags(const sc *c, sx x) { return c->node[x].flags; }
+static inline uint32_t sc_word(const sc *c, sx x, size_t i) { return c->word[c->node[x].off + i]; }
+static inline bool sc_has(const sc *c, sx x, unsigned flags) { return (c->node[x].flags & flags) == flags; }
+
+sx sx_q(sc *c, uint32_t q);
+sx sx_int(sc *c, int64_t i);
+sx sx_double(sc *c, double f); /* exact */
+bool sx_is_int(const sc *c, sx x, int64_t *out); /* an integer constant */
+bool sx_is_q(const sc *c, sx x, uint32_t *q);
+sx sx_add(sc *c, sx a, sx b);
+sx sx_sub(sc *c, sx a, sx b);
+sx sx_neg(sc *c, sx a);
+sx sx_scale(sc *c, uint32_t q, sx a);
+sx sx_addn(sc *c, const sx *a, size_t n);
+sx sx_mul(sc *c, sx a, sx b);
+sx sx_mul3(sc *c, sx a, sx b, sx d);
+sx sx_pow(sc *c, sx a, uint32_t q);
+sx sx_powi(sc *c, sx a, int64_t k);
+sx sx_inv(sc *c, sx a);
+sx sx_sqrt(sc *c, sx a);
+sx sx_fn(sc *c, sx_func f, sx a);
+sx sx_fn2(sc *c, sx_func f, sx a, sx b);
+sx sx_exp(sc *c, sx a);
+sx sx_log(sc *c, sx a);
+sx sx_abs(sc *c, sx a);
+sx sx_max(sc *c, sx a, sx b);
+sx sx_min(sc *c, sx a, sx b);
+sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
+/* Terms of a polynomial: number, and each. A monomial of 1 is `one`. */
+size_t sx_terms(const sc *c, sx x);
+void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m);
+/* Factors of a monomial. */
+size_t sx_factors(const sc *c, sx m);
+void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *exponent);
+bool sx_divides(sc *c, sx d, sx p, sx *quotient); /* exactly, by a monomial d */
+sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see prove_expr.c */
+bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b); /* p = a * atom + b, neither with `atom` in it */
+bool sx_occurs(const sc *c, sx x, sx in);
+
+/* ---- conditions and integers (prove_guard.c) ---- */
+
+sx sx_lt(sc *c, sx a, sx b);
+sx sx_le(sc *c, sx a, sx b);
+sx sx_eq(sc *c, sx a, sx b);
+sx sx_not(sc *c, sx a);
+sx sx_and(sc *c, sx a, sx b);
+sx sx_or(sc *c, sx a, sx b);
+sx sx_ite(sc *c, sx cond, sx a, sx b);
+sx sx_cofactor(sc *c, sx x, sx guard, bool holds); /* where `guard` is the top condition */
+sx sx_top_guard(const sc *c, sx x);                /* 0 where it is no X_ITE */
+sx sx_iver(sc *c, sx guard); /* of one atom, or a diagram */
+sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx); /* f at the diagram's ends */
+bool sx_ge0(sc *c, sx p); /* known to be at least 0 (integers) */
+bool sx_gt0(sc *c, sx p);
+bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
+sx sx_div(sc *c, sx p, sx d);
+sx sx_mod(sc *c, sx p, sx d);
+/* Assume a condition in this case. false: it contradicts what is known. */
+bool sc_assume(sc *c, sx guard, bool holds);
+
+/* ---- binders and substitution (prove_sum.c) ---- */
+
+typedef struct sx_map {
+  sx from, to;
+} sx_map;
+sx sx_subst(sc *c, sx x, const sx_map *map, size_t n);
+sx sx_sum(sc *c, sx k, sx body); /* over the index symbol k, in its range (k may be 0, for a range of 1) */
+sx sx_largest(sc *c, sx k, sx body);
+/* Open a binder: fresh symbols in `k` (room for 8), the body in them. */
+sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
+/* An index symbol `k` in x that a division takes apart: into quotient and remainder by `d`, which divides its range. */
+bool sx_apart(sc *c, sx x, sx *k, sx *d);
+
+/* ---- comparing (prove_equal.c, prove_z3.c) ---- */
+
+bool sc_equal(sc *c, sx a, sx b); /* under the facts and the path */
+bool sc_z3_equal(sc *c, sx a, sx b);
+bool sc_z3_possible(sc *c, const sc_guess *g, size_t n); /* false: known to be contradictory */
+/* Do the facts and hypotheses have a model with small sizes? */
+bool sc_has_model(sc *c);
+
+/* ---- tensors (prove_tensor.c) ---- */
+
+pt_tensor *pt_new(sc *c, char kind, pt_elem f);
+sx pt_at(sc *c, const pt_tensor *t, const sx *idx); /* its element; remembered */
+const pt_value *pt_eval(sc *c, const rule_term *t);
+const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t);
+pt_value *pt_one(sc *c, const pt_tensor *t);
+pt_value *pt_list(sc *c, const pt_tensor *const *t, size_t n);
+const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k); /* NULL: failed */
+void *sc_take(sc *c, size_t n);
+
+/* p = q is needed for this to be defined: checked, or a case split is asked for. false: stop. */
+bool sc_require_eq(sc *c, sx p, sx q);
+bool sc_require(sc *c, sx cond); /* a condition (diagram) that definedness asks for */
+bool sc_decide(sc *c, sx cond, bool *out); /* whether it holds; asks for a split where unknown (false: stop) */
+/* a = b * *out: where it is not seen at once, b is supposed to divide a (else nothing is defined). */
+bool sc_multiple(sc *c, sx a, sx b, sx *out);
+void sc_defined_if(sc *c, sx cond); /* note a condition on values */
+sx sc_size(sc *c, const rule_term *t); /* a size, attribute or expression of them */
+sx sc_condition(sc *c, const rule_term *t);
+
+/* Arguments by the schema's names. */
+struct pt_args {
+  sc *c;
+  const rule_term *t;
+  const rule_schema *schema;
+};
+const rule_term *pt_arg(pt_args *a, const char *name);
+const pt_tensor *pt_arg_tensor(pt_args *a, const char *name);
+sx pt_arg_size(pt_args *a, const char *name, int64_t if_none);
+bool pt_arg_dim(pt_args *a, const char *name, int64_t if_none, const pt_tensor *x, uint32_t *out);
+bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint32_t *out);
+bool pt_arg_dims(pt_args *a, const char *name, const pt_tensor *x, uint32_t *out, uint32_t *n); /* false: failed or none */
+bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n); /* false: none */
+bool pt_arg_flag(pt_args *a, const char *name, bool if_none);
+bool pt_arg_is(pt_args *a, const char *name, const char *text);
+bool pt_arg_dtype(pt_args *a, const char *name, rule_dtype *out);
+sx pt_arg_scalar(pt_args *a, const char *name, char *kind);
+bool pt_arg_list(pt_args *a, const char *name, const pt_tensor *const **out, size_t *n);
+sx pt_literal(sc *c, double f);
+sx pt_scalar(sc *c, const rule_term *t, char *kind);
+const pt_tensor *pt_scalar_tensor(sc *c, sx x, char kind); /* a number: gives its kind way to tensors' */
+sx sc_symbol_named(sc *c, const char *name); /* a positive real constant of that name */
+bool pt_int(sc *c, sx x, int64_t *out);
+
+typedef const pt_value *(*pt_define)(pt_args *a, int which);
+typedef struct pt_definition {
+  const char *name;
+  pt_define f;
+  int which;
+} pt_definition;
+bool pt_define_elementwise(const char *name, pt_definition *out);
+bool pt_define_layout(const char *name, pt_definition *out);
+bool pt_define_reduce(const char *name, pt_definition *out);
+bool pt_define_nn(const char *name, pt_definition *out);
+bool pt_define_kernel(const char *name, pt_definition *out);
+
+/* Helpers shared by definitions. */
+bool pt_named(const char *full, const char *base);
+pt_tensor *pt_like(sc *c, const pt_tensor *x, char kind, pt_elem f); /* x's shape, x its first input */
+const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d);
+void pt_join_leads(sc *c, uint64_t a, uint64_t b); /* these variables' leading dimensions are equal */
+const pt_tensor *pt_kind(sc *c, const pt_tensor *t, char kind);
+const pt_tensor *pt_expand(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank, uint64_t lead);
+bool pt_broadcast(sc *c, const pt_tensor *const *t, size_t n, sx *dim, uint32_t *rank, uint64_t *lead);
+const pt_tensor *pt_transpose(sc *c, const pt_tensor *t, uint32_t a, uint32_t b);
+const pt_tensor *pt_permute(sc *c, const pt_tensor *t, const uint32_t *order);
+const pt_tensor *pt_reshape(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank);
+const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b);
+const pt_tensor *pt_slice(sc *c, const pt_tensor *t, uint32_t d, sx start, sx n, sx step);
+const pt_tensor *pt_drop(sc *c, const pt_tensor *t, uint32_t d, sx at);
+const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
+const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q, const pt_tensor *b); /* p a + q b, broadcast */
+const pt_tensor *pt_times(sc *c, const pt_tensor *a, const pt_tensor *b);
+const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
+const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
+const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
+const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);
+const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x));
+const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times);
+const pt_tensor *pt_softmax(sc *c, const pt_tensor *x, uint32_t d, bool safe);
+const pt_tensor *pt_rms(sc *c, const pt_tensor *x, sx eps); /* x / sqrt(mean x^2 + eps) over the last dimension */
+const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v, sx scale, bool causal,
+                              const pt_tensor *mask);
+const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads);
+sx sx_sigmoid(sc *c, sx x);
+sx sx_tanh(sc *c, sx x);
+sx sx_silu(sc *c, sx x);
+sx sx_gelu(sc *c, sx x);
+sx sx_gelu_tanh(sc *c, sx x);
+sx sx_prod_dims(sc *c, const sx *d, uint32_t n);
+void pt_note(sc *c, const char *op);
+
+/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. */
+ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rlimit, bool read_literals, rule_verdict *out,
+                               iso_error *err);
+char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
+
+/* ---- for tests: the value of an expression ---- */
+
+/* `sym[i]` is the value of symbol i. NaN where it has none. */
+double sc_number(sc *c, sx x, const double *sym);
+
+#endif
