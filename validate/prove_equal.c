@@ -128,6 +128,7 @@ static bool split_range(sc *c, sx u, sx v, sx *out) {
     }
   if (at == n) return false;
   const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1), rest = sx_sub(c, longer, shorter);
+  if (sx_same(c, longer, shorter)) return *out = v, true;
   if (!sx_ge0(c, rest)) return false;
   sx k[16], body;
   uint32_t m;
@@ -139,6 +140,108 @@ static bool split_range(sc *c, sx u, sx v, sx *out) {
   for (uint32_t j = m; j-- > 0;) body = sx_sum(c, k[j], body);
   *out = sx_add(c, v, body);
   return !c->failed;
+}
+
+/* u with one index replaced. */
+static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *more, uint32_t *n), sx d) {
+  sx k[16], more[2];
+  uint32_t m, n = 0;
+  sx body = sx_open(c, u, k, &m);
+  if (m > 12 || k[at] == c->zero) return u;
+  const sx value = to(c, k[at], d, more, &n);
+  if (n == 0) return u;
+  body = sx_subst(c, body, &(sx_map){k[at], value}, 1);
+  k[at] = more[0];
+  if (n == 2) k[m++] = more[1];
+  for (uint32_t j = m; j-- > 0;) body = sc_op(c, u) == X_SUM ? sx_sum(c, k[j], body) : sx_largest(c, k[j], body);
+  return body;
+}
+
+static sx from_the_end(sc *c, sx k, sx d, sx *more, uint32_t *n) {
+  (void)d;
+  const sx high = c->sym[sc_word(c, k, 0)].high;
+  more[(*n)++] = sc_index(c, high);
+  return sx_sub(c, sx_sub(c, high, c->one), more[0]);
+}
+static sx in_two(sc *c, sx k, sx d, sx *more, uint32_t *n) {
+  sx q;
+  if (!sx_divides(c, d, c->sym[sc_word(c, k, 0)].high, &q) || q == c->one || d == c->one) return k;
+  more[0] = sc_index(c, q);
+  more[1] = sc_index(c, d);
+  *n = 2;
+  return sx_add(c, sx_mul(c, more[0], d), more[1]);
+}
+
+/* u written with v's indices: an index run from its end, or taken as two. */
+static bool rewritten(sc *c, sx u, sx v) {
+  if (sc_op(c, u) != sc_op(c, v) || (sc_op(c, u) != X_SUM && sc_op(c, u) != X_TOP)) return false;
+  const uint32_t n = sc_word(c, u, 0), m = sc_word(c, v, 0);
+  for (uint32_t i = 0; i < n && n == m; i++)
+    if (reindexed(c, u, i, from_the_end, 0) == v) return true;
+  for (uint32_t i = 0; i < n && m == n + 1; i++)
+    for (uint32_t j = 0; j < m; j++)
+      if (reindexed(c, u, i, in_two, sc_word(c, v, j + 1)) == v) return true;
+  return false;
+}
+
+/* Whether some term has a root of b: then b is not negative. */
+static bool has_root(const sc *c, sx d, sx base) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n; i++) {
+    uint32_t q, e;
+    sx m, b;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (b == base && !pv_q_is_int(&c->q, e, &(int64_t){0})) return true;
+    }
+  }
+  return false;
+}
+
+/* The powers of the product m in d as products of powers. */
+static sx split_root(sc *c, sx d, sx product) {
+  sx r = c->zero;
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+    uint32_t q, e, f;
+    sx m, b, x, t = c->one;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (b != product) {
+        t = sx_mul(c, t, sx_pow(c, b, e));
+        continue;
+      }
+      for (size_t j = 0, o = sx_factors(c, product); j < o; j++) {
+        sx_factor(c, product, j, &x, &f);
+        t = sx_mul(c, t, sx_pow(c, x, pv_q_mul(&c->q, e, f)));
+      }
+    }
+    r = sx_add(c, r, sx_scale(c, q, t));
+  }
+  return r;
+}
+
+/* (x y)^q where x and y have roots of their own here, and log(x y) where they have logarithms: they are not negative. */
+static sx split_products(sc *c, sx d) {
+  sx a[MAX_ATOMS];
+  const size_t n = atoms(c, d, a);
+  for (size_t i = 0; i < n && !c->failed; i++) {
+    const bool log = sc_op(c, a[i]) == X_FN && sc_word(c, a[i], 0) == F_LOG;
+    const sx m = log ? sc_word(c, a[i], 1) : a[i];
+    bool all = sc_op(c, m) == X_MUL;
+    sx parts = c->zero;
+    for (size_t k = 0, l = sx_factors(c, m); k < l && all; k++) {
+      sx b;
+      uint32_t e;
+      sx_factor(c, m, k, &b, &e);
+      const sx own = sc_node(c, X_FN, (uint32_t[2]){F_LOG, b}, 2);
+      all = !log && has_root(c, d, b);
+      for (size_t j = 0; j < n && log && !all; j++) all = a[j] == own;
+      if (log) parts = sx_add(c, parts, sx_scale(c, e, own));
+    }
+    if (all) return log ? replaced(c, d, a[i], parts) : split_root(c, d, m);
+  }
+  return d;
 }
 
 static bool same_binder(sc *c, sx u, sx v, int deep) {
@@ -251,7 +354,7 @@ static bool by_choice(sc *c, sx d, sx m, int deep) {
 }
 
 static bool zero(sc *c, sx d, int deep) {
-  d = without_denominators(c, plain_inverses(c, d));
+  d = split_products(c, without_denominators(c, plain_inverses(c, d)));
   for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
     sx a[MAX_ATOMS], v;
     if (d == c->zero) return true;
@@ -262,6 +365,7 @@ static bool zero(sc *c, sx d, int deep) {
       for (size_t k = 0; k < n && !changed && !c->failed; k++) {
         if (i == k) continue;
         if (split_range(c, a[i], a[k], &v)) d = replaced(c, d, a[i], v), changed = true;
+        else if (rewritten(c, a[i], a[k])) d = replaced(c, d, a[i], a[k]), changed = true;
         else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1)) d = replaced(c, d, a[k], a[i]), changed = true;
       }
     if (!changed) break;

@@ -160,6 +160,7 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     return;
   }
   if (op == X_BOUND) p->bloom = 1ULL << (mix(w[0], 11) & 63);
+  if (op == X_LEAF) p->bloom = 1ULL << (mix(w[0], 17) & 63); /* what has no symbol can be substituted too */
   for (size_t i = 0; i < p->n; i++) {
     if (!is_child(op, i)) continue;
     const sx_node *k = &c->node[w[i]];

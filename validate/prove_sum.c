@@ -451,6 +451,7 @@ sx sx_sum(sc *c, sx k, sx body) {
   if (c->failed || k == c->zero) return c->failed ? c->zero : body;
   if (body == c->neginf) sc_fail(c, "minus infinity in a sum");
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a sum of truth values");
+  if (range_of(c, k) == c->zero) return c->zero;
   if (!sx_occurs(c, k, body)) return sx_mul(c, range_of(c, k), body);
   if (++c->depth > MAX_DEPTH) sc_fail(c, "sums nested too deeply");
   sx r = c->zero;
