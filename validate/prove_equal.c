@@ -32,6 +32,22 @@ static bool fixes(sc *c, sx g, sx_map *out) {
   return false;
 }
 
+/* An index symbol of few values that the facts leave only one of. */
+static bool pinned(sc *c, sx g, sx_map *out) {
+  if (sc_op(c, g) != X_LT) return false;
+  const sx p = sc_word(c, g, 0);
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    uint32_t q;
+    sx m;
+    int64_t high;
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x' || !sx_is_int(c, c->sym[sc_word(c, m, 0)].high, &high) || high > 8) continue;
+    for (int64_t v = 0; v < high; v++)
+      if (sx_same(c, m, sx_int(c, v))) return *out = (sx_map){m, sx_int(c, v)}, true;
+  }
+  return false;
+}
+
 static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
   const size_t facts = c->n_facts, path = c->n_path;
   bool ok = true;
@@ -39,7 +55,7 @@ static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
     sx_map map;
     a = sx_cofactor(c, a, g, holds);
     b = sx_cofactor(c, b, g, holds);
-    if (holds && fixes(c, g, &map)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
     ok = equal(c, a, b, deep);
   }
   c->n_facts = facts;

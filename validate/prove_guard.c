@@ -68,6 +68,8 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
         const rule_variable *v = &c->r->var[sc_word(c, b, 0)];
         lo = v->low ? sc_size(c, v->low) : c->zero;
         hi = sc_size(c, v->high);
+      } else if (sc_op(c, b) == X_LEAF && c->table_size[sc_word(c, b, 0) & 63]) {
+        hi = c->table_size[sc_word(c, b, 0) & 63];
       } else if (sc_op(c, b) != X_DIV) continue;
       if (b > best) best = b, *low = lo, *high = hi;
     }

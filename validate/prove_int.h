@@ -137,6 +137,7 @@ struct sc {
   size_t n_choices;
   struct { sx from, to; } bound_size[SC_MAX_GUESSES]; /* symbols solved for in this case */
   size_t n_bound_sizes;
+  sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
   bool literal, arithmetic, used_z3;
@@ -328,6 +329,7 @@ const pt_tensor *pt_drop(sc *c, const pt_tensor *t, uint32_t d, sx at);
 const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
 const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q, const pt_tensor *b); /* p a + q b, broadcast */
 const pt_tensor *pt_times(sc *c, const pt_tensor *a, const pt_tensor *b);
+bool pt_is_variable(const pt_tensor *t);
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);

@@ -394,6 +394,7 @@ const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, 
   t->in[1] = index;
   t->which = (int)d;
   t->lead = index->lead;
+  if (pt_is_variable(index)) c->table_size[index->which] = table->dim[d]; /* a read out of range is an error */
   for (uint32_t k = 0; k < d; k++) t->dim[t->rank++] = table->dim[k];
   for (uint32_t k = 0; k < index->rank; k++) t->dim[t->rank++] = index->dim[k];
   for (uint32_t k = d + 1; k < table->rank; k++) t->dim[t->rank++] = table->dim[k];
@@ -459,6 +460,7 @@ static const pt_value *define_pick(pt_args *a, int which) {
     t->in[0] = x;
     t->in[1] = i;
     t->which = (int)d;
+    if (pt_is_variable(i)) c->table_size[i->which] = x->dim[d];
     return pt_one(c, t);
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");

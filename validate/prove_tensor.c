@@ -202,6 +202,8 @@ static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return t->kind == 'b' ? sx_lift(c, x, bool_end, NULL) : x;
 }
 
+bool pt_is_variable(const pt_tensor *t) { return t->elem == variable_elem; }
+
 static const pt_tensor *variable(sc *c, int64_t index) {
   if (index < 0 || index >= (int64_t)c->r->n_vars || index >= 64) {
     sc_fail(c, "too many variables");
