@@ -535,3 +535,49 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rlimit, bool re
   free(k);
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
+
+/* ---- for tests ---- */
+
+bool sc_values(const rule *r, rule_schemas *schemas, double (*value_of)(void *ctx, uint32_t var, const int64_t *idx), void *ctx,
+               rule_shape *shape, char *kind, double **out, char *reason) {
+  sc *c = calloc(1, sizeof *c);
+  cases *k = calloc(1, sizeof *k);
+  bool ok = c && k && sc_init(c, r, schemas);
+  *out = NULL;
+  snprintf(reason, 200, "out of memory");
+  if (ok) {
+    sx idx[RULE_MAX_RANK];
+    int64_t n = 1;
+    c->value_of = value_of;
+    c->value_ctx = ctx;
+    k->c = c;
+    declare_names(c);
+    const pt_tensor *t = set_up(k) == FINE ? pt_eval_tensor(c, r->lhs) : NULL;
+    *shape = (rule_shape){.rank = t ? t->rank : 0};
+    for (uint32_t i = 0; t && i < t->rank && ok; i++) {
+      ok = sx_is_int(c, t->dim[i], &shape->dim[i]) && shape->dim[i] >= 0 && !__builtin_mul_overflow(n, shape->dim[i], &n);
+      idx[i] = sc_index(c, t->dim[i]);
+    }
+    const sx x = t && ok ? pt_at(c, t, idx) : 0;
+    double *sym = calloc(c->n_syms + 1, sizeof *sym);
+    *out = calloc((size_t)n + 1, sizeof **out);
+    ok = ok && t && !c->failed && sym && *out;
+    for (int64_t e = 0; e < n && ok; e++) {
+      int64_t rest = e;
+      for (uint32_t i = shape->rank; i-- > 0; rest /= shape->dim[i])
+        if (idx[i] != c->zero) sym[sc_word(c, idx[i], 0)] = (double)(rest % shape->dim[i]);
+      (*out)[e] = sc_number(c, x, sym);
+    }
+    if (ok) *kind = t->kind;
+    snprintf(reason, 200, "%s", c->n_choices ? "a case split" : c->reason);
+    free(sym);
+  }
+  if (!ok) {
+    free(*out);
+    *out = NULL;
+  }
+  if (c) sc_fini(c);
+  free(c);
+  free(k);
+  return ok;
+}

@@ -171,10 +171,34 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
   if (op == X_SUM || op == X_TOP) p->height = (uint16_t)(p->height + w[0]);
 }
 
+static size_t node_slot(const sc *c, sx_op op, const uint32_t *w, size_t n) {
+  return iso_hash(w, n * sizeof *w, (uint64_t)op) & (c->cap_table - 1);
+}
+
+static bool grow_table(sc *c) {
+  const size_t cap = 2 * c->cap_table;
+  uint32_t *t = calloc(cap, sizeof *t);
+  if (!t) return false;
+  free(c->table);
+  c->table = t;
+  c->cap_table = cap;
+  for (sx x = 1; x < c->n_nodes; x++) {
+    size_t h = node_slot(c, (sx_op)c->node[x].op, c->word + c->node[x].off, c->node[x].n);
+    while (t[h]) h = (h + 1) & (cap - 1);
+    t[h] = x;
+  }
+  return true;
+}
+
 sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n) {
   if (!sc_work(c, n + 1)) return c->zero;
-  size_t h = iso_hash(w, n * sizeof *w, (uint64_t)op) & (SC_TABLE - 1);
-  for (; c->table[h]; h = (h + 1) & (SC_TABLE - 1)) {
+  if (2 * ((size_t)c->n_nodes + 1) > c->cap_table && !grow_table(c)) {
+    c->no_memory = true;
+    sc_fail(c, "out of memory");
+    return c->zero;
+  }
+  size_t h = node_slot(c, op, w, n);
+  for (; c->table[h]; h = (h + 1) & (c->cap_table - 1)) {
     const sx_node *p = &c->node[c->table[h]];
     if (p->op == op && p->n == n && !memcmp(c->word + p->off, w, n * sizeof *w)) return c->table[h];
   }
@@ -198,6 +222,7 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s) {
   /* Reserved, not touched: a small rule costs a few pages. */
   c->node = malloc(SC_MAX_NODES * sizeof *c->node);
   c->word = malloc((size_t)SC_MAX_WORDS * sizeof *c->word);
+  c->cap_table = SC_TABLE;
   c->table = calloc(SC_TABLE, sizeof *c->table);
   c->stack = malloc((size_t)MAX_STACK * 2 * sizeof *c->stack);
   if (!c->node || !c->word || !c->table || !c->stack) return false;

@@ -111,7 +111,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 22, SC_MAX_WORK = 40000000, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_MAX_SYMS = 20000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 struct sc {
@@ -124,6 +124,7 @@ struct sc {
   uint32_t *word;
   size_t n_words;
   uint32_t *table;
+  size_t cap_table;
   uint32_t *stack; /* scratch: pairs of words */
   size_t sp;
   sx_sym *sym;
@@ -354,9 +355,14 @@ ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rl
                                iso_error *err);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
-/* ---- for tests: the value of an expression ---- */
+/* ---- for tests: definitions as numbers ---- */
 
 /* `sym[i]` is the value of symbol i. NaN where it has none. */
 double sc_number(sc *c, sx x, const double *sym);
+/* The left side of a rule with literal sizes, element by element from its definitions; `value_of` gives the variables'.
+ * Returns: false where the definitions do not cover it or say that it is not defined (`reason`, 200 bytes).
+ * Owns: malloc'ed numbers in `out`. */
+bool sc_values(const rule *r, rule_schemas *schemas, double (*value_of)(void *ctx, uint32_t var, const int64_t *idx), void *ctx,
+               rule_shape *shape, char *kind, double **out, char *reason);
 
 #endif
