@@ -216,7 +216,9 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if (!is_operator_name(node->op))
     return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
                     node->op);
-  return cap_lower(&r->lower, node, &raw, &node->call, err);
+  code = cap_lower(&r->lower, node, &raw, &node->call, err);
+  /* An operator that was not found for want of memory must not be taken for an unknown one. */
+  return rule_schemas_starved(r->lower.schemas) ? no_memory(err) : code;
 }
 
 static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t index,

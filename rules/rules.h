@@ -73,6 +73,8 @@ ISO_MUST_USE iso_code rule_schemas_add(rule_schemas *s, const char *text, iso_er
 /* Returns: NULL when there is none of that name. Borrowed until rule_schemas_free. `name` as in captures. "getitem" is
  * there too, as (Tensor self, int index). Of two schemas added under one name the later counts. */
 const rule_schema *rule_schemas_find(rule_schemas *s, const char *name);
+/* Returns: whether a look-up since the last question found nothing for want of memory, and not for want of an operator. */
+bool rule_schemas_starved(rule_schemas *s);
 /* Outputs in functional form: its own results, then the new value of each written argument in schema order.
  * Returns: SIZE_MAX where it is a list whose length depends on the call. */
 size_t rule_schema_outputs(const rule_schema *s);

@@ -33,6 +33,7 @@ struct rule_schemas {
   iso_arena arena;
   const rule_schema **slot; /* open addressing by name; NULL is free */
   size_t n_slots, n_used;   /* n_slots is 0 or a power of 2, at most 3/4 used */
+  bool starved;             /* a look-up found no memory; see rule_schemas_starved */
 };
 
 /* ---- the notation
@@ -474,7 +475,15 @@ bool rule_schemas_get(rule_schemas *s, const char *name, const rule_schema **out
 
 const rule_schema *rule_schemas_find(rule_schemas *s, const char *name) {
   const rule_schema *schema;
-  return rule_schemas_get(s, name, &schema) ? schema : NULL;
+  if (rule_schemas_get(s, name, &schema)) return schema;
+  s->starved = true;
+  return NULL;
+}
+
+bool rule_schemas_starved(rule_schemas *s) {
+  const bool was = s->starved;
+  s->starved = false;
+  return was;
 }
 
 size_t rule_schema_outputs(const rule_schema *s) {

@@ -707,6 +707,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     c = live_nodes(g, &live[side], err);
     for (size_t i = 0; i < g->n_nodes && !c; i++)
       if (live[side][i]) c = refuse(s, g, &g->node[i], err);
+    if (!c && rule_schemas_starved(schemas)) c = nomem(err); /* something was not looked at */
   }
   double t = synth_clock();
   if (!c) c = st_relate_leaves(s, (const bool *const *)live, err);
