@@ -20,6 +20,7 @@ static const command commands[] = {
     {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
     {"show", cmd_show, "CAPTURE", "what a capture holds"},
     {"rules", cmd_rules, "VERB FILE...", "check, list, show, merge, diff or count rewrite rules"},
+    {"saturate", cmd_saturate, "FILE.sexp", "plain equality saturation on s-expressions"},
     {NULL, NULL, NULL, NULL}};
 
 static void usage(FILE *f) {

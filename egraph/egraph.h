@@ -81,7 +81,7 @@ typedef struct eg_symbol { uint32_t i; } eg_symbol;
 
 /* A reason for a merge. `kind` is the caller's, any value but EG_WHY_CONGRUENCE; `data` is the caller's index. */
 typedef struct eg_why { uint32_t kind; uint32_t data; } eg_why;
-enum { EG_WHY_CONGRUENCE = 0 };
+enum { EG_WHY_CONGRUENCE = 0, EG_WHY_GIVEN = UINT32_MAX };
 
 /* Data per class. All may be NULL. Data is an opaque pointer, NULL for none. `make` and `join` only read the graph:
  * they may not add, merge or rebuild. They have no way to fail: keep an error in `ctx` and return NULL or `into`. */
@@ -169,6 +169,169 @@ ISO_MUST_USE iso_code eg_proof_check(const eg_graph *g, const eg_step *step, siz
 ISO_MUST_USE iso_code eg_check(eg_graph *g, iso_error *err);
 /* Graphviz: a cluster per class. Returns false on a write error. */
 bool eg_dot(eg_graph *g, FILE *f);
+
+/* ==== equality saturation ====
+ *
+ * `eg_sat` is a second e-graph, for growing by rewrites: compact and fast, where eg_graph keeps every e-node as it was
+ * added. Its e-classes are named by `eg_class`, its e-nodes are values: an operator and child classes. A class id stays
+ * valid for ever (compare after eg_sat_find); a cursor over e-nodes (`eg_row`) is valid until the next change. It can
+ * keep a log from which eg_sat_replay makes an eg_graph with the reason of every equality, for explanations that
+ * eg_proof_check checks; where none is asked for nothing is kept. The two do not share ids.
+ *
+ * Patterns are s-expressions: `?x` is a variable, `(f ?x 0)` an operator f with two children, any other atom a leaf. An
+ * operator is identified by its name and its number of children. Atoms end at white space, parentheses, `;` and `"`.
+ *
+ * One iteration of eg_sat_run: every rule is searched on the same, rebuilt e-graph; then the matches of each rule are
+ * applied in order, the right side built with hash-consing and merged with the class that matched; then one rebuild. */
+
+typedef struct eg_sat eg_sat;
+typedef struct eg_op { uint32_t i; } eg_op;   /* an operator: a name with a number of children */
+typedef struct eg_row { uint32_t i; } eg_row; /* a cursor */
+
+enum { EG_INTO_CHANGED = 1, EG_FROM_DIFFERS = 2 };
+
+/* Data per class: `size` bytes, zeroed before `make`. Callbacks may read the graph, but change nothing, but for repair.
+ * They have no way to fail but repair: keep an error in `ctx`. */
+typedef struct eg_sat_analysis {
+  void *ctx;
+  size_t size;
+  /* The data of an e-node, from the data of its children. */
+  void (*make)(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data);
+  /* Join `from` into `into`. Returns: EG_INTO_CHANGED where the result differs from what `into` was, EG_FROM_DIFFERS
+   * where it differs from `from`; parents are then looked at again. `from` is not used afterwards (free what it holds).
+   * Must not go up for ever. */
+  unsigned (*join)(void *ctx, const eg_sat *s, void *into, void *from);
+  /* Called after a class was made or changed: may add, merge and prune, but not rebuild. May be NULL. */
+  iso_code (*repair)(void *ctx, eg_sat *s, eg_class c, iso_error *err);
+  void (*free)(void *ctx, void *data); /* may be NULL */
+} eg_sat_analysis;
+
+typedef struct eg_sat_options {
+  eg_sat_analysis analysis; /* make NULL: none */
+  bool log;                 /* keep what eg_sat_replay needs */
+} eg_sat_options;
+
+/* Owns: the caller frees. `options` may be NULL and is copied. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err);
+void eg_sat_free(eg_sat *s);
+
+/* The operator of `n` bytes of name with `arity` children. Errors: ISO_NOMEM, ISO_LIMIT. */
+ISO_MUST_USE iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *out, iso_error *err);
+const char *eg_sat_op_name(const eg_sat *s, eg_op op); /* borrowed until eg_sat_free, NUL-terminated */
+size_t eg_sat_op_arity(const eg_sat *s, eg_op op);
+size_t eg_sat_count_ops(const eg_sat *s); /* eg_op ids are 0 .. this - 1 */
+
+/* Add an e-node; an equal one gives its class. As many children as the operator has. Errors: ISO_NOMEM, ISO_LIMIT
+ * (2^31 words of e-nodes), and what a repair returned. */
+ISO_MUST_USE iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, iso_error *err);
+/* Add a term without variables, in the syntax of patterns; `n` bytes. Errors: also ISO_FORMAT. */
+ISO_MUST_USE iso_code eg_sat_add_term(eg_sat *s, const char *text, size_t n, eg_class *out, iso_error *err);
+/* State that two classes are equal. The reason is kept in the log. Cannot fail but by a repair, or the log's memory. */
+ISO_MUST_USE iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err);
+/* Restore congruence and bring data up to date. Errors: those of repairs; calling again goes on.
+ * Cost: follows what changed. Without an analysis it cannot fail. */
+ISO_MUST_USE iso_code eg_sat_rebuild(eg_sat *s, iso_error *err);
+/* Take the e-nodes with children out of a class: they are no longer counted, iterated or matched, but adding one again
+ * still gives this class. */
+void eg_sat_prune(eg_sat *s, eg_class c);
+
+eg_class eg_sat_find(const eg_sat *s, eg_class c);
+/* The class of an e-node, if it is there. */
+bool eg_sat_lookup(const eg_sat *s, eg_op op, const eg_class *child, eg_class *out);
+void *eg_sat_data(const eg_sat *s, eg_class c); /* borrowed until the next change */
+size_t eg_sat_count_nodes(const eg_sat *s);   /* different canonical e-nodes in classes; exact when rebuilt */
+size_t eg_sat_count_classes(const eg_sat *s); /* live classes */
+size_t eg_sat_count_ids(const eg_sat *s);     /* classes ever made; eg_class ids are 0 .. this - 1 */
+size_t eg_sat_mem_bytes(const eg_sat *s);     /* what its arrays take */
+uint64_t eg_sat_version(const eg_sat *s);     /* goes up with every change */
+
+/* The e-nodes of a class, one after another: `for (r = eg_sat_first(s, c); r.i; r = eg_sat_next(s, r))`. */
+eg_row eg_sat_first(const eg_sat *s, eg_class c);
+eg_row eg_sat_next(const eg_sat *s, eg_row r);
+eg_op eg_sat_row_op(const eg_sat *s, eg_row r);
+eg_class eg_sat_row_child(const eg_sat *s, eg_row r, size_t k); /* canonical */
+
+/* ---- patterns and rules ---- */
+
+/* A pattern, or several that must match in one class: `?v = (f ?a) = (g ?b)`. Operators and variables are interned. */
+typedef struct eg_pattern eg_pattern;
+ISO_MUST_USE iso_code eg_pattern_parse(eg_sat *s, const char *text, size_t n, eg_pattern **out, iso_error *err);
+void eg_pattern_free(eg_pattern *p);
+/* Variables in order of first occurrence. Borrowed. */
+size_t eg_pattern_count_vars(const eg_pattern *p);
+const char *eg_pattern_var(const eg_pattern *p, size_t k); /* with its question mark */
+
+/* Add an instance; `var` in the order of the pattern's variables. Where the pattern has several terms, the first.
+ * Errors: as eg_sat_add. */
+ISO_MUST_USE iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_class *out, iso_error *err);
+
+/* Call `each` for every match: the class and what the variables are bound to, each pair once. It returns false to
+ * stop, and must not change the graph. Requires: rebuilt. Returns: the number of calls in `n`. */
+ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
+                                   bool (*each)(void *ctx, eg_class root, const eg_class *var), void *ctx, size_t *n,
+                                   iso_error *err);
+
+/* A rewrite. Zero what is not used. `var` of a callback is in the order of first occurrence in lhs. */
+typedef struct eg_rule {
+  const char *name, *lhs, *rhs; /* texts; rhs NULL where `apply` is there */
+  void *ctx;
+  /* Tested in the search, on the rebuilt e-graph; may not change it. */
+  bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
+  bool guard_stays_false; /* what it refused once it refuses for ever: only then may old matches be skipped */
+  /* Tested just before the application, on the graph as earlier applications left it; may add. */
+  iso_code (*condition)(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err);
+  /* In place of rhs: may add, and merge `root` (as it was named at the search) with what it made. */
+  iso_code (*apply)(void *ctx, eg_sat *s, eg_class root, const eg_class *var, iso_error *err);
+  bool never_done; /* as long as it matches, the run does not count as saturated (egg's multi-patterns) */
+} eg_rule;
+
+typedef struct eg_rules eg_rules;
+ISO_MUST_USE iso_code eg_rules_new(eg_sat *s, eg_rules **out, iso_error *err);
+void eg_rules_free(eg_rules *r);
+/* Texts are copied. Errors: ISO_FORMAT, also for a variable of rhs that lhs does not have. */
+ISO_MUST_USE iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err);
+size_t eg_rules_count(const eg_rules *r);
+const char *eg_rules_name(const eg_rules *r, size_t k); /* borrowed */
+
+typedef enum eg_stop { EG_SATURATED, EG_ITERATION_LIMIT, EG_NODE_LIMIT, EG_TIME_LIMIT, EG_MEMORY_LIMIT, EG_STOPPED } eg_stop;
+const char *eg_stop_name(eg_stop stop); /* "saturated", "iteration-limit", ... */
+
+typedef struct eg_iteration {
+  size_t nodes, classes; /* after it */
+  size_t matches;        /* found by its search; the incremental search leaves most old ones out */
+  const size_t *rule_matches; /* per rule; NULL for iteration 0 */
+  double search_s, apply_s, rebuild_s; /* Unit: seconds */
+} eg_iteration;
+
+typedef struct eg_run_options {
+  enum { EG_SIMPLE, EG_BACKOFF } scheduler;
+  size_t match_limit, ban_length; /* backoff: first threshold and ban (1000, 5); both double with each ban */
+  size_t iteration_limit;         /* 0: none, as for the other limits */
+  size_t node_limit;              /* looked at between rules and between batches of matches */
+  double time_limit_s;
+  size_t mem_limit_bytes;
+  bool full_search; /* find all matches in every iteration (backoff always does) */
+  void *ctx;
+  /* After iteration 0 (the start) and each one. Returns false to stop. May be NULL. */
+  bool (*each)(void *ctx, const eg_sat *s, size_t iteration, const eg_iteration *it);
+} eg_run_options;
+eg_run_options eg_run_options_default(void); /* simple, 30 iterations, no other limit */
+
+typedef struct eg_run_report {
+  eg_stop stop;
+  size_t iterations;
+  size_t culprit; /* where a limit stopped it: the rule with most new e-nodes in the last iteration; else SIZE_MAX */
+  size_t culprit_nodes;
+} eg_run_report;
+
+/* Saturate. Rebuilds first. The graph is rebuilt when it returns ISO_OK, also where a limit stopped it.
+ * Source: Willsey et al., egg, POPL 2021; de Moura and Bjorner, Efficient E-matching for SMT solvers, CADE 2007.
+ * Errors: ISO_NOMEM and those of callbacks; the graph can be rebuilt and used on. */
+ISO_MUST_USE iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out,
+                                 iso_error *err);
+
+/* The full invariant check (slow). Requires: rebuilt. Errors: ISO_INTERNAL with what is broken. */
+ISO_MUST_USE iso_code eg_sat_check(eg_sat *s, iso_error *err);
 
 #ifdef __cplusplus
 }

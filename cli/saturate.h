@@ -1,0 +1,47 @@
+/* What the rules of workload files mean: guards, conditions, appliers and analyses, by means of egraph.h alone. */
+#ifndef CLI_SATURATE_H
+#define CLI_SATURATE_H
+
+#include "egraph/egraph.h"
+#include "egraph/workload.h"
+
+typedef struct sat_language sat_language;
+
+/* Errors: ISO_FORMAT for an analysis that is not known. */
+ISO_MUST_USE iso_code sat_language_new(const eg_workload *w, sat_language **out, iso_error *err);
+void sat_language_free(sat_language *l);
+/* The analysis for eg_sat_new; its callbacks use `l`. */
+eg_sat_analysis sat_language_analysis(sat_language *l);
+/* Add the workload's rules. `l` serves one e-graph at a time, and stays alive as long as the rules. */
+ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r, iso_error *err);
+/* What a callback could not report itself. */
+ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
+
+/* ---- for saturate_*.c ---- */
+
+enum { SAT_NUMBER = 1, SAT_BOOL = 2, SAT_SYMBOL = 4 };
+typedef enum sat_analysis { SAT_NONE, SAT_FOLD_MATH, SAT_FOLD_PROP, SAT_LAMBDA } sat_analysis;
+
+typedef struct sat_test sat_test;
+struct sat_language {
+  const eg_workload *w;
+  sat_analysis analysis;
+  bool numbers, bools; /* which leaves are not symbols */
+  unsigned char *kind; /* per class: which leaves it has, at `version` */
+  size_t cap_kind;
+  uint64_t version;
+  const eg_sat *kind_of;
+  sat_test **test; /* per rule */
+  size_t n_tests, cap_tests;
+  const char *failed; /* a callback's error */
+};
+
+unsigned sat_leaf_kind(const sat_language *l, const char *name);
+eg_sat_analysis sat_fold_math(sat_language *l);
+eg_sat_analysis sat_fold_prop(sat_language *l);
+eg_sat_analysis sat_lambda(sat_language *l);
+bool sat_math_value(const eg_sat *s, eg_class c, double *out); /* whether it is known */
+bool sat_lambda_is_const(const eg_sat *s, eg_class c);
+bool sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var);
+
+#endif

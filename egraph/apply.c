@@ -1,0 +1,221 @@
+/* Matches applied: the right side built with hash-consing, and merged with the class that matched.
+ *
+ * Matches are taken in batches. For each term of the right side, children first, hashes of the whole batch are computed
+ * and their cells asked for, then the rows that may be equal, and only then is anything compared or added: the misses
+ * of a batch overlap. The topmost e-node goes straight into the class that matched, so a new one costs neither a class
+ * nor a merge. Merges of a batch come at its end, so that what the batch canonicalised stays canonical. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "egraph/log_int.h"
+#include "egraph/query_int.h"
+
+enum { BATCH = 128, CHECK_EVERY = 32 };
+
+typedef struct egi_batch {
+  size_t n_values, cap_values, cap_kids;
+  uint32_t *value; /* classes: column t holds what term t gave, for each match of the batch */
+  uint32_t *kid;   /* canonical children of one term, match after match */
+  uint32_t hash[BATCH], row[BATCH];
+  const uint32_t *match[BATCH];
+} egi_batch;
+
+void egi_batch_free(egi_batch *b) {
+  if (!b) return;
+  free(b->value);
+  free(b->kid);
+  free(b);
+}
+
+double egi_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool egi_limits_check(eg_sat *s, egi_limits *l) {
+  if (l->reached) return true;
+  l->reached = true;
+  if (l->nodes && eg_sat_count_nodes(s) > l->nodes) l->stop = EG_NODE_LIMIT;
+  else if (l->mem_bytes && eg_sat_mem_bytes(s) > l->mem_bytes) l->stop = EG_MEMORY_LIMIT;
+  else if (l->deadline_s > 0 && egi_now() > l->deadline_s) l->stop = EG_TIME_LIMIT;
+  else l->reached = false;
+  return l->reached;
+}
+
+static iso_code no_room(eg_sat *s, iso_error *err) {
+  if (s->n_w > ROW_MAX - (1u << 20) || s->n_cls > ROW_MAX - BATCH) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
+  return iso_fail(err, ISO_NOMEM, "out of memory for e-nodes");
+}
+
+/* ---- a batch ---- */
+
+static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
+  if (!s->op[op].leaf) egi_row_append(s, op, NULL, 0, egi_mix_end(op), EG_NONE);
+  const uint32_t c = egi_row_class(s, s->op[op].leaf);
+  for (size_t b = 0; b < n; b++) out[b] = c;
+}
+
+static void hash_term(eg_sat *s, egi_batch *x, const eg_pattern *p, const egi_term *t, size_t n) {
+  const egi_cell *cell = s->cell;
+  const size_t mask = s->n_cells - 1;
+  for (size_t b = 0; b < n; b++) {
+    uint32_t *kid = x->kid + b * t->n;
+    uint64_t h = t->sym;
+    for (uint32_t k = 0; k < t->n; k++) {
+      const uint32_t from = p->kid[t->kid + k];
+      const uint32_t c = p->term[from].is_var ? x->match[b][1 + p->term[from].sym] : x->value[from * BATCH + b];
+      h = egi_mix(h, kid[k] = egi_sat_find(s, c));
+    }
+    x->hash[b] = egi_mix_end(h);
+    __builtin_prefetch(&cell[x->hash[b] & mask]);
+  }
+  for (size_t b = 0; b < n; b++) {
+    size_t i = x->hash[b] & mask;
+    while (cell[i].row && cell[i].hash != x->hash[b]) i = (i + 1) & mask;
+    if (cell[i].row) __builtin_prefetch(&s->w[cell[i].row]);
+  }
+}
+
+static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, size_t n) {
+  const egi_term *t = &p->term[term];
+  uint32_t *out = x->value + (size_t)term * BATCH;
+  if (t->n == 0) {
+    build_leaf(s, t->sym, out, n);
+    return;
+  }
+  hash_term(s, x, p, t, n);
+  for (size_t b = 0; b < n; b++) {
+    const uint32_t *kid = x->kid + b * t->n;
+    uint32_t row = egi_row_find(s, t->sym, kid, t->n, x->hash[b]);
+    if (!row) row = egi_row_append(s, t->sym, kid, t->n, x->hash[b], EG_NONE);
+    out[b] = s->w[row + ROW_CLASS];
+  }
+}
+
+/* The topmost term. Afterwards row[b] is 0 where the e-node was made in its class, and else its class is to be merged. */
+static void build_top(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, size_t n) {
+  const egi_term *t = &p->term[term];
+  uint32_t *out = x->value + (size_t)term * BATCH;
+  hash_term(s, x, p, t, n);
+  for (size_t b = 0; b < n; b++) {
+    const uint32_t *kid = x->kid + b * t->n, root = egi_sat_find(s, x->match[b][0]);
+    const uint32_t row = egi_row_find(s, t->sym, kid, t->n, x->hash[b]);
+    if (row) {
+      out[b] = s->w[row + ROW_CLASS];
+    } else {
+      egi_row_append(s, t->sym, kid, t->n, x->hash[b], root);
+      out[b] = root;
+    }
+  }
+}
+
+static void merge_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
+  const bool var = p->n_roots == 0;
+  for (size_t b = 0; b < n; b++) {
+    const uint32_t a = egi_sat_find(s, x->match[b][0]);
+    const uint32_t c = egi_sat_find(s, var ? x->match[b][1 + p->root_var] : x->value[p->root[0] * BATCH + b]);
+    if (a != c) egi_sat_union(s, a, c);
+  }
+}
+
+static bool batch_reserve(eg_rules *r, const eg_pattern *p) {
+  if (!r->batch && !(r->batch = calloc(1, sizeof *r->batch))) return false;
+  egi_batch *x = r->batch;
+  uint32_t arity = 1;
+  for (size_t i = 0; i < p->n_terms; i++)
+    if (!p->term[i].is_var && p->term[i].n > arity) arity = p->term[i].n;
+  return egi_grow(x->value, x->cap_values, p->n_terms * BATCH + 1) && egi_grow(x->kid, x->cap_kids, (size_t)arity * BATCH);
+}
+
+static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n, iso_error *err) {
+  for (size_t i = 0; i < p->n_terms; i++) {
+    const egi_term *t = &p->term[i];
+    if (t->is_var) continue;
+    if (!egi_rows_reserve(s, n, t->n)) return no_room(s, err);
+    if (i == p->root[0] && t->n) build_top(s, x, p, (uint32_t)i, n);
+    else build_term(s, x, p, (uint32_t)i, n);
+  }
+  merge_batch(s, x, p, n);
+  return ISO_OK;
+}
+
+/* ---- one match ---- */
+
+static iso_code build_one(eg_sat *s, egi_batch *x, const eg_pattern *p, const uint32_t *match, iso_error *err) {
+  for (size_t i = 0; i < p->n_terms; i++) {
+    const egi_term *t = &p->term[i];
+    if (t->is_var) continue;
+    uint64_t h = t->sym;
+    for (uint32_t k = 0; k < t->n; k++) {
+      const uint32_t from = p->kid[t->kid + k];
+      const uint32_t c = p->term[from].is_var ? match[1 + p->term[from].sym] : x->value[from * BATCH];
+      h = egi_mix(h, x->kid[k] = egi_sat_find(s, c));
+    }
+    const uint32_t hash = egi_mix_end(h);
+    const bool top = i == p->root[0];
+    uint32_t row = egi_row_find(s, t->sym, x->kid, t->n, hash);
+    if (!row) {
+      if (!egi_rows_reserve(s, 1, t->n) || !egi_log_reserve(s, 1, t->n)) return no_room(s, err);
+      row = egi_row_append(s, t->sym, x->kid, t->n, hash, top ? egi_sat_find(s, match[0]) : EG_NONE);
+      x->value[i * BATCH] = s->w[row + ROW_CLASS];
+      if (!top) egi_log_class(s, row);
+      if (s->analysis.make) {
+        if (top) egi_sat_data_row(s, row);
+        else egi_sat_data_new(s, row);
+        const iso_code code = egi_sat_repair_all(s, err);
+        if (code) return code;
+      }
+    } else {
+      x->value[i * BATCH] = s->w[row + ROW_CLASS];
+    }
+  }
+  const uint32_t a = egi_sat_find(s, match[0]);
+  const uint32_t c = egi_sat_find(s, p->n_roots ? x->value[p->root[0] * BATCH] : match[1 + p->root_var]);
+  if (a == c) return ISO_OK;
+  egi_sat_union(s, a, c);
+  return egi_sat_repair_all(s, err);
+}
+
+static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *match, iso_error *err) {
+  const egi_rule *rule = &r->rule[k];
+  const eg_rule *u = &rule->user;
+  const eg_class *var = (const eg_class *)(match + 1);
+  bool holds = true;
+  iso_code code = u->condition ? u->condition(u->ctx, s, var, &holds, err) : ISO_OK;
+  if (code || !holds) return code;
+  if (u->apply) return u->apply(u->ctx, s, (eg_class){match[0]}, var, err);
+  /* Logged first: an application that is in the log without effect does no harm, one that is missing would. */
+  const uint64_t before = eg_sat_version(s);
+  const size_t n_event = s->log ? s->log->n_event : 0;
+  if (!egi_log_rule(s, (uint32_t)k, match + 1, rule->lhs.n_vars)) return no_room(s, err);
+  code = build_one(s, r->batch, &rule->rhs, match, err);
+  if (s->log && !code && eg_sat_version(s) == before) s->log->n_event = n_event;
+  return code;
+}
+
+iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err) {
+  egi_rule *rule = &r->rule[k];
+  const eg_rule *u = &rule->user;
+  egi_matches *m = &rule->found;
+  const bool one_by_one = u->condition || u->apply || s->analysis.make || s->log;
+  iso_code code = batch_reserve(r, &rule->rhs) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for a batch");
+  const uint64_t before = s->n_added;
+  size_t n_batches = 0;
+  while (m->first && !code) {
+    egi_chunk *c = m->first;
+    for (size_t at = 0; at < c->n && !code;) {
+      if (++n_batches % CHECK_EVERY == 0 && egi_limits_check(s, limits)) break;
+      size_t n = 0;
+      for (; n < BATCH && at < c->n; at += m->stride) r->batch->match[n++] = c->word + at;
+      if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
+      for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match[b], err);
+    }
+    if (limits->reached) break;
+    m->first = egi_chunk_free(c);
+  }
+  egi_matches_free(m);
+  rule->n_made = s->n_added - before;
+  return code;
+}

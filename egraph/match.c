@@ -1,0 +1,287 @@
+/* E-matching: the machine that runs a program over rows, and the lists of rows that it starts from. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/query_int.h"
+
+/* ---- matches ---- */
+
+enum { CHUNK_MIN = 1 << 8, CHUNK_MAX = 1 << 18 };
+
+egi_chunk *egi_chunk_free(egi_chunk *c) {
+  egi_chunk *next = c->next;
+  egi_big_release(c, sizeof *c + c->cap * sizeof(uint32_t));
+  return next;
+}
+
+void egi_matches_free(egi_matches *m) {
+  for (egi_chunk *c = m->first; c;) c = egi_chunk_free(c);
+  *m = (egi_matches){.stride = m->stride};
+}
+
+static uint32_t *match_new(egi_matches *m) {
+  egi_chunk *c = m->last;
+  if (!c || c->n + m->stride > c->cap) {
+    size_t cap = c ? 2 * c->cap : CHUNK_MIN;
+    if (cap > CHUNK_MAX) cap = CHUNK_MAX;
+    if (cap < m->stride) cap = m->stride;
+    c = malloc(sizeof *c + cap * sizeof(uint32_t));
+    if (!c) return NULL;
+    *c = (egi_chunk){.cap = cap};
+    if (m->last) m->last->next = c;
+    else m->first = c;
+    m->last = c;
+  }
+  uint32_t *out = c->word + c->n;
+  c->n += m->stride;
+  m->n++;
+  return out;
+}
+
+/* ---- the machine ---- */
+
+typedef struct machine {
+  eg_sat *s;
+  const egi_query *q;
+  egi_sink *sink;
+  uint32_t *reg;
+  const uint32_t *start; /* rows of the first instruction */
+  size_t n_start;
+} machine;
+
+/* Returns: false to stop the search. */
+static bool yield(machine *m) {
+  egi_sink *sink = m->sink;
+  const uint32_t root = m->reg[m->q->root];
+  if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)m->reg)) return true;
+  sink->n++;
+  if (sink->store) {
+    uint32_t *out = match_new(sink->store);
+    if (!out) {
+      sink->no_memory = true;
+      return false;
+    }
+    out[0] = root;
+    for (uint32_t k = 1; k < sink->store->stride; k++) out[k] = m->reg[k - 1];
+  } else if (sink->each && !sink->each(sink->ctx, (eg_class){root}, (const eg_class *)m->reg)) {
+    return false;
+  }
+  return sink->n < sink->limit;
+}
+
+static inline bool bind(machine *m, const egi_ins *i, const uint32_t *row) {
+  for (uint32_t k = 0; k < i->n; k++) {
+    const uint32_t c = row[ROW_KIDS + 2 * k];
+    uint32_t *reg = &m->reg[i->kid[k]];
+    if (!i->known[k]) *reg = c;
+    else if (*reg != c) return false;
+  }
+  return true;
+}
+
+static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
+  const uint32_t c = egi_row_class(m->s, row);
+  if (!i->cls_known) m->reg[i->cls] = c;
+  else if (m->reg[i->cls] != c) return false;
+  return true;
+}
+
+static bool step(machine *m, const egi_ins *i);
+
+static bool scan(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w;
+  for (size_t j = 0; j < m->n_start; j++) {
+    const uint32_t r = m->start[j];
+    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    if (bind_class(m, i, r) && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  }
+  return true;
+}
+
+static bool down(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w;
+  for (uint32_t r = m->s->cls[m->reg[i->cls]].rows; r; r = w[r + ROW_NEXT])
+    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  return true;
+}
+
+static bool up(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w, to_head = ROW_KIDS + 2 * i->via - ROW_HEAD;
+  for (uint32_t place = m->s->cls[m->reg[i->kid[i->via]]].places; place; place = w[place + 1]) {
+    /* Where the row's head would be if this were the child asked for; an earlier row's words are no heads of ours. */
+    if (place < to_head || (w[place - to_head] & i->mask) != i->want) continue;
+    const uint32_t r = place - to_head - ROW_HEAD;
+    if (bind_class(m, i, r) && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  }
+  return true;
+}
+
+static bool lookup(machine *m, const egi_ins *i) {
+  eg_sat *s = m->s;
+  uint64_t h = i->want & ROW_OP;
+  for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
+  const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
+  if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
+  return step(m, i + 1);
+}
+
+static bool step(machine *m, const egi_ins *i) {
+  switch (i->kind) {
+  case EGI_YIELD: return yield(m);
+  case EGI_DOWN: return down(m, i);
+  case EGI_UP: return up(m, i);
+  case EGI_LOOKUP: return lookup(m, i);
+  default: break;
+  }
+  const uint32_t *start = m->start;
+  const size_t n = m->n_start;
+  const egi_op *op = &m->s->op[i->want & ROW_OP];
+  m->start = op->row; /* a part of the pattern that nothing connects with the rest */
+  m->n_start = op->n_row;
+  const bool go_on = scan(m, i);
+  m->start = start;
+  m->n_start = n;
+  return go_on;
+}
+
+/* ---- searching ---- */
+
+/* Classes of the ground terms into their registers. Returns: false if one is missing, and then nothing matches. */
+static bool bind_ground(machine *m) {
+  const egi_query *q = m->q;
+  eg_sat *s = m->s;
+  for (size_t i = 0; i < q->n_regs; i++) m->reg[i] = EG_NONE;
+  for (size_t i = 0; i < q->n_ground; i++) {
+    const egi_atom *a = &q->atom[i];
+    uint64_t h = a->op;
+    for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
+    const uint32_t r = egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h));
+    if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
+    const uint32_t c = egi_row_class(s, r);
+    if (m->reg[a->cls] != EG_NONE && m->reg[a->cls] != c) return false;
+    m->reg[a->cls] = c;
+  }
+  return true;
+}
+
+static bool ground_is_fresh(machine *m, const egi_atom *a) {
+  eg_sat *s = m->s;
+  uint64_t h = a->op;
+  for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
+  return s->w[egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
+}
+
+/* Rows of a ground atom before the start that are fresh have given their matches already. */
+static bool ground_before_is_fresh(machine *m, size_t start) {
+  for (size_t i = 0; i < start && i < m->q->n_ground; i++)
+    if (ground_is_fresh(m, &m->q->atom[i])) return true;
+  return false;
+}
+
+static bool run(machine *m, size_t start, bool fresh) {
+  const egi_query *q = m->q;
+  const egi_ins *ins = q->program[2 * start + fresh].ins;
+  if (fresh && ground_before_is_fresh(m, start)) return true;
+  if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || step(m, ins);
+  const egi_op *op = &m->s->op[q->atom[start].op];
+  m->start = fresh ? op->fresh : op->row;
+  m->n_start = fresh ? op->n_fresh : op->n_row;
+  return m->n_start == 0 || scan(m, ins);
+}
+
+static size_t cheapest(const machine *m) {
+  const egi_query *q = m->q;
+  size_t best = 0, best_cost = SIZE_MAX;
+  for (size_t i = 0; i < q->n_atoms; i++) {
+    const size_t cost = i < q->n_ground ? m->s->cls[m->reg[q->atom[i].cls]].weight : m->s->op[q->atom[i].op].n_rows;
+    if (cost < best_cost) best = i, best_cost = cost;
+  }
+  return best;
+}
+
+static void classes(machine *m, uint32_t from) {
+  for (uint32_t c = from; c < m->s->n_cls; c++) {
+    if (m->s->cls[c].up != c) continue;
+    m->reg[m->q->root] = c;
+    if (!yield(m)) return;
+  }
+}
+
+iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink, iso_error *err) {
+  assert(s->dirty == EG_NONE);
+  uint32_t few[32];
+  machine m = {.s = s, .q = q, .sink = sink, .reg = few};
+  if (q->n_regs > 32 && !(m.reg = malloc(q->n_regs * sizeof *m.reg))) goto nomem;
+  if (!q->n_atoms) {
+    classes(&m, fresh ? first_new_class : 0);
+  } else if (bind_ground(&m)) {
+    if (!fresh) run(&m, cheapest(&m), false);
+    for (size_t i = 0; fresh && i < q->n_atoms; i++)
+      if (!run(&m, i, true)) break;
+  }
+  if (m.reg != few) free(m.reg);
+  if (!sink->no_memory) return ISO_OK;
+nomem:
+  return iso_fail(err, ISO_NOMEM, "out of memory for matches");
+}
+
+/* ---- where searches start ---- */
+
+static bool list_row(eg_sat *s, uint32_t r) {
+  egi_op *op = &s->op[egi_row_op(s, r)];
+  if (op->arity == 0) return true;
+  if (!egi_grow(op->row, op->cap_row, op->n_row + 1)) return false;
+  op->row[op->n_row++] = r;
+  return true;
+}
+
+bool egi_index(eg_sat *s) {
+  bool ok = true;
+  size_t r = s->indexed ? s->indexed : 1;
+  while (ok && r < s->n_w) {
+    const size_t words = egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity);
+    if (!(s->w[r + ROW_HEAD] & ROW_DEAD)) ok = list_row(s, (uint32_t)r);
+    if (ok) s->indexed = r += words;
+  }
+  return ok;
+}
+
+static bool list_fresh(eg_sat *s, uint32_t r) {
+  const uint32_t head = s->w[r + ROW_HEAD];
+  egi_op *op = &s->op[head & ROW_OP];
+  if (!egi_row_shown(head) || op->arity == 0) return true;
+  if (!egi_grow(op->fresh, op->cap_fresh, op->n_fresh + 1)) return false;
+  op->fresh[op->n_fresh++] = r;
+  return true;
+}
+
+bool egi_index_fresh(eg_sat *s) {
+  bool ok = !s->lost;
+  for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
+  for (size_t i = 0; ok && i < s->n_fresh; i++)
+    if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
+  for (size_t r = s->seen; ok && r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+    ok = list_fresh(s, (uint32_t)r);
+  return ok;
+}
+
+void egi_unmark(eg_sat *s) {
+  uint32_t *w = s->w;
+  size_t r = s->lost || !s->seen ? 1 : s->seen;
+  for (size_t i = 0; i < s->n_fresh; i++) w[s->fresh[i] + ROW_HEAD] &= ~ROW_FRESH;
+  for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) w[r + ROW_HEAD] &= ~ROW_FRESH;
+  s->seen = s->n_w;
+  s->n_fresh = 0;
+  s->lost = false;
+}
+
+iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg_class root, const eg_class *var),
+                      void *ctx, size_t *n, iso_error *err) {
+  egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
+  if (s->dirty != EG_NONE) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
+  if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  const iso_code code = egi_search(s, p->query, false, 0, &sink, err);
+  if (!code) *n = sink.n;
+  return code;
+}

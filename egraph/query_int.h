@@ -1,0 +1,146 @@
+/* Private to egraph/: patterns, the programs they compile to, and matches. */
+#ifndef EGRAPH_QUERY_INT_H
+#define EGRAPH_QUERY_INT_H
+
+#include "egraph/sat_int.h"
+
+/* Children before parents. */
+typedef struct egi_term {
+  uint32_t sym; /* a variable's number or an operator */
+  uint32_t kid; /* where its children start in `kid` of the pattern */
+  uint32_t n;
+  bool is_var, ground;
+} egi_term;
+
+struct eg_pattern {
+  egi_term *term;
+  size_t n_terms, cap_terms;
+  uint32_t *kid;
+  size_t n_kids, cap_kids;
+  char **var;
+  size_t n_vars, cap_vars;
+  uint32_t *root; /* terms that match in one class; none where the pattern is a variable */
+  size_t n_roots, cap_roots;
+  uint32_t root_var; /* EG_NONE: the class has no name */
+  struct egi_query *query;
+};
+
+/* Parse into `p`, which has variables already where it is a right side; then no others are allowed. */
+ISO_MUST_USE iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p, iso_error *err);
+void egi_pattern_fini(eg_pattern *p);
+
+/* ---- programs ---- */
+
+/* An operator application of the pattern. Registers hold classes: variables first, then one per term. */
+typedef struct egi_atom {
+  uint32_t op, n, cls;
+  const uint32_t *kid; /* registers */
+  bool ground;
+} egi_atom;
+
+enum egi_kind {
+  EGI_SCAN,    /* every row of an operator */
+  EGI_DOWN,    /* rows in a class that is known */
+  EGI_UP,      /* rows with a child that is known, at place `via` */
+  EGI_LOOKUP,  /* the row whose children are all known */
+  EGI_CLASSES, /* every class */
+  EGI_YIELD
+};
+typedef struct egi_ins {
+  enum egi_kind kind;
+  bool cls_known;
+  uint32_t want, mask; /* a row fits if its head under the mask is this */
+  uint32_t via, n, cls;
+  const uint32_t *kid;
+  const bool *known; /* per child: compare, or set */
+} egi_ins;
+
+typedef struct egi_program {
+  egi_ins *ins; /* NULL: not built */
+} egi_program;
+
+typedef struct egi_query {
+  size_t n_vars, n_regs, n_atoms, n_ground;
+  uint32_t root; /* register */
+  bool scans; /* some program scans all rows of an operator not only where it starts */
+  egi_atom *atom; /* ground ones first, children before parents */
+  /* Two per atom: starting there over all rows, and starting there over fresh rows with those of atoms before it not
+   * fresh, so that each match with a fresh row is found once. Ground atoms start from their class. */
+  egi_program *program;
+  iso_arena mem;
+} egi_query;
+
+ISO_MUST_USE iso_code egi_query_new(const eg_pattern *p, egi_query **out, iso_error *err);
+void egi_query_free(egi_query *q);
+
+/* ---- matches ---- */
+
+typedef struct egi_chunk {
+  struct egi_chunk *next;
+  size_t n, cap;
+  uint32_t word[];
+} egi_chunk;
+/* Root class, then variables: so many words each. */
+typedef struct egi_matches {
+  egi_chunk *first, *last;
+  size_t n;
+  uint32_t stride;
+} egi_matches;
+void egi_matches_free(egi_matches *m);
+egi_chunk *egi_chunk_free(egi_chunk *c); /* Returns: the next one */
+
+typedef struct egi_sink {
+  egi_matches *store; /* NULL: not stored */
+  bool (*each)(void *ctx, eg_class root, const eg_class *var);
+  bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
+  void *ctx, *guard_ctx;
+  size_t limit; /* stop behind so many */
+  size_t n;
+  bool no_memory;
+} egi_sink;
+
+/* All matches, or those with a fresh row and classes not below `first_new_class`. Requires: rebuilt, and indexed. */
+ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink,
+                                 iso_error *err);
+/* The operators' lists of all rows brought up to date. Returns: false without memory. */
+bool egi_index(eg_sat *s);
+/* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything then. */
+bool egi_index_fresh(eg_sat *s);
+/* All marks off. */
+void egi_unmark(eg_sat *s);
+
+/* ---- applying ---- */
+
+typedef struct egi_rule {
+  eg_rule user; /* texts copied */
+  eg_pattern lhs, rhs;
+  egi_query *query;
+  egi_matches found;
+  size_t n_found, n_made; /* by the last search; e-nodes that its application added */
+  size_t n_banned, banned_until;
+  bool skip_old; /* matches without a fresh row need no second application */
+} egi_rule;
+
+struct eg_rules {
+  eg_sat *s;
+  egi_rule *rule;
+  size_t n, cap;
+  size_t *counts; /* per rule, for reports */
+  size_t cap_counts;
+  struct egi_batch *batch;
+};
+
+typedef struct egi_limits {
+  size_t nodes, mem_bytes;
+  double deadline_s; /* by egi_now; 0: none */
+  eg_stop stop;
+  bool reached;
+} egi_limits;
+double egi_now(void);
+bool egi_limits_check(eg_sat *s, egi_limits *l);
+
+/* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached. */
+ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err);
+void egi_batch_free(struct egi_batch *b);
+
+#endif

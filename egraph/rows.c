@@ -1,0 +1,183 @@
+/* Rows, their table, and the lists of classes and places.
+ *
+ * Room is taken beforehand (egi_rows_reserve), so that nothing fails half-way. The table keeps a row's hash beside its
+ * name: probes that miss do not touch the arena, and growing reads the old table only, from front to back. Removal
+ * shifts the run behind it back (Knuth, TAOCP 6.4, Algorithm R), so no stale entries pile up. */
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "egraph/sat_int.h"
+
+enum { BIG = 1 << 21, PAGE = 4096 };
+
+/* Random access over many small pages spends its time on missing translations. */
+void egi_big_advise(void *p, size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes < 2 * BIG) return;
+  const uintptr_t a = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+  (void)madvise((void *)a, bytes - (a - (uintptr_t)p), MADV_HUGEPAGE); /* advice: failing is fine */
+#else
+  (void)p, (void)bytes;
+#endif
+}
+
+void egi_big_release(void *p, size_t bytes) {
+#if defined(__linux__) && defined(MADV_DONTNEED)
+  const uintptr_t a = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1), b = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
+  if (bytes >= 64 * PAGE) (void)madvise((void *)a, b - a, MADV_DONTNEED);
+#endif
+  (void)bytes;
+  free(p);
+}
+
+bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
+  if (need <= *cap) return true;
+  size_t n = *cap ? *cap : 16;
+  while (n < need) {
+    if (n > SIZE_MAX / 2 / elem) return false;
+    n *= 2;
+  }
+  void *q = realloc(*p, n * elem);
+  if (!q) return false;
+  *p = q;
+  *cap = n;
+  egi_big_advise(q, n * elem);
+  return true;
+}
+
+/* ---- the table ---- */
+
+static void put(egi_cell *cell, size_t mask, egi_cell c) {
+  size_t i = c.hash & mask;
+  while (cell[i].row) i = (i + 1) & mask;
+  cell[i] = c;
+}
+
+/* At most five eighths full. */
+static bool table_reserve(eg_sat *s, size_t n) {
+  const size_t need = s->n_rows + n;
+  if (need <= s->n_cells / 8 * 5) return true;
+  size_t cells = s->n_cells ? s->n_cells : 64;
+  while (need > cells / 8 * 5) {
+    if (cells > SIZE_MAX / 2 / sizeof(egi_cell)) return false;
+    cells *= 2;
+  }
+  egi_cell *cell = calloc(cells, sizeof *cell);
+  if (!cell) return false;
+  egi_big_advise(cell, cells * sizeof *cell);
+  for (size_t i = 0; i < s->n_cells; i++)
+    if (s->cell[i].row) put(cell, cells - 1, s->cell[i]);
+  free(s->cell);
+  s->cell = cell;
+  s->n_cells = cells;
+  return true;
+}
+
+bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
+  const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
+  if (words > ROW_MAX || classes > ROW_MAX) return false;
+  return egi_grow(s->w, s->cap_w, words) && egi_grow(s->cls, s->cap_cls, classes) && table_reserve(s, n) &&
+         (!s->analysis.size || egi_big_grow((void **)&s->data, &s->cap_data, classes, s->analysis.size)) &&
+         (!s->analysis.make || (egi_grow(s->look_next, s->cap_look, classes) && egi_grow(s->repair_next, s->cap_repair, classes)));
+}
+
+uint32_t egi_row_hash(const eg_sat *s, uint32_t row) {
+  const uint32_t op = egi_row_op(s, row), n = s->op[op].arity;
+  uint64_t h = op;
+  for (uint32_t k = 0; k < n; k++) h = egi_mix(h, egi_row_child(s, row, k));
+  return egi_mix_end(h);
+}
+
+static bool equal(const uint32_t *row, uint32_t op, const uint32_t *child, uint32_t n) {
+  if ((row[ROW_HEAD] & ROW_OP) != op) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (row[ROW_KIDS + 2 * k] != child[k]) return false;
+  return true;
+}
+
+uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
+  if (!s->n_cells) return 0;
+  const size_t mask = s->n_cells - 1;
+  for (size_t i = hash & mask; s->cell[i].row; i = (i + 1) & mask)
+    if (s->cell[i].hash == hash && equal(s->w + s->cell[i].row, op, child, n)) return s->cell[i].row;
+  return 0;
+}
+
+void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
+  put(s->cell, s->n_cells - 1, (egi_cell){hash, row});
+  s->n_rows++;
+}
+
+void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash) {
+  const size_t mask = s->n_cells - 1;
+  egi_cell *cell = s->cell;
+  size_t hole = hash & mask;
+  while (cell[hole].row != row) {
+    ISO_CHECK(cell[hole].row);
+    hole = (hole + 1) & mask;
+  }
+  for (size_t i = (hole + 1) & mask; cell[i].row; i = (i + 1) & mask) {
+    /* A cell may move back to the hole if its home is not between the two. */
+    if (((i - cell[i].hash) & mask) < ((i - hole) & mask)) continue;
+    cell[hole] = cell[i];
+    hole = i;
+  }
+  cell[hole].row = 0;
+  s->n_rows--;
+}
+
+/* ---- rows ---- */
+
+static uint32_t class_new(eg_sat *s) {
+  const uint32_t c = (uint32_t)s->n_cls++;
+  s->cls[c] = (egi_cls){.up = c};
+  if (s->analysis.size) memset(s->data + c * s->analysis.size, 0, s->analysis.size);
+  if (s->analysis.make) s->look_next[c] = s->repair_next[c] = EG_NONE;
+  return c;
+}
+
+void egi_row_mark(eg_sat *s, uint32_t row) {
+  if (!s->track || (s->w[row + ROW_HEAD] & ROW_FRESH)) return;
+  s->w[row + ROW_HEAD] |= ROW_FRESH;
+  if (s->lost) return;
+  if (egi_grow(s->fresh, s->cap_fresh, s->n_fresh + 1)) s->fresh[s->n_fresh++] = row;
+  else s->lost = true;
+}
+
+uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
+  const uint32_t row = (uint32_t)s->n_w;
+  uint32_t *w = s->w;
+  s->n_w += egi_row_words(n);
+  if (c == EG_NONE) c = class_new(s);
+  w[row + ROW_CLASS] = c;
+  /* What is appended is known to be fresh by where it lies: only changed rows need the list. */
+  w[row + ROW_HEAD] = op | ROW_IS_HEAD | (s->track ? ROW_FRESH : 0);
+  w[row + ROW_NEXT] = s->cls[c].rows;
+  s->cls[c].rows = row;
+  s->cls[c].weight++;
+  for (uint32_t k = 0; k < n; k++) {
+    egi_cls *kid = &s->cls[child[k]];
+    const uint32_t place = row + ROW_KIDS + 2 * k;
+    w[place] = child[k];
+    w[place + 1] = kid->places;
+    kid->places = place;
+    kid->weight++;
+  }
+  egi_row_insert(s, row, hash);
+  s->op[op].n_rows++;
+  if (n == 0) s->op[op].leaf = row;
+  s->n_added++;
+  return row;
+}
+
+void egi_row_kill(eg_sat *s, uint32_t row) {
+  uint32_t *head = &s->w[row + ROW_HEAD];
+  egi_op *op = &s->op[*head & ROW_OP];
+  if (*head & ROW_HIDDEN) s->n_hidden--;
+  else op->n_rows--;
+  *head |= ROW_DEAD;
+  s->n_dead += egi_row_words(op->arity);
+}

@@ -1,0 +1,153 @@
+/* Private to egraph/: the compact e-graph behind eg_sat.
+ *
+ * A row is an e-node: a run of words in one arena, named by the word at which it starts.
+ *
+ *     NEXT   the next row of its e-class, 0 behind the last
+ *     CLASS  its e-class, canonical or not
+ *     HEAD   IS_HEAD, flags, operator; the only word of a row with its highest bit set
+ *     then for each child the pair CHILD (an e-class), LINK (the next place where that class is a child)
+ *
+ * A place is the word of a CHILD; its row is found by walking back to the next head. Lists need no memory of their own,
+ * so neither a merge nor a rebuild can fail for want of it, and adding a row touches nothing but the row and the records
+ * of its classes.
+ *
+ * Invariants between rebuilds (checked by eg_sat_check)
+ *   S1  the table holds exactly the rows that are not dead, each under the hash of the children that it has.
+ *   S2  the children of a row that is not dead are canonical, and no two such rows are equal.
+ *   S3  a row that is neither dead nor hidden is in the list of its class; the place of each child of a row that is not
+ *       dead is in the list of that child's class.
+ *   S4  a class that is not canonical has no rows and no places.
+ * Before a rebuild S2 to S4 may be broken for what a class in the `dirty` chain reaches. */
+#ifndef EGRAPH_SAT_INT_H
+#define EGRAPH_SAT_INT_H
+
+#include "egraph/base/arena.h"
+#include "egraph/egraph.h"
+
+enum { ROW_NEXT, ROW_CLASS, ROW_HEAD, ROW_KIDS };
+#define ROW_IS_HEAD 0x80000000u
+#define ROW_DEAD 0x40000000u   /* equal to another row */
+#define ROW_FRESH 0x20000000u  /* new or changed since the last search that marked */
+#define ROW_HIDDEN 0x10000000u /* pruned: in the table, in no class */
+#define ROW_OP 0x0fffffffu
+#define ROW_MAX 0x7ffffff0u /* words in the arena */
+
+/* Places and rows are below 2^31, so 0 and EG_NONE are free: word 0 is not used. */
+typedef struct egi_cls {
+  uint32_t up;     /* union-find: itself where canonical */
+  uint32_t rows;   /* the first row, or 0 */
+  uint32_t places; /* the first place, or 0 */
+  uint32_t weight; /* rows and places; where dirty: the next dirty class, or itself at the end */
+} egi_cls;
+
+typedef struct egi_op {
+  const char *name;
+  size_t n_name;
+  uint32_t arity, n_rows; /* rows in classes */
+  uint32_t leaf;          /* the row where the arity is 0; 0 before it is added */
+  uint32_t *row;          /* rows in order of the arena, dead ones too, up to `indexed` of the graph */
+  size_t n_row, cap_row;
+  uint32_t *fresh; /* the rows that were marked fresh at the last search */
+  size_t n_fresh, cap_fresh;
+} egi_op;
+
+typedef struct egi_cell {
+  uint32_t hash, row;
+} egi_cell;
+
+struct eg_sat {
+  uint32_t *w; /* the arena of rows */
+  size_t n_w, cap_w;
+  egi_cell *cell; /* open addressing, linear probing, row 0 is a free cell */
+  size_t n_cells, n_rows; /* cells: 0 or a power of two; rows in the table */
+  size_t n_hidden, n_dead; /* hidden rows; words of dead rows */
+  egi_cls *cls;
+  size_t n_cls, cap_cls, n_merged;
+  uint32_t dirty; /* the first class that merged away and whose places are not repaired; EG_NONE at rest */
+  bool track;     /* mark rows that change */
+  bool lost;      /* a mark was lost for want of memory: the next search has to look at everything */
+  uint32_t *fresh; /* rows marked since the last search */
+  size_t n_fresh, cap_fresh;
+  size_t indexed;   /* words of the arena that the operators' lists cover */
+  size_t seen;      /* words of the arena before which only rows in `fresh` are marked */
+  size_t packed_w;  /* words after the last pack */
+  uint64_t n_unions, n_added; /* since eg_sat_new */
+  iso_arena names;
+  egi_op *op;
+  size_t n_ops, cap_op;
+  uint32_t *op_cell;
+  size_t n_op_cells;
+  eg_sat_analysis analysis;
+  unsigned char *data; /* analysis.size bytes per class */
+  size_t cap_data;
+  /* Classes whose parents are to be looked at, and classes that are to be repaired: chains as `dirty` is one. A link is
+   * EG_NONE where the class is not chained. */
+  uint32_t look, repair, *look_next, *repair_next;
+  size_t cap_look, cap_repair;
+  void *scratch;  /* data of one class */
+  eg_class *kids; /* as many as the largest arity, for callbacks */
+  uint32_t *args; /* likewise, for building rows */
+  uint32_t max_arity;
+  struct egi_log *log; /* what an explanation needs; NULL: none is kept */
+};
+
+/* ---- rows.c ---- */
+
+static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
+  egi_cls *cls = s->cls;
+  while (cls[c].up != c) c = cls[c].up = cls[cls[c].up].up;
+  return c;
+}
+static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) { return egi_sat_find(s, s->w[row + ROW_CLASS]); }
+static inline uint32_t egi_row_op(const eg_sat *s, uint32_t row) { return s->w[row + ROW_HEAD] & ROW_OP; }
+static inline uint32_t egi_row_child(const eg_sat *s, uint32_t row, uint32_t k) { return s->w[row + ROW_KIDS + 2 * k]; }
+static inline size_t egi_row_words(uint32_t arity) { return ROW_KIDS + 2 * (size_t)arity; }
+static inline bool egi_row_shown(uint32_t head) { return !(head & (ROW_DEAD | ROW_HIDDEN)); }
+static inline uint32_t egi_place_row(const uint32_t *w, uint32_t place) {
+  uint32_t at = place - 1;
+  while (!(w[at] & ROW_IS_HEAD)) at -= 2;
+  return at - ROW_HEAD;
+}
+
+/* The hash of an operator with children, taken in turn. */
+static inline uint64_t egi_mix(uint64_t h, uint32_t word) {
+  h = (h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+  return h ^ (h >> 32);
+}
+static inline uint32_t egi_mix_end(uint64_t h) { return (uint32_t)((h * UINT64_C(0xD6E8FEB86659FD93)) >> 32); }
+
+/* Room for so many more rows of an arity, classes and places in the table. */
+bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
+uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
+/* The row that is equal, 0 if there is none. */
+uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash);
+/* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no equal row is there.
+ * Requires: reserved. */
+uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c);
+void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash);
+void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash);
+/* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it from the table. */
+void egi_row_kill(eg_sat *s, uint32_t row);
+void egi_row_mark(eg_sat *s, uint32_t row);
+/* Big arrays: on huge pages where the system has them. Same contract as iso_grow, except that new room is not zeroed. */
+bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem);
+#define egi_grow(p, cap, need) egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p))
+void egi_big_advise(void *p, size_t bytes);
+void egi_big_release(void *p, size_t bytes); /* free, and give the pages back at once */
+
+/* ---- sat_rebuild.c ---- */
+/* Merge two canonical, different classes, and their data. Returns: the one that stays. */
+uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b);
+/* Congruence only. */
+void egi_sat_close(eg_sat *s);
+/* Lay rows out anew, those of a class side by side, dead ones left out, if that pays. Failing is harmless. */
+void egi_sat_pack(eg_sat *s);
+
+/* ---- sat_data.c; nothing where there is no analysis ---- */
+void egi_sat_data_new(eg_sat *s, uint32_t row);                 /* of a row's class, which was made for it */
+void egi_sat_data_row(eg_sat *s, uint32_t row);                 /* of a row that was put into a class that was there */
+void egi_sat_data_union(eg_sat *s, uint32_t kept, uint32_t gone);
+ISO_MUST_USE iso_code egi_sat_repair_all(eg_sat *s, iso_error *err);
+void egi_sat_look_all(eg_sat *s);
+
+#endif

@@ -1,0 +1,264 @@
+/* Rules and the loop that runs them: search, apply, rebuild, until nothing changes or a limit is reached.
+ *
+ * Under the simple scheduler a match all of whose rows were there unchanged at the last search was applied then, and
+ * applying it again does nothing; so from the second iteration on only matches with a fresh row are looked for
+ * (semi-naive evaluation, as egglog has it). Rules whose condition may change its mind are searched in full. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "egraph/query_int.h"
+
+/* ---- rules ---- */
+
+iso_code eg_rules_new(eg_sat *s, eg_rules **out, iso_error *err) {
+  eg_rules *r = calloc(1, sizeof *r);
+  if (!r) return iso_fail(err, ISO_NOMEM, "out of memory for rules");
+  r->s = s;
+  *out = r;
+  return ISO_OK;
+}
+
+static void rule_fini(egi_rule *u) {
+  free((char *)(uintptr_t)u->user.name);
+  free((char *)(uintptr_t)u->user.lhs);
+  free((char *)(uintptr_t)u->user.rhs);
+  egi_pattern_fini(&u->lhs);
+  /* The right side borrows the variables. */
+  u->rhs.var = NULL;
+  u->rhs.n_vars = 0;
+  egi_pattern_fini(&u->rhs);
+  egi_query_free(u->query);
+  egi_matches_free(&u->found);
+}
+
+void eg_rules_free(eg_rules *r) {
+  if (!r) return;
+  for (size_t i = 0; i < r->n; i++) rule_fini(&r->rule[i]);
+  egi_batch_free(r->batch);
+  free(r->rule);
+  free(r->counts);
+  free(r);
+}
+
+static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
+  iso_code code = egi_pattern_read(r->s, u->user.lhs, strlen(u->user.lhs), true, &u->lhs, err);
+  if (!code && u->user.rhs) {
+    u->rhs.var = u->lhs.var;
+    u->rhs.n_vars = u->lhs.n_vars;
+    code = egi_pattern_read(r->s, u->user.rhs, strlen(u->user.rhs), false, &u->rhs, err);
+  }
+  if (!code && u->rhs.n_roots > 0 && u->rhs.root_var != EG_NONE) {
+    /* `?v = T` names the class that T goes to, which is the one that matched. */
+    if (u->rhs.root_var != u->lhs.root_var) code = iso_fail(err, ISO_FORMAT, "the right side names another class");
+  }
+  if (!code && u->rhs.n_roots > 1) code = iso_fail(err, ISO_FORMAT, "a right side with several terms");
+  if (!code) code = egi_query_new(&u->lhs, &u->query, err);
+  return code;
+}
+
+iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
+  if (!rule->lhs || (!rule->rhs && !rule->apply)) return iso_fail(err, ISO_USAGE, "a rule needs two sides");
+  egi_rule u = {.user = *rule};
+  u.user.name = strdup(rule->name ? rule->name : "");
+  u.user.lhs = strdup(rule->lhs);
+  u.user.rhs = rule->rhs ? strdup(rule->rhs) : NULL;
+  iso_code code = ISO_OK;
+  if (!u.user.name || !u.user.lhs || (rule->rhs && !u.user.rhs) || !iso_grow(r->rule, r->cap, r->n + 1) ||
+      !iso_grow(r->counts, r->cap_counts, r->n + 1))
+    code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
+  if (!code) code = read_sides(r, &u, err);
+  if (code) {
+    rule_fini(&u);
+    return iso_prefix(err, "rule %s: ", rule->name ? rule->name : "");
+  }
+  u.found.stride = 1 + (uint32_t)u.lhs.n_vars;
+  u.skip_old = !rule->condition && !rule->never_done && !rule->apply && (!rule->guard || (rule->guard_stays_false && u.query->n_atoms));
+  r->rule[r->n++] = u;
+  return ISO_OK;
+}
+
+size_t eg_rules_count(const eg_rules *r) { return r->n; }
+const char *eg_rules_name(const eg_rules *r, size_t k) { return r->rule[k].user.name; }
+
+const char *eg_stop_name(eg_stop stop) {
+  static const char *const name[] = {"saturated",  "iteration-limit", "node-limit",
+                                     "time-limit", "memory-limit",    "stopped"};
+  return name[stop];
+}
+
+eg_run_options eg_run_options_default(void) {
+  return (eg_run_options){.scheduler = EG_SIMPLE, .match_limit = 1000, .ban_length = 5, .iteration_limit = 30};
+}
+
+/* ---- the loop ---- */
+
+typedef struct run {
+  eg_sat *s;
+  eg_rules *r;
+  const eg_run_options *o;
+  egi_limits limits;
+  uint32_t n_cls_seen; /* classes below were there at the last search */
+  bool fresh;          /* marks tell what changed since the last search */
+  size_t iteration;
+  eg_iteration it;
+} run;
+
+static iso_code search_rule(run *x, size_t k, iso_error *err) {
+  egi_rule *u = &x->r->rule[k];
+  u->n_found = u->n_made = 0;
+  size_t limit = SIZE_MAX;
+  if (x->o->scheduler == EG_BACKOFF) {
+    if (x->iteration < u->banned_until) return ISO_OK;
+    limit = u->n_banned < 40 ? x->o->match_limit << u->n_banned : SIZE_MAX;
+  }
+  egi_sink sink = {.store = &u->found, .guard = u->user.guard, .guard_ctx = u->user.ctx};
+  sink.limit = limit == SIZE_MAX ? limit : limit + 1;
+  const iso_code code = egi_search(x->s, u->query, x->fresh && u->skip_old, x->n_cls_seen, &sink, err);
+  if (code) return code;
+  if (sink.n > limit) {
+    egi_matches_free(&u->found);
+    u->banned_until = x->iteration + (x->o->ban_length << (u->n_banned < 40 ? u->n_banned : 40));
+    u->n_banned++;
+  } else {
+    u->n_found = sink.n;
+  }
+  return ISO_OK;
+}
+
+static iso_code search_all(run *x, iso_error *err) {
+  eg_sat *s = x->s;
+  const bool incremental = x->o->scheduler == EG_SIMPLE && !x->o->full_search;
+  x->fresh = incremental && x->fresh && egi_index_fresh(s);
+  bool all = !x->fresh;
+  for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
+  if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  x->it.matches = 0;
+  for (size_t k = 0; k < x->r->n; k++) {
+    const iso_code code = search_rule(x, k, err);
+    if (code) return code;
+    x->it.matches += x->r->rule[k].n_found;
+  }
+  /* What follows marks what it changes. */
+  s->track = incremental;
+  if (incremental) egi_unmark(s);
+  x->fresh = incremental;
+  x->n_cls_seen = (uint32_t)s->n_cls;
+  return ISO_OK;
+}
+
+static iso_code apply_all(run *x, iso_error *err) {
+  for (size_t k = 0; k < x->r->n; k++) {
+    if (x->r->rule[k].n_found == 0 || x->limits.reached) continue;
+    const iso_code code = egi_apply(x->s, x->r, k, &x->limits, err);
+    if (code) return code;
+    (void)egi_limits_check(x->s, &x->limits);
+  }
+  return ISO_OK;
+}
+
+/* Where nothing changed while rules are banned, the run goes on with the first of them. */
+static bool lift_bans(run *x) {
+  size_t least = SIZE_MAX;
+  for (size_t k = 0; k < x->r->n; k++) {
+    const egi_rule *u = &x->r->rule[k];
+    if (u->banned_until > x->iteration && u->banned_until - x->iteration < least) least = u->banned_until - x->iteration;
+  }
+  if (least == SIZE_MAX) return false;
+  for (size_t k = 0; k < x->r->n; k++)
+    if (x->r->rule[k].banned_until > x->iteration) x->r->rule[k].banned_until -= least;
+  return true;
+}
+
+static bool report(run *x, size_t iteration) {
+  if (!x->o->each) return true;
+  for (size_t k = 0; k < x->r->n; k++) x->r->counts[k] = x->r->rule[k].n_found;
+  x->it.nodes = eg_sat_count_nodes(x->s);
+  x->it.classes = eg_sat_count_classes(x->s);
+  x->it.rule_matches = iteration ? x->r->counts : NULL;
+  return x->o->each(x->o->ctx, x->s, iteration, &x->it);
+}
+
+/* Returns: in `changed` whether the graph is another one now. */
+static iso_code iterate(run *x, bool *changed, iso_error *err) {
+  eg_sat *s = x->s;
+  const size_t nodes = eg_sat_count_nodes(s), classes = eg_sat_count_classes(s);
+  const uint64_t unions = s->n_unions, version = eg_sat_version(s);
+  const double t0 = egi_now();
+  iso_code code = search_all(x, err);
+  const double t1 = egi_now();
+  if (!code) code = apply_all(x, err);
+  const double t2 = egi_now();
+  if (code) {
+    for (size_t k = 0; k < x->r->n; k++) egi_matches_free(&x->r->rule[k].found);
+    return code;
+  }
+  *changed = s->n_unions != unions || eg_sat_version(s) != version;
+  code = eg_sat_rebuild(s, err);
+  *changed = *changed || eg_sat_count_nodes(s) != nodes || eg_sat_count_classes(s) != classes;
+  for (size_t k = 0; k < x->r->n; k++) *changed = *changed || (x->r->rule[k].user.never_done && x->r->rule[k].n_found);
+  x->it.search_s = t1 - t0;
+  x->it.apply_s = t2 - t1;
+  x->it.rebuild_s = egi_now() - t2;
+  return code;
+}
+
+static void blame(run *x, eg_run_report *out) {
+  out->culprit = SIZE_MAX;
+  out->culprit_nodes = 0;
+  if (out->stop == EG_SATURATED || out->stop == EG_STOPPED) return;
+  for (size_t k = 0; k < x->r->n; k++)
+    if (x->r->rule[k].n_made > out->culprit_nodes) {
+      out->culprit = k;
+      out->culprit_nodes = x->r->rule[k].n_made;
+    }
+}
+
+static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
+  for (;;) {
+    bool changed = false;
+    if (x->o->iteration_limit && x->iteration >= x->o->iteration_limit) {
+      out->stop = EG_ITERATION_LIMIT;
+      return ISO_OK;
+    }
+    if (x->iteration && egi_limits_check(x->s, &x->limits)) {
+      out->stop = x->limits.stop;
+      return ISO_OK;
+    }
+    const iso_code code = iterate(x, &changed, err);
+    if (code) return code;
+    out->iterations = ++x->iteration;
+    x->iteration--;
+    const bool lifted = !changed && x->o->scheduler == EG_BACKOFF && lift_bans(x);
+    x->iteration++;
+    if (!report(x, x->iteration)) {
+      out->stop = EG_STOPPED;
+      return ISO_OK;
+    }
+    if (x->limits.reached) {
+      for (size_t k = 0; k < x->r->n; k++) egi_matches_free(&x->r->rule[k].found);
+      out->stop = x->limits.stop;
+      return ISO_OK;
+    }
+    if (!changed && !lifted) {
+      out->stop = EG_SATURATED;
+      return ISO_OK;
+    }
+  }
+}
+
+iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out, iso_error *err) {
+  run x = {.s = s, .r = r, .o = options};
+  x.limits.nodes = options->node_limit;
+  x.limits.mem_bytes = options->mem_limit_bytes;
+  x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
+  for (size_t k = 0; k < r->n; k++) r->rule[k].n_banned = r->rule[k].banned_until = 0;
+  iso_code code = eg_sat_rebuild(s, err);
+  if (code) return code;
+  *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
+  if (report(&x, 0)) code = loop(&x, out, err);
+  s->track = false;
+  egi_unmark(s);
+  blame(&x, out);
+  return code;
+}
