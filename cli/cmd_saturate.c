@@ -13,7 +13,7 @@
 #include "egraph/base/vec.h"
 
 typedef struct args {
-  const char *file, *json;
+  const char *file, *json, *serialize, *dot;
   bool full_search, extract, explain, help;
   size_t batches;
   const char *only;
@@ -31,6 +31,9 @@ static const char usage[] =
     "usage: isomer saturate FILE.sexp [options]\n"
     "  --json FILE|-   per iteration e-nodes, e-classes and matches as JSON; with - the text goes to stderr\n"
     "  --full-search   find all matches in every iteration, not only new ones\n"
+    "  --extract       the smallest term equal to each start term\n"
+    "  --explain       why it is equal, as a proof that was checked; implies --extract\n"
+    "  --serialize F   the last e-graph in egraph-serialize JSON; --dot F for Graphviz\n"
     "  --only N,...    only these runs or cases, counted from 0\n"
     "  --batches N     congruence closure: rebuild after each of N parts of the unions (1)\n"
     "exit status: 0 done, 2 error\n";
@@ -94,10 +97,12 @@ static bool put_iteration(void *ctx, const eg_sat *s, size_t i, const eg_iterati
   return true;
 }
 
-static iso_code prepare(job *j, eg_sat **s, eg_rules **r, iso_error *err) {
+static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_error *err) {
   eg_sat_options so = {.analysis = sat_language_analysis(j->l), .log = j->a->explain};
   iso_code code = eg_sat_new(&so, s, err);
-  if (!code) code = eg_workload_start(j->w, *s, err);
+  if (!code && !(*root = calloc(eg_workload_count_starts(j->w) + 1, sizeof **root)))
+    code = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!code) code = eg_workload_start(j->w, *s, *root, err);
   if (!code) code = eg_rules_new(*s, r, err);
   return code ? code : sat_language_rules(j->l, *s, *r, err);
 }
@@ -109,12 +114,20 @@ static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
   fputc('\n', j->text);
 }
 
+static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path, bool dot, iso_error *err) {
+  FILE *f = fopen(path, "w");
+  bool ok = f && (dot ? eg_sat_dot(s, f) : eg_sat_write_json(s, root, n, f));
+  if (f && fclose(f)) ok = false;
+  return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+}
+
 static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   eg_sat *s = NULL;
   eg_rules *r = NULL;
+  eg_class *root = NULL;
   eg_run_report report;
   reset_peak();
-  iso_code code = prepare(j, &s, &r, err);
+  iso_code code = prepare(j, &s, &r, &root, err);
   eg_run_options o = eg_run_options_default();
   o.scheduler = w->backoff ? EG_BACKOFF : EG_SIMPLE;
   o.iteration_limit = w->iteration_limit;
@@ -137,6 +150,10 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
       fprintf(j->json, "],\n     \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %" PRIu64 "}",
               eg_stop_name(report.stop), seconds, cpu_seconds, peak);
   }
+  if (!code) code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract, j->a->explain}, err);
+  if (!code && j->a->serialize) code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
+  if (!code && j->a->dot) code = write_graph(s, NULL, 0, j->a->dot, true, err);
+  free(root);
   eg_rules_free(r);
   eg_sat_free(s);
   return code;
@@ -240,7 +257,13 @@ static const char *parse(int argc, char **argv, args *a) {
     const char *o = argv[i], *v;
     if (!strcmp(o, "--help") || !strcmp(o, "-h")) a->help = true;
     else if (!strcmp(o, "--full-search")) a->full_search = true;
-    else if (!strcmp(o, "--json")) {
+    else if (!strcmp(o, "--extract")) a->extract = true;
+    else if (!strcmp(o, "--explain")) a->extract = a->explain = true;
+    else if (!strcmp(o, "--serialize")) {
+      if (!(a->serialize = value_of(argc, argv, &i))) return "saturate: --serialize needs a file";
+    } else if (!strcmp(o, "--dot")) {
+      if (!(a->dot = value_of(argc, argv, &i))) return "saturate: --dot needs a file";
+    } else if (!strcmp(o, "--json")) {
       if (!(a->json = value_of(argc, argv, &i))) return "saturate: --json needs a file or -";
     } else if (!strcmp(o, "--only")) {
       v = value_of(argc, argv, &i);

@@ -17,6 +17,17 @@ ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r
 /* What a callback could not report itself. */
 ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
 
+/* Print what the start terms came to: the smallest equal term of each, and a checked proof that it is equal. */
+typedef struct sat_shown {
+  eg_sat *s;
+  const eg_rules *rules;
+  const eg_class *root;
+  size_t n_roots;
+  FILE *f;
+  bool extract, explain;
+} sat_shown;
+ISO_MUST_USE iso_code sat_show(const sat_shown *x, iso_error *err);
+
 /* ---- for saturate_*.c ---- */
 
 enum { SAT_NUMBER = 1, SAT_BOOL = 2, SAT_SYMBOL = 4 };

@@ -330,6 +330,54 @@ typedef struct eg_run_report {
 ISO_MUST_USE iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out,
                                  iso_error *err);
 
+/* ---- extraction ---- */
+
+typedef struct eg_extract eg_extract;
+typedef struct eg_cost {
+  void *ctx;
+  /* The cost of a term from the costs of its children; more than each of them. NULL: one more than their sum, the size
+   * of the term. */
+  double (*tree)(void *ctx, const eg_sat *s, eg_op op, const double *child, size_t n);
+  /* For DAG cost, where what occurs twice is paid once: the cost of an e-node without its children, positive. NULL: 1. */
+  double (*node)(void *ctx, const eg_sat *s, eg_op op);
+} eg_cost;
+
+/* The cheapest term of every class by tree cost. `cost` may be NULL. Requires: rebuilt; and the graph stays as it is
+ * while the result is used. Owns: eg_extract_free. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_extract_new(const eg_sat *s, const eg_cost *cost, eg_extract **out, iso_error *err);
+void eg_extract_free(eg_extract *x);
+/* Make the DAG cost of the term chosen for `c` smaller, by changing one choice after another while that helps: never
+ * worse than the start; the best is NP-hard to find. Choices for other classes may change. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_extract_dag(eg_extract *x, eg_class c, iso_error *err);
+double eg_extract_cost(const eg_extract *x, eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */
+ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out, iso_error *err);
+eg_row eg_extract_row(const eg_extract *x, eg_class c); /* the e-node chosen; .i 0 where there is none */
+/* The chosen term as text. Owns: free(*out). Errors: ISO_USAGE where there is none, ISO_LIMIT over 2^26 characters. */
+ISO_MUST_USE iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error *err);
+
+/* ---- explanations of what eg_sat found ---- */
+
+/* An eg_graph in which everything in the log holds again, rebuilt: every rule application that had an effect is
+ * instantiated from the rule's texts and merged, with why.kind EG_WHY_RULE + its rule's number and why.data the number
+ * of the application; other merges keep their reasons. `rules` are those of the runs since eg_sat_new, one set.
+ * Returns: in `out` the graph (eg_free), in `node`, unless NULL, for each class id of `s` the e-node of the term for
+ * which that class was made (free). Requires: options.log. Errors: ISO_USAGE without a log, ISO_NOMEM, ISO_LIMIT. */
+enum { EG_WHY_RULE = 1 << 20 };
+ISO_MUST_USE iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, eg_node **node,
+                                    iso_error *err);
+
+/* ---- other formats ---- */
+
+/* egraph-serialize JSON, as the extraction gym and visualisers read it: nodes with op, children, eclass and cost, and
+ * root_eclasses. Returns false on a write error. */
+bool eg_sat_write_json(const eg_sat *s, const eg_class *root, size_t n_roots, FILE *f);
+/* Read it into an empty graph and rebuild it. Root classes, where `root` is not NULL: free(*root).
+ * Errors: ISO_FORMAT, also for a class without a finite term; ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots,
+                                       iso_error *err);
+/* Graphviz: a cluster per class. Returns false on a write error. */
+bool eg_sat_dot(const eg_sat *s, FILE *f);
+
 /* The full invariant check (slow). Requires: rebuilt. Errors: ISO_INTERNAL with what is broken. */
 ISO_MUST_USE iso_code eg_sat_check(eg_sat *s, iso_error *err);
 

@@ -100,19 +100,45 @@ static bool scan(machine *m, const egi_ins *i) {
 }
 
 static bool down(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w;
-  for (uint32_t r = m->s->cls[m->reg[i->cls]].rows; r; r = w[r + ROW_NEXT])
+  const uint32_t *w = m->s->w, id = m->reg[i->cls];
+  const egi_cls *c = &m->s->cls[id];
+  uint32_t from = 0, grouped = 0;
+  if (!(c->has & i->bit)) return true;
+  if (c->weight >= EGI_LONG) grouped = egi_group_first(m->s, m->s->groups, id, false, i->want & ROW_OP, &from);
+  for (uint32_t r = c->rows; r != from; r = w[r + ROW_NEXT])
+    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  for (uint32_t r = grouped; r && !((w[r + ROW_HEAD] ^ i->want) & ROW_OP); r = w[r + ROW_NEXT])
     if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !step(m, i + 1)) return false;
   return true;
 }
 
+/* Where the row's head would be if this were the child asked for: an earlier row's words are no heads of ours. */
+static inline bool fits(const machine *m, const egi_ins *i, uint32_t place, uint32_t to_head) {
+  return place >= to_head && (m->s->w[place - to_head] & i->mask) == i->want;
+}
+
+static bool above(machine *m, const egi_ins *i, uint32_t row) {
+  return !bind_class(m, i, row) || !bind(m, i, m->s->w + row) || step(m, i + 1);
+}
+
+/* Above the known child with the fewest parents. */
 static bool up(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, to_head = ROW_KIDS + 2 * i->via - ROW_HEAD;
-  for (uint32_t place = m->s->cls[m->reg[i->kid[i->via]]].places; place; place = w[place + 1]) {
-    /* Where the row's head would be if this were the child asked for; an earlier row's words are no heads of ours. */
-    if (place < to_head || (w[place - to_head] & i->mask) != i->want) continue;
-    const uint32_t r = place - to_head - ROW_HEAD;
-    if (bind_class(m, i, r) && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  const uint32_t *w = m->s->w, op = i->want & ROW_OP;
+  uint32_t via = i->n, from = 0, grouped = 0;
+  for (uint32_t k = 0; k < i->n; k++)
+    if (i->before[k] && (via == i->n || m->s->cls[m->reg[i->kid[k]]].weight < m->s->cls[m->reg[i->kid[via]]].weight)) via = k;
+  const uint32_t to_head = ROW_KIDS + 2 * via - ROW_HEAD, id = m->reg[i->kid[via]];
+  const egi_cls *c = &m->s->cls[id];
+  if (!(c->above & i->bit)) return true;
+  if (c->weight >= EGI_LONG) grouped = egi_group_first(m->s, m->s->groups, id, true, op, &from);
+  for (uint32_t place = c->places; place != from; place = w[place + 1])
+    if (fits(m, i, place, to_head) && !above(m, i, place - to_head - ROW_HEAD)) return false;
+  for (uint32_t place = grouped; place; place = w[place + 1]) {
+    if (fits(m, i, place, to_head)) {
+      if (!above(m, i, place - to_head - ROW_HEAD)) return false;
+    } else if (egi_row_op(m->s, egi_place_row(w, place)) != op) {
+      return true;
+    }
   }
   return true;
 }
@@ -280,6 +306,7 @@ iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg
                       void *ctx, size_t *n, iso_error *err) {
   egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
   if (s->dirty != EG_NONE) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
+  egi_groups_tidy(s->groups);
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   const iso_code code = egi_search(s, p->query, false, 0, &sink, err);
   if (!code) *n = sink.n;

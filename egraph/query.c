@@ -30,27 +30,37 @@ static size_t known_kids(const egi_atom *a, const bool *reg) {
   return n;
 }
 
-/* The smaller the better. */
-static int rank(const egi_atom *a, const bool *reg) {
-  const size_t known = known_kids(a, reg);
-  if (known == a->n) return 0;
+/* The smaller the better: looked up, in a class that is known, above a class that the pattern describes, above one that
+ * a variable is bound to, above a ground term, which may have very many parents, anywhere. */
+static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
+  if (known_kids(a, reg) == a->n) return 0;
   if (reg[a->cls]) return 1;
-  return known ? 2 : 3;
+  int best = 5;
+  for (uint32_t k = 0; k < a->n; k++) {
+    if (!reg[a->kid[k]]) continue;
+    int r = a->kid[k] < q->n_vars ? 3 : 2;
+    for (size_t i = 0; i < q->n_ground; i++)
+      if (q->atom[i].cls == a->kid[k]) r = 4;
+    if (r < best) best = r;
+  }
+  return best;
 }
 
 static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool start, bool old) {
-  static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_SCAN};
-  bool *known = iso_arena_alloc(&q->mem, (a->n + 1) * sizeof *known);
+  static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_UP, EGI_UP, EGI_SCAN};
+  bool *known = iso_arena_alloc(&q->mem, (2 * a->n + 1) * sizeof *known);
   if (!known) return false;
-  *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[rank(a, reg)],
+  *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[rank(q, a, reg)],
                    .cls_known = reg[a->cls],
                    .want = a->op | ROW_IS_HEAD,
                    .mask = old ? UINT32_MAX : ~ROW_FRESH,
                    .n = a->n,
                    .cls = a->cls,
+                   .bit = q->s->op[a->op].bit,
                    .kid = a->kid,
-                   .known = known};
-  while (out->kind == EGI_UP && !reg[a->kid[out->via]]) out->via++;
+                   .known = known,
+                   .before = known + a->n};
+  for (uint32_t k = 0; k < a->n; k++) known[a->n + k] = reg[a->kid[k]];
   reg[a->cls] = true; /* the class is set before the children, and may be one of them */
   for (uint32_t k = 0; k < a->n; k++) {
     known[k] = reg[a->kid[k]];
@@ -74,16 +84,16 @@ static bool build(egi_query *q, size_t start, bool fresh) {
   }
   while (ok) {
     size_t best = q->n_atoms;
-    int best_rank = 4;
+    int best_rank = 12;
     for (size_t i = 0; i < q->n_atoms; i++) {
       /* From a ground start, the first step goes up from its class. */
       const bool from_start = start < q->n_ground && n == 0;
       if (used[i]) continue;
-      int r = rank(&q->atom[i], reg);
+      int r = rank(q, &q->atom[i], reg);
       if (from_start) {
         bool touches = false;
         for (uint32_t k = 0; k < q->atom[i].n; k++) touches = touches || q->atom[i].kid[k] == q->atom[start].cls;
-        if (!touches) r += 4;
+        if (!touches) r += 6;
       }
       if (best == q->n_atoms || r < best_rank) best = i, best_rank = r;
     }
@@ -92,19 +102,17 @@ static bool build(egi_query *q, size_t start, bool fresh) {
     egi_ins *ins = &out->ins[n++];
     ok = emit(q, ins, &q->atom[best], reg, false, fresh && best < start);
     q->scans = q->scans || ins->kind == EGI_SCAN;
-    if (ok && start < q->n_ground && n == 1 && ins->kind == EGI_UP)
-      for (uint32_t k = 0; k < ins->n; k++)
-        if (ins->kid[k] == q->atom[start].cls) ins->via = k;
   }
   if (ok) out->ins[n].kind = EGI_YIELD;
   free(reg);
   return ok;
 }
 
-iso_code egi_query_new(const eg_pattern *p, egi_query **out, iso_error *err) {
+iso_code egi_query_new(const eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
   egi_query *q = calloc(1, sizeof *q);
   if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   iso_arena_init(&q->mem);
+  q->s = s;
   q->n_vars = p->n_vars;
   q->n_regs = p->n_vars + p->n_terms;
   q->root = p->n_roots ? reg_of(p, p->root[0]) : p->root_var;

@@ -41,7 +41,7 @@ typedef struct egi_atom {
 enum egi_kind {
   EGI_SCAN,    /* every row of an operator */
   EGI_DOWN,    /* rows in a class that is known */
-  EGI_UP,      /* rows with a child that is known, at place `via` */
+  EGI_UP,      /* rows with a child that is known */
   EGI_LOOKUP,  /* the row whose children are all known */
   EGI_CLASSES, /* every class */
   EGI_YIELD
@@ -50,9 +50,11 @@ typedef struct egi_ins {
   enum egi_kind kind;
   bool cls_known;
   uint32_t want, mask; /* a row fits if its head under the mask is this */
-  uint32_t via, n, cls;
+  uint32_t n, cls;
+  uint16_t bit; /* of the operator */
   const uint32_t *kid;
-  const bool *known; /* per child: compare, or set */
+  const bool *known;  /* per child: compare, or set */
+  const bool *before; /* per child: known before this row */
 } egi_ins;
 
 typedef struct egi_program {
@@ -60,6 +62,7 @@ typedef struct egi_program {
 } egi_program;
 
 typedef struct egi_query {
+  const eg_sat *s;
   size_t n_vars, n_regs, n_atoms, n_ground;
   uint32_t root; /* register */
   bool scans; /* some program scans all rows of an operator not only where it starts */
@@ -70,7 +73,7 @@ typedef struct egi_query {
   iso_arena mem;
 } egi_query;
 
-ISO_MUST_USE iso_code egi_query_new(const eg_pattern *p, egi_query **out, iso_error *err);
+ISO_MUST_USE iso_code egi_query_new(const eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
 void egi_query_free(egi_query *q);
 
 /* ---- matches ---- */
@@ -88,6 +91,33 @@ typedef struct egi_matches {
 } egi_matches;
 void egi_matches_free(egi_matches *m);
 egi_chunk *egi_chunk_free(egi_chunk *c); /* Returns: the next one */
+
+/* Long lists grouped by operator, see group.c. */
+typedef struct egi_group {
+  uint32_t op, first;
+} egi_group;
+typedef struct egi_group_cell {
+  uint32_t list;   /* twice the class, plus one for places */
+  uint32_t at, n;  /* its groups; none: it is not grouped */
+  uint32_t first;  /* its first member then: what is before it now came later */
+  uint32_t weight; /* of the class then */
+  uint32_t search, visits; /* the last search that came here, and how often */
+} egi_group_cell;
+typedef struct egi_groups {
+  egi_group_cell *cell; /* open addressing, list EG_NONE is free */
+  size_t n_cells, n_used;
+  egi_group *group;
+  size_t n_group, cap_group, n_garbage;
+  uint32_t search;
+  bool off;
+} egi_groups;
+enum { EGI_LONG = 48 }; /* weight of a class whose lists are grouped */
+void egi_groups_reset(egi_groups *g); /* rows have moved */
+void egi_groups_tidy(egi_groups *g);  /* before a search */
+void egi_groups_fini(egi_groups *g);
+/* The first of the group with the operator, 0 if there is none. In `from` the first member that is in groups, 0: none
+ * is; those before it are to be walked one by one. */
+uint32_t egi_group_first(eg_sat *s, egi_groups *g, uint32_t c, bool places, uint32_t op, uint32_t *from);
 
 typedef struct egi_sink {
   egi_matches *store; /* NULL: not stored */

@@ -149,6 +149,7 @@ void egi_row_mark(eg_sat *s, uint32_t row) {
 
 uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
   const uint32_t row = (uint32_t)s->n_w;
+  const uint16_t bit = s->op[op].bit;
   uint32_t *w = s->w;
   s->n_w += egi_row_words(n);
   if (c == EG_NONE) c = class_new(s);
@@ -158,6 +159,7 @@ uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t 
   w[row + ROW_NEXT] = s->cls[c].rows;
   s->cls[c].rows = row;
   s->cls[c].weight++;
+  s->cls[c].has |= bit;
   for (uint32_t k = 0; k < n; k++) {
     egi_cls *kid = &s->cls[child[k]];
     const uint32_t place = row + ROW_KIDS + 2 * k;
@@ -165,6 +167,7 @@ uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t 
     w[place + 1] = kid->places;
     kid->places = place;
     kid->weight++;
+    kid->above |= bit;
   }
   egi_row_insert(s, row, hash);
   s->op[op].n_rows++;

@@ -6,7 +6,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "egraph/log_int.h"
-#include "egraph/sat_int.h"
+#include "egraph/query_int.h"
 
 iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err) {
   eg_sat *s = calloc(1, sizeof *s);
@@ -22,6 +22,7 @@ iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err)
   } else {
     s->analysis.size = 0;
   }
+  ok = ok && (s->groups = calloc(1, sizeof *s->groups)) != NULL;
   if (ok && options && options->log) ok = (s->log = calloc(1, sizeof *s->log)) != NULL;
   if (!ok) {
     eg_sat_free(s);
@@ -42,8 +43,9 @@ void eg_sat_free(eg_sat *s) {
   }
   iso_arena_fini(&s->names);
   egi_log_free(s->log);
+  if (s->groups) egi_groups_fini(s->groups);
   void *owned[] = {s->w,    s->cell,      s->cls,         s->fresh,   s->op,   s->op_cell,
-                   s->data, s->look_next, s->repair_next, s->scratch, s->kids, s->args, s};
+                   s->data, s->look_next, s->repair_next, s->scratch, s->kids, s->args, s->groups, s};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -96,6 +98,7 @@ iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *o
   if (!copy) return iso_fail(err, ISO_NOMEM, "out of memory for an operator");
   *op_cell(s, name, n, arity) = (uint32_t)s->n_ops;
   s->op[s->n_ops] = (egi_op){.name = copy, .n_name = n, .arity = (uint32_t)arity};
+  if (arity) s->op[s->n_ops].bit = (uint16_t)(1u << s->n_inner++ % 16);
   out->i = (uint32_t)s->n_ops++;
   return ISO_OK;
 }

@@ -38,12 +38,14 @@ typedef struct egi_cls {
   uint32_t rows;   /* the first row, or 0 */
   uint32_t places; /* the first place, or 0 */
   uint32_t weight; /* rows and places; where dirty: the next dirty class, or itself at the end */
+  uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: what is not there is not */
 } egi_cls;
 
 typedef struct egi_op {
   const char *name;
   size_t n_name;
   uint32_t arity, n_rows; /* rows in classes */
+  uint16_t bit;           /* of those with children, in turn */
   uint32_t leaf;          /* the row where the arity is 0; 0 before it is added */
   uint32_t *row;          /* rows in order of the arena, dead ones too, up to `indexed` of the graph */
   size_t n_row, cap_row;
@@ -76,6 +78,7 @@ struct eg_sat {
   egi_op *op;
   size_t n_ops, cap_op;
   uint32_t *op_cell;
+  size_t n_inner; /* operators with children */
   size_t n_op_cells;
   eg_sat_analysis analysis;
   unsigned char *data; /* analysis.size bytes per class */
@@ -88,6 +91,7 @@ struct eg_sat {
   eg_class *kids; /* as many as the largest arity, for callbacks */
   uint32_t *args; /* likewise, for building rows */
   uint32_t max_arity;
+  struct egi_groups *groups; /* scratch of searches */
   struct egi_log *log; /* what an explanation needs; NULL: none is kept */
 };
 

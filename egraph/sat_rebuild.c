@@ -38,6 +38,8 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
   o->rows = 0;
   o->up = kept;
   k->weight += o->weight;
+  k->has |= o->has;
+  k->above |= o->above;
   o->weight = s->dirty == EG_NONE ? gone : s->dirty;
   s->dirty = gone;
   s->n_merged++;

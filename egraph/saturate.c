@@ -53,7 +53,7 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
     if (u->rhs.root_var != u->lhs.root_var) code = iso_fail(err, ISO_FORMAT, "the right side names another class");
   }
   if (!code && u->rhs.n_roots > 1) code = iso_fail(err, ISO_FORMAT, "a right side with several terms");
-  if (!code) code = egi_query_new(&u->lhs, &u->query, err);
+  if (!code) code = egi_query_new(r->s, &u->lhs, &u->query, err);
   return code;
 }
 
@@ -133,6 +133,7 @@ static iso_code search_all(run *x, iso_error *err) {
   bool all = !x->fresh;
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  egi_groups_tidy(s->groups);
   x->it.matches = 0;
   for (size_t k = 0; k < x->r->n; k++) {
     const iso_code code = search_rule(x, k, err);

@@ -64,8 +64,10 @@ void eg_workload_free(eg_workload *w);
 /* Does the atom read so? */
 bool eg_sexp_is(const eg_sexp *e, const char *text);
 
-/* Add the start items to an empty e-graph and rebuild it. Errors: ISO_FORMAT and those of eg_sat. */
-ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, iso_error *err);
+/* Add the start items to an empty e-graph and rebuild it. Returns: in `root`, unless NULL, the class of each item, of a
+ * union its first term, in order; room for eg_workload_count_starts. Errors: ISO_FORMAT and those of eg_sat. */
+ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_class *root, iso_error *err);
+size_t eg_workload_count_starts(const eg_workload *w);
 /* Congruence closure of a case: add all terms to the empty `s`, rebuild, then the unions in so many batches with a
  * rebuild after each. Returns: the checksum over which terms are equal. Unit: `seconds`, from the first term to the last
  * rebuild. Errors: ISO_NOMEM, ISO_LIMIT. */

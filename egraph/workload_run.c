@@ -67,28 +67,39 @@ static iso_code add_whole(starter *x, const eg_sexp *e, eg_class *out) {
   return code;
 }
 
-static iso_code add_item(starter *x, const eg_sexp *e) {
+static iso_code add_item(starter *x, const eg_sexp *e, eg_class *out) {
   const eg_sexp *head = e->is_list ? e->first : NULL, *a = head ? head->next : NULL, *b = a ? a->next : NULL;
-  eg_class c, d;
-  if (eg_sexp_is(head, "term") && a && !b) return add_whole(x, a, &c);
+  eg_class d;
+  if (eg_sexp_is(head, "term") && a && !b) return add_whole(x, a, out);
   if (!b || b->next) return iso_fail(x->err, ISO_FORMAT, "unknown start item");
   if (eg_sexp_is(head, "let") && !a->is_list && a->n && *a->text == '$') {
-    const iso_code code = add_whole(x, b, &c);
+    const iso_code code = add_whole(x, b, out);
     if (code) return code;
     if (!iso_grow(x->let, x->cap_lets, x->n_lets + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a name");
-    x->let[x->n_lets++] = (name){a->text, a->n, c};
+    x->let[x->n_lets++] = (name){a->text, a->n, *out};
     return ISO_OK;
   }
   if (!eg_sexp_is(head, "union")) return iso_fail(x->err, ISO_FORMAT, "unknown start item");
-  iso_code code = add_whole(x, a, &c);
+  iso_code code = add_whole(x, a, out);
   if (!code) code = add_whole(x, b, &d);
-  return code ? code : eg_sat_merge(x->s, c, d, (eg_why){EG_WHY_GIVEN, 0}, x->err);
+  return code ? code : eg_sat_merge(x->s, *out, d, (eg_why){EG_WHY_GIVEN, 0}, x->err);
 }
 
-iso_code eg_workload_start(const eg_workload *w, eg_sat *s, iso_error *err) {
+size_t eg_workload_count_starts(const eg_workload *w) {
+  size_t n = 0;
+  for (const eg_sexp *e = w->start; e; e = e->next) n++;
+  return n;
+}
+
+iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_class *root, iso_error *err) {
   starter x = {.s = s, .err = err};
   iso_code code = ISO_OK;
-  for (const eg_sexp *e = w->start; e && !code; e = e->next) code = add_item(&x, e);
+  size_t i = 0;
+  for (const eg_sexp *e = w->start; e && !code; e = e->next, i++) {
+    eg_class c = {0};
+    code = add_item(&x, e, &c);
+    if (!code && root) root[i] = c;
+  }
   free(x.let);
   free(x.made);
   return code ? code : eg_sat_rebuild(s, err);
