@@ -534,6 +534,38 @@ static iso_code snap_copy(const snap *s, const rule_tensor *t, rule_tensor **out
   return c;
 }
 
+/* How often each element of the last dimension is repeated in place: 1 if it is not. */
+static int64_t run_length(const rule_tensor *t) {
+  const int64_t last = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
+  for (int64_t k = last; k > 1; k--) {
+    if (last % k) continue;
+    bool runs = true;
+    for (int64_t i = 0; i < t->numel && runs; i++) runs = rule_tensor_get(t, i) == rule_tensor_get(t, i - i % k);
+    if (runs) return k;
+  }
+  return 1;
+}
+
+/* A table of interleaved pairs (cos, cos, ...): its distinct elements are related, and repeated in place. */
+static iso_code relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel, iso_error *err) {
+  const int64_t k = run_length(t);
+  if (k == 1 || t->numel == k) return ISO_OK;
+  rule_shape shape = t->shape;
+  shape.dim[shape.rank - 1] /= k;
+  rule_tensor *once;
+  iso_code c = rule_tensor_new(t->dtype, &shape, &once, err);
+  if (c) return c;
+  for (int64_t i = 0; i < once->numel; i++) rule_tensor_set(once, i, rule_tensor_get(t, i * k));
+  c = synth_relate(x, once, NULL, &s->arena, rel, err);
+  rule_tensor_unref(once);
+  if (c || !rel->term) return c;
+  const rule_term *arg[3] = {rel->term, rule_int(&s->arena, k), rule_int(&s->arena, shape.rank - 1)}, *out;
+  rel->term = NULL;
+  if (!arg[1] || !arg[2]) return nomem(err);
+  if (!(c = rule_call(&s->arena, s->schemas, "aten::repeat_interleave.self_int", arg, 3, &out, err))) rel->term = out;
+  return c;
+}
+
 static iso_code relate_one(state *s, eg_node target, int side, const eg_node *all, size_t n, bool smaller, bool *related,
                            size_t self, iso_error *err) {
   const rule_tensor *t = s->rec[target.i].cval[0];
@@ -572,7 +604,8 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   synth_index *x = NULL;
   synth_relation rel = {0};
   if (!c) c = synth_index_new(src, NULL, n, s->schemas, &x, err);
-  if (!c) c = synth_relate(x, copy ? copy : t, NULL, &s->arena, &rel, err);
+  if (!c) c = relate_repeated(s, x, copy ? copy : t, &rel, err);
+  if (!c && !rel.term) c = synth_relate(x, copy ? copy : t, NULL, &s->arena, &rel, err);
   synth_index_free(x);
   rule_tensor_unref(copy);
   for (size_t i = 0; i < n; i++) rule_tensor_unref(src[i]);
