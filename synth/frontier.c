@@ -377,6 +377,28 @@ static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, 
   }
 }
 
+enum { LAYOUT_DEPTH = 6 };
+
+/* A class that is a layout of another, by auxiliary nodes only: the classes on the way, `c` included, are put into `path`. */
+static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int depth, opening *path) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m), room = sizeof path->cls / sizeof *path->cls;
+  if (c == of) return true;
+  for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
+    const rec *r = &s->rec[m[i].i];
+    if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor) continue;
+    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+      const uint32_t d = eg_node_child(s->g, m[i], a).i;
+      if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
+      bool seen = !k->cut[c];
+      for (size_t j = 0; j < path->n && !seen; j++) seen = path->cls[j] == c;
+      if (!seen) path->cls[path->n++] = c;
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Which variables are computed from others of the same rule (freedom that the graphs do not give), and which others are
  * computed from. Returns: false when there is no memory. */
 static bool dependencies(state *s, const cone *k, const builder *b, opening *open, opening *shut) {
@@ -392,6 +414,8 @@ static bool dependencies(state *s, const cone *k, const builder *b, opening *ope
         if (j != i && seen[b->var[j].i]) found = below[j] = true;
     }
     if (found && k->cut[b->var[i].i]) open->cls[open->n++] = b->var[i].i;
+    for (size_t j = 0; j < b->n_vars && !found; j++)
+      if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
   }
   for (size_t i = 0; i < b->n_vars; i++)
     if (below[i]) shut->cls[shut->n++] = b->var[i].i;
@@ -458,7 +482,7 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   opening dep = {.n = 0}, base_of = {.n = 0};
   if (refuted && dependencies(s, k, b, &dep, &base_of)) {
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
-    if (dep.n > 1) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
+    if (dep.n) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
   }
   if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, o.size, u, t);
   if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, OPEN, -1, u, t);
