@@ -79,14 +79,14 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   for (int inputs = 0; inputs < 2 && !c; inputs++) {
     for (size_t i = 0; i < src->n_nodes; i++) {
       const synth_node *n = &src->node[i];
-      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs ? n->value[0] : NULL;
+      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 ? n->value[0] : NULL;
       name[i] = n->name;
     }
     synth_index *x = NULL;
     c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
-      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs) continue;
+      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0) continue;
       c = synth_relate(x, n->value[0], n->name, &s->arena, &of[i], err);
     }
     synth_index_free(x);
@@ -175,6 +175,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c;
   for (int side = 0; side < 2; side++)
     if ((c = add_leaves(s, side, err))) return c;
+  if ((c = st_join_replicas(s, err))) return c;
   synth_relation *of[2];
   bool *used[2], *defined[2];
   for (int side = 0; side < 2; side++) {
@@ -220,10 +221,13 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     c = define(s, LEFT, i, &of[LEFT][i], err);
     used[LEFT][i] = defined[LEFT][i] = used[RIGHT][v] = true;
   }
-  /* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. */
+  /* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. So are
+   * shards that repeat one another's elements. */
+  bool *repeating = c ? NULL : st_repeating(s, of);
+  if (!c && !repeating) c = nomem(err);
   for (size_t i = 0; i < L->n_nodes && !c; i++) {
     const rule_term *t = of[LEFT][i].term;
-    if (!t || used[LEFT][i] || any_var(t, defined[RIGHT]) || !any_unrelated(t, of[RIGHT])) continue;
+    if (!t || used[LEFT][i] || any_var(t, defined[RIGHT]) || !(any_unrelated(t, of[RIGHT]) || repeating[i])) continue;
     c = define(s, LEFT, i, &of[LEFT][i], err);
     used[LEFT][i] = defined[LEFT][i] = true;
     mark_vars(t, used[RIGHT]);
@@ -243,6 +247,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     mark_vars(t, used[RIGHT]);
   }
   if (!c) free_tokens(s, live);
+  free(repeating);
   for (int side = 0; side < 2; side++) {
     free(of[side]);
     free(used[side]);
@@ -253,7 +258,20 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
 
 /* ---- drawing ---- */
 
-/* The rows of the smallest table that node `i` of `side` indexes, through operators that keep integer values. */
+/* Every element of the result is an element of the first argument. */
+static bool moves_elements(const char *op) {
+  static const char *const ops[] = {"aten::to.", "aten::_to_copy", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
+                                    "aten::squeeze", "aten::slice", "aten::select.", "aten::expand", "aten::transpose.", "aten::permute", "aten::alias",
+                                    "aten::detach", "aten::clone", "aten::contiguous", "aten::lift_fresh", "aten::t"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    const size_t n = strlen(ops[i]);
+    if (strncmp(op, ops[i], n) == 0 && (op[n] == 0 || ops[i][n - 1] == '.' || op[n] == '.' || op[n] == '_')) return true;
+  }
+  return false;
+}
+
+/* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
+ * vocabulary) the table's rows say nothing. */
 static int64_t index_limit(const state *s, int side, size_t i) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1);
@@ -271,7 +289,7 @@ static int64_t index_limit(const state *s, int side, size_t i) {
       if (dim >= 0 && dim < (int64_t)sh->rank && sh->dim[dim] < limit) limit = sh->dim[dim];
       continue;
     }
-    if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && any_var(t, flow)) flow[j] = true;
+    if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) && any_var(t->child[0], flow)) flow[j] = true;
   }
   free(flow);
   return limit;
@@ -305,8 +323,13 @@ static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t rou
       }
     }
     if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
-    for (int64_t i = 0; i < v->numel; i++)
-      rule_tensor_set(*out, i, (double)(low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1))));
+    int64_t edge[64];
+    const size_t n_edges = st_integer_edges(s, high, edge, sizeof edge / sizeof *edge);
+    for (int64_t i = 0; i < v->numel; i++) {
+      int64_t x = low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1));
+      if (n_edges && i % 3) x = edge[iso_rng_below(&rng, n_edges)];
+      rule_tensor_set(*out, i, (double)x);
+    }
     return ISO_OK;
   }
   if ((c = rule_tensor_to_float64(v, &wide, err))) return c;

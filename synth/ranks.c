@@ -104,3 +104,128 @@ iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_
   pair[LEFT].n_outputs = pair[RIGHT].n_outputs = p.n;
   return ISO_OK;
 }
+
+/* ---- leaves ---- */
+
+/* What follows "rank<r>." in a leaf's name; NULL where the name is not of that form. */
+static const char *leaf_rank(const char *name, unsigned long *rank) {
+  char *end;
+  if (!name || strncmp(name, "rank", 4) != 0 || name[4] < '0' || name[4] > '9') return NULL;
+  *rank = strtoul(name + 4, &end, 10);
+  return *end == '.' ? end + 1 : NULL;
+}
+
+/* A constant leaf may be a shard as well as a replica: its values do not say. */
+static bool varied(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+  return false;
+}
+
+static bool same_value(const rule_tensor *a, const rule_tensor *b) {
+  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
+/* The leaf of the lowest rank that leaf `i` repeats, -1 if none. */
+static int32_t original(const synth_graph *g, size_t i) {
+  unsigned long rank, other;
+  const synth_node *n = &g->node[i];
+  const char *rest = leaf_rank(n->name, &rank);
+  int32_t best = -1;
+  for (size_t k = 0; rest && rank > 0 && k < g->n_nodes; k++) {
+    const synth_node *m = &g->node[k];
+    const char *mine = m->kind == n->kind ? leaf_rank(m->name, &other) : NULL;
+    if (mine && other < rank && strcmp(rest, mine) == 0 && same_value(n->value[0], m->value[0]) && varied(n->value[0])) {
+      rank = other;
+      best = (int32_t)k;
+    }
+  }
+  return best;
+}
+
+iso_code st_join_replicas(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    if (!(s->replica[side] = malloc((g->n_nodes + 1) * sizeof(int32_t)))) return nomem(err);
+    for (size_t i = 0; i < g->n_nodes; i++) {
+      const int32_t first = s->replica[side][i] = g->node[i].kind == SYNTH_PARAMETER ? original(g, i) : -1;
+      if (first < 0) continue;
+      const eg_node a = s->map[side][i], b = s->map[side][first];
+      const char *text = iso_arena_printf(&s->arena, "%s's %s repeats %s", side == LEFT ? "left" : "right", g->node[i].name, g->node[first].name);
+      if (!text || !st_assume(s, "leaf", side == LEFT ? a : none, side == RIGHT ? a : none, g->node[first].name, text)) return nomem(err);
+      iso_code c = st_merge(s, a, b, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+      if (c) return c;
+    }
+  }
+  return ISO_OK;
+}
+
+/* Leaves of both sides that relations tie together, as a union-find over left nodes, then right ones. */
+static size_t find(size_t *parent, size_t i) {
+  while (parent[i] != i) i = parent[i] = parent[parent[i]];
+  return i;
+}
+
+static void unite(size_t *parent, size_t leaf, const rule_term *t, size_t offset) {
+  if (t->kind == RULE_VAR) parent[find(parent, leaf)] = find(parent, (size_t)t->u.i + offset);
+  for (uint32_t i = 0; i < t->n; i++) unite(parent, leaf, t->child[i], offset);
+}
+
+bool *st_repeating(const state *s, synth_relation *const of[2]) {
+  const size_t n_left = s->graph[LEFT]->n_nodes, n = n_left + s->graph[RIGHT]->n_nodes;
+  size_t *parent = calloc(n + 1, sizeof *parent);
+  int64_t *excess = calloc(n + 1, sizeof *excess); /* elements of the left less those of the right */
+  bool *open = calloc(n + 1, 1), *out = calloc(n_left + 1, 1);
+  if (parent && excess && open && out) {
+    for (size_t i = 0; i < n; i++) parent[i] = i;
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+        if (of[side][i].term) unite(parent, i + (side == RIGHT ? n_left : 0), of[side][i].term, side == RIGHT ? 0 : n_left);
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        const synth_node *node = &s->graph[side]->node[i];
+        if (node->kind == SYNTH_OP || s->replica[side][i] >= 0) continue;
+        const size_t root = find(parent, i + (side == RIGHT ? n_left : 0));
+        excess[root] += (side == LEFT ? 1 : -1) * node->value[0]->numel;
+        if (side == LEFT && !of[side][i].term) open[root] = true;
+      }
+    for (size_t i = 0; i < n_left; i++) out[i] = of[LEFT][i].term && excess[find(parent, i)] > 0 && !open[find(parent, i)];
+  } else {
+    free(out);
+    out = NULL;
+  }
+  free(parent);
+  free(excess);
+  free(open);
+  return out;
+}
+
+/* ---- where parts end ---- */
+
+static bool compares(const char *op) {
+  static const char *const ops[] = {"aten::ge.", "aten::gt.", "aten::le.", "aten::lt.", "aten::eq.", "aten::ne.", "aten::sub.", "aten::clamp"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
+  return false;
+}
+
+size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap) {
+  size_t n = 0;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *node = &s->graph[side]->node[i];
+      if (node->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !compares(node->call->u.s) || node->call->child[0]->kind != RULE_VAR ||
+          !rule_dtype_is_int(s->graph[side]->node[node->call->child[0]->u.i].dtype))
+        continue;
+      for (uint32_t k = 1; k < node->call->n; k++)
+        for (int64_t step = -1; step <= 1 && node->call->child[k]->kind == RULE_INT; step++) {
+          const int64_t x = node->call->child[k]->u.i + step;
+          bool seen = x < 0 || x >= limit;
+          for (size_t j = 0; j < n && !seen; j++) seen = out[j] == x;
+          if (!seen && n < cap) out[n++] = x;
+        }
+    }
+  return n;
+}

@@ -104,6 +104,7 @@ typedef struct state {
   size_t n_assume, cap_assume;
   synth_result *res;
   size_t n_failed;        /* candidates that no rule was found for */
+  int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
@@ -125,6 +126,17 @@ static inline bool st_without(const state *s, unsigned optimisation) { return (s
  * output that several ranks give ("NAME", "NAME_rank1", ...) is paired with its counterpart as often as there are ranks. The lists live in
  * `arena`, everything else is borrowed. Errors: ISO_USAGE where they cannot be paired. */
 iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena, synth_graph pair[2], iso_error *err);
+
+/* Leaves that repeat a lower rank's are joined with it (s->replica). Requires: the leaves are in the e-graph. */
+iso_code st_join_replicas(state *s, iso_error *err);
+/* Which leaves of the left should be defined by the right ones that they are made of: where the left holds more elements than the right
+ * ones it is related to (ranks that repeat a part), drawing them freely would lose the repetition. `of`: relations, by side and node.
+ * Owns: the caller frees; NULL when there is no memory. */
+bool *st_repeating(const state *s, synth_relation *const of[2]);
+
+/* The integers at and beside which the graphs decide about integers (comparisons with a literal: where a rank's part of a vocabulary
+ * ends), in [0, limit). Returns: how many of `cap`. */
+size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap);
 
 /* ---- shards.c ---- */
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */

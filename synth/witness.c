@@ -247,12 +247,15 @@ static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor
   }
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
+  int64_t edge[64];
+  const size_t n_edges = open || h->k % 4 != 3 ? 0 : st_integer_edges(h->s, high, edge, sizeof edge / sizeof *edge);
   const uint64_t width = high > low ? (uint64_t)(high - low) : 1;
   int64_t x = low + (int64_t)iso_rng_below(rng, width);
   for (int64_t i = 0; i < v->numel; i++) {
     if (h->k % 4 != 1) x = low + (int64_t)iso_rng_below(rng, width); /* 1: one value everywhere */
     if (h->k % 4 == 2 && !open) x = iso_rng_below(rng, 2) ? low : high - 1;
     if (h->k % 4 == 2 && open) x = edges[iso_rng_below(rng, v->dtype == RULE_I64 || v->dtype == RULE_I32 ? 11 : 3)] * (iso_rng_below(rng, 2) ? 1 : -1);
+    if (n_edges) x = edge[(h->k / 4 * (size_t)v->numel + (size_t)i) % n_edges]; /* each in turn */
     rule_tensor_set(*out, i, (double)x);
   }
   return ISO_OK;

@@ -217,7 +217,8 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   }
   if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
-  const uint32_t enough = l->strict ? 2 * o->n_samples : o->n_samples;
+  const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
+  const uint32_t enough = l->strict ? 2 * plain : plain;
   const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;
   for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good; k++)
     c = sample_instance(l, k, out, refuted, err);

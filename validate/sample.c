@@ -48,25 +48,40 @@ static int64_t size_of(val_engine *e, const rule_term *table, int64_t dim, rule_
   return size;
 }
 
+/* The variable itself, or its elements in another place: what bounds the one bounds the other. Behind arithmetic and masks
+ * (the shards of a vocabulary) an index is another number than the variable. */
+static bool is_moved(const rule_term *t, uint32_t var) {
+  static const char *const ops[] = {"aten::to.dtype", "aten::view", "aten::reshape", "aten::unsqueeze", "aten::squeeze.dim", "aten::alias",
+                                    "aten::contiguous", "aten::clone", "aten::detach", "aten::flatten.using_ints", "aten::transpose.int",
+                                    "aten::permute", "aten::expand", "aten::slice.Tensor", "aten::_to_copy"};
+  if (t->kind == RULE_VAR) return t->u.i == var;
+  if (t->kind != RULE_OP || t->n == 0) return false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(t->u.s, ops[i]) == 0) return is_moved(t->child[0], var);
+  return false;
+}
+
+typedef bool (*index_of)(const rule_term *t, uint32_t var); /* is_moved, or mentions: anything that is computed from it */
+
 /* The size that an index in `t` itself is bounded by; INT64_MAX where `t` reads none with `var`. */
-static int64_t limit_here(val_engine *e, const rule_term *t, uint32_t var, rule_tensor *const *bind, bool *negative) {
+static int64_t limit_here(val_engine *e, const rule_term *t, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
   if (strcmp(t->u.s, "aten::index.Tensor") == 0 && t->n >= 2 && t->child[1]->kind == RULE_LIST) {
     int64_t limit = INT64_MAX;
     for (uint32_t k = 0; k < t->child[1]->n; k++)
-      if (mentions(t->child[1]->child[k], var)) {
+      if (reads(t->child[1]->child[k], var)) {
         const int64_t l = size_of(e, t->child[0], k, bind);
         limit = l < limit ? l : limit;
       }
     return limit;
   }
-  if (strcmp(t->u.s, "aten::take") == 0 && t->n >= 2 && mentions(t->child[1], var)) return size_of(e, t->child[0], INT64_MIN, bind);
-  if (strcmp(t->u.s, "aten::one_hot") == 0 && t->n >= 2 && t->child[1]->kind == RULE_INT && mentions(t->child[0], var)) {
+  if (strcmp(t->u.s, "aten::take") == 0 && t->n >= 2 && reads(t->child[1], var)) return size_of(e, t->child[0], INT64_MIN, bind);
+  if (strcmp(t->u.s, "aten::one_hot") == 0 && t->n >= 2 && t->child[1]->kind == RULE_INT && reads(t->child[0], var)) {
     *negative = false;
     return t->child[1]->u.i > 0 ? t->child[1]->u.i : 4;
   }
   for (size_t k = 0; k < sizeof index_ops / sizeof *index_ops; k++) {
     const index_op *o = &index_ops[k];
-    if (strcmp(o->name, t->u.s) != 0 || t->n <= o->table || t->n <= o->index || !mentions(t->child[o->index], var)) continue;
+    if (strcmp(o->name, t->u.s) != 0 || t->n <= o->table || t->n <= o->index || !reads(t->child[o->index], var)) continue;
     *negative = false;
     int64_t dim = o->dim;
     if (o->dim_arg >= 0) {
@@ -80,13 +95,18 @@ static int64_t limit_here(val_engine *e, const rule_term *t, uint32_t var, rule_
 
 /* The smallest size that variable `var` indexes in `t`, found by evaluating the tables on `bind`. `negative` stays true
  * where all that read it count from the end. */
-static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, rule_tensor *const *bind, bool *negative) {
-  int64_t limit = t->kind == RULE_OP ? limit_here(e, t, var, bind, negative) : INT64_MAX;
+static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
+  int64_t limit = t->kind == RULE_OP ? limit_here(e, t, var, reads, bind, negative) : INT64_MAX;
   for (uint32_t i = 0; i < t->n; i++) {
-    const int64_t l = limit_in(e, t->child[i], var, bind, negative);
+    const int64_t l = limit_in(e, t->child[i], var, reads, bind, negative);
     if (l < limit) limit = l;
   }
   return limit;
+}
+
+static int64_t limit_of(val_engine *e, const rule *r, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
+  const int64_t l = limit_in(e, r->lhs, var, reads, bind, negative), m = limit_in(e, r->rhs, var, reads, bind, negative);
+  return l < m ? l : m;
 }
 
 /* ---- float literals of the rule: thresholds that samples should pass ---- */
@@ -187,6 +207,12 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
   }
   for (int64_t i = 0; i < t->numel; i++) {
     int64_t v = low + (int64_t)iso_rng_below(rng, (uint64_t)(high - low > 0 ? high - low : 1));
+    if (!open && k % 4 == 3) v = (int64_t)(((uint64_t)(k / 4) * (uint64_t)t->numel + (uint64_t)i) % (uint64_t)(high > 0 ? high : 1)); /* row by row */
+    if (!open && k % 2 == 0 && n_lit) { /* at and beside each literal in turn: where the shards of a table end */
+      const uint64_t place = (uint64_t)(k / 2) * (uint64_t)t->numel + (uint64_t)i;
+      const int64_t near = (int64_t)lit[place / 3 % n_lit] + (int64_t)(place % 3) - 1;
+      if (near >= 0 && near < high) v = near;
+    }
     if (!open && i == 0 && k % 4 == 1) v = low; /* boundary rows */
     if (!open && i == 0 && k % 4 == 2) v = high - 1;
     if (open && k % 3 == 1) v = edges[i == 0 ? n_edges - 1 : (turn + (uint64_t)i) % n_edges] * (iso_rng_below(rng, 2) ? 1 : -1);
@@ -237,6 +263,21 @@ static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err
   return ISO_OK;
 }
 
+unsigned val_samples_wanted(const rule *r) {
+  double lit[16];
+  size_t n_lit = 0;
+  int64_t least = INT64_MAX;
+  literals(r->lhs, lit, &n_lit, 16);
+  literals(r->rhs, lit, &n_lit, 16);
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    int64_t n = 1;
+    if (r->var[i].kind != 'i') continue;
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++) n *= r->var[i].dim[d]->kind == RULE_INT && r->var[i].dim[d]->u.i > 0 ? r->var[i].dim[d]->u.i : 1;
+    if (n < least) least = n;
+  }
+  return least == INT64_MAX ? 0 : (unsigned)(2 * (3 * (int64_t)n_lit / least + 1));
+}
+
 iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                     rule_tensor **bind, iso_error *err) {
   double lit[16];
@@ -261,9 +302,10 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
   for (uint32_t i = 0; i < r->n_vars && !c; i++) {
     if (r->var[i].kind != 'i') continue;
     bool negative = true;
-    int64_t limit = limit_in(e, r->lhs, i, bind, &negative);
-    const int64_t other = limit_in(e, r->rhs, i, bind, &negative);
-    if (other < limit) limit = other;
+    int64_t limit = limit_of(e, r, i, is_moved, bind, &negative);
+    if (limit == INT64_MAX && (limit = limit_of(e, r, i, mentions, bind, &negative)) != INT64_MAX && k % 2 == 0)
+      for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
+        if ((int64_t)lit[j] > limit) limit = (int64_t)lit[j];
     const rule_variable *v = &r->var[i];
     if (v->low != NULL || v->high != NULL) {
       fill_range(rng, bind[i], v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);

@@ -15,4 +15,7 @@ enum {
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                                  rule_tensor **bind, iso_error *err);
 
+/* How many samples reach every integer at and beside a literal of the rule, 0 where it has no integer variables. */
+unsigned val_samples_wanted(const rule *r);
+
 #endif

@@ -79,6 +79,7 @@ class Ranks:
         attention = next(n for n in self.graph["nodes"] if n["op"].startswith("vllm::unified_attention"))["attributes"]
         self.head, self.heads, self.kv = attention["head_size"], attention["num_heads"], attention["num_kv_heads"]
         self.last = ranks - 1
+        self.vocabulary = self.kind[self.graph["outputs"][0]["ref"]]["outputs"][0]["shape"][-1]  # less the padding rows of its tables
 
     def has(self, fault, layer=None, node=None):
         return self.fault == fault and (layer is None or ".%d." % layer in node.get("scope", node.get("name", "")))
@@ -217,6 +218,7 @@ class Ranks:
         total = self.weights[self.kind[n["args"][0]["ref"]]["name"]][1][0]
         for r in range(self.ranks):
             b, e = self.part(r, total)
+            e = min(e, self.vocabulary)
             if self.fault == "vocabulary-mask" and r == self.last:
                 b += 1
             p = "r%d_vocabulary_" % r
@@ -327,7 +329,7 @@ FAULTS = {
     "vocabulary-offset": (("llama-2l", 2, "r1_vocabulary"),),
     "stale-norm": (("gpt2-2l", 2, "r1_p_transformer_h_1_ln_1_weight|r1_layer_norm_2"), ("llama-2l", 2, "r1_p_model_layers_1_input_layernorm_weight")),
     "scale-rank": (("gpt2-2l", 2, "r1_unified_attention_1"), ("llama-2l", 4, "r3_unified_attention_1")),
-    "eps-rank": (("gpt2-2l", 2, "r1_layer_norm_2"), ("llama-2l", 2, "r1_add_6|input_layernorm")),
+    "eps-rank": (("llama-2l", 2, "r1_add_6|input_layernorm"),),
     "replica": (("gpt2-2l", 2, "r1_late"), ("llama-2l", 4, "r3_late")),
 }
 
