@@ -160,15 +160,18 @@ static bool matched(const parting *p, int side, uint32_t i) {
   const eg_node e = s->map[side][i];
   if (p->gap && linked(s, e, !side)) return true;
   if (!changed(p, side, i) && joined(p, side, i)) return true;
+  if (!p->gap && s->part[side][i] == PART_RIGHT) return true;
   if (s->rec[e.i].konst) return constant_related(s, e);
   /* Values that a carried reference brought about are compared as they are. */
   return p->changed[s->graph[RIGHT]->n_nodes] && value_occurs(p, side, i);
 }
 
-/* A leaf is explained where a relation ties it to the other side. */
+/* A leaf is explained where a relation ties it to the other side, and, of a rank, to the part that is this rank's. */
 static bool leaf_explained(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i], *q;
+  if (!p->gap && s->part[side][i] == PART_WRONG) return false;
+  if (s->replica[side][i] >= 0) return leaf_explained(p, side, (uint32_t)s->replica[side][i]);
   if (!s->rec[e.i].atom || s->rec[e.i].konst || joined(p, side, i)) return true;
   const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &q);
   for (size_t k = 0; k < n; k++) /* an auxiliary term over it defines a leaf of the other side */
@@ -438,6 +441,9 @@ static const char *value_hint(const parting *p, const rule_tensor *a, const rule
 static const char *leaf_hint(const parting *p, int side, int64_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
+  if (s->part[side][i] == PART_WRONG)
+    return iso_arena_printf(&s->res->arena, "%s is not the part that its rank should hold; first used by \"%s\"", g->node[i].name,
+                            g->node[consumer(s, side, (uint32_t)i)].id);
   return iso_arena_printf(&s->res->arena, "no leaf of the %s has the values of %s; first used by \"%s\"", side == LEFT ? "right" : "left",
                           g->node[i].name, g->node[consumer(s, side, (uint32_t)i)].id);
 }
@@ -608,6 +614,7 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     p->run[RIGHT] = next;
     next = (st_run){0};
     c = index_values(p, RIGHT, err);
+    if (!c) c = st_mark_parts(s, p->run, err);
     *more = !c && any_output_apart(p);
   }
   st_run_free(&next);
@@ -651,6 +658,7 @@ iso_code st_divergences(state *s, iso_error *err) {
   s->witness[LEFT] = s->witness[RIGHT] = (st_run){0};
   if (!c) c = index_values(&p, LEFT, err);
   if (!c) c = index_values(&p, RIGHT, err);
+  if (!c) c = st_mark_parts(s, p.run, err);
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
   for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);

@@ -552,7 +552,10 @@ static void state_free(state *s) {
   free(s->info);
   free(s->assume);
   free(s->peers);
-  for (int side = 0; side < 2; side++) free(s->replica[side]);
+  for (int side = 0; side < 2; side++) {
+    free(s->replica[side]);
+    free(s->part[side]);
+  }
   for (int side = 0; side < 2; side++) free(s->first_peers[side]);
   rule_set_free(s->rules);
   eg_free(s->g);

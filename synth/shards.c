@@ -9,10 +9,11 @@
  * halves and their sum is one rule); only where that fails is it taken apart at its shards. */
 #include "synth/synth_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 64 };
+enum { MAX_RANKS = 64, MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */ };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -311,5 +312,180 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   free(mark[0]);
   free(mark[1]);
   free(seen);
+  return c;
+}
+
+/* ---- parts, where the graphs differ ----
+ * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a tensor of the other graph,
+ * or a summand of one together with its peers. What holds the wrong part is where the graphs differ. */
+
+typedef struct entry {
+  double value;
+  uint32_t node;
+} entry;
+
+typedef struct lookup { /* every element of the other graph's tensors, by value */
+  entry *at;
+  size_t n, cap;
+} lookup;
+
+static int by_value(const void *pa, const void *pb) {
+  const entry *a = pa, *b = pb;
+  return a->value != b->value ? (a->value < b->value ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static const rule_tensor *probe(const state *s, const st_run *run, int side, uint32_t node) {
+  const st_value_list *v = &run[side].value[node];
+  if (!live(s, side, node) || v->n != 1 || s->rec[s->map[side][node].i].konst) return NULL;
+  return rule_dtype_is_float(v->v[0]->dtype) && v->v[0]->numel > 0 && v->v[0]->numel <= MAX_PROBE ? v->v[0] : NULL;
+}
+
+static bool is_leaf(const state *s, int side, uint32_t node) { return s->graph[side]->node[node].kind != SYNTH_OP; }
+
+static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
+  for (uint32_t i = 0; i < s->graph[side]->n_nodes; i++) {
+    const rule_tensor *t = probe(s, run, side, i);
+    if (!t) continue;
+    if (!iso_grow(x->at, x->cap, x->n + (size_t)t->numel)) return nomem(err);
+    for (int64_t k = 0; k < t->numel; k++) x->at[x->n++] = (entry){rule_tensor_get(t, k), i};
+  }
+  if (x->n) qsort(x->at, x->n, sizeof *x->at, by_value);
+  return ISO_OK;
+}
+
+static size_t first_near(const lookup *x, double v) {
+  size_t lo = 0, hi = x->n;
+  while (lo < hi) {
+    const size_t mid = (lo + hi) / 2;
+    if (x->at[mid].value < v) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+/* Part `k` of `n` equal ones along `d`. Owns. */
+static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule_tensor **out, iso_error *err) {
+  rule_shape s = t->shape;
+  s.dim[d] /= n;
+  iso_code c = rule_tensor_new(t->dtype, &s, out, err);
+  int64_t inner = 1;
+  for (uint32_t i = d + 1; i < s.rank; i++) inner *= s.dim[i];
+  const int64_t run = s.dim[d] * inner;
+  for (int64_t i = 0; !c && i < (*out)->numel; i++)
+    rule_tensor_set(*out, i, rule_tensor_get(t, (i / run * n + k) * run + i % run));
+  return c;
+}
+
+static bool alike(state *s, const rule_tensor *a, const rule_tensor *b) {
+  double ma[4], mb[4];
+  if (a->numel != b->numel) return false;
+  st_moments(a, ma);
+  st_moments(b, mb);
+  if (!st_near_moments(ma, mb)) return false;
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  const bool same = synth_layout(&scratch, s->schemas, a, b, s->oracle, s->o->rel_tol) != NULL;
+  iso_arena_fini(&scratch);
+  return same;
+}
+
+/* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours share one. */
+static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole, uint32_t d, bool *holds, uint32_t *n, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  const int64_t parts = whole->numel / first->numel;
+  iso_code c = ISO_OK;
+  *n = 0;
+  for (uint32_t r = 0; r < p->n && !c; r++) {
+    rule_tensor *part = NULL;
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    holds[r] = false;
+    if (!own || own->numel != first->numel) continue;
+    if ((c = cut(whole, d, parts, (int64_t)r * parts / (int64_t)p->n, &part, err))) break;
+    holds[r] = alike(s, part, own);
+    *n += holds[r];
+    rule_tensor_unref(part);
+  }
+  return c;
+}
+
+/* The best of the whole tensors that hold an element of some peer. */
+static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best, uint32_t *n_best, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
+  iso_code c = ISO_OK;
+  *n_best = 0;
+  for (uint32_t r = 0; r < p->n && first && !c && *n_best < p->n; r++) {
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    if (!own) continue;
+    const double v = rule_tensor_get(own, own->numel / 2), slack = 1e-9 * fabs(v);
+    uint32_t before = UINT32_MAX;
+    for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
+      const uint32_t j = x->at[i].node;
+      const rule_tensor *whole = probe(s, run, !p->side, j);
+      if (j == before || !whole || leaf != is_leaf(s, !p->side, j) || whole->numel % first->numel != 0) continue;
+      before = j;
+      const int64_t parts = whole->numel / first->numel;
+      for (uint32_t d = 0; d < whole->shape.rank && parts > 1 && parts <= (int64_t)p->n && !c; d++) {
+        bool holds[MAX_RANKS];
+        uint32_t n = 0;
+        if (whole->shape.dim[d] % parts != 0) continue;
+        c = compare_parts(s, run, p, whole, d, holds, &n, err);
+        if (n > *n_best) memcpy(best, holds, sizeof holds), *n_best = n;
+      }
+    }
+  }
+  return c;
+}
+
+/* Whether the sum of the peers is a tensor of the other side. */
+static iso_code find_sum(state *s, const st_run *run, const peers *p, const lookup *x, bool *found, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  rule_tensor *sum = NULL;
+  *found = false;
+  if (!first) return ISO_OK;
+  iso_code c = rule_tensor_new(first->dtype, &first->shape, &sum, err);
+  for (uint32_t r = 0; r < p->n && !c; r++) {
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    if (!own || own->numel != first->numel) goto done;
+    for (int64_t i = 0; i < own->numel; i++) rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
+  }
+  if (c) return c;
+  const double v = rule_tensor_get(sum, sum->numel / 2), slack = 1e-9 * fabs(v) + 1e-12;
+  for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !*found; i++) {
+    const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
+    *found = whole && alike(s, whole, sum);
+  }
+done:
+  rule_tensor_unref(sum);
+  return c;
+}
+
+iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2; side++) {
+    free(s->part[side]);
+    if (!(s->part[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
+  }
+  for (int side = 0; side < 2 && !c; side++) {
+    lookup x = {0};
+    bool any = false;
+    for (size_t i = 0; i < s->n_peers; i++) any |= s->peers[i].side == side;
+    if (any) c = index_side(s, run, !side, &x, err);
+    for (size_t i = 0; i < s->n_peers && !c; i++) {
+      const peers *p = &s->peers[i];
+      bool holds[MAX_RANKS] = {false};
+      uint32_t n = 0;
+      if (p->side != side) continue;
+      c = find_parts(s, run, p, &x, holds, &n, err);
+      bool sum = false;
+      if (!c && n == 0 && !is_leaf(s, side, p->node[0])) c = find_sum(s, run, p, &x, &sum, err);
+      for (uint32_t r = 0; r < p->n && (n > 0 || sum); r++) {
+        uint8_t *mark = &s->part[side][p->node[r]];
+        if (sum || holds[r]) *mark = PART_RIGHT;
+        else if (*mark != PART_RIGHT) *mark = PART_WRONG;
+      }
+    }
+    free(x.at);
+  }
   return c;
 }

@@ -77,6 +77,8 @@ typedef struct peers {
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
 } peers;
 
+enum { PART_RIGHT = 1, /* a rank's part of a tensor of the other graph */ PART_WRONG = 2 /* other ranks hold theirs, this one does not */ };
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -105,6 +107,7 @@ typedef struct state {
   synth_result *res;
   size_t n_failed;        /* candidates that no rule was found for */
   int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
+  uint8_t *part[2];       /* by captured node: PART_*, once st_mark_parts ran */
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
@@ -143,6 +146,9 @@ size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap)
 iso_code st_find_peers(state *s, iso_error *err);
 /* Join what ranks hold in parts below `u` and `t` with what the other graph holds whole. Returns: in `any`, whether something was found. */
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
+
+/* On the values of both runs: which tensors are a rank's part of one of the other graph's (s->part). */
+iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
 /* ---- joint.c ---- */
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
