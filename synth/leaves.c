@@ -150,7 +150,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-static int64_t index_limit(const state *s, int side, size_t i);
+static int64_t index_limit(const state *s, int side, size_t i, int64_t *all);
 
 /* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
  * only indexes a table, that one carries the tokens, whatever they happen to be. */
@@ -158,11 +158,12 @@ static void free_tokens(state *s, const bool *const live[2]) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
     size_t n = 0, token = 0;
+    int64_t all;
     bool free_input = false;
     for (size_t i = 0; i < g->n_nodes; i++) {
       if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
       if (!s->rec[s->map[side][i].i].konst) free_input = true;
-      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i) != INT64_MAX) n++, token = i;
+      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, &all) != INT64_MAX) n++, token = i;
     }
     if (free_input || n != 1) continue;
     const eg_node *m;
@@ -270,12 +271,31 @@ static bool moves_elements(const char *op) {
   return false;
 }
 
+/* The rows of a table less those at the end that are zero: padding of a vocabulary to a size that divides well. */
+static int64_t used_rows(const synth_node *table, int64_t dim) {
+  const int64_t rows = table->shape.dim[dim];
+  if (table->kind == SYNTH_OP || dim != 0 || table->shape.rank < 2 || rows < 1) return rows;
+  const rule_tensor *t = table->value[0];
+  int64_t last = t->numel;
+  while (last > 0 && rule_tensor_get(t, last - 1) == 0) last--;
+  return last == 0 ? rows : (last - 1) / (t->numel / rows) + 1;
+}
+
+static bool all_below(const synth_graph *g, size_t i, int64_t limit) {
+  for (size_t set = 0; set < g->n_sets; set++)
+    for (int64_t k = 0; k < g->node[i].value[set]->numel; k++)
+      if (rule_tensor_get_int(g->node[i].value[set], k) >= limit) return false;
+  return true;
+}
+
 /* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
- * vocabulary) the table's rows say nothing. */
-static int64_t index_limit(const state *s, int side, size_t i) {
+ * vocabulary) the table's rows say nothing. Padding rows do not count where the captured values do without them.
+ * In `all`: with them. */
+static int64_t index_limit(const state *s, int side, size_t i, int64_t *all) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1);
   int64_t limit = INT64_MAX;
+  *all = INT64_MAX;
   if (!flow) return limit;
   flow[i] = true;
   for (size_t j = i + 1; j < g->n_nodes; j++) {
@@ -286,26 +306,74 @@ static int64_t index_limit(const state *s, int side, size_t i) {
     if (table && t->child[table]->kind == RULE_VAR && flow[t->child[table]->u.i] && t->child[0]->kind == RULE_VAR) {
       const rule_shape *sh = &g->node[t->child[0]->u.i].shape;
       const int64_t dim = table == 1 ? 0 : t->child[1]->u.i;
-      if (dim >= 0 && dim < (int64_t)sh->rank && sh->dim[dim] < limit) limit = sh->dim[dim];
+      if (dim < 0 || dim >= (int64_t)sh->rank) continue;
+      const int64_t used = used_rows(&g->node[t->child[0]->u.i], dim);
+      if (sh->dim[dim] < *all) *all = sh->dim[dim];
+      if (used < limit) limit = used;
       continue;
     }
     if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) && any_var(t->child[0], flow)) flow[j] = true;
   }
   free(flow);
-  return limit;
+  return limit != INT64_MAX && all_below(g, i, limit) ? limit : *all;
 }
 
 /* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. */
-int64_t st_index_limit(const state *s) {
-  int64_t limit = INT64_MAX;
+int64_t st_index_limit(const state *s, bool *padded) {
+  int64_t limit = INT64_MAX, least = INT64_MAX;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
-      const int64_t l = index_limit(s, side, i);
+      int64_t all;
+      const int64_t l = index_limit(s, side, i, &all);
       if (l < limit) limit = l;
+      if (all < least) least = all;
     }
+  if (padded) *padded = limit < least;
   return limit;
+}
+
+static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err);
+
+/* Token ids lie below the padding of every table: the input as a term that cannot leave that range, for rules that hold
+ * there only (one side reads a padding row where another's masks give zero). */
+iso_code st_bound_indices(state *s, iso_error *err) {
+  bool padded;
+  const int64_t limit = st_index_limit(s, &padded);
+  const eg_node none = {EG_NONE};
+  eg_node done = none;
+  for (int side = 0; side < 2 && padded; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      const eg_node e = s->map[side][i];
+      int64_t all;
+      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[e.i].konst || (done.i != EG_NONE && eg_equal(s->g, done, e)) ||
+          index_limit(s, side, i, &all) == INT64_MAX)
+        continue;
+      eg_symbol sym;
+      eg_node raw, def;
+      iso_code c = eg_intern(s->g, "$tokens", strlen("$tokens"), &sym, err);
+      if (!c) c = eg_add(s->g, sym, NULL, 0, &raw, err);
+      if (c) return c;
+      if (done.i != EG_NONE) return ISO_OK; /* two independent inputs of ids: the first alone is given a range */
+      done = e;
+      if (!iso_grow(s->rec, s->cap_rec, (size_t)raw.i + 1)) return nomem(err);
+      for (size_t k = s->n_rec; k <= raw.i; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
+      if (s->n_rec <= raw.i) s->n_rec = (size_t)raw.i + 1;
+      rec *r = &s->rec[raw.i];
+      r->tensor = r->leaf = r->atom = true;
+      r->shape = n->shape;
+      if ((c = set_values(s, raw, s->rec[e.i].val, err))) return c;
+      const rule_term *arg[3] = {rule_var(&s->arena, 0), rule_int(&s->arena, 0), rule_int(&s->arena, limit - 1)}, *term;
+      if (!arg[0] || !arg[1] || !arg[2] || rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err)) return nomem(err);
+      if ((c = st_add_term(s, term, &raw, &def, err)) || (c = st_value(s, def, err))) return c;
+      const char *text = iso_arena_printf(&s->arena, "%s's %s stays below %lld: the rows past it are padding", side == LEFT ? "left" : "right", n->name,
+                                          (long long)limit);
+      if (!text || !st_assume(s, "input", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
+      if ((c = st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err))) return c;
+    }
+  return ISO_OK;
 }
 
 static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
@@ -313,7 +381,7 @@ static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t rou
   iso_rng rng = iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
   iso_code c;
   if (!rule_dtype_is_float(v->dtype)) {
-    int64_t limit = st_index_limit(s), low = 0, high = limit;
+    int64_t limit = st_index_limit(s, NULL), low = 0, high = limit;
     if (limit == INT64_MAX) {
       low = INT64_MAX, high = INT64_MIN;
       for (int64_t i = 0; i < v->numel; i++) {

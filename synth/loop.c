@@ -718,6 +718,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);
+  if (!c) c = st_bound_indices(s, err);
   if (!c) c = st_relate_constants(s, err);
   if (!c) s->res->seconds_relate = synth_clock() - t;
   t = synth_clock();

@@ -174,7 +174,8 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
-int64_t st_index_limit(const state *s);
+int64_t st_index_limit(const state *s, bool *padded); /* padded (may be NULL): the table has more rows, all zero */
+iso_code st_bound_indices(state *s, iso_error *err);
 iso_code st_relate_constants(state *s, iso_error *err);
 
 /* ---- layout.c ---- */

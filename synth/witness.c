@@ -371,7 +371,7 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
 }
 
 iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  hunt h = {.s = s, .limit = st_index_limit(s)};
+  hunt h = {.s = s, .limit = st_index_limit(s, NULL)};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;

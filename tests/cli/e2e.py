@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+import ranks  # noqa: E402
 from captures import PAIRS  # noqa: E402
 MODELS = os.path.join(ROOT, "models")
 STATUS = {"equivalent": 0, "different": 1, "undecided": 3}
@@ -368,6 +369,46 @@ for _s in SIDES:
     case("itself " + _s, "compare", _s == "gpt2-2l/vllm")(self_case(_s))
 for _s, _k in ("gpt2-2l/hf-sdpa", 1), ("gpt2-2l/vllm", 2), ("llama-2l/hf-sdpa", 3), ("llama-2l/vllm-kernels", 4):
     case("disguised " + _s, "compare", _k == 2)(disguise_case(_s, _k))
+
+
+def ranks_case(name, n, other):
+    def run():
+        with tempfile.TemporaryDirectory() as tmp:
+            sharded = ranks.shard(model(name + "/vllm"), os.path.join(tmp, "ranks"), n)
+            for a, b in (model(other), sharded), (sharded, model(other)):
+                _, r = compare(a, b, verdict="equivalent")
+                expect(len(r["outputs"]) == n, "%d outputs of %d ranks", len(r["outputs"]), n)
+    return run
+
+
+def rank_fault_case(fault, name, n, place):
+    def run():
+        with tempfile.TemporaryDirectory() as tmp:
+            faulty = ranks.shard(model(name + "/vllm"), os.path.join(tmp, "ranks"), n, fault)
+            _, r = compare(model(name + "/hf-sdpa"), faulty, verdict="different")
+            side = json.dumps(r["divergences"][0]["right"])
+            expect(any(p in side for p in place.split("|")), "first divergence at %s, expected %s", short(side), place)
+    return run
+
+
+for _m, _n, _o in ("gpt2-2l", 4, "gpt2-2l/hf-sdpa"), ("gpt2-2l", 2, "gpt2-2l/vllm"), ("llama-2l", 4, "llama-2l/hf-sdpa"), ("llama-2l", 2, "llama-2l/vllm-kernels"):
+    case("%d ranks of %s" % (_n, _m), "compare")(ranks_case(_m, _n, _o))
+for _f, _cases in ranks.FAULTS.items():
+    _m, _n, _p = _cases[0]
+    case("%d ranks of %s, %s" % (_n, _m, _f), "compare")(rank_fault_case(_f, _m, _n, _p))
+
+
+@case("ranks that cannot reduce", "compare")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        faulty = ranks.shard(model("gpt2-2l/vllm"), os.path.join(tmp, "ranks"), 2, "reduce-max")
+        fails("compare", model("gpt2-2l/hf-sdpa"), faulty, mentions="max")
+
+
+@case("disguised ranks", "compare")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        compare(model("gpt2-2l/hf-sdpa"), disguise("gpt2-2l/vllm-tp2", os.path.join(tmp, "other"), 7), verdict="equivalent")
 
 
 @case("disguised against the other framework", "compare")

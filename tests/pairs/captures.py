@@ -38,6 +38,12 @@ PAIRS = [
     ("llama-2l/vllm", "llama-2l/vllm-bug-normafter", "different", "model.layers.1.input_layernorm"),
     ("llama-2l/vllm-kernels", "llama-2l/vllm-bug-eps", "different", None),
     ("llama-2l/vllm-bug-eps", "llama-2l/vllm-bug-scale", "different", None),
+    ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-tp2", "equivalent", None),
+    ("gpt2-2l/vllm", "gpt2-2l/vllm-tp2", "equivalent", None),
+    ("gpt2-2l/vllm-tp2", "gpt2-2l/vllm-bug-posoff", "different", "transformer.wpe"),
+    ("llama-2l/hf-sdpa", "llama-2l/vllm-tp2", "equivalent", None),
+    ("llama-2l/vllm-kernels", "llama-2l/vllm-tp2", "equivalent", None),
+    ("llama-2l/vllm-tp2", "llama-2l/vllm-bug-normafter", "different", "model.layers.1.input_layernorm"),
 ]
 
 
