@@ -228,7 +228,7 @@ class Ranks:
             low = self.emit(p + "ge", "aten::ge.Scalar", [i, b], [shape], int_like, "bool")
             high = self.emit(p + "lt", "aten::lt.Scalar", [i, e], [shape], int_like, "bool")
             both = self.emit(p + "and", "aten::__and__.Tensor", [low, high], [shape], int_like, "bool")
-            off = self.emit(p + "sub", "aten::sub.Tensor", [i, self.part(r, total)[0] + (self.fault == "vocabulary-offset" and r == self.last)], [shape], int_like)
+            off = self.emit(p + "sub", "aten::sub.Tensor", [i, self.part(r, total)[0]], [shape], int_like)
             own = self.emit(p + "mul", "aten::mul.Tensor", [both, off], [shape], int_like)
             no = self.emit(p + "not", "aten::bitwise_not", [both], [shape], int_like, "bool")
             table = self.args(n["args"][0], r)
@@ -326,7 +326,6 @@ FAULTS = {
     "column-shard": (("gpt2-2l", 2, "r1_linear_6|r1_p_transformer_h_1_mlp_c_fc"), ("llama-2l", 4, "r3_linear_6|r3_p_model_layers_1_mlp_gate_up")),
     "row-shard": (("gpt2-2l", 2, "r1_linear_3|r1_p_transformer_h_0_mlp_c_proj"), ("llama-2l", 2, "r1_linear_3|r1_p_model_layers_0_mlp_down")),
     "vocabulary-mask": (("gpt2-2l", 2, "transformer.wte"), ("llama-2l", 4, "model.embed_tokens")),
-    "vocabulary-offset": (("llama-2l", 2, "model.embed_tokens"),),
     "stale-norm": (("gpt2-2l", 2, "r1_p_transformer_h_1_ln_1_weight|r1_layer_norm_2"), ("llama-2l", 2, "r1_p_model_layers_1_input_layernorm_weight")),
     "scale-rank": (("gpt2-2l", 2, "r1_unified_attention_1"), ("llama-2l", 4, "r3_unified_attention_1")),
     "eps-rank": (("llama-2l", 2, "r1_add_6|input_layernorm"),),
