@@ -24,7 +24,7 @@ ints("int remainder and fmod", NOT_EQUIVALENT, "negative numbers", lambda i: i.r
 ints("int remainder by its quotient", EQUIVALENT, "i - 3 floor(i / 3)", lambda i: i.remainder(3), lambda i: i - i.div(3, "floor") * 3)
 ints("int remainder and bitwise and", EQUIVALENT, "a power of two", lambda i: i.remainder(8), lambda i: i.bitwise_and(7))
 ints("int abs", NOT_EQUIVALENT, "negative numbers", same, lambda i: i.abs())
-ints("int overflow and back", NOT_EQUIVALENT, "wraps for i >= 2", lambda i: i * 2, lambda i: (i * 2 ** 62).div(2 ** 61, "floor"), [0, 1, 0, 1])
+ints("int overflow and back", NOT_EQUIVALENT, "wraps for i >= 8", lambda i: i * 2, lambda i: (i * 2 ** 60).div(2 ** 59, "floor"), [3, 1, 4, 1, 5, 2, 2, 6])
 ints("int multiple of 1000", DIFFERENT, "all captured are below 1000", lambda i: i.div(1000, "floor") * 1000, lambda i: i * 0, below=10000)
 ints("int through int32", NOT_EQUIVALENT, "large numbers", same, lambda i: i.to(i32).to(i64))
 ints("int through int8", NOT_EQUIVALENT, "numbers above 127", same, lambda i: i.to(i8).to(i64), below=1000)
