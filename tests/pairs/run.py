@@ -4,10 +4,10 @@
     tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--failures FILE]
 
 Each pair is compared once; every ninth also with its sides exchanged and every 13th with another seed (--all, and what is
-in KNOWN: every pair both ways), where the verdict must be the same. Most of the time is the program's start, so that pairs that must be
-equivalent are compared several in one capture, and one by one where that is not `equivalent` (--all: all one by one). One line per failure; a pair in KNOWN whose verdict is still wrong is
-a known gap, neither passed nor failed, and one whose verdict is right by now is a failure: it leaves the table. The last
-line is `N passed, N failed`."""
+in KNOWN: every pair both ways), where the verdict must be the same. Most of the time is the program's start, so that
+pairs that must be equivalent are compared several in one capture, and one by one where that is not `equivalent` (--all:
+all one by one). One line per failure; a pair in KNOWN whose verdict is still wrong is a known gap, neither passed nor
+failed, and one whose verdict is right by now is a failure: it leaves the table. The last line is `N passed, N failed`."""
 import argparse
 import json
 import os
