@@ -447,10 +447,14 @@ static iso_code load_values(cap_graph *g, iso_error *err) {
 
 /* ---- loading ---- */
 
+enum { MAX_GRAPH = 1 << 30 }; /* bytes; a model of a hundred layers takes a few million */
+
 static iso_code read_fd(int fd, char **out, size_t *n, iso_error *err) {
   struct stat st;
   if (fstat(fd, &st) != 0) return iso_fail(err, ISO_IO, "%s", strerror(errno));
   if (!S_ISREG(st.st_mode)) return iso_fail(err, ISO_IO, "not a regular file");
+  if (st.st_size > MAX_GRAPH)
+    return iso_fail(err, ISO_LIMIT, "%lld bytes are too many for a graph", (long long)st.st_size);
   char *text = malloc((size_t)st.st_size + 1);
   if (text == NULL) return no_memory(err);
   size_t have = 0;

@@ -4,6 +4,7 @@
  * and attributes numbered in the order in which the sides use them. What is claimed of a rule, and
  * its name, are not part of it. Names are kept apart too: rules are reported by name. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,9 +317,26 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
  * ---------------------------------------------------------------------------------------------------
  */
 
+enum { MAX_FILE = 1 << 28 }; /* bytes */
+
+/* Owns: the caller closes. */
+static iso_code open_file(const char *path, FILE **out, iso_error *err) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not make us wait */
+  struct stat st;
+  iso_code code = ISO_OK;
+  if (fd < 0 || fstat(fd, &st) != 0) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  else if (S_ISDIR(st.st_mode)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(EISDIR));
+  else if (!S_ISREG(st.st_mode)) code = iso_fail(err, ISO_IO, "%s: not a regular file", path);
+  else if (st.st_size > MAX_FILE) code = iso_fail(err, ISO_LIMIT, "%s: %lld bytes are too many for rules", path, (long long)st.st_size);
+  else if ((*out = fdopen(fd, "rb")) == NULL) code = no_memory(err);
+  if (code != ISO_OK && fd >= 0) close(fd);
+  return code;
+}
+
 static iso_code load(const char *path, bool all, rule_set **out, iso_error *err) {
-  FILE *f = fopen(path, "rb");
-  if (f == NULL) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  FILE *f;
+  const iso_code opened = open_file(path, &f, err);
+  if (opened != ISO_OK) return opened;
   char *text = NULL;
   size_t n = 0, cap = 0, got = 1;
   iso_code code = ISO_OK;

@@ -203,11 +203,14 @@ static void drop(rule_tensor **t, size_t n) {
   for (size_t i = 0; i < n; i++) rule_tensor_unref(t[i]);
 }
 
-static iso_code check_output(state *s, eg_node e, const rule_tensor *t, iso_error *err) {
+static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_t n_out, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     int32_t i = s->rec[e.i].node[side];
     if (i < 0) continue;
     const synth_node *n = &s->graph[side]->node[i];
+    if (n->n_outputs != n_out)
+      return iso_fail(err, ISO_FORMAT, "%zu outputs in the graph, its operator gives %zu", n->n_outputs, n_out);
+    const rule_tensor *t = out[0];
     if (n->n_outputs == 1 && !rule_shape_eq(&n->shape, &t->shape)) {
       char a[128], b[128];
       return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s",
@@ -273,7 +276,7 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
       drop(wide, k);
       return c;
     }
-  if (n && !r->multi) c = check_output(s, e, out[0], err);
+  c = check_output(s, e, out, n, err);
   if (!c && n == 1) c = read_literal(s, e, b, &wide[0], out[0], err);
   for (size_t d = 0; d < s->n_draws && !c; d++) c = store(s, e, wide, n, d, d + 1 == s->n_draws, err);
   drop(wide, n);
@@ -344,7 +347,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
       size_t n_out;
       c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n_out, err);
       if (c) break;
-      if (n_out && !s->rec[e.i].multi) c = check_output(s, e, out[0], err);
+      c = check_output(s, e, out, n_out, err);
       if (!c) c = store(s, e, out, n_out, d, d + 1 == s->n_draws, err);
       drop(out, n_out);
     }

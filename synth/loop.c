@@ -31,10 +31,21 @@ static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
   return ISO_OK;
 }
 
+/* PyTorch's in-place operators are named with an underscore; in functional form they have one more output. Where nothing reads
+ * the result, others may read what was written. */
+static bool writes_in_place(const synth_node *n) {
+  if (n->kind != SYNTH_OP || n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0) return false;
+  const char *name = n->call->u.s + 6;
+  const size_t len = strcspn(name, ".");
+  return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+}
+
 /* Operators that compute no function of their arguments are refused. */
 static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_error *err) {
   if (n->kind != SYNTH_OP || strcmp(n->call->u.s, "getitem") == 0) return ISO_OK;
   const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
+  if (writes_in_place(n) || (sc && sc->writes))
+    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s writes to an argument; captures hold functions only", g->path, n->id, n->op);
   if (!sc) return ISO_OK;
   if (sc->random) {
     for (size_t k = 0; k < sc->n_args && k < n->call->n; k++) {
@@ -46,8 +57,6 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
     return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs", g->path,
                     n->id, n->op);
   }
-  if (sc->writes)
-    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s writes to an argument; captures hold functions only", g->path, n->id, n->op);
   return ISO_OK;
 }
 
@@ -710,7 +719,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     const synth_graph *g = s->graph[side];
     c = live_nodes(g, &live[side], err);
     for (size_t i = 0; i < g->n_nodes && !c; i++)
-      if (live[side][i]) c = refuse(s, g, &g->node[i], err);
+      if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
     if (!c && rule_schemas_starved(schemas)) c = nomem(err); /* something was not looked at */
   }
   double t = synth_clock();
