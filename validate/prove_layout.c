@@ -77,6 +77,18 @@ const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t t
   return pt_reshape(c, t, dim, n);
 }
 
+/* Sizes as they are given: one that may be -1 is decided, as -1 means something else; others are not negative. */
+static bool settled(sc *c, sx *dim, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    bool hole = dim[k] == c->minus_one;
+    if (hole || sc_has(c, dim[k], S_NONNEG)) continue;
+    if (!sc_decide(c, sx_eq(c, dim[k], c->minus_one), &hole)) return false;
+    if (hole) dim[k] = c->minus_one;
+    else if (!sc_require(c, sx_le(c, c->zero, dim[k]))) return false;
+  }
+  return !c->failed;
+}
+
 /* Sizes with one -1 worked out against `total`. */
 static bool wanted(sc *c, sx *dim, uint32_t n, sx total) {
   uint32_t hole = n;
@@ -104,12 +116,13 @@ static const pt_value *define_reshape(pt_args *a, int which) {
   switch (which) {
   case VIEW:
     if (x->lead || !pt_arg_sizes(a, pt_arg(a, "size") ? "size" : "shape", dim, &n)) return NULL;
-    return wanted(c, dim, n, sx_prod_dims(c, x->dim, x->rank)) ? pt_one(c, pt_reshape(c, x, dim, n)) : NULL;
+    if (!settled(c, dim, n) || !wanted(c, dim, n, sx_prod_dims(c, x->dim, x->rank))) return NULL;
+    return pt_one(c, pt_reshape(c, x, dim, n));
   case FLATTEN:
     if (!pt_arg_dim(a, "start_dim", 0, x, &d) || !pt_arg_dim(a, "end_dim", -1, x, &e) || d > e) return NULL;
     return pt_one(c, pt_flatten(c, x, d, e));
   case UNFLATTEN:
-    if (!pt_arg_dim(a, "dim", 0, x, &d) || !pt_arg_sizes(a, "sizes", part, &e) || !wanted(c, part, e, x->dim[d])) return NULL;
+    if (!pt_arg_dim(a, "dim", 0, x, &d) || !pt_arg_sizes(a, "sizes", part, &e) || !settled(c, part, e) || !wanted(c, part, e, x->dim[d])) return NULL;
     if (x->rank + e > RULE_MAX_RANK || !sc_require_eq(c, sx_prod_dims(c, part, e), x->dim[d])) return NULL;
     for (uint32_t k = 0; k < x->rank; k++)
       for (uint32_t j = 0; j < (k == d ? e : 1); j++) dim[n++] = k == d ? part[j] : x->dim[k];
@@ -255,8 +268,12 @@ static const pt_value *define_expand(pt_args *a, int which) {
   if (n < x->rank) return NULL;
   const uint32_t skip = n - x->rank;
   if (which == EXPAND) {
-    for (uint32_t k = skip; k < n; k++)
-      if (dim[k] == c->minus_one) dim[k] = x->dim[k - skip];
+    if (!settled(c, dim, n)) return NULL;
+    for (uint32_t k = 0; k < n; k++) {
+      if (dim[k] != c->minus_one) continue;
+      if (k < skip) return NULL;
+      dim[k] = x->dim[k - skip];
+    }
     return pt_one(c, pt_expand(c, x, dim, n, 0));
   }
   pt_tensor *t = pt_new(c, x->kind, repeat_elem);

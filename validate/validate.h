@@ -83,6 +83,13 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
  * Returns: RULE_PROVED or RULE_UNKNOWN in out->status. */
 ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err);
 
+/* A rule with literal sizes, made as general as its proof stays: sizes, the integers that go with them and float attributes
+ * become names, with conditions (a scale that is 1/sqrt of a size).
+ * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in `verdict` RULE_PROVED with
+ * its scope; RULE_UNKNOWN where nothing could be made general, and `out` is `r`. */
+ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out,
+                                     rule_verdict *verdict, iso_error *err);
+
 /* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable i. */
 ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
 /* The same as a rule_oracle: `ctx` is the engine. */

@@ -63,12 +63,55 @@ START_TEST(the_papers_rules_hold_for_all_sizes) {
 }
 END_TEST
 
+/* A rule at literal sizes, and what is to be left of its numbers. */
+static const struct {
+  const char *rule, *gone[4], *there[4];
+} specific[] = {
+    {"(rule r (var x f (1 5 12)) (var w f (36 12)) (var b f (36))"
+     " (lhs (aten::view (aten::slice.Tensor (aten::linear x w b) 2 12 24) (list 1 5 3 4)))"
+     " (rhs (aten::view (getitem (aten::split.Tensor (aten::linear x w b) 12 2) 1) (list 1 5 3 4))))",
+     {"36", "12", "24", "5"}, {"(* 3 (* size0 size1))"}},
+    {"(rule r (var q f (1 2 3 12)) (var k f (1 2 3 12)) (var v f (1 2 3 12))"
+     " (lhs (aten::scaled_dot_product_attention q k v :scale 0.28867513459481287))"
+     " (rhs (aten::scaled_dot_product_attention q k v)))",
+     {"12", "0.28"}, {"(= (* (* value0 value0) size2) 1)"}},
+    {"(rule r (var x f (3 4)) (lhs (aten::mul.Tensor x 3)) (rhs (aten::add.Tensor x (aten::mul.Tensor x 2))))", {"(3 4)"}, {"x 3", "x 2"}},
+    {"(rule r (var x f (3 4)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))", {"(3 "}, {"narrow"}},
+};
+
+START_TEST(proved_rules_become_general) {
+  rule_set *set = NULL;
+  rule_schemas *schemas = NULL;
+  iso_error err = {ISO_OK, ""};
+  iso_arena a = {0};
+  rule out;
+  rule_verdict v;
+  ck_assert_msg(rule_set_parse(specific[_i].rule, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
+  ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas, 5000000, &a, &out, &v, &err), ISO_OK);
+  ck_assert_msg(v.status == RULE_PROVED && v.scope == RULE_THESE_RANKS, "%s", v.reason);
+  char *text = rule_print(&out);
+  for (int k = 0; k < 4; k++) {
+    ck_assert_msg(!specific[_i].gone[k] || !strstr(text, specific[_i].gone[k]), "%s is left: %s", specific[_i].gone[k], text);
+    ck_assert_msg(!specific[_i].there[k] || strstr(text, specific[_i].there[k]), "no %s: %s", specific[_i].there[k], text);
+  }
+  rule_set *again = NULL;
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "printed", &again, &err) == ISO_OK, "%s: %s", err.msg, text);
+  rule_set_free(again);
+  free(text);
+  iso_arena_fini(&a);
+  rule_schemas_free(schemas);
+  rule_set_free(set);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("prove_rules");
   TCase *t = tcase_create("prove_rules");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, true_rules_are_proved_and_near_misses_are_not, 0, (int)(sizeof files / sizeof *files));
   tcase_add_test(t, the_papers_rules_hold_for_all_sizes);
+  tcase_add_loop_test(t, proved_rules_become_general, 0, (int)(sizeof specific / sizeof *specific));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);
