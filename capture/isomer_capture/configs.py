@@ -120,7 +120,7 @@ def reduce(config):
         put((extra,), new_hidden // 2)
     put(("num_key_value_heads", "num_kv_heads", "n_head_kv"),
         lambda old: new_heads if old >= heads else 1 if old == 1 else 2)
-    if explicit is not None:
+    if explicit is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = HEAD
     put(("rotary_dim",), lambda old: HEAD if explicit == old or old * heads == hidden else HEAD // 2)
     put(("word_embed_proj_dim", "embedding_size"), lambda old: new_hidden if old == hidden else new_hidden // 2)

@@ -91,33 +91,66 @@ def build(options, config, weights):
     return model.eval()
 
 
+# Transformers asks these about the values in its tensors, or whether it is being traced.
+DECISIONS = ("find_packed_sequence_indices", "_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa")
+
+
 @contextlib.contextmanager
 def as_it_runs(attn):
-    """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask` asks for that, its two
-    questions (are we tracing? are sequences packed?) get the answers of the plain run before."""
+    """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask` asks for that, its
+    decisions are those of the plain run before."""
     from transformers import masking_utils
 
-    saved = {n: getattr(masking_utils, n) for n in ("is_tracing", "find_packed_sequence_indices") if hasattr(masking_utils, n)}
-    if attn == "sdpa-mask" or len(saved) < 2:
-        yield
-        return
-    answers = []
-
-    def packed(position_ids):
-        from torch._subclasses.fake_tensor import FakeTensor
-
-        if isinstance(position_ids, FakeTensor) and answers and all(answers):
-            return None
-        out = saved["find_packed_sequence_indices"](position_ids)
-        answers.append(out is None)
-        return out
-    masking_utils.is_tracing = lambda tensor=None: False
-    masking_utils.find_packed_sequence_indices = packed
+    names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
+    saved = {n: getattr(masking_utils, n) for n in names if hasattr(masking_utils, n)}
+    if "_vmap_expansion_sdpa" in saved:
+        masking_utils._vmap_expansion_sdpa = broadcast(saved["_vmap_expansion_sdpa"])
+    if attn != "sdpa-mask" and "is_tracing" in saved:
+        for name in DECISIONS:
+            if name in saved:
+                setattr(masking_utils, name, replayed(saved[name]))
+        masking_utils.is_tracing = lambda tensor=None: False
     try:
         yield
     finally:
         for name, original in saved.items():
             setattr(masking_utils, name, original)
+
+
+def broadcast(original):
+    """Masks of nested vmap cannot be exported: while tracing, the mask's function gets the indices as dimensions."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    def expansion(mask_function):
+        def mask(*indices):
+            if not any(isinstance(i, FakeTensor) for i in indices):
+                return original(mask_function)(*indices)
+            shaped = [i.view([-1 if d == k else 1 for d in range(4)]) for k, i in enumerate(indices)]
+            return mask_function(*shaped).expand([i.shape[0] for i in indices])
+        return mask
+    return expansion
+
+
+def replayed(function):
+    """The function; while tracing, it says what it said of real tensors of the same shapes, if that was always one of
+    None, True and False."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    answers = {}
+
+    def decide(*args, **kwargs):
+        values = list(args) + [kwargs[k] for k in sorted(kwargs)]
+        key = tuple(tuple(v.shape) if isinstance(v, torch.Tensor) else repr(v) for v in values)
+        said = answers.get(key, set())
+        if any(isinstance(v, FakeTensor) for v in values) and len(said) == 1 and said <= {"None", "True", "False"}:
+            return {"None": None, "True": True, "False": False}[next(iter(said))]
+        out = function(*args, **kwargs)
+        if not any(isinstance(v, FakeTensor) for v in values):
+            plain = bool(out) if isinstance(out, torch.Tensor) and out.numel() == 1 and out.dtype == torch.bool else out
+            answers.setdefault(key, set()).add(repr(plain) if plain is None or isinstance(plain, bool) else "tensor")
+        return out
+    return decide
 
 
 def call_for(model):

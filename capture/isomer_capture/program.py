@@ -201,7 +201,10 @@ class Program:
             return self.wrapper(node, target, args, kwargs)
         if callable(target) and not any(isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))):
             return target(*args, **kwargs)  # arithmetic on sizes
-        raise CaptureError("%s is no operator that a capture can hold" % getattr(target, "__name__", target))
+        name = getattr(target, "__name__", str(target))
+        if "batch_dim" in name or "vmap" in name:
+            raise CaptureError("the program uses torch.vmap, which torch.export leaves in the graph; write the dimension out")
+        raise CaptureError("%s is no operator that a capture can hold" % name)
 
     def wrapper(self, node, target, args, kwargs):
         """Wrappers without a meaning of their own are replaced by what they wrap."""

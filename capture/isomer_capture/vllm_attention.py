@@ -6,7 +6,7 @@ backend's arguments are what attention depends on, and become the node attribute
 import torch
 from vllm.platforms.cpu import CpuPlatform
 from vllm.platforms.interface import PlatformEnum
-from vllm.v1.attention.backend import AttentionBackend, AttentionImpl, AttentionType
+from vllm.v1.attention.backend import AttentionBackend, AttentionImpl, AttentionMetadataBuilder, AttentionType
 from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
 
@@ -29,6 +29,13 @@ class ReferencePlatform(CpuPlatform):
         pass
 
 
+class ReferenceBuilder(AttentionMetadataBuilder):
+    """One prompt needs no metadata; vLLM derives classes from this."""
+
+    def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
+        return None
+
+
 @register_backend(AttentionBackendEnum.CUSTOM, __name__ + ".ReferenceBackend")
 class ReferenceBackend(AttentionBackend):
     @staticmethod
@@ -41,7 +48,7 @@ class ReferenceBackend(AttentionBackend):
 
     @staticmethod
     def get_builder_cls():
-        return None
+        return ReferenceBuilder
 
     @staticmethod
     def get_kv_cache_shape(num_blocks, block_size, num_kv_heads, head_size, cache_dtype_str="auto"):

@@ -30,6 +30,7 @@ def import_vllm():
         from vllm.model_executor.models import registry
         # vLLM looks at a model's class in another process, lest CUDA be touched: here that would only take time.
         registry._run_in_subprocess = lambda look: look()
+        from . import vllm_experts  # noqa: F401
     except ImportError as e:
         raise CaptureError("vLLM cannot be imported (%s); docs/capture-vllm.md tells how to install it without CUDA"
                            % short(e)) from e
@@ -163,6 +164,7 @@ def capture_model(options, reference):
     import torch
     import vllm
 
+    from . import vllm_experts
     from .core import capture
     if options.batch != 1:
         raise CaptureError("vLLM runs one sequence per capture; leave --batch at 1")
@@ -177,6 +179,7 @@ def capture_model(options, reference):
         except Exception as e:
             raise CaptureError("vLLM cannot build %s: %s: %s" % (type(reference).__name__, type(e).__name__, short(e))) from e
     check_loaded(model)
+    vllm_experts.open_layers(model)
     call, output = call_for(model)
     ids = configs.token_sets(reference.config, options.length, options.sets, options.seed)
     positions = torch.arange(options.length)
