@@ -1,5 +1,6 @@
 """The command `isomer-capture`. Exit status: 0, or 2 with one line that says what is wrong."""
 import argparse
+import os
 import sys
 
 from . import __version__
@@ -53,12 +54,21 @@ def parser():
         c.add_argument("--batch", type=positive, default=1, help=argparse.SUPPRESS if name == "vllm" else "sequences")
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
+    c = commands.add_parser("sweep", help="capture and compare one pair per setting; a table of the verdicts",
+                            description="Captures and compares one pair per setting of FILE, and tabulates the verdicts.")
+    c.add_argument("sweep", metavar="FILE", help="JSON: models and settings (docs/capture-sweep.md)")
+    c.add_argument("-o", "--out", required=True, help="the folder for captures and sweep.json")
+    c.add_argument("--timeout", type=positive, default=600, help="seconds for each capture and comparison")
     return p
 
 
 def main(argv=None):
     options = parser().parse_args(argv)
     try:
+        if options.command == "sweep":
+            from . import sweep
+            os.makedirs(options.out, exist_ok=True)
+            return sweep.run(options)
         if options.command == "hf":
             from . import hf as one
         else:

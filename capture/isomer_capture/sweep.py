@@ -1,0 +1,147 @@
+"""`isomer-capture sweep FILE`: one pair of captures per setting, compared, and a table of the verdicts.
+
+FILE is JSON: an object, or a list of them, or one object per line. Each asks for models and settings:
+
+    {"models": ["gpt2"], "layers": 2, "left": "hf", "right": "vllm",
+     "set": {"activation_function": ["gelu_new", "gelu"], "scale_attn_weights": [true, false]}}
+
+`set` is tried one key at a time beside the default; `grid` in its place tries every combination. A list under a key is
+the values to try: a value that is itself a list is written as a list in the list. `left_set` and `right_set` change one
+side only. Every pair runs in a process of its own, since frameworks keep objects between models."""
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from .errors import CaptureError
+
+KEYS = {"models", "layers", "left", "right", "set", "grid", "left_set", "right_set", "attn", "length", "reduce", "seed",
+        "dtype", "base"}
+SIDES = ("hf", "vllm")
+
+
+def read(path):
+    """The requests in a file."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except (OSError, UnicodeDecodeError) as e:
+        raise CaptureError("%s: %s" % (path, e)) from e
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as whole:
+        try:
+            data = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except json.JSONDecodeError:
+            raise CaptureError("%s is not JSON: %s" % (path, whole)) from None
+    requests = data if isinstance(data, list) else [data]
+    for r in requests:
+        unknown = sorted(set(r) - KEYS) if isinstance(r, dict) else ["(not an object)"]
+        if unknown:
+            raise CaptureError("%s: unknown key %s" % (path, ", ".join(unknown)))
+        if not isinstance(r.get("models"), list) or not r["models"]:
+            raise CaptureError("%s: \"models\" must be a list of models" % path)
+        for side in ("left", "right"):
+            if r.get(side, "hf") not in SIDES:
+                raise CaptureError("%s: \"%s\" must be hf or vllm" % (path, side))
+    return requests
+
+
+def settings(request):
+    """The settings to try, each a dictionary; the first is the default."""
+    out = [{}]
+    tried = {k: v if isinstance(v, list) else [v] for k, v in (request.get("set") or {}).items()}
+    for key, values in tried.items():
+        out += [{key: v} for v in values]
+    grid = {k: v if isinstance(v, list) else [v] for k, v in (request.get("grid") or {}).items()}
+    if grid:
+        out += [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+    return out
+
+
+def arguments(request, side, model, chosen):
+    """The command line of one capture."""
+    kind = request.get(side, "hf" if side == "left" else "vllm")
+    out = [kind, model]
+    if request.get("reduce", True):
+        out.append("--reduce")
+    for key in ("layers", "length", "seed", "dtype", "attn"):
+        if key in request:
+            out += ["--" + key, str(request[key])]
+    for each in (request.get("base") or {}), chosen, (request.get(side + "_set") or {}):
+        for key, v in each.items():
+            out += ["--set", "%s=%s" % (key, json.dumps(v))]
+    return out
+
+
+def captured(arguments, folder, limit):
+    """None, or why the capture failed."""
+    try:
+        p = subprocess.run([sys.executable, "-m", "isomer_capture", *arguments, "-o", folder], stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True, timeout=limit,
+                           env=dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p)))
+    except subprocess.TimeoutExpired:
+        return "no capture after %d s" % limit
+    if p.returncode == 0:
+        return None
+    lines = p.stderr.strip().splitlines() or ["status %d" % p.returncode]
+    return re.sub(r"^isomer-capture: ", "", lines[-1])
+
+
+def one(request, model, chosen, folder, limit):
+    """A row of the table."""
+    import isomer
+
+    row = {"model": model, "setting": ", ".join("%s=%s" % (k, json.dumps(v)) for k, v in chosen.items()) or "default",
+           "verdict": None, "evidence": None, "detail": "", "seconds": None}
+    start = time.monotonic()
+    for side in ("left", "right"):
+        why = captured(arguments(request, side, model, chosen), os.path.join(folder, side), limit)
+        if why:
+            row.update(verdict="no capture", detail="%s: %s" % (request.get(side, "hf" if side == "left" else "vllm"), why))
+            return row
+    try:
+        result = isomer.compare(os.path.join(folder, "left"), os.path.join(folder, "right"), timeout=limit)
+        row.update(verdict=result.verdict, evidence=result.evidence)
+        if not result:
+            row["detail"] = re.sub(r"^isomer: \w+:? ?", "", result.summary)
+    except isomer.Error as e:
+        row.update(verdict="error", detail=str(e))
+    row["seconds"] = round(time.monotonic() - start, 1)
+    return row
+
+
+def markdown(rows):
+    out = ["| model | setting | verdict | where, or why not |", "| --- | --- | --- | --- |"]
+    for r in rows:
+        verdict = r["verdict"] + (" [%s]" % r["evidence"] if r["evidence"] else "")
+        out.append("| %s | %s | %s | %s |" % (r["model"], r["setting"].replace("|", "\\|"), verdict,
+                                              " ".join(r["detail"].split())[:200].replace("|", "\\|")))
+    return "\n".join(out)
+
+
+def run(options):
+    """The table goes to stdout, progress to stderr. Status 0: all pairs equivalent; 1: some different; 3: something open."""
+    import isomer
+
+    requests = read(options.sweep)
+    try:
+        isomer.find_program()
+    except isomer.Error as e:
+        raise CaptureError(str(e)) from e
+    rows = []
+    for k, request in enumerate(requests):
+        for model in request["models"]:
+            for j, chosen in enumerate(settings(request)):
+                name = "%d-%s-%d" % (k, re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.basename(model.rstrip("/"))), j)
+                row = one(request, model, chosen, os.path.join(options.out, name), options.timeout)
+                rows.append(row)
+                print("%s, %s: %s" % (row["model"], row["setting"], row["verdict"]), file=sys.stderr, flush=True)
+    with open(os.path.join(options.out, "sweep.json"), "w", encoding="utf-8") as f:
+        json.dump({"rows": rows}, f, indent=1)
+    print(markdown(rows))
+    verdicts = {r["verdict"] for r in rows}
+    return 1 if "different" in verdicts else 0 if verdicts == {"equivalent"} else 3
