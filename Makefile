@@ -62,7 +62,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: bench bench-compare seeds
-.PHONY: seeds all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -74,7 +74,6 @@ help:
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
-	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'asan, ubsan, valgrind   the tests under each'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
@@ -128,8 +127,6 @@ E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
-ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) $(if $(FLIPS),--flips $(FLIPS),--flips 400)
-SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
@@ -145,9 +142,6 @@ test: check-build
 check: check-build
 	@.ci/test-run $(B)/check.list
 test-all: deps headers check
-# The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
-seeds: all
-	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
