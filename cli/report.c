@@ -25,11 +25,21 @@ static const char *short_op(const char *op) {
 
 /* ---- text ---- */
 
+/* The rank that a node of a capture of several belongs to, by its name; -1: all of them, or there is one. */
+static int rank_of(const cap_node *n) {
+  int rank, end = 0;
+  if (n->name && sscanf(n->name, "rank%4d.%n", &rank, &end) == 1 && end > 0) return rank;
+  end = 0;
+  return !n->name && sscanf(n->id, "r%4d_%n", &rank, &end) == 1 && end > 0 ? rank : -1;
+}
+
 static void print_place(FILE *f, const char *side, const cap_node *n) {
   if (!n) return;
   fprintf(f, "  %-5s %s", side, n->id);
   if (n->kind == CAP_OP) fprintf(f, " (%s)", n->op);
   else fprintf(f, " (leaf %s)", n->name);
+  const int rank = rank_of(n);
+  if (rank >= 0) fprintf(f, " on rank %d", rank);
   if (n->scope && *n->scope) fprintf(f, " in %s", n->scope);
   if (n->source && *n->source) fprintf(f, ", %s", n->source);
   fputc('\n', f);

@@ -398,6 +398,18 @@ for _f, _cases in ranks.FAULTS.items():
     case("%d ranks of %s, %s" % (_n, _m, _f), "compare")(rank_fault_case(_f, _m, _n, _p))
 
 
+@case("rules of several ranks", "rules")
+def _():
+    path = os.path.join(ROOT, "tests", "validate", "rules", "ranks.rules")
+    with tempfile.TemporaryDirectory() as tmp:
+        out = os.path.join(tmp, "out.json")
+        r = isomer("rules", "check", path, "--json", out)
+        expect(r.status == 1, "exit status %d, expected 1 (some are refuted)", r.status)
+        for e in json.load(open(out))["rules"]:
+            want = "refuted" if e["name"].startswith("no-") else "proved"
+            expect(e["status"] == want, "%s is %s, expected %s", e["name"], e["status"], want)
+
+
 @case("ranks that cannot reduce", "compare")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
