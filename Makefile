@@ -41,7 +41,7 @@ else
 with_torch = $(1)
 endif
 TEST_SRC := $(call with_torch,$(sort $(wildcard tests/*/test_*.c)))
-EXAMPLE_SRC := $(call with_torch,$(sort $(wildcard tests/*/example.c)))
+EXAMPLE_SRC := $(call with_torch,$(sort $(wildcard tests/*/example*.c)))
 FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
@@ -61,7 +61,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: bench bench-compare seeds
+.PHONY: bench bench-egraph bench-compare campaign install seeds
 .PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -79,6 +79,9 @@ help:
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
+	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."]'
+	@echo 'campaign   a million random traces of the e-graph'
+	@echo 'install    the e-graph as a library: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources'
 	@echo 'schemas    the table of operator schemas, from libtorch'
@@ -99,6 +102,22 @@ $(B)/obj/%.o: %.c $(B)/flags
 
 $(B)/libegraph.a: $(EGRAPH_OBJ)
 	rm -f $@ && ar rcs $@ $^
+# The e-graph alone as a shared library; its public functions are what egraph/*.h declares.
+EGRAPH_VERSION = 0.1.0
+$(B)/libegraph.so: $(EGRAPH_OBJ)
+	$(CC) -shared -Wl,-soname,libegraph.so.0 $(LDFLAGS) $^ -lxxhash -lm -o $@
+$(B)/egraph.pc: egraph/egraph.pc.in FORCE
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(EGRAPH_VERSION)|' $< > $@
+PREFIX ?= /usr/local
+install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/egraph/base
+	install -m 644 egraph/egraph.h egraph/workload.h $(DESTDIR)$(PREFIX)/include/egraph/
+	install -m 644 egraph/base/error.h $(DESTDIR)$(PREFIX)/include/egraph/base/
+	install -m 644 $(B)/libegraph.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(B)/libegraph.so $(DESTDIR)$(PREFIX)/lib/libegraph.so.$(EGRAPH_VERSION)
+	ln -sf libegraph.so.$(EGRAPH_VERSION) $(DESTDIR)$(PREFIX)/lib/libegraph.so.0
+	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
+	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^
 
@@ -111,6 +130,10 @@ $(B)/libisomer_kernels.so: $(wildcard validate/kernels/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 
 # ---- tests ----
+
+$(B)/tests/bench/textbook: $(B)/obj/tests/bench/textbook.o $(B)/obj/tests/support/textbook.o $(B)/libegraph.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -lxxhash -lm -o $@
 
 $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.o $(B)/libisomer.a
 	@mkdir -p $(@D)
@@ -164,7 +187,14 @@ valgrind:
 
 # ---- measurements ----
 
-bench: bench-compare
+bench: bench-egraph bench-compare
+# BENCH_DATA=DIR: workloads from there; BENCH_PEER=COMMAND: beside another engine that takes `saturate FILE --json - --only K`.
+bench-egraph: $(B)/isomer $(B)/tests/bench/textbook
+	@python3 tests/bench/egraph.py --isomer $(B)/isomer --textbook $(B)/tests/bench/textbook --repeat $(or $(REPEAT),3) \
+	  $(if $(BENCH_DATA),--data $(BENCH_DATA)) $(if $(BENCH_PEER),--peer '$(BENCH_PEER)') $(WORKLOADS)
+# A million random traces of calls, and as many random rule sets as the tests have.
+campaign: $(B)/tests/prop/test_saturate
+	TRACES=$(or $(TRACES),1000000) $(B)/tests/prop/test_saturate
 # The loop that `isomer run` is held against needs a Python with torch: left out where there is none.
 bench-compare: all
 	@python3 tests/bench/compare.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),7) $(if $(CAPTURES),--captures $(CAPTURES)) \

@@ -1,4 +1,5 @@
-/* An e-graph: terms up to equality, with congruence.
+/* E-graphs: terms up to equality, with congruence. First `eg_graph`, which remembers every e-node and reason; then
+ * `eg_sat`, compact and fast, for equality saturation; its own page is below, under "equality saturation".
  *
  * Ideas and terms
  *   symbol   an interned operator name; a literal is a symbol without children. The library attaches no meaning.
@@ -72,6 +73,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct eg_graph eg_graph;
 typedef struct eg_class { uint32_t i; } eg_class;
@@ -182,7 +184,49 @@ bool eg_dot(eg_graph *g, FILE *f);
  * operator is identified by its name and its number of children. Atoms end at white space, parentheses, `;` and `"`.
  *
  * One iteration of eg_sat_run: every rule is searched on the same, rebuilt e-graph; then the matches of each rule are
- * applied in order, the right side built with hash-consing and merged with the class that matched; then one rebuild. */
+ * applied in order, the right side built with hash-consing and merged with the class that matched; then one rebuild.
+ *
+ * Example (tests/egraph/example_sat.c):
+ *
+ *   // Is (a * 2) / 2 = a? Rules for division and multiplication say so.
+ *   #include <stdio.h>
+ *   #include <stdlib.h>
+ *   #include <string.h>
+ *
+ *   #include "egraph/egraph.h"
+ *
+ *   int main(void) {
+ *     static const eg_rule rules[] = {
+ *         {.name = "associate", .lhs = "(/ (* ?x ?y) ?z)", .rhs = "(* ?x (/ ?y ?z))"},
+ *         {.name = "cancel", .lhs = "(/ 2 2)", .rhs = "1"},
+ *         {.name = "unit", .lhs = "(* ?x 1)", .rhs = "?x"},
+ *     };
+ *     const char *term = "(/ (* a 2) 2)";
+ *     eg_sat *s = NULL;
+ *     eg_rules *r = NULL;
+ *     eg_extract *best = NULL;
+ *     eg_class c;
+ *     char *text = NULL;
+ *     iso_error err = {0};
+ *     eg_run_report report;
+ *     eg_run_options options = eg_run_options_default();
+ *     options.node_limit = 1000;
+ *     if (eg_sat_new(NULL, &s, &err) || eg_sat_add_term(s, term, strlen(term), &c, &err)) goto done;
+ *     if (eg_rules_new(s, &r, &err)) goto done;
+ *     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+ *       if (eg_rules_add(r, &rules[i], &err)) goto done;
+ *     if (eg_sat_run(s, r, &options, &report, &err)) goto done;
+ *     if (eg_extract_new(s, NULL, &best, &err) || eg_extract_text(best, c, &text, &err)) goto done;
+ *     printf("%s = %s, %s after %zu iterations\n", term, text, eg_stop_name(report.stop), report.iterations);
+ *   done:
+ *     if (err.code) fprintf(stderr, "%s\n", err.msg);
+ *     free(text);
+ *     eg_extract_free(best);
+ *     eg_rules_free(r);
+ *     eg_sat_free(s);
+ *     return err.code != 0;
+ *   }
+ */
 
 typedef struct eg_sat eg_sat;
 typedef struct eg_op { uint32_t i; } eg_op;   /* an operator: a name with a number of children */
@@ -381,6 +425,7 @@ bool eg_sat_dot(const eg_sat *s, FILE *f);
 /* The full invariant check (slow). Requires: rebuilt. Errors: ISO_INTERNAL with what is broken. */
 ISO_MUST_USE iso_code eg_sat_check(eg_sat *s, iso_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

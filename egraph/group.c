@@ -114,6 +114,13 @@ uint32_t egi_group_first(eg_sat *s, egi_groups *g, uint32_t c, bool places, uint
   return 0;
 }
 
+void egi_group_forget(egi_groups *g, uint32_t c) {
+  egi_group_cell *cell = g->n_cells ? find(g, 2 * c) : NULL;
+  if (!cell || cell->list == EG_NONE) return;
+  g->n_garbage += cell->n;
+  cell->n = cell->first = 0;
+}
+
 /* Before a search: notes that nobody needs any more are thrown away with the others. */
 void egi_groups_tidy(egi_groups *g) {
   g->search++;

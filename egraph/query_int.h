@@ -115,6 +115,7 @@ enum { EGI_LONG = 48 }; /* weight of a class whose lists are grouped */
 void egi_groups_reset(egi_groups *g); /* rows have moved */
 void egi_groups_tidy(egi_groups *g);  /* before a search */
 void egi_groups_fini(egi_groups *g);
+void egi_group_forget(egi_groups *g, uint32_t c); /* rows were taken out of the class */
 /* The first of the group with the operator, 0 if there is none. In `from` the first member that is in groups, 0: none
  * is; those before it are to be walked one by one. */
 uint32_t egi_group_first(eg_sat *s, egi_groups *g, uint32_t c, bool places, uint32_t op, uint32_t *from);

@@ -17,6 +17,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* A list or an atom; `text` is where it stands in the source, for a list with its parentheses, for a quoted atom
  * without its quotes. */
@@ -74,6 +75,7 @@ size_t eg_workload_count_starts(const eg_workload *w);
 ISO_MUST_USE iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum,
                                         double *seconds, iso_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -834,6 +834,98 @@ def _():
     expect(p.wait() == 0 and not err, "exit status %d, %s", p.returncode, short(err))
 
 
+# ---- equality saturation: counts of the workloads beside the tests ----
+
+WORKLOADS = os.path.join(ROOT, "tests", "egraph", "data")
+
+
+def expected_runs(path):
+    """Per run of the file: its scheduler, stop, and (nodes, classes, matches) of each iteration."""
+    text = re.sub(r";[^\n]*", "", open(path).read())
+    out = []
+    for run in re.split(r"\(run ", text[text.index("(expected"):])[1:]:
+        rows = re.findall(r"\(iter \d+ \(nodes (\d+)\) \(classes (\d+)\)(?: \(matches (\d+)\))?", run)
+        out.append((re.search(r"scheduler (\w+)", run).group(1), re.search(r"stop ([\w-]+)", run).group(1),
+                    [(int(n), int(c), int(m or 0)) for n, c, m in rows]))
+    return out
+
+
+def saturate_case(name):
+    def run():
+        path = os.path.join(WORKLOADS, name)
+        for full in ([], ["--full-search"]):
+            r = isomer("saturate", path, "--json", "-", *full)
+            expect(r.status == 0, "exit status %d: %s", r.status, short(r.err))
+            runs, want = json.loads(r.out)["runs"], expected_runs(path)
+            expect(len(runs) == len(want), "%d runs", len(runs))
+            for got, (scheduler, stop, rows) in zip(runs, want):
+                expect(got["scheduler"] == scheduler and got["stop"] == stop, "%s: stopped by %s", scheduler, got["stop"])
+                matches = full or scheduler == "backoff"
+                mine = [(i["nodes"], i["classes"], i["matches"] if matches else 0) for i in got["iterations"]]
+                expect(mine == [(n, c, m if matches else 0) for n, c, m in rows], "%s%s: %s", scheduler, full, mine)
+    return run
+
+
+for _name in sorted(os.listdir(WORKLOADS)):
+    if _name != "cc.sexp":
+        CASES.append(("saturate " + _name, "saturate", True, saturate_case(_name)))
+
+
+@case("congruence closure", "saturate", True)
+def _():
+    path = os.path.join(WORKLOADS, "cc.sexp")
+    want = re.findall(r"\(nodes (\d+)\) \(classes (\d+)\).*?\(checksum (\w+)\)", open(path).read())[:16]
+    for batches in 1, 7:
+        r = isomer("saturate", path, "--json", "-", "--batches", batches, "--only", ",".join(map(str, range(16))))
+        got = [(str(c["nodes"]), str(c["classes"]), c["checksum"]) for c in json.loads(r.out)["cases"]]
+        expect(r.status == 0 and got == want, "%s", got)
+
+
+@case("saturate: terms, reasons, other formats", "saturate", True)
+def _():
+    with tempfile.TemporaryDirectory() as t:
+        j, dot = os.path.join(t, "g.json"), os.path.join(t, "g.dot")
+        r = isomer("saturate", os.path.join(WORKLOADS, "simple.sexp"), "--only", "0", "--explain", "--serialize", j, "--dot", dot)
+        text = r.out.decode()
+        expect(r.status == 0 and "  foo\n" in text and "(* 1 foo) = (* foo 1)  by commute-mul" in text, "%s", short(text, 2000))
+        g = json.load(open(j))
+        classes = {n["eclass"] for n in g["nodes"].values()}
+        expect(len(g["nodes"]) == 10 and len(classes) == 4 and set(g["root_eclasses"]) <= classes, "%s", short(str(g)))
+        expect(all(k in g["nodes"] for n in g["nodes"].values() for k in n["children"]), "a child that is not there")
+        expect(open(dot).read().count("subgraph") == 4, "classes in DOT")
+
+
+BAD_WORKLOADS = {
+    "an open list": "(workload (rules (rule r ?a",
+    "an unbound variable": "(workload (rules (rule r (f ?a) ?b)) (start (term x)) (measure (run (scheduler simple))))",
+    "an unknown guard": "(workload (language math) (rules (rule r (f ?a) ?a (when (blue ?a)))) (start) (measure (run)))",
+    "an unknown analysis": "(workload (analysis magic) (rules) (start) (measure (run)))",
+    "no start": "(workload (rules) (measure))",
+    "a name without a meaning": "(workload (rules) (start (term $t)) (measure (run)))",
+    "two workloads": "(workload (rules) (start) (measure)) (workload)",
+    "a variable at the start": "(workload (rules) (start (term ?x)) (measure (run)))",
+    "another file": "hello",
+    "nothing": "",
+    "a zero byte": "(workload (rules\0) (start) (measure))",
+    "a case by nothing": "(congruence-closure (case (random 10 1 0)))",
+    "depth": "(" * 5000,
+}
+
+
+@case("malformed workloads", "saturate", True)
+def _():
+    with tempfile.TemporaryDirectory() as t:
+        for what, text in BAD_WORKLOADS.items():
+            path = os.path.join(t, "w.sexp")
+            open(path, "w").write(text)
+            r = isomer("saturate", path, "--json", "-")
+            expect(r.status == 2 and not r.out, "%s: exit status %d, %s", what, r.status, short(r.out))
+            lines = [x for x in r.err.decode().splitlines() if x.startswith("isomer: ")]
+            expect(len(lines) == 1, "%s: %s", what, short(r.err))
+    for args in [], ["nosuch.sexp"], ["--only", "x", "f"], ["--batches", "0", "f"], ["--fast", "f"], ["a", "b"]:
+        expect(isomer("saturate", *args).status == 2, "%s", args)
+
+
 # ---- running them ----
 
 def attempt(c):

@@ -1,0 +1,131 @@
+/* Fails the n-th allocation for n = 0, 1, 2, ... of adding, running rules, matching, extracting and explaining, until all
+ * of it succeeds. Each time an error comes back, the graph can be rebuilt and used on or freed, and nothing leaks. */
+#include "tests/support/failalloc.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/egraph.h"
+#include "egraph/workload.h"
+
+static const char text[] =
+    "(workload (rules (rule comm (+ ?a ?b) (+ ?b ?a)) (rule assoc (+ ?a (+ ?b ?c)) (+ (+ ?a ?b) ?c))"
+    " (rule zero (+ ?a 0) ?a) (rule more ?a (+ ?a 0)) (rule dist (* ?a (+ ?b ?c)) (+ (* ?a ?b) (* ?a ?c))))"
+    " (start (let $t (* x (+ y (+ z 0)))) (term (f $t $t)) (union (* x x) (g y)))"
+    " (measure (run (scheduler simple) (iteration-limit 3))))";
+
+static void make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+  (void)ctx, (void)s, (void)op;
+  int least = (int)n;
+  for (size_t k = 0; k < n; k++) least += *(int *)eg_sat_data(s, child[k]);
+  *(int *)data = least;
+}
+static unsigned join(void *ctx, const eg_sat *s, void *into, void *from) {
+  (void)ctx, (void)s;
+  int *a = into, b = *(int *)from;
+  if (b == *a) return 0;
+  if (b > *a) return EG_FROM_DIFFERS;
+  *a = b;
+  return EG_INTO_CHANGED;
+}
+static iso_code repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
+  (void)ctx;
+  eg_op op;
+  eg_class made;
+  if (*(int *)eg_sat_data(s, c) != 2) return ISO_OK;
+  iso_code code = eg_sat_op(s, "two", 3, 0, &op, err);
+  if (!code) code = eg_sat_add(s, op, NULL, &made, err);
+  return code;
+}
+
+static bool count(void *ctx, eg_class root, const eg_class *var) {
+  (void)root, (void)var;
+  ++*(size_t *)ctx;
+  return true;
+}
+
+/* Everything once. Returns: the first error. */
+static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
+  const eg_sat_options so = {.log = mode == 1, .analysis = {.size = mode == 2 ? sizeof(int) : 0, .make = mode == 2 ? make : NULL, .join = join, .repair = repair}};
+  eg_workload *w = NULL;
+  eg_rules *r = NULL;
+  eg_pattern *p = NULL;
+  eg_extract *x = NULL;
+  eg_graph *g = NULL;
+  char *term = NULL;
+  size_t n = 0, calls = 0;
+  eg_class root[3];
+  eg_run_report report;
+  eg_run_options o = eg_run_options_default();
+  o.iteration_limit = 3;
+  if (mode == 3) o.scheduler = EG_BACKOFF, o.match_limit = 4;
+  iso_code code = eg_sat_new(&so, s, err);
+  if (!code) code = eg_workload_parse(text, sizeof text - 1, "text", &w, err);
+  if (!code) code = eg_workload_start(w, *s, root, err);
+  if (!code) code = eg_rules_new(*s, &r, err);
+  for (size_t i = 0; !code && i < w->n_rules; i++) {
+    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
+    code = eg_rules_add(r, &rule, err);
+  }
+  if (!code) code = eg_sat_run(*s, r, &o, &report, err);
+  if (!code) code = eg_pattern_parse(*s, "(+ ?a (+ ?b ?a))", 16, &p, err);
+  if (!code) code = eg_sat_match(*s, p, count, &calls, &n, err);
+  if (!code && n != calls) abort(); /* Check allocates */
+  if (!code) code = eg_extract_new(*s, NULL, &x, err);
+  if (!code) code = eg_extract_dag(x, root[1], err);
+  if (!code) code = eg_extract_text(x, root[1], &term, err);
+  if (!code && mode == 1) code = eg_sat_replay(*s, r, &g, NULL, err);
+  if (!code) *nodes = eg_sat_count_nodes(*s);
+  free(term);
+  eg_free(g);
+  eg_extract_free(x);
+  eg_pattern_free(p);
+  eg_rules_free(r);
+  eg_workload_free(w);
+  return code;
+}
+
+START_TEST(every_allocation_may_fail) {
+  size_t expected = 0, nodes = 0;
+  eg_sat *s = NULL;
+  ck_assert_int_eq(all(_i, &s, &expected, NULL), ISO_OK);
+  eg_sat_free(s);
+  for (long n = 0;; n++) {
+    const long live = fail_live;
+    iso_error err = {0};
+    s = NULL;
+    fail_arm(n);
+    const iso_code code = all(_i, &s, &nodes, &err);
+    const bool failed = fail_disarm();
+    if (code) {
+      ck_assert_int_eq(code, ISO_NOMEM);
+      ck_assert(failed && err.msg[0]);
+    } else {
+      ck_assert_uint_eq(nodes, expected); /* what is not needed may be left out, the result may not differ */
+    }
+    if (s && code) {
+      eg_class c;
+      ck_assert_int_eq(eg_sat_rebuild(s, NULL), ISO_OK);
+      ck_assert_msg(!eg_sat_check(s, &err), "allocation %ld: %s", n, err.msg);
+      ck_assert_int_eq(eg_sat_add_term(s, "(late (+ x 0))", 14, &c, NULL), ISO_OK);
+    }
+    eg_sat_free(s);
+    ck_assert_msg(fail_live == live, "allocation %ld: %ld blocks leak", n, fail_live - live);
+    if (!failed) break;
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("sat_oom");
+  TCase *t = tcase_create("oom");
+  tcase_set_timeout(t, 600);
+  tcase_add_loop_test(t, every_allocation_may_fail, 0, 4);
+  suite_add_tcase(suite, t);
+  SRunner *r = srunner_create(suite);
+  srunner_run_all(r, CK_ENV);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

@@ -1,0 +1,1 @@
+(workload (rules) (start (term $t)) (measure))

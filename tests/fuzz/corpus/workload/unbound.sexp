@@ -1,0 +1,1 @@
+(workload (rules (rule r (f ?a) ?b)) (start (term (f x))) (measure (run)))

@@ -1,0 +1,1 @@
+(workload (rules (rule r ?a

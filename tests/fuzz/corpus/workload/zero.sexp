@@ -1,0 +1,1 @@
+(congruence-closure (case (random 10 1 0)))

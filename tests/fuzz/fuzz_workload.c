@@ -1,0 +1,70 @@
+/* Workload files, patterns and serialised e-graphs: whatever the bytes, an error or an e-graph that holds together; and
+ * what was written as JSON reads to as many e-nodes and classes. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/egraph.h"
+#include "egraph/workload.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void check(eg_sat *s) {
+  iso_error err;
+  if (eg_sat_check(s, &err)) abort();
+}
+
+static void again(const eg_sat *s) {
+  char *text = NULL;
+  size_t n = 0;
+  eg_sat *t = NULL;
+  FILE *f = open_memstream(&text, &n);
+  if (!f || !eg_sat_write_json(s, NULL, 0, f) || fclose(f) || eg_sat_new(NULL, &t, NULL)) abort();
+  if (eg_sat_read_json(t, text, n, NULL, NULL, NULL) == ISO_OK) {
+    check(t);
+    if (eg_sat_count_nodes(s) != eg_sat_count_nodes(t) || eg_sat_count_classes(s) != eg_sat_count_classes(t)) abort();
+  } else if (memchr(text, '\\', n) == NULL) {
+    abort(); /* all classes have terms here; names that need an escape may not survive */
+  }
+  eg_sat_free(t);
+  free(text);
+}
+
+static void run(const eg_workload *w, eg_sat *s) {
+  eg_rules *r = NULL;
+  eg_run_report report;
+  eg_run_options o = eg_run_options_default();
+  o.iteration_limit = 3;
+  o.node_limit = 2000;
+  if (eg_rules_new(s, &r, NULL)) abort();
+  for (size_t i = 0; i < w->n_rules; i++) {
+    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
+    (void)!eg_rules_add(r, &rule, NULL);
+  }
+  if (eg_sat_run(s, r, &o, &report, NULL) == ISO_OK) check(s);
+  eg_rules_free(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+  const char *text = (const char *)data;
+  eg_workload *w = NULL;
+  eg_sat *s = NULL;
+  eg_pattern *p = NULL;
+  if (eg_sat_new(NULL, &s, NULL)) abort();
+  if (eg_workload_parse(text, n, "fuzz", &w, NULL) == ISO_OK && !w->closure && eg_workload_start(w, s, NULL, NULL) == ISO_OK) {
+    check(s);
+    again(s);
+    run(w, s);
+  }
+  eg_workload_free(w);
+  if (eg_pattern_parse(s, text, n, &p, NULL) == ISO_OK) eg_pattern_free(p);
+  eg_sat_free(s);
+  if (eg_sat_new(NULL, &s, NULL)) abort();
+  if (eg_sat_read_json(s, text, n, NULL, NULL, NULL) == ISO_OK) {
+    check(s);
+    again(s);
+  }
+  eg_sat_free(s);
+  return 0;
+}
