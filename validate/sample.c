@@ -171,7 +171,9 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   const unsigned kind = k % VAL_ALL_KINDS;
   const bool mask = is_mask(example) && k % 2 == 1;
   const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
-  const double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
+  double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
+  /* The largest bound is passed only where every factor of a product is of its size. */
+  for (size_t i = 0; kind == NEAR_LITERALS && i < n_lit; i++) by_lit = fmax(by_lit, lit[i]);
   const uint64_t turn = iso_rng_below(rng, 1024);
   double row = 0;
   for (int64_t i = 0; i < t->numel; i++) {
