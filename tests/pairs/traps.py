@@ -21,6 +21,7 @@ GAPS = {
     "different: leaves of two dtypes are not related": [
         "bfloat16 weights and the same in float32", "float16 weights and the same in float32"],
     "different: the witness is beyond what float16 holds": ["float16 mask of finfo.min"],
+    "undecided: an integer times a float": ["int times 2.0"],
     "undecided: a constant tensor and a number": ["a scalar as a number"],
     "undecided: a writing operator is run": ["refused: add_ without functionalized", "refused: copy_ without functionalized"],
     "undecided: unordered sums": ["index_add in another order"],
@@ -32,6 +33,7 @@ GAPS = {
 KNOWN = {name: why for why, names in GAPS.items() for name in names}
 WRONG_EQUIVALENT = {
     "causal sdpa, mask -1e4": "exp(-1e4) is 0 on every sample",
+    "int through int32": "no sample of int64 is beyond int32",
     "argmax of ties": "without the assumption that there are none",
     "refused: unspecified contents in the output": "both sides' contents are taken as equal",
 }
