@@ -84,13 +84,28 @@ static json_t *decide(val_engine *e, rule_schemas *schemas, const rules_job *j) 
   return entry;
 }
 
+/* No core files; and a rule that asks for more memory than there is fails alone. */
+static void limit_self(const pool *p) {
+  const struct rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+#if !defined(__SANITIZE_ADDRESS__) /* which maps terabytes */
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  const rlim_t least = (rlim_t)4 << 30;
+  if (pages <= 0 || page <= 0 || strcmp(p->o->device, "cpu") != 0) return;
+  const rlim_t share = (rlim_t)pages * (rlim_t)page / 2 / p->n_workers;
+  const struct rlimit data = {share > least ? share : least, RLIM_INFINITY};
+  setrlimit(RLIMIT_DATA, &data);
+#else
+  (void)p;
+#endif
+}
+
 /* Does not return. */
 static void work(pool *p, size_t me, int fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_DFL);
   dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
-  struct rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  limit_self(p);
   rule_schemas *schemas = NULL;
   val_engine *e = NULL;
   iso_error err;

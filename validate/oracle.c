@@ -53,6 +53,27 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
              rule_shape_print(&t->lhs->shape, x, sizeof x), rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
+/* The counterexample that is left after it was made small, in a line. */
+static void describe_witness(const val_witness *w, rule_verdict *out) {
+  char x[100], y[100], at[120] = "";
+  size_t n = 0;
+  for (uint32_t i = 0; i < w->n_names && n < sizeof at - 40; i++) {
+    const rule_term *v = w->value[i];
+    if (v->kind == RULE_LIST) continue;
+    n += (size_t)snprintf(at + n, sizeof at - n, v->kind == RULE_INT ? "%s%.20s = %.0f" : "%s%.20s = %g", n ? ", " : " at ", w->name[i],
+                          v->kind == RULE_INT ? (double)v->u.i : v->u.f);
+    if (n > sizeof at - 1) n = sizeof at - 1;
+  }
+  if (w->what == 's')
+    snprintf(out->reason, sizeof out->reason, "the sides have shapes %s and %s%s", rule_shape_print(&w->lhs->shape, x, sizeof x),
+             rule_shape_print(&w->rhs->shape, y, sizeof y), at);
+  else if (w->what == 'd')
+    snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
+  else
+    snprintf(out->reason, sizeof out->reason, "element %lld is %.10g and %.10g%s", (long long)w->index, rule_tensor_get(w->lhs, w->index),
+             rule_tensor_get(w->rhs, w->index), at);
+}
+
 /* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
 static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind, rule_verdict *out, bool *refuted, iso_error *err) {
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
@@ -247,6 +268,7 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
     }
     free(text);
     if (!c && refuted && l->witness != NULL) c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
+    if (!c && refuted && l->witness != NULL && l->witness->found) describe_witness(l->witness, out);
   }
   val_problem_fini(&l->problem);
   return c;
