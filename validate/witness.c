@@ -169,10 +169,11 @@ static iso_code copy_tensor(const rule_tensor *t, rule_tensor **out, iso_error *
 
 /* All floats at once: integers up to `bound`. */
 static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err) {
-  const rule *r = s->w->r;
+  const rule *r = s->w->r; /* until a smaller one is kept */
+  const uint32_t n_vars = r->n_vars;
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
   iso_code c = ISO_OK;
-  for (uint32_t i = 0; i < r->n_vars && !c; i++) {
+  for (uint32_t i = 0; i < n_vars && !c; i++) {
     if (r->var[i].kind != 'f') {
       bind[i] = rule_tensor_ref(s->w->bind[i]);
       continue;
@@ -182,7 +183,7 @@ static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err)
       rule_tensor_set(bind[i], j, (double)((int64_t)iso_rng_below(s->rng, (uint64_t)(2 * bound + 1)) - bound));
   }
   if (!c) c = attempt(s, r, bind, kept, err);
-  for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
+  for (uint32_t i = 0; i < n_vars; i++) rule_tensor_unref(bind[i]);
   return c;
 }
 
