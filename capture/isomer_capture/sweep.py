@@ -7,13 +7,14 @@ FILE is JSON: an object, or a list of them, or one object per line. Each asks fo
 
 `set` is tried one key at a time beside the default; `grid` in its place tries every combination. A list under a key is
 the values to try: a value that is itself a list is written as a list in the list. `left_set` and `right_set` change one
-side only. Every pair runs in a process of its own, since frameworks keep objects between models."""
+side only. Every capture runs in a process of its own, since frameworks keep objects between models."""
 import itertools
 import json
 import os
 import re
-import subprocess
+import signal
 import sys
+import tempfile
 import time
 
 from .errors import CaptureError
@@ -77,18 +78,52 @@ def arguments(request, side, model, chosen):
     return out
 
 
+def prepare(requests):
+    """Imports what every capture needs, so that each capture is a fork away."""
+    import torch
+
+    torch.set_num_threads(1)  # a process that has run libtorch on several threads cannot fork
+    import torch.export  # noqa: F401
+    import transformers.modeling_utils  # noqa: F401
+    from transformers.models.auto import modeling_auto  # noqa: F401
+
+    if any(r.get("left", "hf") == "vllm" or r.get("right", "vllm") == "vllm" for r in requests):
+        from . import vllm_models
+        vllm_models.import_vllm()
+
+
 def captured(arguments, folder, limit):
-    """None, or why the capture failed."""
-    try:
-        p = subprocess.run([sys.executable, "-m", "isomer_capture", *arguments, "-o", folder], stdin=subprocess.DEVNULL,
-                           capture_output=True, text=True, timeout=limit,
-                           env=dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p)))
-    except subprocess.TimeoutExpired:
-        return "no capture after %d s" % limit
-    if p.returncode == 0:
-        return None
-    lines = p.stderr.strip().splitlines() or ["status %d" % p.returncode]
-    return re.sub(r"^isomer-capture: ", "", lines[-1])
+    """None, or why the capture failed. In a process of its own: frameworks keep objects between models."""
+    from .cli import main
+
+    with tempfile.TemporaryFile("w+") as said:
+        child = os.fork()
+        if child == 0:
+            status = 2
+            try:
+                os.setsid()
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+                status = main(arguments + ["-o", folder])
+            except BaseException as e:  # what it could not say itself
+                os.write(2, ("\n%s: %s\n" % (type(e).__name__, e)).encode())
+            finally:
+                os._exit(status if isinstance(status, int) else 2)
+        end = time.monotonic() + limit
+        while True:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "no capture after %d s" % limit
+            time.sleep(0.02)
+        if status == 0:
+            return None
+        said.seek(0)
+        lines = said.read().strip().splitlines() or ["status %d" % status]
+        return re.sub(r"^isomer-capture: ", "", lines[-1])
 
 
 def one(request, model, chosen, folder, limit):
@@ -132,6 +167,7 @@ def run(options):
         isomer.find_program()
     except isomer.Error as e:
         raise CaptureError(str(e)) from e
+    prepare(requests)
     rows = []
     for k, request in enumerate(requests):
         for model in request["models"]:

@@ -93,6 +93,23 @@ class Transformers(Case):
             self.assertIn(words, err)
             self.assertEqual(os.listdir(self.folder), [])
 
+    def test_sweep(self):
+        with open(self.path("s.json"), "w") as f:
+            json.dump([{"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf",
+                        "right_set": {"layer_norm_epsilon": 1e-3}},
+                       {"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf", "base": {"n_head": 5}}], f)
+        status, out, err = run("sweep", self.path("s.json"), "-o", self.path("out"))
+        self.assertEqual(status, 1, err)
+        self.assertRegex(out, r"\| gpt2 \| default \| different \| .*ln_1")
+        self.assertRegex(out, r"\| gpt2 \| default \| no capture \| hf: ")
+        with open(os.path.join(self.path("out"), "sweep.json")) as f:
+            self.assertEqual(len(json.load(f)["rows"]), 2)
+        for text in ("nonsense", "{}", '{"models": ["gpt2"], "sett": {}}', '[3]', '{"models": ["gpt2"], "left": "jax"}'):
+            with open(self.path("s.json"), "w") as f:
+                f.write(text)
+            status, out, err = run("sweep", self.path("s.json"), "-o", self.path("out"))
+            self.assertEqual((status, err.count("\n")), (2, 1), err)
+
     def test_usage(self):
         self.assertEqual(run("hf", "llama")[0], 2)
         self.assertEqual(run("hf", "llama", "-o", "x", "--set", "novalue")[0], 2)
