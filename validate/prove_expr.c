@@ -85,7 +85,7 @@ static unsigned add_flags(const sc *c, const uint32_t *w, size_t n) {
   return integer | nonneg | (nonneg && pos ? S_POS | S_NONZERO : 0u);
 }
 
-static bool q_even(const sc *c, uint32_t q) {
+bool sx_q_even(const sc *c, uint32_t q) {
   int64_t k;
   return pv_q_is_int(&c->q, q, &k) && k % 2 == 0;
 }
@@ -347,11 +347,11 @@ void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *e) {
   if (sc_op(c, m) == X_MUL) *base = sc_word(c, m, 2 * i), *e = sc_word(c, m, 2 * i + 1);
 }
 
-static bool is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->node[x].n > 2; }
+bool sx_is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->node[x].n > 2; }
 
 /* ---- sums ---- */
 
-static sx smallest_guard(const sc *c, const sx *a, size_t n) {
+sx sx_smallest_guard(const sc *c, const sx *a, size_t n) {
   sx g = 0;
   for (size_t i = 0; i < n; i++) {
     const sx t = sx_top_guard(c, a[i]);
@@ -399,7 +399,7 @@ static sx lift_sum(sc *c, sx g, const sx *a, size_t n) {
 sx sx_addn(sc *c, const sx *a, size_t n) {
   if (c->failed || n == 0) return c->zero;
   if (n == 1) return a[0];
-  const sx g = smallest_guard(c, a, n);
+  const sx g = sx_smallest_guard(c, a, n);
   if (g) return lift_sum(c, g, a, n);
   for (size_t i = 0; i < n; i++) {
     if (a[i] == c->neginf) return a[i];
@@ -449,7 +449,7 @@ sx sx_sub(sc *c, sx a, sx b) { return a == b && a != c->neginf && !sx_top_guard(
 /* ---- products ---- */
 
 /* floor of a rational. */
-static int64_t q_floor(const sc *c, uint32_t q) {
+int64_t sx_q_floor(const sc *c, uint32_t q) {
   int64_t k;
   if (pv_q_is_int(&c->q, q, &k)) return k;
   pv_q v = c->q.q[q];
@@ -466,7 +466,7 @@ static bool keep_factor(sc *c, uint32_t *w, uint32_t *coef, sx *extra) {
   const sx b = w[0];
   const uint32_t e = w[1];
   if (e == PV_ZERO_Q) return false;
-  const int64_t whole = q_floor(c, e);
+  const int64_t whole = sx_q_floor(c, e);
   const sx_op op = sc_op(c, b);
   if (op == X_CONST) { /* a root of a number: the exponent within (0, 1) */
     if (whole) {
@@ -537,7 +537,7 @@ static sx mul_monomials(sc *c, uint32_t q, sx a, sx b) {
 static bool cancels(sc *c, sx sum, sx b, sx *out) {
   uint32_t q;
   sx m;
-  if (!is_long(c, sum) || is_long(c, b) || b == c->zero) return false;
+  if (!sx_is_long(c, sum) || sx_is_long(c, b) || b == c->zero) return false;
   sx_term(c, b, 0, &q, &m);
   for (size_t i = 0, n = sx_factors(c, m); i < n; i++) {
     sx base;
@@ -558,7 +558,7 @@ sx sx_mul(sc *c, sx a, sx b) {
   if (c->failed) return c->zero;
   if (a == c->one) return b;
   if (b == c->one) return a;
-  const sx g = smallest_guard(c, (sx[2]){a, b}, 2);
+  const sx g = sx_smallest_guard(c, (sx[2]){a, b}, 2);
   if (g) {
     const sx x = sx_mul(c, sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));
     const sx y = sx_mul(c, sx_cofactor(c, a, g, false), sx_cofactor(c, b, g, false));
@@ -662,7 +662,7 @@ sx sx_content(sc *c, sx a, bool any_base) {
   return r;
 }
 
-static uint32_t leading(sc *c, sx a, bool any_sign) {
+uint32_t sx_leading(sc *c, sx a, bool any_sign) {
   uint32_t best = PV_ONE_Q;
   uint64_t least = UINT64_MAX;
   for (size_t i = 0, n = sx_terms(c, a); i < n; i++) {
@@ -675,7 +675,7 @@ static uint32_t leading(sc *c, sx a, bool any_sign) {
   return best;
 }
 
-static sx single(sc *c, sx base, uint32_t q) {
+sx sx_single(sc *c, sx base, uint32_t q) {
   const size_t start = c->sp;
   push(c, base, q);
   return finish_product(c, start, PV_ONE_Q);
@@ -685,10 +685,10 @@ static sx pow_sum(sc *c, sx a, uint32_t q) {
   const bool whole = pv_q_is_int(&c->q, q, &(int64_t){0});
   const sx common = sx_content(c, a, whole);
   sx base = common == c->one ? a : sx_mul(c, a, sx_powi(c, common, -1));
-  const uint32_t lead = leading(c, base, whole);
+  const uint32_t lead = sx_leading(c, base, whole);
   base = sx_scale(c, pv_q_pow(&c->q, lead, -1), base);
   if (c->failed) return c->zero;
-  sx r = single(c, base, q);
+  sx r = sx_single(c, base, q);
   if (common != c->one) r = sx_mul(c, r, sx_pow(c, common, q));
   return lead == PV_ONE_Q ? r : sx_mul(c, r, sx_pow(c, sx_q(c, lead), q));
 }
@@ -705,7 +705,7 @@ static sx pow_monomial(sc *c, uint32_t coef, sx m, uint32_t q) {
     if (whole || fractional || sc_has(c, b, S_NONNEG)) {
       push(c, b, pv_q_mul(&c->q, e, q));
       r = sx_mul(c, r, finish_product(c, start, PV_ONE_Q));
-    } else if (q_even(c, e)) { /* (b^2)^q is |b|^2q */
+    } else if (sx_q_even(c, e)) { /* (b^2)^q is |b|^2q */
       push(c, sx_abs(c, b), pv_q_mul(&c->q, e, q));
       r = sx_mul(c, r, finish_product(c, start, PV_ONE_Q));
     } else {
@@ -716,7 +716,7 @@ static sx pow_monomial(sc *c, uint32_t coef, sx m, uint32_t q) {
   if (whole || pv_q_sign(&c->q, coef) > 0) {
     if (coef != PV_ONE_Q) r = sx_mul(c, r, sx_pow(c, sx_q(c, coef), q));
     if (rest == c->one) return r;
-    return sx_mul(c, r, single(c, rest, q));
+    return sx_mul(c, r, sx_single(c, rest, q));
   }
   rest = sx_scale(c, PV_MINUS_Q, rest);
   r = sx_mul(c, r, sx_pow(c, sx_q(c, pv_q_mul(&c->q, coef, PV_MINUS_Q)), q));
@@ -724,7 +724,7 @@ static sx pow_monomial(sc *c, uint32_t coef, sx m, uint32_t q) {
     sc_fail(c, "a root of a negative number");
     return c->zero;
   }
-  return sx_mul(c, r, single(c, rest, q));
+  return sx_mul(c, r, sx_single(c, rest, q));
 }
 
 typedef struct pow_ctx {
@@ -748,7 +748,7 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
     if (!whole) return root_of_number(c, sc_word(c, a, 0), q);
     return sx_q(c, pv_q_pow(&c->q, sc_word(c, a, 0), k));
   }
-  if (is_long(c, a)) {
+  if (sx_is_long(c, a)) {
     if (!whole || k < 0) return pow_sum(c, a, q);
     if (k > MAX_EXPAND) {
       sc_fail(c, "a high power of a sum");
@@ -772,177 +772,6 @@ sx sx_pow(sc *c, sx a, uint32_t q) {
 sx sx_powi(sc *c, sx a, int64_t k) { return sx_pow(c, a, pv_q_int(&c->q, k)); }
 sx sx_inv(sc *c, sx a) { return sx_pow(c, a, PV_MINUS_Q); }
 sx sx_sqrt(sc *c, sx a) { return sx_pow(c, a, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1)); }
-
-/* ---- functions ---- */
-
-static sx raw_fn(sc *c, sx_func f, sx a) { return sc_node(c, X_FN, (uint32_t[2]){f, a}, 2); }
-
-/* Whether the term with the least hash has a negative coefficient. */
-static bool leads_negative(sc *c, sx a) { return pv_q_sign(&c->q, leading(c, a, true)) < 0; }
-
-static sx abs_of(sc *c, sx a) {
-  if (sc_has(c, a, S_NONNEG)) return a;
-  if (is_long(c, a)) return raw_fn(c, F_ABS, leads_negative(c, a) ? sx_neg(c, a) : a);
-  uint32_t q, e;
-  sx m, b, r = c->one;
-  sx_term(c, a, 0, &q, &m);
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
-    sx_factor(c, m, i, &b, &e);
-    if (!sc_has(c, b, S_NONNEG)) b = raw_fn(c, F_ABS, b);
-    r = sx_mul(c, r, single(c, b, e));
-  }
-  return sx_scale(c, pv_q_sign(&c->q, q) < 0 ? pv_q_mul(&c->q, q, PV_MINUS_Q) : q, r);
-}
-
-static sx exp_of(sc *c, sx a) {
-  sx r = c->one;
-  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
-    uint32_t q;
-    sx m;
-    sx_term(c, a, i, &q, &m);
-    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG) r = sx_mul(c, r, sx_pow(c, sc_word(c, m, 1), q));
-    else r = sx_mul(c, r, single(c, raw_fn(c, F_EXP, m), q));
-  }
-  return r;
-}
-
-static sx log_of(sc *c, sx a) {
-  uint32_t q, e;
-  sx m, b, r = c->zero, rest = c->one;
-  if (a == c->one) return c->zero;
-  if (is_long(c, a)) {
-    const sx common = sx_content(c, a, false);
-    if (common == c->one) return raw_fn(c, F_LOG, a);
-    return sx_add(c, log_of(c, common), log_of(c, sx_mul(c, a, sx_inv(c, common))));
-  }
-  sx_term(c, a, 0, &q, &m);
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
-    sx_factor(c, m, i, &b, &e);
-    const bool power = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP;
-    if (power) r = sx_add(c, r, sx_scale(c, e, sc_word(c, b, 1)));
-    else if (sc_has(c, b, S_POS) || n == 1) r = sx_add(c, r, sx_scale(c, e, raw_fn(c, F_LOG, q_even(c, e) ? sx_abs(c, b) : b)));
-    else rest = sx_mul(c, rest, single(c, b, e));
-  }
-  if (pv_q_sign(&c->q, q) <= 0) return raw_fn(c, F_LOG, a);
-  if (q != PV_ONE_Q) r = sx_add(c, r, raw_fn(c, F_LOG, sx_q(c, q)));
-  return rest == c->one ? r : sx_add(c, r, raw_fn(c, F_LOG, rest));
-}
-
-typedef struct fn_ctx {
-  sx_func f;
-} fn_ctx;
-
-static sx fn_end(sc *c, sx a, const void *ctx) {
-  const sx_func f = ((const fn_ctx *)ctx)->f;
-  uint32_t q;
-  if (a == c->neginf) {
-    if (f == F_EXP) return c->zero;
-    sc_fail(c, "a function of minus infinity");
-    return a;
-  }
-  if (sc_flags(c, a) & S_BOOL) sc_fail(c, "a function of a truth value");
-  switch (f) {
-  case F_EXP: return exp_of(c, a);
-  case F_LOG: return log_of(c, a);
-  case F_ABS: return abs_of(c, a);
-  case F_SAFE_INV: return sc_has(c, a, S_POS) ? sx_inv(c, a) : raw_fn(c, f, a);
-  case F_SIN: case F_TAN: case F_ERF: case F_ATAN: /* odd */
-    if (a == c->zero) return a;
-    return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a);
-  case F_COS:
-    if (a == c->zero) return c->one;
-    return raw_fn(c, f, leads_negative(c, a) ? sx_neg(c, a) : a);
-  case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT:
-    if (sc_has(c, a, S_INT)) return a;
-    if (f == F_CAST_INT) return raw_fn(c, F_TRUNC, a);
-    if (f == F_FLOOR && sx_is_q(c, a, &q)) return sx_int(c, q_floor(c, q));
-    return raw_fn(c, f, a);
-  default: return raw_fn(c, f, a);
-  }
-}
-
-sx sx_fn(sc *c, sx_func f, sx a) { return c->failed ? c->zero : sx_lift(c, a, fn_end, &(fn_ctx){f}); }
-sx sx_exp(sc *c, sx a) { return sx_fn(c, F_EXP, a); }
-sx sx_log(sc *c, sx a) { return sx_fn(c, F_LOG, a); }
-sx sx_abs(sc *c, sx a) { return sx_fn(c, F_ABS, a); }
-
-sx sx_fn2(sc *c, sx_func f, sx a, sx b) {
-  if (c->failed) return c->zero;
-  const sx g = smallest_guard(c, (sx[2]){a, b}, 2);
-  if (g) {
-    const sx x = sx_fn2(c, f, sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));
-    const sx y = sx_fn2(c, f, sx_cofactor(c, a, g, false), sx_cofactor(c, b, g, false));
-    return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
-  }
-  if (a == c->neginf || b == c->neginf) sc_fail(c, "a function of minus infinity");
-  return sc_node(c, X_FN, (uint32_t[3]){f, a, b}, 3);
-}
-
-/* ---- the larger of two ---- */
-
-static int by_id(const void *a, const void *b) { return by_first(a, b); }
-
-static sx max_flat(sc *c, sx a, sx b) {
-  sx w[256];
-  size_t n = 0, m = 0;
-  for (int k = 0; k < 2; k++) {
-    const sx x = k ? b : a;
-    const size_t l = sc_op(c, x) == X_MAX ? c->node[x].n : 1;
-    for (size_t i = 0; i < l && n < 256; i++) w[n++] = sc_op(c, x) == X_MAX ? sc_word(c, x, i) : x;
-  }
-  if (n == 256) sc_fail(c, "too many operands of max");
-  qsort(w, n, sizeof *w, by_id);
-  for (size_t i = 0; i < n; i++)
-    if (m == 0 || w[m - 1] != w[i]) w[m++] = w[i];
-  /* One of two constants goes; so does what is known to be the smaller. */
-  for (size_t i = 0; i < m; i++)
-    for (size_t k = 0; k < m; k++) {
-      if (i == k) continue;
-      const sx d = sx_sub(c, w[k], w[i]);
-      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d))) {
-        memmove(w + i, w + i + 1, (m - i - 1) * sizeof *w);
-        m--, i--;
-        break;
-      }
-    }
-  if (m == 1 || c->failed) return w[0];
-  if (m == 2 && w[0] == sx_neg(c, w[1])) return sx_abs(c, w[0]);
-  return sc_node(c, X_MAX, w, m);
-}
-
-sx sx_max(sc *c, sx a, sx b) {
-  if (c->failed) return c->zero;
-  const sx g = smallest_guard(c, (sx[2]){a, b}, 2);
-  if (g) {
-    const sx x = sx_max(c, sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));
-    const sx y = sx_max(c, sx_cofactor(c, a, g, false), sx_cofactor(c, b, g, false));
-    return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
-  }
-  if (a == b || b == c->neginf) return a;
-  if (a == c->neginf) return b;
-  return max_flat(c, a, b);
-}
-sx sx_min(sc *c, sx a, sx b) { return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b))); }
-
-/* ---- elements of variables ---- */
-
-static sx leaf_from(sc *c, uint32_t var, const sx *idx, uint32_t n) {
-  const sx g = smallest_guard(c, idx, n);
-  if (g) {
-    sx a[RULE_MAX_RANK], b[RULE_MAX_RANK];
-    for (uint32_t i = 0; i < n; i++) a[i] = sx_cofactor(c, idx[i], g, true), b[i] = sx_cofactor(c, idx[i], g, false);
-    const sx x = leaf_from(c, var, a, n), y = leaf_from(c, var, b, n);
-    return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
-  }
-  uint32_t w[RULE_MAX_RANK + 1] = {var};
-  for (uint32_t i = 0; i < n; i++) w[i + 1] = idx[i];
-  return sc_node(c, X_LEAF, w, n + 1);
-}
-
-sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n) {
-  const sx x = c->failed ? c->zero : leaf_from(c, var, idx, n);
-  return x;
-}
 
 /* ---- parts of polynomials ---- */
 
@@ -976,7 +805,7 @@ static bool divides_by_sum(sc *c, sx d, sx p, sx *quotient) {
 bool sx_divides(sc *c, sx d, sx p, sx *quotient) {
   if (d == c->one) return *quotient = p, true;
   if (p == c->zero || d == c->zero) return *quotient = p, p == c->zero;
-  if (is_long(c, d)) return divides_by_sum(c, d, p, quotient);
+  if (sx_is_long(c, d)) return divides_by_sum(c, d, p, quotient);
   uint32_t dq;
   sx dm;
   int64_t k;

@@ -210,6 +210,12 @@ void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m);
 size_t sx_factors(const sc *c, sx m);
 void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *exponent);
 bool sx_divides(sc *c, sx d, sx p, sx *quotient); /* exactly, by a monomial d */
+bool sx_is_long(const sc *c, sx x);                   /* a sum of several terms */
+sx sx_single(sc *c, sx base, uint32_t q);             /* base^q as one factor */
+uint32_t sx_leading(sc *c, sx a, bool any_sign);      /* the coefficient of the term with the least hash */
+int64_t sx_q_floor(const sc *c, uint32_t q);
+bool sx_q_even(const sc *c, uint32_t q);
+sx sx_smallest_guard(const sc *c, const sx *a, size_t n); /* the top condition of several diagrams, 0 for none */
 sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see prove_expr.c */
 bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b); /* p = a * atom + b, neither with `atom` in it */
 bool sx_occurs(const sc *c, sx x, sx in);
@@ -309,6 +315,7 @@ typedef struct pt_definition {
 } pt_definition;
 bool pt_define_elementwise(const char *name, pt_definition *out);
 bool pt_define_layout(const char *name, pt_definition *out);
+bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
@@ -331,6 +338,8 @@ const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
 const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q, const pt_tensor *b); /* p a + q b, broadcast */
 const pt_tensor *pt_times(sc *c, const pt_tensor *a, const pt_tensor *b);
 bool pt_is_variable(const pt_tensor *t);
+/* A slice's start, length and step, from the arguments start, end and step. */
+bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *n, sx *step);
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
