@@ -240,6 +240,7 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s) {
 }
 
 void sc_fini(sc *c) {
+  sc_z3_close(c);
   free(c->node);
   free(c->word);
   free(c->table);

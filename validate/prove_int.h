@@ -141,7 +141,8 @@ struct sc {
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
-  bool literal, arithmetic, used_z3;
+  bool literal, used_z3;
+  struct sc_z3 *z3; /* made on first need */
   char reason[200];
   int64_t work, depth;
   int ge_depth, ge_left;
@@ -259,6 +260,7 @@ bool sx_apart(sc *c, sx x, sx *k, sx *d);
 bool sc_equal(sc *c, sx a, sx b); /* under the facts and the path */
 bool sc_z3_equal(sc *c, sx a, sx b);
 bool sc_z3_possible(sc *c, const sc_guess *g, size_t n); /* false: known to be contradictory */
+void sc_z3_close(sc *c);
 /* Do the facts and hypotheses have a model with small sizes? */
 bool sc_has_model(sc *c);
 

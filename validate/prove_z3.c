@@ -123,24 +123,51 @@ static void assumptions(solver *m, const sc_guess *g, size_t n) {
   }
 }
 
+typedef struct sc_z3 {
+  Z3_context z;
+  Z3_solver s;
+} sc_z3;
+
+/* One context serves all questions of a rule: making one takes longer than most answers. */
+static bool open_context(sc *c) {
+  if (c->z3) return true;
+  sc_z3 *k = calloc(1, sizeof *k);
+  Z3_config cfg = k ? Z3_mk_config() : NULL;
+  if (cfg) k->z = Z3_mk_context(cfg);
+  if (cfg) Z3_del_config(cfg);
+  if (!k || !k->z) {
+    free(k);
+    return false;
+  }
+  Z3_set_error_handler(k->z, on_error);
+  k->s = Z3_mk_simple_solver(k->z);
+  Z3_solver_inc_ref(k->z, k->s);
+  Z3_params p = Z3_mk_params(k->z);
+  Z3_params_inc_ref(k->z, p);
+  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "arith.solver"), 6);
+  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "rlimit"), 400000);
+  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "timeout"), 20000); /* a backstop: rlimit comes first */
+  Z3_solver_set_params(k->z, k->s, p);
+  Z3_params_dec_ref(k->z, p);
+  c->z3 = k;
+  return true;
+}
+
+void sc_z3_close(sc *c) {
+  if (!c->z3) return;
+  Z3_solver_dec_ref(c->z3->z, c->z3->s);
+  Z3_del_context(c->z3->z);
+  free(c->z3);
+  c->z3 = NULL;
+}
+
 static bool start(solver *m, sc *c) {
   *m = (solver){.c = c};
-  if (c->rlimit == 0) return false;
-  Z3_config cfg = Z3_mk_config();
-  m->z = cfg ? Z3_mk_context(cfg) : NULL;
-  if (cfg) Z3_del_config(cfg);
-  if (!m->z) return false;
-  Z3_set_error_handler(m->z, on_error);
-  m->s = Z3_mk_simple_solver(m->z);
-  Z3_solver_inc_ref(m->z, m->s);
+  if (c->rlimit == 0 || !open_context(c)) return false;
+  m->z = c->z3->z;
+  m->s = c->z3->s;
   m->real = Z3_mk_real_sort(m->z);
-  Z3_params p = Z3_mk_params(m->z);
-  Z3_params_inc_ref(m->z, p);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "arith.solver"), 6);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "rlimit"), c->rlimit > 400000 ? 400000 : (unsigned)c->rlimit);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "timeout"), 20000); /* a backstop: rlimit comes first */
-  Z3_solver_set_params(m->z, m->s, p);
-  Z3_params_dec_ref(m->z, p);
+  Z3_solver_push(m->z, m->s);
   return true;
 }
 
@@ -152,12 +179,7 @@ static Z3_lbool check(solver *m) {
   return r;
 }
 
-static void stop(solver *m) {
-  if (m->z) {
-    Z3_solver_dec_ref(m->z, m->s);
-    Z3_del_context(m->z);
-  }
-}
+static void stop(solver *m) { Z3_solver_pop(m->z, m->s, 1); }
 
 bool sc_z3_equal(sc *c, sx a, sx b) {
   solver m;
