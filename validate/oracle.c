@@ -70,8 +70,8 @@ static void describe_witness(const val_witness *w, rule_verdict *out) {
   else if (w->what == 'd')
     snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
   else
-    snprintf(out->reason, sizeof out->reason, "element %lld is %.10g and %.10g%s", (long long)w->index, rule_tensor_get(w->lhs, w->index),
-             rule_tensor_get(w->rhs, w->index), at);
+    snprintf(out->reason, sizeof out->reason, w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s" : "element %lld is %.17g and %.17g%s",
+             (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
 }
 
 /* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
@@ -188,6 +188,25 @@ static bool rests_on_literals(const rule *r) {
   return !subset(a, n, b, m) || !subset(b, m, a, n);
 }
 
+/* A proof may have read 0.1 as 1 / sqrt(100), which is another number than the double that the rule's text means. */
+static bool reads_rationals(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) {
+    const double a = fabs(t->u.f), root = a > 1 ? nearbyint(a) : nearbyint(1 / a);
+    const bool dyadic = ldexp(a, 40) == nearbyint(ldexp(a, 40)); /* what it stands for is what it is */
+    return !dyadic && a > 0 && (a > 1 ? a == root : a == 1 / root);
+  }
+  for (uint32_t i = 0; i < t->n; i++)
+    if (reads_rationals(t->child[i])) return true;
+  return false;
+}
+
+static void distrust_reading(const rule *r, rule_verdict *proof) {
+  if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return;
+  if (!reads_rationals(r->lhs) && !reads_rationals(r->rhs)) return;
+  proof->status = RULE_UNKNOWN;
+  snprintf(proof->reason, sizeof proof->reason, "proved only with decimals read as the fractions that they stand for");
+}
+
 /* ---- the ladder ---- */
 
 /* Whether shapes of variables leave sizes or ranks open. */
@@ -237,6 +256,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
   if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
+  if (!c && !*refuted && l->strict) distrust_reading(l->r, &proof);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
   const uint32_t enough = l->strict ? 2 * plain : plain;

@@ -178,6 +178,7 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   double row = 0;
   for (int64_t i = 0; i < t->numel; i++) {
     if (i % last == 0) row = iso_rng_normal(rng) * 2;
+    if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
     if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
     else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
     /* An additive mask: what it hides is far below, and the first element of a row stays. */
