@@ -70,6 +70,35 @@ typedef struct relations {
   synth_relation *of; /* per node of the target side; term over nodes of the other */
 } relations;
 
+static bool float_parameter(const synth_node *n) { return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype); }
+
+/* Parameters that one side stores in another floating dtype: a cast is an identity, so they are related as the numbers that they hold. */
+static iso_code relate_across_dtypes(state *s, int side, const char *const *name, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  unsigned dtypes[2] = {0, 0};
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < s->graph[k]->n_nodes; i++)
+      if (float_parameter(&s->graph[k]->node[i])) dtypes[k] |= 1u << s->graph[k]->node[i].value[0]->dtype;
+  if (dtypes[LEFT] == dtypes[RIGHT]) return ISO_OK;
+  rule_tensor **wide = calloc(src->n_nodes + 1, sizeof *wide);
+  synth_index *x = NULL;
+  iso_code c = wide ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < src->n_nodes && !c; i++)
+    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
+  if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    rule_tensor *v;
+    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0) continue;
+    if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
+    c = synth_relate(x, v, t->node[i].name, &s->arena, &of[i], err);
+    rule_tensor_unref(v);
+  }
+  synth_index_free(x);
+  for (size_t i = 0; wide && i < src->n_nodes; i++) rule_tensor_unref(wide[i]);
+  free(wide);
+  return c;
+}
+
 /* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. */
 static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
@@ -91,6 +120,8 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
     }
     synth_index_free(x);
   }
+  for (size_t i = 0; i < src->n_nodes && !c; i++) name[i] = src->node[i].name;
+  if (!c) c = relate_across_dtypes(s, side, name, of, err);
   free(value);
   free(name);
   return c;

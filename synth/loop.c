@@ -476,6 +476,33 @@ static iso_code assume_kernels(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+static bool calls_one_of(const state *s, const char *const *op, size_t n) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *d = &s->graph[side]->node[i];
+      if (d->kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
+      for (size_t k = 0; k < n; k++) {
+        const size_t len = strlen(op[k]);
+        if (strncmp(d->op, op[k], len) == 0 && (d->op[len] == 0 || d->op[len] == '.')) return true;
+      }
+    }
+  return false;
+}
+
+/* What equal elements leave open, and orders in which sums are taken. */
+static iso_code assume_ties(state *s, iso_error *err) {
+  static const char *const ties[] = {"aten::argmax", "aten::argmin", "aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue", "aten::max.dim",
+                                     "aten::min.dim", "aten::mode", "aten::median"};
+  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
+  const eg_node none = {EG_NONE};
+  if (calls_one_of(s, ties, sizeof ties / sizeof *ties) &&
+      !st_assume(s, "ties", none, none, NULL, "an order among equal elements is left open: indices are compared where values differ"))
+    return nomem(err);
+  if (calls_one_of(s, sums, sizeof sums / sizeof *sums) && !st_assume(s, "order", none, none, NULL, "sums over unordered elements are equal up to their order"))
+    return nomem(err);
+  return ISO_OK;
+}
+
 /* Rules whose proof read a float literal as the real number it stands for say so. */
 static iso_code assume_literals(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
@@ -749,6 +776,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
   if (!c) c = assume_kernels(s, err);
+  if (!c) c = assume_ties(s, err);
   if (!c) c = assume_literals(s, err);
   if (!c) c = unexplained(s, live, err);
   if (!c) c = publish(s, err);

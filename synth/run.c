@@ -50,9 +50,9 @@ static iso_code disturbed(const rule_tensor *t, double noise, bool results, iso_
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
-  if (t->dtype != RULE_F64) return ISO_OK;
+  if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
-  for (int64_t i = 0; i < t->numel; i++)
+  for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
     if (x[i] == 0 && results) x[i] = 1e-300 * iso_rng_uniform(rng); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
@@ -68,6 +68,27 @@ bool st_term_uses(const rule_term *t, const bool *flag) {
 void st_term_mark(const rule_term *t, bool *flag) {
   if (t->kind == RULE_VAR) flag[t->u.i] = true;
   for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
+}
+
+/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of its captured dtype;
+ * numbers with few digits are taken to be exact. Owns: the caller unrefs. */
+static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  const double eps = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24 : captured == RULE_F16 ? 0x1p-11 : captured == RULE_BF16 ? 0x1p-8 : 0;
+  const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128);
+  for (size_t i = 0; i < n; i++) related |= s->rec[m[i].i].node[!side] >= 0 || (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0);
+  *out = rule_tensor_ref(v);
+  if (related) return ISO_OK;
+  rule_tensor_unref(*out);
+  iso_code c = disturbed(v, eps, false, rng, out, err);
+  for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
+    int exponent;
+    const double x = rule_tensor_get(v, i), mantissa = frexp(x, &exponent) * digits;
+    if (mantissa == floor(mantissa)) rule_tensor_set(*out, i, x);
+  }
+  return c;
 }
 
 static void count_uses(const rule_term *t, uint32_t *uses) {
@@ -185,7 +206,11 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     const rec *q = &s->rec[e.i];
     if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
     else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
-    else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
+    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1) {
+      rule_tensor *v;
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[0], &rng, &v, err))) c = keep(r, i, &v, 1, err);
+      if (!c) rule_tensor_unref(v);
+    } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with) c = keep(r, i, q->val, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");

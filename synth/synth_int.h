@@ -202,6 +202,7 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
   const bool *again;         /* per node */
   rule_tensor *const *value; /* per node, NULL: none */
 } st_carry;
+#define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them */
 /* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
  * `with` (may be NULL) needs no leaves. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
