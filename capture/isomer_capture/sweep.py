@@ -175,9 +175,9 @@ def run(options):
                 name = "%d-%s-%d" % (k, re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.basename(model.rstrip("/"))), j)
                 row = one(request, model, chosen, os.path.join(options.out, name), options.timeout)
                 rows.append(row)
-                print("%s, %s: %s" % (row["model"], row["setting"], row["verdict"]), file=sys.stderr, flush=True)
-    with open(os.path.join(options.out, "sweep.json"), "w", encoding="utf-8") as f:
-        json.dump({"rows": rows}, f, indent=1)
+                print("%s, %s: %s %s" % (row["model"], row["setting"], row["verdict"], row["detail"]), file=sys.stderr, flush=True)
+                with open(os.path.join(options.out, "sweep.json"), "w", encoding="utf-8") as f:
+                    json.dump({"rows": rows}, f, indent=1)
     print(markdown(rows))
     verdicts = {r["verdict"] for r in rows}
     return 1 if "different" in verdicts else 0 if verdicts == {"equivalent"} else 3
