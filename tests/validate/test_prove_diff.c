@@ -62,7 +62,7 @@ static rule_tensor *draw_value(iso_rng *rng, const rule_variable *v, double larg
     if (edge) x = edges[iso_rng_below(rng, 8)];
     if (v->kind != 'f') x = (double)iso_rng_below(rng, 2);
     if (v->name[0] == 'n') x = (double)iso_rng_below(rng, 9) - 4;
-    if (v->name[0] == 'p') x = fabs(x) + 0.1;
+    if (v->name[0] == 'p') x = fabs(x) + 0.1371; /* no quotient of edges is whole */
     rule_tensor_set(t, i, x);
   }
   return t;
