@@ -347,6 +347,7 @@ static standing set_up(cases *k) {
   c->depth = c->ge_depth = 0;
   c->reason[0] = 0;
   memset(c->lead_of, 0, sizeof c->lead_of);
+  c->n_joins = c->n_places = c->at_place = 0;
   memset(c->table_size, 0, sizeof c->table_size);
   if (c->cap_elems) {
     free(c->elems);

@@ -270,6 +270,19 @@ sx sc_symbol_named(sc *c, const char *name) {
   return sc_symbol(c, name, 'c', S_POS | S_NONNEG | S_NONZERO);
 }
 
+sx sc_unknown(sc *c, const char *name) {
+  for (size_t i = 0; i < c->n_syms; i++)
+    if (c->sym[i].role == 'u' && !strcmp(c->sym[i].name, name)) return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
+  char *copy = c->n_owned < 256 ? strdup(name) : NULL;
+  if (!copy) {
+    c->no_memory |= c->n_owned < 256;
+    sc_fail(c, "too many names");
+    return c->zero;
+  }
+  c->owned[c->n_owned++] = copy;
+  return sc_symbol(c, copy, 'u', 0);
+}
+
 sx sc_derived(sc *c, const char *name, sx of, int64_t low) {
   for (size_t i = 0; i < c->n_syms; i++)
     if (c->sym[i].role == 'q' && c->sym[i].of == of && c->sym[i].low == low && !strcmp(c->sym[i].name, name))

@@ -138,6 +138,10 @@ struct sc {
   size_t n_choices;
   struct { sx from, to; } bound_size[SC_MAX_GUESSES]; /* symbols solved for in this case */
   size_t n_bound_sizes;
+  struct { uint64_t lead[8]; size_t n; sx dim; } join[16]; /* concatenations of tensors of any shape */
+  size_t n_joins;
+  struct { size_t join, part; uint32_t outer; } place[64]; /* within which part of one an element is */
+  uint32_t n_places, at_place;                             /* 0: within none */
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
@@ -171,6 +175,7 @@ void sc_fail(sc *c, const char *fmt, ...) ISO_PRINTF(2, 3); /* the first reason 
 bool sc_work(sc *c, size_t n);
 sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n); /* interned as it is */
 sx sc_symbol(sc *c, const char *name, char role, unsigned flags);
+sx sc_unknown(sc *c, const char *name); /* a real number of which nothing is known; `name` is copied */
 sx sc_derived(sc *c, const char *name, sx of, int64_t low); /* an integer of at least `low`; the same one each time */
 sx sc_index(sc *c, sx high); /* a fresh one in [0, high); 0 where high is 1 */
 

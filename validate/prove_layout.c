@@ -1,4 +1,5 @@
 /* Definitions for the symbolic prover: operators that move elements, join and cut tensors, and make constant ones. */
+#include <stdio.h>
 #include <string.h>
 
 #include "validate/prove_int.h"
@@ -587,6 +588,59 @@ const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d) 
   return r;
 }
 
+/* Tensors of any shape: which part an element is in, and where there, depends on the parts' shapes and the dimension
+ * alone. Each such concatenation stands for a shape of its own (a bit from the top among the leading dimensions). */
+static sx open_cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const uint32_t outer = c->at_place;
+  sx r = 0;
+  for (size_t k = t->n_list; k-- > 0 && !c->failed;) {
+    char name[64];
+    uint32_t p = 0;
+    while (p < c->n_places && (c->place[p].join != (size_t)t->which || c->place[p].part != k || c->place[p].outer != outer)) p++;
+    if (p == 63 || c->n_owned == 256) {
+      sc_fail(c, "too many concatenations");
+      break;
+    }
+    if (p == c->n_places) {
+      c->place[p].join = (size_t)t->which, c->place[p].part = k, c->place[p].outer = outer;
+      c->n_places++;
+    }
+    c->at_place = p + 1;
+    const sx x = pt_at(c, t->list[k], idx);
+    c->at_place = outer;
+    snprintf(name, sizeof name, "part %d %zu %u", t->which, k, (unsigned)outer);
+    r = r ? sx_ite(c, sx_lt(c, sc_unknown(c, name), c->zero), x, r) : x;
+  }
+  return r ? r : c->zero;
+}
+
+static const pt_tensor *open_cat(sc *c, const pt_tensor *const *t, size_t n, sx dim) {
+  size_t j = 0;
+  pt_tensor *r = pt_new(c, t[0]->kind, open_cat_elem);
+  if (!r || n > 8 || c->r->n_vars > 40) return NULL;
+  for (size_t i = 0; i < n; i++)
+    if (t[i]->rank || !t[i]->lead || t[i]->kind != t[0]->kind) return NULL;
+  for (bool found = false; j < c->n_joins && !found; j += !found) {
+    found = c->join[j].n == n && c->join[j].dim == dim;
+    for (size_t i = 0; i < n && found; i++) found = c->join[j].lead[i] == t[i]->lead;
+  }
+  if (j == 16) return NULL;
+  if (j == c->n_joins) {
+    c->join[j].n = n;
+    c->join[j].dim = dim;
+    for (size_t i = 0; i < n; i++) c->join[j].lead[i] = t[i]->lead;
+    c->n_joins++;
+  }
+  const pt_tensor **list = sc_take(c, n * sizeof *list);
+  if (!list) return NULL;
+  memcpy(list, t, n * sizeof *list);
+  r->lead = 1ULL << (63 - j);
+  r->which = (int)j;
+  r->list = list;
+  r->n_list = n;
+  return r;
+}
+
 enum { CAT, STACK, HSTACK, VSTACK, GATHER };
 
 static const pt_value *define_cat(pt_args *a, int which) {
@@ -603,6 +657,7 @@ static const pt_value *define_cat(pt_args *a, int which) {
   if (!pt_arg_list(a, name, &list, &n) || n == 0 || n > 64) return NULL;
   for (size_t i = 0; i < n; i++)
     if (!(each[i] = list[i])) return NULL;
+  if (which == CAT && each[0]->lead && each[0]->rank == 0) return pt_one(c, open_cat(c, each, n, pt_arg_size(a, "dim", 0)));
   switch (which) {
   case STACK:
     if (!pt_arg(a, "dim") || !pt_dim(c, pt_arg(a, "dim"), each[0], 1, &d)) return NULL;

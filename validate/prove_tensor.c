@@ -16,6 +16,7 @@ typedef struct sc_memo {
 
 typedef struct sc_elem {
   const pt_tensor *t;
+  uint32_t place;
   const sx *idx;
   sx value;
 } sc_elem;
@@ -113,10 +114,10 @@ pt_tensor *pt_new(sc *c, char kind, pt_elem f) {
   return t;
 }
 
-static size_t elem_slot(const sc *c, const pt_tensor *t, const sx *idx) {
-  size_t h = iso_hash(idx, t->rank * sizeof *idx, t->id) & (c->cap_elems - 1);
+static size_t elem_slot(const sc *c, const pt_tensor *t, uint32_t place, const sx *idx) {
+  size_t h = iso_hash(idx, t->rank * sizeof *idx, t->id + ((uint64_t)place << 32)) & (c->cap_elems - 1);
   for (; c->elems[h].t; h = (h + 1) & (c->cap_elems - 1))
-    if (c->elems[h].t == t && (!t->rank || !memcmp(c->elems[h].idx, idx, t->rank * sizeof *idx))) break;
+    if (c->elems[h].t == t && c->elems[h].place == place && (!t->rank || !memcmp(c->elems[h].idx, idx, t->rank * sizeof *idx))) break;
   return h;
 }
 
@@ -131,7 +132,7 @@ static bool more_elems(sc *c) {
     return false;
   }
   for (size_t i = 0; i < n; i++)
-    if (old[i].t) c->elems[elem_slot(c, old[i].t, old[i].idx)] = old[i];
+    if (old[i].t) c->elems[elem_slot(c, old[i].t, old[i].place, old[i].idx)] = old[i];
   free(old);
   return true;
 }
@@ -139,7 +140,7 @@ static bool more_elems(sc *c) {
 sx pt_at(sc *c, const pt_tensor *t, const sx *idx) {
   if (c->failed || !t) return c->zero;
   if (c->cap_elems) {
-    const size_t h = elem_slot(c, t, idx);
+    const size_t h = elem_slot(c, t, c->at_place, idx);
     if (c->elems[h].t) return c->elems[h].value;
   }
   if (++c->depth > 400) sc_fail(c, "a term too deep");
@@ -153,7 +154,7 @@ sx pt_at(sc *c, const pt_tensor *t, const sx *idx) {
     sc_fail(c, "out of memory");
     return c->zero;
   }
-  c->elems[elem_slot(c, t, copy)] = (sc_elem){t, copy, v};
+  c->elems[elem_slot(c, t, c->at_place, copy)] = (sc_elem){t, c->at_place, copy, v};
   c->n_elems++;
   return v;
 }
@@ -198,7 +199,12 @@ static sx bool_end(sc *c, sx x, const void *ctx) {
 }
 
 static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  const sx x = sx_leaf(c, (uint32_t)t->which, idx, t->rank);
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  /* Within a part of a concatenation of any shapes, the place among the open dimensions is another one. */
+  const bool moved = t->lead && c->at_place && t->rank < RULE_MAX_RANK;
+  if (moved) at[t->rank] = sx_int(c, c->at_place);
+  const sx x = sx_leaf(c, (uint32_t)t->which, at, t->rank + moved);
   return t->kind == 'b' ? sx_lift(c, x, bool_end, NULL) : x;
 }
 
