@@ -11,18 +11,7 @@
 
 #include "egraph/sat_int.h"
 
-enum { BIG = 1 << 21, PAGE = 4096 };
-
-/* Random access over many small pages spends its time on missing translations. */
-void egi_big_advise(void *p, size_t bytes) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes < 2 * BIG) return;
-  const uintptr_t a = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-  (void)madvise((void *)a, bytes - (a - (uintptr_t)p), MADV_HUGEPAGE); /* advice: failing is fine */
-#else
-  (void)p, (void)bytes;
-#endif
-}
+enum { PAGE = 4096 };
 
 void egi_big_release(void *p, size_t bytes) {
 #if defined(__linux__) && defined(MADV_DONTNEED)
@@ -44,7 +33,6 @@ bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
   if (!q) return false;
   *p = q;
   *cap = n;
-  egi_big_advise(q, n * elem);
   return true;
 }
 
@@ -67,7 +55,6 @@ static bool table_reserve(eg_sat *s, size_t n) {
   }
   egi_cell *cell = calloc(cells, sizeof *cell);
   if (!cell) return false;
-  egi_big_advise(cell, cells * sizeof *cell);
   for (size_t i = 0; i < s->n_cells; i++)
     if (s->cell[i].row) put(cell, cells - 1, s->cell[i]);
   free(s->cell);

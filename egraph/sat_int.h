@@ -72,7 +72,6 @@ struct eg_sat {
   size_t n_fresh, cap_fresh;
   size_t indexed;   /* words of the arena that the operators' lists cover */
   size_t seen;      /* words of the arena before which only rows in `fresh` are marked */
-  size_t packed_w;  /* words after the last pack */
   uint64_t n_unions, n_added; /* since eg_sat_new */
   iso_arena names;
   egi_op *op;
@@ -133,10 +132,9 @@ void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash);
 /* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it from the table. */
 void egi_row_kill(eg_sat *s, uint32_t row);
 void egi_row_mark(eg_sat *s, uint32_t row);
-/* Big arrays: on huge pages where the system has them. Same contract as iso_grow, except that new room is not zeroed. */
+/* As iso_grow, except that new room is not zeroed, so that what is not used yet takes no memory. */
 bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem);
 #define egi_grow(p, cap, need) egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p))
-void egi_big_advise(void *p, size_t bytes);
 void egi_big_release(void *p, size_t bytes); /* free, and give the pages back at once */
 
 /* ---- sat_rebuild.c ---- */
@@ -144,8 +142,6 @@ void egi_big_release(void *p, size_t bytes); /* free, and give the pages back at
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b);
 /* Congruence only. */
 void egi_sat_close(eg_sat *s);
-/* Lay rows out anew, those of a class side by side, dead ones left out, if that pays. Failing is harmless. */
-void egi_sat_pack(eg_sat *s);
 
 /* ---- sat_data.c; nothing where there is no analysis ---- */
 void egi_sat_data_new(eg_sat *s, uint32_t row);                 /* of a row's class, which was made for it */

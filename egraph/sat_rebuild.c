@@ -1,4 +1,4 @@
-/* Merging classes, congruence restored, rows packed.
+/* Merging classes, congruence restored.
  *
  * A merge joins the lists of rows at once and leaves the places of the class that goes where they are: that class is
  * chained as dirty through its own record. Closing walks those places only, brings each row's children up to date, and

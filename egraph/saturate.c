@@ -126,10 +126,17 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   return ISO_OK;
 }
 
+/* Where there is little old, starting at every fresh row costs more than the old matches that it saves. */
+static bool mostly_fresh(const eg_sat *s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_ops; i++) n += s->op[i].n_fresh;
+  return n > s->n_rows / 8 * 7;
+}
+
 static iso_code search_all(run *x, iso_error *err) {
   eg_sat *s = x->s;
   const bool incremental = x->o->scheduler == EG_SIMPLE && !x->o->full_search;
-  x->fresh = incremental && x->fresh && egi_index_fresh(s);
+  x->fresh = incremental && x->fresh && egi_index_fresh(s) && !mostly_fresh(s);
   bool all = !x->fresh;
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
