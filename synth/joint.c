@@ -123,6 +123,51 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
   return ISO_OK;
 }
 
+static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
+
+static iso_code assume_mask(state *s, iso_error *err) {
+  const char *text = "a mask's -65504, the least finite float16, is read as minus infinity";
+  for (size_t i = 0; i < s->n_assume; i++)
+    if (strcmp(s->assume[i].text, text) == 0) return ISO_OK;
+  const eg_node none = {EG_NONE};
+  return st_assume(s, "literal", none, none, NULL, text) ? ISO_OK : nomem(err);
+}
+
+iso_code st_read_mask(state *s, rule_dtype captured, rule_tensor **wide, iso_error *err) {
+  if (captured != RULE_F16 || (*wide)->dtype != RULE_F64) return ISO_OK;
+  rule_tensor *t = NULL;
+  iso_code c = ISO_OK;
+  for (int64_t i = 0; i < (*wide)->numel && !c; i++) {
+    if (rule_tensor_get(*wide, i) != f16_least) continue;
+    if (!t) {
+      if ((c = rule_tensor_new(RULE_F64, &(*wide)->shape, &t, err))) return c;
+      memcpy(t->data, (*wide)->data, (size_t)t->numel * sizeof(double));
+      c = assume_mask(s, err);
+    }
+    rule_tensor_set(t, i, f32_least);
+  }
+  if (t) {
+    rule_tensor_unref(*wide);
+    *wide = t;
+  }
+  return c;
+}
+
+/* The same for a mask's literal over scores that are computed. NULL in `out`: there is none. */
+static iso_code read_mask_literal(state *s, const synth_node *n, const rule_term **out, iso_error *err) {
+  *out = NULL;
+  if (n->dtype != RULE_F16 || (strncmp(n->op, "aten::masked_fill", 17) != 0 && strncmp(n->op, "aten::where", 11) != 0)) return ISO_OK;
+  for (uint32_t k = 0; k < n->call->n; k++) {
+    if (n->call->child[k]->kind != RULE_FLOAT || n->call->child[k]->u.f != f16_least) continue;
+    const rule_term **child = iso_arena_alloc(&s->arena, n->call->n * sizeof *child);
+    if (!child) return nomem(err);
+    memcpy(child, n->call->child, n->call->n * sizeof *child);
+    if (!(child[k] = rule_float(&s->arena, f32_least)) || !(*out = rule_op(&s->arena, n->call->u.s, child, n->call->n))) return nomem(err);
+    return assume_mask(s, err);
+  }
+  return ISO_OK;
+}
+
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -130,6 +175,11 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
     if (n->kind != SYNTH_OP || !live[i]) continue;
     eg_node e;
     iso_code c = st_add_term(s, n->call, s->map[side], &e, err);
+    const rule_term *read;
+    if (!c && !s->rec[e.i].konst && !(c = read_mask_literal(s, n, &read, err)) && read) {
+      ((synth_node *)n)->call = read; /* the copy that synth_compare made */
+      c = st_add_term(s, read, s->map[side], &e, err);
+    }
     if (c) return iso_prefix(err, "%s: node \"%s\": ", g->path, n->id);
     s->map[side][i] = e;
     rec *r = &s->rec[e.i];
@@ -272,8 +322,8 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
   r->n_out = n;
   rule_tensor *wide[MAX_OUT];
   for (size_t k = 0; k < n; k++)
-    if ((c = rule_tensor_to_float64(out[k], &wide[k], err))) {
-      drop(wide, k);
+    if ((c = rule_tensor_to_float64(out[k], &wide[k], err)) || (c = st_read_mask(s, out[k]->dtype, &wide[k], err))) {
+      drop(wide, c && wide[k] ? k + 1 : k);
       return c;
     }
   c = check_output(s, e, out, n, err);

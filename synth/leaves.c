@@ -484,7 +484,10 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
   if (!val) return nomem(err);
   for (size_t d = 0; d < s->n_draws && !c; d++) {
-    if (d < s->n_sets) c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
+    if (d < s->n_sets) {
+      c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
+      if (!c && r->konst) c = st_read_mask(s, n->dtype, &val[d], err);
+    }
     else if (r->konst) val[d] = rule_tensor_ref(val[0]);
     else c = redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
   }
@@ -847,7 +850,10 @@ static const rule_term *triangle_term(state *s, const rule_tensor *t, triangle k
 }
 
 static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
+  /* A float16 mask is read in float64, where its least number is what float32's is (st_read_mask). */
   const rule_tensor *t = s->rec[e.i].cval[0];
+  const bool half = t->dtype == RULE_F16;
+  if (half) t = st_val(s, e, 0);
   double low = 0;
   const triangle kind = triangle_of(t, &low);
   if (kind == NO_TRIANGLE || !feeds_values(s, e)) return ISO_OK;
@@ -857,7 +863,8 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   iso_code c = st_add_term(s, term, NULL, &def, err);
   if (!c) c = st_value(s, def, err);
   if (c) return c;
-  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval) return ISO_OK;
+  if (half ? !s->oracle->compare(s->oracle->ctx, st_val(s, def, 0), t, 0).equal : !same_bits(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);

@@ -607,6 +607,16 @@ void synth_result_free(synth_result *r) {
 }
 
 /* Evaluate every live e-node, left graph first. */
+/* Our own copy of the nodes: masks' literals may be read as something else. */
+static iso_code own_nodes(state *s, const synth_graph *g, synth_graph *copy, iso_error *err) {
+  synth_node *node = iso_arena_alloc(&s->arena, (g->n_nodes + 1) * sizeof *node);
+  if (!node) return nomem(err);
+  memcpy(node, g->node, g->n_nodes * sizeof *node);
+  *copy = *g;
+  copy->node = node;
+  return ISO_OK;
+}
+
 static iso_code evaluate(state *s, iso_error *err) {
   for (uint32_t i = 0; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
@@ -723,6 +733,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
 
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
                        rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
+  synth_graph own[2];
   state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
@@ -743,7 +754,8 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = eg_new(NULL, &s->g, err);
   if (!c) c = rule_set_new(&s->rules, err);
   for (int side = 0; side < 2 && !c; side++) {
-    const synth_graph *g = s->graph[side];
+    if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
+    const synth_graph *g = s->graph[side] = &own[side];
     c = live_nodes(g, &live[side], err);
     for (size_t i = 0; i < g->n_nodes && !c; i++)
       if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
@@ -759,6 +771,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) s->res->seconds_relate = synth_clock() - t;
   t = synth_clock();
   if (!c) c = evaluate(s, err);
+  if (!c) c = st_check_unspecified(s, err);
   if (!c) s->res->seconds_execute = synth_clock() - t;
   t = synth_clock();
   if (!c && !st_stopped(s)) {

@@ -152,6 +152,8 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
 /* ---- joint.c ---- */
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
+/* float16's least finite number, in a mask, is read as minus infinity is: far below everything. In place, for a tensor in float64 whose captured dtype is `captured`. */
+iso_code st_read_mask(state *s, rule_dtype captured, rule_tensor **wide, iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
@@ -217,6 +219,8 @@ void st_term_mark(const rule_term *t, bool *flag);
 iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
+iso_code st_check_unspecified(state *s, iso_error *err);
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
 

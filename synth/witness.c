@@ -127,6 +127,60 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   return c;
 }
 
+static bool makes_empty(const synth_node *n) {
+  return n->kind == SYNTH_OP && (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0);
+}
+
+/* What `base` gives where empty memory holds `fill`. */
+static iso_code run_filled(state *s, int side, const st_run *base, double fill, st_run *out, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool *again = calloc(g->n_nodes + 1, 1);
+  rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
+  iso_code c = again && value ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    if (g->node[i].kind != SYNTH_OP || base->value[i].n == 0) continue;
+    again[i] = makes_empty(&g->node[i]) || st_term_uses(g->node[i].call, again);
+    if (!makes_empty(&g->node[i])) continue;
+    const rule_tensor *v = base->value[i].v[0];
+    if ((c = rule_tensor_new(v->dtype, &v->shape, &value[i], err))) break;
+    for (int64_t k = 0; k < v->numel; k++) rule_tensor_set(value[i], k, fill);
+  }
+  const st_carry with = {.from = base, .again = again, .value = value};
+  if (!c) c = st_run_graph(s, side, NULL, 0, 0, true, &with, out, err);
+  for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
+  free(value);
+  free(again);
+  return c;
+}
+
+iso_code st_check_unspecified(state *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) {
+    const synth_graph *g = s->graph[side];
+    const synth_node *first = NULL;
+    for (size_t i = 0; i < g->n_nodes && !first; i++)
+      if (s->map[side][i].i != EG_NONE && makes_empty(&g->node[i])) first = &g->node[i];
+    if (!first) continue;
+    rule_tensor **leaf[2];
+    st_run base = {0}, one = {0}, two = {0};
+    c = leaves_of_draw(s, 0, leaf, err);
+    if (!c) c = st_run_graph(s, side, leaf[side], 0, 0, true, NULL, &base, err);
+    if (!c) c = run_filled(s, side, &base, 1, &one, err);
+    if (!c) c = run_filled(s, side, &base, 3, &two, err);
+    for (size_t o = 0; o < g->n_outputs && !c; o++) {
+      const rule_tensor *a = output(s, side, &one, o), *b = output(s, side, &two, o);
+      if (a && b && (a->numel != b->numel || !s->oracle->compare(s->oracle->ctx, a, b, s->o->rel_tol).equal))
+        c = iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": output \"%s\" depends on memory that %s leaves unspecified", g->path, first->id,
+                     g->output[o].name, first->op);
+    }
+    st_run_free(&base);
+    st_run_free(&one);
+    st_run_free(&two);
+    for (int k = 0; k < 2; k++) free(leaf[k]);
+  }
+  return c;
+}
+
 iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
