@@ -189,10 +189,10 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
 static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
   /* Where narrower types and floats stop being exact. */
   static const int64_t edges[] = {127,   128,   255,   256,      257,      2049,
-                                  4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648)};
+                                  4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648), INT64_C(4294967301)}; /* the last is out of range with either sign */
   /* One that overflows its type would hide what the smaller ones show: not always all of them. In turn, from a random
    * one on. */
-  const uint64_t all = t->dtype == RULE_I64 ? 13 : t->dtype == RULE_I32 ? 11 : 1, turn = iso_rng_below(rng, 1024);
+  const uint64_t all = t->dtype == RULE_I64 ? 14 : t->dtype == RULE_I32 ? 11 : 1, turn = iso_rng_below(rng, 1024);
   const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
   int64_t low = 0, high = limit;
   const bool open = limit == INT64_MAX;
