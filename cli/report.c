@@ -109,7 +109,10 @@ void report_text(const report *p, FILE *f) {
       const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
       fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
     }
-    if (r->verdict == SYNTH_DIFFERENT)
+    if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
+      fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
+              r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
+    else if (r->verdict == SYNTH_DIFFERENT)
       fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
               r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
     if (p->explain && r->n_steps) {

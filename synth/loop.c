@@ -731,6 +731,49 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   return ISO_OK;
 }
 
+/* The other side's node to show beside one: the same occurrence of its operator, else what the output is computed by. */
+static int64_t beside(const synth_graph *g, int64_t node, const synth_graph *other) {
+  size_t nth = 0;
+  for (int64_t i = 0; i < node; i++) nth += g->node[i].kind == SYNTH_OP && strcmp(g->node[i].op, g->node[node].op) == 0;
+  for (size_t i = 0; i < other->n_nodes; i++)
+    if (other->node[i].kind == SYNTH_OP && strcmp(other->node[i].op, g->node[node].op) == 0 && nth-- == 0) return (int64_t)i;
+  return other->n_outputs ? (int64_t)other->output[0].node : -1;
+}
+
+/* An operator that fails on one side only is a divergence at that place; on both sides it is an error. */
+static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
+  iso_error was = *err;
+  int side = 0;
+  int64_t node = -1;
+  iso_code c = s->g && s->map[LEFT] ? st_fails_alone(s, &side, &node, alone, err) : ISO_OK;
+  if (c) return c;
+  if (!*alone) {
+    *err = was;
+    return ISO_TORCH;
+  }
+  synth_result *r = s->res;
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
+  synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
+  uint32_t *region = iso_arena_alloc(&r->arena, sizeof *region);
+  if (!d || !pair || !region) return nomem(err);
+  *region = (uint32_t)node;
+  *d = (synth_divergence){.left = -1, .right = -1, .index = -1, .hint = r->reason};
+  if (side == LEFT) d->left = node, d->left_region = region, d->n_left_region = 1;
+  else d->right = node, d->right_region = region, d->n_right_region = 1;
+  *(side == LEFT ? &d->right : &d->left) = beside(s->graph[side], node, s->graph[!side]);
+  for (size_t i = 0; i < L->n_outputs && i < R->n_outputs; i++) pair[r->n_pairs++] = (synth_pair){L->output[i].name, R->output[i].name, "equal", false};
+  r->pair = pair;
+  r->divergence = d;
+  r->n_divergences = 1;
+  r->verdict = SYNTH_DIFFERENT;
+  r->reason = NULL;
+  r->witness_output = L->n_outputs ? L->output[0].name : "";
+  r->witness_abs = r->witness_rel = INFINITY;
+  r->witness_seed = s->o->seed;
+  return ISO_OK;
+}
+
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
                        rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
   synth_graph own[2];
@@ -774,7 +817,10 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = st_check_unspecified(s, err);
   if (!c) s->res->seconds_execute = synth_clock() - t;
   t = synth_clock();
-  if (!c && !st_stopped(s)) {
+  bool alone = false;
+  if (c == ISO_TORCH) c = fails_alone(s, &alone, err);
+  if (alone) s->res->evidence = RULE_UNKNOWN;
+  else if (!c && !st_stopped(s)) {
     c = pair_outputs(s, p, err);
     if (!c) c = st_find_peers(s, err);
     if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);

@@ -111,7 +111,7 @@ void st_run_free(st_run *r) {
         free(r->value[i].v);
       }
   free(r->value);
-  *r = (st_run){0};
+  *r = (st_run){.failed = -1};
 }
 
 static void release(const rule_term *t, uint32_t *uses, st_run *r) {
@@ -191,7 +191,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
                       iso_error *err) {
   const synth_graph *g = s->graph[side];
-  *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes};
+  *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
+  int64_t failed = -1;
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
   iso_rng rng = iso_rng_new(s->o->seed, stream);
@@ -214,10 +215,12 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (q->konst && q->valued && !with) c = keep(r, i, q->val, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
+    if (c) failed = (int64_t)i;
     if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
   }
   free(uses);
   free(bind);
   if (c) st_run_free(r);
+  r->failed = failed;
   return c;
 }

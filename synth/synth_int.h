@@ -65,6 +65,7 @@ typedef struct st_value_list {
 typedef struct st_run {
   st_value_list *value; /* per node of the graph; empty where dead or let go */
   size_t n;
+  int64_t failed;       /* the node that could not be run, where st_run_graph gave an error; -1: none */
   bool overflow;        /* some finite arguments gave an infinity: what follows is no number of the function's */
 } st_run;
 
@@ -219,6 +220,8 @@ void st_term_mark(const rule_term *t, bool *flag);
 iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then the witness is that node. */
+iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err);
 /* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
 iso_code st_check_unspecified(state *s, iso_error *err);
 /* Keep the values of draw `d` in s->witness. */

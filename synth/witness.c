@@ -127,6 +127,28 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   return c;
 }
 
+iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err) {
+  rule_tensor **leaf[2];
+  st_run run[2] = {0};
+  iso_error why[2];
+  bool fails[2] = {false, false};
+  *alone = false;
+  iso_code c = leaves_of_draw(s, 0, leaf, err);
+  for (int k = 0; k < 2 && !c; k++) {
+    const iso_code rc = st_run_graph(s, k, leaf[k], 0, 0, false, NULL, &run[k], &why[k]);
+    if (rc == ISO_NOMEM) c = nomem(err);
+    fails[k] = rc == ISO_TORCH;
+    if (fails[k]) *side = k, *node = run[k].failed;
+  }
+  *alone = !c && fails[LEFT] != fails[RIGHT] && *node >= 0;
+  if (*alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
+  for (int k = 0; k < 2; k++) {
+    st_run_free(&run[k]);
+    free(leaf[k]);
+  }
+  return c;
+}
+
 static bool makes_empty(const synth_node *n) {
   return n->kind == SYNTH_OP && (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0);
 }
