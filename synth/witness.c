@@ -127,6 +127,14 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   return c;
 }
 
+/* Whether a call reads where integers say: what can fail for some values and not for others. */
+static bool reads_by_index(const synth_graph *g, const rule_term *t) {
+  if (t->kind == RULE_VAR) return rule_dtype_is_int(g->node[t->u.i].dtype);
+  for (uint32_t k = 0; k < t->n; k++)
+    if (reads_by_index(g, t->child[k])) return true;
+  return false;
+}
+
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err) {
   rule_tensor **leaf[2];
   st_run run[2] = {0};
@@ -141,6 +149,10 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_err
     if (fails[k]) *side = k, *node = run[k].failed;
   }
   *alone = !c && fails[LEFT] != fails[RIGHT] && *node >= 0;
+  if (*alone) { /* a call that can never work is a malformed capture */
+    const synth_node *n = &s->graph[*side]->node[*node];
+    *alone = n->kind == SYNTH_OP && reads_by_index(s->graph[*side], n->call);
+  }
   if (*alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
   for (int k = 0; k < 2; k++) {
     st_run_free(&run[k]);
