@@ -872,16 +872,33 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
-/* Positions that are an input: 0, 1, 2, ... as a term, for rules that hold for these positions only. */
-static iso_code relate_positions(state *s, eg_node e, iso_error *err) {
-  const rule_tensor *t = s->rec[e.i].cval[0];
-  if (!s->rec[e.i].leaf || t->shape.rank != 1 || t->numel < 2 || t->dtype != RULE_I64) return ISO_OK;
+/* Integers that a leaf holds as a term: consecutive ones (positions), or one number (which row is taken). */
+static const rule_term *integers_term(state *s, const rule_tensor *t) {
+  iso_arena *a = &s->arena;
   const int64_t first = rule_tensor_get_int(t, 0);
-  for (int64_t i = 1; i < t->numel; i++)
-    if (rule_tensor_get_int(t, i) != first + i) return ISO_OK;
-  const rule_term *bound[2] = {rule_int(&s->arena, first), rule_int(&s->arena, first + t->numel)}, *term;
+  bool steps = t->numel > 1 && t->shape.rank == 1, same = true;
+  for (int64_t i = 1; i < t->numel; i++) {
+    steps &= rule_tensor_get_int(t, i) == first + i;
+    same &= rule_tensor_get_int(t, i) == first;
+  }
+  const rule_term *out = NULL, *dim[RULE_MAX_RANK];
   iso_error ignored;
-  if (!bound[0] || !bound[1] || rule_call(&s->arena, s->schemas, "aten::arange.start", bound, 2, &term, &ignored)) return ISO_OK;
+  if (steps) {
+    const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)};
+    return bound[0] && bound[1] && !rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored) ? out : NULL;
+  }
+  if (!same) return NULL;
+  for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
+  const rule_term *arg[3] = {rule_list(a, dim, t->shape.rank), rule_int(a, first), rule_dtype_term(a, RULE_I64)};
+  return arg[0] && arg[1] && arg[2] && !rule_call(a, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
+}
+
+/* For rules that hold for these integers only. */
+static iso_code relate_integers(state *s, eg_node e, iso_error *err) {
+  const rule_tensor *t = s->rec[e.i].cval[0];
+  if (!s->rec[e.i].leaf || t->numel < 1 || t->dtype != RULE_I64) return ISO_OK;
+  const rule_term *term = integers_term(s, t);
+  if (!term) return ISO_OK;
   eg_node def;
   iso_code c = st_add_term(s, term, NULL, &def, err);
   if (!c) c = st_value(s, def, err);
@@ -928,7 +945,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
   }
   for (size_t k = 0; k < n && !c; k++) {
     c = relate_triangle(s, all[k], err);
-    if (!c) c = relate_positions(s, all[k], err);
+    if (!c) c = relate_integers(s, all[k], err);
   }
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);
