@@ -14,7 +14,7 @@
 
 static long fail_after = -1; /* calls that still succeed; -1: all */
 static bool fail_happened;
-static long fail_live; /* blocks alive; 0 under a sanitizer */
+static long fail_live __attribute__((unused)); /* blocks alive; 0 under a sanitizer */
 
 /* With FAIL_ONLY_OURS only calls from the program itself fail: libraries that break without memory (jansson's lexer
  * asserts that its buffer could grow) are left out. */
