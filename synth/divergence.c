@@ -586,6 +586,41 @@ static iso_code explain_by_repair(const parting *p, int side, const int64_t exit
 
 /* ---- all of them ---- */
 
+static bool odd_table(const parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const synth_node *d = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  return s->rec[e.i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && value_of(p, side, i) && value_of(p, side, i)->numel > 1 && !joined(p, side, i) &&
+         !constant_related(s, e);
+}
+
+/* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
+static int64_t odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  int64_t found = -1;
+  if (!flag) *c = nomem(err);
+  for (size_t i = 0; i < n && flag; i++)
+    if (!s->rec[s->map[side][node[i]].i].konst && g->node[node[i]].kind == SYNTH_OP) st_term_mark(g->node[node[i]].call, flag);
+  for (size_t i = 0; i < g->n_nodes && flag; i++) flag[i] = flag[i] && odd_table(p, side, (uint32_t)i);
+  for (size_t i = g->n_nodes; flag && i-- > 0;) {
+    if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
+    found = (int64_t)i;
+    st_term_mark(g->node[i].call, flag);
+    for (size_t k = 0; k < i; k++) flag[k] = flag[k] && odd_table(p, side, (uint32_t)k);
+  }
+  free(flag);
+  while (found >= 0) { /* what took a part of a table is not what made it */
+    const rule_term *call = g->node[found].call;
+    const bool part = transparent(call->u.s) || strncmp(call->u.s, "aten::chunk", 11) == 0 || strncmp(call->u.s, "aten::split", 11) == 0 ||
+                      strncmp(call->u.s, "aten::slice", 11) == 0;
+    if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) break;
+    found = call->child[0]->u.i;
+  }
+  return found;
+}
+
 static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   const size_t n_right = s->graph[RIGHT]->n_nodes;
@@ -602,7 +637,17 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
   const bool plain = r->kind != SYNTH_OP || l->kind != SYNTH_OP || attribute_hint(s, l, r) != NULL;
+  int64_t constant[2] = {-1, -1};
   if (!c && !p->gap && !plain) {
+    constant[LEFT] = odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
+    constant[RIGHT] = odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
+  }
+  if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
+    d->left = constant[LEFT];
+    d->right = constant[RIGHT];
+    d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
+                               s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
+  } else if (!c && !p->gap && !plain) {
     c = explain_by_repair(p, RIGHT, exit, d, &next, touched, &repaired, err);
     if (!c && !repaired) c = explain_by_repair(p, LEFT, exit, d, &next, touched, &repaired, err);
   }

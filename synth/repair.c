@@ -25,6 +25,7 @@ typedef struct repair {
   bool *to_goal;           /* ancestors of the goal, itself included */
   iso_arena arena;
   size_t tries;
+  double apart;            /* how far the goal is from what it should be */
   const char *what;        /* the explanation of the try under way */
   bool found;
   uint32_t node;           /* where it was found */
@@ -53,7 +54,8 @@ static const char *argument_name(repair *r, const rule_term *call, uint32_t k) {
 /* A constant that is computed anew is so in float64, not as captured: it is off by its storage's rounding. */
 static bool reaches_goal(repair *r, uint32_t n, const st_run *run) {
   const rule_tensor *v = value(run, r->task->goal);
-  const double tol = r->s->rec[r->s->map[r->task->side][n].i].konst ? 1e-5 : r->s->o->rel_tol;
+  const bool konst = r->s->rec[r->s->map[r->task->side][n].i].konst;
+  const double tol = konst ? fmax(r->s->o->rel_tol, fmin(1e-5, 1e-2 * r->apart)) : r->s->o->rel_tol;
   return v && v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
 }
 
@@ -442,6 +444,8 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
   static const variation tier[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, shifted_slice, added, left_out, other_tensors};
   repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side]};
   iso_arena_init(&r.arena);
+  const rule_tensor *now = value(task->run, task->goal);
+  if (now && now->numel == task->want->numel) r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
   const size_t n = r.g->n_nodes;
   *out = (st_repair_result){0};
   r.bind = calloc(n + 16, sizeof *r.bind);

@@ -154,7 +154,7 @@ static bool infinite_argument(const rule_term *t, const st_run *r) {
   return false;
 }
 
-static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r, size_t i, rule_tensor **bind, iso_error *err) {
+static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r, size_t i, rule_tensor **bind, bool bounds, iso_error *err) {
   rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
   size_t n_out = 0, n_own = 0;
   iso_code c = ISO_OK;
@@ -179,7 +179,7 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
       rule_tensor_unref(out[k]);
       out[k] = d;
     }
-  if (!c && !r->overflow)
+  if (!c && !r->overflow && bounds)
     for (size_t k = 0; k < n_out && !r->overflow; k++)
       if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r);
   if (!c) c = keep(r, i, out, n_out, err);
@@ -213,7 +213,7 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
       if (!c) rule_tensor_unref(v);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with) c = keep(r, i, q->val, q->n_out, err);
-    else c = run_op(s, n, noise, &rng, r, i, bind, err);
+    else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;
     if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
