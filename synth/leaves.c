@@ -872,8 +872,9 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
-/* Integers that a leaf holds as a term: consecutive ones (positions), or one number (which row is taken). */
-static const rule_term *integers_term(state *s, const rule_tensor *t) {
+/* Integers that a leaf holds as a term: consecutive ones (positions), or one number (which row is taken); an input that
+ * is one number everywhere is so by chance. */
+static const rule_term *integers_term(state *s, const rule_tensor *t, bool input) {
   iso_arena *a = &s->arena;
   const int64_t first = rule_tensor_get_int(t, 0);
   bool steps = t->numel > 1 && t->shape.rank == 1, same = true;
@@ -887,17 +888,25 @@ static const rule_term *integers_term(state *s, const rule_tensor *t) {
     const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)};
     return bound[0] && bound[1] && !rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored) ? out : NULL;
   }
-  if (!same) return NULL;
+  if (!same || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
   const rule_term *arg[3] = {rule_list(a, dim, t->shape.rank), rule_int(a, first), rule_dtype_term(a, RULE_I64)};
   return arg[0] && arg[1] && arg[2] && !rule_call(a, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
+}
+
+static bool input_leaf(const state *s, eg_node e) {
+  for (int side = 0; side < 2; side++) {
+    const int32_t i = s->rec[e.i].node[side];
+    if (i >= 0 && s->graph[side]->node[i].kind == SYNTH_INPUT) return true;
+  }
+  return false;
 }
 
 /* For rules that hold for these integers only. */
 static iso_code relate_integers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
   if (!s->rec[e.i].leaf || t->numel < 1 || t->dtype != RULE_I64) return ISO_OK;
-  const rule_term *term = integers_term(s, t);
+  const rule_term *term = integers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;
   eg_node def;
   iso_code c = st_add_term(s, term, NULL, &def, err);
