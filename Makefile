@@ -175,7 +175,7 @@ pairs: all
 
 # The C code of ours is instrumented, libtorch and Z3 are not: what they keep is in .ci/lsan.supp.
 asan:
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0 ASAN_OPTIONS=detect_leaks=1:exitcode=99 \
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0 ASAN_OPTIONS=detect_leaks=1:exitcode=99:allocator_may_return_null=1 \
 	  $(MAKE) B=build-asan OPT='-O1 -g -fno-omit-frame-pointer' SAN=-fsanitize=address $(or $(SUITE),check)
 ubsan:
 	@UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
