@@ -203,87 +203,105 @@ static void free_tokens(state *s, const bool *const live[2]) {
   }
 }
 
-iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
-  iso_code c;
-  for (int side = 0; side < 2; side++)
-    if ((c = add_leaves(s, side, err))) return c;
-  if ((c = st_join_replicas(s, err))) return c;
+/* What orients the relations: a leaf that others are written in may not be defined itself. By node of each side. */
+typedef struct orientation {
   synth_relation *of[2];
   bool *used[2], *defined[2];
-  for (int side = 0; side < 2; side++) {
-    const size_t n = s->graph[side]->n_nodes + 1;
-    of[side] = calloc(n, sizeof *of[side]);
-    used[side] = calloc(n, 1);
-    defined[side] = calloc(n, 1);
-  }
-  c = of[0] && of[1] && used[0] && used[1] && defined[0] && defined[1] ? ISO_OK : nomem(err);
-  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, of[side], err);
-  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
-  /* Equal leaves first: they need no orientation. */
-  for (size_t j = 0; j < R->n_nodes && !c; j++) {
-    const rule_term *t = of[RIGHT][j].term;
-    if (!t || t->kind != RULE_VAR) continue;
-    c = define(s, RIGHT, j, &of[RIGHT][j], err);
-    used[LEFT][t->u.i] = defined[RIGHT][j] = used[RIGHT][j] = true;
-  }
-  for (size_t i = 0; i < L->n_nodes && !c; i++) { /* several left leaves may equal one right leaf */
-    const rule_term *t = of[LEFT][i].term;
-    if (!t || t->kind != RULE_VAR || used[LEFT][i]) continue;
-    c = define(s, LEFT, i, &of[LEFT][i], err);
-    used[LEFT][i] = defined[LEFT][i] = true;
-  }
-  /* The same elements in another layout: the one of higher rank is written in terms of the other, so that rules read
-   * f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be defined only if nothing uses it. */
-  for (size_t i = 0; i < L->n_nodes && !c; i++) {
-    const rule_term *t = of[LEFT][i].term;
-    if (!t || used[LEFT][i] || t->kind == RULE_VAR) continue;
-    bool *vars = calloc(R->n_nodes + 1, 1);
-    if (!vars) {
-      c = nomem(err);
-      break;
+} orientation;
+
+static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_error *err) {
+  iso_code c = define(s, side, i, &o->of[side][i], err);
+  o->defined[side][i] = true;
+  mark_vars(o->of[side][i].term, o->used[!side]);
+  return c;
+}
+
+/* Equal leaves need no orientation: those of the right first, then what else of the left equals one of the right. */
+static iso_code define_equal(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = RIGHT; side >= LEFT; side--)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const rule_term *t = o->of[side][i].term;
+      if (!t || t->kind != RULE_VAR || o->used[side][i]) continue;
+      c = define(s, side, i, &o->of[side][i], err);
+      o->used[side][i] = o->defined[side][i] = true;
+      if (side == RIGHT) o->used[LEFT][t->u.i] = true;
     }
+  return c;
+}
+
+/* The same elements in another layout: the one of higher rank is written in terms of the other, so that rules read
+ * f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be defined only if nothing uses it. */
+static iso_code define_layouts(state *s, orientation *o, iso_error *err) {
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  bool *vars = calloc(R->n_nodes + 1, 1);
+  iso_code c = vars ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < L->n_nodes && !c; i++) {
+    const rule_term *t = o->of[LEFT][i].term;
+    if (!t || o->used[LEFT][i] || t->kind == RULE_VAR) continue;
+    memset(vars, 0, R->n_nodes);
     mark_vars(t, vars);
     size_t n_vars = 0, v = 0;
     for (size_t j = 0; j < R->n_nodes; j++)
       if (vars[j]) n_vars++, v = j;
-    const bool layout = n_vars == 1 && R->node[v].value[0]->numel == L->node[i].value[0]->numel && !defined[RIGHT][v] &&
-                        L->node[i].shape.rank > R->node[v].shape.rank;
-    free(vars);
-    if (!layout) continue;
-    c = define(s, LEFT, i, &of[LEFT][i], err);
-    used[LEFT][i] = defined[LEFT][i] = used[RIGHT][v] = true;
+    if (n_vars != 1 || R->node[v].value[0]->numel != L->node[i].value[0]->numel || o->defined[RIGHT][v] ||
+        L->node[i].shape.rank <= R->node[v].shape.rank)
+      continue;
+    c = define_by(s, o, LEFT, i, err);
+    o->used[LEFT][i] = true;
   }
-  /* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. So are
-   * shards that repeat one another's elements. */
-  bool *repeating = c ? NULL : st_repeating(s, of);
-  if (!c && !repeating) c = nomem(err);
-  for (size_t i = 0; i < L->n_nodes && !c; i++) {
-    const rule_term *t = of[LEFT][i].term;
-    if (!t || used[LEFT][i] || any_var(t, defined[RIGHT]) || !(any_unrelated(t, of[RIGHT]) || repeating[i])) continue;
-    c = define(s, LEFT, i, &of[LEFT][i], err);
-    used[LEFT][i] = defined[LEFT][i] = true;
-    mark_vars(t, used[RIGHT]);
+  free(vars);
+  return c;
+}
+
+/* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. So are
+ * shards that repeat one another's elements. */
+static iso_code define_wholes(state *s, orientation *o, iso_error *err) {
+  bool *repeating = st_repeating(s, o->of);
+  iso_code c = repeating ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < s->graph[LEFT]->n_nodes && !c; i++) {
+    const rule_term *t = o->of[LEFT][i].term;
+    if (!t || o->used[LEFT][i] || any_var(t, o->defined[RIGHT]) || !(any_unrelated(t, o->of[RIGHT]) || repeating[i])) continue;
+    c = define_by(s, o, LEFT, i, err);
+    o->used[LEFT][i] = true;
   }
-  for (size_t j = 0; j < R->n_nodes && !c; j++) {
-    const rule_term *t = of[RIGHT][j].term;
-    if (!t || used[RIGHT][j] || defined[RIGHT][j] || any_var(t, defined[LEFT])) continue;
-    c = define(s, RIGHT, j, &of[RIGHT][j], err);
-    defined[RIGHT][j] = true;
-    mark_vars(t, used[LEFT]);
-  }
-  for (size_t i = 0; i < L->n_nodes && !c; i++) {
-    const rule_term *t = of[LEFT][i].term;
-    if (!t || used[LEFT][i] || defined[LEFT][i] || any_var(t, defined[RIGHT])) continue;
-    c = define(s, LEFT, i, &of[LEFT][i], err);
-    defined[LEFT][i] = true;
-    mark_vars(t, used[RIGHT]);
-  }
-  if (!c) free_tokens(s, live);
   free(repeating);
+  return c;
+}
+
+/* All else: by leaves that nothing defines, the right's first. */
+static iso_code define_rest(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = RIGHT; side >= LEFT; side--)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const rule_term *t = o->of[side][i].term;
+      if (t && !o->used[side][i] && !o->defined[side][i] && !any_var(t, o->defined[!side])) c = define_by(s, o, side, i, err);
+    }
+  return c;
+}
+
+iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
+  orientation o = {0};
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, err);
+  if (!c) c = st_join_replicas(s, err);
+  for (int side = 0; side < 2 && !c; side++) {
+    const size_t n = s->graph[side]->n_nodes + 1;
+    o.of[side] = calloc(n, sizeof *o.of[side]);
+    o.used[side] = calloc(n, 1);
+    o.defined[side] = calloc(n, 1);
+    if (!o.of[side] || !o.used[side] || !o.defined[side]) c = nomem(err);
+  }
+  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
+  if (!c) c = define_equal(s, &o, err);
+  if (!c) c = define_layouts(s, &o, err);
+  if (!c) c = define_wholes(s, &o, err);
+  if (!c) c = define_rest(s, &o, err);
+  if (!c) free_tokens(s, live);
   for (int side = 0; side < 2; side++) {
-    free(of[side]);
-    free(used[side]);
-    free(defined[side]);
+    free(o.of[side]);
+    free(o.used[side]);
+    free(o.defined[side]);
   }
   return c;
 }

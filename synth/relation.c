@@ -20,6 +20,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "synth/synth.h"
+#include "synth/view.h"
 
 enum {
   MAX_PIECES = 512,         /* arguments of a concatenation */
@@ -31,194 +32,6 @@ enum {
 static const int64_t WINDOW_WORK = 100000000; /* target elements times source elements, and comparisons in all */
 static const int64_t WALK_WORK = 200000000;   /* line comparisons per target */
 static const int64_t PERMUTE_WORK = 50000000; /* element comparisons per target */
-
-/* ---- tensors seen as other shapes --------------------------------------------------------------------------- */
-
-/* A reading of a tensor's bytes under another shape, so that lines of tensors of different rank meet. */
-typedef enum form {
-  FORM_SELF,
-  FORM_ROWS,   /* rank >= 3: [all but the last dimension, last] */
-  FORM_VECTOR, /* rank >= 2 with one size other than 1: [n] */
-  FORM_ROW,    /* rank 1: [1, n] */
-  FORM_COUNT
-} form;
-
-static rule_shape shape1(int64_t n) {
-  rule_shape s = {.rank = 1};
-  s.dim[0] = n;
-  return s;
-}
-
-static rule_shape shape2(int64_t r, int64_t c) {
-  rule_shape s = {.rank = 2};
-  s.dim[0] = r;
-  s.dim[1] = c;
-  return s;
-}
-
-static bool form_shape(const rule_tensor *t, form f, rule_shape *out) {
-  const rule_shape *s = &t->shape;
-  int64_t most = 1;
-  for (uint32_t d = 0; d < s->rank; d++)
-    if (s->dim[d] > most) most = s->dim[d];
-  switch (f) {
-  case FORM_SELF:
-    *out = *s;
-    return s->rank >= 1;
-  case FORM_ROWS:
-    if (s->rank < 3) return false;
-    *out = shape2(t->numel / s->dim[s->rank - 1], s->dim[s->rank - 1]);
-    return true;
-  case FORM_VECTOR:
-    *out = shape1(t->numel);
-    return s->rank >= 2 && t->numel == most;
-  case FORM_ROW:
-    *out = shape2(1, t->numel);
-    return s->rank == 1;
-  default:
-    return false;
-  }
-}
-
-typedef struct view {
-  const unsigned char *data;
-  size_t item;                    /* bytes */
-  uint32_t rank;
-  int64_t dim[RULE_MAX_RANK];
-  int64_t stride[RULE_MAX_RANK]; /* elements */
-} view;
-
-static view view_dense(const rule_tensor *t, const rule_shape *s) {
-  view v = {.data = t->data, .item = rule_dtype_size(t->dtype), .rank = s->rank};
-  int64_t n = 1;
-  for (uint32_t d = s->rank; d-- > 0;) {
-    v.dim[d] = s->dim[d];
-    v.stride[d] = n;
-    n *= s->dim[d];
-  }
-  return v;
-}
-
-static view view_turned(view v) {
-  int64_t n = v.dim[0], st = v.stride[0];
-  v.dim[0] = v.dim[1], v.stride[0] = v.stride[1];
-  v.dim[1] = n, v.stride[1] = st;
-  return v;
-}
-
-static view view_slice(view v, uint32_t d, int64_t start, int64_t len) {
-  v.data += (size_t)(start * v.stride[d]) * v.item;
-  v.dim[d] = len;
-  return v;
-}
-
-static bool run_equal(const unsigned char *a, int64_t sa, const unsigned char *b, int64_t sb, int64_t n, size_t item,
-                      int64_t *work) {
-  if (sa == 1 && sb == 1) {
-    *work -= 1 + n / 16; /* fast, and short where they differ */
-    return memcmp(a, b, (size_t)n * item) == 0;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    *work -= 1;
-    if (memcmp(a + (size_t)(i * sa) * item, b + (size_t)(i * sb) * item, item) != 0) return false;
-  }
-  return true;
-}
-
-/* Equal bits everywhere? Requires: same item, rank and sizes. `work` is lowered by about the elements compared. */
-static bool view_equal(const view *a, const view *b, int64_t *work) {
-  int64_t at[RULE_MAX_RANK] = {0}, i = 0, j = 0;
-  if (a->rank == 0) return memcmp(a->data, b->data, a->item) == 0;
-  uint32_t last = a->rank - 1;
-  for (uint32_t d = 0; d < a->rank; d++)
-    if (a->dim[d] == 0) return true;
-  for (;;) {
-    if (!run_equal(a->data + (size_t)i * a->item, a->stride[last], b->data + (size_t)j * a->item, b->stride[last],
-                   a->dim[last], a->item, work))
-      return false;
-    uint32_t d = last;
-    for (;;) {
-      if (d == 0) return true;
-      d--;
-      i += a->stride[d], j += b->stride[d];
-      if (++at[d] < a->dim[d]) break;
-      i -= at[d] * a->stride[d], j -= at[d] * b->stride[d];
-      at[d] = 0;
-    }
-  }
-}
-
-/* ---- hashes ------------------------------------------------------------------------------------------------- */
-
-static inline uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-static inline __attribute__((always_inline)) uint64_t element(const unsigned char *p, size_t item) {
-  uint64_t x = 0, y = 0;
-  if (item == 16) {
-    memcpy(&x, p, 8);
-    memcpy(&y, p + 8, 8);
-    return mix(x) * 3 + mix(~y);
-  }
-  memcpy(&x, p, item);
-  return mix(x);
-}
-
-/* Polynomial hashes of all unit slices along `d`, in one pass over the memory: an element is added to its line's hash
- * in row-major order of the other dimensions. */
-static inline __attribute__((always_inline)) void lines_pass(const view *v, uint32_t d, size_t item, uint64_t *hash) {
-  int64_t outer = 1, inner = 1;
-  for (uint32_t k = 0; k < d; k++) outer *= v->dim[k];
-  for (uint32_t k = d + 1; k < v->rank; k++) inner *= v->dim[k];
-  const unsigned char *p = v->data;
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t l = 0; l < v->dim[d]; l++) {
-      uint64_t h = hash[l];
-      for (int64_t i = 0; i < inner; i++, p += item) h = h * 0xd6e8feb86659fd93u + element(p, item);
-      hash[l] = h;
-    }
-}
-
-/* Returns: malloc'ed hashes of the unit slices of a dense view along `d`; NULL when there is no memory. */
-static uint64_t *hash_lines(const view *v, uint32_t d) {
-  uint64_t *hash = calloc((size_t)v->dim[d] + 1, sizeof *hash);
-  if (!hash) return NULL;
-  switch (v->item) {
-  case 1: lines_pass(v, d, 1, hash); break;
-  case 2: lines_pass(v, d, 2, hash); break;
-  case 4: lines_pass(v, d, 4, hash); break;
-  case 8: lines_pass(v, d, 8, hash); break;
-  default: lines_pass(v, d, 16, hash); break;
-  }
-  return hash;
-}
-
-/* The sum of the elements' hashes: equal for every order of the elements. */
-static inline __attribute__((always_inline)) uint64_t multiset_pass(const rule_tensor *t, size_t item, uint64_t *present, uint64_t mask) {
-  const unsigned char *p = t->data;
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < t->numel; i++, p += item) {
-    const uint64_t e = element(p, item);
-    sum += mix(e);
-    if (present) present[(e & mask) / 64] |= UINT64_C(1) << (e % 64);
-  }
-  return sum;
-}
-
-/* `present` may be NULL, else a bit is set in it for each element, `mask` being its bits less 1. */
-static uint64_t hash_multiset(const rule_tensor *t, uint64_t *present, uint64_t mask) {
-  switch (rule_dtype_size(t->dtype)) {
-  case 1: return multiset_pass(t, 1, present, mask);
-  case 2: return multiset_pass(t, 2, present, mask);
-  case 4: return multiset_pass(t, 4, present, mask);
-  case 8: return multiset_pass(t, 8, present, mask);
-  default: return multiset_pass(t, 16, present, mask);
-  }
-}
 
 static uint64_t hash_flat(const rule_tensor *t) {
   return iso_hash(t->data, (size_t)t->numel * rule_dtype_size(t->dtype), 0);
@@ -282,7 +95,7 @@ static bool may_hold(const synth_index *x, const rule_tensor *t) {
   const size_t item = rule_dtype_size(t->dtype);
   const unsigned char *p = t->data;
   for (int64_t i = 0; i < t->numel; i++, p += item) {
-    const uint64_t e = element(p, item);
+    const uint64_t e = view_element(p, item);
     if (!(x->present[(e & x->present_mask) / 64] >> (e % 64) & 1)) return false;
   }
   return true;
@@ -298,7 +111,7 @@ static int64_t stretch(const uint64_t *h, int64_t at, int64_t n) {
 static bool add_lines(synth_index *x, uint32_t src, form f, const rule_shape *shape, uint32_t dim) {
   if (!iso_grow(x->set, x->cap_sets, x->n_sets + 1)) return false;
   view v = view_dense(x->source[src], shape);
-  uint64_t *hash = hash_lines(&v, dim);
+  uint64_t *hash = view_hash_lines(&v, dim);
   if (!hash) return false;
   line_set *s = &x->set[x->n_sets++];
   *s = (line_set){.src = src, .dim = dim, .form = f, .shape = *shape, .n = shape->dim[dim], .hash = hash};
@@ -312,11 +125,11 @@ static bool add_lines(synth_index *x, uint32_t src, form f, const rule_shape *sh
 
 static bool add_source(synth_index *x, uint32_t src) {
   const rule_tensor *t = x->source[src];
-  x->sum[src] = (summary){.flat = hash_flat(t), .multiset = hash_multiset(t, x->present, x->present_mask)};
+  x->sum[src] = (summary){.flat = hash_flat(t), .multiset = view_hash_multiset(t, x->present, x->present_mask)};
   if (t->numel == 0) return true;
   for (form f = FORM_SELF; f < FORM_COUNT; f++) {
     rule_shape shape;
-    if (!form_shape(t, f, &shape)) continue;
+    if (!view_form_shape(t, f, &shape)) continue;
     uint32_t dims = f == FORM_ROW ? 1 : shape.rank;
     for (uint32_t d = 0; d < dims; d++)
       if (!add_lines(x, src, f, &shape, d)) return false;
@@ -500,7 +313,7 @@ static made make_slice(search *s, made a, uint32_t d, int64_t from, int64_t to) 
 
 static made make_transpose(search *s, made a) {
   const rule_term *arg[3] = {a.term, rule_int(s->arena, 0), rule_int(s->arena, 1)};
-  rule_shape shape = shape2(a.shape.dim[1], a.shape.dim[0]);
+  rule_shape shape = view_shape2(a.shape.dim[1], a.shape.dim[0]);
   return make_call(s, "aten::transpose.int", arg, 3, &shape);
 }
 
@@ -833,7 +646,7 @@ static bool by_chance(const search *s, const cover *c) {
 static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name, cover *c) {
   *c = (cover){.shape = *shape, .dim = dim, .whole = true, .like = INT32_MAX};
   view v = view_dense(s->t, shape);
-  uint64_t *th = hash_lines(&v, dim);
+  uint64_t *th = view_hash_lines(&v, dim);
   if (!th) return no_memory(s);
   runs tmp = {0};
   int64_t at = 0;
@@ -954,7 +767,7 @@ static bool find_cover(search *s, synth_relation *out) {
   size_t best_count = MAX_PIECES + 1;
   for (form f = FORM_SELF; f < FORM_COUNT && s->code == ISO_OK; f++) {
     rule_shape shape;
-    if (!form_shape(s->t, f, &shape)) continue;
+    if (!view_form_shape(s->t, f, &shape)) continue;
     for (uint32_t d = 0; d < shape.rank && s->code == ISO_OK; d++) {
       cover c;
       size_t count = walk(s, &shape, d, false, &c) ? (c.n == 1 ? 0 : fold_count(s, &c)) : SIZE_MAX;
@@ -1064,7 +877,7 @@ static bool try_windows(search *s, const view *tv, const view *sv, window *w, si
 }
 
 static bool window_shape(const rule_tensor *t, rule_shape *out) {
-  return t->shape.rank == 2 ? form_shape(t, FORM_SELF, out) : form_shape(t, FORM_ROWS, out);
+  return t->shape.rank == 2 ? view_form_shape(t, FORM_SELF, out) : view_form_shape(t, FORM_ROWS, out);
 }
 
 /* Keep in `best` the window of fewer pieces, then of the more alike name. */
@@ -1129,7 +942,7 @@ static void attack(search *s, synth_relation *out) {
     find_itself(s, flat, out);
     return;
   }
-  uint64_t multiset = hash_multiset(s->t, NULL, 0);
+  uint64_t multiset = view_hash_multiset(s->t, NULL, 0);
   bool found = find_constant(s, out) || find_itself(s, flat, out) || find_transpose(s, multiset, out) ||
                find_reshape(s, flat, out) || find_permutation(s, multiset, out) || find_cover(s, out);
   if (!found && s->code == ISO_OK) find_window(s, out);
