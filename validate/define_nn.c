@@ -334,7 +334,17 @@ typedef struct attention {
   bool causal;
   const pv_id *mask; /* n_queries x n_keys, or NULL */
   char mask_kind;
+  int64_t window;   /* a query sees the last so many keys; 0: all */
+  pv_id cap, slope; /* 0: none */
 } attention;
+
+/* A score as the kernels have it after scaling: capped, then with its distance's penalty. */
+static pv_id score(pv_cx *c, const attention *s, pv_id x, int64_t query, int64_t key) {
+  if (s->cap) x = pv_mul(c, s->cap, pv_tanh(c, pv_div(c, x, s->cap)));
+  if (s->slope) x = pv_add(c, x, pv_mul(c, s->slope, pv_int(c, key - query)));
+  const bool hidden = (s->causal && key > query) || (s->window > 0 && key <= query - s->window);
+  return hidden ? c->neginf : x;
+}
 
 /* One head: q [Tq, d], k [Tk, d], v [Tk, e] to out [Tq, e]. */
 static void attend(pv_cx *c, const attention *s, const pv_id *q, const pv_id *k, const pv_id *v, pv_id *out) {
@@ -343,8 +353,7 @@ static void attend(pv_cx *c, const attention *s, const pv_id *q, const pv_id *k,
   if (!p || !t) return;
   contract(c, q, k, m, n, s->dim, p);
   for (int64_t i = 0; i < m * n && !c->failed; i++) {
-    p[i] = pv_mul(c, p[i], s->scale);
-    if (s->causal && i % n > i / n) p[i] = c->neginf;
+    p[i] = score(c, s, pv_mul(c, p[i], s->scale), i / n, i % n);
     if (s->mask) p[i] = s->mask_kind == 'b' ? pv_ite(c, s->mask[i], p[i], c->neginf) : pv_add(c, p[i], s->mask[i]);
   }
   for (int64_t i = 0; i < m && !c->failed; i++) softmax_row(c, p + i * n, p + i * n, n, true);
@@ -387,7 +396,7 @@ static pv_value *define_sdpa(pv_call_args *a, int which) {
     if (!k || !v) return NULL;
   }
   attention s = {q->s.dim[r - 2], k->s.dim[r - 2], q->s.dim[r - 1], v->s.dim[r - 1], c->one,
-                 pv_arg_int(a, "is_causal", 0) != 0, NULL, 'f'};
+                 pv_arg_int(a, "is_causal", 0) != 0, NULL, 'f', 0, 0, 0};
   for (uint32_t i = 0; i < r - 2; i++)
     if (k->s.dim[i] != q->s.dim[i] || v->s.dim[i] != q->s.dim[i]) return NULL;
   if (v->s.dim[r - 2] != s.n_keys || k->s.dim[r - 1] != s.dim || s.n_keys == 0 || s.dim == 0) return NULL;
@@ -543,33 +552,61 @@ static pv_value *kernel_rotary(pv_call_args *a, int which) {
   return pv_value_list(c, t, 2);
 }
 
-/* Attention over one sequence: query [T, H D] or [T, H, D], key and value [T, G D] or [T, G, D]; top-left causal. */
+/* Slopes of all heads; false: not usable. NULL in `out`: none. */
+static bool slopes_of(pv_call_args *a, int64_t heads, const pv_id **out) {
+  const rule_term *t = pv_arg(a, "alibi_slopes");
+  *out = NULL;
+  if (!t) return true;
+  pv_id *e = take(a->c, (size_t)heads * sizeof *e);
+  if (!e || t->kind != RULE_LIST || (int64_t)t->n != heads) return false;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const rule_term *v = t->child[i];
+    if (v->kind != RULE_FLOAT && v->kind != RULE_INT) return false;
+    e[i] = v->kind == RULE_INT ? pv_int(a->c, v->u.i) : pv_literal(a->c, v->u.f);
+  }
+  *out = e;
+  return !a->c->failed;
+}
+
+/* x [T, heads d] or [T, heads, d] as [heads, T, d]; `*d` 0: whatever it is. NULL: it does not fit. */
+static pv_tensor *by_head(pv_cx *c, pv_tensor *x, int64_t t, int64_t heads, int64_t *d) {
+  if (x->kind != 'f' || (x->s.rank != 2 && x->s.rank != 3) || x->s.dim[0] != t) return NULL;
+  const int64_t width = x->s.rank == 3 ? x->s.dim[2] : x->s.dim[1] / heads;
+  if (x->s.rank == 3 ? x->s.dim[1] != heads : x->s.dim[1] % heads != 0) return NULL;
+  if (width < 1 || (*d && width != *d)) return NULL;
+  *d = width;
+  x = pv_reshape(c, x, &(rule_shape){3, {t, heads, width}});
+  return x ? pv_transpose(c, x, 0, 1) : NULL;
+}
+
+/* Attention over one sequence: query [T, H D] or [T, H, D], key [T, G D] or [T, G, D], value [T, G E] or [T, G, E];
+ * top-left causal. */
 static pv_value *kernel_attention(pv_call_args *a, int which) {
   (void)which;
   pv_cx *c = a->c;
   pv_tensor *q = pv_arg_tensor(a, "query"), *k = pv_arg_tensor(a, "key"), *v = pv_arg_tensor(a, "value");
-  int64_t heads = pv_arg_int(a, "num_heads", 0), groups = pv_arg_int(a, "num_kv_heads", 0),
-          d = pv_arg_int(a, "head_size", 0);
-  if (!q || !k || !v || c->failed || q->kind != 'f' || k->kind != 'f' || v->kind != 'f') return NULL;
-  if (pv_arg(a, "sliding_window") || pv_arg(a, "logits_soft_cap") || pv_arg(a, "alibi_slopes")) {
-    pv_fail(c, "attention with a window, cap or slopes");
-    return NULL;
-  }
-  if (heads < 1 || groups < 1 || d < 1 || heads > 65536 || d > 65536 || heads % groups || q->s.rank < 2) return NULL;
-  int64_t t = q->s.dim[0];
-  if (t < 1 || q->n != t * heads * d || k->s.rank < 2 || v->s.rank < 2 || k->s.dim[0] != t || v->s.dim[0] != t ||
-      k->n != t * groups * d || v->n != t * groups * d)
-    return NULL;
-  attention s = {t, t, d, d, scale_of(a, d), pv_arg_int(a, "causal", 0) != 0, NULL, 'f'};
-  rule_shape split = {3, {t, heads, d}}, split_kv = {3, {t, groups, d}};
-  pv_tensor *p[3] = {pv_reshape(c, q, &split), pv_reshape(c, k, &split_kv), pv_reshape(c, v, &split_kv)};
-  for (int i = 0; i < 3; i++) p[i] = pv_transpose(c, p[i], 0, 1);
-  pv_tensor *o = pv_tensor_new(c, 'f', &(rule_shape){3, {heads, t, d}});
+  int64_t heads = pv_arg_int(a, "num_heads", 0), groups = pv_arg_int(a, "num_kv_heads", 0), d = pv_arg_int(a, "head_size", 0), e = 0;
+  const int64_t window = pv_arg_int(a, "sliding_window", 0);
+  const double cap = pv_arg_float(a, "logits_soft_cap", 0);
+  const pv_id *slopes;
+  if (!q || !k || !v || c->failed || heads < 1 || groups < 1 || d < 1 || heads > 65536 || d > 65536 || heads % groups || window < 0) return NULL;
+  const int64_t t = q->s.rank ? q->s.dim[0] : 0;
+  const bool flat = q->s.rank == 2;
+  if (t < 1 || !slopes_of(a, heads, &slopes)) return NULL;
+  q = by_head(c, q, t, heads, &d);
+  k = by_head(c, k, t, groups, &d);
+  v = by_head(c, v, t, groups, &e);
+  if (!q || !k || !v) return NULL;
+  attention s = {t, t, d, e, scale_of(a, d), pv_arg_int(a, "causal", 0) != 0, NULL, 'f', window, 0, 0};
+  if (cap < 0 || cap > 0) s.cap = pv_literal(c, cap);
+  pv_tensor *o = pv_tensor_new(c, 'f', &(rule_shape){3, {heads, t, e}});
   for (int64_t h = 0; o && h < heads && !c->failed; h++) {
-    int64_t g = h / (heads / groups);
-    attend(c, &s, p[0]->e + h * t * d, p[1]->e + g * t * d, p[2]->e + g * t * d, o->e + h * t * d);
+    const int64_t g = h / (heads / groups);
+    if (slopes) s.slope = slopes[h];
+    attend(c, &s, q->e + h * t * d, k->e + g * t * d, v->e + g * t * e, o->e + h * t * e);
   }
-  return c->failed ? NULL : pv_value_of(c, pv_reshape(c, pv_transpose(c, o, 0, 1), &q->s));
+  o = o && !c->failed ? pv_transpose(c, o, 0, 1) : NULL;
+  return o ? pv_value_of(c, flat ? pv_reshape(c, o, &(rule_shape){2, {t, heads * e}}) : o) : NULL;
 }
 
 static const pv_definition table[] = {

@@ -87,6 +87,7 @@ struct pt_tensor {
   const pt_tensor *const *list; /* of operators that take many */
   size_t n_list;
   sx p[8];            /* parameters */
+  const sx *many;     /* more of them, `which` many */
   int32_t k[RULE_MAX_RANK]; /* dimensions */
   sx (*unary)(sc *c, sx x);
   bool wrapped;     /* a plain number */

@@ -91,32 +91,96 @@ static const pt_value *kernel_rotary(pt_args *a, int which) {
 
 /* ---- attention ---- */
 
-static const pt_tensor *by_head(sc *c, const pt_tensor *x, sx heads, sx d) {
+/* x [T, heads d] or [T, heads, d] as [heads, T, d]; `*d` 0: whatever it is. */
+static const pt_tensor *by_head(sc *c, const pt_tensor *x, sx heads, sx *d) {
   static const uint32_t order[3] = {1, 0, 2};
-  if (!x || x->lead || x->rank < 2 || x->kind != 'f') return NULL;
-  const pt_tensor *y = pt_reshape(c, x, (sx[3]){x->dim[0], heads, d}, 3);
+  if (!x || x->lead || (x->rank != 2 && x->rank != 3) || x->kind != 'f') return NULL;
+  sx width = x->dim[x->rank - 1];
+  if (x->rank == 3 ? !sc_require_eq(c, x->dim[1], heads) : !sc_multiple(c, width, heads, &width)) return NULL;
+  if (*d && !sc_require_eq(c, width, *d)) return NULL;
+  if (!*d) *d = width;
+  const pt_tensor *y = pt_reshape(c, x, (sx[3]){x->dim[0], heads, *d}, 3);
   return y ? pt_permute(c, y, order) : NULL;
 }
 
-/* Attention over one sequence: query [T, H D] or [T, H, D], key and value [T, G D] or [T, G, D]; top-left causal. */
+/* Scores [H, T, T], capped at p[0], then less p[1 + head] times the distance, and hidden beyond a window of p[...]. */
+static sx capped_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_mul(c, t->p[0], sx_tanh(c, sx_mul(c, pt_at(c, t->in[0], idx), sx_inv(c, t->p[0]))));
+}
+static sx sloped_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx slope = c->zero;
+  for (int32_t h = t->which; h-- > 0;) slope = h + 1 == t->which ? t->many[h] : sx_ite(c, sx_eq(c, idx[0], sx_int(c, h)), t->many[h], slope);
+  return sx_add(c, pt_at(c, t->in[0], idx), sx_mul(c, slope, sx_sub(c, idx[2], idx[1])));
+}
+static sx windowed_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_ite(c, sx_le(c, idx[2], sx_sub(c, idx[1], t->p[0])), c->neginf, pt_at(c, t->in[0], idx));
+}
+static sx causal_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_ite(c, sx_le(c, idx[2], idx[1]), pt_at(c, t->in[0], idx), c->neginf);
+}
+
+static const pt_tensor *sloped(pt_args *a, const pt_tensor *s, sx heads) {
+  sc *c = a->c;
+  const rule_term *list = pt_arg(a, "alibi_slopes");
+  if (!list || !s) return s;
+  pt_tensor *t = pt_like(c, s, 'f', sloped_elem);
+  sx *slope = list->kind == RULE_LIST ? sc_take(c, (list->n + 1) * sizeof *slope) : NULL;
+  if (!t || !slope || list->n > INT32_MAX || !sc_require_eq(c, heads, sx_int(c, list->n))) return NULL;
+  for (uint32_t i = 0; i < list->n; i++) {
+    char kind;
+    slope[i] = pt_scalar(c, list->child[i], &kind);
+  }
+  t->many = slope;
+  t->which = (int)list->n;
+  return t;
+}
+
+static const pt_tensor *windowed(pt_args *a, const pt_tensor *s) {
+  sc *c = a->c;
+  const sx window = pt_arg_size(a, "sliding_window", 0);
+  bool all;
+  if (!s || !sc_decide(c, sx_eq(c, window, c->zero), &all)) return NULL;
+  if (all) return s;
+  pt_tensor *t = sc_require(c, sx_lt(c, c->zero, window)) ? pt_like(c, s, 'f', windowed_elem) : NULL;
+  if (t) t->p[0] = window;
+  return t;
+}
+
+static const pt_tensor *capped(pt_args *a, const pt_tensor *s) {
+  sc *c = a->c;
+  char kind;
+  bool none;
+  if (!pt_arg(a, "logits_soft_cap") || !s) return s;
+  const sx cap = pt_arg_scalar(a, "logits_soft_cap", &kind);
+  if (!sc_decide(c, sx_eq(c, cap, c->zero), &none)) return NULL;
+  pt_tensor *t = none ? NULL : pt_like(c, s, 'f', capped_elem);
+  if (t) t->p[0] = cap;
+  return none ? s : t;
+}
+
+/* Attention over one sequence: query [T, H D] or [T, H, D], key [T, G D] or [T, G, D], value [T, G E] or [T, G, E];
+ * top-left causal. */
 static const pt_value *kernel_attention(pt_args *a, int which) {
   (void)which;
   static const uint32_t order[3] = {1, 0, 2};
   sc *c = a->c;
   const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"), *v = pt_arg_tensor(a, "value");
-  const sx heads = pt_arg_size(a, "num_heads", 0), groups = pt_arg_size(a, "num_kv_heads", 0), d = pt_arg_size(a, "head_size", 0);
+  const sx heads = pt_arg_size(a, "num_heads", 0), groups = pt_arg_size(a, "num_kv_heads", 0);
+  sx d = pt_arg_size(a, "head_size", 0), e = 0;
   char kind;
   if (!q || !k || !v || c->failed || q->rank < 2 || k->rank < 2 || v->rank < 2) return NULL;
-  if (pt_arg(a, "sliding_window") || pt_arg(a, "logits_soft_cap") || pt_arg(a, "alibi_slopes")) {
-    sc_fail(c, "attention with a window, cap or slopes");
-    return NULL;
-  }
   if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, heads), sx_and(c, sx_lt(c, c->zero, groups), sx_lt(c, c->zero, d))))) return NULL;
   const sx scale = pt_arg_scalar(a, "scale", &kind);
   if (!sc_require_eq(c, k->dim[0], q->dim[0]) || !sc_require_eq(c, v->dim[0], q->dim[0])) return NULL;
-  const pt_tensor *x = by_head(c, q, heads, d), *y = pt_grouped(c, by_head(c, k, groups, d), heads), *z = pt_grouped(c, by_head(c, v, groups, d), heads);
-  const pt_tensor *o = pt_attention(c, x, y, z, scale, pt_arg_flag(a, "causal", false), NULL);
-  return o ? pt_one(c, pt_reshape(c, pt_permute(c, o, order), q->dim, q->rank)) : NULL;
+  const bool flat = q->rank == 2;
+  const pt_tensor *x = by_head(c, q, heads, &d), *y = pt_grouped(c, by_head(c, k, groups, &d), heads), *z = pt_grouped(c, by_head(c, v, groups, &e), heads);
+  const pt_tensor *s = x && y && z ? pt_times(c, pt_matmul(c, x, pt_transpose(c, y, 1, 2)), pt_scalar_tensor(c, scale, 'f')) : NULL;
+  s = windowed(a, sloped(a, capped(a, s), heads));
+  if (s && pt_arg_flag(a, "causal", false)) s = pt_like(c, s, 'f', causal_elem);
+  const pt_tensor *o = s ? pt_matmul(c, pt_softmax(c, s, 2, true), z) : NULL;
+  o = o ? pt_permute(c, o, order) : NULL;
+  if (!o || !flat) return o ? pt_one(c, o) : NULL;
+  return pt_one(c, pt_reshape(c, o, (sx[2]){o->dim[0], sx_mul(c, heads, e)}, 2));
 }
 
 static const pt_definition table[] = {
