@@ -180,7 +180,7 @@ typedef struct rule {
 typedef struct rule_verdict {
   rule_status status;    /* UNKNOWN, REFUTED, TESTED or PROVED */
   rule_scope scope;
-  char method[64];       /* e.g. "z3", "rearrangement", "random tests" */
+  char method[96];       /* e.g. "z3", "rearrangement", "random tests" */
   uint64_t seed;         /* of the samples, or of the refuting one */
   uint32_t n_samples;    /* samples that agreed within rel_tol */
   double rel_tol;        /* relative, per slice of the last dimension; 0 means bit-equal */

@@ -331,6 +331,24 @@ static pv_value *define_binary(pv_call_args *a, int op) {
   return pv_value_of(c, r);
 }
 
+/* A number to the power of numbers. */
+static pv_value *define_pow_scalar(pv_call_args *a, int which) {
+  (void)which;
+  pv_cx *c = a->c;
+  pv_tensor *x = pv_arg_tensor(a, "exponent");
+  char kind = 'i';
+  const pv_id base = pv_arg_scalar(a, "self", &kind);
+  uint32_t b, q;
+  if (!x || c->failed || kind == 'b' || x->kind == 'b' || !pv_is_const(c, base, &b)) return NULL;
+  pv_tensor *r = pv_tensor_new(c, kind == 'f' || x->kind == 'f' ? 'f' : 'i', &x->s);
+  for (int64_t i = 0; r && i < r->n && !c->failed; i++) {
+    /* A root of a negative number, and 1 / 0, have no value. */
+    if (!pv_is_const(c, x->e[i], &q) || pv_q_sign(c, b) <= 0 || (r->kind == 'i' && pv_q_sign(c, q) < 0)) return NULL;
+    r->e[i] = pv_powq(c, base, q);
+  }
+  return pv_value_of(c, r);
+}
+
 static pv_value *define_pow(pv_call_args *a, int which) {
   (void)which;
   pv_cx *c = a->c;
@@ -490,6 +508,7 @@ static const pv_definition table[] = {
     {"aten::__and__.Tensor", define_binary, BIT_AND, true},
     {"aten::__or__.Tensor", define_binary, BIT_OR, true},
     {"aten::pow.Tensor_Scalar", define_pow, 0, true},
+    {"aten::pow.Scalar", define_pow_scalar, 0, false},
     {"aten::clamp", define_clamp, 0, true},
     {"aten::clamp_min", define_clamp, 0, true},
     {"aten::clamp_max", define_clamp, 0, true},

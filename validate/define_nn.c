@@ -106,9 +106,37 @@ static pv_value *define_cumsum(pv_call_args *a, int which) {
 
 /* ---- softmax ---- */
 
+/* The number in a sum. */
+static uint32_t constant_of(pv_cx *c, pv_id x) {
+  uint32_t q = PV_ZERO_Q;
+  const pv_node *p = pv_at(c, x);
+  if (pv_is_const(c, x, &q) || !p || p->op != PV_SUM) return q;
+  for (uint32_t i = 0; i < p->n; i += 2)
+    if (c->word[p->off + i + 1] == c->one) return c->word[p->off + i];
+  return PV_ZERO_Q;
+}
+
+/* A softmax is the same after a shift of its row: the first number that is there becomes 0, so that distances counted from
+ * elsewhere (ALiBi) come out equal. Writes to `to` and returns it, or returns `s`. */
+static const pv_id *shifted(pv_cx *c, const pv_id *s, pv_id *to, int64_t n) {
+  uint32_t first = PV_ZERO_Q;
+  bool found = false;
+  for (int64_t j = 0; j < n; j++) {
+    if (pv_flags(c, s[j]) & PV_EXT && s[j] != c->neginf && s[j] != c->negbig) return s;
+    if (found || s[j] == c->neginf || s[j] == c->negbig) continue;
+    first = constant_of(c, s[j]);
+    found = true;
+  }
+  if (first == PV_ZERO_Q) return s;
+  const pv_id by = pv_const(c, pv_q_mul(c, PV_MINUS_Q, first));
+  for (int64_t j = 0; j < n && !c->failed; j++) to[j] = s[j] == c->neginf || s[j] == c->negbig ? s[j] : pv_add(c, s[j], by);
+  return to;
+}
+
 /* e^s / sum e^s. `zero_rows`: a row without any element that is not minus infinity is 0, as attention has it. */
 static void softmax_row(pv_cx *c, const pv_id *s, pv_id *out, int64_t n, bool zero_rows) {
   bool any = false, certain = false, masked = false;
+  s = shifted(c, s, out, n);
   for (int64_t j = 0; j < n && !c->failed; j++) {
     bool gone = s[j] == c->neginf || s[j] == c->negbig, ext = pv_flags(c, s[j]) & PV_EXT;
     any |= !gone;
@@ -382,6 +410,24 @@ static pv_tensor *grouped(pv_cx *c, pv_tensor *t, int64_t heads) {
   return r;
 }
 
+/* All but the last two dimensions broadcast against each other. */
+static bool same_batch(pv_cx *c, pv_tensor **const t[3], uint32_t r) {
+  rule_shape batch = {.rank = r - 2};
+  for (uint32_t d = 0; d + 2 < r; d++) batch.dim[d] = 1;
+  for (int i = 0; i < 3; i++) {
+    rule_shape own = (*t[i])->s;
+    own.rank = r - 2;
+    if (!pv_broadcast(c, &batch, &own, &batch)) return false;
+  }
+  for (int i = 0; i < 3; i++) {
+    rule_shape s = (*t[i])->s;
+    memcpy(s.dim, batch.dim, (r - 2) * sizeof *s.dim);
+    *t[i] = pv_expand(c, *t[i], &s);
+    if (!*t[i]) return false;
+  }
+  return true;
+}
+
 static pv_value *define_sdpa(pv_call_args *a, int which) {
   (void)which;
   pv_cx *c = a->c;
@@ -397,8 +443,7 @@ static pv_value *define_sdpa(pv_call_args *a, int which) {
   }
   attention s = {q->s.dim[r - 2], k->s.dim[r - 2], q->s.dim[r - 1], v->s.dim[r - 1], c->one,
                  pv_arg_int(a, "is_causal", 0) != 0, NULL, 'f', 0, 0, 0};
-  for (uint32_t i = 0; i < r - 2; i++)
-    if (k->s.dim[i] != q->s.dim[i] || v->s.dim[i] != q->s.dim[i]) return NULL;
+  if (!same_batch(c, (pv_tensor **[3]){&q, &k, &v}, r)) return NULL;
   if (v->s.dim[r - 2] != s.n_keys || k->s.dim[r - 1] != s.dim || s.n_keys == 0 || s.dim == 0) return NULL;
   s.scale = scale_of(a, s.dim);
   rule_shape scores = q->s, shape = q->s;

@@ -502,7 +502,9 @@ static void describe(const sc *c, rule_verdict *out) {
     for (uint32_t k = 0; k < v->n_dims; k++) named |= v->dim[k]->kind != RULE_INT;
   }
   *out = (rule_verdict){.status = RULE_PROVED, .scope = open ? RULE_ALL_SHAPES : named ? RULE_THESE_RANKS : RULE_THESE_SHAPES};
-  const char *read = c->literal ? ", literals read" : "", *how = c->used_z3 ? "cases, z3" : "generic element";
+  char read[48];
+  snprintf(read, sizeof read, "%s%s%s", c->literal ? ", literals read" : "", c->ties ? ", ties open" : "", c->unsorted ? ", unsorted in order" : "");
+  const char *how = c->used_z3 ? "cases, z3" : "generic element";
   int n = snprintf(out->method, sizeof out->method, "%s%s%s%s", how, read, c->n_relative ? ", relative to " : "",
                    c->n_relative ? c->relative[0] : "");
   if (n >= (int)sizeof out->method || c->n_relative > 1) snprintf(out->method, sizeof out->method, "%s%s, relative to kernels", how, read);

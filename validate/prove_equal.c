@@ -292,7 +292,7 @@ static bool unify(sc *c, sx u, sx v, int deep) {
     return true;
   case X_ADD: return equal(c, u, v, deep);
   case X_MUL: return equal(c, u, v, deep);
-  case X_SUM: case X_TOP: return same_binder(c, u, v, deep);
+  case X_SUM: case X_TOP: case X_ROW: return same_binder(c, u, v, deep);
   case X_LEAF:
     if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
     for (uint32_t i = 1; i < p.n; i++)
@@ -346,7 +346,7 @@ static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
   if (p->op == X_MAX || (p->op == X_FN && sc_word(c, x, 0) == F_ABS)) return x;
-  if (p->op == X_SUM || p->op == X_TOP || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
   for (uint32_t i = 0; i < p->n; i++) {
     const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;

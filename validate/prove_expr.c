@@ -40,7 +40,7 @@ static bool is_child(sx_op op, size_t i) {
   case X_CONST: case X_SYM: case X_BOUND: return false;
   case X_ADD: return i & 1;
   case X_MUL: return !(i & 1);
-  case X_LEAF: case X_FN: case X_SUM: case X_TOP: return i > 0;
+  case X_LEAF: case X_FN: case X_SUM: case X_TOP: case X_ROW: return i > 0;
   default: return true;
   }
 }
@@ -112,6 +112,7 @@ static unsigned fn_flags(const sc *c, const uint32_t *w) {
   case F_EXP: return S_POS | S_NONNEG | S_NONZERO;
   case F_ABS: return S_NONNEG | (f & (S_NONZERO | S_INT)) | (f & S_NONZERO ? S_POS : 0u);
   case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT: return S_INT | (f & S_NONNEG);
+  case F_PLACE: return S_INT | S_NONNEG;
   default: return 0;
   }
 }
@@ -168,7 +169,7 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     p->flags |= k->flags & S_INDEX;
     if (k->height > p->height) p->height = k->height;
   }
-  if (op == X_SUM || op == X_TOP) p->height = (uint16_t)(p->height + w[0]);
+  if (op == X_SUM || op == X_TOP || op == X_ROW) p->height = (uint16_t)(p->height + w[0]);
 }
 
 static size_t node_slot(const sc *c, sx_op op, const uint32_t *w, size_t n) {

@@ -70,6 +70,8 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
         hi = sc_size(c, v->high);
       } else if (sc_op(c, b) == X_LEAF && c->table_size[sc_word(c, b, 0) & 63]) {
         hi = c->table_size[sc_word(c, b, 0) & 63];
+      } else if (sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_PLACE) {
+        hi = sc_word(c, sc_word(c, b, 2), 1);
       } else if (sc_op(c, b) != X_DIV) continue;
       if (b > best) best = b, *low = lo, *high = hi;
     }

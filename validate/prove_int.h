@@ -41,13 +41,15 @@ typedef enum sx_op {
   X_TRUE,
   X_FALSE,
   X_NEGINF, /* minus infinity, of a mask */
-  X_IVER   /* [condition]: 1 where it holds, else 0 */
+  X_IVER,  /* [condition]: 1 where it holds, else 0 */
+  X_ROW    /* [1, range, body]: a row, up to its order; only in F_PLACE (prove_order.c) */
 } sx_op;
 
 typedef enum sx_func {
   F_EXP, F_LOG, F_ERF, F_SIN, F_COS, F_TAN, F_ATAN, F_ABS, F_FLOOR, F_CEIL, F_ROUND, F_TRUNC, F_POW, F_ATAN2,
   F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
-  F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT, F_SAMPLE /* an operator taken as an unknown function */
+  F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT,
+  F_PLACE /* (rank, row): where the element of that rank stands, the largest first */
 } sx_func;
 
 enum { S_POS = 1, S_NONNEG = 2, S_NONZERO = 4, S_INT = 8, S_BOOL = 16, S_INDEX = 32 /* has a symbol with a range in it */ };
@@ -146,7 +148,7 @@ struct sc {
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
-  bool literal, used_z3;
+  bool literal, used_z3, ties, unsorted; /* what a proof used */
   struct sc_z3 *z3; /* made on first need */
   char reason[200];
   int64_t work, depth;
@@ -256,6 +258,10 @@ typedef struct sx_map {
 sx sx_subst(sc *c, sx x, const sx_map *map, size_t n);
 sx sx_sum(sc *c, sx k, sx body); /* over the index symbol k, in its range (k may be 0, for a range of 1) */
 sx sx_largest(sc *c, sx k, sx body);
+/* A row of elements `body` over k, up to what keeps its order; the place of the element that is the `rank`-th largest. */
+sx sx_row(sc *c, sx k, sx body);
+sx sx_place(sc *c, sx rank, sx row);
+sx sx_close(sc *c, sx_op op, sx k, sx body); /* a binder over one index, as it is */
 /* Open a binder: fresh symbols in `k` (room for 8), the body in them. */
 sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
 /* An index symbol `k` in x that a division takes apart: into quotient and remainder by `d`, which divides its range. */
@@ -326,6 +332,7 @@ bool pt_define_layout(const char *name, pt_definition *out);
 bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
+bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
 
 /* Helpers shared by definitions. */

@@ -58,6 +58,24 @@ static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, b
   return r;
 }
 
+/* The place in the row of the element that `rank` others go before: larger ones, and equal ones that stand before it. */
+static double place(numbers *m, double rank, sx row) {
+  const int64_t n = (int64_t)llround(value(m, sc_word(m->c, row, 1)));
+  const uint32_t level = sc_at(m->c, sc_word(m->c, row, 2))->height + 1;
+  double *v = n > 0 && n < 100000 && level < 256 ? malloc((size_t)n * sizeof *v) : NULL, r = NAN;
+  for (int64_t i = 0; i < n && v; i++) {
+    m->bound[level] = (double)i;
+    v[i] = value(m, sc_word(m->c, row, 2));
+  }
+  for (int64_t i = 0; i < n && v; i++) {
+    int64_t before = 0;
+    for (int64_t j = 0; j < n; j++) before += v[j] > v[i] || (j < i && !(v[j] < v[i]));
+    if (before == llround(rank)) r = (double)i;
+  }
+  free(v);
+  return r;
+}
+
 static double leaf_value(numbers *m, sx x) {
   int64_t idx[RULE_MAX_RANK];
   const uint32_t n = sc_at(m->c, x)->n - 1;
@@ -88,7 +106,9 @@ static double value(numbers *m, sx x) {
     return r;
   case X_DIV: return floor(value(m, sc_word(c, x, 0)) / value(m, sc_word(c, x, 1)));
   case X_LEAF: return leaf_value(m, x);
-  case X_FN: return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)), p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
+  case X_FN:
+    if (sc_word(c, x, 0) == F_PLACE) return place(m, value(m, sc_word(c, x, 1)), sc_word(c, x, 2));
+    return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)), p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
   case X_SUM: case X_TOP:
     return binder(m, x, 0, sc_word(c, x, 0), sc_at(c, sc_word(c, x, sc_word(c, x, 0) + 1))->height, p.op == X_SUM);
   case X_MAX:
@@ -117,7 +137,7 @@ double sc_number(sc *c, sx x, const double *sym) {
 /* ---- text ---- */
 
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "sample"};
+  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "place"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);
@@ -147,11 +167,11 @@ static void show(sc *c, sx x, FILE *f, int depth) {
     return;
   default: break;
   }
-  static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver"};
+  static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver", [X_ROW] = "row"};
   uint32_t from = 0;
   if (p.op == X_FN) fputs(fn[sc_word(c, x, 0)], f), from = 1;
-  else fputs(p.op < X_IVER + 1 && name[p.op] ? name[p.op] : "?", f);
-  if (p.op == X_SUM || p.op == X_TOP) from = 1;
+  else fputs(p.op < X_ROW + 1 && name[p.op] ? name[p.op] : "?", f);
+  if (p.op == X_SUM || p.op == X_TOP || p.op == X_ROW) from = 1;
   fputc('(', f);
   for (uint32_t i = from; i < p.n; i++) fputs(i > from ? "; " : "", f), show(c, sc_word(c, x, i), f, depth + 1);
   fputc(')', f);

@@ -98,7 +98,7 @@ static sx run_binder(sc *c, subst *s, sx x) {
     map[s->n + i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
   }
   body = sx_subst(c, sc_word(c, x, n + 1), map, s->n + n);
-  for (uint32_t i = n; i-- > 0;) body = p.op == X_SUM ? sx_sum(c, k[i], body) : sx_largest(c, k[i], body);
+  for (uint32_t i = n; i-- > 0;) body = p.op == X_SUM ? sx_sum(c, k[i], body) : p.op == X_TOP ? sx_largest(c, k[i], body) : sx_row(c, k[i], body);
   return body;
 }
 
@@ -157,9 +157,10 @@ static sx run_op(sc *c, subst *s, sx x) {
   case X_LEAF: return run_leaf(c, s, x);
   case X_FN:
     y = run(c, s, b);
+    if (a == F_PLACE && !s->raw) return sx_place(c, y, run(c, s, d));
     if (p.n == 2) return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
     return sx_fn2(c, (sx_func)a, y, run(c, s, d));
-  case X_SUM: case X_TOP: return run_binder(c, s, x);
+  case X_SUM: case X_TOP: case X_ROW: return run_binder(c, s, x);
   case X_ITE:
     y = run_guard(c, s, a);
     return sx_ite(c, y, run(c, s, b), run(c, s, d));
@@ -229,7 +230,7 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d) {
     }
   }
   for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
+    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
     if (child && apart_in(c, sc_word(c, x, i), only, k, d)) return true;
   }
   return false;
@@ -298,6 +299,8 @@ static sx close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
   orders(c, op, body, k, sig, n, 0, &left, &best);
   return c->failed ? c->zero : best;
 }
+
+sx sx_close(sc *c, sx_op op, sx k, sx body) { return close_block(c, op, body, &k, 1); }
 
 /* Each connected part of the block is a sum of its own. */
 static sx close_parts(sc *c, sx body, sx *k, uint32_t n) {

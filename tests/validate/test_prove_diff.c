@@ -3,7 +3,7 @@
 #include "validate/prove_int.h"
 
 /* $A..$D are sizes of 0 to 4, $P..$S of 1 to 4, $i..$k integers of -3 to 4. Variables: "i" holds indices 0 and 1, "n"
- * other integers, "p" positive numbers. */
+ * other integers, "p" positive numbers, "d" numbers that all differ. */
 typedef struct call {
   const char *vars, *text;
 } call;
@@ -62,6 +62,7 @@ static rule_tensor *draw_value(iso_rng *rng, const rule_variable *v, double larg
     if (edge) x = edges[iso_rng_below(rng, 8)];
     if (v->kind != 'f') x = (double)iso_rng_below(rng, 2);
     if (v->name[0] == 'n') x = (double)iso_rng_below(rng, 9) - 4;
+    if (v->name[0] == 'd') x = iso_rng_normal(rng);
     if (v->name[0] == 'p') x = fabs(x) + 0.1371; /* no quotient of edges is whole */
     rule_tensor_set(t, i, x);
   }
