@@ -8,6 +8,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "validate/encode_int.h"
+#include "validate/oracle_int.h"
 #include "validate/prove_int.h"
 
 typedef struct pv_memo {
@@ -466,4 +467,8 @@ iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rul
   code = prove_symbolic(r, schemas, z3_rlimit, out, err);
   if (code == ISO_OK && out->status != RULE_PROVED) *out = elements;
   return code;
+}
+
+iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
+  return sc_prove(r, schemas, z3_rlimit, false, out, err);
 }

@@ -218,11 +218,13 @@ pv_id pv_literal(pv_cx *c, double f) {
   if (v.n < (1 << 24) && v.n > -(1 << 24)) return pv_const(c, q); /* dyadic: meant as it stands */
   /* The double nearest to an irrational number is read as that number (assumption `literal`). */
   pv_id r = c->zero;
-  double up = nearbyint(a * a), down = nearbyint(1 / (a * a));
+  double up = nearbyint(a * a), down = nearbyint(1 / (a * a)), fourth = nearbyint(1 / (a * a * a * a));
   if (a == 0.79788456080286541) r = pv_root(c);
   else if (up >= 2 && a == sqrt(up)) r = pv_sqrt(c, pv_int(c, (int64_t)up));
   else if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down))))
     r = pv_pow(c, pv_sqrt(c, pv_int(c, (int64_t)down)), -1);
+  else if (fourth >= 2 && a == sqrt(1 / sqrt(fourth))) /* attention's scale on each factor */
+    r = pv_pow(c, pv_sqrt(c, pv_sqrt(c, pv_int(c, (int64_t)fourth))), -1);
   else return pv_const(c, q);
   c->literal = true;
   return f < 0 ? pv_neg(c, r) : r;

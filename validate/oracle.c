@@ -188,23 +188,14 @@ static bool rests_on_literals(const rule *r) {
   return !subset(a, n, b, m) || !subset(b, m, a, n);
 }
 
-/* A proof may have read 0.1 as 1 / sqrt(100), which is another number than the double that the rule's text means. */
-static bool reads_rationals(const rule_term *t) {
-  if (t->kind == RULE_FLOAT) {
-    const double a = fabs(t->u.f), root = a > 1 ? nearbyint(a) : nearbyint(1 / a);
-    const bool dyadic = ldexp(a, 40) == nearbyint(ldexp(a, 40)); /* what it stands for is what it is */
-    return !dyadic && a > 0 && (a > 1 ? a == root : a == 1 / root);
-  }
-  for (uint32_t i = 0; i < t->n; i++)
-    if (reads_rationals(t->child[i])) return true;
-  return false;
-}
-
-static void distrust_reading(const rule *r, rule_verdict *proof) {
-  if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return;
-  if (!reads_rationals(r->lhs) && !reads_rationals(r->rhs)) return;
-  proof->status = RULE_UNKNOWN;
-  snprintf(proof->reason, sizeof proof->reason, "proved only with decimals read as the fractions that they stand for");
+/* A literal of a rule file is the double that stands there: a proof that read 0.1 as 1/10, or 1.4142135623730951 as the root
+ * of 2, is of another rule. */
+static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
+  if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return ISO_OK;
+  iso_code c = val_prove_as_written(l->r, val_engine_schemas(l->e), val_engine_options(l->e)->z3_rlimit, proof, err);
+  if (!c && proof->status != RULE_PROVED)
+    snprintf(proof->reason, sizeof proof->reason, "proved only with literals read as the numbers that they stand for");
+  return c;
 }
 
 /* ---- the ladder ---- */
@@ -256,7 +247,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
   if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
-  if (!c && !*refuted && l->strict) distrust_reading(l->r, &proof);
+  if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
   const uint32_t enough = l->strict ? 2 * plain : plain;

@@ -333,6 +333,7 @@ bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
 bool pt_define_order(const char *name, pt_definition *out);
+bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
 
 /* Helpers shared by definitions. */

@@ -386,6 +386,34 @@ static sx pick_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return pt_at(c, table, at);
 }
 
+/* All elements of an integer variable are seen in `index`, each at a place of its own. */
+static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
+  sx idx[RULE_MAX_RANK];
+  for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
+  const sx x = pt_at(c, index, idx);
+  if (c->failed || sc_op(c, x) != X_LEAF) return false;
+  const rule_variable *v = &c->r->var[*var = sc_word(c, x, 0)];
+  if (v->any_shape || v->leading || sc_at(c, x)->n != v->n_dims + 1) return false;
+  for (uint32_t k = 0; k < v->n_dims; k++) {
+    const sx at = sc_word(c, x, k + 1), size = v->dim[k]->kind == RULE_NONE ? 0 : sc_size(c, v->dim[k]);
+    if (!size || (at == c->zero && size == c->one)) {
+      if (!size) return false;
+      continue;
+    }
+    if (sc_op(c, at) != X_SYM || !c->sym[sc_word(c, at, 0)].high || !sx_same(c, c->sym[sc_word(c, at, 0)].high, size)) return false;
+    for (uint32_t j = 0; j < k; j++)
+      if (sc_word(c, x, j + 1) == at) return false;
+  }
+  return true;
+}
+
+/* Where a table of this size is read at `index`: a read out of range is an error. */
+static void bounded_by(sc *c, const pt_tensor *index, sx size) {
+  uint32_t var;
+  if (pt_is_variable(index)) c->table_size[index->which] = size;
+  else if (shows_all(c, index, &var)) c->table_size[var & 63] = size;
+}
+
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d) {
   if (!table || !index || index->kind != 'i' || table->lead || (index->lead && d)) return NULL;
   pt_tensor *t = pt_new(c, table->kind, pick_elem);
@@ -394,7 +422,7 @@ const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, 
   t->in[1] = index;
   t->which = (int)d;
   t->lead = index->lead;
-  if (pt_is_variable(index)) c->table_size[index->which] = table->dim[d]; /* a read out of range is an error */
+  bounded_by(c, index, table->dim[d]);
   for (uint32_t k = 0; k < d; k++) t->dim[t->rank++] = table->dim[k];
   for (uint32_t k = 0; k < index->rank; k++) t->dim[t->rank++] = index->dim[k];
   for (uint32_t k = d + 1; k < table->rank; k++) t->dim[t->rank++] = table->dim[k];
@@ -460,7 +488,7 @@ static const pt_value *define_pick(pt_args *a, int which) {
     t->in[0] = x;
     t->in[1] = i;
     t->which = (int)d;
-    if (pt_is_variable(i)) c->table_size[i->which] = x->dim[d];
+    bounded_by(c, i, x->dim[d]);
     return pt_one(c, t);
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");

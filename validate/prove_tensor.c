@@ -260,7 +260,7 @@ void pt_note(sc *c, const char *op) {
 }
 
 static bool definition(const char *op, pt_definition *out) {
-  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_order(op, out) ||
+  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) ||
          pt_define_kernel(op, out);
 }
 
@@ -383,11 +383,12 @@ sx pt_literal(sc *c, double f) {
   if (!c->read_literals || a < 1e-3 || a > 1e3) return sx_q(c, q);
   const pv_q v = c->q.q[q];
   if (v.n < (1 << 24) && v.n > -(1 << 24)) return sx_q(c, q);
-  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a));
+  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a)), fourth = nearbyint(1 / (a * a * a * a));
   sx r;
   if (a == 0.79788456080286541) r = sc_symbol_named(c, "sqrt(2/pi)");
   else if (up >= 2 && a == sqrt(up)) r = sx_sqrt(c, sx_int(c, (int64_t)up));
   else if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down)))) r = sx_inv(c, sx_sqrt(c, sx_int(c, (int64_t)down)));
+  else if (fourth >= 2 && a == sqrt(1 / sqrt(fourth))) r = sx_inv(c, sx_sqrt(c, sx_sqrt(c, sx_int(c, (int64_t)fourth)))); /* attention's scale on each factor */
   else return sx_q(c, q);
   c->literal = true;
   return f < 0 ? sx_neg(c, r) : r;
