@@ -58,8 +58,8 @@ static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
 }
 
 static void hash_term(eg_sat *s, egi_batch *x, const eg_pattern *p, const egi_term *t, size_t n) {
-  const egi_cell *cell = s->cell;
-  const size_t mask = s->n_cells - 1;
+  const egi_bucket *bucket = s->bucket;
+  const size_t mask = s->n_buckets - 1;
   for (size_t b = 0; b < n; b++) {
     uint32_t *kid = x->kid + b * t->n;
     uint64_t h = t->sym;
@@ -69,12 +69,12 @@ static void hash_term(eg_sat *s, egi_batch *x, const eg_pattern *p, const egi_te
       h = egi_mix(h, kid[k] = egi_sat_find(s, c));
     }
     x->hash[b] = egi_mix_end(h);
-    __builtin_prefetch(&cell[x->hash[b] & mask]);
+    __builtin_prefetch(&bucket[x->hash[b] & mask]);
   }
   for (size_t b = 0; b < n; b++) {
-    size_t i = x->hash[b] & mask;
-    while (cell[i].row && cell[i].hash != x->hash[b]) i = (i + 1) & mask;
-    if (cell[i].row) __builtin_prefetch(&s->w[cell[i].row]);
+    const egi_bucket *at = &bucket[x->hash[b] & mask];
+    const uint32_t m = egi_bucket_match(at, egi_tag(x->hash[b]));
+    if (m) __builtin_prefetch(&s->w[at->row[__builtin_ctz(m)]]);
   }
 }
 

@@ -81,7 +81,7 @@ static iso_code go_up(eg_extract *x, iso_error *err) {
 }
 
 iso_code eg_extract_new(const eg_sat *s, const eg_cost *cost, eg_extract **out, iso_error *err) {
-  if (s->dirty != EG_NONE) return iso_fail(err, ISO_USAGE, "extraction needs a rebuilt e-graph");
+  if (s->n_dirty) return iso_fail(err, ISO_USAGE, "extraction needs a rebuilt e-graph");
   eg_extract *x = calloc(1, sizeof *x);
   if (!x) return iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
   x->s = s;

@@ -235,7 +235,7 @@ static void classes(machine *m, uint32_t from) {
 }
 
 iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink, iso_error *err) {
-  assert(s->dirty == EG_NONE);
+  assert(!s->n_dirty);
   uint32_t few[32];
   machine m = {.s = s, .q = q, .sink = sink, .reg = few};
   if (q->n_regs > 32 && !(m.reg = malloc(q->n_regs * sizeof *m.reg))) goto nomem;
@@ -305,7 +305,7 @@ void egi_unmark(eg_sat *s) {
 iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg_class root, const eg_class *var),
                       void *ctx, size_t *n, iso_error *err) {
   egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
-  if (s->dirty != EG_NONE) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
+  if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
   egi_groups_tidy(s->groups);
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   const iso_code code = egi_search(s, p->query, false, 0, &sink, err);

@@ -1,8 +1,5 @@
-/* Rows, their table, and the lists of classes and places.
- *
- * Room is taken beforehand (egi_rows_reserve), so that nothing fails half-way. The table keeps a row's hash beside its
- * name: probes that miss do not touch the arena, and growing reads the old table only, from front to back. Removal
- * shifts the run behind it back (Knuth, TAOCP 6.4, Algorithm R), so no stale entries pile up. */
+/* Rows, and the lists of classes and places. Room is taken beforehand (egi_rows_reserve), so that nothing fails
+ * half-way. */
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
@@ -36,37 +33,10 @@ bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
   return true;
 }
 
-/* ---- the table ---- */
-
-static void put(egi_cell *cell, size_t mask, egi_cell c) {
-  size_t i = c.hash & mask;
-  while (cell[i].row) i = (i + 1) & mask;
-  cell[i] = c;
-}
-
-/* At most five eighths full. */
-static bool table_reserve(eg_sat *s, size_t n) {
-  const size_t need = s->n_rows + n;
-  if (need <= s->n_cells / 8 * 5) return true;
-  size_t cells = s->n_cells ? s->n_cells : 64;
-  while (need > cells / 8 * 5) {
-    if (cells > SIZE_MAX / 2 / sizeof(egi_cell)) return false;
-    cells *= 2;
-  }
-  egi_cell *cell = calloc(cells, sizeof *cell);
-  if (!cell) return false;
-  for (size_t i = 0; i < s->n_cells; i++)
-    if (s->cell[i].row) put(cell, cells - 1, s->cell[i]);
-  free(s->cell);
-  s->cell = cell;
-  s->n_cells = cells;
-  return true;
-}
-
 bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
   const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
   if (words > ROW_MAX || classes > ROW_MAX) return false;
-  return egi_grow(s->w, s->cap_w, words) && egi_grow(s->cls, s->cap_cls, classes) && table_reserve(s, n) &&
+  return egi_grow(s->w, s->cap_w, words) && egi_grow(s->cls, s->cap_cls, classes) && egi_grow(s->dirty, s->cap_dirty, classes) && egi_table_grow(s, n) &&
          (!s->analysis.size || egi_big_grow((void **)&s->data, &s->cap_data, classes, s->analysis.size)) &&
          (!s->analysis.make || (egi_grow(s->look_next, s->cap_look, classes) && egi_grow(s->repair_next, s->cap_repair, classes)));
 }
@@ -76,44 +46,6 @@ uint32_t egi_row_hash(const eg_sat *s, uint32_t row) {
   uint64_t h = op;
   for (uint32_t k = 0; k < n; k++) h = egi_mix(h, egi_row_child(s, row, k));
   return egi_mix_end(h);
-}
-
-static bool equal(const uint32_t *row, uint32_t op, const uint32_t *child, uint32_t n) {
-  if ((row[ROW_HEAD] & ROW_OP) != op) return false;
-  for (uint32_t k = 0; k < n; k++)
-    if (row[ROW_KIDS + 2 * k] != child[k]) return false;
-  return true;
-}
-
-uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
-  if (!s->n_cells) return 0;
-  const size_t mask = s->n_cells - 1;
-  for (size_t i = hash & mask; s->cell[i].row; i = (i + 1) & mask)
-    if (s->cell[i].hash == hash && equal(s->w + s->cell[i].row, op, child, n)) return s->cell[i].row;
-  return 0;
-}
-
-void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
-  put(s->cell, s->n_cells - 1, (egi_cell){hash, row});
-  s->n_rows++;
-}
-
-void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash) {
-  const size_t mask = s->n_cells - 1;
-  egi_cell *cell = s->cell;
-  size_t hole = hash & mask;
-  while (cell[hole].row != row) {
-    ISO_CHECK(cell[hole].row);
-    hole = (hole + 1) & mask;
-  }
-  for (size_t i = (hole + 1) & mask; cell[i].row; i = (i + 1) & mask) {
-    /* A cell may move back to the hole if its home is not between the two. */
-    if (((i - cell[i].hash) & mask) < ((i - hole) & mask)) continue;
-    cell[hole] = cell[i];
-    hole = i;
-  }
-  cell[hole].row = 0;
-  s->n_rows--;
 }
 
 /* ---- rows ---- */

@@ -14,7 +14,7 @@ iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err)
   if (options) s->analysis = options->analysis;
   iso_arena_init(&s->names);
   s->n_w = 1; /* word 0 is nobody's */
-  s->dirty = s->look = s->repair = EG_NONE;
+  s->look = s->repair = EG_NONE;
   bool ok = true;
   if (s->analysis.make) {
     assert(s->analysis.size && s->analysis.join);
@@ -44,7 +44,7 @@ void eg_sat_free(eg_sat *s) {
   iso_arena_fini(&s->names);
   egi_log_free(s->log);
   if (s->groups) egi_groups_fini(s->groups);
-  void *owned[] = {s->w,    s->cell,      s->cls,         s->fresh,   s->op,   s->op_cell,
+  void *owned[] = {s->w,    s->bucket_mem, s->dirty, s->cls,         s->fresh,   s->op,   s->op_cell,
                    s->data, s->look_next, s->repair_next, s->scratch, s->kids, s->args, s->groups, s};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
@@ -159,7 +159,7 @@ iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *
 }
 
 iso_code eg_sat_rebuild(eg_sat *s, iso_error *err) {
-  while (s->dirty != EG_NONE || s->look != EG_NONE || s->repair != EG_NONE) {
+  while (s->n_dirty || s->look != EG_NONE || s->repair != EG_NONE) {
     egi_sat_close(s);
     egi_sat_look_all(s);
     const iso_code code = egi_sat_repair_all(s, err);
@@ -197,7 +197,7 @@ size_t eg_sat_count_ids(const eg_sat *s) { return s->n_cls; }
 uint64_t eg_sat_version(const eg_sat *s) { return s->n_added + s->n_unions; }
 
 size_t eg_sat_mem_bytes(const eg_sat *s) {
-  size_t n = s->cap_w * sizeof *s->w + s->n_cells * sizeof *s->cell + s->cap_cls * sizeof *s->cls +
+  size_t n = s->cap_w * sizeof *s->w + s->n_buckets * sizeof *s->bucket + s->cap_dirty * sizeof *s->dirty + s->cap_cls * sizeof *s->cls +
              s->cap_fresh * sizeof *s->fresh + s->cap_data * s->analysis.size +
              (s->cap_look + s->cap_repair) * sizeof *s->look_next;
   for (size_t i = 0; i < s->n_ops; i++) n += sizeof s->op[i] + (s->op[i].cap_row + s->op[i].cap_fresh) * sizeof(uint32_t);

@@ -11,18 +11,21 @@
   } while (0)
 
 static bool in_table(const eg_sat *s, uint32_t row, uint32_t hash) {
-  const size_t mask = s->n_cells - 1;
-  for (size_t i = hash & mask; s->cell[i].row; i = (i + 1) & mask)
-    if (s->cell[i].row == row) return s->cell[i].hash == hash;
-  return false;
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const egi_bucket *b = &s->bucket[i];
+    for (int k = 0; k < EGI_BUCKET; k++)
+      if (b->tag[k] == egi_tag(hash) && b->row[k] == row) return true;
+    if (!b->passed) return false;
+  }
 }
 
 iso_code eg_sat_check(eg_sat *s, iso_error *err) {
   iso_code code = ISO_OK;
-  size_t alive = 0, hidden = 0, shown = 0, places = 0, listed = 0, linked = 0, cells = 0, classes = 0;
+  size_t alive = 0, hidden = 0, shown = 0, places = 0, listed = 0, linked = 0, cells = egi_table_count(s), classes = 0;
   uint32_t *args = malloc((s->max_arity + 1) * sizeof *args);
   if (!args) return iso_fail(err, ISO_NOMEM, "out of memory for a check");
-  if (s->dirty != EG_NONE || s->look != EG_NONE || s->repair != EG_NONE) BROKEN("checked before it was rebuilt");
+  if (s->n_dirty || s->look != EG_NONE || s->repair != EG_NONE) BROKEN("checked before it was rebuilt");
   for (size_t r = 1; r < s->n_w;) {
     const uint32_t row = (uint32_t)r, head = s->w[row + ROW_HEAD], op = head & ROW_OP;
     if (!(head & ROW_IS_HEAD) || op >= s->n_ops) BROKEN("row %u has no head", row);
@@ -44,7 +47,6 @@ iso_code eg_sat_check(eg_sat *s, iso_error *err) {
     if (!(head & ROW_HIDDEN) && n && !(s->cls[egi_row_class(s, row)].has & s->op[op].bit))
       BROKEN("class of row %u does not know what is in it", row);
   }
-  for (size_t i = 0; i < s->n_cells; i++) cells += s->cell[i].row != 0;
   if (cells != alive || alive != s->n_rows || hidden != s->n_hidden)
     BROKEN("%zu rows, %zu hidden, %zu in the table", alive, hidden, cells);
   for (uint32_t c = 0; c < s->n_cls; c++) {

@@ -17,9 +17,13 @@
  *   S3  a row that is neither dead nor hidden is in the list of its class; the place of each child of a row that is not
  *       dead is in the list of that child's class.
  *   S4  a class that is not canonical has no rows and no places.
- * Before a rebuild S2 to S4 may be broken for what a class in the `dirty` chain reaches. */
+ * Before a rebuild S2 to S4 may be broken for what a `dirty` class reaches. */
 #ifndef EGRAPH_SAT_INT_H
 #define EGRAPH_SAT_INT_H
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "egraph/base/arena.h"
 #include "egraph/egraph.h"
@@ -37,7 +41,7 @@ typedef struct egi_cls {
   uint32_t up;     /* union-find: itself where canonical */
   uint32_t rows;   /* the first row, or 0 */
   uint32_t places; /* the first place, or 0 */
-  uint32_t weight; /* rows and places; where dirty: the next dirty class, or itself at the end */
+  uint32_t weight; /* rows and places */
   uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: what is not there is not */
 } egi_cls;
 
@@ -53,19 +57,25 @@ typedef struct egi_op {
   size_t n_fresh, cap_fresh;
 } egi_op;
 
-typedef struct egi_cell {
-  uint32_t hash, row;
-} egi_cell;
+/* One cache line: see table.c. */
+enum { EGI_BUCKET = 12 };
+typedef struct egi_bucket {
+  uint8_t tag[EGI_BUCKET]; /* of each row's hash; 0: free */
+  uint32_t passed;         /* rows that belong before or here and are further on */
+  uint32_t row[EGI_BUCKET];
+} egi_bucket;
 
 struct eg_sat {
   uint32_t *w; /* the arena of rows */
   size_t n_w, cap_w;
-  egi_cell *cell; /* open addressing, linear probing, row 0 is a free cell */
-  size_t n_cells, n_rows; /* cells: 0 or a power of two; rows in the table */
+  egi_bucket *bucket; /* aligned, in bucket_mem */
+  void *bucket_mem;
+  size_t n_buckets, n_rows; /* buckets: 0 or a power of two; rows in the table */
   size_t n_hidden, n_dead; /* hidden rows; words of dead rows */
   egi_cls *cls;
   size_t n_cls, cap_cls, n_merged;
-  uint32_t dirty; /* the first class that merged away and whose places are not repaired; EG_NONE at rest */
+  uint32_t *dirty; /* classes that merged away and whose places are not repaired; room for all classes */
+  size_t n_dirty, cap_dirty;
   bool track;     /* mark rows that change */
   bool lost;      /* a mark was lost for want of memory: the next search has to look at everything */
   uint32_t *fresh; /* rows marked since the last search */
@@ -82,8 +92,8 @@ struct eg_sat {
   eg_sat_analysis analysis;
   unsigned char *data; /* analysis.size bytes per class */
   size_t cap_data;
-  /* Classes whose parents are to be looked at, and classes that are to be repaired: chains as `dirty` is one. A link is
-   * EG_NONE where the class is not chained. */
+  /* Classes whose parents are to be looked at, and classes that are to be repaired: chains through links by class. A link
+   * is EG_NONE where the class is not chained, and points to itself at the end. */
   uint32_t look, repair, *look_next, *repair_next;
   size_t cap_look, cap_repair;
   void *scratch;  /* data of one class */
@@ -119,6 +129,19 @@ static inline uint64_t egi_mix(uint64_t h, uint32_t word) {
 }
 static inline uint32_t egi_mix_end(uint64_t h) { return (uint32_t)((h * UINT64_C(0xD6E8FEB86659FD93)) >> 32); }
 
+static inline uint8_t egi_tag(uint32_t hash) { return (uint8_t)((hash >> 24) + !(hash >> 24)); }
+/* Which slots have the tag: a bit each. */
+static inline uint32_t egi_bucket_match(const egi_bucket *b, uint8_t tag) {
+#ifdef __SSE2__
+  const __m128i all = _mm_loadu_si128((const __m128i *)(const void *)b->tag);
+  return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8((char)tag))) & ((1u << EGI_BUCKET) - 1);
+#else
+  uint32_t m = 0;
+  for (int k = 0; k < EGI_BUCKET; k++) m |= (uint32_t)(b->tag[k] == tag) << k;
+  return m;
+#endif
+}
+
 /* Room for so many more rows of an arity, classes and places in the table. */
 bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
@@ -129,6 +152,9 @@ uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint3
 uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c);
 void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash);
 void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash);
+void egi_row_replace(eg_sat *s, uint32_t row, uint32_t by, uint32_t hash); /* by an equal one */
+bool egi_table_grow(eg_sat *s, size_t n); /* room for so many more rows */
+size_t egi_table_count(const eg_sat *s);
 /* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it from the table. */
 void egi_row_kill(eg_sat *s, uint32_t row);
 void egi_row_mark(eg_sat *s, uint32_t row);

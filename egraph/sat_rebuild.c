@@ -1,7 +1,6 @@
 /* Merging classes, congruence restored.
  *
- * A merge joins the lists of rows at once and leaves the places of the class that goes where they are: that class is
- * chained as dirty through its own record. Closing walks those places only, brings each row's children up to date, and
+ * A merge joins the lists of rows at once and leaves the places of the class that goes where they are. Closing walks those places only, brings each row's children up to date, and
  * merges the classes of rows that have become equal, so its cost follows what changed (Willsey et al., egg, POPL 2021,
  * section 3; Downey, Sethi and Tarjan, JACM 1980, for keeping the class with the longer lists). */
 #include <assert.h>
@@ -40,78 +39,159 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
   k->weight += o->weight;
   k->has |= o->has;
   k->above |= o->above;
-  o->weight = s->dirty == EG_NONE ? gone : s->dirty;
-  s->dirty = gone;
+  s->dirty[s->n_dirty++] = gone;
   s->n_merged++;
   s->n_unions++;
   if (s->analysis.size) egi_sat_data_union(s, kept, gone);
   return kept;
 }
 
-/* Bring one row up to date; its class may merge. Returns: false if it is dead and its places can go. */
-static bool restore(eg_sat *s, uint32_t row) {
-  uint32_t *w = s->w + row;
-  if (w[ROW_HEAD] & ROW_DEAD) return false;
-  const uint32_t op = w[ROW_HEAD] & ROW_OP, n = s->op[op].arity;
-  uint64_t old = op, new = op;
-  bool same = true;
-  for (uint32_t k = 0; k < n; k++) {
-    const uint32_t c = w[ROW_KIDS + 2 * k], f = egi_sat_find(s, c);
-    old = egi_mix(old, c);
-    new = egi_mix(new, f);
-    same = same && c == f;
+/* ---- closing ----
+ *
+ * Places are taken in batches from several classes at a time, and each step is done for the whole batch, what the next
+ * one touches being asked for ahead: a rebuild waits for memory and for nothing else. */
+
+enum { BATCH = 128, LANES = 16 };
+
+typedef struct lane {
+  uint32_t gone, place;
+} lane;
+
+typedef struct closing {
+  lane lane[LANES]; /* classes that are walked, and how far */
+  size_t n_lanes;
+  size_t next; /* of s->dirty */
+  size_t n;
+  struct {
+    uint32_t place, gone, row; /* row 0: dead, and the place is dropped */
+    bool changed;
+    uint32_t old, hash; /* of its children before and now */
+  } at[BATCH];
+  size_t n_pairs;
+  uint32_t pair[BATCH][2]; /* classes to merge */
+} closing;
+
+static bool refill(eg_sat *s, closing *x) {
+  while (x->n_lanes < LANES && x->next < s->n_dirty) {
+    const uint32_t gone = s->dirty[x->next++];
+    if (x->next + LANES < s->n_dirty) __builtin_prefetch(&s->cls[s->dirty[x->next + LANES]]);
+    if (!s->cls[gone].places) continue;
+    x->lane[x->n_lanes++] = (lane){gone, s->cls[gone].places};
+    __builtin_prefetch(&s->w[s->cls[gone].places]);
+    s->cls[gone].places = 0;
   }
-  if (same) return true;
-  egi_row_remove(s, row, egi_mix_end(old));
-  for (uint32_t k = 0; k < n; k++) w[ROW_KIDS + 2 * k] = egi_sat_find(s, w[ROW_KIDS + 2 * k]);
-  const uint32_t hash = egi_mix_end(new);
-  const size_t mask = s->n_cells - 1;
-  for (size_t i = hash & mask; s->cell[i].row; i = (i + 1) & mask) {
-    if (s->cell[i].hash != hash) continue;
-    const uint32_t *other = s->w + s->cell[i].row;
-    bool equal = ((other[ROW_HEAD] ^ w[ROW_HEAD]) & ROW_OP) == 0;
-    for (uint32_t k = 0; equal && k < n; k++) equal = other[ROW_KIDS + 2 * k] == w[ROW_KIDS + 2 * k];
-    if (!equal) continue;
-    /* The one that is shown stays in the table, so that pruning does not hide what somebody else put there. */
-    uint32_t stays = s->cell[i].row, goes = row;
-    if ((other[ROW_HEAD] & ROW_HIDDEN) && !(w[ROW_HEAD] & ROW_HIDDEN)) {
-      s->cell[i].row = row;
-      stays = row;
-      goes = (uint32_t)(other - s->w);
+  return x->n_lanes > 0;
+}
+
+/* Returns: whether there is anything left to do. */
+static bool gather(eg_sat *s, closing *x) {
+  const uint32_t *w = s->w;
+  x->n = 0;
+  while (x->n < BATCH && refill(s, x)) {
+    for (size_t i = 0; i < x->n_lanes && x->n < BATCH;) {
+      const uint32_t place = x->lane[i].place, row = egi_place_row(w, place), head = w[row + ROW_HEAD];
+      x->at[x->n].place = place;
+      x->at[x->n].gone = x->lane[i].gone;
+      x->at[x->n++].row = head & ROW_DEAD ? 0 : row;
+      for (uint32_t k = 0; k < s->op[head & ROW_OP].arity; k++) __builtin_prefetch(&s->cls[egi_row_child(s, row, k)]);
+      __builtin_prefetch(&w[x->lane[i].place = w[place + 1]]);
+      if (x->lane[i].place) i++;
+      else x->lane[i] = x->lane[--x->n_lanes];
+    }
+  }
+  return x->n > 0;
+}
+
+/* Children brought up to date. A row that is there twice changes once. */
+static void canonicalise(eg_sat *s, closing *x) {
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = 0; i < x->n; i++) {
+    uint32_t *w = s->w + x->at[i].row;
+    x->at[i].changed = false;
+    if (!x->at[i].row) continue;
+    const uint32_t op = w[ROW_HEAD] & ROW_OP, n = s->op[op].arity;
+    uint64_t old = op, new = op;
+    for (uint32_t k = 0; k < n; k++) {
+      const uint32_t c = w[ROW_KIDS + 2 * k], f = egi_sat_find(s, c);
+      old = egi_mix(old, c);
+      new = egi_mix(new, f);
+      x->at[i].changed |= c != f;
+      w[ROW_KIDS + 2 * k] = f;
+    }
+    if (!x->at[i].changed) continue;
+    x->at[i].old = egi_mix_end(old);
+    x->at[i].hash = egi_mix_end(new);
+    __builtin_prefetch(&s->bucket[x->at[i].old & mask], 1);
+    __builtin_prefetch(&s->bucket[x->at[i].hash & mask], 1);
+  }
+}
+
+/* Rows out of the table, all before one goes back: there a row is never under a hash that is not its own. */
+static void take_out(eg_sat *s, closing *x) {
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = 0; i < x->n; i++)
+    if (x->at[i].changed) egi_row_remove(s, x->at[i].row, x->at[i].old);
+  for (size_t i = 0; i < x->n; i++) {
+    if (!x->at[i].changed) continue;
+    const egi_bucket *b = &s->bucket[x->at[i].hash & mask];
+    const uint32_t m = egi_bucket_match(b, egi_tag(x->at[i].hash));
+    if (m) __builtin_prefetch(&s->w[b->row[__builtin_ctz(m)]], 1);
+    __builtin_prefetch(&s->cls[s->w[x->at[i].row + ROW_CLASS]], 1);
+  }
+}
+
+/* Back into the table, or dead where an equal one is there, whose class is to be merged. */
+static void put_back(eg_sat *s, closing *x) {
+  x->n_pairs = 0;
+  for (size_t i = 0; i < x->n; i++) {
+    if (!x->at[i].changed) continue;
+    const uint32_t row = x->at[i].row, hash = x->at[i].hash, *w = s->w + row, op = w[ROW_HEAD] & ROW_OP;
+    for (uint32_t k = 0; k < s->op[op].arity; k++) s->args[k] = w[ROW_KIDS + 2 * k];
+    uint32_t stays = egi_row_find(s, op, s->args, s->op[op].arity, hash), goes = row;
+    if (!stays) {
+      egi_row_insert(s, row, hash);
       egi_row_mark(s, row);
+      continue;
+    }
+    /* The one that is shown stays in the table, so that pruning does not hide what somebody else put there. */
+    if ((s->w[stays + ROW_HEAD] & ROW_HIDDEN) && !(w[ROW_HEAD] & ROW_HIDDEN)) {
+      egi_row_replace(s, stays, row, hash);
+      egi_row_mark(s, row);
+      goes = stays;
+      stays = row;
     }
     const uint32_t a = egi_row_class(s, stays), b = egi_row_class(s, goes);
     egi_row_kill(s, goes);
-    if (a != b) egi_sat_union(s, a, b);
-    return stays == row;
+    if (a == b) continue;
+    x->pair[x->n_pairs][0] = a;
+    x->pair[x->n_pairs++][1] = b;
+    __builtin_prefetch(&s->w[s->cls[a].rows], 1);
+    __builtin_prefetch(&s->w[s->cls[b].rows], 1);
   }
-  egi_row_insert(s, row, hash);
-  egi_row_mark(s, row);
-  return true;
 }
 
-/* The places of a class that merged away go to the class it merged into, without those of dead rows. All of them, since
- * that class was canonical when the walk began; if it merges meanwhile it is dirty itself, and walked later. */
-static void close_class(eg_sat *s, uint32_t gone) {
-  uint32_t *w = s->w, *link = &s->cls[gone].places, place = *link;
-  const uint32_t into = egi_sat_find(s, gone);
-  while (place) {
-    const uint32_t next = w[place + 1];
-    if (restore(s, egi_place_row(w, place))) {
-      *link = place;
-      link = &w[place + 1];
-    }
-    place = next;
+/* The places of rows that are alive go to the class that theirs merged into. */
+static void relink(eg_sat *s, closing *x) {
+  for (size_t i = 0; i < x->n; i++) {
+    if (!x->at[i].row || (s->w[x->at[i].row + ROW_HEAD] & ROW_DEAD)) continue;
+    egi_cls *into = &s->cls[egi_sat_find(s, x->at[i].gone)];
+    s->w[x->at[i].place + 1] = into->places;
+    into->places = x->at[i].place;
   }
-  *link = s->cls[into].places;
-  s->cls[into].places = s->cls[gone].places;
-  s->cls[gone].places = 0;
 }
 
 void egi_sat_close(eg_sat *s) {
-  while (s->dirty != EG_NONE) {
-    const uint32_t gone = s->dirty, next = s->cls[gone].weight;
-    s->dirty = next == gone ? EG_NONE : next;
-    close_class(s, gone);
+  closing x;
+  x.n_lanes = x.next = 0;
+  while (gather(s, &x)) {
+    canonicalise(s, &x);
+    take_out(s, &x);
+    put_back(s, &x);
+    relink(s, &x);
+    for (size_t i = 0; i < x.n_pairs; i++) {
+      const uint32_t a = egi_sat_find(s, x.pair[i][0]), b = egi_sat_find(s, x.pair[i][1]);
+      if (a != b) egi_sat_union(s, a, b);
+    }
   }
+  s->n_dirty = 0;
 }

@@ -1,0 +1,115 @@
+/* The table of rows: buckets of one cache line, twelve rows each, filled to five sixths.
+ *
+ * A bucket has eight bits of each row's hash, compared all at once, so a probe is one miss, a probe that finds nothing
+ * hardly ever touches the arena, and a row costs six to thirteen bytes. Where a bucket was full a row goes to the next
+ * one, and each bucket that it passed counts it, so that a probe stops where nothing passed and removal leaves no
+ * tombstones (Bronson and Shi, Facebook's F14, 2019). Hashes are not kept: growing takes them from the arena, read from
+ * front to back, and so needs no second table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/sat_int.h"
+
+enum { LINE = 64, FULL = 10, AHEAD = 16 };
+
+static void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
+  size_t i = hash & mask;
+  uint32_t free_slots;
+  while (!(free_slots = egi_bucket_match(&bucket[i], 0))) {
+    bucket[i].passed++;
+    i = (i + 1) & mask;
+  }
+  const int k = __builtin_ctz(free_slots);
+  bucket[i].tag[k] = egi_tag(hash);
+  bucket[i].row[k] = row;
+}
+
+/* All rows of the arena that are alive, some hashes ahead, so that misses overlap. */
+static void refill(eg_sat *s) {
+  const size_t mask = s->n_buckets - 1;
+  uint32_t row[AHEAD], hash[AHEAD];
+  size_t n = 0;
+  for (size_t r = 1; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) {
+    if (s->w[r + ROW_HEAD] & ROW_DEAD) continue;
+    const size_t k = n++ % AHEAD;
+    if (n > AHEAD) put(s->bucket, mask, row[k], hash[k]);
+    row[k] = (uint32_t)r;
+    hash[k] = egi_row_hash(s, (uint32_t)r);
+    __builtin_prefetch(&s->bucket[hash[k] & mask], 1);
+  }
+  for (size_t k = 0; k < n && k < AHEAD; k++) put(s->bucket, mask, row[k], hash[k]);
+}
+
+bool egi_table_grow(eg_sat *s, size_t n) {
+  const size_t need = s->n_rows + n;
+  size_t buckets = s->n_buckets ? s->n_buckets : 4;
+  if (need <= s->n_buckets * FULL) return true;
+  while (need > buckets * FULL) {
+    if (buckets > SIZE_MAX / 4 / sizeof(egi_bucket)) return false;
+    buckets *= 2;
+  }
+  void *p = realloc(s->bucket_mem, buckets * sizeof(egi_bucket) + LINE);
+  if (!p) return false;
+  s->bucket_mem = p;
+  s->bucket = (egi_bucket *)(((uintptr_t)p + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  s->n_buckets = buckets;
+  memset(s->bucket, 0, buckets * sizeof(egi_bucket));
+  refill(s);
+  return true;
+}
+
+static bool equal(const uint32_t *row, uint32_t op, const uint32_t *child, uint32_t n) {
+  if ((row[ROW_HEAD] & ROW_OP) != op) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (row[ROW_KIDS + 2 * k] != child[k]) return false;
+  return true;
+}
+
+uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
+  if (!s->n_buckets) return 0;
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const egi_bucket *b = &s->bucket[i];
+    for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1) {
+      const uint32_t row = b->row[__builtin_ctz(m)];
+      if (equal(s->w + row, op, child, n)) return row;
+    }
+    if (!b->passed) return 0;
+  }
+}
+
+void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
+  put(s->bucket, s->n_buckets - 1, row, hash);
+  s->n_rows++;
+}
+
+/* The bucket with a row; `slot` is where in it. Where `pass` is set, buckets on the way count one row less. */
+static egi_bucket *locate(eg_sat *s, uint32_t row, uint32_t hash, int *slot, bool pass) {
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    egi_bucket *b = &s->bucket[i];
+    for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1)
+      if (b->row[*slot = __builtin_ctz(m)] == row) return b;
+    ISO_CHECK(b->passed);
+    if (pass) b->passed--;
+  }
+}
+
+void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash) {
+  int slot;
+  locate(s, row, hash, &slot, true)->tag[slot] = 0;
+  s->n_rows--;
+}
+
+void egi_row_replace(eg_sat *s, uint32_t row, uint32_t by, uint32_t hash) {
+  int slot;
+  egi_bucket *b = locate(s, row, hash, &slot, false);
+  b->row[slot] = by;
+}
+
+size_t egi_table_count(const eg_sat *s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_buckets; i++)
+    for (int k = 0; k < EGI_BUCKET; k++) n += s->bucket[i].tag[k] != 0;
+  return n;
+}
