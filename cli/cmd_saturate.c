@@ -162,22 +162,20 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
 static iso_code run_case(job *j, const eg_workload_case *c, iso_error *err) {
   eg_sat *s = NULL;
   uint64_t checksum = 0;
-  double seconds = 0;
+  eg_closure_cost cost = {0};
   reset_peak();
   iso_code code = eg_sat_new(NULL, &s, err);
-  const double cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-  if (!code) code = eg_workload_close(c, j->a->batches, s, &checksum, &seconds, err);
-  const double cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  if (!code) code = eg_workload_close(c, j->a->batches, s, &checksum, &cost, err);
   if (!code) {
     const size_t nodes = eg_sat_count_nodes(s), classes = eg_sat_count_classes(s);
     const uint64_t peak = peak_bytes();
     fprintf(j->text, "%s %" PRIu64 " %" PRIu64 ": %zu e-nodes, %zu e-classes, checksum %016" PRIx64 ", %.3f ms, peak memory %.1f MB\n",
-            c->mirror ? "mirror" : "random", c->terms, c->seed, nodes, classes, checksum, 1e3 * seconds, 1e-6 * (double)peak);
+            c->mirror ? "mirror" : "random", c->terms, c->seed, nodes, classes, checksum, 1e3 * cost.seconds, 1e-6 * (double)peak);
     if (j->json)
       fprintf(j->json,
               "%s\n    {\"nodes\": %zu, \"classes\": %zu, \"checksum\": \"%016" PRIx64
               "\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %" PRIu64 "}",
-              j->first ? "" : ",", nodes, classes, checksum, seconds, cpu_seconds, peak);
+              j->first ? "" : ",", nodes, classes, checksum, cost.seconds, cost.cpu_seconds, peak);
     j->first = false;
   }
   eg_sat_free(s);

@@ -23,8 +23,8 @@ typedef struct egi_batch {
 
 void egi_batch_free(egi_batch *b) {
   if (!b) return;
-  free(b->value);
-  free(b->kid);
+  egi_grown_free(b->value, b->cap_values);
+  egi_grown_free(b->kid, b->cap_kids);
   free(b);
 }
 

@@ -7,11 +7,11 @@
 
 /* ---- matches ---- */
 
-enum { CHUNK_MIN = 1 << 8, CHUNK_MAX = 1 << 18 };
+enum { CHUNK_MIN = 1 << 8, CHUNK_MAX = (1 << 18) - 16 };
 
 egi_chunk *egi_chunk_free(egi_chunk *c) {
   egi_chunk *next = c->next;
-  egi_big_release(c, sizeof *c + c->cap * sizeof(uint32_t));
+  egi_big_free(c, c->bytes);
   return next;
 }
 
@@ -26,9 +26,11 @@ static uint32_t *match_new(egi_matches *m) {
     size_t cap = c ? 2 * c->cap : CHUNK_MIN;
     if (cap > CHUNK_MAX) cap = CHUNK_MAX;
     if (cap < m->stride) cap = m->stride;
-    c = malloc(sizeof *c + cap * sizeof(uint32_t));
-    if (!c) return NULL;
-    *c = (egi_chunk){.cap = cap};
+    size_t bytes = 0;
+    void *p = NULL;
+    if (!egi_big_grow(&p, &bytes, sizeof *c + cap * sizeof(uint32_t), 1)) return NULL;
+    c = p;
+    *c = (egi_chunk){.cap = (bytes - sizeof *c) / sizeof(uint32_t), .bytes = bytes};
     if (m->last) m->last->next = c;
     else m->first = c;
     m->last = c;
@@ -228,7 +230,7 @@ static size_t cheapest(const machine *m) {
 
 static void classes(machine *m, uint32_t from) {
   for (uint32_t c = from; c < m->s->n_cls; c++) {
-    if (m->s->cls[c].up != c) continue;
+    if (m->s->up[c] != c) continue;
     m->reg[m->q->root] = c;
     if (!yield(m)) return;
   }

@@ -80,7 +80,7 @@ void egi_query_free(egi_query *q);
 
 typedef struct egi_chunk {
   struct egi_chunk *next;
-  size_t n, cap;
+  size_t n, cap, bytes;
   uint32_t word[];
 } egi_chunk;
 /* Root class, then variables: so many words each. */

@@ -1,42 +1,14 @@
 /* Rows, and the lists of classes and places. Room is taken beforehand (egi_rows_reserve), so that nothing fails
  * half-way. */
-#include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 #include "egraph/sat_int.h"
-
-enum { PAGE = 4096 };
-
-void egi_big_release(void *p, size_t bytes) {
-#if defined(__linux__) && defined(MADV_DONTNEED)
-  const uintptr_t a = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1), b = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (bytes >= 64 * PAGE) (void)madvise((void *)a, b - a, MADV_DONTNEED);
-#endif
-  (void)bytes;
-  free(p);
-}
-
-bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
-  if (need <= *cap) return true;
-  size_t n = *cap ? *cap : 16;
-  while (n < need) {
-    if (n > SIZE_MAX / 2 / elem) return false;
-    n *= 2;
-  }
-  void *q = realloc(*p, n * elem);
-  if (!q) return false;
-  *p = q;
-  *cap = n;
-  return true;
-}
 
 bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
   const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
   if (words > ROW_MAX || classes > ROW_MAX) return false;
-  return egi_grow(s->w, s->cap_w, words) && egi_grow(s->cls, s->cap_cls, classes) && egi_grow(s->dirty, s->cap_dirty, classes) && egi_table_grow(s, n) &&
+  return egi_grow(s->w, s->cap_w, words) && egi_grow(s->up, s->cap_up, classes) && egi_grow(s->cls, s->cap_cls, classes) &&
+         egi_grow(s->dirty, s->cap_dirty, classes) && egi_table_grow(s, n) &&
          (!s->analysis.size || egi_big_grow((void **)&s->data, &s->cap_data, classes, s->analysis.size)) &&
          (!s->analysis.make || (egi_grow(s->look_next, s->cap_look, classes) && egi_grow(s->repair_next, s->cap_repair, classes)));
 }
@@ -52,7 +24,8 @@ uint32_t egi_row_hash(const eg_sat *s, uint32_t row) {
 
 static uint32_t class_new(eg_sat *s) {
   const uint32_t c = (uint32_t)s->n_cls++;
-  s->cls[c] = (egi_cls){.up = c};
+  s->up[c] = c;
+  s->cls[c] = (egi_cls){0};
   if (s->analysis.size) memset(s->data + c * s->analysis.size, 0, s->analysis.size);
   if (s->analysis.make) s->look_next[c] = s->repair_next[c] = EG_NONE;
   return c;

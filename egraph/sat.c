@@ -36,16 +36,24 @@ void eg_sat_free(eg_sat *s) {
   if (!s) return;
   if (s->analysis.make && s->analysis.free)
     for (size_t c = 0; c < s->n_cls; c++)
-      if (s->cls[c].up == c) s->analysis.free(s->analysis.ctx, s->data + c * s->analysis.size);
+      if (s->up[c] == c) s->analysis.free(s->analysis.ctx, s->data + c * s->analysis.size);
   for (size_t i = 0; i < s->n_ops; i++) {
-    free(s->op[i].row);
-    free(s->op[i].fresh);
+    egi_grown_free(s->op[i].row, s->op[i].cap_row);
+    egi_grown_free(s->op[i].fresh, s->op[i].cap_fresh);
   }
   iso_arena_fini(&s->names);
   egi_log_free(s->log);
   if (s->groups) egi_groups_fini(s->groups);
-  void *owned[] = {s->w,    s->bucket_mem, s->dirty, s->cls,         s->fresh,   s->op,   s->op_cell,
-                   s->data, s->look_next, s->repair_next, s->scratch, s->kids, s->args, s->groups, s};
+  egi_grown_free(s->w, s->cap_w);
+  egi_grown_free(s->bucket_mem, s->cap_bucket);
+  egi_grown_free(s->dirty, s->cap_dirty);
+  egi_grown_free(s->up, s->cap_up);
+  egi_grown_free(s->cls, s->cap_cls);
+  egi_grown_free(s->fresh, s->cap_fresh);
+  egi_big_free(s->data, s->cap_data * s->analysis.size);
+  egi_grown_free(s->look_next, s->cap_look);
+  egi_grown_free(s->repair_next, s->cap_repair);
+  void *owned[] = {s->op, s->op_cell, s->scratch, s->kids, s->args, s->groups, s};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -197,7 +205,8 @@ size_t eg_sat_count_ids(const eg_sat *s) { return s->n_cls; }
 uint64_t eg_sat_version(const eg_sat *s) { return s->n_added + s->n_unions; }
 
 size_t eg_sat_mem_bytes(const eg_sat *s) {
-  size_t n = s->cap_w * sizeof *s->w + s->n_buckets * sizeof *s->bucket + s->cap_dirty * sizeof *s->dirty + s->cap_cls * sizeof *s->cls +
+  size_t n = s->cap_w * sizeof *s->w + s->n_buckets * sizeof *s->bucket +
+             s->cap_cls * (sizeof *s->cls + sizeof *s->up + sizeof *s->dirty) +
              s->cap_fresh * sizeof *s->fresh + s->cap_data * s->analysis.size +
              (s->cap_look + s->cap_repair) * sizeof *s->look_next;
   for (size_t i = 0; i < s->n_ops; i++) n += sizeof s->op[i] + (s->op[i].cap_row + s->op[i].cap_fresh) * sizeof(uint32_t);

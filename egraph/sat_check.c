@@ -38,7 +38,7 @@ iso_code eg_sat_check(eg_sat *s, iso_error *err) {
     places += n;
     for (uint32_t k = 0; k < n; k++) {
       args[k] = egi_row_child(s, row, k);
-      if (args[k] >= s->n_cls || s->cls[args[k]].up != args[k]) BROKEN("row %u has a child that is not canonical", row);
+      if (args[k] >= s->n_cls || s->up[args[k]] != args[k]) BROKEN("row %u has a child that is not canonical", row);
       if (!(s->cls[args[k]].above & s->op[op].bit)) BROKEN("class %u does not know what is above it", args[k]);
     }
     const uint32_t hash = egi_row_hash(s, row);
@@ -51,7 +51,7 @@ iso_code eg_sat_check(eg_sat *s, iso_error *err) {
     BROKEN("%zu rows, %zu hidden, %zu in the table", alive, hidden, cells);
   for (uint32_t c = 0; c < s->n_cls; c++) {
     const egi_cls *x = &s->cls[c];
-    if (x->up != c) {
+    if (s->up[c] != c) {
       if (x->rows || x->places) BROKEN("class %u is gone but full", c);
       continue;
     }

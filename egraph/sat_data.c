@@ -54,7 +54,7 @@ iso_code egi_sat_repair_all(eg_sat *s, iso_error *err) {
   if (!s->analysis.make) return ISO_OK;
   while (s->repair != EG_NONE) {
     const uint32_t c = unchain(&s->repair, s->repair_next);
-    if (s->cls[c].up != c) continue; /* the class that it merged into is chained too */
+    if (s->up[c] != c) continue; /* the class that it merged into is chained too */
     const iso_code code = s->analysis.repair(s->analysis.ctx, s, (eg_class){c}, err);
     if (code) {
       chain(&s->repair, s->repair_next, egi_sat_find(s, c));
@@ -69,7 +69,7 @@ void egi_sat_look_all(eg_sat *s) {
   if (!s->analysis.make) return;
   while (s->look != EG_NONE) {
     const uint32_t c = unchain(&s->look, s->look_next);
-    if (s->cls[c].up != c) continue;
+    if (s->up[c] != c) continue;
     for (uint32_t place = s->cls[c].places; place; place = s->w[place + 1]) {
       const uint32_t row = egi_place_row(s->w, place);
       if (s->w[row + ROW_HEAD] & ROW_DEAD) continue;

@@ -36,9 +36,8 @@ enum { ROW_NEXT, ROW_CLASS, ROW_HEAD, ROW_KIDS };
 #define ROW_OP 0x0fffffffu
 #define ROW_MAX 0x7ffffff0u /* words in the arena */
 
-/* Places and rows are below 2^31, so 0 and EG_NONE are free: word 0 is not used. */
+/* A class. Places and rows are below 2^31, so 0 and EG_NONE are free: word 0 is not used. */
 typedef struct egi_cls {
-  uint32_t up;     /* union-find: itself where canonical */
   uint32_t rows;   /* the first row, or 0 */
   uint32_t places; /* the first place, or 0 */
   uint32_t weight; /* rows and places */
@@ -69,9 +68,12 @@ struct eg_sat {
   uint32_t *w; /* the arena of rows */
   size_t n_w, cap_w;
   egi_bucket *bucket; /* aligned, in bucket_mem */
-  void *bucket_mem;
+  unsigned char *bucket_mem;
+  size_t cap_bucket;
   size_t n_buckets, n_rows; /* buckets: 0 or a power of two; rows in the table */
   size_t n_hidden, n_dead; /* hidden rows; words of dead rows */
+  uint32_t *up; /* union-find: itself where canonical; apart from cls, as most look at nothing else */
+  size_t cap_up;
   egi_cls *cls;
   size_t n_cls, cap_cls, n_merged;
   uint32_t *dirty; /* classes that merged away and whose places are not repaired; room for all classes */
@@ -107,8 +109,8 @@ struct eg_sat {
 /* ---- rows.c ---- */
 
 static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
-  egi_cls *cls = s->cls;
-  while (cls[c].up != c) c = cls[c].up = cls[cls[c].up].up;
+  uint32_t *up = s->up;
+  while (up[c] != c) c = up[c] = up[up[c]];
   return c;
 }
 static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) { return egi_sat_find(s, s->w[row + ROW_CLASS]); }
@@ -158,10 +160,12 @@ size_t egi_table_count(const eg_sat *s);
 /* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it from the table. */
 void egi_row_kill(eg_sat *s, uint32_t row);
 void egi_row_mark(eg_sat *s, uint32_t row);
-/* As iso_grow, except that new room is not zeroed, so that what is not used yet takes no memory. */
+/* ---- big.c ---- */
+/* As iso_grow, except that new room is not zeroed. */
 bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem);
 #define egi_grow(p, cap, need) egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p))
-void egi_big_release(void *p, size_t bytes); /* free, and give the pages back at once */
+void egi_big_free(void *p, size_t bytes); /* all its room */
+#define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
 
 /* ---- sat_rebuild.c ---- */
 /* Merge two canonical, different classes, and their data. Returns: the one that stays. */

@@ -25,7 +25,7 @@ static uint32_t leave(eg_sat *s, uint32_t *first) {
 }
 
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
-  assert(a != b && s->cls[a].up == a && s->cls[b].up == b);
+  assert(a != b && s->up[a] == a && s->up[b] == b);
   const bool a_stays = s->cls[a].weight > s->cls[b].weight || (s->cls[a].weight == s->cls[b].weight && a < b);
   const uint32_t kept = a_stays ? a : b, gone = a_stays ? b : a;
   egi_cls *k = &s->cls[kept], *o = &s->cls[gone];
@@ -35,7 +35,7 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
     k->rows = o->rows;
   }
   o->rows = 0;
-  o->up = kept;
+  s->up[gone] = kept;
   k->weight += o->weight;
   k->has |= o->has;
   k->above |= o->above;
@@ -93,7 +93,7 @@ static bool gather(eg_sat *s, closing *x) {
       x->at[x->n].place = place;
       x->at[x->n].gone = x->lane[i].gone;
       x->at[x->n++].row = head & ROW_DEAD ? 0 : row;
-      for (uint32_t k = 0; k < s->op[head & ROW_OP].arity; k++) __builtin_prefetch(&s->cls[egi_row_child(s, row, k)]);
+      for (uint32_t k = 0; k < s->op[head & ROW_OP].arity; k++) __builtin_prefetch(&s->up[egi_row_child(s, row, k)]);
       __builtin_prefetch(&w[x->lane[i].place = w[place + 1]]);
       if (x->lane[i].place) i++;
       else x->lane[i] = x->lane[--x->n_lanes];
@@ -136,7 +136,7 @@ static void take_out(eg_sat *s, closing *x) {
     const egi_bucket *b = &s->bucket[x->at[i].hash & mask];
     const uint32_t m = egi_bucket_match(b, egi_tag(x->at[i].hash));
     if (m) __builtin_prefetch(&s->w[b->row[__builtin_ctz(m)]], 1);
-    __builtin_prefetch(&s->cls[s->w[x->at[i].row + ROW_CLASS]], 1);
+    __builtin_prefetch(&s->up[s->w[x->at[i].row + ROW_CLASS]]);
   }
 }
 

@@ -26,7 +26,7 @@ bool eg_sat_write_json(const eg_sat *s, const eg_class *root, size_t n_roots, FI
   const char *comma = "";
   fputs("{\"nodes\": {", f);
   for (uint32_t c = 0; c < s->n_cls; c++) {
-    if (s->cls[c].up != c) continue;
+    if (s->up[c] != c) continue;
     for (eg_row r = eg_sat_first(s, (eg_class){c}); r.i; r = eg_sat_next(s, r)) {
       const egi_op *op = &s->op[egi_row_op(s, r.i)];
       fprintf(f, "%s\n  \"%u\": {\"op\": ", comma, r.i);
@@ -55,7 +55,7 @@ bool eg_sat_dot(const eg_sat *s, FILE *f) {
   fputs("digraph egraph {\n  compound=true;\n  node [shape=box];\n", f);
   for (int pass = 0; pass < 2; pass++)
     for (uint32_t c = 0; c < s->n_cls; c++) {
-      if (s->cls[c].up != c) continue;
+      if (s->up[c] != c) continue;
       if (!pass) fprintf(f, "  subgraph cluster_%u {\n    label=\"%u\";\n", c, c);
       for (eg_row r = eg_sat_first(s, (eg_class){c}); r.i; r = eg_sat_next(s, r)) {
         const egi_op *op = &s->op[egi_row_op(s, r.i)];

@@ -48,10 +48,9 @@ bool egi_table_grow(eg_sat *s, size_t n) {
     if (buckets > SIZE_MAX / 4 / sizeof(egi_bucket)) return false;
     buckets *= 2;
   }
-  void *p = realloc(s->bucket_mem, buckets * sizeof(egi_bucket) + LINE);
-  if (!p) return false;
-  s->bucket_mem = p;
-  s->bucket = (egi_bucket *)(((uintptr_t)p + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  const size_t bytes = buckets * sizeof(egi_bucket);
+  if (!egi_grow(s->bucket_mem, s->cap_bucket, bytes + LINE)) return false;
+  s->bucket = (egi_bucket *)(void *)(s->bucket_mem + (-(uintptr_t)s->bucket_mem & (LINE - 1)));
   s->n_buckets = buckets;
   memset(s->bucket, 0, buckets * sizeof(egi_bucket));
   refill(s);

@@ -70,10 +70,13 @@ bool eg_sexp_is(const eg_sexp *e, const char *text);
 ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_class *root, iso_error *err);
 size_t eg_workload_count_starts(const eg_workload *w);
 /* Congruence closure of a case: add all terms to the empty `s`, rebuild, then the unions in so many batches with a
- * rebuild after each. Returns: the checksum over which terms are equal. Unit: `seconds`, from the first term to the last
- * rebuild. Errors: ISO_NOMEM, ISO_LIMIT. */
+ * rebuild after each. Returns: the checksum over which terms are equal, and what adding, merging and rebuilding cost;
+ * drawing the terms is not in it. Errors: ISO_NOMEM, ISO_LIMIT. */
+typedef struct eg_closure_cost {
+  double seconds, cpu_seconds; /* on the clock, and of the processor */
+} eg_closure_cost;
 ISO_MUST_USE iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum,
-                                        double *seconds, iso_error *err);
+                                        eg_closure_cost *cost, iso_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

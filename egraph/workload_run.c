@@ -114,43 +114,85 @@ static uint64_t mix(uint64_t z) {
 }
 static uint64_t draw(uint64_t *state) { return mix(*state += UINT64_C(0x9E3779B97F4A7C15)); }
 
-enum { F1, G1, F2, G2, H3, N_OPS };
+enum { F1, G1, F2, G2, H3, N_OPS, BLOCK = 1024 };
 typedef struct closer {
   eg_sat *s;
   eg_op op[N_OPS];
   eg_class *term;
   size_t n_terms;
+  eg_closure_cost cost;
+  double wall_from, cpu_from;
   iso_error *err;
 } closer;
 
-static iso_code add_leaf(closer *x, uint64_t label) {
+static double now(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static void start_clock(closer *x) {
+  x->wall_from = now(CLOCK_MONOTONIC);
+  x->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+static void stop_clock(closer *x) {
+  x->cost.cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - x->cpu_from;
+  x->cost.seconds += now(CLOCK_MONOTONIC) - x->wall_from;
+}
+
+/* A term as it is drawn: children are indices of terms. */
+typedef struct drawn {
+  eg_op op;
+  uint32_t n;
+  size_t kid[3];
+} drawn;
+
+static iso_code draw_leaf(closer *x, uint64_t label, drawn *out) {
   char text[24];
   size_t at = sizeof text;
   do text[--at] = (char)('0' + label % 10);
   while (label /= 10);
-  eg_op op;
-  const iso_code code = eg_sat_op(x->s, text + at, sizeof text - at, 0, &op, x->err);
-  return code ? code : eg_sat_add(x->s, op, NULL, &x->term[x->n_terms++], x->err);
+  out->n = 0;
+  return eg_sat_op(x->s, text + at, sizeof text - at, 0, &out->op, x->err);
 }
 
-/* The i-th term; `kids` are indices, moved by `shift` in the mirrored half. */
-static iso_code add_random(closer *x, uint64_t *state, uint64_t i, size_t shift) {
+/* The i-th term; children are moved by `shift` in the mirrored half. */
+static void draw_term(closer *x, uint64_t *state, uint64_t i, size_t shift, drawn *out) {
   static const unsigned char op_of[8] = {F1, F1, G1, F2, F2, G2, G2, H3}, arity[N_OPS] = {1, 1, 2, 2, 3};
   const unsigned op = op_of[draw(state) % 8];
-  eg_class kid[3];
-  for (unsigned k = 0; k < arity[op]; k++) {
+  out->op = x->op[op];
+  out->n = arity[op];
+  for (unsigned k = 0; k < out->n; k++) {
     const uint64_t c = draw(state) % i;
-    kid[k] = x->term[shift + draw(state) % (c + 1)];
+    out->kid[k] = shift + draw(state) % (c + 1);
   }
-  return eg_sat_add(x->s, x->op[op], kid, &x->term[x->n_terms++], x->err);
 }
 
+static iso_code add_block(closer *x, const drawn *d, size_t n) {
+  iso_code code = ISO_OK;
+  start_clock(x);
+  for (size_t i = 0; i < n && !code; i++) {
+    eg_class kid[3];
+    for (uint32_t k = 0; k < d[i].n; k++) kid[k] = x->term[d[i].kid[k]];
+    code = eg_sat_add(x->s, d[i].op, kid, &x->term[x->n_terms++], x->err);
+  }
+  stop_clock(x);
+  return code;
+}
+
+/* Drawn in blocks, off the clock. */
 static iso_code add_half(closer *x, uint64_t m, uint64_t seed, size_t shift) {
   const uint64_t leaves = m / 16 ? m / 16 : 1;
   uint64_t state = seed;
+  drawn block[BLOCK];
   iso_code code = ISO_OK;
-  for (uint64_t i = 0; i < m && !code; i++)
-    code = i < leaves ? add_leaf(x, i + shift) : add_random(x, &state, i, shift);
+  for (uint64_t i = 0; i < m && !code;) {
+    size_t n = 0;
+    for (; n < BLOCK && i < m && !code; n++, i++) {
+      if (i < leaves) code = draw_leaf(x, i + shift, &block[n]);
+      else draw_term(x, &state, i, shift, &block[n]);
+    }
+    if (!code) code = add_block(x, block, n);
+  }
   return code;
 }
 
@@ -161,12 +203,6 @@ static uint64_t after_terms(uint64_t m, uint64_t seed) {
   for (uint64_t i = m / 16 ? m / 16 : 1; i < m; i++)
     for (unsigned k = 2u * arity[draw(&state) % 8]; k > 0; k--) (void)draw(&state);
   return state;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static iso_code unite(closer *x, const eg_workload_case *c, size_t batches, uint64_t state) {
@@ -201,7 +237,14 @@ static iso_code checksum_of(const closer *x, uint64_t *out) {
   return ISO_OK;
 }
 
-iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum, double *seconds,
+static iso_code rebuild(closer *x) {
+  start_clock(x);
+  const iso_code code = eg_sat_rebuild(x->s, x->err);
+  stop_clock(x);
+  return code;
+}
+
+iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum, eg_closure_cost *cost,
                            iso_error *err) {
   static const struct { const char *name; size_t arity; } ops[N_OPS] = {{"f1", 1}, {"g1", 1}, {"f2", 2}, {"g2", 2}, {"h3", 3}};
   closer x = {.s = s, .err = err};
@@ -209,14 +252,15 @@ iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s,
   x.term = malloc((c->terms + 1) * sizeof *x.term);
   if (!x.term) return iso_fail(err, ISO_NOMEM, "out of memory for the terms");
   const uint64_t state = c->mirror ? 0 : after_terms(c->terms, c->seed);
-  const double t0 = now();
   for (int i = 0; i < N_OPS && !code; i++) code = eg_sat_op(s, ops[i].name, 2, ops[i].arity, &x.op[i], err);
   const uint64_t half = c->mirror ? c->terms / 2 : c->terms;
   if (!code) code = add_half(&x, half, c->seed, 0);
   if (!code && c->mirror) code = add_half(&x, half, c->seed, half);
-  if (!code) code = eg_sat_rebuild(s, err);
+  if (!code) code = rebuild(&x);
+  start_clock(&x);
   if (!code) code = unite(&x, c, batches, state);
-  *seconds = now() - t0;
+  stop_clock(&x);
+  *cost = x.cost;
   if (!code) code = checksum_of(&x, checksum);
   free(x.term);
   return code;

@@ -1,0 +1,54 @@
+/* Arrays that grow far. Small ones come from malloc; large ones are mappings of their own where the system has mremap:
+ * growing then moves no byte and never holds the old and the new, new room takes no memory before it is used, and what
+ * is freed goes back at once. Under AddressSanitizer all come from malloc, which it watches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/sat_int.h"
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#include <sys/mman.h>
+
+enum { LARGE = 1 << 20 };
+
+static void *resize(void *p, size_t old, size_t new) {
+  if (new < LARGE) return realloc(p, new);
+  void *q = old < LARGE ? mmap(NULL, new, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                        : mremap(p, old, new, MREMAP_MAYMOVE);
+  if (q == MAP_FAILED) return NULL;
+  if (old < LARGE && old) {
+    memcpy(q, p, old);
+    free(p);
+  }
+  return q;
+}
+
+void egi_big_free(void *p, size_t bytes) {
+  if (bytes >= LARGE) (void)munmap(p, bytes);
+  else free(p);
+}
+#else
+static void *resize(void *p, size_t old, size_t new) {
+  (void)old;
+  return realloc(p, new);
+}
+
+void egi_big_free(void *p, size_t bytes) {
+  (void)bytes;
+  free(p);
+}
+#endif
+
+bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
+  if (need <= *cap) return true;
+  size_t n = *cap ? *cap : 16;
+  while (n < need) {
+    if (n > SIZE_MAX / 2 / elem) return false;
+    n *= 2;
+  }
+  void *q = resize(*p, *cap * elem, n * elem);
+  if (!q) return false;
+  *p = q;
+  *cap = n;
+  return true;
+}
