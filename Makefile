@@ -22,7 +22,7 @@ CPPFLAGS += -I. -D_GNU_SOURCE
 CFLAGS += -std=c11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SAN)
 CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(TORCH_CXXFLAGS)
 LDFLAGS += $(SAN)
-LIBS = -lz3 -ljansson -lxxhash -ldl -lm -lpthread
+LIBS = -lz3 -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
 
 FOLDERS = egraph/base egraph rules capture validate synth
 LIB_SRC := $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))

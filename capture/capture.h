@@ -3,7 +3,13 @@
  * A capture is a directory (docs/capture-format.md): graph.json, weights.safetensors,
  * inputs*.safetensors and perhaps trace.safetensors. `cap_load` reads it strictly: whatever is
  * malformed is one error that names the file, the node and the reason. Weights are views of the
- * mapped files and live as long as somebody holds the tensor.
+ * mapped files and live as long as somebody holds the tensor. Weights that weights.safetensors lacks
+ * are looked for in a checkpoint beside it: model.safetensors, or the shards that
+ * model.safetensors.index.json names.
+ *
+ * An archive of torch.export.save (.pt2, of PyTorch 2.6 and later) is read as it is: the graph as
+ * graph.json would say it, in-place operators made functions, symbolic sizes at the values with which
+ * it was exported, and its weights and example inputs. Nothing in it is run.
  *
  * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the
  * same graph. Arguments stand in schema order, complete, and in one spelling. Ints given for floats
@@ -71,10 +77,23 @@ typedef struct cap_graph {
   void *impl;                /* private */
 } cap_graph;
 
-/* Load and lower. `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT,
- * ISO_RANGE, ISO_LIMIT, the message beginning with the file's path; ISO_NOMEM. */
-ISO_MUST_USE iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out,
+/* Load and lower a capture, or an archive of torch.export.save (a file, in place of a folder).
+ * `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT, ISO_RANGE, ISO_LIMIT,
+ * ISO_UNSUPPORTED, the message beginning with the file's path; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
+
+typedef struct cap_options {
+  /* Archives only: safetensors files with the inputs, one for each input set, in place of the example
+   * inputs that the archive has. Borrowed. */
+  const char *const *inputs;
+  size_t n_inputs;
+} cap_options;
+/* The same, with options (NULL: none). */
+ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
+                                    cap_graph **out, iso_error *err);
+/* Whether `path` is a file, and so an archive if it is anything. */
+bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
  * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/capture_int.h"
+#include "capture/pt2_int.h"
 #include "egraph/base/vec.h"
 
 typedef struct impl {
@@ -315,6 +315,16 @@ static iso_code read_top(reader *r, const json_t *top, iso_error *err) {
   return code != ISO_OK ? code : read_results(r, json_object_get(top, "outputs"), err);
 }
 
+static iso_code read_json(cap_graph *g, const json_t *top, iso_error *err) {
+  reader r = {.g = g};
+  iso_code code = json_is_object(top) ? read_top(&r, top, err)
+                                      : iso_fail(err, ISO_FORMAT, "is not a JSON object");
+  cap_names_fini(&r.ids);
+  cap_names_fini(&r.inputs);
+  cap_names_fini(&r.weights);
+  return code;
+}
+
 static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *err) {
   json_error_t je;
   json_t *top = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
@@ -324,12 +334,7 @@ static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *e
                : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s%s", je.line, je.column,
                           json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "",
                           je.text);
-  reader r = {.g = g};
-  iso_code code = json_is_object(top) ? read_top(&r, top, err)
-                                      : iso_fail(err, ISO_FORMAT, "is not a JSON object");
-  cap_names_fini(&r.ids);
-  cap_names_fini(&r.inputs);
-  cap_names_fini(&r.weights);
+  iso_code code = read_json(g, top, err);
   json_decref(top);
   return code;
 }
@@ -356,11 +361,10 @@ static iso_code new_graph(const char *dir, rule_schemas *schemas, cap_graph **ou
 
 /* ---- tensors ---- */
 
-static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path,
-                            rule_tensor **out, iso_error *err) {
-  rule_tensor *x = NULL;
-  iso_code code = cap_tensors_get(t, node->name, &x, err);
-  if (code != ISO_OK) return code;
+/* Give `node` its tensor. Takes over `x`, also on error; NULL: there is none. */
+static iso_code take_value(rule_tensor *x, const cap_node *node, const char *path,
+                           rule_tensor **out, iso_error *err) {
+  iso_code code = ISO_OK;
   if (x == NULL)
     return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": there is no tensor \"%.120s\"", path,
                     node->id, node->name);
@@ -379,14 +383,19 @@ static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *pa
   return ISO_OK;
 }
 
-/* The tensors of `path` for the inputs, or for the other leaves, into `slot` by node. */
-static iso_code load_tensors(cap_graph *g, const char *path, bool inputs, rule_tensor **slot,
-                             iso_error *err) {
+static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path,
+                            rule_tensor **out, iso_error *err) {
+  rule_tensor *x = NULL;
+  iso_code code = cap_tensors_get(t, node->name, &x, err);
+  return code != ISO_OK ? code : take_value(x, node, path, out, err);
+}
+
+/* The tensors of `path` for the inputs into `slot` by node. */
+static iso_code load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err) {
   cap_tensors *t = NULL;
   iso_code code = cap_tensors_open(path, &t, err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
-    if (g->node[i].kind != CAP_OP && (g->node[i].kind == CAP_INPUT) == inputs)
-      code = take_tensor(t, &g->node[i], path, &slot[i], err);
+    if (g->node[i].kind == CAP_INPUT) code = take_tensor(t, &g->node[i], path, &slot[i], err);
   cap_tensors_close(t);
   return code;
 }
@@ -412,17 +421,26 @@ static iso_code load_inputs(cap_graph *g, iso_error *err) {
     if (set > 0 && stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
     iso_code code = grow_inputs(g, set, &cap, err);
     if (code == ISO_OK)
-      code = load_tensors(g, path, true, ((impl *)g->impl)->input + set * g->n_nodes, err);
+      code = load_tensors(g, path, ((impl *)g->impl)->input + set * g->n_nodes, err);
     if (code != ISO_OK) return code;
   }
 }
 
+/* Weights: of weights.safetensors, and what it lacks of the checkpoint beside it. */
 static iso_code load_weights(cap_graph *g, iso_error *err) {
   impl *m = g->impl;
-  char *path = iso_arena_printf(&g->arena, "%s/weights.safetensors", g->path);
+  cap_weights *w = NULL;
   m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
-  return path == NULL || m->weight == NULL ? no_memory(err)
-                                           : load_tensors(g, path, false, m->weight, err);
+  iso_code code = m->weight != NULL ? cap_weights_open(g->path, &w, err) : no_memory(err);
+  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
+    rule_tensor *x = NULL;
+    const char *path = NULL;
+    if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
+    code = cap_weights_get(w, g->node[i].name, &x, &path, err);
+    if (code == ISO_OK) code = take_value(x, &g->node[i], path, &m->weight[i], err);
+  }
+  cap_weights_close(w);
+  return code;
 }
 
 static iso_code load_trace(cap_graph *g, iso_error *err) {
@@ -433,16 +451,81 @@ static iso_code load_trace(cap_graph *g, iso_error *err) {
   return cap_tensors_open(path, &((impl *)g->impl)->trace, err);
 }
 
+static void show_values(cap_graph *g) {
+  const impl *m = g->impl;
+  cap_node *node = (cap_node *)(uintptr_t)g->node; /* ours until cap_load returns */
+  for (size_t i = 0; i < g->n_nodes; i++)
+    node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
+}
+
 static iso_code load_values(cap_graph *g, iso_error *err) {
   iso_code code;
   if ((code = load_weights(g, err)) != ISO_OK) return code;
   if ((code = load_inputs(g, err)) != ISO_OK) return code;
   if ((code = load_trace(g, err)) != ISO_OK) return code;
-  const impl *m = g->impl;
-  cap_node *node = (cap_node *)(uintptr_t)g->node; /* ours until cap_load returns */
-  for (size_t i = 0; i < g->n_nodes; i++)
-    node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
+  show_values(g);
   return ISO_OK;
+}
+
+/* ---- archives of torch.export.save ---- */
+
+static iso_code archive_weights(cap_graph *g, const pt2_archive *a, iso_error *err) {
+  impl *m = g->impl;
+  iso_code code = ISO_OK;
+  m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
+  if (m->weight == NULL) return no_memory(err);
+  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
+    if (g->node[i].kind != CAP_OP && g->node[i].kind != CAP_INPUT)
+      code = take_value(pt2_weight(a, g->node[i].name), &g->node[i], g->path, &m->weight[i], err);
+  return code;
+}
+
+static iso_code example_inputs(cap_graph *g, pt2_archive *a, iso_error *err) {
+  size_t cap = 0;
+  iso_code code = grow_inputs(g, 0, &cap, err);
+  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
+    rule_tensor *x = NULL;
+    if (g->node[i].kind != CAP_INPUT) continue;
+    if ((code = pt2_example(a, g->node[i].name, &x, err)) != ISO_OK) iso_prefix(err, "%s: ", g->path);
+    else if (x == NULL)
+      code = iso_fail(err, ISO_FORMAT, "%s: the archive has no example inputs; give them with --inputs FILE.safetensors", g->path);
+    else code = take_value(x, &g->node[i], g->path, &((impl *)g->impl)->input[i], err);
+  }
+  return code;
+}
+
+static iso_code given_inputs(cap_graph *g, const cap_options *o, iso_error *err) {
+  size_t cap = 0;
+  iso_code code = ISO_OK;
+  for (size_t set = 0; set < o->n_inputs && code == ISO_OK; set++) {
+    code = grow_inputs(g, set, &cap, err);
+    if (code == ISO_OK)
+      code = load_tensors(g, o->inputs[set], ((impl *)g->impl)->input + set * g->n_nodes, err);
+  }
+  return code;
+}
+
+static iso_code fill_from_archive(cap_graph *g, cap_bytes *file, const cap_options *o, iso_error *err) {
+  pt2_archive *a = NULL;
+  iso_code code = pt2_open(file, g->path, g->schemas, &a, err);
+  if (code == ISO_OK) code = read_json(g, pt2_top(a), err);
+  if (code != ISO_OK) iso_prefix(err, "%s: ", g->path);
+  if (code == ISO_OK) code = archive_weights(g, a, err);
+  if (code == ISO_OK)
+    code = o != NULL && o->n_inputs > 0 ? given_inputs(g, o, err) : example_inputs(g, a, err);
+  if (code == ISO_OK) show_values(g);
+  pt2_close(a);
+  return code;
+}
+
+iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o,
+                          rule_schemas *schemas, cap_graph **out, iso_error *err) {
+  cap_graph *g = NULL;
+  iso_code code = new_graph(path, schemas, &g, err);
+  if (code == ISO_OK) code = fill_from_archive(g, file, o, err);
+  if (code == ISO_OK) *out = g;
+  else cap_free(g);
+  return code;
 }
 
 /* ---- loading ---- */
@@ -496,7 +579,13 @@ iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *sc
   return code;
 }
 
-iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+bool cap_is_archive(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **out,
+                            iso_error *err) {
   cap_graph *g = NULL;
   char *text = NULL;
   size_t n = 0;
@@ -515,6 +604,21 @@ iso_code cap_load(const char *dir, rule_schemas *schemas, cap_graph **out, iso_e
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;
+}
+
+iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
+                       cap_graph **out, iso_error *err) {
+  cap_bytes *file = NULL;
+  if (!cap_is_archive(path)) return load_folder(path, schemas, out, err);
+  iso_code code = cap_bytes_open(path, &file, err);
+  if (code != ISO_OK) return iso_prefix(err, "%s: ", path);
+  code = cap_load_archive(file, path, o, schemas, out, err);
+  cap_bytes_unref(file);
+  return code;
+}
+
+iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out, iso_error *err) {
+  return cap_load_with(path, NULL, schemas, out, err);
 }
 
 void cap_free(cap_graph *g) {

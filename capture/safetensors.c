@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/capture_int.h"
@@ -21,12 +19,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensors are mapped as they lie in the file");
 
 enum { MAX_HEADER = 100000000 }; /* bytes; the format's own limit */
-
-typedef struct mapping {
-  unsigned char *bytes;
-  size_t n, refs;
-  bool mapped; /* else malloc'ed */
-} mapping;
 
 typedef struct entry {
   const char *name; /* in the header's JSON */
@@ -37,7 +29,7 @@ typedef struct entry {
 
 struct cap_tensors {
   char *path;
-  mapping *map;
+  cap_bytes *map;
   json_t *header;
   size_t data; /* where the data begins in the file */
   size_t n;
@@ -58,54 +50,6 @@ enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
 static iso_code no_memory(iso_error *err) {
   return iso_fail(err, ISO_NOMEM, "out of memory");
-}
-
-/* ---- the mapping ---- */
-
-static void mapping_unref(void *owner) {
-  mapping *m = owner;
-  if (m == NULL || --m->refs > 0) return;
-  if (m->mapped) munmap(m->bytes, m->n);
-  else free(m->bytes);
-  free(m);
-}
-
-static iso_code mapping_open(const char *path, mapping **out, iso_error *err) {
-  /* Not blocking: a FIFO in place of the file must give an error, not wait for a writer. */
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return iso_fail(err, ISO_IO, "%s", strerror(errno));
-  mapping *m = calloc(1, sizeof *m);
-  struct stat st;
-  iso_code code = ISO_OK;
-  if (m == NULL) code = no_memory(err);
-  else if (fstat(fd, &st) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
-  else if (!S_ISREG(st.st_mode)) code = iso_fail(err, ISO_IO, "not a regular file");
-  else if (st.st_size < 8)
-    code = iso_fail(err, ISO_FORMAT, "%lld bytes are too few for a safetensors file",
-                    (long long)st.st_size);
-  if (code == ISO_OK) {
-    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED) code = iso_fail(err, ISO_IO, "cannot map: %s", strerror(errno));
-    else *m = (mapping){p, (size_t)st.st_size, 1, true};
-  }
-  close(fd);
-  if (code == ISO_OK) *out = m;
-  else free(m);
-  return code;
-}
-
-static iso_code mapping_copy(const void *bytes, size_t n, mapping **out, iso_error *err) {
-  mapping *m = calloc(1, sizeof *m);
-  unsigned char *p = malloc(n > 0 ? n : 1);
-  if (m == NULL || p == NULL) {
-    free(m);
-    free(p);
-    return no_memory(err);
-  }
-  if (n > 0) memcpy(p, bytes, n);
-  *m = (mapping){p, n, 1, false};
-  *out = m;
-  return ISO_OK;
 }
 
 /* ---- the header ---- */
@@ -228,13 +172,13 @@ static iso_code index_mapping(cap_tensors *t, iso_error *err) {
   if (t->map->n < 8)
     return iso_fail(err, ISO_FORMAT, "%zu bytes are too few for a safetensors file", t->map->n);
   uint64_t length;
-  memcpy(&length, t->map->bytes, 8);
+  memcpy(&length, t->map->at, 8);
   if (length > t->map->n - 8)
     return iso_fail(err, ISO_FORMAT, "a header of %" PRIu64 " bytes in a file of %zu", length,
                     t->map->n);
   if (length > MAX_HEADER)
     return iso_fail(err, ISO_LIMIT, "a header of %" PRIu64 " bytes is too large", length);
-  const char *text = (const char *)t->map->bytes + 8;
+  const char *text = (const char *)t->map->at + 8;
   if (length == 0 || text[0] != '{')
     return iso_fail(err, ISO_FORMAT, "the header does not begin with {");
   json_error_t je;
@@ -247,10 +191,10 @@ static iso_code index_mapping(cap_tensors *t, iso_error *err) {
 }
 
 /* Takes over `map`. */
-static iso_code open_mapping(mapping *map, const char *path, cap_tensors **out, iso_error *err) {
+static iso_code open_mapping(cap_bytes *map, const char *path, cap_tensors **out, iso_error *err) {
   cap_tensors *t = calloc(1, sizeof *t);
   if (t == NULL) {
-    mapping_unref(map);
+    cap_bytes_unref(map);
     return no_memory(err);
   }
   t->map = map;
@@ -262,8 +206,8 @@ static iso_code open_mapping(mapping *map, const char *path, cap_tensors **out, 
 }
 
 iso_code cap_tensors_open(const char *path, cap_tensors **out, iso_error *err) {
-  mapping *map = NULL;
-  iso_code code = mapping_open(path, &map, err);
+  cap_bytes *map = NULL;
+  iso_code code = cap_bytes_open(path, &map, err);
   if (code == ISO_OK) code = open_mapping(map, path, out, err);
   if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   return code;
@@ -271,8 +215,8 @@ iso_code cap_tensors_open(const char *path, cap_tensors **out, iso_error *err) {
 
 iso_code cap_tensors_from(const void *bytes, size_t n, const char *path, cap_tensors **out,
                           iso_error *err) {
-  mapping *map = NULL;
-  iso_code code = mapping_copy(bytes, n, &map, err);
+  cap_bytes *map = NULL;
+  iso_code code = cap_bytes_copy(bytes, n, &map, err);
   if (code == ISO_OK) code = open_mapping(map, path, out, err);
   if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   return code;
@@ -283,7 +227,7 @@ void cap_tensors_close(cap_tensors *t) {
   cap_names_fini(&t->names);
   free(t->entry);
   json_decref(t->header);
-  mapping_unref(t->map);
+  cap_bytes_unref(t->map);
   free(t->path);
   free(t);
 }
@@ -298,14 +242,14 @@ const char *cap_tensors_name(const cap_tensors *t, size_t i) {
 /* ---- tensors ---- */
 
 static iso_code view_entry(cap_tensors *t, const entry *e, rule_tensor **out, iso_error *err) {
-  unsigned char *p = t->map->bytes + t->data + e->begin;
+  unsigned char *p = t->map->at + t->data + e->begin;
   size_t bytes = e->end - e->begin;
   if (e->dtype == RULE_BOOL)
     for (size_t i = 0; i < bytes; i++)
       if (p[i] > 1) return iso_fail(err, ISO_FORMAT, "byte %d at element %zu is no bool", p[i], i);
   if ((uintptr_t)p % rule_dtype_size(e->dtype) == 0) {
     t->map->refs++;
-    iso_code code = rule_tensor_wrap(e->dtype, &e->shape, p, t->map, mapping_unref, out, err);
+    iso_code code = rule_tensor_wrap(e->dtype, &e->shape, p, t->map, cap_bytes_unref, out, err);
     if (code != ISO_OK) t->map->refs--;
     return code;
   }

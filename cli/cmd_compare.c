@@ -15,7 +15,8 @@ typedef struct options {
   const char *left, *right, *json, *rules, *save_rules;
   val_options val;
   synth_options synth;
-  const char *ops[32];
+  const char *ops[32], *inputs[64];
+  size_t n_inputs;
   limits limits;
   bool quiet, verbose, explain, trace, progress, no_stats;
 } options;
@@ -35,6 +36,8 @@ static void help(FILE *f) {
         "  --require proved|tested  the least evidence for \"equivalent\" (default tested)\n"
         "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at once (exit status 130)\n"
         "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
+        "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of their example inputs\n"
+        "                       (repeated: a further input set each)\n"
         "  --ops LIB            a library of operators (may be repeated)\n"
         "  --device cpu|cuda    where operators run\n"
         "  --explain            the steps by which the outputs are equal\n"
@@ -94,7 +97,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--ops", "--device", "--color"};
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -118,6 +121,9 @@ static int parse(int argc, char **argv, options *o) {
     } else if (strcmp(name, "--require") == 0) {
       if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
       o->synth.require_proved = strcmp(v, "proved") == 0;
+    } else if (strcmp(name, "--inputs") == 0) {
+      if (o->n_inputs == 64) return usage_error("too many input sets:", v);
+      o->inputs[o->n_inputs++] = v;
     } else if (strcmp(name, "--ops") == 0) {
       if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
       o->ops[o->val.n_ops++] = v;
@@ -140,6 +146,7 @@ static int parse(int argc, char **argv, options *o) {
     else return usage_error("more than two captures:", a);
   }
   if (!o->right) return usage_error("two captures are needed", NULL);
+  if (o->n_inputs && !cap_is_archive(o->left) && !cap_is_archive(o->right)) return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
   return -1;
 }
 
@@ -224,8 +231,9 @@ int cmd_compare(int argc, char **argv) {
   view lv = {0}, rv = {0};
   iso_code c = rule_schemas_new(&schemas, &err);
   if (!c && o.rules) c = rule_set_load(o.rules, &known, &err);
-  if (!c) c = cap_load(o.left, schemas, &left, &err);
-  if (!c) c = cap_load(o.right, schemas, &right, &err);
+  const cap_options inputs = {.inputs = o.inputs, .n_inputs = o.n_inputs};
+  if (!c) c = cap_load_with(o.left, &inputs, schemas, &left, &err);
+  if (!c) c = cap_load_with(o.right, &inputs, schemas, &right, &err);
   if (!c && (!make_view(left, &lv) || !make_view(right, &rv))) c = iso_fail(&err, ISO_NOMEM, "out of memory");
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   const double load = now() - t0;

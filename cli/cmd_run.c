@@ -35,6 +35,8 @@ static const char help[] =
     "  --propagate        from the inputs only (as always where the capture has no trace)\n"
     "  --float64          in float64 instead of the captured dtypes\n"
     "  --json FILE|-      the results as JSON\n"
+    "  --inputs FILE      inputs (safetensors) of an archive of torch.export.save, in place of its example inputs;\n"
+    "                     repeated, each is a further input set\n"
     "  --ops LIB          a library of operators, in PyTorch's C++ interface; may be repeated\n"
     "  --device cpu|cuda  where to compute\n"
     "  -q, -v             print less, or every node\n"
@@ -43,8 +45,8 @@ static const char help[] =
 typedef struct options {
   const char *capture, *json, *device;
   bool propagate, float64, quiet, verbose;
-  const char **ops; /* room for argc */
-  size_t n_ops;
+  const char **ops, **inputs; /* room for argc each */
+  size_t n_ops, n_inputs;
 } options;
 
 /* What a node came to. */
@@ -478,7 +480,8 @@ static iso_code run_capture(const options *o, bool *differs, iso_error *err) {
   v.ops = o->ops;
   v.n_ops = o->n_ops;
   iso_code code = rule_schemas_new(&schemas, err);
-  if (code == ISO_OK) code = cap_load(o->capture, schemas, &graph, err);
+  const cap_options c = {.inputs = o->inputs, .n_inputs = o->n_inputs};
+  if (code == ISO_OK) code = cap_load_with(o->capture, &c, schemas, &graph, err);
   if (code == ISO_OK) code = val_new(&v, schemas, &r.engine, err);
   const char *version; /* asked for here, so that libraries that do not load are no node's fault */
   if (code == ISO_OK) code = val_torch_version(r.engine, &version, err);
@@ -506,11 +509,12 @@ static int usage_error(const char *why) {
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  enum { PROPAGATE = 256, FLOAT64, JSON, OPS, DEVICE };
+  enum { PROPAGATE = 256, FLOAT64, JSON, OPS, INPUTS, DEVICE };
   static const struct option known[] = {{"propagate", no_argument, NULL, PROPAGATE},
                                         {"float64", no_argument, NULL, FLOAT64},
                                         {"json", required_argument, NULL, JSON},
                                         {"ops", required_argument, NULL, OPS},
+                                        {"inputs", required_argument, NULL, INPUTS},
                                         {"device", required_argument, NULL, DEVICE},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"verbose", no_argument, NULL, 'v'},
@@ -536,6 +540,9 @@ static int parse(int argc, char **argv, options *o) {
     case OPS:
       o->ops[o->n_ops++] = optarg;
       break;
+    case INPUTS:
+      o->inputs[o->n_inputs++] = optarg;
+      break;
     case DEVICE:
       if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
         return usage_error("the device is cpu or cuda");
@@ -556,12 +563,16 @@ static int parse(int argc, char **argv, options *o) {
       return usage_error("there is no such option");
     }
   }
+  if (o->capture && o->n_inputs > 0 && !cap_is_archive(o->capture))
+    return usage_error("--inputs is for archives of torch.export.save; a capture has its own");
   return o->capture ? -1 : usage_error("which capture?");
 }
 
 int cmd_run(int argc, char **argv) {
-  options o = {.device = "cpu", .ops = calloc((size_t)argc + 1, sizeof *o.ops)};
-  if (!o.ops) {
+  options o = {.device = "cpu", .ops = calloc((size_t)argc + 1, sizeof *o.ops), .inputs = calloc((size_t)argc + 1, sizeof *o.inputs)};
+  if (!o.ops || !o.inputs) {
+    free(o.ops);
+    free(o.inputs);
     fputs("isomer: out of memory\n", stderr);
     return CLI_ERROR;
   }
@@ -574,5 +585,6 @@ int cmd_run(int argc, char **argv) {
     status = code != ISO_OK ? CLI_ERROR : differs ? CLI_DIFFERENT : CLI_EQUIVALENT;
   }
   free(o.ops);
+  free(o.inputs);
   return status;
 }

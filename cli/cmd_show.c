@@ -7,8 +7,12 @@
 #include "capture/capture.h"
 #include "cli/cli.h"
 
+enum { MAX_INPUTS = 64 };
+
 typedef struct show_args {
   const char *capture;
+  const char *inputs[MAX_INPUTS];
+  size_t n_inputs;
   bool dot, help;
 } show_args;
 
@@ -248,7 +252,10 @@ static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) 
   for (int i = 1; i < argc; i++) {
     if (options && strcmp(argv[i], "--") == 0) options = false;
     else if (options && strcmp(argv[i], "--dot") == 0) a->dot = true;
-    else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+    else if (options && strcmp(argv[i], "--inputs") == 0) {
+      if (i + 1 == argc || a->n_inputs == MAX_INPUTS) return iso_fail(err, ISO_USAGE, "show: --inputs takes a file (see isomer show --help)");
+      a->inputs[a->n_inputs++] = argv[++i];
+    } else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
       a->help = true;
     else if (options && argv[i][0] == '-')
       return iso_fail(err, ISO_USAGE, "show: no option \"%.80s\" (see isomer show --help)",
@@ -258,6 +265,8 @@ static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) 
   }
   if (a->capture == NULL && !a->help)
     return iso_fail(err, ISO_USAGE, "show: which capture? (see isomer show --help)");
+  if (a->n_inputs > 0 && !a->help && !cap_is_archive(a->capture))
+    return iso_fail(err, ISO_USAGE, "show: --inputs is for archives of torch.export.save; a capture has its own");
   return ISO_OK;
 }
 
@@ -265,7 +274,8 @@ static iso_code show(const show_args *a, iso_error *err) {
   rule_schemas *schemas = NULL;
   cap_graph *g = NULL;
   iso_code code = rule_schemas_new(&schemas, err);
-  if (code == ISO_OK) code = cap_load(a->capture, schemas, &g, err);
+  const cap_options o = {.inputs = a->inputs, .n_inputs = a->n_inputs};
+  if (code == ISO_OK) code = cap_load_with(a->capture, &o, schemas, &g, err);
   if (code == ISO_OK) {
     if (a->dot) show_dot(g);
     else if (!show_summary(g)) code = iso_fail(err, ISO_NOMEM, "out of memory");
@@ -280,9 +290,11 @@ int cmd_show(int argc, char **argv) {
   iso_error err;
   iso_code code = parse_args(argc, argv, &a, &err);
   if (code == ISO_OK && a.help) {
-    puts("usage: isomer show [--dot] CAPTURE\n"
+    puts("usage: isomer show [--dot] [--inputs FILE] CAPTURE\n"
          "What a capture holds: where it comes from, inputs, parameters, outputs, operators.\n"
-         "  --dot   the graph, for Graphviz");
+         "CAPTURE is a folder, or an archive of torch.export.save (.pt2).\n"
+         "  --dot           the graph, for Graphviz\n"
+         "  --inputs FILE   an archive's inputs (safetensors) in place of its example inputs");
     return CLI_EQUIVALENT;
   }
   if (code == ISO_OK) code = show(&a, &err);
