@@ -239,7 +239,8 @@ def wiring(g, n):
     """An argument is another tensor of the same shape: a wrong leaf, q for k, the value before the norm."""
     rng = random.Random(n["id"])
     at = next(i for i, m in enumerate(g.nodes) if m is n)
-    for k, v in enumerate(n["args"]):
+    places = [("args", k, v) for k, v in enumerate(n["args"])] + [("kwargs", k, v) for k, v in n["kwargs"].items()]
+    for where, k, v in places:
         if not is_ref(v) or len(g.by_id[v["ref"]]["outputs"]) != 1 or n["op"] == "getitem":
             continue
         own = g.by_id[v["ref"]]
@@ -251,18 +252,18 @@ def wiring(g, n):
             like = like[-6:]
         if like:
             other = rng.choice(like)["id"]
-            def rewire(g, n, k=k, other=other):
-                was = n["args"][k]["ref"]
-                n["args"][k] = {"ref": other}
+            def rewire(g, n, where=where, k=k, other=other):
+                was = n[where][k]["ref"]
+                n[where][k] = {"ref": other}
                 return [n["id"], was, other]
             yield "wrong-leaf" if leaf else "wrong-tensor", rewire
         shape = g.shape(v["ref"])
         if leaf and len(shape) == 2 and shape[0] == shape[1] and shape[0] > 1:
-            def transposed(g, n, k=k):
-                t = g.new(n, "_t", "aten::t", [dict(n["args"][k])], dtype=g.dtype(n["args"][k]["ref"]))
+            def transposed(g, n, where=where, k=k):
+                t = g.new(n, "_t", "aten::t", [dict(n[where][k])], dtype=g.dtype(n[where][k]["ref"]))
                 g.before(n, [t])
-                was = n["args"][k]["ref"]
-                n["args"][k] = {"ref": t["id"]}
+                was = n[where][k]["ref"]
+                n[where][k] = {"ref": t["id"]}
                 return [n["id"], t["id"], was]
             yield "transposed-leaf", transposed
     if base(n) == "embedding" and is_ref(n["args"][1]):
@@ -323,10 +324,10 @@ def kernels(g, n):
         yield "kernel-cap", put("logits_soft_cap", (at["logits_soft_cap"] or 20.0) * 0.9)
     if at.get("alibi_slopes"):
         yield "kernel-alibi", put("alibi_slopes", [s * 1.1 for s in at["alibi_slopes"]])
-    tensors = [k for k, v in enumerate(n["args"]) if is_ref(v)]
-    if len(tensors) > 2 and g.shape(n["args"][1]["ref"]) == g.shape(n["args"][2]["ref"]):
+    where, key, value = ("args", 1, 2) if len(n["args"]) > 2 else ("kwargs", "key", "value")
+    if (where == "args" or "value" in n["kwargs"]) and g.shape(n[where][key]["ref"]) == g.shape(n[where][value]["ref"]):
         def swap(g, n):
-            n["args"][1], n["args"][2] = n["args"][2], n["args"][1]
+            n[where][key], n[where][value] = n[where][value], n[where][key]
         yield "kernel-kv-swap", swap
 
 

@@ -88,10 +88,16 @@ def argument(v, values):
 
 
 def call(node, values):
-    if "attributes" in node:
-        tensors = [a for a in node["args"] if is_ref(a)]
-        return overload(node["op"] + ".isomer")(*[argument(a, values) for a in tensors], **node["attributes"])
-    return overload(node["op"])(*[argument(a, values) for a in node["args"]], **{k: argument(a, values) for k, a in node["kwargs"].items()})
+    """A kernel outside PyTorch is called in its functional form (overload "isomer"), which takes by name what it has a place for."""
+    op, (args, kwargs) = node["op"], (node["args"], node["kwargs"])
+    if "attributes" in node or "functionalized" in node:
+        op = node["op"].split(".")[0] + ".isomer"
+        places = [a.name for a in overload(op)._schema.arguments]
+        given = {**dict(zip(places, [a for a in args if is_ref(a)])), **kwargs, **node.get("attributes", {})}
+        args, kwargs = [], {k: v for k, v in given.items() if k in places}
+    elif op in ("aten::view", "aten::_unsafe_view"):
+        op = "aten::reshape"  # strides are not part of the function
+    return overload(op)(*[argument(a, values) for a in args], **{k: argument(a, values) for k, a in kwargs.items()})
 
 
 class Graph:
