@@ -90,6 +90,16 @@ help:
 
 # ---- compiling ----
 
+# Python that scripts written by --repro bring along, as a string.
+CLI_OBJ += $(B)/obj/gen/repro_kernels.o
+$(B)/gen/repro_kernels.c: cli/repro_kernels.py Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/repro.h"'; echo 'const char repro_kernels[] ='; \
+	   sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@
+$(B)/obj/gen/repro_kernels.o: $(B)/gen/repro_kernels.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
 # Objects are made again when the compiler or its flags change.
 $(B)/flags: FORCE
 	@mkdir -p $(B); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
@@ -230,4 +240,4 @@ schemas:
 clean:
 	rm -rf build build-asan build-ubsan build-valgrind build-fuzz $(B)
 
--include $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
+-include $(B)/obj/gen/repro_kernels.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)

@@ -8,14 +8,18 @@
 
 #include "cli/cli.h"
 #include "cli/limits.h"
-#include "cli/report.h"
+#include "cli/repro.h"
 #include "validate/validate.h"
 
+enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
+
 typedef struct options {
-  const char *left, *right, *json, *rules, *save_rules;
+  const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
+  size_t n_pairs;
+  const char *json, *rules, *save_rules, *repro, *counterexample;
   val_options val;
   synth_options synth;
-  const char *ops[32], *inputs[64];
+  const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
   bool quiet, verbose, explain, trace, progress, no_stats;
@@ -33,6 +37,9 @@ static void help(FILE *f) {
         "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
         "  --rules FILE         rules to try first; each is validated again\n"
         "  --save-rules FILE    write the rules that were used\n"
+        "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be repeated); the verdict is the worst\n"
+        "  --counterexample FILE  the inputs that show a difference, made small, as safetensors (left.NAME, right.NAME)\n"
+        "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit status 1 while it is there\n"
         "  --require proved|tested  the least evidence for \"equivalent\" (default tested)\n"
         "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at once (exit status 130)\n"
         "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
@@ -93,11 +100,11 @@ static bool parse_disable(const char *s, unsigned *out) {
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  *o = (options){.val = val_options_default(), .synth = synth_options_default()};
+  *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color"};
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -109,6 +116,14 @@ static int parse(int argc, char **argv, options *o) {
     if (strcmp(name, "--json") == 0) o->json = v;
     else if (strcmp(name, "--rules") == 0) o->rules = v;
     else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
+    else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
+    else if (strcmp(name, "--repro") == 0) o->repro = v;
+    else if (strcmp(a, "--also") == 0) {
+      if (i + 2 >= argc) return usage_error("--also takes two captures", NULL);
+      if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", a);
+      o->pair[o->n_pairs][0] = argv[++i];
+      o->pair[o->n_pairs++][1] = argv[++i];
+    }
     else if (strcmp(name, "--seed") == 0) {
       if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
       o->val.seed = o->synth.seed = n;
@@ -122,10 +137,10 @@ static int parse(int argc, char **argv, options *o) {
       if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
       o->synth.require_proved = strcmp(v, "proved") == 0;
     } else if (strcmp(name, "--inputs") == 0) {
-      if (o->n_inputs == 64) return usage_error("too many input sets:", v);
+      if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
       o->inputs[o->n_inputs++] = v;
     } else if (strcmp(name, "--ops") == 0) {
-      if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
+      if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
       o->ops[o->val.n_ops++] = v;
     } else if (strcmp(name, "--device") == 0) {
       if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0) return usage_error("--device takes cpu or cuda, not", v);
@@ -141,12 +156,13 @@ static int parse(int argc, char **argv, options *o) {
       help(stdout);
       return 0;
     } else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else if (!o->left) o->left = a;
-    else if (!o->right) o->right = a;
+    else if (!o->pair[0][0]) o->pair[0][0] = a;
+    else if (!o->pair[0][1]) o->pair[0][1] = a;
     else return usage_error("more than two captures:", a);
   }
-  if (!o->right) return usage_error("two captures are needed", NULL);
-  if (o->n_inputs && !cap_is_archive(o->left) && !cap_is_archive(o->right)) return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+  if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
+  o->synth.keep_witness = o->repro || o->counterexample;
+  o->synth.shrink = o->counterexample != NULL;
   return -1;
 }
 
@@ -185,28 +201,106 @@ static void free_view(view *v) {
   free(v->value);
 }
 
-static iso_code save_rules(const synth_result *r, const char *path, iso_error *err) {
-  rule_set *set = NULL;
-  iso_code c = rule_set_new(&set, err);
+/* One pair: its captures and what came out. Owns: free_pair. */
+typedef struct pair {
+  cap_graph *graph[2];
+  view view[2];
+  synth_result *result;
+  double load, total; /* seconds */
+} pair;
+
+static void free_pair(pair *p) {
+  synth_result_free(p->result);
+  for (int side = 0; side < 2; side++) {
+    free_view(&p->view[side]);
+    cap_free(p->graph[side]);
+  }
+}
+
+static iso_code add_rules(const synth_result *r, rule_set *set, iso_error *err) {
+  iso_code c = ISO_OK;
   for (size_t i = 0; i < r->n_rules && !c; i++) {
     size_t index;
     bool fresh;
     c = rule_set_add(set, r->rule[i].what, &index, &fresh, err);
     if (!c) rule_set_evidence(set, index, r->rule[i].verdict.status, r->rule[i].verdict.scope);
   }
+  return c;
+}
+
+static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error *err) {
+  rule_set *set = NULL;
+  iso_code c = rule_set_new(&set, err);
+  for (size_t k = 0; k < n && !c; k++) c = add_rules(p[k].result, set, err);
   if (!c) c = rule_set_save(set, path, err);
   rule_set_free(set);
   return c;
 }
 
-static iso_code publish(const options *o, const report *rep, iso_error *err) {
-  iso_code c = o->save_rules ? save_rules(rep->r, o->save_rules, err) : ISO_OK;
+static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine, const rule_set *known, pair *p, iso_error *err) {
+  const double t0 = now();
+  const cap_options inputs = {.inputs = o->inputs, .n_inputs = o->n_inputs};
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  for (int side = 0; side < 2 && !c; side++)
+    if (!make_view(p->graph[side], &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  p->load = now() - t0;
+  if (!c) {
+    rule_oracle oracle = val_oracle(engine);
+    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &o->synth, &p->result, err);
+    if (c == ISO_NOMEM && o->limits.memory_bytes && (p->result = calloc(1, sizeof *p->result))) { /* one step too large for it */
+      *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached"};
+      c = ISO_OK;
+    }
+  }
+  p->total = now() - t0;
+  return c;
+}
+
+/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that with the weakest evidence. */
+static size_t deciding(const pair *p, size_t n) {
+  static const int rank[] = {[SYNTH_EQUIVALENT] = 0, [SYNTH_UNDECIDED] = 1, [SYNTH_DIFFERENT] = 2};
+  size_t worst = 0;
+  for (size_t k = 1; k < n; k++) {
+    const synth_result *a = p[k].result, *b = p[worst].result;
+    if (rank[a->verdict] > rank[b->verdict] || (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT && a->evidence < b->evidence)) worst = k;
+  }
+  return worst;
+}
+
+/* What --repro and --counterexample ask for, of the pair that decides. */
+static iso_code write_witness(const options *o, report *rep, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (rep->r->verdict != SYNTH_DIFFERENT) return c;
+  if (o->counterexample && !(c = repro_inputs(rep, o->counterexample, err))) rep->counterexample = o->counterexample;
+  if (c || !o->repro) return c;
+  if (!rep->r->cut) {
+    fprintf(stderr, "isomer: %s is not written: the first divergence has no regions that can be run alone\n", o->repro);
+    return c;
+  }
+  char *text = repro_script(rep);
+  c = text ? report_write(o->repro, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  free(text);
+  if (!c) rep->repro = o->repro;
+  return c;
+}
+
+static iso_code publish(const options *o, const pair *p, rule_schemas *schemas, iso_error *err) {
+  report *rep = calloc(o->n_pairs, sizeof *rep);
+  const size_t worst = deciding(p, o->n_pairs);
+  iso_code c = rep ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t k = 0; k < o->n_pairs && !c; k++)
+    rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load,
+                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats};
+  if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
+  if (!c) c = write_witness(o, &rep[worst], err);
   if (!c && o->json) {
-    char *text = report_json(rep);
+    char *text = report_json(rep, o->n_pairs, worst);
     c = text ? report_write(o->json, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
     free(text);
   }
-  if (!c) report_text(rep, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  if (!c) report_text(rep, o->n_pairs, worst, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  free(rep);
   return c;
 }
 
@@ -221,49 +315,34 @@ int cmd_compare(int argc, char **argv) {
   o.synth.stop = on_stop;
   o.synth.progress = on_progress;
   o.synth.trace = o.trace ? on_trace : NULL;
-  const double t0 = now();
   iso_error err = {0};
   rule_schemas *schemas = NULL;
-  cap_graph *left = NULL, *right = NULL;
   val_engine *engine = NULL;
   rule_set *known = NULL;
-  synth_result *result = NULL;
-  view lv = {0}, rv = {0};
-  iso_code c = rule_schemas_new(&schemas, &err);
+  pair *p = calloc(o.n_pairs, sizeof *p);
+  iso_code c = p ? rule_schemas_new(&schemas, &err) : iso_fail(&err, ISO_NOMEM, "out of memory");
   if (!c && o.rules) c = rule_set_load(o.rules, &known, &err);
-  const cap_options inputs = {.inputs = o.inputs, .n_inputs = o.n_inputs};
-  if (!c) c = cap_load_with(o.left, &inputs, schemas, &left, &err);
-  if (!c) c = cap_load_with(o.right, &inputs, schemas, &right, &err);
-  if (!c && (!make_view(left, &lv) || !make_view(right, &rv))) c = iso_fail(&err, ISO_NOMEM, "out of memory");
+  if (!c && !known && o.n_pairs > 1) c = rule_set_new(&known, &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
-  const double load = now() - t0;
-  if (!c) {
-    rule_oracle oracle = val_oracle(engine);
-    c = synth_compare(&lv.g, &rv.g, known, &oracle, schemas, &o.synth, &result, &err);
-    if (c == ISO_NOMEM && o.limits.memory_bytes && (result = calloc(1, sizeof *result))) { /* one step too large for it */
-      *result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached"};
-      c = ISO_OK;
-    }
+  for (size_t k = 0; k < o.n_pairs && !c; k++) {
+    c = compare_pair(&o, k, schemas, engine, known, &p[k], &err);
+    if (!c && k + 1 < o.n_pairs) c = add_rules(p[k].result, known, &err);
   }
   if (o.progress) fputs("\r\033[K", stderr);
   int status = CLI_ERROR;
   if (!c) {
-    report rep = {.left = left, .right = right, .r = result, .schemas = schemas, .seed = o.synth.seed, .load = load, .total = now() - t0,
-                  .verbose = o.verbose, .explain = o.explain, .quiet = o.quiet, .no_stats = o.no_stats};
-    c = publish(&o, &rep, &err);
-    status = limits_interrupted() ? CLI_INTERRUPTED : result->verdict == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : result->verdict == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
+    const synth_verdict v = p[deciding(p, o.n_pairs)].result->verdict;
+    c = publish(&o, p, schemas, &err);
+    status = limits_interrupted() ? CLI_INTERRUPTED : v == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : v == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
   }
   if (c) {
     fprintf(stderr, "isomer: %s\n", err.msg);
     status = CLI_ERROR;
   }
-  synth_result_free(result);
+  for (size_t k = 0; p && k < o.n_pairs; k++) free_pair(&p[k]);
+  free(p);
   rule_set_free(known);
   val_free(engine);
-  free_view(&lv);
-  free_view(&rv);
-  cap_free(left);
-  cap_free(right);
   rule_schemas_free(schemas);
   return status;
 }

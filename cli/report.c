@@ -45,6 +45,13 @@ static void print_place(FILE *f, const char *side, const cap_node *n) {
   fputc('\n', f);
 }
 
+static void print_index(FILE *f, const rule_shape *s, int64_t index) {
+  int64_t at[RULE_MAX_RANK];
+  for (uint32_t d = s->rank; index >= 0 && d-- > 0 && s->dim[d] > 0; index /= s->dim[d]) at[d] = index % s->dim[d];
+  for (uint32_t d = 0; index >= 0 && d < s->rank; d++) fprintf(f, "%s%" PRId64, d ? ", " : ", at [", at[d]);
+  fputs(index >= 0 && s->rank ? "]\n" : "\n", f);
+}
+
 static void print_rules(const report *p, FILE *f) {
   const synth_result *r = p->r;
   if (r->n_rules == 0) return;
@@ -70,59 +77,86 @@ static void print_assumptions(const report *p, FILE *f) {
     if (p->verbose || strcmp(r->assumption[i].kind, "leaf") != 0) fprintf(f, "  %s: %s\n", r->assumption[i].kind, r->assumption[i].text);
 }
 
-static void print_last_line(const report *p, FILE *f) {
+/* `where`: "", or which pair it is that decides. */
+static void print_last_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
   if (r->verdict == SYNTH_EQUIVALENT) {
     fprintf(f, "isomer: EQUIVALENT [%s]\n", rule_status_name(r->evidence));
     return;
   }
   if (r->verdict == SYNTH_UNDECIDED) {
-    fprintf(f, "isomer: UNDECIDED: %s\n", r->reason ? r->reason : "no reason");
+    fprintf(f, "isomer: UNDECIDED: %s%s\n", r->reason ? r->reason : "no reason", where);
     return;
   }
   const cap_node *n = r->n_divergences ? node_at(p->right, r->divergence[0].right) : NULL;
   if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
   fprintf(f, "isomer: DIFFERENT at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
           n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
-  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn]\n", r->witness_seed);
-  else fprintf(f, "captured inputs]\n");
+  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn%s]\n", r->witness_seed, where);
+  else fprintf(f, "%s inputs%s]\n", p->counterexample ? "written" : "captured", where);
 }
 
-void report_text(const report *p, FILE *f) {
-  const synth_result *r = p->r;
-  if (!p->quiet) {
-    fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework, p->left->n_nodes);
-    fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework, p->right->n_nodes);
-    for (size_t i = 0; i < r->n_pairs; i++)
-      fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left, strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
-              r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
-    print_rules(p, f);
-    for (size_t i = 0; i < r->n_divergences; i++) {
-      const synth_divergence *d = &r->divergence[i];
-      fprintf(f, "\n%s:\n", r->verdict != SYNTH_DIFFERENT ? "first gap" : i == 0 ? "first divergence" : "another divergence");
-      print_place(f, "left", node_at(p->left, d->left));
-      print_place(f, "right", node_at(p->right, d->right));
-      if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
-      if (d->max_abs > 0) fprintf(f, "  there the values differ by up to %.3g (relative %.3g)\n", d->max_abs, d->max_rel);
+/* The inputs that were written, where they are short. */
+static void print_inputs(const report *p, FILE *f) {
+  enum { SHOWN = 32 };
+  fprintf(f, "counterexample: %s\n", p->counterexample);
+  for (int side = 0; side < 2; side++) {
+    const cap_graph *g = side == 0 ? p->left : p->right;
+    for (size_t i = 0; i < g->n_nodes && p->r->witness_leaf[side]; i++) {
+      const rule_tensor *t = p->r->witness_leaf[side][i];
+      if (!t || g->node[i].kind != CAP_INPUT || t->numel > SHOWN) continue;
+      fprintf(f, "  %s.%s =", side == 0 ? "left" : "right", g->node[i].name);
+      for (int64_t k = 0; k < t->numel; k++) fprintf(f, " %.6g", rule_tensor_get(t, k));
+      fputc('\n', f);
     }
-    for (size_t i = 0; i < r->n_unexplained; i++) {
-      const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
-      fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
-    }
-    if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
-      fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
-              r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
-    else if (r->verdict == SYNTH_DIFFERENT)
-      fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
-              r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
-    if (p->explain && r->n_steps) {
-      fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
-      for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
-    }
-    print_assumptions(p, f);
-    fputc('\n', f);
   }
-  print_last_line(p, f);
+}
+
+static void print_pair(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework, p->left->n_nodes);
+  fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework, p->right->n_nodes);
+  for (size_t i = 0; i < r->n_pairs; i++)
+    fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left, strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
+            r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
+  print_rules(p, f);
+  for (size_t i = 0; i < r->n_divergences; i++) {
+    const synth_divergence *d = &r->divergence[i];
+    fprintf(f, "\n%s:\n", r->verdict != SYNTH_DIFFERENT ? "first gap" : i == 0 ? "first divergence" : "another divergence");
+    print_place(f, "left", node_at(p->left, d->left));
+    print_place(f, "right", node_at(p->right, d->right));
+    if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
+    if (d->max_abs > 0) fprintf(f, "  there the values differ by up to %.3g (relative %.3g)", d->max_abs, d->max_rel);
+    if (d->max_abs > 0) print_index(f, &d->shape, d->index);
+  }
+  for (size_t i = 0; i < r->n_unexplained; i++) {
+    const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
+    fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
+  }
+  if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
+    fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
+            r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
+  else if (r->verdict == SYNTH_DIFFERENT)
+    fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
+            r->redrawn ? "on redrawn parameters" : p->counterexample ? "on the inputs that were written" : "on the captured inputs and parameters");
+  if (p->counterexample) print_inputs(p, f);
+  if (p->repro) fprintf(f, "script: %s shows it alone\n", p->repro);
+  if (p->explain && r->n_steps) {
+    fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
+    for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
+  }
+  print_assumptions(p, f);
+  fputc('\n', f);
+}
+
+void report_text(const report *p, size_t n, size_t decides, FILE *f) {
+  char where[64] = "";
+  for (size_t k = 0; k < n && !p->quiet; k++) {
+    if (n > 1) fprintf(f, "pair %zu of %zu: %s\n", k + 1, n, verdict_name(p[k].r->verdict));
+    print_pair(&p[k], f);
+  }
+  if (n > 1) snprintf(where, sizeof where, ", pair %zu of %zu", decides + 1, n);
+  print_last_line(&p[decides], where, f);
 }
 
 /* ---- JSON ---- */
@@ -147,9 +181,15 @@ static json_t *side_json(const cap_graph *g) {
   return json_pack("{s:s, s:s, s:I}", "path", g->path, "model", g->model, "nodes", (json_int_t)g->n_nodes);
 }
 
-static json_t *place(const cap_node *n) {
+static json_t *place(const report *p, const cap_node *n) {
   if (!n) return json_null();
-  return json_pack("{s:s, s:s, s:o, s:o}", "id", n->id, "op", n->op, "scope", text_or_null(n->scope), "source", text_or_null(n->source));
+  json_t *shape = json_array();
+  for (uint32_t d = 0; n->n_outputs && d < n->output[0].shape.rank; d++) json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
+  char *call = n->call ? rule_term_print(n->call, p->schemas, NULL) : NULL;
+  json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", n->id, "op", n->op, "scope", text_or_null(n->scope), "source",
+                        text_or_null(n->source), "shape", shape, "call", text_or_null(call));
+  free(call);
+  return o;
 }
 
 static json_t *relative_to(const report *p) {
@@ -203,15 +243,25 @@ static json_t *rules_json(const report *p) {
   return a;
 }
 
-static json_t *divergences_json(const report *p) {
+/* A row-major index as one index for each dimension. */
+static json_t *index_json(const rule_shape *s, int64_t index) {
+  if (index < 0) return json_null();
+  json_t *a = json_array();
+  for (uint32_t d = s->rank; d-- > 0 && s->dim[d] > 0; index /= s->dim[d]) json_array_insert_new(a, 0, json_integer(index % s->dim[d]));
+  return a;
+}
+
+static json_t *divergences_json(const report *p, int64_t pair) {
   json_t *a = json_array();
   const synth_result *r = p->r;
   for (size_t i = 0; i < r->n_divergences; i++) {
     const synth_divergence *d = &r->divergence[i];
-    json_array_append_new(a, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left", place(node_at(p->left, d->left)), "right",
-                                       place(node_at(p->right, d->right)), "left_region", region(p->left, d->left_region, d->n_left_region),
-                                       "right_region", region(p->right, d->right_region, d->n_right_region), "max_abs", number(d->max_abs),
-                                       "max_rel", number(d->max_rel), "hint", text_or_null(d->hint)));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left", place(p, node_at(p->left, d->left)), "right",
+                          place(p, node_at(p->right, d->right)), "left_region", region(p->left, d->left_region, d->n_left_region),
+                          "right_region", region(p->right, d->right_region, d->n_right_region), "max_abs", number(d->max_abs), "max_rel",
+                          number(d->max_rel), "index", index_json(&d->shape, d->index), "hint", text_or_null(d->hint));
+    if (pair >= 0) json_object_set_new(o, "pair", json_integer(pair));
+    json_array_append_new(a, o);
   }
   return a;
 }
@@ -237,7 +287,8 @@ static json_t *stats_json(const report *p) {
                    (json_int_t)r->n_reused, "peak_rss_bytes", (json_int_t)ru.ru_maxrss * 1024);
 }
 
-char *report_json(const report *p) {
+/* `pair`: which one it is, of several; -1 where there is one. */
+static json_t *pair_json(const report *p, int64_t pair) {
   const synth_result *r = p->r;
   json_t *outs = json_array(), *leaves = json_array();
   for (size_t i = 0; i < r->n_pairs; i++)
@@ -250,15 +301,24 @@ char *report_json(const report *p) {
   }
   json_t *cex = json_null();
   if (r->verdict == SYNTH_DIFFERENT)
-    cex = json_pack("{s:n, s:I, s:b, s:s, s:o, s:o}", "inputs", "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
+    cex = json_pack("{s:o, s:I, s:b, s:s, s:o, s:o}", "inputs", text_or_null(p->counterexample), "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
                     r->witness_output, "max_abs", number(r->witness_abs), "max_rel", number(r->witness_rel));
   json_t *doc = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "isomer-report", "version", 1,
                           "verdict", verdict_name(r->verdict), "evidence",
                           r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(), "relative_to", relative_to(p),
                           "left", side_json(p->left), "right", side_json(p->right), "outputs", outs, "assumptions", assumptions_json(p),
-                          "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p), "counterexample", cex,
+                          "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p, pair), "counterexample", cex,
                           "largest_merged_difference", number(r->largest_merged), "stats", p->no_stats ? json_null() : stats_json(p));
+  if (doc && p->repro) json_object_set_new(doc, "repro", json_string(p->repro));
+  return doc;
+}
+
+char *report_json(const report *p, size_t n, size_t decides) {
+  json_t *doc = pair_json(&p[decides], n > 1 ? (int64_t)decides : -1);
   if (!doc) return NULL;
+  json_t *pairs = n > 1 ? json_array() : NULL;
+  for (size_t k = 0; k < n && pairs; k++) json_array_append_new(pairs, pair_json(&p[k], (int64_t)k));
+  if (pairs) json_object_set_new(doc, "pairs", pairs);
   char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
   json_decref(doc);
   return text;

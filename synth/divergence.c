@@ -249,6 +249,13 @@ static bool output_apart(const parting *p, size_t o) {
   return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal);
 }
 
+/* Where the regions end by nothing earlier: at the first outputs that differ. */
+static void apart_at(const parting *p, int64_t end[2]) {
+  const state *s = p->s;
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && end[LEFT] < 0; o++)
+    if (output_apart(p, o)) end[LEFT] = s->graph[LEFT]->output[o].node, end[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
+}
+
 static bool any_output_apart(const parting *p) {
   for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
     if (output_apart(p, o)) return true;
@@ -459,6 +466,7 @@ static void measure(const parting *p, const rule_tensor *x, const rule_tensor *y
   d->max_abs = df.max_abs;
   d->max_rel = df.max_rel;
   d->index = df.index;
+  d->shape = x->shape;
 }
 
 static const char *hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {
@@ -537,8 +545,7 @@ static iso_code explain_by_repair(const parting *p, int side, const int64_t exit
   for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
     if (wide[i] && !own[i]) suspect[n++] = i, task.n_suspects[2]++;
   int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
-  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && goal[LEFT] < 0; o++)
-    if (output_apart(p, o)) goal[LEFT] = s->graph[LEFT]->output[o].node, goal[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
+  apart_at(p, goal);
   task.goal = (uint32_t)goal[side];
   task.want = goal[!side] < 0 ? NULL : value_of(p, !side, (uint32_t)goal[!side]);
   st_repair_result r = {0};
@@ -650,6 +657,11 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   } else if (!c && !p->gap && !plain) {
     c = explain_by_repair(p, RIGHT, exit, d, &next, touched, &repaired, err);
     if (!c && !repaired) c = explain_by_repair(p, LEFT, exit, d, &next, touched, &repaired, err);
+  }
+  if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
+    int64_t end[2] = {exit[LEFT], exit[RIGHT]};
+    apart_at(p, end);
+    if (end[LEFT] >= 0) c = st_cut(s, p->run, end, d, err);
   }
   *more = false;
   if (!c && next.value) {

@@ -475,6 +475,54 @@ static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *er
   return ISO_OK;
 }
 
+static bool class_on_side(const state *s, eg_class c, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+/* Whether a leaf of `side` has the class, or is defined by a layout of it: cat(slice(c), ...) = a leaf there. */
+static bool ties_to(const state *s, eg_class c, int side, int depth) {
+  if (class_on_side(s, c, side)) return true;
+  const eg_node *p;
+  const size_t n = depth > 0 ? eg_class_parents(s->g, c, &p) : 0;
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[p[i].i];
+    if (r->node[LEFT] < 0 && r->node[RIGHT] < 0 && ties_to(s, eg_class_of(s->g, p[i]), side, depth - 1)) return true;
+  }
+  return false;
+}
+
+static int by_number(const void *pa, const void *pb) {
+  const double a = *(const double *)pa, b = *(const double *)pb;
+  return (a > b) - (a < b);
+}
+
+/* Many different numbers: not zeros, ones, an identity, a mask. */
+static bool generic(const rule_tensor *t) {
+  enum { LOOKED_AT = 4096, ENOUGH = 64 };
+  double x[LOOKED_AT];
+  const int64_t n = t->numel < LOOKED_AT ? t->numel : LOOKED_AT, step = t->numel / LOOKED_AT + 1;
+  int64_t count = 0, distinct = 0;
+  for (int64_t i = 0; i < t->numel && count < n; i += step) x[count++] = rule_tensor_get(t, i);
+  qsort(x, (size_t)count, sizeof *x, by_number);
+  for (int64_t i = 0; i < count; i++) distinct += i == 0 || x[i] != x[i - 1];
+  return distinct > 1 && (distinct >= ENOUGH || 2 * distinct >= count);
+}
+
+/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. */
+static void mark_lonely(state *s) {
+  enum { DEPTH = 8 }; /* of the layout terms that relate leaves */
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const eg_node e = s->map[side][i];
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !generic(s->graph[side]->node[i].value[0])) continue;
+      s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
+    }
+}
+
 /* A leaf takes the values of its class where there are some, else of its definition, else its own. */
 static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
@@ -506,7 +554,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
       c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
       if (!c && r->konst) c = st_read_mask(s, n->dtype, &val[d], err);
     }
-    else if (r->konst) val[d] = rule_tensor_ref(val[0]);
+    else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
     else c = redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
   }
   if (!c) c = set_values(s, e, val, err);
@@ -517,6 +565,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
 
 iso_code st_draw_leaves(state *s, iso_error *err) {
   size_t ordinal = 0;
+  mark_lonely(s);
   /* Atoms first: definitions read them. */
   for (int atoms = 1; atoms >= 0; atoms--)
     for (int side = 0; side < 2; side++)

@@ -600,6 +600,11 @@ static void state_free(state *s) {
 
 void synth_result_free(synth_result *r) {
   if (!r) return;
+  for (int side = 0; side < 2; side++) {
+    for (size_t i = 0; r->witness_leaf[side] && i < r->n_leaf[side]; i++) rule_tensor_unref(r->witness_leaf[side][i]);
+    free(r->witness_leaf[side]);
+    for (size_t i = 0; r->cut && i < r->cut->n_given[side]; i++) rule_tensor_unref(r->cut->value[side][i]);
+  }
   rule_set_free(r->rules);
   iso_arena_fini(&r->arena);
   iso_arena_fini(&r->terms);
@@ -827,7 +832,10 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     if (!c) c = check_classes(s, err);
     if (!c) c = judge(s, p, err);
     if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
+    const bool kept = !c && o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
+    if (kept) c = st_keep_witness(s, err);
     if (!c && (s->res->verdict == SYNTH_DIFFERENT || (s->res->verdict == SYNTH_UNDECIDED && !s->stopped))) c = st_divergences(s, err);
+    if (!c && kept && o->shrink) c = st_shrink(s, err);
   } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;

@@ -934,6 +934,34 @@ static bool find_window(search *s, synth_relation *out) {
   return ok;
 }
 
+/* ---- parts of a source in another shape ----------------------------------------------------------------------- */
+
+/* Rows of a matrix that the target holds in other dimensions (a parameter kept flat): the target is read with the rows'
+ * length, and what is found is reshaped. */
+static bool find_refolded(search *s, synth_relation *out) {
+  const rule_tensor *whole = s->t;
+  bool found = false;
+  for (size_t i = 0; i < s->x->n && !found && s->code == ISO_OK; i++) {
+    const rule_tensor *a = s->x->source[i];
+    if (!usable(s, i) || a->shape.rank != 2) continue;
+    const int64_t row = a->shape.dim[1];
+    bool seen = row < 2 || whole->numel % row != 0 || a->numel < whole->numel || (whole->shape.rank == 2 && whole->shape.dim[1] == row);
+    for (size_t k = 0; k < i && !seen; k++) {
+      const rule_tensor *b = s->x->source[k];
+      seen = usable(s, k) && b->shape.rank == 2 && b->shape.dim[1] == row && b->numel >= whole->numel;
+    }
+    if (seen) continue;
+    rule_tensor folded = *whole;
+    folded.shape = (rule_shape){.rank = 2, .dim = {whole->numel / row, row}};
+    synth_relation part = {0};
+    s->t = &folded;
+    found = find_cover(s, &part);
+    s->t = whole;
+    found = found && finish(s, make_reshape(s, (made){part.term, folded.shape}, &whole->shape), part.tied, out);
+  }
+  return found;
+}
+
 /* ---- the order of attack ------------------------------------------------------------------------------------ */
 
 static void attack(search *s, synth_relation *out) {
@@ -945,7 +973,8 @@ static void attack(search *s, synth_relation *out) {
   uint64_t multiset = view_hash_multiset(s->t, NULL, 0);
   bool found = find_constant(s, out) || find_itself(s, flat, out) || find_transpose(s, multiset, out) ||
                find_reshape(s, flat, out) || find_permutation(s, multiset, out) || find_cover(s, out);
-  if (!found && s->code == ISO_OK) find_window(s, out);
+  if (!found && s->code == ISO_OK) found = find_window(s, out);
+  if (!found && s->code == ISO_OK) find_refolded(s, out);
 }
 
 iso_code synth_relate(synth_index *x, const rule_tensor *target, const char *name, iso_arena *arena,

@@ -79,6 +79,8 @@ typedef struct synth_options {
   unsigned disable;         /* of SYNTH_FINGERPRINT ... */
   const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on; then UNDECIDED. May be NULL */
   bool require_proved;
+  bool keep_witness;        /* keep the leaves' values that show a difference, and the first divergence's regions */
+  bool shrink;              /* with keep_witness: make these inputs small first */
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */
   void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */
   void *ctx;
@@ -107,8 +109,21 @@ typedef struct synth_divergence {
   size_t n_left_region, n_right_region;
   double max_abs, max_rel;                  /* between the two nodes, or where the regions end if their shapes differ; 0: not comparable */
   int64_t index;                            /* row-major, of the largest; -1: none */
+  rule_shape shape;                         /* of the left tensor that index is in */
   const char *hint;                         /* or NULL */
 } synth_divergence;
+
+/* The regions of a divergence on their own. Given the values of a few nodes, the operators of each region compute the tensor
+ * where it ends; the two should be one, up to their shapes. */
+typedef struct synth_cut {
+  size_t n_nodes[2], n_given[2];   /* left, right */
+  const uint32_t *node[2];         /* operators, in order */
+  const uint32_t *given[2];        /* what they read: nodes that are not among them */
+  rule_tensor **value[2];          /* their values on the witness, in float64 where floating */
+  const rule_term *const *same;    /* by right given: what it is of the left ones (RULE_VAR i: given i), NULL where nothing */
+  uint32_t end[2];
+  bool constants;                  /* tables are computed inside: rounding of stored ones shows (1e-7) */
+} synth_cut;
 
 typedef struct synth_pair {
   const char *left, *right; /* output names */
@@ -127,6 +142,9 @@ typedef struct synth_result {
   size_t n_unexplained; const struct synth_leaf_ref { bool right; uint32_t node; } *unexplained;
   /* the witness of DIFFERENT */
   bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
+  rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
+  size_t n_leaf[2];
+  const synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;

@@ -21,6 +21,7 @@ typedef struct rec {
   bool konst;       /* depends on no parameter and no value-carrying input: evaluated in captured dtypes, never redrawn */
   bool leaf;        /* a captured leaf */
   bool atom;        /* a leaf that no relation defines: drawn freely */
+  bool lonely;      /* an atom that no relation ties to the other side: one may have been missed, so it keeps its captured value */
   bool valued;      /* values below are there */
   int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
@@ -224,8 +225,29 @@ iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_err
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err);
 /* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
 iso_code st_check_unspecified(state *s, iso_error *err);
+/* The witness with other values for some leaves (atoms; what is defined by them follows). */
+typedef struct st_variant {
+  const eg_node *leaf;
+  rule_tensor **value;
+  size_t n;
+  size_t output; /* out: which differs */
+} st_variant;
+/* Whether the outputs still differ there: clearly, or with `sure` as st_confirm has it; then `leaf` gets references to all leaves' values
+ * by node, for the caller to drop. Values that an operator does not take show nothing. Requires: s->res->witness_leaf. */
+iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff, bool *shows, iso_error *err);
+/* Keep the leaves' values of s->witness in the result. */
+iso_code st_keep_witness(state *s, iso_error *err);
+
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
+
+/* ---- shrink.c ---- */
+/* Make the witness in the result small. Requires: st_keep_witness. */
+iso_code st_shrink(state *s, iso_error *err);
+
+/* ---- cut.c ---- */
+/* Cut the regions of `d` out, up to the nodes `end`, into the result (left out where a value is lacking). */
+iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err);
 
 /* ---- repair.c ---- */
 enum { ST_PHASES = 3 };

@@ -420,7 +420,8 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
     const rec *r = &s->rec[atom.i];
     const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]] : &s->graph[RIGHT]->node[r->node[RIGHT]];
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
-    c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
+    if (r->lonely) v = rule_tensor_ref(st_val(s, atom, 0));
+    else c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);
     c = defined_value(h, def, &v, err);
@@ -456,6 +457,63 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
     c = run_both(s, leaf, true, s->witness, err);
   }
   for (int side = 0; side < 2; side++) st_run_free(&base[side]);
+  return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
+}
+
+iso_code st_keep_witness(state *s, iso_error *err) {
+  if (!s->witness[LEFT].value || !s->witness[RIGHT].value) return ISO_OK;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    if (!(s->res->witness_leaf[side] = calloc(g->n_nodes + 1, sizeof *s->res->witness_leaf[side]))) return nomem(err);
+    s->res->n_leaf[side] = g->n_nodes;
+    for (size_t i = 0; i < g->n_nodes; i++)
+      if (g->node[i].kind != SYNTH_OP && s->witness[side].value[i].n == 1)
+        s->res->witness_leaf[side][i] = rule_tensor_ref(s->witness[side].value[i].v[0]);
+  }
+  return ISO_OK;
+}
+
+static void preset(hunt *h, eg_node e, rule_tensor *v) {
+  rule_tensor **at = &h->of[eg_class_of(h->s->g, e).i];
+  rule_tensor_unref(*at);
+  *at = rule_tensor_ref(v);
+}
+
+iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff, bool *shows, iso_error *err) {
+  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
+  rule_tensor **own[2];
+  st_run base[2] = {0};
+  rule_diff found = {0};
+  *shows = false;
+  if (!s->res->witness_leaf[LEFT]) {
+    free(h.of);
+    return ISO_OK;
+  }
+  iso_code c = new_leaves(s, own) && h.of ? ISO_OK : nomem(err);
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->res->witness_leaf[side][i] && s->rec[s->map[side][i].i].atom) preset(&h, s->map[side][i], s->res->witness_leaf[side][i]);
+  for (size_t j = 0; j < v->n && !c; j++) preset(&h, v->leaf[j], v->value[j]);
+  if (!c) c = draw_all(&h, own, err);
+  if (!c) c = run_both(s, own, false, base, err);
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*shows; o++) {
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
+    if (!l || !r || l->numel != r->numel) continue;
+    found = s->oracle->compare(s->oracle->ctx, l, r, 1e-7);
+    *shows = !found.equal && isfinite(found.max_rel);
+    if (*shows) v->output = o;
+  }
+  if (!c && sure) c = differs(s, own, base, (margin){s->o->rel_tol, 100, true}, 9000, &v->output, &found, shows, err);
+  for (int side = 0; side < 2 && leaf && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) leaf[side][i] = rule_tensor_ref(own[side][i]);
+  if (diff) *diff = found;
+  for (int side = 0; side < 2; side++) {
+    st_run_free(&base[side]);
+    free(own[side]);
+  }
+  for (size_t i = 0; h.of && i < s->n_rec; i++) rule_tensor_unref(h.of[i]);
+  free(h.of);
+  if (c && c != ISO_NOMEM) *shows = false;
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
