@@ -162,6 +162,7 @@ CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
+WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
@@ -169,7 +170,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(SEEDS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

@@ -249,7 +249,8 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
     rule_oracle oracle = val_oracle(engine);
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &o->synth, &p->result, err);
     if (c == ISO_NOMEM && o->limits.memory_bytes && (p->result = calloc(1, sizeof *p->result))) { /* one step too large for it */
-      *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached"};
+      *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached",
+                                   .coverage.not_run = {-1, -1}};
       c = ISO_OK;
     }
   }

@@ -112,6 +112,36 @@ static void print_inputs(const report *p, FILE *f) {
   }
 }
 
+static void print_shapes(const cap_graph *g, const char *side, FILE *f) {
+  char text[256];
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == CAP_INPUT) fprintf(f, ", %s's %s %s", side, g->node[i].name, rule_shape_print(&g->node[i].output[0].shape, text, sizeof text));
+}
+
+static void print_coverage(const report *p, FILE *f) {
+  enum { SHOWN = 8 };
+  const synth_coverage *v = &p->r->coverage;
+  fputs("\ncoverage:\n  nodes: ", f);
+  for (int side = 0; side < 2; side++) {
+    const cap_graph *g = side == 0 ? p->left : p->right;
+    fprintf(f, "%s %zu of %zu reached", side == 0 ? "left" : ", right", v->n_reached[side], g->n_nodes);
+    for (size_t i = 0; i < v->n_unreached[side] && (i < SHOWN || p->verbose); i++) fprintf(f, "%s%s", i == 0 ? " (not: " : ", ", g->node[v->unreached[side][i]].id);
+    if (v->n_unreached[side]) fputs(v->n_unreached[side] > SHOWN && !p->verbose ? ", ...)" : ")", f);
+    if (v->not_run[side] >= 0) fprintf(f, ", %s could not be run", g->node[v->not_run[side]].id);
+  }
+  fprintf(f, "\n  draws: %zu captured, %zu with fresh inputs and parameters, %zu in search of a difference", v->n_captured, v->n_redrawn, v->n_searched);
+  print_shapes(p->left, "left", f);
+  print_shapes(p->right, "right", f);
+  fprintf(f, "\n  branches on values: %zu", v->n_points);
+  for (size_t i = 0; i < v->n_branches && (i < SHOWN || p->verbose); i++) {
+    const synth_branch *b = &v->branch[i];
+    const cap_node *n = &(b->right ? p->right : p->left)->node[b->node];
+    fprintf(f, "\n    %s %s (%s): %s", b->right ? "right" : "left ", n->id, n->op, b->missing);
+  }
+  if (v->n_branches > SHOWN && !p->verbose) fprintf(f, "\n    and %zu more (-v)", v->n_branches - SHOWN);
+  fprintf(f, "\n  merged tensors differ by up to %.3g (relative)\n", p->r->largest_merged);
+}
+
 static void print_pair(const report *p, FILE *f) {
   const synth_result *r = p->r;
   fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework, p->left->n_nodes);
@@ -146,6 +176,7 @@ static void print_pair(const report *p, FILE *f) {
     for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
   }
   print_assumptions(p, f);
+  print_coverage(p, f);
   fputc('\n', f);
 }
 
@@ -287,6 +318,36 @@ static json_t *stats_json(const report *p) {
                    (json_int_t)r->n_reused, "peak_rss_bytes", (json_int_t)ru.ru_maxrss * 1024);
 }
 
+static json_t *shapes_json(const cap_graph *g) {
+  json_t *o = json_object();
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const cap_node *n = &g->node[i];
+    if (n->kind != CAP_INPUT) continue;
+    json_t *shape = json_array();
+    for (uint32_t d = 0; d < n->output[0].shape.rank; d++) json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
+    json_object_set_new(o, n->name, shape);
+  }
+  return o;
+}
+
+static json_t *coverage_json(const report *p) {
+  const synth_coverage *v = &p->r->coverage;
+  json_t *side[2], *branches = json_array();
+  for (int k = 0; k < 2; k++) {
+    const cap_graph *g = k == 0 ? p->left : p->right;
+    side[k] = json_pack("{s:I, s:o, s:o, s:o}", "reached", (json_int_t)v->n_reached[k], "unreached", region(g, v->unreached[k], v->n_unreached[k]), "not_run",
+                        id_list(v->not_run[k] >= 0 ? g->node[v->not_run[k]].id : NULL), "input_shapes", shapes_json(g));
+  }
+  for (size_t i = 0; i < v->n_branches; i++) {
+    const cap_node *n = &(v->branch[i].right ? p->right : p->left)->node[v->branch[i].node];
+    json_array_append_new(branches, json_pack("{s:s, s:s, s:s, s:s}", "side", v->branch[i].right ? "right" : "left", "id", n->id, "op", n->op, "missing",
+                                              v->branch[i].missing));
+  }
+  return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:I, s:o, s:o}", "left", side[0], "right", side[1], "draws", "captured", (json_int_t)v->n_captured, "redrawn",
+                   (json_int_t)v->n_redrawn, "searched", (json_int_t)v->n_searched, "branch_points", (json_int_t)v->n_points, "branches", branches,
+                   "largest_merged_difference", number(p->r->largest_merged));
+}
+
 /* `pair`: which one it is, of several; -1 where there is one. */
 static json_t *pair_json(const report *p, int64_t pair) {
   const synth_result *r = p->r;
@@ -309,6 +370,7 @@ static json_t *pair_json(const report *p, int64_t pair) {
                           "left", side_json(p->left), "right", side_json(p->right), "outputs", outs, "assumptions", assumptions_json(p),
                           "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p, pair), "counterexample", cex,
                           "largest_merged_difference", number(r->largest_merged), "stats", p->no_stats ? json_null() : stats_json(p));
+  if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
   if (doc && p->repro) json_object_set_new(doc, "repro", json_string(p->repro));
   return doc;
 }

@@ -771,6 +771,7 @@ static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
   r->pair = pair;
   r->divergence = d;
   r->n_divergences = 1;
+  r->coverage.not_run[side] = node;
   r->verdict = SYNTH_DIFFERENT;
   r->reason = NULL;
   r->witness_output = L->n_outputs ? L->output[0].name : "";
@@ -799,6 +800,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   s->map[1] = calloc(right->n_nodes + 1, sizeof *s->map[1]);
   s->res = calloc(1, sizeof *s->res);
   c = p && s->map[0] && s->map[1] && s->res ? ISO_OK : nomem(err);
+  if (s->res) s->res->coverage.not_run[LEFT] = s->res->coverage.not_run[RIGHT] = -1;
   if (!c) c = eg_new(NULL, &s->g, err);
   if (!c) c = rule_set_new(&s->rules, err);
   for (int side = 0; side < 2 && !c; side++) {
@@ -840,6 +842,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
   }
+  if (!c) c = st_cover(s, (const bool *const *)live, err);
   if (!c) c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
   if (!c) c = assume_kernels(s, err);

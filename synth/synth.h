@@ -125,6 +125,22 @@ typedef struct synth_cut {
   bool constants;                  /* tables are computed inside: rounding of stored ones shows (1e-7) */
 } synth_cut;
 
+/* What was looked at: the limits of the evidence. */
+typedef struct synth_branch {
+  bool right;
+  uint32_t node;
+  const char *missing; /* the side of it that no draw took */
+} synth_branch;
+typedef struct synth_coverage {
+  size_t n_reached[2], n_unreached[2]; /* nodes that the outputs depend on, and those that they do not: left, right */
+  const uint32_t *unreached[2];
+  int64_t not_run[2];                  /* the operator that failed on this side only, -1: none */
+  size_t n_captured, n_redrawn;        /* draws: captured inputs; fresh inputs and parameters */
+  size_t n_searched;                   /* and those made in search of a difference */
+  size_t n_points;                     /* operators that branch on values */
+  size_t n_branches; const synth_branch *branch;
+} synth_coverage;
+
 typedef struct synth_pair {
   const char *left, *right; /* output names */
   const char *relation;     /* "equal", "unsqueeze(right, 0)", ... */
@@ -145,6 +161,7 @@ typedef struct synth_result {
   rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
   size_t n_leaf[2];
   const synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */
+  synth_coverage coverage;
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;

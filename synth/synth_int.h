@@ -245,6 +245,9 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err);
 /* Make the witness in the result small. Requires: st_keep_witness. */
 iso_code st_shrink(state *s, iso_error *err);
 
+/* ---- coverage.c ---- */
+iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
+
 /* ---- cut.c ---- */
 /* Cut the regions of `d` out, up to the nodes `end`, into the result (left out where a value is lacking). */
 iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err);

@@ -531,6 +531,7 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
     if (st_stopped(s)) break;
     if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", h.k, N_DRAWS);
     c = try_draw(&h, leaf, which, diff, found, err);
+    s->res->coverage.n_searched++;
     for (size_t i = 0; i < n_class; i++) {
       rule_tensor_unref(h.of[i]);
       h.of[i] = NULL;
