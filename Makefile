@@ -61,7 +61,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: bench bench-egraph bench-compare campaign mutation install seeds
+.PHONY: bench bench-egraph bench-compare bench-real campaign mutation install seeds
 .PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -80,6 +80,7 @@ help:
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."]'
+	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1], a Python with torch'
 	@echo 'install    the e-graph as a library: PREFIX=/usr/local DESTDIR='
@@ -207,6 +208,8 @@ bench-egraph: $(B)/isomer $(B)/tests/bench/textbook
 # A million random traces of calls, and as many random rule sets as the tests have.
 campaign: $(B)/tests/prop/test_saturate
 	TRACES=$(or $(TRACES),1000000) $(B)/tests/prop/test_saturate
+bench-real: all
+	@$(PYTHON_TORCH) tests/bench/real.py --isomer $(B)/isomer
 # Mutants of the captures in models/ or in a folder of families, and what becomes of them.
 mutation: all
 	@$(PYTHON_TORCH) tests/mutation/campaign.py $(CAPTURES) --isomer $(B)/isomer --breaking $(or $(BREAKING),24) --preserving $(or $(PRESERVING),12) --seed $(or $(SEED),1)

@@ -192,6 +192,7 @@ class Graph:
                     v = t.double() if t.dtype.is_floating_point else t
                 elif n["op"] == "getitem":
                     v = values[n["args"][0]["ref"]][n["args"][1]]
+                    n["outputs"][0]["shape"] = list(v.shape)
                 else:
                     v = call(n, values)
                     outs = [v] if isinstance(v, torch.Tensor) else list(v)
