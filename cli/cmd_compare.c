@@ -161,6 +161,8 @@ static int parse(int argc, char **argv, options *o) {
     else return usage_error("more than two captures:", a);
   }
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
+  if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
+    return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
   return -1;
@@ -239,7 +241,7 @@ static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error 
 
 static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine, const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now();
-  const cap_options inputs = {.inputs = o->inputs, .n_inputs = o->n_inputs};
+  const cap_options inputs = {.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
   for (int side = 0; side < 2 && !c; side++)
