@@ -153,6 +153,15 @@ $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.
 $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
+# The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
+MUTANTS := elementwise layout fill reduce nn order dist kernels
+MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/prove_%.o)
+$(B)/obj/mutants/prove_%.o: validate/prove_%.c tests/validate/mutate.h $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DMUTANT_FILE=$(shell echo $(MUTANTS) | tr ' ' '\n' | grep -nx $* | cut -d: -f1) -include tests/validate/mutate.h -c $< -o $@
+$(B)/tests/validate/test_prove_mutants: $(B)/obj/tests/validate/test_prove_mutants.o $(MUTANT_OBJ) $(SUPPORT_OBJ) $(B)/libisomer.a
+	@mkdir -p $(@D)
+	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@

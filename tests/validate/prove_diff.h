@@ -1,0 +1,147 @@
+/* Calls of all operators that the prover defines, and samples of them: what libtorch gives beside what the definition says. */
+#ifndef TESTS_VALIDATE_PROVE_DIFF_H
+#define TESTS_VALIDATE_PROVE_DIFF_H
+
+#include "tests/validate/engine_test.h"
+#include "validate/prove_int.h"
+
+/* $A..$D are sizes of 0 to 4, $P..$S of 1 to 4, $i..$k integers of -3 to 4. Variables: "i" holds indices 0 and 1, "n"
+ * other integers, "p" positive numbers, "d" numbers that all differ. */
+typedef struct call {
+  const char *vars, *text;
+} call;
+
+#define X "(var x f ($A $B))"
+#define XY "(var x f ($A $B)) (var y f ($C $B))"
+#define X3 "(var x f ($A $B $C))"
+#define QKV "(var q f (2 4 $P $Q)) (var k f (2 2 $R $Q)) (var v f (2 2 $R $S))"
+
+static const call calls[] = {
+#include "tests/validate/prove_calls.inc"
+};
+
+typedef struct values {
+  rule_tensor *bind[8];
+} values;
+
+static double value_of(void *ctx, uint32_t var, const int64_t *idx) {
+  const rule_tensor *t = ((const values *)ctx)->bind[var];
+  int64_t at = 0;
+  for (uint32_t k = 0; k < t->shape.rank; k++) {
+    if (idx[k] < 0 || idx[k] >= t->shape.dim[k]) return 12345.678; /* must not matter */
+    at = at * t->shape.dim[k] + idx[k];
+  }
+  return rule_tensor_get(t, at);
+}
+
+static void fill_in(const char *from, char *to, size_t cap, const int64_t *number) {
+  size_t n = 0;
+  for (; *from && n + 16 < cap; from++) {
+    if (*from == '$') n += (size_t)snprintf(to + n, cap - n, "%d", (int)number[(unsigned char)*++from]);
+    else to[n++] = *from;
+  }
+  to[n] = 0;
+}
+
+static void draw_numbers(iso_rng *rng, int64_t *number) {
+  static const int64_t sizes[] = {0, 1, 1, 2, 2, 3, 3, 4};
+  for (int c = 'A'; c <= 'D'; c++) number[c] = sizes[iso_rng_below(rng, 8)];
+  for (int c = 'P'; c <= 'S'; c++) number[c] = sizes[1 + iso_rng_below(rng, 7)];
+  for (int c = 'i'; c <= 'k'; c++) number[c] = (int64_t)iso_rng_below(rng, 8) - 3;
+  if (iso_rng_below(rng, 2)) number['C'] = number['A'];
+  if (iso_rng_below(rng, 4) == 0) number['C'] = 1;
+}
+
+static rule_tensor *draw_value(iso_rng *rng, const rule_variable *v, double large) {
+  const double edges[] = {0, 1, -1, 0.5, large, 3, -3, 6};
+  rule_shape s = {.rank = v->n_dims};
+  rule_tensor *t = NULL;
+  iso_error err;
+  for (uint32_t k = 0; k < v->n_dims; k++) s.dim[k] = v->dim[k]->u.i;
+  ck_assert(rule_tensor_new(v->kind == 'f' ? RULE_F64 : v->kind == 'b' ? RULE_BOOL : RULE_I64, &s, &t, &err) == ISO_OK);
+  const bool edge = iso_rng_below(rng, 4) == 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    double x = iso_rng_normal(rng);
+    if (edge) x = edges[iso_rng_below(rng, 8)];
+    if (v->kind != 'f') x = (double)iso_rng_below(rng, 2);
+    if (v->name[0] == 'n') x = (double)iso_rng_below(rng, 9) - 4;
+    if (v->name[0] == 'd') x = iso_rng_normal(rng);
+    if (v->name[0] == 'p') x = fabs(x) + 0.1371; /* no quotient of edges is whole */
+    rule_tensor_set(t, i, x);
+  }
+  return t;
+}
+
+/* One sample of a call, with libtorch's answer. */
+typedef struct sample {
+  rule_set *set;
+  values v;
+  rule_tensor *want; /* NULL: it refuses */
+  char text[5000];
+} sample;
+
+typedef enum outcome { NO_VALUE, SAME, OTHER } outcome; /* NO_VALUE: on neither side */
+
+static void sample_take(sample *s, const call *k, iso_rng *rng) {
+  char vars[500], body[2000];
+  int64_t number[256] = {0};
+  iso_error err = {ISO_OK, ""};
+  *s = (sample){.set = NULL};
+  draw_numbers(rng, number);
+  fill_in(k->vars, vars, sizeof vars, number);
+  fill_in(k->text, body, sizeof body, number);
+  snprintf(s->text, sizeof s->text, "(rule r %s (lhs %s) (rhs %s))", vars, body, body);
+  ck_assert_msg(rule_set_parse(s->text, SIZE_MAX, "test", &s->set, &err) == ISO_OK, "%s: %s", err.msg, s->text);
+  const rule *r = rule_set_at(s->set, 0);
+  for (uint32_t i = 0; i < r->n_vars; i++) s->v.bind[i] = draw_value(rng, &r->var[i], strstr(k->text, "softplus") ? 20.5 : 2.5);
+  if (val_eval(engine, r->lhs, s->v.bind, VAL_FLOAT64, &s->want, &err) != ISO_OK) s->want = NULL;
+  if (getenv("DIFF_VERBOSE") && !s->want) fprintf(stderr, "%s: %s\n", err.msg, s->text);
+}
+
+static void sample_free(sample *s) {
+  const rule *r = rule_set_at(s->set, 0);
+  for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(s->v.bind[i]);
+  rule_tensor_unref(s->want);
+  rule_set_free(s->set);
+}
+
+/* The definition's answer beside libtorch's; `why` (300 bytes) says where they differ. */
+static outcome sample_compare(sample *s, char *why) {
+  char reason[200] = "", a[100], b[100], kind = 0;
+  rule_shape shape;
+  double *got = NULL;
+  outcome o = SAME;
+  int64_t elements = 0;
+  const bool defined = sc_values(rule_set_at(s->set, 0), schemas, value_of, &s->v, &shape, &kind, &got, reason);
+  if (!s->want || !defined) {
+    const bool none = defined && rule_shape_numel(&shape, &elements, NULL) == ISO_OK && elements == 0; /* some operators refuse what is empty */
+    const bool gap = s->want && s->want->numel == 0 && strstr(reason, "may not be positive"); /* of an index into nothing */
+    free(got);
+    if ((s->want || defined) && !none && !gap) {
+      snprintf(why, 300, "%s: %s", defined ? "defined where the operator refuses" : "the operator has a value", reason);
+      return OTHER;
+    }
+    return NO_VALUE;
+  }
+  const char is = rule_dtype_is_float(s->want->dtype) ? 'f' : s->want->dtype == RULE_BOOL ? 'b' : 'i';
+  if (!rule_shape_eq(&shape, &s->want->shape)) {
+    snprintf(why, 300, "%s and %s", rule_shape_print(&shape, a, sizeof a), rule_shape_print(&s->want->shape, b, sizeof b));
+    o = OTHER;
+  } else if (is != kind) {
+    snprintf(why, 300, "kind %c and %c", kind, is);
+    o = OTHER;
+  }
+  for (int64_t i = 0; o == SAME && i < s->want->numel; i++) {
+    const double x = got[i], y = rule_tensor_get(s->want, i);
+    if (isnan(y) || (isinf(y) && y > 0)) continue; /* not defined there */
+    if (isinf(y) ? isinf(x) && x < 0 : fabs(x - y) <= 1e-9 * (1 + fabs(y))) continue;
+    snprintf(why, 300, "element %d is %.17g instead of %.17g", (int)i, x, y);
+    o = OTHER;
+  }
+  free(got);
+  return o;
+}
+
+enum { SEEDS = 16, LEAST_GOOD = 3, N_CALLS = sizeof calls / sizeof *calls };
+
+#endif
