@@ -24,7 +24,7 @@ CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(
 LDFLAGS += $(SAN)
 LIBS = -lz3 -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
 
-FOLDERS = egraph/base egraph rules capture validate synth
+FOLDERS = egraph/base egraph rules capture validate synth check
 LIB_SRC := $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))
 CLI_SRC := $(wildcard cli/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o)
@@ -46,7 +46,7 @@ FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c)
+ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c)
 
 NO_BUILD = clean help format deps headers fuzz schemas asan ubsan valgrind
 ifneq ($(TORCH),0)
@@ -61,7 +61,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: bench bench-egraph bench-compare bench-real campaign mutation install seeds
+.PHONY: certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds
 .PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -75,6 +75,7 @@ help:
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
+	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
@@ -167,20 +168,23 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 
 # One command a line, for .ci/test-run.
+CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
+REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
+CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
-check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN)
+check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -190,6 +194,10 @@ test-all: deps headers check
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
+
+# Certificates of all correct pairs and a thousand changed ones; CAPTURES=DIR: certificates of every correct pair there.
+certificates: all $(CHECKER)
+	@$(CERTIFICATES) $(if $(CAPTURES),--captures $(CAPTURES),--mutations $(or $(MUTATIONS),1000))
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

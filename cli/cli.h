@@ -13,6 +13,7 @@ enum {
   CLI_INTERRUPTED = 130
 };
 
+int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_saturate(int argc, char **argv);

@@ -6,8 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/certificate.h"
 #include "cli/cli.h"
 #include "cli/limits.h"
+#include "cli/report_ci.h"
 #include "cli/repro.h"
 #include "validate/validate.h"
 
@@ -17,6 +19,8 @@ typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
   size_t n_pairs;
   const char *json, *rules, *save_rules, *repro, *counterexample;
+  const char *certificate, *sarif, *junit, *explorer, *baseline; /* of one pair only */
+  bool github;
   val_options val;
   synth_options synth;
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
@@ -37,6 +41,12 @@ static void help(FILE *f) {
         "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
         "  --rules FILE         rules to try first; each is validated again\n"
         "  --save-rules FILE    write the rules that were used\n"
+        "  --certificate FILE   where equivalent: the chain of steps, for isomer check (docs/certificate.md)\n"
+        "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
+        "  --junit FILE         a test case for each output (JUnit's XML)\n"
+        "  --github             a GitHub annotation for each divergence\n"
+        "  --model-explorer DIR files for Model Explorer's two panes\n"
+        "  --baseline FILE      divergences that are known: only new ones fail (docs/reports.md)\n"
         "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be repeated); the verdict is the worst\n"
         "  --counterexample FILE  the inputs that show a difference, made small, as safetensors (left.NAME, right.NAME)\n"
         "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit status 1 while it is there\n"
@@ -104,7 +114,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--counterexample", "--repro"};
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -118,6 +128,11 @@ static int parse(int argc, char **argv, options *o) {
     else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
     else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
     else if (strcmp(name, "--repro") == 0) o->repro = v;
+    else if (strcmp(name, "--certificate") == 0) o->certificate = v;
+    else if (strcmp(name, "--sarif") == 0) o->sarif = v;
+    else if (strcmp(name, "--junit") == 0) o->junit = v;
+    else if (strcmp(name, "--model-explorer") == 0) o->explorer = v;
+    else if (strcmp(name, "--baseline") == 0) o->baseline = v;
     else if (strcmp(a, "--also") == 0) {
       if (i + 2 >= argc) return usage_error("--also takes two captures", NULL);
       if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", a);
@@ -149,6 +164,7 @@ static int parse(int argc, char **argv, options *o) {
       if (strcmp(v, "auto") != 0 && strcmp(v, "always") != 0 && strcmp(v, "never") != 0) return usage_error("--color takes auto, always or never, not", v);
     } else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "-v") == 0) o->verbose = true;
+    else if (strcmp(a, "--github") == 0) o->github = true;
     else if (strcmp(a, "--trace") == 0) o->trace = true;
     else if (strcmp(a, "--explain") == 0) o->explain = true;
     else if (strcmp(a, "--no-stats") == 0) o->no_stats = true;
@@ -163,6 +179,9 @@ static int parse(int argc, char **argv, options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
     return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+  if (o->n_pairs > 1 && (o->certificate || o->sarif || o->junit || o->explorer || o->baseline || o->github))
+    return usage_error("--also does not go with reports of one pair: --certificate, --sarif, --junit, --github, --model-explorer, --baseline", NULL);
+  o->synth.certificate = o->certificate != NULL;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
   return -1;
@@ -288,20 +307,53 @@ static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   return c;
 }
 
-static iso_code publish(const options *o, const pair *p, rule_schemas *schemas, iso_error *err) {
+static iso_code save_certificate(const report *rep, const char *path, iso_error *err) {
+  char *text = NULL;
+  if (!rep->r->certificate) {
+    fprintf(stderr, "isomer: no certificate is written: the captures were not found equivalent\n");
+    return ISO_OK;
+  }
+  iso_code c = certificate_text(rep->r, rep->left, rep->right, &text, err);
+  if (!c) c = report_write(path, text, err);
+  free(text);
+  return c;
+}
+
+/* Takes over `text`; NULL: there is no memory. */
+static iso_code write_report(const char *path, char *text, iso_error *err) {
+  iso_code c = text ? report_write(path, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  free(text);
+  return c;
+}
+
+/* Reports that are of one pair. */
+static iso_code publish_one(const options *o, const report *rep, iso_error *err) {
+  iso_code c = o->certificate ? save_certificate(rep, o->certificate, err) : ISO_OK;
+  if (!c && o->sarif) c = write_report(o->sarif, report_sarif(rep), err);
+  if (!c && o->junit) c = write_report(o->junit, report_junit(rep), err);
+  if (!c && o->explorer) c = report_model_explorer(rep, o->explorer, err);
+  if (!c && o->github) report_github(rep, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  return c;
+}
+
+static int status_of(const synth_result *r, const baseline *known) {
+  if (limits_interrupted()) return CLI_INTERRUPTED;
+  if (r->verdict == SYNTH_UNDECIDED) return CLI_UNDECIDED;
+  return r->verdict == SYNTH_EQUIVALENT || baseline_accepts(known, r) ? CLI_EQUIVALENT : CLI_DIFFERENT;
+}
+
+static iso_code publish(const options *o, const pair *p, const baseline *known, rule_schemas *schemas, iso_error *err) {
   report *rep = calloc(o->n_pairs, sizeof *rep);
   const size_t worst = deciding(p, o->n_pairs);
   iso_code c = rep ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t k = 0; k < o->n_pairs && !c; k++)
     rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load,
-                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats};
+                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats,
+                      .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c) c = write_witness(o, &rep[worst], err);
-  if (!c && o->json) {
-    char *text = report_json(rep, o->n_pairs, worst);
-    c = text ? report_write(o->json, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
-    free(text);
-  }
+  if (!c && o->json) c = write_report(o->json, report_json(rep, o->n_pairs, worst), err);
+  if (!c) c = publish_one(o, rep, err);
   if (!c) report_text(rep, o->n_pairs, worst, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
   free(rep);
   return c;
@@ -334,9 +386,11 @@ int cmd_compare(int argc, char **argv) {
   if (o.progress) fputs("\r\033[K", stderr);
   int status = CLI_ERROR;
   if (!c) {
-    const synth_verdict v = p[deciding(p, o.n_pairs)].result->verdict;
-    c = publish(&o, p, schemas, &err);
-    status = limits_interrupted() ? CLI_INTERRUPTED : v == SYNTH_EQUIVALENT ? CLI_EQUIVALENT : v == SYNTH_DIFFERENT ? CLI_DIFFERENT : CLI_UNDECIDED;
+    baseline accepted = {0};
+    if (o.baseline) c = baseline_load(o.baseline, p[0].result, p[0].graph[0], p[0].graph[1], &accepted, &err);
+    if (!c) c = publish(&o, p, &accepted, schemas, &err);
+    status = status_of(p[deciding(p, o.n_pairs)].result, &accepted);
+    baseline_free(&accepted);
   }
   if (c) {
     fprintf(stderr, "isomer: %s\n", err.msg);

@@ -17,6 +17,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"compare", cmd_compare, "LEFT RIGHT", "do two captured graphs compute the same function?"},
+    {"check", cmd_check, "FILE LEFT RIGHT", "replay the certificate of a comparison, without any search"},
     {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
     {"show", cmd_show, "CAPTURE", "what a capture holds"},
     {"rules", cmd_rules, "VERB FILE...", "check, list, show, merge, diff or count rewrite rules"},
@@ -26,7 +27,7 @@ static const command commands[] = {
 static void usage(FILE *f) {
   fputs("usage: isomer COMMAND ...\n", f);
   for (const command *c = commands; c->name; c++)
-    fprintf(f, "  isomer %-8s %-13s %s\n", c->name, c->usage, c->help);
+    fprintf(f, "  isomer %-8s %-15s %s\n", c->name, c->usage, c->help);
   fputs("  isomer --version\n"
         "  isomer --help    (isomer COMMAND --help: its options)\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",

@@ -92,8 +92,10 @@ static void print_last_line(const report *p, const char *where, FILE *f) {
   if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
   fprintf(f, "isomer: DIFFERENT at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
           n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
-  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn%s]\n", r->witness_seed, where);
-  else fprintf(f, "%s inputs%s]\n", p->counterexample ? "written" : "captured", where);
+  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn%s]", r->witness_seed, where);
+  else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
+  if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
+  fputc('\n', f);
 }
 
 /* The inputs that were written, where they are short. */
@@ -156,6 +158,7 @@ static void print_pair(const report *p, FILE *f) {
     print_place(f, "left", node_at(p->left, d->left));
     print_place(f, "right", node_at(p->right, d->right));
     if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
+    if (p->known && p->known->reason[i]) fprintf(f, "  known %s\n", p->known->reason[i]);
     if (d->max_abs > 0) fprintf(f, "  there the values differ by up to %.3g (relative %.3g)", d->max_abs, d->max_rel);
     if (d->max_abs > 0) print_index(f, &d->shape, d->index);
   }
@@ -163,6 +166,7 @@ static void print_pair(const report *p, FILE *f) {
     const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
     fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
   }
+  for (size_t i = 0; p->known && i < p->known->n_stale; i++) fprintf(f, "\nin the baseline, and not found: %s\n", p->known->stale[i]);
   if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
     fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
             r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
@@ -291,6 +295,7 @@ static json_t *divergences_json(const report *p, int64_t pair) {
                           place(p, node_at(p->right, d->right)), "left_region", region(p->left, d->left_region, d->n_left_region),
                           "right_region", region(p->right, d->right_region, d->n_right_region), "max_abs", number(d->max_abs), "max_rel",
                           number(d->max_rel), "index", index_json(&d->shape, d->index), "hint", text_or_null(d->hint));
+    if (p->known) json_object_set_new(o, "known", text_or_null(p->known->reason[i]));
     if (pair >= 0) json_object_set_new(o, "pair", json_integer(pair));
     json_array_append_new(a, o);
   }

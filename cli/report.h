@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "capture/capture.h"
+#include "cli/baseline.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -12,6 +13,7 @@ typedef struct report {
   const synth_result *r;
   rule_schemas *schemas;
   uint64_t seed;
+  const baseline *known; /* NULL: none was given */
   double load, total; /* seconds */
   bool verbose, explain, quiet;
   bool colour;

@@ -191,13 +191,16 @@ bool st_usable(const state *s, size_t i) {
   return s->info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
 }
 
-iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, iso_error *err) {
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,
+                               iso_error *err) {
   if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
     return iso_fail(err, ISO_NOMEM, "out of memory");
   if (n) memcpy(s->prem + s->n_prem, p, n * sizeof *p);
   s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
   s->n_prem += n;
   s->info[index].uses++;
+  const iso_code c = s->o->certificate ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
+  if (c) return c;
   return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
 }
 
@@ -215,7 +218,7 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     }
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, err);
+    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, r, m->var_as, err);
   }
   matcher_free(m);
   return c;
@@ -313,7 +316,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     if (!st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, err);
+    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, &inst, m->var_as, err);
   }
   matcher_free(m);
   return c;

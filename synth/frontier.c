@@ -452,7 +452,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   if (c) return c;
   if (st_usable(s, index)) {
     *done = true;
-    return st_record_application(s, index, u, t, b->prem, b->n_prem, err);
+    return st_record_application(s, index, u, t, b->prem, b->n_prem, &cand, b->var_as, err);
   }
   if (!st_without(s, SYNTH_LAZY)) expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
   return ISO_OK;

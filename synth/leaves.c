@@ -407,6 +407,7 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       if (c) return c;
       if (done.i != EG_NONE) return ISO_OK; /* two independent inputs of ids: the first alone is given a range */
       done = e;
+      s->bounded.leaf = e, s->bounded.raw = raw;
       if (!iso_grow(s->rec, s->cap_rec, (size_t)raw.i + 1)) return nomem(err);
       for (size_t k = s->n_rec; k <= raw.i; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
       if (s->n_rec <= raw.i) s->n_rec = (size_t)raw.i + 1;

@@ -278,6 +278,7 @@ bool st_stopped(state *s) {
 typedef struct pairing {
   uint32_t left, right; /* indices of outputs */
   eg_node aux;          /* what the left output must equal: the right one, in the left one's shape */
+  const rule_term *term; /* that, over the right graph's nodes */
   const char *relation;
 } pairing;
 
@@ -295,9 +296,10 @@ static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
     }
     p[i].aux = r;
     p[i].relation = "equal";
+    if (!(p[i].term = rule_var(&s->arena, R->output[p[i].right].node))) return nomem(err);
     if (dist == 0) continue;
     /* A term that inserts or removes the sizes 1. */
-    const rule_term *t = rule_var(&s->arena, 0);
+    const rule_term *t = p[i].term;
     uint32_t rank = b->rank;
     const char *text = "right";
     for (uint32_t d = b->rank; d-- > 0 && t;)
@@ -316,7 +318,8 @@ static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
       }
     if (!t || !text) return nomem(err);
     p[i].relation = text;
-    iso_code c = st_add_term(s, t, &r, &p[i].aux, err);
+    p[i].term = t;
+    iso_code c = st_add_term(s, t, s->map[RIGHT], &p[i].aux, err);
     if (!c) c = st_value(s, p[i].aux, err);
     if (c) return c;
   }
@@ -542,6 +545,57 @@ static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
     }
   s->res->unexplained = ref;
   s->res->n_unexplained = n;
+  return ISO_OK;
+}
+
+static iso_code certify(state *s, const pairing *p, iso_error *err) {
+  const size_t n = s->graph[LEFT]->n_outputs;
+  if (!s->o->certificate || s->res->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  eg_node *aux = calloc(n + 1, sizeof *aux);
+  const rule_term **relation = calloc(n + 1, sizeof *relation);
+  iso_code c = aux && relation ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n && !c; i++) aux[i] = p[i].aux, relation[i] = p[i].term;
+  if (!c) c = st_certify(s, aux, relation, err);
+  free(aux);
+  free(relation);
+  return c;
+}
+
+static uint32_t root(uint32_t *up, uint32_t i) {
+  while (up[i] != i) i = up[i] = up[up[i]];
+  return i;
+}
+
+/* Layouts that the comparison made (unsqueeze(x) on the way from one graph to the other) join the classes of both ends. */
+static bool made_layout(const state *s, eg_node e) {
+  static const char *const ops[] = {"aten::unsqueeze", "aten::squeeze.dim", "aten::reshape", "aten::transpose.int", "aten::permute", "aten::t"};
+  const rec *r = &s->rec[e.i];
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(op, ops[i]) == 0) return true;
+  return false;
+}
+
+/* Which nodes ended in one class, up to layout. */
+static iso_code publish_classes(state *s, iso_error *err) {
+  const size_t all = s->res->n_classes = eg_count_added(s->g);
+  uint32_t *up = malloc((all + 1) * sizeof *up);
+  if (!up) return nomem(err);
+  for (uint32_t i = 0; i < all; i++) up[i] = i;
+  for (uint32_t i = 0; i < all; i++)
+    if (made_layout(s, (eg_node){i})) up[root(up, eg_class_of(s->g, (eg_node){i}).i)] = root(up, eg_node_child(s->g, (eg_node){i}, 0).i);
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes;
+    uint32_t *of = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *of);
+    if (!of) {
+      free(up);
+      return nomem(err);
+    }
+    for (size_t i = 0; i < n; i++) of[i] = s->map[side][i].i == EG_NONE ? UINT32_MAX : root(up, eg_class_of(s->g, s->map[side][i]).i);
+    s->res->class_of[side] = of;
+  }
+  free(up);
   return ISO_OK;
 }
 
@@ -783,7 +837,7 @@ static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
                        rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
   synth_graph own[2];
-  state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .t0 = synth_clock()};
+  state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .bounded = {{EG_NONE}, {EG_NONE}}, .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
   synth_graph paired[2];
@@ -805,6 +859,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = rule_set_new(&s->rules, err);
   for (int side = 0; side < 2 && !c; side++) {
     if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
+    s->given[side] = s->graph[side]->node;
     const synth_graph *g = s->graph[side] = &own[side];
     c = live_nodes(g, &live[side], err);
     for (size_t i = 0; i < g->n_nodes && !c; i++)
@@ -833,6 +888,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
     if (!c) c = check_classes(s, err);
     if (!c) c = judge(s, p, err);
+    if (!c) c = certify(s, p, err);
     if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
     const bool kept = !c && o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
     if (kept) c = st_keep_witness(s, err);
@@ -849,6 +905,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = assume_ties(s, err);
   if (!c) c = assume_literals(s, err);
   if (!c) c = unexplained(s, live, err);
+  if (!c) c = publish_classes(s, err);
   if (!c) c = publish(s, err);
   if (c) synth_result_free(s->res);
   else {

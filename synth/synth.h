@@ -70,6 +70,7 @@ enum {
 };
 
 typedef struct synth_options {
+  bool certificate;         /* keep what a certificate needs; it is in the result where the verdict is SYNTH_EQUIVALENT */
   uint64_t seed;
   uint32_t n_redrawn;       /* draws with fresh parameters; default 2 */
   double rel_tol;           /* default 1e-9 */
@@ -147,6 +148,40 @@ typedef struct synth_pair {
   bool equivalent;
 } synth_pair;
 
+struct synth_leaf_ref { bool right; uint32_t node; };
+
+/* The chain from the left outputs to the right ones, for whoever wants to check it (docs/certificate.md says what each
+ * step claims). Terms are numbered; a term is a node of a captured graph, or a call whose RULE_VAR i is term i, i smaller. */
+typedef struct synth_cert_term {
+  const rule_term *call; /* NULL: captured node `node` of the left (right) graph */
+  bool right;
+  uint32_t node;
+} synth_cert_term;
+
+typedef enum synth_cert_kind {
+  SYNTH_CERT_LEAF,  /* two leaves, or a leaf and a layout of leaves, have one value */
+  SYNTH_CERT_BOUND, /* a leaf of indices equals itself clamped */
+  SYNTH_CERT_VALUE, /* two constants have one value */
+  SYNTH_CERT_MASK,  /* the same call but for a mask's least float16, read as minus infinity is */
+  SYNTH_CERT_RULE,  /* the two sides of `applied`, its variables replaced by the terms `var` */
+  SYNTH_CERT_SAME   /* congruence */
+} synth_cert_kind;
+
+typedef struct synth_cert_step {
+  synth_cert_kind kind;
+  uint32_t a, b;
+  const rule *applied; /* borrowed from the result */
+  const uint32_t *var; /* applied->n_vars terms; UINT32_MAX: the rule does not use it */
+} synth_cert_step;
+
+typedef struct synth_certificate {
+  size_t n_terms; const synth_cert_term *term;
+  size_t n_steps; const synth_cert_step *step;
+  size_t n_outputs; const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the left one's shape */
+  size_t n_fixed; const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
+  const char *missing; /* why there is none, NULL where there is; static or as long as the result */
+} synth_certificate;
+
 typedef struct synth_result {
   synth_verdict verdict;
   rule_status evidence;        /* the weakest rule on the chain; PROVED where no rule was needed */
@@ -155,7 +190,8 @@ typedef struct synth_result {
   size_t n_rules; const synth_rule_use *rule;
   size_t n_divergences; const synth_divergence *divergence;
   size_t n_pairs; const synth_pair *pair;
-  size_t n_unexplained; const struct synth_leaf_ref { bool right; uint32_t node; } *unexplained;
+  size_t n_classes; const uint32_t *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout: one number, below n_classes; UINT32_MAX: no output reads it */
+  size_t n_unexplained; const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
   bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
   rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
@@ -166,6 +202,7 @@ typedef struct synth_result {
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
   size_t n_steps; const char *const *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
+  synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */
   iso_arena arena, terms;  /* private */
   rule_set *rules;  /* the rules that were validated; borrowed until synth_result_free */
 } synth_result;

@@ -50,6 +50,8 @@ typedef struct application {
   eg_node from, to;
   size_t first, n;    /* its premises */
   bool seen;          /* by the explanation */
+  const eg_node *at;  /* for a certificate: the e-node of each operator and list of lhs, then rhs, children first; NULL: none was noted */
+  const eg_node *var; /* what stands for each variable; EG_NONE: unused */
 } application;
 
 typedef struct rule_info {
@@ -113,6 +115,8 @@ typedef struct state {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
+  const synth_node *given[2]; /* the nodes as they were captured; ours may read a mask's literal as another */
+  struct { eg_node leaf, raw; } bounded; /* st_bound_indices: the input, and the atom that is clamped; EG_NONE */
   bool linking;           /* shards are being linked: not again inside */
   uint32_t *right_of;     /* left output to right output */
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
@@ -193,8 +197,10 @@ bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
-/* `p`: the equalities that the match of both sides at u and t relied on. */
-iso_code st_record_application(state *s, size_t rule, eg_node u, eg_node t, const premise *p, size_t n, iso_error *err);
+/* `p`: the equalities that the match of both sides at u and t relied on; `as`: the rule as it was matched,
+ * whose variables may be numbered otherwise than the set's; `var`: the e-node that each of those stood for. */
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,
+                               iso_error *err);
 
 /* ---- frontier.c ---- */
 /* Synthesise a rule for the pair, have it validated, merge. */
@@ -283,6 +289,12 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err);
 /* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are counted only. */
 void st_moments(const rule_tensor *t, double m[4]);
 bool st_near_moments(const double a[4], const double b[4]);
+
+/* ---- certificate.c ---- */
+/* What a certificate will need of an application, found while the e-graph is as it was matched: before the merge. */
+iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err);
+/* Output i of the left graph equals aux[i], which is relation[i] (RULE_VAR i: node i of the right graph). Into s->res->certificate. */
+iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);
 
 /* ---- divergence.c ---- */
 iso_code st_divergences(state *s, iso_error *err);

@@ -1,0 +1,200 @@
+/* The order of a check: the captures are those that the certificate names, every step follows from those before it, the
+ * outputs meet, and then, which costs most, the rules. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+#include "egraph/base/vec.h"
+
+iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
+  if (chk_settled(k)) return ISO_OK;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(k->report->reason, sizeof k->report->reason, fmt, ap);
+  va_end(ap);
+  for (char *p = k->report->reason; *p; p++)
+    if (*p == '\n' || *p == '\r') *p = ' ';
+  k->report->outcome = outcome;
+  return ISO_OK;
+}
+
+iso_code chk_nomem(chk_state *k) { return iso_fail(k->err, ISO_NOMEM, "out of memory"); }
+
+iso_code chk_assume(chk_state *k, const char *text) {
+  if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1)) return chk_nomem(k);
+  k->assumption[k->n_assumptions++] = text;
+  return ISO_OK;
+}
+
+/* ---- the captures ---- */
+
+iso_code chk_same_files(chk_state *k, int side) {
+  const chk_file *file;
+  size_t n;
+  const char *name = side == LEFT ? "left" : "right";
+  iso_code c = chk_files(k->graph[side]->path, k->arena, &file, &n, k->err);
+  if (c) return c;
+  for (size_t i = 0; i < n; i++) {
+    size_t j = 0;
+    while (j < k->n_files[side] && strcmp(k->file[side][j], file[i].name) != 0) j++;
+    if (j == k->n_files[side]) return chk_settle(k, CHK_REFUSED, "the %s capture has %s, which the certificate does not know", name, file[i].name);
+    if (strcmp(k->digest[side][j], file[i].digest) != 0)
+      return chk_settle(k, CHK_REFUSED, "the %s capture's %s is not the one that the certificate was made for", name, file[i].name);
+  }
+  if (n != k->n_files[side]) return chk_settle(k, CHK_REFUSED, "the %s capture lacks a file that the certificate was made for", name);
+  return ISO_OK;
+}
+
+/* ---- steps ---- */
+
+/* Arguments at the same place: equal by the steps so far. */
+static bool same_argument(chk_state *k, const rule_term *a, const rule_term *b) {
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR) return chk_root(k, (uint32_t)a->u.i) == chk_root(k, (uint32_t)b->u.i);
+  if (a->kind != RULE_LIST || b->kind != RULE_LIST) return a->kind != RULE_OP && rule_term_eq(a, b);
+  if (a->n != b->n) return false;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (!same_argument(k, a->child[i], b->child[i])) return false;
+  return true;
+}
+
+static iso_code check_congruence(chk_state *k, const chk_step *x, size_t i) {
+  const rule_term *a = k->term[x->a].call, *b = k->term[x->b].call;
+  if (!a || !b || strcmp(a->u.s, b->u.s) != 0 || a->n != b->n) return chk_settle(k, CHK_REFUSED, "step %zu: a congruence between different operators", i);
+  for (uint32_t n = 0; n < a->n; n++)
+    if (!same_argument(k, a->child[n], b->child[n]))
+      return chk_settle(k, CHK_REFUSED, "step %zu: a congruence of %s whose arguments %u are not equal", i, a->u.s, n);
+  return ISO_OK;
+}
+
+/* Captured float16 masks are read with minus infinity for float16's least number. */
+static iso_code check_mask(chk_state *k, const chk_step *x, size_t i) {
+  const chk_term *s = &k->term[x->a];
+  const rule_term *a = s->call, *b = k->term[x->b].call;
+  size_t n_read = 0;
+  bool fine = s->node && a && b && s->node->n_outputs == 1 && s->node->output[0].dtype == RULE_F16 && strcmp(a->u.s, b->u.s) == 0 && a->n == b->n &&
+              (strncmp(a->u.s, "aten::masked_fill", 17) == 0 || strncmp(a->u.s, "aten::where", 11) == 0);
+  for (uint32_t n = 0; fine && n < a->n; n++) {
+    const rule_term *p = a->child[n], *q = b->child[n];
+    const bool read = p->kind == RULE_FLOAT && q->kind == RULE_FLOAT && p->u.f == -65504 && q->u.f == -3.4028234663852886e38;
+    n_read += read;
+    fine = read || rule_term_eq(p, q);
+  }
+  if (!fine || n_read != 1) return chk_settle(k, CHK_REFUSED, "step %zu: the terms differ in more than a mask's least number", i);
+  for (size_t j = 0; j < k->n_assumptions; j++)
+    if (strncmp(k->assumption[j], "literal: a mask", 15) == 0) return ISO_OK;
+  return chk_assume(k, "literal: a mask's -65504, the least finite float16, is read as minus infinity");
+}
+
+static void unite(chk_state *k, uint32_t a, uint32_t b) {
+  const uint32_t p = chk_root(k, a), q = chk_root(k, b);
+  if (p == q) return;
+  k->up[p] = q;
+  if (!k->konst[q].v) {
+    k->konst[q] = k->konst[p];
+    k->konst[p] = (chk_values){0};
+  }
+}
+
+static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
+  switch (x->kind) {
+  case CHK_LEAF: return chk_same_leaves(k, x->a, x->b, i);
+  case CHK_BOUND: return chk_bounded(k, x->a, x->b, i);
+  case CHK_VALUE: return chk_same_constants(k, x->a, x->b, i);
+  case CHK_MASK: return check_mask(k, x, i);
+  case CHK_RULE: return chk_instance(k, x, i);
+  default: return check_congruence(k, x, i);
+  }
+}
+
+static iso_code check_steps(chk_state *k) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
+    c = check_step(k, &k->step[i], i);
+    if (!c && !chk_settled(k)) unite(k, k->step[i].a, k->step[i].b);
+  }
+  return c;
+}
+
+/* ---- what else it rests on ---- */
+
+static bool named(const char *op, const char *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t len = strlen(list[i]);
+    if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
+  }
+  return false;
+}
+
+static iso_code assume_kernels(chk_state *k) {
+  static const char *const ties[] = {"aten::argmax", "aten::argmin", "aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue",
+                                     "aten::mode", "aten::median", "aten::max.dim", "aten::min.dim"};
+  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
+  bool any_ties = false, any_sums = false;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < k->n_terms && !c; i++) {
+    const rule_term *t = k->term[i].call;
+    if (!t) continue;
+    any_ties |= named(t->u.s, ties, sizeof ties / sizeof *ties);
+    any_sums |= named(t->u.s, sums, sizeof sums / sizeof *sums);
+    bool seen = strncmp(t->u.s, "aten::", 6) == 0 || strcmp(t->u.s, "getitem") == 0;
+    for (size_t j = 0; j < i && !seen; j++) seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
+    if (!seen) c = chk_assume(k, iso_arena_printf(k->arena, "definition: %s means what its reference kernel computes", t->u.s));
+  }
+  if (!c && any_ties) c = chk_assume(k, "ties: an order among equal elements is left open: indices are compared where values differ");
+  if (!c && any_sums) c = chk_assume(k, "order: sums over unordered elements are equal up to their order");
+  if (!c) c = chk_assume(k, "shape: shown for the captured shapes and the captured branch");
+  if (!c) c = chk_assume(k, "dtype: floating casts are identities: equality is over the real numbers, not over roundings");
+  return c;
+}
+
+static iso_code publish(chk_state *k) {
+  chk_report *r = k->report;
+  const char **list = iso_arena_alloc(k->arena, (k->n_assumptions + 1) * sizeof *list);
+  if (!list) return chk_nomem(k);
+  for (size_t i = 0; i < k->n_assumptions; i++) list[i] = k->assumption[i];
+  r->assumption = list;
+  r->n_assumptions = k->n_assumptions;
+  r->n_steps = k->n_steps;
+  r->n_outputs = k->n_outputs;
+  return ISO_OK;
+}
+
+static void state_free(chk_state *k) {
+  chk_free_values(k);
+  for (size_t i = 0; i < k->n_rules; i++) rule_set_free(k->rule[i]);
+  free(k->term);
+  free(k->number);
+  free(k->rule);
+  free(k->step);
+  free(k->var);
+  free(k->output);
+  free(k->fixed);
+  free(k->up);
+  free(k->assumption);
+}
+
+iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right, rule_schemas *schemas, const rule_oracle *oracle,
+                   const chk_options *options, chk_report *out, iso_error *err) {
+  *out = (chk_report){.outcome = CHK_HOLDS};
+  chk_state state = {.graph = {left, right}, .schemas = schemas, .oracle = oracle, .o = options, .report = out, .arena = &out->arena, .err = err};
+  chk_state *k = &state;
+  iso_code c = chk_read(k, path);
+  if (!c && !chk_settled(k)) c = chk_begin_values(k);
+  if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
+  if (!c && !chk_settled(k)) c = check_steps(k);
+  if (!c && !chk_settled(k)) c = chk_outputs(k);
+  if (!c && !chk_settled(k)) c = chk_run(k);
+  if (!c && !chk_settled(k)) c = chk_rules(k);
+  if (!c && !chk_settled(k)) c = assume_kernels(k);
+  if (!c) c = publish(k);
+  state_free(k);
+  return c;
+}
+
+void chk_report_free(chk_report *r) {
+  if (!r) return;
+  iso_arena_fini(&r->arena);
+  *r = (chk_report){0};
+}

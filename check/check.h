@@ -1,0 +1,79 @@
+/* Checking certificates: the chain from one capture's outputs to another's, replayed without any search.
+ *
+ * A certificate (docs/certificate.md) is what `isomer compare --certificate` writes: terms over the nodes of both captures,
+ * and steps that each make two terms equal. The checker keeps one union-find over terms and accepts a step only if
+ *   leaf   both are leaves or layouts of leaves, and have one value, bit for bit
+ *   bound  an input of indices is clamped to a range that its captured values keep
+ *   value  both depend on nothing but constants, and have one value, to 2 ulp where tables were computed
+ *   mask   both are one call but for the least float16 number in a mask, which is read as minus infinity is
+ *   rule   the two terms literally are the rule's sides with its variables replaced, of the kinds and shapes that it asks for
+ *   same   both call one operator, with the same literals, and on terms that are equal by the steps before
+ * and the certificate only if in the end every output meets the one it is paired with. It shares the readers of captures and
+ * rules with the engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or merging.
+ *
+ * Example (tests/check/example.c has it as a program):
+ *
+ *     chk_report report;
+ *     if (chk_check(path, left, right, schemas, NULL, &options, &report, &err) == ISO_OK)
+ *       printf("%s\n", report.outcome == CHK_MALFORMED ? "no certificate" : "a certificate");
+ *     chk_report_free(&report);
+ */
+#ifndef CHECK_CHECK_H
+#define CHECK_CHECK_H
+
+#include "capture/capture.h"
+#include "rules/rules.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what a certificate rests on ---- */
+
+enum { CHK_DIGEST = 65 }; /* SHA-256 in hexadecimal, and a NUL */
+
+typedef struct chk_file {
+  const char *name; /* in the capture's folder */
+  char digest[CHK_DIGEST];
+} chk_file;
+
+/* The files of a capture that its meaning is in: the graph, the weights, all input sets (not the trace).
+ * Returns: in `out` a list in `a`. Errors: ISO_IO with the file; ISO_UNSUPPORTED for an archive,
+ * whose inputs and weights may lie elsewhere. */
+ISO_MUST_USE iso_code chk_files(const char *dir, iso_arena *a, const chk_file **out, size_t *n, iso_error *err);
+
+/* ---- checking ---- */
+
+typedef enum chk_outcome {
+  CHK_HOLDS,
+  CHK_REFUSED,   /* some step does not follow */
+  CHK_MALFORMED, /* it is no certificate */
+  CHK_UNPROVED   /* all steps follow, and a rule could not be shown again as strongly as the certificate says */
+} chk_outcome;
+
+typedef struct chk_options {
+  bool trust_rules; /* take the rules' evidence as it is written */
+} chk_options;
+
+typedef struct chk_report {
+  chk_outcome outcome;
+  char reason[480];     /* unless it holds: which step, and why; a line */
+  rule_status evidence; /* of the weakest rule that is used; PROVED where none is */
+  size_t n_steps, n_rules, n_outputs;
+  size_t n_assumptions;
+  const char *const *assumption; /* what the equality rests on beside the rules, as the checker found it: "kind: text" */
+  iso_arena arena;               /* private */
+} chk_report;
+
+/* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules; NULL: only the form is
+ * looked at, and whatever would have to be run is refused.
+ * Owns: chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read; ISO_TORCH,
+ * ISO_UNSUPPORTED where the library that runs operators is missing. */
+ISO_MUST_USE iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right, rule_schemas *schemas,
+                                const rule_oracle *oracle, const chk_options *options, chk_report *out, iso_error *err);
+void chk_report_free(chk_report *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

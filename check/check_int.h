@@ -1,0 +1,117 @@
+/* Private to check/: a certificate in memory, and what is known of its terms. */
+#ifndef CHECK_CHECK_INT_H
+#define CHECK_CHECK_INT_H
+
+#include "check/check.h"
+
+enum { CHK_NONE = UINT32_MAX };
+enum { LEFT = 0, RIGHT = 1 };
+
+/* Terms by number: the nodes of the left capture, those of the right, then the calls of the certificate. A term's arguments
+ * have smaller numbers. */
+typedef struct chk_term {
+  const rule_term *call; /* RULE_VAR i is term i; NULL: a leaf */
+  const cap_node *node;  /* captured; NULL: of the certificate */
+  int side;
+  uint32_t index;        /* of the node */
+  uint32_t depth;
+} chk_term;
+
+typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_MASK, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
+
+typedef struct chk_step {
+  chk_kind kind;
+  uint32_t a, b;
+  uint32_t rule, first_var; /* RULE: which, and where its terms are in `var` */
+} chk_step;
+
+typedef struct chk_output {
+  const char *left, *right;
+  uint32_t a, b;
+} chk_output;
+
+typedef struct chk_values {
+  rule_tensor **v;
+  size_t n;
+} chk_values;
+
+typedef struct chk_state {
+  const cap_graph *graph[2];
+  rule_schemas *schemas;
+  const rule_oracle *oracle;
+  const chk_options *o;
+  chk_report *report;
+  iso_arena *arena; /* the report's */
+  chk_term *term;
+  size_t n_terms, cap_terms;
+  uint32_t *number; /* the certificate's numbers of terms */
+  size_t n_numbers, cap_numbers;
+  rule_set **rule;  /* one rule each */
+  size_t n_rules, cap_rules;
+  chk_step *step;
+  size_t n_steps, cap_steps;
+  uint32_t *var;
+  size_t n_vars, cap_vars;
+  chk_output *output;
+  size_t n_outputs, cap_outputs;
+  uint32_t *fixed;
+  size_t n_fixed, cap_fixed;
+  rule_status evidence;
+  const char *digest[2][64], *file[2][64]; /* as the certificate has them */
+  size_t n_files[2];
+  uint32_t *up;       /* by term: equal so far */
+  chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
+  chk_values *real;   /* by term: in float64, where needed */
+  const char **assumption;
+  size_t n_assumptions, cap_assumptions;
+  iso_error *err;
+} chk_state;
+
+/* Settle the outcome, unless it is settled. Returns ISO_OK, so that callers can end with it. */
+iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) ISO_PRINTF(3, 4);
+static inline bool chk_settled(const chk_state *k) { return k->report->outcome != CHK_HOLDS; }
+iso_code chk_nomem(chk_state *k);
+iso_code chk_assume(chk_state *k, const char *text); /* NULL: there is no memory */
+
+static inline uint32_t chk_root(chk_state *k, uint32_t i) {
+  while (k->up[i] != i) i = k->up[i] = k->up[k->up[i]];
+  return i;
+}
+
+static inline rule_tensor *chk_captured(const chk_state *k, uint32_t leaf, size_t set) {
+  const chk_term *t = &k->term[leaf];
+  return t->node->kind == CAP_INPUT ? k->graph[t->side]->input[set * k->graph[t->side]->n_nodes + t->index] : t->node->value;
+}
+
+/* ---- check.c ---- */
+/* The captures at hand are those that the certificate names, by content. */
+iso_code chk_same_files(chk_state *k, int side);
+
+/* ---- read.c ---- */
+iso_code chk_read(chk_state *k, const char *path);
+
+/* ---- value.c ---- */
+/* Constants and fixed inputs get their values. */
+iso_code chk_begin_values(chk_state *k);
+/* The value of a term that depends on constants only, in captured dtypes: one for its class. Returns: in `out` NULL where it
+ * depends on something else (`on`: a leaf), or cannot be run (settled). */
+iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on);
+/* A leaf against a leaf or layout of leaves, on all input sets. Settles where they differ or are no such terms. */
+iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step);
+iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
+iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
+/* Values in float64 on the first input set of what the rules' variables stand for. */
+iso_code chk_run(chk_state *k);
+void chk_free_values(chk_state *k);
+
+/* ---- outputs.c ---- */
+iso_code chk_outputs(chk_state *k);
+iso_code chk_fixed_inputs(chk_state *k);
+
+/* ---- rules.c ---- */
+/* Literally the rule's sides with its variables replaced. */
+iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
+/* Kinds and shapes of what the variables stand for; then each rule is shown again. */
+iso_code chk_rules(chk_state *k);
+
+#endif

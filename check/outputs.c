@@ -1,0 +1,202 @@
+/* Which outputs belong together, and which inputs may be kept as they were captured. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+
+/* ---- pairing: by names, else by positions; NAME_rank<r> is rank r's NAME ---- */
+
+/* The output that output `i` repeats on another rank, `i` itself if none. */
+static size_t head_of(const cap_graph *g, size_t i) {
+  const char *name = g->result[i].name, *at = strrchr(name, '_');
+  if (!at || strncmp(at, "_rank", 5) != 0 || at[5] == 0 || strspn(at + 5, "0123456789") != strlen(at + 5)) return i;
+  const size_t n = (size_t)(at - name);
+  for (size_t k = 0; k < g->n_results; k++)
+    if (strncmp(g->result[k].name, name, n) == 0 && g->result[k].name[n] == 0) return k;
+  return i;
+}
+
+/* How many heads stand before output `i`. */
+static size_t ordinal(const cap_graph *g, size_t i) {
+  size_t n = 0;
+  for (size_t k = 0; k < i; k++) n += head_of(g, k) == k;
+  return n;
+}
+
+/* Which of the replicas of its head output `i` is, from 0, the head; in `all` how many there are. */
+static size_t replica(const cap_graph *g, size_t i, size_t *all) {
+  const size_t head = head_of(g, i);
+  size_t at = 0;
+  *all = 1;
+  for (size_t k = 0; k < g->n_results; k++) {
+    if (k == head || head_of(g, k) != head) continue;
+    if (k == i) at = *all;
+    ++*all;
+  }
+  return at;
+}
+
+static bool names_agree(const cap_graph *l, const cap_graph *r) {
+  for (size_t i = 0; i < l->n_results; i++) {
+    bool found = head_of(l, i) != i;
+    for (size_t k = 0; k < r->n_results && !found; k++) found = head_of(r, k) == k && strcmp(l->result[i].name, r->result[k].name) == 0;
+    if (!found) return false;
+  }
+  return true;
+}
+
+static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j, bool by_name) {
+  size_t nl, nr;
+  const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl), rj = replica(r, j, &nr);
+  if (by_name ? strcmp(l->result[hi].name, r->result[hj].name) != 0 : ordinal(l, hi) != ordinal(r, hj)) return false;
+  return nl == nr ? ri == rj : ri == 0 || rj == 0;
+}
+
+static int64_t find_result(const cap_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_results; i++)
+    if (strcmp(g->result[i].name, name) == 0) return (int64_t)i;
+  return -1;
+}
+
+/* Follow unsqueeze and squeeze.dim of sizes 1 down to a captured node. Returns: its term and the shape of `t`; CHK_NONE. */
+static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int depth) {
+  const chk_term *x = &k->term[t];
+  if (x->node) {
+    if (x->node->n_outputs < 1) return CHK_NONE;
+    *shape = x->node->output[0].shape;
+    return t;
+  }
+  if (depth > 2 * RULE_MAX_RANK || x->call->n != 2 || x->call->child[0]->kind != RULE_VAR || x->call->child[1]->kind != RULE_INT) return CHK_NONE;
+  const uint32_t below = peel(k, (uint32_t)x->call->child[0]->u.i, shape, depth + 1);
+  const int64_t d = x->call->child[1]->u.i;
+  const bool in = strcmp(x->call->u.s, "aten::unsqueeze") == 0, out = strcmp(x->call->u.s, "aten::squeeze.dim") == 0;
+  if (below == CHK_NONE || d < 0) return CHK_NONE;
+  if (in && d <= shape->rank && shape->rank < RULE_MAX_RANK) {
+    memmove(shape->dim + d + 1, shape->dim + d, (size_t)(shape->rank - d) * sizeof *shape->dim);
+    shape->dim[d] = 1;
+    shape->rank++;
+  } else if (out && d < shape->rank && shape->dim[d] == 1) {
+    shape->rank--;
+    memmove(shape->dim + d, shape->dim + d + 1, (size_t)(shape->rank - d) * sizeof *shape->dim);
+  } else {
+    return CHK_NONE;
+  }
+  return below;
+}
+
+static iso_code check_output(chk_state *k, const chk_output *o, bool by_name, bool *const covered[2]) {
+  const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
+  const int64_t i = find_result(l, o->left), j = find_result(r, o->right);
+  rule_shape shape = {0};
+  if (i < 0 || j < 0) return chk_settle(k, CHK_REFUSED, "output %s: there is no such output", i < 0 ? o->left : o->right);
+  if (!belong(l, (size_t)i, r, (size_t)j, by_name)) return chk_settle(k, CHK_REFUSED, "outputs %s and %s do not belong together", o->left, o->right);
+  if (o->a != l->result[i].node) return chk_settle(k, CHK_REFUSED, "output %s: the first term is not what the left capture gives", o->left);
+  if (peel(k, o->b, &shape, 0) != l->n_nodes + r->result[j].node)
+    return chk_settle(k, CHK_REFUSED, "output %s: the second term is not what the right capture gives", o->right);
+  const cap_node *n = &l->node[l->result[i].node];
+  if (n->n_outputs < 1 || !rule_shape_eq(&shape, &n->output[0].shape))
+    return chk_settle(k, CHK_REFUSED, "outputs %s and %s: the shapes differ in more than sizes 1", o->left, o->right);
+  if (chk_root(k, o->a) != chk_root(k, o->b))
+    return chk_settle(k, CHK_REFUSED, "outputs %s and %s are not equal by the steps of the certificate", o->left, o->right);
+  covered[LEFT][i] = covered[RIGHT][j] = true;
+  return ISO_OK;
+}
+
+iso_code chk_outputs(chk_state *k) {
+  bool *covered[2] = {calloc(k->graph[LEFT]->n_results + 1, 1), calloc(k->graph[RIGHT]->n_results + 1, 1)};
+  size_t heads[2] = {0, 0};
+  iso_code c = covered[0] && covered[1] ? ISO_OK : chk_nomem(k);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < k->graph[side]->n_results; i++) heads[side] += head_of(k->graph[side], i) == i;
+  if (!c && heads[LEFT] != heads[RIGHT]) c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT], heads[RIGHT]);
+  const bool by_name = names_agree(k->graph[LEFT], k->graph[RIGHT]);
+  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++) c = check_output(k, &k->output[i], by_name, covered);
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < k->graph[side]->n_results && !chk_settled(k) && !c; i++)
+      if (!covered[side][i]) c = chk_settle(k, CHK_REFUSED, "output %s of the %s capture is left out", k->graph[side]->result[i].name, side == LEFT ? "left" : "right");
+  free(covered[LEFT]);
+  free(covered[RIGHT]);
+  return c;
+}
+
+/* ---- inputs that keep their values ---- */
+
+/* Positions (consecutive integers), masks, one number everywhere: what has a visible structure, and whatever is no number. */
+static bool structured(const rule_tensor *t) {
+  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
+  if (!rule_dtype_is_int(t->dtype)) return true;
+  bool steps = true, same = true, bits = true;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const int64_t v = rule_tensor_get_int(t, i), before = i ? rule_tensor_get_int(t, i - 1) : v - 1;
+    steps &= v - before == 1;
+    same &= i == 0 || v == before;
+    bits &= v == 0 || v == 1;
+  }
+  if (t->numel == 1) return rule_tensor_get_int(t, 0) == 0;
+  return steps || same || bits;
+}
+
+/* Whether every element of the call's value is an element of its first argument. */
+static bool passes_on(const char *op) {
+  static const char *const ops[] = {"aten::to.", "aten::_to_copy", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
+                                    "aten::squeeze", "aten::slice.", "aten::select.", "aten::expand", "aten::transpose.", "aten::permute", "aten::alias",
+                                    "aten::detach", "aten::clone", "aten::contiguous", "aten::lift_fresh"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
+  return false;
+}
+
+/* Whether input `top` only moves on its way to being the index of a table. */
+static bool indexes_table(const cap_graph *g, size_t top, bool *flow) {
+  memset(flow, 0, g->n_nodes);
+  flow[top] = true;
+  for (size_t i = top + 1; i < g->n_nodes; i++) {
+    const rule_term *t = g->node[i].call;
+    if (!t || t->n == 0) continue;
+    const uint32_t at = strcmp(t->u.s, "aten::embedding") == 0 ? 1 : strcmp(t->u.s, "aten::index_select") == 0 ? 2 : 0;
+    if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return true;
+    if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s)) flow[i] = true;
+  }
+  return false;
+}
+
+static void mark_live(const rule_term *t, bool *live) {
+  if (t->kind == RULE_VAR) live[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_live(t->child[i], live);
+}
+
+/* A function of nothing is not what was captured: the one input that chooses rows of a table stays free. */
+static iso_code check_side(chk_state *k, int side, const bool *fixed) {
+  const cap_graph *g = k->graph[side];
+  const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
+  bool *live = calloc(g->n_nodes + 1, 1), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
+  size_t n_tokens = 0;
+  iso_code c = live && flow ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < g->n_results && !c; i++) live[g->result[i].node] = true;
+  for (size_t i = g->n_nodes; i-- > 0 && !c;)
+    if (live[i] && g->node[i].call) mark_live(g->node[i].call, live);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
+    if (!fixed[base + i]) any_free = true;
+    else if (rule_dtype_is_int(g->node[i].value->dtype)) n_tokens += indexes_table(g, i, flow);
+  }
+  free(live);
+  free(flow);
+  if (!c && !any_free && n_tokens == 1) c = chk_settle(k, CHK_REFUSED, "the %s capture's tokens are kept fixed", side == LEFT ? "left" : "right");
+  return c;
+}
+
+iso_code chk_fixed_inputs(chk_state *k) {
+  bool *fixed = calloc(k->n_terms + 1, 1);
+  iso_code c = fixed ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < k->n_fixed && !c && !chk_settled(k); i++) {
+    const chk_term *t = &k->term[k->fixed[i]];
+    if (t->node->kind != CAP_INPUT || !structured(t->node->value))
+      return free(fixed), chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
+    fixed[k->fixed[i]] = true;
+    c = chk_assume(k, iso_arena_printf(k->arena, "input: %s's %s keeps its captured value", t->side == LEFT ? "left" : "right", t->node->name));
+  }
+  for (int side = 0; side < 2 && !c && !chk_settled(k); side++) c = check_side(k, side, fixed);
+  free(fixed);
+  return c;
+}

@@ -1,0 +1,384 @@
+/* What the checker computes: relations of leaves and constants by value, and examples for the rules' variables.
+ *
+ * Leaves are compared as they were captured, bit for bit. Constants are computed in captured dtypes, one value for each class
+ * of terms known to be equal: where two tables differ by 2 ulp, both sides go on with one of them, so that what is computed
+ * from them can be compared in turn. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+
+enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_LAYOUT_DEPTH = 64, MAX_SCALE = 1 << 28 };
+
+static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
+
+static void drop(chk_values *v) {
+  for (size_t i = 0; i < v->n; i++) rule_tensor_unref(v->v[i]);
+  free(v->v);
+  *v = (chk_values){0};
+}
+
+static iso_code keep(chk_state *k, rule_tensor *const *t, size_t n, chk_values *out) {
+  rule_tensor **v = calloc(n + 1, sizeof *v);
+  if (!v) return chk_nomem(k);
+  for (size_t i = 0; i < n; i++) v[i] = rule_tensor_ref(t[i]);
+  *out = (chk_values){v, n};
+  return ISO_OK;
+}
+
+void chk_free_values(chk_state *k) {
+  for (size_t i = 0; i < k->n_terms; i++) {
+    if (k->konst) drop(&k->konst[i]);
+    if (k->real) drop(&k->real[i]);
+  }
+  free(k->konst);
+  free(k->real);
+}
+
+static iso_code keep_constant(chk_state *k, uint32_t leaf) {
+  rule_tensor *v = chk_captured(k, leaf, 0);
+  return keep(k, &v, 1, &k->konst[leaf]);
+}
+
+iso_code chk_begin_values(chk_state *k) {
+  iso_code c = ISO_OK;
+  k->konst = calloc(k->n_terms + 1, sizeof *k->konst);
+  k->real = calloc(k->n_terms + 1, sizeof *k->real);
+  k->up = malloc((k->n_terms + 1) * sizeof *k->up);
+  if (!k->konst || !k->real || !k->up) return chk_nomem(k);
+  for (uint32_t i = 0; i < k->n_terms && !c; i++) {
+    const cap_node *n = k->term[i].node;
+    k->up[i] = i;
+    if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
+    if (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)) c = keep_constant(k, i);
+  }
+  for (size_t i = 0; i < k->n_fixed && !c; i++)
+    if (!k->konst[k->fixed[i]].v) c = keep_constant(k, k->fixed[i]);
+  return c;
+}
+
+/* ---- one call ---- */
+
+typedef struct local {
+  const rule_term *call; /* RULE_VAR i is var[i] */
+  uint32_t var[MAX_CALL];
+  uint32_t n;
+} local;
+
+static const rule_term *localise(local *l, const rule_term *t, iso_arena *a) {
+  if (t->kind == RULE_VAR) {
+    if (l->n == MAX_CALL) return NULL;
+    l->var[l->n] = (uint32_t)t->u.i;
+    return rule_var(a, l->n++);
+  }
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+  if (!child) return NULL;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!(child[i] = localise(l, t->child[i], a))) return NULL;
+  return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
+}
+
+/* Sizes that no capture has: a changed certificate must not make the machine run out of memory. */
+static bool oversized(const rule_term *t) {
+  double product = 1;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const rule_term *x = t->child[i];
+    if (x->kind == RULE_INT && t->kind == RULE_LIST) product *= fmax(1, fabs((double)x->u.i));
+    if (x->kind == RULE_INT && strncmp(t->u.s, "aten::slice", t->kind == RULE_OP ? 11 : 0) != 0 && llabs(x->u.i) > MAX_SCALE) return true;
+    if (x->kind == RULE_LIST && oversized(x)) return true;
+  }
+  return product > MAX_SCALE;
+}
+
+/* Term `t` on the given values of its arguments. Returns: `out` empty where it cannot be run (settled). */
+static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *const *bind, bool float64, chk_values *out) {
+  rule_tensor *result[MAX_OUT];
+  size_t n = 0;
+  iso_error why = {0};
+  *out = (chk_values){0};
+  const char *name = k->term[t].node ? k->term[t].node->id : l->call->u.s;
+  if (!k->oracle) return chk_settle(k, CHK_REFUSED, "nothing here can run \"%s\"", name);
+  if (!k->term[t].node && oversized(l->call)) return chk_settle(k, CHK_REFUSED, "\"%s\" has sizes past all bounds", name);
+  iso_code c = k->oracle->call(k->oracle->ctx, l->call, bind, float64, result, MAX_OUT, &n, &why);
+  if (c == ISO_NOMEM) return chk_nomem(k);
+  if (c) return chk_settle(k, CHK_REFUSED, "\"%s\" cannot be run: %s", name, why.msg);
+  c = keep(k, result, n, out);
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(result[i]);
+  return c;
+}
+
+static bool is_getitem(const rule_term *t) {
+  return strcmp(t->u.s, "getitem") == 0 && t->n == 2 && t->child[0]->kind == RULE_VAR && t->child[1]->kind == RULE_INT;
+}
+
+/* Output `t->child[1]` of `from`. */
+static iso_code project(chk_state *k, const rule_term *t, const chk_values *from, chk_values *out) {
+  const int64_t i = t->child[1]->u.i;
+  *out = (chk_values){0};
+  if (i < 0 || (size_t)i >= from->n) return chk_settle(k, CHK_REFUSED, "there is no output %lld", (long long)i);
+  return keep(k, &from->v[i], 1, out);
+}
+
+/* ---- constants ---- */
+
+static iso_code run_constant(chk_state *k, uint32_t t, int depth, chk_values *out, uint32_t *on) {
+  const rule_term *term = k->term[t].call;
+  rule_tensor *bind[MAX_CALL];
+  const chk_values *arg;
+  iso_arena a;
+  local *l = calloc(1, sizeof *l);
+  iso_code c = l ? ISO_OK : chk_nomem(k);
+  *out = (chk_values){0};
+  *on = CHK_NONE;
+  iso_arena_init(&a);
+  if (!c && !(l->call = localise(l, term, &a))) c = chk_nomem(k);
+  for (uint32_t i = 0; !c && i < l->n; i++) {
+    c = chk_constant(k, l->var[i], depth + 1, &arg, on);
+    if (c || !arg) goto done;
+    if (is_getitem(term)) {
+      c = project(k, term, arg, out);
+      goto done;
+    }
+    if (arg->n < 1) {
+      c = chk_settle(k, CHK_REFUSED, "an operator without outputs is an argument");
+      goto done;
+    }
+    bind[i] = arg->v[0];
+  }
+  if (!c) c = call(k, t, l, bind, false, out);
+done:
+  iso_arena_fini(&a);
+  free(l);
+  return c;
+}
+
+iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
+  const uint32_t r = chk_root(k, t);
+  *on = CHK_NONE;
+  *out = k->konst[r].v ? &k->konst[r] : NULL;
+  if (*out) return ISO_OK;
+  if (!k->term[t].call) {
+    *on = t;
+    return ISO_OK;
+  }
+  if (depth > MAX_CONSTANT_DEPTH) return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
+  chk_values v;
+  iso_code c = run_constant(k, t, depth, &v, on);
+  if (c || !v.v) return c;
+  k->konst[r] = v;
+  *out = &k->konst[r];
+  return ISO_OK;
+}
+
+static double epsilon(rule_dtype d) { return d == RULE_F64 ? 0x1p-52 : d == RULE_F32 ? 0x1p-23 : 0; }
+
+static bool varied(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+  return false;
+}
+
+static bool same_bytes(const rule_tensor *a, const rule_tensor *b) {
+  return a->numel == 0 || memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
+static double masked(const rule_tensor *t, double x, bool read) { return read && t->dtype == RULE_F16 && x == f16_least ? f32_least : x; }
+
+/* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2 ulp. A float16 mask may be
+ * beside one in float64. */
+static const char *constants_differ(const rule_tensor *a, const rule_tensor *b) {
+  if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
+  const bool fa = rule_dtype_is_float(a->dtype);
+  if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return "they have different dtypes";
+  if (!fa) return same_bytes(a, b) ? NULL : "their values differ";
+  const double eps = a->dtype == b->dtype && varied(a) ? 2 * epsilon(a->dtype) : 0;
+  const bool read = a->dtype != b->dtype;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = masked(a, rule_tensor_get(a, i), read), y = masked(b, rule_tensor_get(b, i), read);
+    if (x == y) continue;
+    if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return "their values differ";
+  }
+  return NULL;
+}
+
+static const char *shown(const chk_state *k, uint32_t t) {
+  const chk_term *x = &k->term[t];
+  return !x->node ? x->call->u.s : x->node->name ? x->node->name : x->node->id;
+}
+
+static const char *side_of(const chk_state *k, uint32_t t) { return !k->term[t].node ? "a term's" : k->term[t].side == LEFT ? "left's" : "right's"; }
+
+static iso_code depends(chk_state *k, size_t step, uint32_t on) {
+  if (chk_settled(k)) return ISO_OK;
+  return chk_settle(k, CHK_REFUSED, "step %zu: it depends on %s %s, which is no constant", step, side_of(k, on), shown(k, on));
+}
+
+iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  const chk_values *x, *y;
+  uint32_t on;
+  iso_code c = chk_constant(k, a, 0, &x, &on);
+  if (c || !x) return c ? c : depends(k, step, on);
+  c = chk_constant(k, b, 0, &y, &on);
+  if (c || !y) return c ? c : depends(k, step, on);
+  if (x->n != 1 || y->n != 1) return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value", step);
+  const char *why = constants_differ(x->v[0], y->v[0]);
+  if (why) return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
+  return chk_assume(k, iso_arena_printf(k->arena, "value: %s %s and %s %s have the same captured value", side_of(k, a), shown(k, a), side_of(k, b), shown(k, b)));
+}
+
+/* ---- leaves ---- */
+
+static bool moves_elements(const char *op) {
+  static const char *const ops[] = {"aten::t", "aten::transpose.int", "aten::permute", "aten::reshape", "aten::view", "aten::unsqueeze",
+                                    "aten::squeeze.dim", "aten::slice.Tensor", "aten::cat"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(op, ops[i]) == 0) return true;
+  return false;
+}
+
+typedef struct leaves {
+  bool input; /* inputs are related to inputs, all else to all else */
+  size_t set, step;
+} leaves;
+
+/* The captured value of a layout of leaves. NULL in `out`: it is none (settled). Owns: the caller unrefs. */
+static iso_code layout_value(chk_state *k, const leaves *x, uint32_t t, int depth, rule_tensor **out) {
+  const chk_term *term = &k->term[t];
+  *out = NULL;
+  if (!term->call) {
+    if ((term->node->kind == CAP_INPUT) != x->input) return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
+    *out = rule_tensor_ref(chk_captured(k, t, x->set));
+    return ISO_OK;
+  }
+  if (depth > MAX_LAYOUT_DEPTH || !moves_elements(term->call->u.s))
+    return chk_settle(k, CHK_REFUSED, "step %zu: \"%s\" is no layout of leaves", x->step, term->call->u.s);
+  rule_tensor *bind[MAX_CALL] = {0};
+  iso_arena a;
+  chk_values v = {0};
+  local *l = calloc(1, sizeof *l);
+  iso_code c = l ? ISO_OK : chk_nomem(k);
+  uint32_t n = 0;
+  iso_arena_init(&a);
+  if (!c && !(l->call = localise(l, term->call, &a))) c = chk_nomem(k);
+  for (; !c && n < l->n && !chk_settled(k); n++) c = layout_value(k, x, l->var[n], depth + 1, &bind[n]);
+  if (!c && !chk_settled(k)) c = call(k, t, l, bind, false, &v);
+  if (!c && v.n == 1) *out = rule_tensor_ref(v.v[0]);
+  else if (!c) c = chk_settle(k, CHK_REFUSED, "step %zu: it has no value", x->step);
+  for (uint32_t i = 0; i < n; i++) rule_tensor_unref(bind[i]);
+  drop(&v);
+  iso_arena_fini(&a);
+  free(l);
+  return c;
+}
+
+static const char *leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs) {
+  if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
+  if (a->dtype == b->dtype) return same_bytes(a, b) ? NULL : "their values differ";
+  if (inputs || !rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype)) return "they have different dtypes";
+  for (int64_t i = 0; i < a->numel; i++) /* the same numbers, stored in two floating dtypes */
+    if (!(rule_tensor_get(a, i) == rule_tensor_get(b, i))) return "their values differ";
+  return NULL;
+}
+
+iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  if (k->term[a].call) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
+  leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .step = step};
+  const size_t nl = k->graph[LEFT]->n_sets, nr = k->graph[RIGHT]->n_sets, n = !x.input ? 1 : nl < nr ? nl : nr;
+  iso_code c = ISO_OK;
+  for (x.set = 0; x.set < n && !c && !chk_settled(k); x.set++) {
+    rule_tensor *v;
+    c = layout_value(k, &x, b, 0, &v);
+    if (c || !v) break;
+    const char *why = leaves_differ(chk_captured(k, a, x.set), v, x.input);
+    rule_tensor_unref(v);
+    if (why) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
+  }
+  if (c || chk_settled(k)) return c;
+  const chk_values *v;
+  uint32_t on;
+  /* What is a layout of constants is one. */
+  if (k->term[b].call && !k->konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
+  if (c) return c;
+  return chk_assume(k, iso_arena_printf(k->arena, k->term[b].call ? "leaf: %s %s is a layout (%s%s) of leaves by value" : "leaf: %s %s is %s %s by value",
+                                        side_of(k, a), shown(k, a), k->term[b].call ? k->term[b].call->u.s : side_of(k, b), k->term[b].call ? "" : shown(k, b)));
+}
+
+iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  const rule_term *t = k->term[b].call;
+  if (k->term[a].call || k->term[a].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[a].node->value->dtype))
+    return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
+  if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||
+      t->child[2]->kind != RULE_INT)
+    return chk_settle(k, CHK_REFUSED, "step %zu: it is not the input clamped to a range", step);
+  for (size_t s = 0; s < k->graph[k->term[a].side]->n_sets; s++) {
+    const rule_tensor *v = chk_captured(k, a, s);
+    for (int64_t i = 0; i < v->numel; i++)
+      if (rule_tensor_get_int(v, i) < t->child[1]->u.i || rule_tensor_get_int(v, i) > t->child[2]->u.i)
+        return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has values outside of the range", step, side_of(k, a), shown(k, a));
+  }
+  return chk_assume(k, iso_arena_printf(k->arena, "input: %s %s stays within %lld and %lld", side_of(k, a), shown(k, a), (long long)t->child[1]->u.i,
+                                        (long long)t->child[2]->u.i));
+}
+
+/* ---- running what the variables stand for ---- */
+
+static void mark_below(const rule_term *t, bool *mark) {
+  if (t->kind == RULE_VAR) mark[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_below(t->child[i], mark);
+}
+
+static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
+  rule_tensor **v = calloc(from->n + 1, sizeof *v);
+  if (!v) return chk_nomem(k);
+  k->real[id] = (chk_values){v, from->n};
+  for (size_t i = 0; i < from->n; i++) {
+    iso_code c = rule_tensor_to_float64(from->v[i], &v[i], k->err);
+    if (c) return c;
+    for (int64_t e = 0; from->v[i]->dtype == RULE_F16 && e < v[i]->numel; e++)
+      if (rule_tensor_get(v[i], e) == f16_least) rule_tensor_set(v[i], e, f32_least);
+  }
+  return ISO_OK;
+}
+
+static iso_code run_term(chk_state *k, uint32_t id) {
+  const chk_values *fixed = &k->konst[chk_root(k, id)];
+  const rule_term *term = k->term[id].call;
+  if (fixed->v) return widen(k, id, fixed);
+  if (!term) {
+    rule_tensor *v = chk_captured(k, id, 0);
+    return widen(k, id, &(chk_values){&v, 1});
+  }
+  rule_tensor *bind[MAX_CALL];
+  iso_arena a;
+  local *l = calloc(1, sizeof *l);
+  iso_code c = l ? ISO_OK : chk_nomem(k);
+  iso_arena_init(&a);
+  if (!c && !(l->call = localise(l, term, &a))) c = chk_nomem(k);
+  for (uint32_t i = 0; !c && i < l->n; i++) {
+    const chk_values *arg = &k->real[l->var[i]];
+    if (arg->n < 1) c = chk_settle(k, CHK_REFUSED, "an operator without outputs is an argument");
+    if (!c && chk_settled(k)) goto done;
+    bind[i] = arg->v[0];
+  }
+  if (!c && is_getitem(term)) c = project(k, term, &k->real[l->var[0]], &k->real[id]);
+  else if (!c) c = call(k, id, l, bind, true, &k->real[id]);
+done:
+  iso_arena_fini(&a);
+  free(l);
+  return c;
+}
+
+iso_code chk_run(chk_state *k) {
+  bool *need = calloc(k->n_terms + 1, 1);
+  iso_code c = need ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < k->n_vars && !c; i++)
+    if (k->var[i] != CHK_NONE) need[k->var[i]] = true;
+  for (uint32_t i = (uint32_t)k->n_terms; i-- > 0 && !c;)
+    if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v) mark_below(k->term[i].call, need);
+  for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++)
+    if (need[i]) c = run_term(k, i);
+  free(need);
+  return c;
+}

@@ -1,0 +1,12 @@
+/* A comparison's certificate as JSON (docs/certificate.md). */
+#ifndef CLI_CERTIFICATE_H
+#define CLI_CERTIFICATE_H
+
+#include "capture/capture.h"
+#include "synth/synth.h"
+
+/* Requires: r->certificate is there. Owns: malloc'ed text. Errors: ISO_IO for a file of a capture; ISO_UNSUPPORTED, with the reason,
+ * where this chain cannot be certified; ISO_NOMEM. */
+ISO_MUST_USE iso_code certificate_text(const synth_result *r, const cap_graph *left, const cap_graph *right, char **out, iso_error *err);
+
+#endif

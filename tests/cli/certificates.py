@@ -1,0 +1,515 @@
+#!/usr/bin/env python3
+"""Certificates: `isomer compare --certificate` and `isomer check`. Plain Python 3.
+
+    tests/cli/certificates.py [--isomer build/isomer] [--checker build/tests/check/checker] [--mutations 100] [--seed N]
+                              [--captures FOLDER]     every correct pair of a folder of families too
+
+Every correct pair of models/ gives a certificate that checks. A certificate that was changed must be refused, unless what it
+says still follows: that is judged here, from the certificate's text alone, against the one that was written. Changed
+captures and weights are refused. The last line is `N passed, N failed`."""
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+spec = importlib.util.spec_from_file_location("pairs", os.path.join(ROOT, "tests", "pairs", "captures.py"))
+PAIRS = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(PAIRS)
+MODELS = os.path.join(ROOT, "models")
+HOLDS, REFUSED, MALFORMED, UNPROVED = range(4)
+TALLY = [0, 0]
+
+
+def report(ok, what):
+    TALLY[not ok] += 1
+    if not ok:
+        print("FAILED " + what, flush=True)
+
+
+def isomer(*args):
+    p = subprocess.run([O.isomer] + list(args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
+    text = (p.stdout or p.stderr).decode("utf-8", "replace").strip()
+    return p.returncode, text.rsplit("\n", 1)[-1]
+
+
+# ---- is what a changed certificate says still true? ----
+
+def arguments(x, content):
+    if isinstance(x, dict) and set(x) == {"ref"}:
+        return content[x["ref"]]
+    if isinstance(x, list):
+        return tuple(["list"] + [arguments(y, content) for y in x])
+    return json.dumps(x, sort_keys=True)
+
+
+def contents(doc):
+    """Every term by what it is, whatever its number: equal for equal terms."""
+    number, content = {}, []
+    for t in doc["terms"]:
+        key = (t["op"],) + tuple(arguments(a, content) for a in t["args"]) if "op" in t else tuple(t.items())[0]
+        content.append(number.setdefault(key, len(number)))
+    return content, {v: k for k, v in number.items()}
+
+
+def deep(doc):
+    """Terms as digests, comparable between certificates."""
+    out = []
+    for t in doc["terms"]:
+        out.append(hashlib.sha256(repr((t["op"],) + tuple(arguments(a, out) for a in t["args"]) if "op" in t else tuple(t.items())[0]).encode()).hexdigest())
+    return out
+
+
+def nameless(rule):
+    return re.sub(r"^\(rule [^\s]+", "(rule", re.sub(r"\(evidence [^)]*\)", "", rule)).split()
+
+
+def claims(doc):
+    """What the steps other than congruences say."""
+    d, out = deep(doc), set()
+    for s in doc["steps"]:
+        if "rule" in s:
+            out.add(("rule", " ".join(nameless(doc["rules"][s["rule"]])), tuple(None if v is None else d[v] for v in s["vars"]),
+                     tuple(d[t] for t in s["terms"])))
+        elif "same" not in s:
+            for kind, pair in s.items():
+                out.add((kind,) + tuple(sorted(d[t] for t in pair)))
+    return out
+
+
+def lifted(call, side):
+    """A captured call's arguments with references to captured terms."""
+    if isinstance(call, dict) and "ref" in call:
+        return (side, call["ref"])
+    return call
+
+
+class Judge:
+    """Follows the steps with sets of equal terms. A captured node's own call is known where the original certificate, which was
+    checked, joins it with a call by congruence: such a step is taken over by what it says."""
+
+    def __init__(self, doc):
+        self.said = claims(doc)
+        self.same = {tuple(sorted((deep(doc)[a], deep(doc)[b]))) for s in doc["steps"] if "same" in s for a, b in [s["same"]]}
+        self.outputs = {(o["left"], o["right"], tuple(deep(doc)[t] for t in o["terms"])) for o in doc["outputs"]}
+        self.files = [doc[s]["files"] for s in ("left", "right")]
+        self.evidence = doc["evidence"]
+        self.claimed = {" ".join(nameless(r)): re.search(r"\(evidence (\w+)", r).group(1) for r in doc["rules"]}
+        self.fixed = {tuple(x.items()) for x in doc["fixed"]}
+
+    def holds(self, doc):
+        """None, or why what was accepted does not follow as far as can be seen here."""
+        d, up = deep(doc), {}
+
+        def root(x):
+            while up.get(x, x) != x:
+                x = up[x]
+            return x
+
+        def equal(x, y):
+            if isinstance(x, dict) and isinstance(y, dict) and "ref" in x and "ref" in y:
+                return root(d[x["ref"]]) == root(d[y["ref"]])
+            if isinstance(x, list) and isinstance(y, list):
+                return len(x) == len(y) and all(map(equal, x, y))
+            return json.dumps(x) == json.dumps(y)
+
+        if [doc[s]["files"] for s in ("left", "right")] != self.files:
+            return "other files"
+        if not {tuple(x.items()) for x in doc["fixed"]} <= self.fixed:
+            return "other inputs are fixed"
+        for i, s in enumerate(doc["steps"]):
+            if "same" in s:
+                a, b = s["same"]
+                x, y = doc["terms"][a], doc["terms"][b]
+                known = "op" in x and "op" in y and x["op"] == y["op"] and equal(x["args"], y["args"])
+                if not known and tuple(sorted((d[a], d[b]))) not in self.same and d[a] != d[b]:
+                    return "step %d is a congruence that was not there" % i
+            else:
+                one = dict(doc, steps=[s])
+                if not claims(one) <= self.said:
+                    return "step %d says something new" % i
+                a, b = s["terms"] if "rule" in s else list(s.values())[0]
+            up[root(d[a])] = root(d[b])
+        for o in doc["outputs"]:
+            if (o["left"], o["right"], tuple(d[t] for t in o["terms"])) not in self.outputs:
+                return "outputs that were not there"
+            if root(d[o["terms"][0]]) != root(d[o["terms"][1]]):
+                return "outputs that do not meet"
+        if {(o["left"], o["right"]) for o in doc["outputs"]} != {o[:2] for o in self.outputs}:
+            return "an output is left out"
+        claimed = [re.search(r"\(evidence (\w+)", doc["rules"][s["rule"]]) for s in doc["steps"] if "rule" in s]
+        if any(c is None for c in claimed) or doc["evidence"] != ("tested" if "tested" in [c.group(1) for c in claimed] else "proved"):
+            return "other evidence"
+        return None
+
+
+# ---- changes ----
+
+def some_ref(x, found):
+    if isinstance(x, list):
+        for i, y in enumerate(x):
+            if isinstance(y, dict) and "ref" in y:
+                found.append((x, i, "ref"))
+            elif isinstance(y, list):
+                some_ref(y, found)
+            elif not isinstance(y, dict):
+                found.append((x, i, "literal"))
+
+
+def change_argument(doc, rng, kind):
+    places = []
+    for t in doc["terms"]:
+        if "op" in t:
+            some_ref(t["args"], places)
+    places = [p for p in places if p[2] == kind]
+    if not places:
+        return False
+    where, i, _ = rng.choice(places)
+    old = where[i]
+    if kind == "ref":
+        where[i] = {"ref": rng.randrange(len(doc["terms"]))}
+    elif isinstance(old, bool) or old is None:
+        where[i] = rng.choice([True, False, None, 0, 1])
+    elif isinstance(old, int):
+        where[i] = old + rng.choice([-1, 1, 2, 1 << 20, -old])
+    elif isinstance(old, float):
+        where[i] = old * rng.choice([0, -1, 1 + 1e-6, 2]) + rng.choice([0, 1e-6])
+    else:
+        where[i] = rng.choice(["", "none", 0, None])
+    return where[i] != old or type(where[i]) is not type(old)
+
+
+def change_rule(doc, rng):
+    i = rng.randrange(len(doc["rules"]))
+    tokens = re.findall(r'"[^"]*"|[()]|[^\s()"]+|\s+', doc["rules"][i])
+    spots = [k for k, t in enumerate(tokens) if k > 4 and not t.isspace()]
+    k = rng.choice(spots)
+    t = tokens[k]
+    if re.fullmatch(r"-?\d+", t):
+        tokens[k] = str(int(t) + rng.choice([-1, 1, 3]))
+    elif re.fullmatch(r"-?[\d.]+(e-?\d+)?", t):
+        tokens[k] = repr(float(t) * 1.5 + 0.25)
+    elif t.startswith("aten::"):
+        tokens[k] = rng.choice([x for x in re.findall(r"aten::[\w.]+", " ".join(doc["rules"]))])
+    elif t in "()":
+        tokens[k] = ""
+    else:
+        tokens[k] = rng.choice(["x", "y", "w", "1", "none", "tested", "proved", "f", "i"])
+    was, doc["rules"][i] = doc["rules"][i], "".join(tokens)
+    return doc["rules"][i] != was
+
+
+def change_step(doc, rng):
+    s = rng.choice(doc["steps"])
+    n = len(doc["terms"])
+    if "rule" in s:
+        what = rng.randrange(3)
+        if what == 0:
+            s["rule"] = rng.randrange(len(doc["rules"]))
+        elif what == 1 and s["vars"]:
+            s["vars"][rng.randrange(len(s["vars"]))] = rng.choice([None, rng.randrange(n)])
+        else:
+            s["terms"][rng.randrange(2)] = rng.randrange(n)
+    else:
+        (kind, pair), = s.items()
+        if rng.random() < 0.25:
+            del s[kind]
+            s[rng.choice(["leaf", "value", "same", "bound", "mask"])] = pair
+        else:
+            pair[rng.randrange(2)] = rng.randrange(n)
+    return True
+
+
+def change_captured(doc, rng):
+    i = rng.choice([k for k, t in enumerate(doc["terms"]) if "op" not in t])
+    other = rng.choice([t for t in doc["terms"] if "op" not in t])
+    doc["terms"][i] = rng.choice([other, {"left" if "right" in other else "right": list(other.values())[0]}])
+    return True
+
+
+def change_op(doc, rng):
+    calls = [t for t in doc["terms"] if "op" in t]
+    rng.choice(calls)["op"] = rng.choice(calls)["op"]
+    return True
+
+
+def change_order(doc, rng):
+    i, j = rng.randrange(len(doc["steps"])), rng.randrange(len(doc["steps"]))
+    doc["steps"][i], doc["steps"][j] = doc["steps"][j], doc["steps"][i]
+    return i != j
+
+
+def change_output(doc, rng):
+    o = rng.choice(doc["outputs"])
+    what = rng.randrange(4)
+    if what == 0:
+        o["terms"][rng.randrange(2)] = rng.randrange(len(doc["terms"]))
+    elif what == 1:
+        o[rng.choice(["left", "right"])] += "x"
+    elif what == 2:
+        doc["outputs"].remove(o)
+    else:
+        o["terms"] = o["terms"][::-1]
+    return True
+
+
+def change_digest(doc, rng):
+    files = doc[rng.choice(["left", "right"])]["files"]
+    name = rng.choice(sorted(files))
+    if rng.random() < 0.3:
+        del files[name]
+    else:
+        k = rng.randrange(64)
+        files[name] = files[name][:k] + rng.choice("0123456789abcdefg") + files[name][k + 1:]
+    return True
+
+
+def change_rest(doc, rng):
+    what = rng.randrange(3)
+    if what == 0:
+        doc["evidence"] = rng.choice(["tested", "assumed", "", 1])
+    elif what == 1:
+        node = [t for t in doc["terms"] if "op" not in t]
+        doc["fixed"].append(rng.choice(node))
+    elif doc["fixed"]:
+        doc["fixed"].pop(rng.randrange(len(doc["fixed"])))
+    return True
+
+
+def delete_entry(doc, rng):
+    part = doc[rng.choice(["steps", "steps", "steps", "terms", "rules"])]
+    part.pop(rng.randrange(len(part)))
+    return True
+
+
+def double_entry(doc, rng):
+    part = doc[rng.choice(["steps", "terms", "rules", "outputs"])]
+    part.insert(rng.randrange(len(part) + 1), rng.choice(part))
+    return True
+
+
+CHANGES = [change_step, change_step, change_step, lambda d, r: change_argument(d, r, "ref"), lambda d, r: change_argument(d, r, "literal"),
+           change_rule, change_rule, change_captured, change_op, change_order, change_output, change_digest, change_rest, delete_entry, double_entry]
+
+
+def change_bytes(text, rng):
+    b = bytearray(text)
+    for _ in range(rng.choice([1, 1, 1, 3])):
+        k = rng.randrange(len(b))
+        what = rng.randrange(4)
+        if what == 0:
+            b[k] ^= 1 << rng.randrange(8)
+        elif what == 1:
+            del b[k:k + rng.choice([1, 1, 10, 1000])]
+        elif what == 2:
+            b[k:k] = b[rng.randrange(len(b)):][:rng.choice([1, 10, 100])]
+        else:
+            del b[k + 1:]
+    return bytes(b)
+
+
+def mutate(text, rng):
+    """A changed certificate."""
+    while True:
+        if rng.random() < 0.15:
+            out = change_bytes(text, rng)
+        else:
+            doc = json.loads(text)
+            if not all([rng.choice(CHANGES)(doc, rng) for _ in range(rng.choice([1, 1, 1, 2]))]):
+                continue
+            out = json.dumps(doc).encode()
+        try:
+            if json.loads(out) == json.loads(text):
+                continue
+        except ValueError:
+            pass
+        return out
+
+
+def run_checker(left, right, paths):
+    """(outcome, reason) of each, rules trusted: what is about the rules' evidence is tried elsewhere."""
+    p = subprocess.run([O.checker, left, right, "--trust-rules"], input="".join(x + "\n" for x in paths).encode(), stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=1200)
+    lines = p.stdout.decode("utf-8", "replace").splitlines()
+    report(p.returncode == 0, "the checker ended with %d after %d certificates: %s" % (p.returncode, len(lines), p.stderr[-500:].decode("utf-8", "replace")))
+    return [(int(x.split(" ", 1)[0]), x.split(" ", 1)[1]) for x in lines]
+
+
+def campaign(name, left, right, text, n, rng, where):
+    judge, paths = Judge(json.loads(text)), []
+    wrong = judge.holds(json.loads(text))
+    report(wrong is None, "%s: the judge does not follow the certificate as it was written: %s" % (name, wrong))
+    for i in range(n):
+        paths.append(os.path.join(where, "mutant-%d.json" % i))
+        with open(paths[-1], "wb") as f:
+            f.write(mutate(text, rng))
+    tally = [0] * 4
+    for path, (outcome, reason) in zip(paths, run_checker(left, right, paths)):
+        tally[outcome] += 1
+        wrong = None
+        if outcome == HOLDS:
+            wrong = judge.holds(json.load(open(path)))
+            if wrong and O.keep:
+                shutil.copy(path, O.keep)
+        else:
+            wrong = None if reason else "no reason is given"
+        report(wrong is None, "%s: %s: %s" % (name, os.path.basename(path), wrong))
+        os.unlink(path)
+    print("%s: %d changed: %d refused, %d malformed, %d say the same as before" % (name, n, tally[REFUSED], tally[MALFORMED], tally[HOLDS]), flush=True)
+
+
+# ---- pairs ----
+
+def certify(left, right, path):
+    t0 = time.monotonic()
+    status, last = isomer("compare", left, right, "-q", "--certificate", path)
+    t1 = time.monotonic()
+    checked, why = isomer("check", path, left, right, "-q") if status == 0 else (None, last)
+    return status, t1 - t0, checked, why, time.monotonic() - t1
+
+
+def check_pair(folder, left, right, path):
+    a, b = os.path.join(folder, left), os.path.join(folder, right)
+    if os.path.exists(path):
+        os.unlink(path)
+    status, compare, checked, why, check = certify(a, b, path)
+    report(status == 0 and checked == 0, "%s %s: compare %d, check %s: %s" % (left, right, status, checked, why))
+    if O.captures:
+        print("%-28s %-28s compare %5.1f s, check %5.1f s  %s" % (left, right, compare, check, why), flush=True)
+    return status == 0, compare, check
+
+
+def rewrite(path, out, change):
+    doc = json.load(open(path))
+    change(doc)
+    with open(out, "w") as f:
+        json.dump(doc, f)
+
+
+def digests(capture):
+    names = [n for n in os.listdir(capture) if n == "graph.json" or n == "weights.safetensors" or re.fullmatch(r"inputs(\.\d+)?\.safetensors", n)]
+    return {n: hashlib.sha256(open(os.path.join(capture, n), "rb").read()).hexdigest() for n in names}
+
+
+def expect(what, got, wanted, mentions=""):
+    status, text = got
+    report(status == wanted and mentions in text, "%s: status %d, expected %d: %s" % (what, status, wanted, text))
+
+
+def changed_captures(where):
+    """A certificate for one pair of captures does not hold for another one, whatever its digests say."""
+    family = os.path.join(MODELS, "llama-2l")
+    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "changed.json")
+    isomer("compare", left, right, "-q", "--certificate", path)
+    expect("trusted rules", isomer("check", path, left, right, "-q", "--trust-rules"), 0, "rules trusted")
+    expect("sides exchanged", isomer("check", path, right, left, "-q"), 1, "not the one")
+    for bug in sorted(os.listdir(family)):
+        if "bug" not in bug:
+            continue
+        faulty = os.path.join(family, bug)
+        expect("%s for vllm" % bug, isomer("check", path, left, faulty, "-q"), 1, "not the one")
+        rewrite(path, out, lambda d: d["right"].update(files=digests(faulty)))
+        expect("%s for vllm, with its own digests" % bug, isomer("check", out, left, faulty, "-q", "--trust-rules"), 1)
+    # One bit of one weight.
+    copy = os.path.join(where, "copy")
+    shutil.copytree(right, copy)
+    name = os.path.join(copy, "weights.safetensors")
+    data = bytearray(open(name, "rb").read())
+    data[8 + struct.unpack("<Q", data[:8])[0] + 1000] ^= 1
+    open(name, "wb").write(data)
+    expect("a bit of a weight", isomer("check", path, left, copy, "-q"), 1, "weights.safetensors is not the one")
+    rewrite(path, out, lambda d: d["right"].update(files=digests(copy)))
+    expect("a bit of a weight, with its digest", isomer("check", out, left, copy, "-q"), 1, "their values differ")
+    shutil.rmtree(copy)
+
+
+def dishonest_rules(where):
+    """A rule that is false is refuted, one that is stronger on paper than it can be shown is said so."""
+    family = os.path.join(MODELS, "llama-2l")
+    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "changed.json")
+
+    def add(rule, op):
+        def change(doc):
+            x = next(i for i, t in enumerate(doc["terms"]) if t.get("left") == doc["terms"][doc["outputs"][0]["terms"][0]]["left"])
+            doc["terms"].append({"op": op, "args": [{"ref": x}]})
+            doc["rules"].append(rule)
+            doc["steps"].append({"rule": len(doc["rules"]) - 1, "vars": [x], "terms": [x, len(doc["terms"]) - 1]})
+        return change
+
+    rule = "(rule r (var x f (1 7 192)) (lhs x) (rhs (%s x)) (evidence proved \"these shapes\"))"
+    rewrite(path, out, add(rule % "aten::relu", "aten::relu"))
+    expect("a false rule", isomer("check", out, left, right, "-q"), 1, "refuted")
+    expect("a false rule, trusted", isomer("check", out, left, right, "-q", "--trust-rules"), 0)
+    rewrite(path, out, add(rule % "aten::relu" + " ", "aten::neg"))
+    expect("another operator than the rule's", isomer("check", out, left, right, "-q"), 1, "not the right side")
+    rewrite(path, out, add((rule % "aten::alias").replace("192", "191"), "aten::alias"))
+    expect("another shape than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape")
+    rewrite(path, out, add((rule % "aten::alias").replace("(var x f", "(var x i"), "aten::alias"))
+    expect("another kind than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape")
+    rewrite(path, out, add(rule % "aten::alias", "aten::alias"))
+    expect("a rule that holds", isomer("check", out, left, right, "-q"), 0)
+
+
+def bad_usage(where):
+    family = os.path.join(MODELS, "llama-2l")
+    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "x")
+    expect("no captures", isomer("check", path), 2, "needed")
+    expect("unknown option", isomer("check", path, left, right, "--fast"), 2, "unknown option")
+    expect("no such file", isomer("check", out, left, right), 2, "No such file")
+    open(out, "w").write("{}")
+    expect("an empty object", isomer("check", out, left, right), 2)
+    open(out, "w").write("[" * 100000)
+    expect("deep nesting", isomer("check", out, left, right), 2)
+    missing = os.path.join(where, "not-written.json")
+    expect("of a faulty pair", isomer("compare", left, os.path.join(family, "vllm-bug-eps"), "-q", "--certificate", missing), 1)
+    report(not os.path.exists(missing), "a certificate was written for a faulty pair")
+    expect("to a folder that is not there", isomer("compare", left, right, "-q", "--certificate", os.path.join(where, "no", "c.json")), 2)
+    again = os.path.join(where, "again.json")
+    isomer("compare", left, right, "-q", "--certificate", again)
+    report(open(again).read() == open(path).read(), "the same comparison gives other bytes")
+
+
+def main():
+    global O
+    a = argparse.ArgumentParser(description="certificates")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--checker", default=os.path.join(ROOT, "build", "tests", "check", "checker"))
+    a.add_argument("--mutations", type=int, default=100)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--captures", help="a folder of families: each correct pair of it too")
+    a.add_argument("--keep", help="a folder for changed certificates that were accepted and should not have been")
+    O = a.parse_args()
+    folder = O.captures or MODELS
+    pairs = list(PAIRS.families(O.captures)) if O.captures else [p[:3] for p in PAIRS.PAIRS]
+    pairs = [p[:2] for p in pairs if p[2] == "equivalent"]
+    chosen = pairs if O.captures or O.mutations > 100 else pairs[::3] + pairs[-2:]
+    total, rng = [0, 0], random.Random(O.seed)
+    with tempfile.TemporaryDirectory(prefix="isomer-cert-") as where:
+        path = os.path.join(where, "certificate.json")
+        for i, (left, right) in enumerate(chosen):
+            written, compare, check = check_pair(folder, left, right, path)
+            total = [total[0] + compare, total[1] + check]
+            if written and not O.captures:
+                campaign(left + " " + right.split("/")[1], os.path.join(folder, left), os.path.join(folder, right), open(path, "rb").read(),
+                         -(-O.mutations // len(chosen)), rng, where)
+        report(total[1] < total[0], "checks took %.1f s, comparisons %.1f s" % (total[1], total[0]))
+        print("%d pairs: comparisons %.1f s, checks %.1f s" % (len(chosen), total[0], total[1]))
+        if not O.captures:
+            changed_captures(where)
+            dishonest_rules(where)
+            bad_usage(where)
+    print("%d passed, %d failed" % tuple(TALLY))
+    return 1 if TALLY[1] or not TALLY[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
