@@ -303,6 +303,24 @@ static sx power(sc *c, sx x, sx y) {
   return sx_fn2(c, F_POW, x, y);
 }
 
+/* x & m for an integer of few bits, of which m has all or none. */
+static sx masked(sc *c, sx x, sx m) {
+  int64_t bits;
+  if (!sx_is_int(c, m, &bits)) {
+    const sx t = x;
+    x = m, m = t;
+  }
+  for (int k = 0; k < 40 && sx_is_int(c, m, &bits) && sx_ge0(c, x); k++) {
+    const int64_t all = ((int64_t)1 << k) - 1;
+    if (!sx_ge0(c, sx_sub(c, sx_int(c, all), x))) continue;
+    if ((bits & all) == all) return x;
+    if ((bits & all) == 0) return c->zero;
+    break;
+  }
+  sc_fail(c, "some bits of an integer");
+  return c->zero;
+}
+
 static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   switch (op) {
   case ADD: return sx_add(c, x, sx_mul(c, alpha, y));
@@ -327,7 +345,8 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   case CMP_LE: return sx_le(c, x, y);
   case CMP_GT: return sx_lt(c, y, x);
   case CMP_GE: return sx_le(c, y, x);
-  case AND: case BIT_AND: return sx_and(c, x, y);
+  case BIT_AND: return whole ? masked(c, x, y) : sx_and(c, x, y);
+  case AND: return sx_and(c, x, y);
   case OR: case BIT_OR: return sx_or(c, x, y);
   default: return xor(c, x, y);
   }
@@ -344,9 +363,10 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   char kind = floats ? 'f' : wider(t[0]->kind, t[1]->kind), result = kind;
   if (kind == 'b' && op <= POW) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
-  if (kind != 'b' && op >= BIT_AND) return NULL;
+  const bool bits = kind == 'i' && op == BIT_AND;
+  if (kind != 'b' && op >= BIT_AND && !bits) return NULL;
   if (op >= AND && op <= XOR) kind = 'b';
-  if (op >= CMP_EQ) {
+  if (op >= CMP_EQ && !bits) {
     result = 'b';
     if (kind == 'b' && op < AND) kind = 'i'; /* compared as 0 and 1 */
   }

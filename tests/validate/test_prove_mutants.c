@@ -1,4 +1,4 @@
-/* Does the differential test notice a wrong definition? Each place where a definition combines expressions is made wrong in
+/* Does the differential test notice a wrong definition (needs libtorch)? Each place where a definition combines expressions is made wrong in
  * turn (mutate.h), and some sample must then differ from libtorch, or too few be left that have a value. */
 #include <stdlib.h>
 
