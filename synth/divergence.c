@@ -379,8 +379,16 @@ static int64_t consumer(const state *s, int side, uint32_t leaf) {
   return found;
 }
 
-static const char *attribute_hint(state *s, const synth_node *l, const synth_node *r) {
+/* The same operator over the same tensors, with another attribute. */
+static const char *attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  state *s = p->s;
   if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+  for (uint32_t k = 0; k < l->call->n && !p->gap; k++) {
+    const rule_term *a = l->call->child[k], *b = r->call->child[k];
+    if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return NULL;
+    const rule_tensor *x = a->kind == RULE_VAR ? value_of(p, LEFT, (uint32_t)a->u.i) : NULL, *y = a->kind == RULE_VAR ? value_of(p, RIGHT, (uint32_t)b->u.i) : NULL;
+    if (x && y && !agree(p, x, y)) return NULL;
+  }
   const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
   for (uint32_t k = 0; k < l->call->n; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
@@ -471,7 +479,7 @@ static void measure(const parting *p, const rule_tensor *x, const rule_tensor *y
 
 static const char *hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {
   const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
-  const char *h = attribute_hint(p->s, l, r);
+  const char *h = attribute_hint(p, l, r);
   if (!h) h = swap_hint(p, l, r);
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
@@ -523,6 +531,19 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
   return flag;
 }
 
+/* What only passes a value on is not where it went wrong: the operator above that made it, if the other side has no such value; else `node`. */
+static uint32_t maker(const parting *p, int side, uint32_t node) {
+  const synth_graph *g = p->s->graph[side];
+  for (uint32_t at = node; transparent(g->node[at].op);) {
+    const rule_term *call = g->node[at].call;
+    if (call->n == 0 || call->child[0]->kind != RULE_VAR) return node;
+    at = (uint32_t)call->child[0]->u.i;
+    if (g->node[at].kind != SYNTH_OP || !value_of(p, side, at) || value_occurs(p, side, at)) return node;
+    if (!transparent(g->node[at].op)) return at;
+  }
+  return node;
+}
+
 /* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`. */
 static iso_code explain_by_repair(const parting *p, int side, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched, bool *found,
                                   iso_error *err) {
@@ -552,7 +573,7 @@ static iso_code explain_by_repair(const parting *p, int side, const int64_t exit
   if (!c && task.want) c = st_repair(s, &task, &r, err);
   *found = r.found;
   if (r.found) {
-    *(side == LEFT ? &d->left : &d->right) = r.node;
+    *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
     d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
     for (size_t i = s->graph[!side]->n_nodes; i-- > 0;) { /* what the other side has in its place */
       const rule_tensor *v = other[i] ? value_of(p, !side, (uint32_t)i) : NULL;
@@ -643,7 +664,7 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
-  const bool plain = r->kind != SYNTH_OP || l->kind != SYNTH_OP || attribute_hint(s, l, r) != NULL;
+  const bool plain = r->kind != SYNTH_OP || l->kind != SYNTH_OP || attribute_hint(p, l, r) != NULL;
   int64_t constant[2] = {-1, -1};
   if (!c && !p->gap && !plain) {
     constant[LEFT] = odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
