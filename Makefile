@@ -130,6 +130,8 @@ install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
 	install -m 755 $(B)/libegraph.so $(DESTDIR)$(PREFIX)/lib/libegraph.so.$(EGRAPH_VERSION)
 	ln -sf libegraph.so.$(EGRAPH_VERSION) $(DESTDIR)$(PREFIX)/lib/libegraph.so.0
 	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/man/isomer.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^

@@ -1,5 +1,6 @@
 /* Dispatch: `isomer COMMAND ...`. Exit statuses are in cli.h. */
 #include <errno.h>
+#include <jansson.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "validate/validate.h"
 
 typedef struct command {
   const char *name;
@@ -32,6 +34,21 @@ static void usage(FILE *f) {
         "  isomer --help    (isomer COMMAND --help: its options)\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
         f);
+}
+
+/* And of the libraries that answers rest on. */
+static void version(void) {
+  const val_options o = val_options_default();
+  rule_schemas *schemas = NULL;
+  val_engine *engine = NULL;
+  const char *torch = NULL;
+  char z3[64];
+  iso_error err;
+  if (rule_schemas_new(&schemas, &err) || val_new(&o, schemas, &engine, &err) || val_torch_version(engine, &torch, &err)) torch = "not found";
+  val_z3_version(z3, sizeof z3);
+  printf("isomer %s\nlibtorch %s\nz3 %s\njansson %s\n", ISO_VERSION, torch, z3, jansson_version_str());
+  val_free(engine);
+  rule_schemas_free(schemas);
 }
 
 /* A result that did not reach its reader is an error, except that a reader may stop reading (`| head`): then the
@@ -72,7 +89,7 @@ int main(int argc, char **argv) {
     return finish(0);
   }
   if (!strcmp(argv[1], "--version")) {
-    puts("isomer " ISO_VERSION);
+    version();
     return finish(0);
   }
   for (const command *c = commands; c->name; c++)

@@ -12,6 +12,7 @@
 #include <z3.h>
 
 #include "validate/encode_int.h"
+#include "validate/validate.h"
 
 typedef struct solver {
   pv_cx *c;
@@ -329,4 +330,10 @@ pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
   if (m.z) Z3_del_context(m.z);
   free(m.of);
   return r;
+}
+
+void val_z3_version(char *out, size_t n) {
+  unsigned major, minor, build, revision;
+  Z3_get_version(&major, &minor, &build, &revision);
+  snprintf(out, n, "%u.%u.%u", major, minor, build);
 }
