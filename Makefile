@@ -132,6 +132,9 @@ install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
 	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 docs/man/isomer.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 644 docs/completion/isomer.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isomer
+	install -m 644 docs/completion/isomer.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
 	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^

@@ -91,6 +91,18 @@ def model_explorer(folder):
     check(doc["sync"]["type"] == "sync_navigation" and len(seen[0]) > 50 and len(seen[1]) > 50, "sync: %d and %d nodes" % tuple(map(len, seen)))
 
 
+def completion():
+    def ask(*words):
+        code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isomer; printf "%s\\n" "${COMPREPLY[@]}"'
+        p = subprocess.run(["bash", "-c", code, "bash", os.path.join(ROOT, "docs", "completion", "isomer.bash"), os.path.abspath(O.isomer)] + list(words),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return p.stdout.decode().split()
+    check({"compare", "check", "run", "show", "rules", "saturate", "--version"} <= set(ask("")), "completion: commands: %s" % ask(""))
+    check(ask("comp") == ["compare"], "completion: comp")
+    check(ask("compare", "--cert") == ["--certificate"], "completion: --cert: %s" % ask("compare", "--cert"))
+    check("README.md" in ask("show", "README"), "completion: files")
+
+
 def baseline(where, entries):
     path = os.path.join(where, "baseline.json")
     with open(path, "w") as f:
@@ -103,6 +115,7 @@ def main():
     a = argparse.ArgumentParser(description="reports for other programs")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
+    completion()
     with tempfile.TemporaryDirectory(prefix="isomer-reports-") as where:
         s, j, m, r = (os.path.join(where, x) for x in ("s.sarif", "j.xml", "viewer", "r.json"))
         files = ["--sarif", s, "--junit", j, "--json", r, "--no-stats"]
