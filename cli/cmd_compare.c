@@ -56,6 +56,7 @@ static void help(FILE *f) {
         "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of their example inputs\n"
         "                       (repeated: a further input set each)\n"
         "  --ops LIB            a library of operators (may be repeated)\n"
+        "  --helper CMD         a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
         "  --device cpu|cuda    where operators run\n"
         "  --explain            the steps by which the outputs are equal\n"
         "  --disable LIST       do without: fingerprint, reachable, lazy, reuse (to see what each buys)\n"
@@ -114,7 +115,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--counterexample", "--repro"};
+    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -151,6 +152,8 @@ static int parse(int argc, char **argv, options *o) {
     } else if (strcmp(name, "--require") == 0) {
       if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
       o->synth.require_proved = strcmp(v, "proved") == 0;
+    } else if (strcmp(name, "--helper") == 0) {
+      o->val.helper = v;
     } else if (strcmp(name, "--inputs") == 0) {
       if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
       o->inputs[o->n_inputs++] = v;

@@ -38,12 +38,13 @@ static const char help[] =
     "  --inputs FILE      inputs (safetensors) of an archive of torch.export.save, in place of its example inputs;\n"
     "                     repeated, each is a further input set\n"
     "  --ops LIB          a library of operators, in PyTorch's C++ interface; may be repeated\n"
+    "  --helper CMD       a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
     "  --device cpu|cuda  where to compute\n"
     "  -q, -v             print less, or every node\n"
     "exit status: 0 it agrees, 1 it differs, 2 error\n";
 
 typedef struct options {
-  const char *capture, *json, *device;
+  const char *capture, *json, *device, *helper;
   bool propagate, float64, quiet, verbose;
   const char **ops, **inputs; /* room for argc each */
   size_t n_ops, n_inputs;
@@ -478,6 +479,7 @@ static iso_code run_capture(const options *o, bool *differs, iso_error *err) {
   val_options v = val_options_default();
   v.device = o->device;
   v.ops = o->ops;
+  v.helper = o->helper;
   v.n_ops = o->n_ops;
   iso_code code = rule_schemas_new(&schemas, err);
   const cap_options c = {.inputs = o->inputs, .n_inputs = o->n_inputs};
@@ -509,12 +511,13 @@ static int usage_error(const char *why) {
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  enum { PROPAGATE = 256, FLOAT64, JSON, OPS, INPUTS, DEVICE };
+  enum { PROPAGATE = 256, FLOAT64, JSON, OPS, INPUTS, HELPER, DEVICE };
   static const struct option known[] = {{"propagate", no_argument, NULL, PROPAGATE},
                                         {"float64", no_argument, NULL, FLOAT64},
                                         {"json", required_argument, NULL, JSON},
                                         {"ops", required_argument, NULL, OPS},
                                         {"inputs", required_argument, NULL, INPUTS},
+                                        {"helper", required_argument, NULL, HELPER},
                                         {"device", required_argument, NULL, DEVICE},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"verbose", no_argument, NULL, 'v'},
@@ -539,6 +542,9 @@ static int parse(int argc, char **argv, options *o) {
       break;
     case OPS:
       o->ops[o->n_ops++] = optarg;
+      break;
+    case HELPER:
+      o->helper = optarg;
       break;
     case INPUTS:
       o->inputs[o->n_inputs++] = optarg;

@@ -22,6 +22,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "validate/engine_int.h"
+#include "validate/helper.h"
 #include "validate/shim.h"
 #include "validate/validate.h"
 
@@ -41,6 +42,7 @@ struct val_engine {
   const shim_api *api; /* NULL until loaded */
   iso_error why;       /* why loading failed: asked again, the answer is the same */
   char folder[PATH_BYTES];
+  helper *helper; /* NULL: none asked for */
   rule_tensor **room; /* MAX_RESULTS, for val_eval: made once, it is half a megabyte */
 };
 
@@ -57,6 +59,8 @@ iso_code val_new(const val_options *o, rule_schemas *schemas, val_engine **out, 
   e->device = strdup(e->o.device != NULL ? e->o.device : "cpu");
   e->ops = calloc(e->o.n_ops + 1, sizeof *e->ops);
   bool ok = e->device != NULL && e->ops != NULL;
+  if (e->o.helper != NULL) ok = ok && (e->helper = helper_new(e->o.helper)) != NULL;
+  e->o.helper = NULL; /* borrowed no longer */
   for (size_t i = 0; ok && i < e->o.n_ops; i++) ok = (e->ops[i] = strdup(e->o.ops[i])) != NULL;
   if (!ok) {
     val_free(e);
@@ -74,6 +78,7 @@ void val_free(val_engine *e) {
   free(e->ops);
   free(e->device);
   free(e->room);
+  helper_free(e->helper);
   free(e); /* libtorch stays: unloading it is not supported */
 }
 
@@ -241,7 +246,10 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
     return iso_fail(err, ISO_USAGE, "not a call of an operator");
   iso_code code = load(e, err);
   if (code != ISO_OK) return code;
-  return e->api->call(call, bind, (flags & VAL_FLOAT64) != 0, out, cap, n_out, err);
+  const bool float64 = (flags & VAL_FLOAT64) != 0;
+  code = e->api->call(call, bind, float64, out, cap, n_out, err);
+  if (code != ISO_UNSUPPORTED || e->helper == NULL || strncmp(call->u.s, "aten::", 6) == 0) return code;
+  return helper_call(e->helper, call, bind, float64, out, cap, n_out, err);
 }
 
 /* ---- terms

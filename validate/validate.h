@@ -29,6 +29,7 @@ typedef struct val_options {
   const char *device;     /* "cpu" (default) or "cuda" */
   const char *const *ops; /* users' operator libraries */
   size_t n_ops;
+  const char *helper;     /* NULL, or the command of a process that runs what neither libtorch nor a library has (helper.c) */
 } val_options;
 val_options val_options_default(void);
 
