@@ -34,6 +34,7 @@ static const struct {
     {"torch._utils", "_rebuild_tensor_v2", TENSOR_V2, 0},
     {"torch._utils", "_rebuild_tensor_v3", TENSOR_V3, 0},
     {"torch._utils", "_rebuild_parameter", PARAMETER, 0},
+    {"torch._utils", "_rebuild_parameter_with_state", PARAMETER, 0}, /* attributes of the parameter behind the rest */
     {"torch", "DoubleStorage", STORAGE_TYPE, RULE_F64},
     {"torch", "FloatStorage", STORAGE_TYPE, RULE_F32},
     {"torch", "HalfStorage", STORAGE_TYPE, RULE_F16},
@@ -289,7 +290,7 @@ static iso_code reduce(machine *m) {
   case TENSOR_V3:
     return rebuild_tensor(m, args, true);
   case PARAMETER:
-    return args->n == 3 && is(args->item[0], CAP_PK_TENSOR) ? push(m, (cap_pickled *)(uintptr_t)args->item[0]) : malformed(m);
+    return (args->n == 3 || args->n == 4) && is(args->item[0], CAP_PK_TENSOR) ? push(m, (cap_pickled *)(uintptr_t)args->item[0]) : malformed(m);
   case STORAGE_TYPE:
   case UNTYPED:
   case DTYPE:

@@ -1,4 +1,4 @@
-/* Allocation failure at every n: loading a capture and reading, printing and saving rules. Each time ISO_NOMEM comes back,
+/* Allocation failure at every n: loading a capture or an archive and reading, printing and saving rules. Each time ISO_NOMEM comes back,
  * nothing leaks, and no file is left half-written. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
@@ -55,6 +55,16 @@ static iso_code load(iso_error *err) {
   return c;
 }
 
+static iso_code load_archive(iso_error *err) {
+  rule_schemas *schemas = NULL;
+  cap_graph *g = NULL;
+  iso_code c = rule_schemas_new(&schemas, err);
+  if (!c) c = cap_load("tests/fuzz/corpus/pt2/generation-1", schemas, &g, err);
+  cap_free(g);
+  rule_schemas_free(schemas);
+  return c;
+}
+
 static const char rules[] = "(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))\n"
                             " (lhs (aten::linear a (aten::transpose.int c 0 1) b)) (rhs (aten::addmm b a c))\n"
                             " (where (>= N 1) (= (* 3 S) N)) (evidence proved \"all shapes\"))\n"
@@ -101,6 +111,8 @@ static void every_allocation(iso_code (*run)(iso_error *), long least, const cha
 
 START_TEST(loading) { every_allocation(load, 30, NULL); }
 END_TEST
+START_TEST(archives) { every_allocation(load_archive, 100, NULL); }
+END_TEST
 START_TEST(rule_files) { every_allocation(read_rules, 20, "saved.rules"); }
 END_TEST
 
@@ -110,6 +122,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, loading);
+  tcase_add_test(t, archives);
   tcase_add_test(t, rule_files);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
