@@ -121,10 +121,12 @@ class Graph:
 
     def index(self):
         self.by_id = {n["id"]: n for n in self.nodes}
-        self.users = {}
+        self.users, self.trained = {}, set()  # trained: ids of what depends on a parameter
         for n in self.nodes:
             for r in node_refs(n):
                 self.users.setdefault(r["ref"], []).append(n)
+            if n["op"] == "parameter" or any(r["ref"] in self.trained for r in node_refs(n)):
+                self.trained.add(n["id"])
 
     @property
     def nodes(self):

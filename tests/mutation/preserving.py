@@ -38,7 +38,8 @@ def neutral(g, n):
     yield "clone", wrap(("aten::clone", [], None))
     yield "alias", wrap(("aten::alias", [], None))
     yield "cast-and-back", wrap(("aten::to.dtype", [{"dtype": "float64"}], "float64"), ("aten::to.dtype", [{"dtype": dtype}], None))
-    yield "cast-down-and-back", wrap(("aten::to.dtype", [{"dtype": "bfloat16"}], "bfloat16"), ("aten::to.dtype", [{"dtype": dtype}], None))
+    if n["id"] in g.trained:  # a table that is stored with fewer bits is another table
+        yield "cast-down-and-back", wrap(("aten::to.dtype", [{"dtype": "bfloat16"}], "bfloat16"), ("aten::to.dtype", [{"dtype": dtype}], None))
     yield "flatten-and-back", wrap(("aten::reshape", [[-1]], None), ("aten::view", [shape], None))
     yield "unsqueeze-squeeze", wrap(("aten::unsqueeze", [0], None), ("aten::squeeze.dim", [0], None))
     yield "plus-zero", wrap(("aten::add.Tensor", [0.0], None))
