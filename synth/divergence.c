@@ -28,6 +28,7 @@ typedef struct parting {
   feature *by_size[2];  /* by the moment of |x| */
   size_t n_feature[2];
   uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
+  bool rounded;         /* a constant was computed anew: what follows is off by its storage's rounding */
   bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
 } parting;
 
@@ -158,6 +159,8 @@ static bool linked(state *s, eg_node e, int other) {
 static bool matched(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i];
+  const rule_tensor *v = value_of(p, side, i);
+  if (v && v->numel == 0) return true; /* nothing in it can differ */
   if (p->gap && linked(s, e, !side)) return true;
   if (!changed(p, side, i) && joined(p, side, i)) return true;
   if (!p->gap && s->part[side][i] == PART_RIGHT) return true;
@@ -191,7 +194,90 @@ static bool transparent(const char *op) {
   return false;
 }
 
+/* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an operator as others are. */
+static bool casts(const synth_graph *g, uint32_t i) {
+  const rule_term *t = g->node[i].call;
+  const char *op = t->u.s;
+  if (strncmp(op, "aten::to.", 9) != 0 && strcmp(op, "aten::_to_copy") != 0) return false;
+  const rule_dtype from = t->n && t->child[0]->kind == RULE_VAR ? g->node[t->child[0]->u.i].dtype : g->node[i].dtype, to = g->node[i].dtype;
+  return from != to && !(rule_dtype_is_float(from) && rule_dtype_is_float(to));
+}
+
+static bool passes(const synth_graph *g, uint32_t i) { return transparent(g->node[i].op) && !casts(g, i); }
+
 static bool visit(parting *p, int side, uint32_t i);
+
+/* ---- a rank's rows of a product, in an order of its own ---- */
+
+typedef struct column {
+  double sum, size; /* of its elements, of their magnitudes */
+  int64_t at;
+} column;
+
+static int by_sum(const void *a, const void *b) {
+  const column *x = a, *y = b;
+  return (x->sum > y->sum) - (x->sum < y->sum);
+}
+
+static column *columns_of(const rule_tensor *t, int64_t n) {
+  column *c = calloc((size_t)n + 1, sizeof *c);
+  for (int64_t i = 0; c && i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    c[i % n].sum += x;
+    c[i % n].size += fabs(x);
+    c[i % n].at = i % n;
+  }
+  return c;
+}
+
+static bool same_column(const rule_tensor *a, int64_t i, const rule_tensor *b, int64_t j, int64_t na, int64_t nb, double scale) {
+  for (int64_t r = 0; r < a->numel / na; r++)
+    if (!(fabs(rule_tensor_get(a, r * na + i) - rule_tensor_get(b, r * nb + j)) <= 1e-9 * scale)) return false;
+  return true;
+}
+
+/* Every column of `v` is one of `whole`. */
+static bool columns_occur(const rule_tensor *v, const rule_tensor *whole) {
+  const int64_t n = v->shape.dim[v->shape.rank - 1], m = whole->shape.dim[whole->shape.rank - 1];
+  if (n < 2 || m < n || v->numel / n != whole->numel / m) return false;
+  column *a = columns_of(v, n), *b = columns_of(whole, m);
+  bool all = a && b;
+  if (all) qsort(b, (size_t)m, sizeof *b, by_sum);
+  for (int64_t i = 0; i < n && all; i++) {
+    int64_t lo = 0, hi = m;
+    const double slack = 1e-9 * (a[i].size + 1e-300);
+    while (lo < hi) {
+      const int64_t mid = lo + (hi - lo) / 2;
+      if (b[mid].sum < a[i].sum - slack) lo = mid + 1;
+      else hi = mid;
+    }
+    bool found = false;
+    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++) found = same_column(v, i, whole, b[lo].at, n, m, a[i].size);
+    all = found;
+  }
+  free(a);
+  free(b);
+  return all;
+}
+
+/* With several ranks: a product with rows of the other side's weight, whichever it holds. It is right; what takes it apart may not be. */
+static bool selected(const parting *p, int side, uint32_t i) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[!side];
+  const rule_tensor *v = value_of(p, side, i);
+  if (s->n_peers == 0 || p->gap || !v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0 ||
+      strcmp(s->graph[side]->node[i].op, "aten::linear") != 0)
+    return false;
+  for (uint32_t k = 0; k < g->n_nodes; k++) {
+    const rule_tensor *w = g->node[k].kind == SYNTH_OP && strcmp(g->node[k].op, "aten::linear") == 0 ? value_of(p, !side, k) : NULL;
+    if (w && w->shape.rank >= 2 && w->numel > 0 && columns_occur(v, w)) return true;
+  }
+  return false;
+}
+
+static bool reads_operator(const synth_graph *g, const rule_term *t) {
+  return t->n && t->child[0]->kind == RULE_VAR && g->node[t->child[0]->u.i].kind == SYNTH_OP;
+}
 
 static bool visit_args(parting *p, int side, const rule_term *t) {
   bool open = false;
@@ -211,8 +297,10 @@ static bool visit(parting *p, int side, uint32_t i) {
   if (n->kind != SYNTH_OP && leaf_explained(p, side, i)) return false;
   if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
   p->seen[side][i] = 1;
-  if (n->kind != SYNTH_OP || s->rec[e.i].konst || !visit_args(p, side, n->call)) p->seen[side][i] = 2;
-  return true;
+  /* A constant is where it parts from the other side: what it is computed from need not occur there. */
+  const bool end = n->kind != SYNTH_OP || (s->rec[e.i].konst && !(passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
+  if (end || !visit_args(p, side, n->call)) p->seen[side][i] = !end && selected(p, side, i) ? 3 : 2;
+  return p->seen[side][i] != 3;
 }
 
 /* The earliest root; a transparent one only where nothing else is there; a constant only where nothing else is there. */
@@ -222,7 +310,7 @@ static int64_t pick(const parting *p, int side) {
   for (int strict = 2; strict >= 0; strict--)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
       if (p->seen[side][i] != 2) continue;
-      if (strict >= 1 && g->node[i].kind == SYNTH_OP && transparent(g->node[i].op)) continue;
+      if (strict >= 1 && g->node[i].kind == SYNTH_OP && passes(g, i)) continue;
       if (strict == 2 && s->rec[s->map[side][i].i].konst) continue;
       return i;
     }
@@ -246,7 +334,8 @@ static bool output_apart(const parting *p, size_t o) {
   const state *s = p->s;
   if (p->gap) return !s->res->pair[o].equivalent;
   const rule_tensor *l = value_of(p, LEFT, s->graph[LEFT]->output[o].node), *r = value_of(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
-  return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal);
+  const double tol = p->rounded ? fmax(s->o->rel_tol, 1e-6) : s->o->rel_tol;
+  return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, tol).equal);
 }
 
 /* Where the regions end by nothing earlier: at the first outputs that differ. */
@@ -281,6 +370,23 @@ static iso_code carry(const parting *p, uint32_t a, uint32_t b, const bool *afte
   return c;
 }
 
+static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
+  return a && b && a->numel == b->numel && a->dtype == b->dtype && memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+}
+
+static bool is_argument(const parting *p, int side, const rule_term *t, const rule_tensor *v) {
+  if (t->kind == RULE_VAR) return same_bits(value_of(p, side, (uint32_t)t->u.i), v);
+  for (uint32_t k = 0; k < t->n; k++)
+    if (is_argument(p, side, t->child[k], v)) return true;
+  return false;
+}
+
+/* What comes out is what went in: a view, a cast, a concatenation with nothing. */
+static bool passes_on(const parting *p, int side, uint32_t i) {
+  const synth_node *n = &p->s->graph[side]->node[i];
+  return transparent(n->op) || is_argument(p, side, n->call, value_of(p, side, i));
+}
+
 /* Carrying on made the rest meet: every use of `b` in the region has a counterpart now, or the outputs agree. */
 static bool helped(const parting *q, uint32_t b, const bool *region) {
   const synth_graph *g = q->s->graph[RIGHT];
@@ -290,7 +396,7 @@ static bool helped(const parting *q, uint32_t b, const bool *region) {
   flag[b] = true;
   for (size_t i = b + 1; i < g->n_nodes && all; i++) {
     if (!region[i] || g->node[i].kind != SYNTH_OP || !st_term_uses(g->node[i].call, flag)) continue;
-    if (transparent(g->node[i].op)) flag[i] = true;
+    if (passes_on(q, RIGHT, (uint32_t)i)) flag[i] = true;
     else used = true, all = value_occurs(q, RIGHT, (uint32_t)i);
   }
   free(flag);
@@ -492,17 +598,6 @@ static const char *hint(const parting *p, const synth_divergence *d, const rule_
 
 enum { MAX_SUSPECTS = 80 };
 
-static bool passes_on(const parting *p, int side, uint32_t i) {
-  const synth_node *n = &p->s->graph[side]->node[i];
-  if (transparent(n->op)) return true;
-  const rule_tensor *v = value_of(p, side, i);
-  for (uint32_t k = 0; k < n->call->n && v; k++) {
-    const rule_tensor *x = n->call->child[k]->kind == RULE_VAR ? value_of(p, side, (uint32_t)n->call->child[k]->u.i) : NULL;
-    if (x && x->numel == v->numel && x->dtype == v->dtype && memcmp(x->data, v->data, (size_t)v->numel * rule_dtype_size(v->dtype)) == 0) return true;
-  }
-  return false;
-}
-
 /* The region, and what it reads through constants and operators that only pass values on; `levels` more of what those
  * read. Owns: malloc'ed. */
 static bool *around(const parting *p, int side, const uint32_t *node, size_t n, int levels) {
@@ -534,19 +629,50 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
 /* What only passes a value on is not where it went wrong: the operator above that made it, if the other side has no such value; else `node`. */
 static uint32_t maker(const parting *p, int side, uint32_t node) {
   const synth_graph *g = p->s->graph[side];
-  for (uint32_t at = node; transparent(g->node[at].op);) {
+  for (uint32_t at = node; passes(g, at);) {
     const rule_term *call = g->node[at].call;
     if (call->n == 0 || call->child[0]->kind != RULE_VAR) return node;
     at = (uint32_t)call->child[0]->u.i;
     if (g->node[at].kind != SYNTH_OP || !value_of(p, side, at) || value_occurs(p, side, at)) return node;
-    if (!transparent(g->node[at].op)) return at;
+    if (!passes(g, at)) return at;
   }
   return node;
 }
 
-/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`. */
-static iso_code explain_by_repair(const parting *p, int side, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched, bool *found,
-                                  iso_error *err) {
+static bool integer_constant(const state *s, int side, uint32_t i) {
+  const rule_dtype t = s->graph[side]->node[i].dtype;
+  return s->rec[s->map[side][i].i].konst && !rule_dtype_is_float(t) && !rule_dtype_is_complex(t);
+}
+
+/* What the other side has in the place of `node`, whose value should be `v`: a node of the region, else one of the same operator. */
+static int64_t counterpart(const parting *p, int side, uint32_t node, const bool *other, const rule_tensor *v) {
+  const synth_graph *g = p->s->graph[!side];
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = g->n_nodes; i-- > 0;) {
+      const rule_tensor *w = g->node[i].kind == SYNTH_OP || !pass ? value_of(p, !side, (uint32_t)i) : NULL;
+      if (!w || (pass ? strcmp(g->node[i].op, p->s->graph[side]->node[node].op) != 0 : !other[i])) continue;
+      if (agree(p, v, w) && !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && transparent(g->node[i].op))) return (int64_t)i;
+    }
+  return -1;
+}
+
+/* A leaf that was given other values than it should have: nothing else reads it. */
+static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reader) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  bool only = flag && leaf >= 0 && g->node[leaf].kind == SYNTH_PARAMETER && !joined(p, side, (uint32_t)leaf);
+  if (only) flag[leaf] = true;
+  for (uint32_t i = 0; i < g->n_nodes && only; i++)
+    only = i == reader || g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !st_term_uses(g->node[i].call, flag);
+  free(flag);
+  return only;
+}
+
+/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.
+ * `integers`: only of what a table is read at. */
+static iso_code explain_by_repair(const parting *p, int side, bool integers, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+                                  bool *found, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
   const uint32_t *own_region = side == LEFT ? d->left_region : d->right_region, *other_region = side == LEFT ? d->right_region : d->left_region;
@@ -557,14 +683,14 @@ static iso_code explain_by_repair(const parting *p, int side, const int64_t exit
   iso_code c = own && other && wide && stop ? ISO_OK : nomem(err);
   st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other};
   for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
-  const int64_t odd = c || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
+  const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
   size_t n = 0;
   if (odd >= 0) suspect[n++] = (uint32_t)odd;
   task.n_suspects[0] = n;
   for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[1] < MAX_SUSPECTS; i++)
-    if (own[i]) suspect[n++] = i, task.n_suspects[1]++;
+    if (own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[1]++;
   for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
-    if (wide[i] && !own[i]) suspect[n++] = i, task.n_suspects[2]++;
+    if (wide[i] && !own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[2]++;
   int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
   apart_at(p, goal);
   task.goal = (uint32_t)goal[side];
@@ -575,11 +701,13 @@ static iso_code explain_by_repair(const parting *p, int side, const int64_t exit
   if (r.found) {
     *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
     d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
-    for (size_t i = s->graph[!side]->n_nodes; i-- > 0;) { /* what the other side has in its place */
-      const rule_tensor *v = other[i] ? value_of(p, !side, (uint32_t)i) : NULL;
-      if (!v || !agree(p, r.instead[r.node], v) || (side == RIGHT && transparent(s->graph[LEFT]->node[i].op))) continue;
-      *(side == LEFT ? &d->right : &d->left) = (int64_t)i;
-      break;
+    const int64_t partner = counterpart(p, side, r.node, other, r.instead[r.node]);
+    if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
+    if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
+      d->left = r.leaf;
+      d->right = r.operand;
+      d->hint = iso_arena_printf(&s->res->arena, "%s does not have the values of %s; first used by \"%s\"", g->node[r.operand].name,
+                                 s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
     }
     /* A constant computed anew is not rounded as its storage is: what reads it takes the reference instead. */
     if (side == RIGHT && !c && !(s->rec[s->map[RIGHT][r.node].i].konst && next->value)) {
@@ -629,9 +757,13 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
   bool *flag = calloc(g->n_nodes + 1, 1);
   int64_t found = -1;
   if (!flag) *c = nomem(err);
-  for (size_t i = 0; i < n && flag; i++)
-    if (!s->rec[s->map[side][node[i]].i].konst && g->node[node[i]].kind == SYNTH_OP) st_term_mark(g->node[node[i]].call, flag);
-  for (size_t i = 0; i < g->n_nodes && flag; i++) flag[i] = flag[i] && odd_table(p, side, (uint32_t)i);
+  bool any = false; /* what is read first: a later one may be the other side's in other words */
+  for (size_t i = 0; i < n && flag && !any; i++) {
+    if (g->node[node[i]].kind != SYNTH_OP) continue;
+    if (s->rec[s->map[side][node[i]].i].konst) flag[node[i]] = true;
+    else st_term_mark(g->node[node[i]].call, flag);
+    for (size_t k = 0; k < g->n_nodes; k++) any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k);
+  }
   for (size_t i = g->n_nodes; flag && i-- > 0;) {
     if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
     found = (int64_t)i;
@@ -670,14 +802,18 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     constant[LEFT] = odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
     constant[RIGHT] = odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
   }
-  if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
+  /* Where a table is read comes before what it holds. */
+  if (!c && constant[RIGHT] >= 0) c = explain_by_repair(p, RIGHT, true, exit, d, &next, touched, &repaired, err);
+  if (!c && constant[LEFT] >= 0 && !repaired) c = explain_by_repair(p, LEFT, true, exit, d, &next, touched, &repaired, err);
+  if (repaired) p->rounded = true;
+  else if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
     d->right = constant[RIGHT];
     d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
                                s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
-  } else if (!c && !p->gap && !plain) {
-    c = explain_by_repair(p, RIGHT, exit, d, &next, touched, &repaired, err);
-    if (!c && !repaired) c = explain_by_repair(p, LEFT, exit, d, &next, touched, &repaired, err);
+  } else if (!c && !p->gap && !plain && !repaired) {
+    c = explain_by_repair(p, RIGHT, false, exit, d, &next, touched, &repaired, err);
+    if (!c && !repaired) c = explain_by_repair(p, LEFT, false, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
     int64_t end[2] = {exit[LEFT], exit[RIGHT]};

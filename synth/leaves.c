@@ -203,6 +203,99 @@ static void free_tokens(state *s, const bool *const live[2]) {
   }
 }
 
+/* What becomes of the integers of an input on one side. */
+typedef struct integer_use {
+  bool counts;   /* they become floating numbers */
+  bool looks_up; /* they index a table that is a constant */
+  bool chooses;  /* they index a table of parameters */
+} integer_use;
+
+static const rule_term *index_of(const rule_term *call) {
+  const char *op = call->u.s;
+  const int at = strcmp(op, "aten::embedding") == 0 || strcmp(op, "aten::index.Tensor") == 0 ? 1 : strcmp(op, "aten::index_select") == 0 ? 2 : 0;
+  return at && (uint32_t)at < call->n ? call->child[at] : NULL;
+}
+
+static bool all_flagged(const rule_term *t, const bool *flag) {
+  if (t->kind == RULE_VAR) return flag[t->u.i];
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!all_flagged(t->child[k], flag)) return false;
+  return true;
+}
+
+static iso_code use_of(const state *s, int side, size_t input, const bool *live, integer_use *u, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool *flow = calloc(g->n_nodes + 1, 1), *konst = calloc(g->n_nodes + 1, 1);
+  if (!flow || !konst) {
+    free(flow);
+    free(konst);
+    return nomem(err);
+  }
+  flow[input] = true;
+  for (size_t j = 0; j < g->n_nodes; j++) {
+    const synth_node *n = &g->node[j];
+    if (n->kind != SYNTH_OP) konst[j] = j != input && s->map[side][j].i != EG_NONE && s->rec[s->map[side][j].i].konst;
+    if (n->kind != SYNTH_OP || !live[j]) continue;
+    konst[j] = all_flagged(n->call, konst);
+    if (!any_var(n->call, flow)) continue;
+    const rule_term *index = index_of(n->call), *table = n->call->child[0];
+    if (index && any_var(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] && rule_dtype_is_float(n->dtype))
+      *(konst[table->u.i] ? &u->looks_up : &u->chooses) = true;
+    else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
+    else if (rule_dtype_is_float(n->dtype)) u->counts = true;
+  }
+  free(flow);
+  free(konst);
+  return ISO_OK;
+}
+
+/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
+ * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
+static iso_code keep_position(state *s, const bool *const live[2], size_t l, size_t r, iso_error *err) {
+  const size_t input[2] = {l, r};
+  integer_use u[2] = {{0}};
+  for (int side = 0; side < 2; side++) {
+    const iso_code c = use_of(s, side, input[side], live[side], &u[side], err);
+    if (c) return c;
+  }
+  const bool mixed = (u[LEFT].counts && u[RIGHT].looks_up) || (u[RIGHT].counts && u[LEFT].looks_up);
+  if (!mixed || u[LEFT].chooses || u[RIGHT].chooses) return ISO_OK;
+  for (int side = 0; side < 2; side++) {
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][input[side]]), &m);
+    for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = true;
+  }
+  char text[512];
+  snprintf(text, sizeof text, "%s keeps its captured values: one side computes with them, the other looks them up in a table",
+           s->graph[LEFT]->node[l].name);
+  return st_assume(s, "input", s->map[LEFT][l], s->map[RIGHT][r], NULL, text) ? ISO_OK : nomem(err);
+}
+
+static bool free_integers(const state *s, int side, size_t i, const bool *live) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind == SYNTH_INPUT && live[i] && rule_dtype_is_int(n->value[0]->dtype) && !s->rec[s->map[side][i].i].konst;
+}
+
+static bool same_integers(const state *s, size_t l, size_t r) {
+  for (size_t set = 0; set < s->n_sets; set++) {
+    const rule_tensor *a = s->graph[LEFT]->node[l].value[set], *b = s->graph[RIGHT]->node[r].value[set];
+    if (a->numel != b->numel) return false;
+    for (int64_t k = 0; k < a->numel; k++)
+      if (rule_tensor_get_int(a, k) != rule_tensor_get_int(b, k)) return false;
+  }
+  return true;
+}
+
+/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
+ * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
+static iso_code keep_positions(state *s, const bool *const live[2], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t l = 0; l < s->graph[LEFT]->n_nodes && !c; l++)
+    for (size_t r = 0; free_integers(s, LEFT, l, live[LEFT]) && r < s->graph[RIGHT]->n_nodes && !c; r++)
+      if (free_integers(s, RIGHT, r, live[RIGHT]) && same_integers(s, l, r)) c = keep_position(s, live, l, r, err);
+  return c;
+}
+
 /* What orients the relations: a leaf that others are written in may not be defined itself. By node of each side. */
 typedef struct orientation {
   synth_relation *of[2];
@@ -297,6 +390,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
+  if (!c) c = keep_positions(s, live, err);
   if (!c) free_tokens(s, live);
   for (int side = 0; side < 2; side++) {
     free(o.of[side]);

@@ -29,6 +29,7 @@ typedef struct repair {
   const char *what;        /* the explanation of the try under way */
   bool found;
   uint32_t node;           /* where it was found */
+  int64_t operand, leaf;   /* the operand that another should stand for, and which leaf of the other side; -1: not so */
 } repair;
 
 static rule_tensor *value(const st_run *r, uint32_t i) { return r->value[i].n == 1 ? r->value[i].v[0] : NULL; }
@@ -59,18 +60,28 @@ static bool reaches_goal(repair *r, uint32_t n, const st_run *run) {
   return v && v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
 }
 
+/* The same operator on the same arguments: written twice, changed as one. */
+static bool twin(const repair *r, uint32_t n, uint32_t i) {
+  const eg_node *map = r->s->map[r->task->side];
+  return map[i].i == map[n].i && r->g->node[i].kind == SYNTH_OP;
+}
+
 static void flag_after(repair *r, uint32_t n) {
   memset(r->again, 0, r->g->n_nodes + 1);
-  r->again[n] = true;
-  for (uint32_t i = n + 1; i < r->g->n_nodes; i++)
-    if (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP) r->again[i] = st_term_uses(r->g->node[i].call, r->again);
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    r->again[i] = twin(r, n, i) || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
 }
 
 /* Run from node `n` on with the values in r->instead. */
 static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
   st_run run;
   const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead};
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    if (i != n && twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
   iso_code c = st_run_graph(r->s, r->task->side, NULL, 0, 0, true, &with, &run, err);
+  if (c || !reaches_goal(r, n, &run))
+    for (uint32_t i = 0; i < r->g->n_nodes; i++)
+      if (i != n && twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
   if (c) return c == ISO_NOMEM ? c : ISO_OK;
   if (reaches_goal(r, n, &run)) {
     r->found = true;
@@ -120,6 +131,7 @@ static const rule_term *with_child(repair *r, const rule_term *call, uint32_t k,
 /* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side has in the region. */
 static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
   const rule_term *now = call->child[k];
+  const bool real = call->n > 0 && call->child[0]->kind == RULE_VAR && rule_dtype_is_float(r->g->node[call->child[0]->u.i].dtype);
   size_t n = 0;
   for (int pass = 0; pass < 2; pass++) {
     const synth_graph *g = pass ? r->g : r->other;
@@ -130,7 +142,7 @@ static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const
       for (uint32_t j = 0; j < c->n && n < MAX_POOL; j++) {
         const rule_term *a = c->child[j];
         if (!is_attribute(a) || rule_term_eq(a, now)) continue;
-        if (!(same_op && j == k) && !(near && is_float(a) && is_number(now))) continue;
+        if (!(same_op && j == k) && !(near && real && is_float(a) && is_number(now))) continue;
         bool seen = false;
         for (size_t q = 0; q < n && !seen; q++) seen = rule_term_eq(pool[q], a);
         if (!seen) pool[n++] = a;
@@ -154,6 +166,7 @@ static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     const rule_term *now = call->child[k], *pool[MAX_POOL];
     if (!is_attribute(now) || now->kind == RULE_DTYPE) continue;
+    for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2) c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
     const size_t n_pool = attribute_pool(r, call, k, pool);
     for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
     if (now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
@@ -253,7 +266,9 @@ static iso_code other_operators(repair *r, uint32_t n, iso_error *err) {
     if (!plain) continue;
     const rule_term *t = with_child(r, m, 0, call->child[0]);
     c = try_call(r, n, t, err);
-    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
+    const rule_tensor *given = r->found ? value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
+    if (given && same_values(given, r->instead[n])) r->what = "the other side does without it";
+    else if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
   }
   return c;
 }
@@ -432,6 +447,7 @@ static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
         if (!c && r->found)
           r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s\"%s\"", argument_name(r, call, k), pass ? "the other side's " : "",
                                      g->node[i].name ? g->node[i].name : g->node[i].id);
+        if (!c && r->found && pass && !none && g->node[i].kind != SYNTH_OP) r->operand = now->u.i, r->leaf = (int64_t)i;
       }
     }
   }
@@ -442,7 +458,7 @@ typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
   static const variation tier[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, shifted_slice, added, left_out, other_tensors};
-  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side]};
+  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .operand = -1, .leaf = -1};
   iso_arena_init(&r.arena);
   const rule_tensor *now = value(task->run, task->goal);
   if (now && now->numel == task->want->numel) r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
@@ -468,7 +484,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
         c = tier[t](&r, i, err);
       }
   if (!c && r.found) {
-    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead};
+    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead, .operand = r.operand, .leaf = r.leaf};
     r.instead = NULL;
   }
   if (r.instead)

@@ -274,6 +274,7 @@ typedef struct st_repair_result {
   uint32_t node;
   const char *what;                /* the change, in words; lives as long as the result of the comparison */
   rule_tensor **instead;           /* per node: what it takes; caller unrefs and frees */
+  int64_t operand, leaf;           /* its operand that a leaf of the other side should stand for, and that leaf; -1: not so */
 } st_repair_result;
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err);
 

@@ -79,7 +79,9 @@ class Llama(nn.Module):
 
     def __init__(self, c, make, norm=RMSNorm, scale=None, cap=None, logit_scale=None, head_bias=False, norm_bias=False):
         super().__init__()
-        self.model, self.scale, self.cap, self.logit_scale = Bare(), scale, cap, logit_scale
+        self.model, self.cap, self.logit_scale = Bare(), cap, logit_scale
+        if scale is not None:
+            self.model.register_buffer("normalizer", torch.tensor(scale), persistent=False)
         self.model.embed_tokens = Embedding(c.vocab, c.hidden)
         self.model.layers = nn.ModuleList([make(i, "model.layers.%d" % i) for i in range(c.layers)])
         self.model.norm = norm(c.hidden, c.eps, bias=norm_bias)
@@ -87,8 +89,8 @@ class Llama(nn.Module):
 
     def forward(self, input_ids, positions):
         x, residual = self.model.embed_tokens(input_ids), None
-        if self.scale is not None:
-            x = x * self.scale
+        if hasattr(self.model, "normalizer"):
+            x = x * self.model.normalizer
         for layer in self.model.layers:
             x, residual = layer(positions, x, residual)
         logits = self.lm_head(self.model.norm(x, residual)[0])

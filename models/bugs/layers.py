@@ -13,8 +13,8 @@ LAYERS = {}  # what vllm::unified_attention_with_output looks its layer up in, b
 _vllm = torch.library.Library("vllm", "FRAGMENT")
 _vllm.define("unified_attention_with_output(Tensor query, Tensor key, Tensor value, Tensor(a!) output, str layer_name) -> ()")
 _dist = torch.library.Library("dist", "FRAGMENT")
-_dist.define("all_reduce(Tensor[] tensors, str op) -> Tensor")
-_dist.define("all_gather(Tensor[] tensors, int dim) -> Tensor")
+_dist.define("all_reduce(Tensor[] inputs, str op) -> Tensor")
+_dist.define("all_gather(Tensor[] inputs, int dim) -> Tensor")
 
 
 def _attention(query, key, value, output, layer_name):
@@ -38,10 +38,10 @@ def _attention(query, key, value, output, layer_name):
 
 _vllm.impl("unified_attention_with_output", _attention, "CPU")
 torch.library.register_fake("vllm::unified_attention_with_output", lambda query, key, value, output, layer_name: None)
-_dist.impl("all_reduce", lambda tensors, op: torch.stack(tensors).sum(0), "CPU")
-_dist.impl("all_gather", lambda tensors, dim: torch.cat(tensors, dim), "CPU")
-torch.library.register_fake("dist::all_reduce", lambda tensors, op: torch.empty_like(tensors[0]))
-torch.library.register_fake("dist::all_gather", lambda tensors, dim: torch.cat(tensors, dim))
+_dist.impl("all_reduce", lambda inputs, op: torch.stack(inputs).sum(0), "CPU")
+_dist.impl("all_gather", lambda inputs, dim: torch.cat(inputs, dim), "CPU")
+torch.library.register_fake("dist::all_reduce", lambda inputs, op: torch.empty_like(inputs[0]))
+torch.library.register_fake("dist::all_gather", lambda inputs, dim: torch.cat(inputs, dim))
 
 
 def attributes(layer_name, **_):
@@ -139,8 +139,8 @@ class CohereNorm(Norm):
 
 
 def inverse_frequencies(base, dim, of=None, factors=None):
-    inv = 1.0 / (base ** (torch.arange(0, dim, 2, dtype=torch.float) / (of or dim)))
-    return inv if factors is None else inv / torch.tensor(factors)
+    powers = base ** (torch.arange(0, dim, 2, dtype=torch.float) / (of or dim))
+    return 1.0 / (powers if factors is None else torch.tensor(factors) * powers)
 
 
 def table(inv_freq, rows, scale=1.0):

@@ -566,9 +566,12 @@ def mistral():
 
     def call(m, input_ids, seq_lens, k0, v0, k1, v1):
         from transformers import DynamicCache
+        from transformers.cache_utils import DynamicLayer
         cache = DynamicCache()
-        cache.update(k0, v0, 0)
-        cache.update(k1, v1, 1)
+        for keys, values in ((k0, v0), (k1, v1)):
+            layer = DynamicLayer()
+            layer.keys, layer.values, layer.is_initialized, layer.dtype, layer.device = keys, values, True, keys.dtype, keys.device
+            cache.layers.append(layer)
         return m(input_ids=input_ids, position_ids=(seq_lens - 1).unsqueeze(0), past_key_values=cache, use_cache=True).logits
     left = Module(ref.model, inputs, "mistral", "transformers", call=call, attn="eager")
 
