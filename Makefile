@@ -61,7 +61,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds
+.PHONY: certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
 .PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -74,6 +74,7 @@ help:
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
+	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each'
@@ -183,13 +184,14 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
+BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

@@ -26,7 +26,6 @@ import decoders as d  # noqa: E402
 import layers as ly  # noqa: E402
 import remote  # noqa: E402
 from isomer_capture import capture, configs, hf  # noqa: E402
-from isomer_capture.files import write_capture  # noqa: E402,F401
 
 T = 9
 C = dict(vocab=40, hidden=64, heads=4, head=16, kv=4, layers=2, inner=136, eps=1e-6, rows=64, base=10000.0)

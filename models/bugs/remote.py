@@ -214,20 +214,24 @@ class JaisAttention(nn.Module):
         super().__init__()
         self.c = c
         self.c_attn, self.c_proj = nn.Linear(c.hidden, 3 * c.hidden), nn.Linear(c.hidden, c.hidden)
-        at = torch.arange(c.rows)
         self.register_buffer("bias", torch.tril(torch.ones(c.rows, c.rows, dtype=torch.bool)).view(1, 1, c.rows, c.rows), persistent=False)
-        if c.alibi:
-            self.register_buffer("relative", torch.tensor(slopes(c.heads))[:, None, None] * (at[None, :] - at[:, None]), persistent=False)
 
     def forward(self, x):
         t = x.shape[1]
         q, k, v = (heads_of(p, self.c.head) for p in self.c_attn(x).split(self.c.hidden, dim=2))
         scores = torch.matmul(q, k.transpose(-1, -2)) * self.c.head ** -0.5
-        if self.c.alibi:
-            scores = scores + self.relative[:, :t, :t]
         scores = torch.where(self.bias[:, :, :t, :t], scores, torch.full([], torch.finfo(scores.dtype).min))
+        if self.c.alibi:
+            scores = scores + self.relative(t).unsqueeze(0)
         out = torch.matmul(F.softmax(scores, dim=-1), v)
         return self.c_proj(out.transpose(1, 2).reshape(x.shape))
+
+
+    def relative(self, t):
+        """ALiBi's bias. The slopes are computed here, as MPT does; JAIS keeps them in a table."""
+        at, powers = torch.arange(t), torch.arange(1, self.c.heads + 1, dtype=torch.float32)
+        slope = torch.pow(2.0, powers * (-8.0 / self.c.heads))
+        return slope[:, None, None] * (at[None, :] - at[:, None])[None]
 
 
 class JaisMlp(nn.Module):
