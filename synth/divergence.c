@@ -836,8 +836,6 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   return c;
 }
 
-static bool is_leaf(const state *s, int side, int64_t i) { return s->graph[side]->node[i].kind != SYNTH_OP; }
-
 static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   int64_t root[2];
@@ -854,9 +852,6 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
     if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1};
   iso_code c = describe(p, root, d, more, err);
-  /* A leaf against an operator: what reads it is what the other side does not have. */
-  if (d->left == root[LEFT] && is_leaf(s, LEFT, d->left) && !is_leaf(s, RIGHT, d->right)) d->left = consumer(s, LEFT, (uint32_t)d->left);
-  else if (d->right == root[RIGHT] && is_leaf(s, RIGHT, d->right) && !is_leaf(s, LEFT, d->left)) d->right = consumer(s, RIGHT, (uint32_t)d->right);
   bool known = false; /* one faulty operator that several places read */
   for (size_t i = 0; i < s->res->n_divergences; i++) known |= d->right == s->res->divergence[i].right;
   if (!known) s->res->n_divergences++;

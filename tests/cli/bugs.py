@@ -49,7 +49,7 @@ BUGS = {
     "18-phimoe-jitter": ("both", r"aten::gt\.Scalar model\.layers\.0\.mlp\.(router|experts)$", r"layers\.0\.mlp"),
     "19-olmoe-clip-1": ("left", r"aten::clamp model\.layers\.0\.self_attn$", r"layers\.0\.self_attn"),
     "20-jais-alibi": ("right", r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$", r"h\.0\.attn"),
-    "21-phi-qk-norm": ("left", r"aten::layer_norm model\.layers\.0\.self_attn\.q_layernorm$", r"layers\.0\.self_attn"),
+    "21-phi-qk-norm": ("left", r"(aten::layer_norm model\.layers\.0\.self_attn\.q_layernorm|leaf model\.layers\.0\.self_attn\.q_layernorm\.weight)$", r"layers\.0\.self_attn"),
 }
 NOT_EXACT = {"08-qwen2vl-swapped"}  # both halves are there: what differs is which of them the activation reads
 # Two bugs in different layers: both are listed, and nothing else.
