@@ -324,7 +324,10 @@ def mutate(text, rng):
             out = change_bytes(text, rng)
         else:
             doc = json.loads(text)
-            if not all([rng.choice(CHANGES)(doc, rng) for _ in range(rng.choice([1, 1, 1, 2]))]):
+            try:
+                if not all([rng.choice(CHANGES)(doc, rng) for _ in range(rng.choice([1, 1, 1, 2]))]):
+                    continue
+            except (IndexError, KeyError, ValueError):  # the first change left nothing for the second
                 continue
             out = json.dumps(doc).encode()
         try:
