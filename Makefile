@@ -48,7 +48,7 @@ EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c)
 
-NO_BUILD = clean help format deps headers fuzz schemas asan ubsan valgrind
+NO_BUILD = clean help format deps headers fuzz schemas asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
 SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/shim.cc),shim) $(if $(wildcard validate/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
@@ -62,7 +62,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
-.PHONY: all help check check-build test test-all pairs asan ubsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -77,7 +77,7 @@ help:
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
-	@echo 'asan, ubsan, valgrind   the tests under each'
+	@echo 'asan, ubsan, valgrind   the tests under each; tsan: e-graphs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
@@ -154,6 +154,11 @@ $(B)/tests/bench/textbook: $(B)/obj/tests/bench/textbook.o $(B)/obj/tests/suppor
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lxxhash -lm -o $@
 
+# Without libtorch and Z3, so that it can run under -fsanitize=thread.
+$(B)/tests/egraph/test_sat_threads: $(B)/obj/tests/egraph/test_sat_threads.o $(B)/libegraph.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
+
 $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
@@ -217,6 +222,9 @@ asan:
 ubsan:
 	@UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	  $(MAKE) B=build-ubsan OPT='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=all' $(or $(SUITE),check)
+tsan:
+	@$(MAKE) TORCH=0 B=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread build-tsan/tests/egraph/test_sat_threads
+	TSAN_OPTIONS=exitcode=99 build-tsan/tests/egraph/test_sat_threads
 # Without libtorch, which takes minutes to start under it, and without the end-to-end tests.
 valgrind:
 	@$(MAKE) TORCH=0 B=build-valgrind OPT='-O1 -g' check-build
@@ -266,6 +274,6 @@ schemas:
 	@py=python3; $$py -c 'import torch' 2>/dev/null || py=.venv/bin/python3; $$py .ci/gen-schemas.py
 
 clean:
-	rm -rf build build-asan build-ubsan build-valgrind build-fuzz $(B)
+	rm -rf build build-asan build-ubsan build-tsan build-valgrind build-fuzz $(B)
 
 -include $(B)/obj/gen/repro_kernels.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
