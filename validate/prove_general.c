@@ -1,41 +1,47 @@
 /* A rule with literal sizes made general: sizes, and the attributes that go with them, become names as far as the proof
  * still holds.
  *
- * Equal sizes get one name, and so do equal integers in attributes that are no dimension, index or flag; a size that is the
- * product of two others is written as that product. A float that is 1/sqrt(a size) becomes an attribute with that as its
- * condition, other floats become attributes. What then is not proved is taken back: first the products, then the floats,
- * then one size after the other. */
+ * Equal numbers need not mean one size: a square weight is square by chance. Which of them must go together is found by changing
+ * some and not the others: where the rule still holds, they are apart. Then shapes become `_` where that is proved, else each such
+ * part of equal sizes one name; a size that is the product of two others, or a few times another, is written so only where it must
+ * be (four heads for two groups are no square). A float that is 1/sqrt(a size) becomes an attribute with that as its condition, other floats become attributes. What then
+ * is not proved is taken back: the floats, then one size after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "validate/prove_int.h"
 
-enum { MAX_VALUES = 24, MAX_TRIES = 40, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
+enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 40, MAX_TRIES = 8, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
+
+/* A place where a size stands: dimensions of variables in order, then integers of attributes as `rewritten` meets them. */
+typedef struct unit {
+  int64_t value;
+  size_t size; /* index into g->value */
+} unit;
 
 typedef struct general {
   const rule *r;
   rule_schemas *schemas;
   iso_arena *a;
-  int64_t value[MAX_VALUES]; /* sizes, in increasing order */
-  bool named[MAX_VALUES], dim[MAX_VALUES]; /* dim: of a variable, not of an attribute alone */
+  unit at[MAX_UNITS];
+  size_t n_units, n_dims, next; /* the first n_dims are of variables; next: the one that is rewritten next */
+  int64_t value[MAX_VALUES];    /* sizes that go together, in increasing order */
+  bool named[MAX_VALUES];
+  bool plain[MAX_VALUES];       /* neither a product nor a multiple */
   size_t n;
+  const bool *other; /* by unit: which numbers are changed; NULL: none, names are put */
+  int64_t by;        /* by how much */
   double real[MAX_VALUES];
   bool open[MAX_VALUES];
   size_t n_real;
-  bool products, multiples;
+  bool any_shape, products, multiples;
 } general;
 
-static void note_size(general *g, int64_t v, bool of_variable) {
-  size_t i = 0;
-  if (v < 2) return;
-  while (i < g->n && g->value[i] < v) i++;
-  if ((i < g->n && g->value[i] == v) || g->n == MAX_VALUES) return;
-  memmove(g->value + i + 1, g->value + i, (g->n - i) * sizeof *g->value);
-  memmove(g->dim + i + 1, g->dim + i, (g->n - i) * sizeof *g->dim);
-  g->value[i] = v;
-  g->dim[i] = of_variable;
-  g->n++;
+static bool note_unit(general *g, int64_t v) {
+  if (g->n_units == MAX_UNITS) return false;
+  g->at[g->n_units++] = (unit){v, MAX_VALUES};
+  return true;
 }
 
 static size_t find_size(const general *g, int64_t v) {
@@ -54,24 +60,12 @@ static bool counts(const rule_arg *arg) {
   return true;
 }
 
-static bool floats(const rule_arg *arg) { return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR; }
+static bool floats(const rule_arg *arg) { return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR || arg->type == RULE_ARG_TENSOR; }
 
-static void note_call(general *g, const rule_term *t) {
-  const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(g->schemas, t->u.s) : NULL;
-  for (uint32_t i = 0; i < t->n; i++) {
-    const rule_term *k = t->child[i];
-    const rule_arg *arg = s && i < s->n_args ? &s->arg[i] : NULL;
-    if (k->kind == RULE_OP || (k->kind == RULE_LIST && !(arg && counts(arg)))) note_call(g, k);
-    for (uint32_t j = 0; arg && counts(arg) && j < (k->kind == RULE_LIST ? k->n : 1); j++) {
-      const rule_term *v = k->kind == RULE_LIST ? k->child[j] : k;
-      if (v->kind == RULE_INT && v->u.i < (1 << 30)) note_size(g, v->u.i, false);
-    }
-    if (arg && floats(arg) && k->kind == RULE_FLOAT && isfinite(k->u.f) && fabs(k->u.f) > 0 && g->n_real < MAX_VALUES) {
-      bool seen = false;
-      for (size_t j = 0; j < g->n_real; j++) seen |= !(g->real[j] < k->u.f) && !(g->real[j] > k->u.f);
-      if (!seen) g->real[g->n_real++] = k->u.f;
-    }
-  }
+static void note_float(general *g, double f) {
+  bool seen = !isfinite(f) || !(fabs(f) > 0) || g->n_real == MAX_VALUES;
+  for (size_t j = 0; j < g->n_real && !seen; j++) seen = !(g->real[j] < f) && !(g->real[j] > f);
+  if (!seen) g->real[g->n_real++] = f;
 }
 
 static const rule_term *name_of(general *g, char prefix, size_t i) {
@@ -80,38 +74,59 @@ static const rule_term *name_of(general *g, char prefix, size_t i) {
   return rule_name(g->a, name);
 }
 
-/* The size v as a few times another variable's, as the product of two, as a name, or as it stands. */
-static const rule_term *size_term(general *g, int64_t v) {
-  const size_t at = find_size(g, v);
-  for (int64_t times = 2; times <= 4 && g->multiples && v > 0 && v < (1 << 30); times++) {
+static bool in_attribute(const general *g, size_t size) {
+  for (size_t k = g->n_dims; k < g->n_units; k++)
+    if (g->at[k].size == size) return true;
+  return false;
+}
+
+/* The size of index `at` as the product of two, as a few times another, as a name, or as it stands. */
+static const rule_term *size_term(general *g, size_t at) {
+  const int64_t v = g->value[at];
+  for (int64_t times = 2; times <= 4 && g->multiples && !g->plain[at]; times++) {
     const size_t i = v % times ? g->n : find_size(g, v / times);
-    if (i == g->n || !g->dim[i] || !g->named[i] || v / times <= 4) continue;
-    return rule_expr(g->a, "*", (const rule_term *[]){rule_int(g->a, times), size_term(g, v / times)}, 2);
+    if (i == g->n || !g->named[i] || v / times <= 4) continue;
+    return rule_expr(g->a, "*", (const rule_term *[]){rule_int(g->a, times), size_term(g, i)}, 2);
   }
-  for (size_t i = 0; i < g->n && g->products && v > 3; i++) {
-    const int64_t p = g->value[i];
-    if (p * p > v || v % p || !g->named[i]) continue;
+  for (size_t i = 0; i < 2 * g->n && g->products && !g->plain[at] && v > 3; i++) {
+    /* Heads and their size stand in attributes; their products are sizes of tensors. */
+    const bool any = i >= g->n;
+    const size_t j = i % g->n;
+    const int64_t p = g->value[j];
+    if (p * p > v || v % p || !g->named[j] || !(any || in_attribute(g, j))) continue;
     const size_t k = find_size(g, v / p);
-    if (k == g->n || !g->named[k]) continue;
-    return rule_expr(g->a, "*", (const rule_term *[]){name_of(g, 'n', i), name_of(g, 'n', k)}, 2);
+    if (k == g->n || !g->named[k] || !(any || in_attribute(g, k))) continue;
+    return rule_expr(g->a, "*", (const rule_term *[]){name_of(g, 'n', j), name_of(g, 'n', k)}, 2);
   }
-  return at < g->n && g->named[at] ? name_of(g, 'n', at) : rule_int(g->a, v);
+  return g->named[at] ? name_of(g, 'n', at) : rule_int(g->a, v);
+}
+
+/* What stands in the next place of a size: noted while there are no units, else as they say. */
+static const rule_term *next_unit(general *g, const rule_term *t) {
+  const bool sized = t->kind == RULE_INT && t->u.i > 1 && t->u.i < (1 << 30);
+  if (!sized || g->next >= MAX_UNITS) return t;
+  const size_t i = g->next++;
+  if (i >= g->n_units && !note_unit(g, t->u.i)) return t;
+  if (g->other) return g->other[i] ? rule_int(g->a, t->u.i + g->by) : t;
+  return g->at[i].size < g->n ? size_term(g, g->at[i].size) : t;
 }
 
 static const rule_term *in_list(general *g, const rule_term *t);
 
 static const rule_term *rewritten(general *g, const rule_term *t, const rule_arg *arg) {
   if (t->kind == RULE_OP || (t->kind == RULE_LIST && !(arg && counts(arg)))) return in_list(g, t);
-  if (arg && counts(arg) && t->kind == RULE_INT) return size_term(g, t->u.i);
+  if (arg && counts(arg) && t->kind == RULE_INT) return next_unit(g, t);
   if (arg && counts(arg) && t->kind == RULE_LIST) {
     const rule_term *c[RULE_MAX_RANK];
     if (t->n > RULE_MAX_RANK) return t;
-    for (uint32_t i = 0; i < t->n; i++) c[i] = t->child[i]->kind == RULE_INT ? size_term(g, t->child[i]->u.i) : t->child[i];
+    for (uint32_t i = 0; i < t->n; i++) c[i] = next_unit(g, t->child[i]);
     return rule_list(g->a, c, t->n);
   }
-  if (arg && floats(arg) && t->kind == RULE_FLOAT)
+  if (arg && floats(arg) && t->kind == RULE_FLOAT) {
+    note_float(g, t->u.f);
     for (size_t j = 0; j < g->n_real; j++)
       if (g->open[j] && !(g->real[j] < t->u.f) && !(g->real[j] > t->u.f)) return name_of(g, 'a', j);
+  }
   return t;
 }
 
@@ -139,7 +154,7 @@ static uint32_t conditions(general *g, const rule_term **where) {
     const size_t k = root ? find_size(g, (int64_t)down) : g->n;
     if (k == g->n) continue;
     const rule_term *square = rule_expr(g->a, "*", (const rule_term *[]){s, s}, 2);
-    const rule_term *product = rule_expr(g->a, "*", (const rule_term *[]){square, size_term(g, (int64_t)down)}, 2);
+    const rule_term *product = rule_expr(g->a, "*", (const rule_term *[]){square, size_term(g, k)}, 2);
     where[n++] = rule_expr(g->a, "=", (const rule_term *[]){product, rule_int(g->a, 1)}, 2);
   }
   return n;
@@ -152,14 +167,17 @@ static bool make(general *g, rule *out) {
   const rule_term **where = iso_arena_alloc(g->a, MAX_NEW_CONDITIONS * sizeof *where);
   if (!var || !attr || !where) return false;
   *out = *r;
+  g->next = 0;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_term **dim = iso_arena_alloc(g->a, (r->var[i].n_dims + 1) * sizeof *dim);
     if (!dim) return false;
     var[i] = r->var[i];
     for (uint32_t k = 0; k < r->var[i].n_dims; k++)
-      if (!(dim[k] = size_term(g, r->var[i].dim[k]->u.i))) return false;
+      if (!(dim[k] = next_unit(g, r->var[i].dim[k]))) return false;
     var[i].dim = dim;
+    if (g->any_shape) var[i].any_shape = true, var[i].n_dims = 0;
   }
+  if (g->n_dims == 0) g->n_dims = g->next;
   out->var = var;
   out->n_attrs = 0;
   for (size_t j = 0; j < g->n_real; j++) {
@@ -178,17 +196,6 @@ static bool make(general *g, rule *out) {
   return out->lhs && out->rhs;
 }
 
-/* What to give up next. Returns: false where nothing is left to. */
-static bool give_up(general *g) {
-  if (g->multiples) return g->multiples = false, true;
-  if (g->products) return g->products = false, true;
-  for (size_t j = g->n_real; j-- > 0;)
-    if (g->open[j]) return g->open[j] = false, true;
-  for (size_t i = 0; i < g->n; i++)
-    if (g->named[i]) return g->named[i] = false, true;
-  return false;
-}
-
 static bool usable(const rule *r) {
   if (r->n_where || r->n_attrs || r->n_vars > 64) return false;
   for (uint32_t i = 0; i < r->n_vars; i++) {
@@ -199,42 +206,190 @@ static bool usable(const rule *r) {
   return true;
 }
 
-iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out, rule_verdict *verdict, iso_error *err) {
-  general g = {.r = r, .schemas = schemas, .a = a, .products = true, .multiples = true};
-  *out = *r;
-  *verdict = (rule_verdict){.status = RULE_UNKNOWN};
-  snprintf(verdict->reason, sizeof verdict->reason, "the rule's sizes are not all numbers");
-  if (!usable(r)) return ISO_OK;
-  for (uint32_t i = 0; i < r->n_vars; i++)
-    for (uint32_t k = 0; k < r->var[i].n_dims; k++) note_size(&g, r->var[i].dim[k]->u.i, true);
-  note_call(&g, r->lhs);
-  note_call(&g, r->rhs);
-  memset(g.named, 1, g.n * sizeof *g.named);
-  memset(g.open, 1, g.n_real * sizeof *g.open);
-  bool left = g.n > 0 || g.n_real > 0, single = false;
-  size_t next = 0;
-  for (int i = 0; i < MAX_TRIES && left; i++) {
+/* ---- which equal numbers go together ---- */
+
+typedef struct attempt {
+  rule *out;
+  rule_verdict *verdict;
+  uint64_t rlimit;
+  iso_error *err;
+  iso_code code;
+  size_t n_partings;
+} attempt;
+
+/* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
+static bool apart(general *g, attempt *t, const bool *other) {
+  rule_verdict v = {.status = RULE_PROVED};
+  g->other = other;
+  for (g->by = 1; g->by >= -1 && v.status == RULE_PROVED && !t->code; g->by -= 2) {
     rule try;
-    if (!make(&g, &try)) return iso_fail(err, ISO_NOMEM, "out of memory");
-    const iso_code code = val_prove(&try, schemas, z3_rlimit, verdict, err);
-    if (code != ISO_OK) return code;
-    if (verdict->status == RULE_PROVED) {
-      *out = try;
-      return ISO_OK;
-    }
-    /* One size at a time first, the others named; then all of them, from the smallest on. */
-    if (!g.products && !g.multiples && !single) {
-      bool floats_open = false;
-      for (size_t j = 0; j < g.n_real; j++) floats_open |= g.open[j];
-      single = !floats_open;
-    }
-    if (single && next <= g.n) {
-      memset(g.named, 1, g.n * sizeof *g.named);
-      if (next < g.n) g.named[next] = false;
-      next++;
-      continue;
-    }
-    left = give_up(&g);
+    if (++t->n_partings > MAX_PARTINGS) v.status = RULE_UNKNOWN;
+    else if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+    else t->code = sc_prove(&try, g->schemas, t->rlimit, false, &v, t->err);
   }
-  return ISO_OK;
+  g->other = NULL;
+  return !t->code && v.status == RULE_PROVED;
+}
+
+/* One more size: of these units. */
+static void add_size(general *g, const bool *of) {
+  size_t i = 0, first = 0;
+  while (!of[first]) first++;
+  const int64_t v = g->at[first].value;
+  if (g->n == MAX_VALUES) return;
+  while (i < g->n && g->value[i] <= v) i++;
+  memmove(g->value + i + 1, g->value + i, (g->n - i) * sizeof *g->value);
+  for (size_t k = 0; k < g->n_units; k++)
+    if (g->at[k].size != MAX_VALUES && g->at[k].size >= i) g->at[k].size++;
+  g->n++;
+  g->value[i] = v;
+  for (size_t k = 0; k < g->n_units; k++)
+    if (of[k]) g->at[k].size = i;
+}
+
+/* Part the units of one number: one alone or two together where they can change while the rest stands, else what is left. */
+static void part(general *g, attempt *t, int64_t v) {
+  bool left[MAX_UNITS] = {false}, some[MAX_UNITS];
+  size_t n = 0;
+  for (size_t i = 0; i < g->n_units; i++)
+    if (g->at[i].value == v) left[i] = true, n++;
+  for (size_t i = 0; i < g->n_units && n > 1 && g->n < MAX_VALUES - 1; i++) {
+    if (!left[i]) continue;
+    for (size_t k = i; k < g->n_units && left[i] && n > 1; k++) {
+      if (!left[k] || (k > i && n == 2)) continue;
+      memset(some, 0, sizeof some);
+      some[i] = some[k] = true;
+      if (!apart(g, t, some)) continue;
+      add_size(g, some);
+      n -= i == k ? 1 : 2;
+      left[i] = left[k] = false;
+    }
+  }
+  if (n) add_size(g, left);
+}
+
+/* `parted`: equal numbers that need not be one size are apart. */
+static void find_sizes(general *g, attempt *t, bool parted) {
+  g->n = 0;
+  for (size_t i = 0; i < g->n_units; i++) g->at[i].size = MAX_VALUES;
+  if (!parted) t->n_partings = MAX_PARTINGS;
+  for (size_t i = 0; i < g->n_units && !t->code; i++)
+    if (g->at[i].size == MAX_VALUES) part(g, t, g->at[i].value);
+}
+
+static bool all_distinct(const general *g) {
+  for (size_t i = 1; i < g->n; i++)
+    if (g->value[i] == g->value[i - 1]) return false;
+  return true;
+}
+
+/* ---- what is tried ---- */
+
+/* Returns: whether to stop: it is proved, or something failed. */
+static bool attempt_one(general *g, attempt *t) {
+  rule try;
+  if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+  if (!t->code) t->code = val_prove(&try, g->schemas, t->rlimit, t->verdict, t->err);
+  if (t->code) return true;
+  if (t->verdict->status == RULE_PROVED) *t->out = try;
+  return t->verdict->status == RULE_PROVED;
+}
+
+static void open_all(general *g, bool open) { memset(g->open, open, g->n_real * sizeof *g->open); }
+
+/* A product or a multiple may be one by chance: what need not be is a name. */
+static void attempt_plain(general *g, attempt *t) {
+  const rule_verdict was = *t->verdict;
+  for (size_t i = 0; i < g->n && !t->code; i++) { /* the small ones first: the others are made of them */
+    const rule_term *x = size_term(g, i);
+    if (!x || x->kind != RULE_EXPR) continue;
+    g->plain[i] = true;
+    if (!attempt_one(g, t)) g->plain[i] = false, *t->verdict = was;
+  }
+}
+
+/* The sizes that are named, in each of the ways. */
+static bool attempt_ways(general *g, attempt *t) {
+  memset(g->plain, 0, sizeof g->plain);
+  for (int way = 0; way < 3; way++) {
+    g->products = way > 0;
+    g->multiples = way > 1;
+    if (!attempt_one(g, t)) continue;
+    if (way && !t->code) attempt_plain(g, t);
+    return true;
+  }
+  g->products = g->multiples = false;
+  return false;
+}
+
+static bool attempt_named(general *g, attempt *t) {
+  memset(g->named, 1, g->n * sizeof *g->named);
+  g->any_shape = g->n_units == g->n_dims && g->r->n_vars > 0;
+  if (g->any_shape && attempt_one(g, t)) return true;
+  g->any_shape = false;
+  return attempt_ways(g, t);
+}
+
+/* Proved with its floats as they stand: which of them may be any number. */
+static void attempt_floats(general *g, attempt *t) {
+  const rule_verdict was = *t->verdict;
+  bool better = false;
+  for (size_t j = 0; j < g->n_real && g->n_real > 1 && !t->code; j++) {
+    g->open[j] = true;
+    const bool holds = attempt_one(g, t) && !t->code;
+    g->open[j] = holds;
+    better |= holds;
+    if (!holds) *t->verdict = was;
+  }
+}
+
+/* Sizes as they stand: one at a time, then one after the other. */
+static bool attempt_fewer(general *g, attempt *t) {
+  for (size_t i = 0; i < g->n && i < MAX_TRIES; i++) {
+    memset(g->named, 1, g->n * sizeof *g->named);
+    g->named[i] = false;
+    if (attempt_ways(g, t)) return true;
+  }
+  memset(g->named, 1, g->n * sizeof *g->named);
+  for (size_t i = 0; i + 1 < g->n && i < MAX_TRIES; i++) {
+    g->named[i] = false;
+    if (attempt_one(g, t)) return true;
+  }
+  return false;
+}
+
+static bool attempt_sizes(general *g, attempt *t) {
+  open_all(g, true);
+  if (attempt_named(g, t)) return true;
+  open_all(g, false);
+  if (!g->n_real || !attempt_named(g, t)) return false;
+  if (!t->code) attempt_floats(g, t);
+  return true;
+}
+
+static void attempt_all(general *g, attempt *t) {
+  find_sizes(g, t, true);
+  if (t->code || attempt_sizes(g, t)) return;
+  if (!all_distinct(g)) {
+    find_sizes(g, t, false);
+    if (t->code || attempt_sizes(g, t)) return;
+  }
+  /* From here on it is only worth while where the rule as it stands is proved. */
+  t->code = val_prove(g->r, g->schemas, t->rlimit, t->verdict, t->err);
+  if (t->code || t->verdict->status != RULE_PROVED) return;
+  const rule_verdict concrete = *t->verdict;
+  if (!attempt_fewer(g, t)) *t->verdict = concrete;
+  else if (!t->code) attempt_floats(g, t);
+}
+
+iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out, rule_verdict *verdict, iso_error *err) {
+  general g = {.r = r, .schemas = schemas, .a = a};
+  attempt t = {.out = out, .verdict = verdict, .rlimit = z3_rlimit, .err = err};
+  rule same;
+  *out = *r;
+  if (!usable(r)) return val_prove(r, schemas, z3_rlimit, verdict, err);
+  if (!make(&g, &same)) return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
+  if (g.n_units == 0 && g.n_real == 0) return val_prove(r, schemas, z3_rlimit, verdict, err);
+  attempt_all(&g, &t);
+  return t.code;
 }

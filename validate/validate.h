@@ -89,7 +89,7 @@ ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z
 /* A rule with literal sizes, made as general as its proof stays: sizes, the integers that go with them and float attributes
  * become names, with conditions (a scale that is 1/sqrt of a size).
  * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in `verdict` RULE_PROVED with
- * its scope; RULE_UNKNOWN where nothing could be made general, and `out` is `r`. */
+ * its scope. Where nothing could be made general `out` is `r`, and the verdict that of val_prove. */
 ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out,
                                      rule_verdict *verdict, iso_error *err);
 

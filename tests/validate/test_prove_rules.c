@@ -70,11 +70,17 @@ static const struct {
     {"(rule r (var x f (1 5 12)) (var w f (36 12)) (var b f (36))"
      " (lhs (aten::view (aten::slice.Tensor (aten::linear x w b) 2 12 24) (list 1 5 3 4)))"
      " (rhs (aten::view (getitem (aten::split.Tensor (aten::linear x w b) 12 2) 1) (list 1 5 3 4))))",
-     {"36", "12", "24", "5"}, {"(* 3 (* size0 size1))"}},
+     {"36", "12", "24", "5 "}, {"(* size0 size1)"}},
     {"(rule r (var q f (1 2 3 12)) (var k f (1 2 3 12)) (var v f (1 2 3 12))"
      " (lhs (aten::scaled_dot_product_attention q k v :scale 0.28867513459481287))"
      " (rhs (aten::scaled_dot_product_attention q k v)))",
      {"12", "0.28"}, {"(= (* (* value0 value0) size2) 1)"}},
+    {"(rule r (var x f (7 48)) (var w f (48 48)) (lhs (aten::linear (aten::unsqueeze x 0) w)) (rhs (aten::unsqueeze (aten::linear x w) 0)))",
+     {"48"}, {"(size0 size1)", "(size2 size1)"}},
+    {"(rule r (var x f (7 4 12)) (lhs (aten::slice.Tensor x 2 6 12)) (rhs (getitem (aten::chunk x 2 2) 1)))", {"12", "6", "7"}, {"(* 2 size"}},
+    {"(rule r (var q f (1 4 7 12)) (var k f (1 2 7 12)) (lhs (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))"
+     " (rhs (aten::alias (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))))",
+     {"(* size0 size0)", " 12"}, {"(1 size1 "}},
     {"(rule r (var x f (3 4)) (lhs (aten::mul.Tensor x 3)) (rhs (aten::add.Tensor x (aten::mul.Tensor x 2))))", {"(3 4)"}, {"x 3", "x 2"}},
     {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))", {"5", "7"}, {"narrow x 1 1 2"}},
 };
@@ -89,7 +95,7 @@ START_TEST(proved_rules_become_general) {
   ck_assert_msg(rule_set_parse(specific[_i].rule, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
   ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas, 5000000, &a, &out, &v, &err), ISO_OK);
-  ck_assert_msg(v.status == RULE_PROVED && v.scope == RULE_THESE_RANKS, "%s", v.reason);
+  ck_assert_msg(v.status == RULE_PROVED && v.scope >= RULE_THESE_RANKS, "%s", v.reason);
   char *text = rule_print(&out);
   for (int k = 0; k < 4; k++) {
     ck_assert_msg(!specific[_i].gone[k] || !strstr(text, specific[_i].gone[k]), "%s is left: %s", specific[_i].gone[k], text);
