@@ -177,6 +177,22 @@ typedef struct rule {
   const char *float_class;           /* "exact", "rounding", "unsafe", or NULL */
 } rule;
 
+/* ---- conditions at given values ---- */
+
+typedef enum rule_truth { RULE_FALSE, RULE_TRUE, RULE_OPEN } rule_truth;
+
+typedef struct rule_values {
+  bool (*value)(const void *ctx, const char *name, rule_term *out); /* a RULE_INT or RULE_FLOAT; false while the name has none */
+  const void *ctx;
+  double rel_tol; /* within which two reals are equal; integers and fractions are exact */
+} rule_values;
+/* A condition (RULE_EXPR) at these values. RULE_OPEN: a name has no value, or it divides by zero, or an integer leaves 128 bits. */
+rule_truth rule_condition_at(const rule_term *t, const rule_values *v);
+/* An expression over sizes and integers. Returns: false where it is no integer or open. */
+bool rule_size_at(const rule_term *t, const rule_values *v, int64_t *out);
+/* The same, as a real; NaN where it is open. */
+double rule_number_at(const rule_term *t, const rule_values *v);
+
 typedef struct rule_verdict {
   rule_status status;    /* UNKNOWN, REFUTED, TESTED or PROVED */
   rule_scope scope;
@@ -230,6 +246,10 @@ typedef struct rule_oracle {
   rule_diff (*compare)(void *ctx, const rule_tensor *a, const rule_tensor *b, double rel_tol);
   /* Decide a candidate. `example[i]`, where not NULL, is the captured value of variable i (for ranges and scale). */
   iso_code (*decide)(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err);
+  /* The same for a candidate with literal sizes, made as general as its proof stays (literal sizes and attributes become names with
+   * conditions; variables keep their order). Returns: in `general` the rule that `out` is about, `r` itself where nothing could be
+   * made general; what is new of it lives in `a`. May be NULL: rules stay as they are. */
+  iso_code (*generalise)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out, iso_error *err);
 } rule_oracle;
 
 #ifdef __cplusplus

@@ -1,12 +1,14 @@
 /* Known rules against a candidate: both sides of a rule are matched at once, at the two e-nodes' classes, through any
- * member of a class. Variables are bound to classes; sizes and attributes that a rule leaves open to integers. */
+ * member of a class. Variables are bound to classes; sizes and attributes that a rule leaves open to numbers, for which its
+ * expressions and conditions must then hold (names.c). */
+#include "synth/names.h"
 #include "synth/synth_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VARS = 64, MAX_NAMES = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
+enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
 /* What is still to be matched: a stack as a list, so that alternatives share what lies below. */
 typedef struct goal {
@@ -18,7 +20,8 @@ typedef struct goal {
 
 /* An alternative that fails is taken back to the counts that it began with. */
 typedef struct mark {
-  size_t n_bound, n_names, n_prem, n_goals;
+  size_t n_bound, n_prem, n_goals;
+  names_mark names;
 } mark;
 
 typedef struct matcher {
@@ -31,8 +34,7 @@ typedef struct matcher {
   uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
-  const char *name[MAX_NAMES];
-  const rule_term *value[MAX_NAMES];
+  names names;
 } matcher;
 
 /* Owns: matcher_free. */
@@ -56,25 +58,31 @@ static void matcher_free(matcher *m) {
 static void take_back(matcher *m, mark to) {
   while (m->at.n_bound > to.n_bound) m->var[m->bound[--m->at.n_bound]].i = EG_NONE;
   m->at = to;
+  names_back(&m->names, to.names);
 }
 
+/* Where the matcher stands now, to be taken back to. */
+static mark here(const matcher *m) {
+  mark at = m->at;
+  at.names = names_here(&m->names);
+  return at;
+}
+
+/* The literal that a class is; a list of literals is one. NULL where it is none, or there is no memory. */
 static const rule_term *class_literal(state *s, eg_class c) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++) {
     const rule_term *t = st_literal(s, m[i]);
     if (t) return t;
+    if (!st_is_list(s, m[i])) continue;
+    const size_t k = eg_node_arity(s->g, m[i]);
+    const rule_term **child = iso_arena_alloc(&s->arena, (k + 1) * sizeof *child);
+    for (size_t j = 0; j < k && child; j++)
+      if (!(child[j] = class_literal(s, eg_node_child(s->g, m[i], j)))) return NULL;
+    return child ? rule_list(&s->arena, child, k) : NULL;
   }
   return NULL;
-}
-
-static bool bind_name(matcher *m, const char *name, const rule_term *v) {
-  for (size_t i = 0; i < m->at.n_names; i++)
-    if (strcmp(m->name[i], name) == 0) return rule_term_eq(m->value[i], v);
-  if (m->at.n_names == MAX_NAMES) return false;
-  m->name[m->at.n_names] = name;
-  m->value[m->at.n_names++] = v;
-  return true;
 }
 
 static bool need(matcher *m, eg_node a, eg_node b) {
@@ -92,20 +100,7 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
   const rule_variable *d = &m->r->var[i];
   const char kind = rule_dtype_is_float(v->dtype) ? 'f' : rule_dtype_is_complex(v->dtype) ? 'c' : v->dtype == RULE_BOOL ? 'b' : 'i';
   if (kind != d->kind) return false;
-  if (!d->any_shape) {
-    if (d->leading ? v->shape.rank < d->n_dims : v->shape.rank != d->n_dims) return false;
-    const uint32_t off = v->shape.rank - d->n_dims;
-    for (uint32_t k = 0; k < d->n_dims; k++) {
-      const rule_term *t = d->dim[k];
-      const int64_t size = v->shape.dim[off + k];
-      if (t->kind == RULE_INT && t->u.i != size) return false;
-      if (t->kind == RULE_NAME) {
-        const rule_term *n = rule_int(&m->s->arena, size);
-        if (!n || !bind_name(m, t->u.s, n)) return false;
-      }
-      /* Expressions of sizes are checked when the instance is validated: its shapes are these. */
-    }
-  }
+  if (!names_bind_shape(&m->names, d, &v->shape)) return false;
   m->var[i] = c;
   m->var_as[i] = as;
   m->bound[m->at.n_bound++] = i;
@@ -114,10 +109,7 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
 
 static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
   const rule_term *v = class_literal(m->s, c);
-  if (!v) return false;
-  if (t->kind == RULE_NAME) return bind_name(m, t->u.s, v);
-  if (t->kind == RULE_EXPR) return v->kind == RULE_INT;
-  return rule_term_eq(t, v);
+  return v && names_bind(&m->names, t, v);
 }
 
 static bool solve(matcher *m, const goal *g);
@@ -139,10 +131,10 @@ static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) 
 
 static bool solve(matcher *m, const goal *g) {
   if (++m->steps > MAX_STEPS) return false;
-  if (!g) return true;
+  if (!g) return names_hold(&m->names, m->r);
   state *s = m->s;
   const eg_class c = eg_find(s->g, g->c);
-  const mark before = m->at;
+  const mark before = here(m);
   switch (g->t->kind) {
   case RULE_VAR:
     if (bind_var(m, (uint32_t)g->t->u.i, c, g->as) && solve(m, g->rest)) return true;
@@ -182,6 +174,7 @@ static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
   m->r = r;
   m->steps = 0;
   m->at = (mark){0};
+  names_init(&m->names, &m->s->arena);
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
   const goal right = {r->rhs, ct, t, NULL}, left = {r->lhs, cu, u, &right};
   return solve(m, &left);
@@ -212,8 +205,8 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     if (!st_usable(s, i)) continue;
     const rule *r = rule_set_at(s->rules, i);
     eg_node from = u, to = t;
-    if (!match_rule(m, r, u, t)) {
-      if (!match_rule(m, r, t, u)) continue;
+    if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
+      if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
       from = t, to = u;
     }
     s->res->n_reused++;
@@ -225,44 +218,6 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
 }
 
 /* ---- rules given by the user: each concrete instance is validated again ---- */
-
-static const rule_term *instance_term(matcher *m, const rule_term *t, iso_arena *a);
-
-static const rule_term *eval_expr(matcher *m, const rule_term *t, iso_arena *a) {
-  if (t->n == 0) return NULL;
-  const rule_term *x = instance_term(m, t->child[0], a);
-  if (!x || x->kind != RULE_INT) return NULL;
-  int64_t v = x->u.i;
-  if (t->n == 1 && t->u.s[0] == '-') v = -v;
-  for (uint32_t i = 1; i < t->n; i++) {
-    const rule_term *y = instance_term(m, t->child[i], a);
-    if (!y || y->kind != RULE_INT) return NULL;
-    bool over = true;
-    switch (t->u.s[0]) {
-    case '+': over = __builtin_add_overflow(v, y->u.i, &v); break;
-    case '-': over = __builtin_sub_overflow(v, y->u.i, &v); break;
-    case '*': over = __builtin_mul_overflow(v, y->u.i, &v); break;
-    default: break;
-    }
-    if (over) return NULL;
-  }
-  return rule_int(a, v);
-}
-
-static const rule_term *instance_term(matcher *m, const rule_term *t, iso_arena *a) {
-  if (t->kind == RULE_NAME) {
-    for (size_t i = 0; i < m->at.n_names; i++)
-      if (strcmp(m->name[i], t->u.s) == 0) return m->value[i];
-    return NULL;
-  }
-  if (t->kind == RULE_EXPR) return eval_expr(m, t, a);
-  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
-  const rule_term **c = iso_arena_alloc(a, (t->n + 1) * sizeof *c);
-  if (!c) return NULL;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (!(c[i] = instance_term(m, t->child[i], a))) return NULL;
-  return t->kind == RULE_OP ? rule_op(a, t->u.s, c, t->n) : rule_list(a, c, t->n);
-}
 
 /* The rule at the matched sizes and attributes; false where something stays open. */
 static bool instantiate(matcher *m, iso_arena *a, rule *out) {
@@ -277,43 +232,81 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
     for (uint32_t k = 0; k < sh->rank; k++) dim[k] = rule_int(a, sh->dim[k]);
     v[i] = (rule_variable){.name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
   }
-  *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = instance_term(m, r->lhs, a), .rhs = instance_term(m, r->rhs, a)};
+  *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = names_put(&m->names, r->lhs, a), .rhs = names_put(&m->names, r->rhs, a)};
   return out->lhs && out->rhs;
+}
+
+/* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is still to be found out. */
+static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+  iso_code c = rule_set_add(s->rules, r, index, fresh, err);
+  if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  return c;
+}
+
+static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_error *err) {
+  const double t0 = synth_clock();
+  rule_verdict v = {0};
+  iso_code c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
+  s->res->seconds_validate += synth_clock() - t0;
+  if (c) return c;
+  s->info[index] = (rule_info){.verdict = v, .loaded = true};
+  rule_set_evidence(s->rules, index, v.status, v.scope);
+  return ISO_OK;
+}
+
+/* A rule with open sizes is validated once, for all of them. Returns: in `index` where it is among the validated rules, SIZE_MAX where
+ * it does not hold for all sizes as far as is known: then its instances are validated. */
+static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
+  const rule *r = rule_set_at(s->known, known);
+  rule_tensor *example[MAX_VARS] = {NULL};
+  bool fresh = false, open = r->n_attrs > 0 || r->n_where > 0;
+  *index = SIZE_MAX;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    if (r->var[i].low || r->var[i].high) return ISO_OK; /* holds for some values only */
+    open |= r->var[i].any_shape || r->var[i].leading;
+    for (uint32_t k = 0; k < r->var[i].n_dims; k++) open |= r->var[i].dim[k]->kind != RULE_INT;
+  }
+  if (!open) return ISO_OK;
+  iso_code c = enter(s, r, index, &fresh, err);
+  if (!c && fresh) c = ask(s, *index, example, err);
+  if (!c && s->info[*index].verdict.status != RULE_PROVED) {
+    /* Tests of some sizes say less than those of the sizes at hand. */
+    s->info[*index].verdict.status = RULE_UNKNOWN;
+    *index = SIZE_MAX;
+  }
+  return c;
+}
+
+/* The rule at the matched sizes, validated for them. */
+static iso_code instance(state *s, matcher *m, size_t *index, iso_error *err) {
+  rule inst;
+  rule_tensor *example[MAX_VARS];
+  bool fresh = false;
+  *index = SIZE_MAX;
+  if (!instantiate(m, &s->arena, &inst)) return ISO_OK;
+  for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
+  iso_code c = enter(s, &inst, index, &fresh, err);
+  if (!c && fresh) c = ask(s, *index, example, err);
+  return c;
 }
 
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   matcher *m = NULL;
   *done = false;
-  if (!s->known) return ISO_OK;
+  const size_t n = s->known ? rule_set_count(s->known) : 0;
+  if (!n) return ISO_OK;
   iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  for (size_t i = 0; !c && i < rule_set_count(s->known) && !*done; i++) {
+  for (size_t i = 0; !c && i < n && !*done; i++) {
     const rule *r = rule_set_at(s->known, i);
     eg_node from = u, to = t;
     if (!match_rule(m, r, u, t)) {
       if (!match_rule(m, r, t, u)) continue;
       from = t, to = u;
     }
-    rule inst;
-    if (!instantiate(m, &s->arena, &inst)) continue;
-    rule_tensor *example[MAX_VARS];
-    for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
-    size_t index;
-    bool fresh;
-    if ((c = rule_set_add(s->rules, &inst, &index, &fresh, err))) break;
-    if (!iso_grow(s->info, s->cap_info, index + 1)) {
-      c = iso_fail(err, ISO_NOMEM, "out of memory");
-      break;
-    }
-    if (fresh) {
-      const double t0 = synth_clock();
-      rule_verdict v = {0};
-      c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
-      s->res->seconds_validate += synth_clock() - t0;
-      if (c) break;
-      s->info[index] = (rule_info){.verdict = v, .loaded = true};
-      rule_set_evidence(s->rules, index, v.status, v.scope);
-    }
-    if (!st_usable(s, index)) continue;
+    size_t index = SIZE_MAX;
+    if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    if (!c && index == SIZE_MAX) c = instance(s, m, &index, err);
+    if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
     c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, &inst, m->var_as, err);

@@ -4,6 +4,7 @@
  * variable. Cutting at every class that both cones contain gives the coarsest shared frontier. Where validation refutes
  * the rule, a class used by it is opened (taken out of the set) and the pattern grows on both sides alike: a best-first
  * search by total pattern size. */
+#include "synth/names.h"
 #include "synth/synth_int.h"
 
 #include <stdio.h>
@@ -273,31 +274,55 @@ static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term 
   return out->name != NULL;
 }
 
+/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general as it holds. */
+static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, rule_verdict *v, iso_error *err) {
+  const rule_oracle *o = s->oracle;
+  *general = *r;
+  if (!o->generalise) return o->decide(o->ctx, r, example, v, err);
+  iso_code c = o->generalise(o->ctx, r, example, &s->arena, general, v, err);
+  if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena)) return c;
+  /* It has to explain the place that it comes from. */
+  *general = *r;
+  return o->decide(o->ctx, r, example, v, err);
+}
+
+static void trace_candidate(state *s, const rule *r, const rule_verdict *v, double seconds) {
+  char *text = rule_print(r);
+  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status), v->method, v->reason,
+                                       seconds, text) : NULL;
+  if (line) s->o->trace(s->o->ctx, line);
+  free(text);
+}
+
+/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules, SIZE_MAX where nothing was. */
 static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v, iso_error *err) {
   bool fresh;
-  iso_code c = rule_set_add(s->rules, r, index, &fresh, err);
+  size_t at;
+  iso_code c = rule_set_add(s->tried, r, &at, &fresh, err);
   if (c) return c;
-  if (!iso_grow(s->info, s->cap_info, *index + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!iso_grow(s->tries, s->cap_tries, at + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (!fresh && !st_without(s, SYNTH_REUSE)) {
-    *v = s->info[*index].verdict;
+    *v = s->tries[at].verdict;
+    *index = s->tries[at].rule;
     return ISO_OK;
   }
   const double t0 = synth_clock();
+  rule general;
   *v = (rule_verdict){0};
-  c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, *index), example, v, err);
+  *index = SIZE_MAX;
+  if ((c = consult(s, r, example, &general, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
-  if (c) return c;
-  s->info[*index].verdict = *v;
-  rule_set_evidence(s->rules, *index, v->status, v->scope);
-  if (s->o->trace) {
-    char *text = rule_print(rule_set_at(s->rules, *index));
-    char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status), v->method, v->reason,
-                                         synth_clock() - t0, text) : NULL;
-    if (line) s->o->trace(s->o->ctx, line);
-    free(text);
-  }
-  if (v->status >= RULE_TESTED) s->res->n_synthesised++;
-  else s->res->n_refuted++;
+  if (v->status >= RULE_TESTED) {
+    c = rule_set_add(s->rules, &general, index, &fresh, err);
+    if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (c) return c;
+    if (fresh) s->info[*index] = (rule_info){0};
+    s->info[*index].verdict = *v;
+    rule_set_evidence(s->rules, *index, v->status, v->scope);
+    s->res->n_synthesised += fresh;
+  } else s->res->n_refuted++;
+  s->tries[at] = (try){*v, *index};
+  if (s->o->trace) trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v, synth_clock() - t0);
   return ISO_OK;
 }
 
@@ -450,7 +475,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   rule_verdict v;
   iso_code c = decide(s, &cand, example, &index, &v, err);
   if (c) return c;
-  if (st_usable(s, index)) {
+  if (index != SIZE_MAX && st_usable(s, index)) {
     *done = true;
     return st_record_application(s, index, u, t, b->prem, b->n_prem, &cand, b->var_as, err);
   }

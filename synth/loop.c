@@ -640,6 +640,8 @@ static void state_free(state *s) {
   free(s->app);
   free(s->prem);
   free(s->info);
+  free(s->tries);
+  rule_set_free(s->tried);
   free(s->assume);
   free(s->peers);
   for (int side = 0; side < 2; side++) {
@@ -857,6 +859,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (s->res) s->res->coverage.not_run[LEFT] = s->res->coverage.not_run[RIGHT] = -1;
   if (!c) c = eg_new(NULL, &s->g, err);
   if (!c) c = rule_set_new(&s->rules, err);
+  if (!c) c = rule_set_new(&s->tried, err);
   for (int side = 0; side < 2 && !c; side++) {
     if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
     s->given[side] = s->graph[side]->node;

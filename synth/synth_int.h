@@ -61,6 +61,11 @@ typedef struct rule_info {
   bool needed;
 } rule_info;
 
+typedef struct try { /* a candidate that was validated */
+  rule_verdict verdict;
+  size_t rule; /* what was accepted of it: in the rule set; SIZE_MAX: nothing */
+} try;
+
 typedef struct st_value_list {
   rule_tensor **v;
   size_t n;
@@ -103,9 +108,12 @@ typedef struct state {
   size_t n_app, cap_app;
   premise *prem;
   size_t n_prem, cap_prem;
-  rule_set *rules;
+  rule_set *rules; /* those that were validated, as general as they hold */
   rule_info *info;
   size_t cap_info;
+  rule_set *tried; /* candidates as they were proposed, so that none is validated twice */
+  try *tries;
+  size_t cap_tries;
   synth_assumption *assume;
   size_t n_assume, cap_assume;
   synth_result *res;

@@ -1,131 +1,38 @@
-/* Conditions over sizes and attributes: their truth at given values, and values that make them true.
+/* Conditions over sizes and attributes (rules/condition.c): values that make them true.
  *
- * Integers are exact (rationals over 128 bits); where a real attribute takes part, doubles with a tolerance that only
- * says whether an equation was solved. A name that is the last one open in a condition is solved for: linear and
+ * A name that is the last one open in a condition is solved for: linear and
  * quadratic equations in closed form, the rest by trying what the rule's numbers suggest. */
 #include <math.h>
 #include <string.h>
 
 #include "validate/instance_int.h"
 
-/* A number of a condition: num / den where `exact`, else `d`. */
-typedef struct value {
-  bool exact, ok; /* ok: every name had a value, and nothing was divided by zero or left 128 bits */
-  __int128 num, den;
-  double d;
-} value;
+static const double equation_tol = 1e-11; /* says whether an equation was solved */
 
-static const value bad_value = {0};
-
-static value real_value(double d) { return (value){.ok = isfinite(d), .d = d}; }
-
-static value fraction(__int128 num, __int128 den) {
-  const __int128 limit = (__int128)1 << 62;
-  if (den == 0) return bad_value;
-  if (den < 0) num = -num, den = -den;
-  __int128 a = num < 0 ? -num : num, b = den;
-  while (b != 0) {
-    const __int128 r = a % b;
-    a = b, b = r;
-  }
-  if (a > 1) num /= a, den /= a;
-  if (num > limit || num < -limit || den > limit) return real_value((double)num / (double)den);
-  return (value){.exact = true, .ok = true, .num = num, .den = den, .d = (double)num / (double)den};
-}
-
-static value name_value(const val_problem *p, const char *name) {
+static bool value_of(const void *ctx, const char *name, rule_term *out) {
+  const val_problem *p = ctx;
   for (uint32_t i = 0; i < p->n_names; i++)
     if (strcmp(p->name[i].name, name) == 0) {
       const val_name *n = &p->name[i];
-      if (!n->set) return bad_value;
-      return n->kind == 'f' ? real_value(n->f) : n->kind == 'l' ? bad_value : fraction(n->i, 1);
+      if (!n->set || n->kind == 'l') return false;
+      if (n->kind == 'f') *out = (rule_term){.kind = RULE_FLOAT, .u.f = n->f};
+      else *out = (rule_term){.kind = RULE_INT, .u.i = n->i};
+      return true;
     }
-  return bad_value;
+  return false;
 }
 
-static value combine(const char *op, value a, value b) {
-  if (!a.ok || !b.ok) return bad_value;
-  const bool exact = a.exact && b.exact;
-  switch (op[0]) {
-  case '+': return exact ? fraction(a.num * b.den + b.num * a.den, a.den * b.den) : real_value(a.d + b.d);
-  case '-': return exact ? fraction(a.num * b.den - b.num * a.den, a.den * b.den) : real_value(a.d - b.d);
-  case '*': return exact ? fraction(a.num * b.num, a.den * b.den) : real_value(a.d * b.d);
-  case '/': return exact ? fraction(a.num * b.den, a.den * b.num) : real_value(a.d / b.d);
-  default: /* mod: the remainder has the divisor's sign */
-    if (!exact || a.den != 1 || b.den != 1 || b.num == 0) return bad_value;
-    const __int128 r = a.num % b.num;
-    return fraction(r != 0 && (r < 0) != (b.num < 0) ? r + b.num : r, 1);
-  }
-}
-
-static value number_at(const val_problem *p, const rule_term *t) {
-  if (t->kind == RULE_INT) return fraction(t->u.i, 1);
-  if (t->kind == RULE_FLOAT) {
-    /* A decimal is a double, and a double is a fraction: exact where it is a small one. */
-    const double scaled = ldexp(t->u.f, 30);
-    return fabs(t->u.f) < 1e6 && scaled == nearbyint(scaled) ? fraction((__int128)scaled, (__int128)1 << 30) : real_value(t->u.f);
-  }
-  if (t->kind == RULE_NAME) return name_value(p, t->u.s);
-  if (t->kind != RULE_EXPR || t->n == 0) return bad_value;
-  value v = number_at(p, t->child[0]);
-  if (t->n == 1 && t->u.s[0] == '-') return combine("-", fraction(0, 1), v);
-  for (uint32_t i = 1; i < t->n; i++) v = combine(t->u.s, v, number_at(p, t->child[i]));
-  return v;
-}
+static rule_values values_of(const val_problem *p) { return (rule_values){value_of, p, equation_tol}; }
 
 bool val_size_at(const val_problem *p, const rule_term *t, int64_t *out) {
-  const value v = number_at(p, t);
-  if (!v.ok || !v.exact || v.den != 1) return false;
-  *out = (int64_t)v.num;
-  return true;
-}
-
-/* Sign of a - b; 0 also where two doubles agree to rounding. */
-static int compare(value a, value b) {
-  if (a.exact && b.exact) {
-    const __int128 d = a.num * b.den - b.num * a.den;
-    return d < 0 ? -1 : d > 0;
-  }
-  const double d = a.d - b.d;
-  return fabs(d) <= 1e-11 * fmax(fabs(a.d), fabs(b.d)) ? 0 : d < 0 ? -1 : 1;
+  const rule_values v = values_of(p);
+  return rule_size_at(t, &v, out);
 }
 
 val_truth val_condition_at(const val_problem *p, const rule_term *t) {
-  const char *op = t->u.s;
-  if (strcmp(op, "and") == 0 || strcmp(op, "or") == 0) {
-    const val_truth decisive = op[0] == 'a' ? VAL_FALSE : VAL_TRUE;
-    bool open = false;
-    for (uint32_t i = 0; i < t->n; i++) {
-      const val_truth v = val_condition_at(p, t->child[i]);
-      if (v == decisive) return v;
-      open |= v == VAL_OPEN;
-    }
-    return open ? VAL_OPEN : decisive == VAL_TRUE ? VAL_FALSE : VAL_TRUE;
-  }
-  if (strcmp(op, "not") == 0) {
-    const val_truth v = val_condition_at(p, t->child[0]);
-    return v == VAL_OPEN ? v : v == VAL_TRUE ? VAL_FALSE : VAL_TRUE;
-  }
-  value a = number_at(p, t->child[0]), b = number_at(p, t->child[1]);
-  if (!a.ok || !b.ok) return VAL_OPEN;
-  bool holds = false;
-  if (strcmp(op, "divides") == 0) {
-    const value m = combine("mod", b, a);
-    holds = m.ok && m.num == 0;
-  } else if (strcmp(op, "in") == 0) { /* low <= x < high */
-    const value high = number_at(p, t->child[2]);
-    if (!high.ok) return VAL_OPEN;
-    holds = compare(b, a) <= 0 && compare(a, high) < 0;
-  } else {
-    const int s = compare(a, b);
-    holds = strcmp(op, "=") == 0    ? s == 0
-            : strcmp(op, "!=") == 0 ? s != 0
-            : strcmp(op, "<") == 0  ? s < 0
-            : strcmp(op, "<=") == 0 ? s <= 0
-            : strcmp(op, ">") == 0  ? s > 0
-                                    : s >= 0;
-  }
-  return holds ? VAL_TRUE : VAL_FALSE;
+  const rule_values v = values_of(p);
+  const rule_truth x = rule_condition_at(t, &v);
+  return x == RULE_OPEN ? VAL_OPEN : x == RULE_TRUE ? VAL_TRUE : VAL_FALSE;
 }
 
 /* ---- the last open name ---- */
@@ -156,9 +63,10 @@ static double residue(val_problem *p, val_name *n, const rule_term *t, double x)
   n->set = true;
   n->f = x;
   n->i = (int64_t)x;
-  const value a = number_at(p, t->child[0]), b = number_at(p, t->child[1]);
+  const rule_values v = values_of(p);
+  const double a = rule_number_at(t->child[0], &v), b = rule_number_at(t->child[1], &v);
   n->set = false;
-  return a.ok && b.ok ? a.d - b.d : (double)NAN;
+  return a - b;
 }
 
 /* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values. */

@@ -27,6 +27,8 @@ typedef struct ladder {
   double max_rel;
   char last_error[200];
   val_witness *witness; /* NULL: not wanted */
+  rule *general;        /* NULL: not wanted; else the rule that is proved */
+  iso_arena *arena;     /* of what is new in it */
 } ladder;
 
 static double largest(const rule_tensor *t) {
@@ -240,13 +242,20 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   rule_verdict proof = {0};
   iso_code c = ISO_OK;
   unsigned k = 0;
+  rule_schemas *schemas = val_engine_schemas(l->e);
+  if (!l->strict && l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
+    c = val_prove(l->r, schemas, o->z3_rlimit, &proof, err);
+    if (!c && proof.status == RULE_PROVED) conclude(l, out, &proof, false);
+    if (c || proof.status == RULE_PROVED) return c;
+  }
   for (; k < l->first && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
       val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
-  if (!c && !*refuted) c = val_prove(l->r, val_engine_schemas(l->e), o->z3_rlimit, &proof, err);
+  if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o->z3_rlimit, l->arena, l->general, &proof, err)
+                                      : val_prove(l->r, schemas, o->z3_rlimit, &proof, err);
   if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
@@ -290,6 +299,13 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return decide(&l, out, err);
 }
 
+iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out,
+                            iso_error *err) {
+  ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS, .general = general, .arena = a};
+  *general = *r;
+  return decide(&l, out, err);
+}
+
 iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
   *out = (val_finding){0};
   ladder l = {.e = e, .r = r, .strict = true, .first = STRICT_ROUNDS * VAL_KINDS, .witness = &out->witness};
@@ -322,6 +338,11 @@ static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *exam
   return val_decide(ctx, r, example, out, err);
 }
 
+static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out,
+                                  iso_error *err) {
+  return val_decide_general(ctx, r, example, a, general, out, err);
+}
+
 rule_oracle val_oracle(val_engine *e) {
-  return (rule_oracle){.ctx = e, .call = oracle_call, .compare = oracle_compare, .decide = oracle_decide};
+  return (rule_oracle){.ctx = e, .call = oracle_call, .compare = oracle_compare, .decide = oracle_decide, .generalise = oracle_generalise};
 }

@@ -362,7 +362,21 @@ static standing set_up(cases *k) {
 
 /* ---- models ---- */
 
-bool sc_has_model(sc *c) {
+static double one(void *ctx, uint32_t var, const int64_t *idx) {
+  (void)ctx, (void)var, (void)idx;
+  return 1;
+}
+
+/* Whether every function's argument lies in its domain where all elements are 1. */
+static bool domain_holds(sc *c, const double *v) {
+  bool holds = true;
+  if (!c->value_of) c->value_of = one;
+  for (size_t i = 0; i < c->n_domain && holds; i++) holds = sc_number(c, c->domain[i], v) > 0;
+  if (c->value_of == one) c->value_of = NULL;
+  return holds;
+}
+
+bool sc_has_model(sc *c, bool *defined) {
   static const int least[] = {1, 2, 3, 4, 6, 8, 5, 7, 9, 12, 16};
   double *v = calloc(c->n_syms + 1, sizeof *v);
   uint64_t state = 12345;
@@ -385,6 +399,7 @@ bool sc_has_model(sc *c) {
       found = (sc_op(c, g) == X_LT ? p < 0 : fabs(p) < 1e-9) == c->path[i].holds;
     }
   }
+  if (defined) *defined = found && domain_holds(c, v);
   free(v);
   return found;
 }
@@ -459,10 +474,11 @@ static bool prove_case(cases *k) {
   if (s == FINE) {
     const pt_tensor *a = pt_eval_tensor(c, c->r->lhs), *b = a ? pt_eval_tensor(c, c->r->rhs) : NULL;
     if (a && b && !c->failed) ok = compare(k, a, b);
-    if (ok && !k->some_model && sc_has_model(c)) {
+    bool defined = false;
+    if (ok && !k->some_model && sc_has_model(c, &defined)) {
       sc_guess g[SC_MAX_FACTS];
       for (size_t i = 0; i < c->n_domain; i++) g[i] = (sc_guess){c->domain[i], true};
-      k->some_model = c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain);
+      k->some_model = c->n_domain < 2 || defined || sc_z3_possible(c, g, c->n_domain);
     }
     if (ok) return true;
     if (c->undefined && c->n_choices == 0) return true; /* nothing to show */

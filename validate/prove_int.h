@@ -274,7 +274,7 @@ bool sc_z3_equal(sc *c, sx a, sx b);
 bool sc_z3_possible(sc *c, const sc_guess *g, size_t n); /* false: known to be contradictory */
 void sc_z3_close(sc *c);
 /* Do the facts and hypotheses have a model with small sizes? */
-bool sc_has_model(sc *c);
+bool sc_has_model(sc *c, bool *defined); /* defined (may be NULL): the functions of the domain facts are, there */
 
 /* ---- tensors (prove_tensor.c) ---- */
 

@@ -21,7 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 import ranks  # noqa: E402
+import stack  # noqa: E402
 from captures import PAIRS  # noqa: E402
 MODELS = os.path.join(ROOT, "models")
 STATUS = {"equivalent": 0, "different": 1, "undecided": 3}
@@ -486,10 +488,34 @@ def _():
         _, second = compare(*pair, "--rules", path, verdict="equivalent")
         expect(any(r["origin"] == "loaded" for r in second["rules"]), "no loaded rule was used")
         n, m = (r["stats"]["rules_synthesised"] for r in (first, second))
-        expect(m < n, "%d rules synthesised again, %d at first", m, n)
+        expect(m == 0, "%d rules synthesised again, %d at first", m, n)
+        wide = [r for r in first["rules"] if r["scope"] != "these shapes"]
+        expect(len(wide) >= 0.9 * n, "%d of %d rules hold for more than these shapes", len(wide), n)
         expect(second["evidence"] == first["evidence"], "evidence %s, then %s", first["evidence"], second["evidence"])
         # Across orders and seeds too: they are rules, not notes on one run.
         compare(pair[1], pair[0], "--rules", path, "--seed", 3, verdict="equivalent")
+
+
+@case("rules of one family serve another", "compare")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        pair, other = ([model(f + "/" + s) for s in ("hf-sdpa", "vllm")] for f in ("gpt2-2l", "llama-2l"))
+        path, deep = os.path.join(tmp, "gpt2.rules"), [os.path.join(tmp, s) for s in ("l", "r")]
+        compare(*pair, "--save-rules", path, verdict="equivalent")
+        _, cold = compare(*other, "--save-rules", os.path.join(tmp, "llama.rules"), verdict="equivalent")
+        _, warm = compare(*other, "--rules", path, verdict="equivalent")
+        n, m = (r["stats"]["rules_synthesised"] for r in (cold, warm))
+        expect(m < n, "%d rules synthesised with another family's, %d without", m, n)
+        used = [r for r in warm["rules"] if r["origin"] == "loaded"]
+        expect(used and all(r["status"] == "proved" for r in used), "no rule of another family was used")
+        expect(warm["evidence"] == cold["evidence"], "evidence %s, then %s", cold["evidence"], warm["evidence"])
+        for side, to in zip(other, deep):
+            stack.make(side, to, 6)
+        _, r = compare(*deep, "--rules", os.path.join(tmp, "llama.rules"), verdict="equivalent")
+        expect(r["stats"]["rules_synthesised"] == 0, "%d rules synthesised for more layers", r["stats"]["rules_synthesised"])
+        # And what is different stays so with them.
+        for bug in "vllm-bug-eps", "vllm-bug-scale":
+            compare(model("llama-2l/hf-sdpa"), model("llama-2l/" + bug), "--rules", os.path.join(tmp, "llama.rules"), verdict="different")
 
 
 @case("a false rule is not believed", "compare")
