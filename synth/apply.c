@@ -278,14 +278,13 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
 }
 
 /* The rule at the matched sizes, validated for them. */
-static iso_code instance(state *s, matcher *m, size_t *index, iso_error *err) {
-  rule inst;
+static iso_code instance(state *s, matcher *m, rule *inst, size_t *index, iso_error *err) {
   rule_tensor *example[MAX_VARS];
   bool fresh = false;
   *index = SIZE_MAX;
-  if (!instantiate(m, &s->arena, &inst)) return ISO_OK;
-  for (uint32_t k = 0; k < inst.n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
-  iso_code c = enter(s, &inst, index, &fresh, err);
+  if (!instantiate(m, &s->arena, inst)) return ISO_OK;
+  for (uint32_t k = 0; k < inst->n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
+  iso_code c = enter(s, inst, index, &fresh, err);
   if (!c && fresh) c = ask(s, *index, example, err);
   return c;
 }
@@ -304,8 +303,10 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
       from = t, to = u;
     }
     size_t index = SIZE_MAX;
-    if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
-    if (!c && index == SIZE_MAX) c = instance(s, m, &index, err);
+    rule inst = *r;
+    /* A certificate speaks of rules at the sizes where they are applied. */
+    if (!s->o->certificate && names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    if (!c && index == SIZE_MAX) c = instance(s, m, &inst, &index, err);
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
