@@ -75,6 +75,7 @@ help:
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
+	@echo 'core-rules the rules of rules/core.rules, from models/ and CAPTURES=DIR, each proved'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: e-graphs in several threads'
@@ -210,6 +211,10 @@ seeds: all
 # Certificates of all correct pairs and a thousand changed ones; CAPTURES=DIR: certificates of every correct pair there.
 certificates: all $(CHECKER)
 	@$(CERTIFICATES) $(if $(CAPTURES),--captures $(CAPTURES),--mutations $(or $(MUTATIONS),1000))
+
+# rules/core.rules with what the pairs of models/ and of CAPTURES=DIR need beyond it.
+core-rules: all
+	@python3 rules/make_core.py --isomer $(B)/isomer models $(CAPTURES)
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

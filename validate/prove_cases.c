@@ -483,7 +483,7 @@ static bool prove_case(cases *k) {
     if (ok) return true;
     if (c->undefined && c->n_choices == 0) return true; /* nothing to show */
   }
-  if (c->n_choices == 0 || c->no_memory || c->work > SC_MAX_WORK) {
+  if (c->n_choices == 0 || c->no_memory || c->work > c->max_work) {
     snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");
     return false;
   }
@@ -538,6 +538,7 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rlimit, bool re
   if (ok) {
     c->read_literals = read_literals;
     c->rlimit = rlimit;
+    c->max_work = rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)rlimit : SC_MAX_WORK;
     k->c = c;
     declare_names(c);
     ok = !c->failed && prove_case(k);

@@ -22,7 +22,7 @@ void sc_fail(sc *c, const char *fmt, ...) {
 
 bool sc_work(sc *c, size_t n) {
   c->work += (int64_t)n;
-  if (c->work > SC_MAX_WORK) sc_fail(c, "more work than the prover's budget");
+  if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
   if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason);
   return !c->failed;
 }
@@ -219,7 +219,7 @@ sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n) {
 }
 
 bool sc_init(sc *c, const rule *r, rule_schemas *s) {
-  *c = (sc){.r = r, .schemas = s};
+  *c = (sc){.r = r, .schemas = s, .max_work = SC_MAX_WORK};
   /* Reserved, not touched: a small rule costs a few pages. */
   c->node = malloc(SC_MAX_NODES * sizeof *c->node);
   c->word = malloc((size_t)SC_MAX_WORDS * sizeof *c->word);

@@ -12,7 +12,7 @@
 
 #include "validate/prove_int.h"
 
-enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 40, MAX_TRIES = 8, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
+enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 40, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 24, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
 
 /* A place where a size stands: dimensions of variables in order, then integers of attributes as `rewritten` meets them. */
 typedef struct unit {
@@ -214,7 +214,7 @@ typedef struct attempt {
   uint64_t rlimit;
   iso_error *err;
   iso_code code;
-  size_t n_partings;
+  size_t n_partings, n_attempts;
 } attempt;
 
 /* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
@@ -288,8 +288,12 @@ static bool all_distinct(const general *g) {
 /* Returns: whether to stop: it is proved, or something failed. */
 static bool attempt_one(general *g, attempt *t) {
   rule try;
+  if (!t->code && ++t->n_attempts > MAX_ATTEMPTS) {
+    *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
+    return false;
+  }
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  if (!t->code) t->code = val_prove(&try, g->schemas, t->rlimit, t->verdict, t->err);
+  if (!t->code) t->code = val_prove(&try, g->schemas, t->rlimit / TRY_SHARE, t->verdict, t->err);
   if (t->code) return true;
   if (t->verdict->status == RULE_PROVED) *t->out = try;
   return t->verdict->status == RULE_PROVED;

@@ -114,7 +114,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 60000, SC_MAX_SYMS = 20000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 struct sc {
@@ -153,7 +153,8 @@ struct sc {
   char reason[200];
   int64_t work, depth;
   int ge_depth, ge_left;
-  uint64_t rlimit;
+  uint64_t rlimit; /* of Z3; the work below is bounded in proportion */
+  int64_t max_work;
   iso_arena arena; /* of this case */
   struct sc_memo *memo;
   size_t n_memo, cap_memo;

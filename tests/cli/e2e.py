@@ -518,6 +518,16 @@ def _():
             compare(model("llama-2l/hf-sdpa"), model("llama-2l/" + bug), "--rules", os.path.join(tmp, "llama.rules"), verdict="different")
 
 
+@case("with the core library nothing is synthesised", "compare")
+def _():
+    core = os.path.join(ROOT, "rules", "core.rules")
+    for family in "gpt2-2l", "llama-2l":
+        for right in "vllm", "vllm-kernels":
+            _, r = compare(model(family + "/hf-sdpa"), model(family + "/" + right), "--rules", core, verdict="equivalent")
+            n = r["stats"]["rules_synthesised"]
+            expect(n == 0, "%s, %s: %d rules synthesised", family, right, n)
+
+
 @case("a false rule is not believed", "compare")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
