@@ -85,7 +85,7 @@ static const rule_term *size_term(general *g, size_t at) {
   const int64_t v = g->value[at];
   for (int64_t times = 2; times <= 4 && g->multiples && !g->plain[at]; times++) {
     const size_t i = v % times ? g->n : find_size(g, v / times);
-    if (i == g->n || !g->named[i] || v / times <= 4) continue;
+    if (i == g->n || !g->named[i] || v / times < 3) continue;
     return rule_expr(g->a, "*", (const rule_term *[]){rule_int(g->a, times), size_term(g, i)}, 2);
   }
   for (size_t i = 0; i < 2 * g->n && g->products && !g->plain[at] && v > 3; i++) {
