@@ -108,6 +108,7 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n) {
 
 iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,
                           void (*release)(void *), rule_tensor **out, iso_error *err) {
+  static max_align_t empty[1];
   int64_t numel, bytes;
   iso_code code = rule_shape_numel(shape, &numel, err);
   if (code != ISO_OK) return code;
@@ -121,7 +122,7 @@ iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data,
       shape->rank; /* the sizes behind the rank stay 0: shapes compare and hash by content */
   memcpy(t->shape.dim, shape->dim, shape->rank * sizeof shape->dim[0]);
   t->numel = numel;
-  t->data = data;
+  t->data = data ? data : empty; /* libtorch gives a tensor without elements no memory */
   t->refs = 1;
   t->owner = owner;
   t->release = release;
@@ -149,6 +150,15 @@ iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor 
 rule_tensor *rule_tensor_ref(rule_tensor *t) {
   if (t != NULL) t->refs++;
   return t;
+}
+
+bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b) {
+  return a->dtype == b->dtype && a->numel == b->numel &&
+         (a->data == b->data || memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0);
+}
+
+bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b) {
+  return rule_shape_eq(&a->shape, &b->shape) && rule_tensor_same_bytes(a, b);
 }
 
 void rule_tensor_unref(rule_tensor *t) {

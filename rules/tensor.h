@@ -68,6 +68,11 @@ void rule_tensor_unref(rule_tensor *t);       /* NULL is fine */
 /* Another shape over the same bytes (keeps a reference to `t`). Requires: same number of elements. */
 ISO_MUST_USE iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tensor **out, iso_error *err);
 
+/* The same dtype, number of elements and bytes: NaNs compare by their bits, and 0 is not -0. */
+bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
+/* And the same shape. */
+bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
+
 /* Element `i` (row-major) as double: integers and bool exactly up to 2^53, the real part of complex numbers. */
 double rule_tensor_get(const rule_tensor *t, int64_t i);
 /* Element `i` as int64: of an integer or bool tensor. */

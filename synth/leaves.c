@@ -691,18 +691,13 @@ static bool varied(const rule_tensor *t) {
   return false;
 }
 
-static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
-  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
-         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
-}
-
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and float64, where that cannot be
  * a value of its own, and only for tables: one number filled in is what it is. */
 static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
   if (fa != fb || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return false;
-  if (!fa) return memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+  if (!fa) return rule_tensor_same_bytes(a, b);
   const bool rounds = a->dtype == b->dtype && (a->dtype == RULE_F32 || a->dtype == RULE_F64) && varied(a);
   const double eps = rounds ? 2 * epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
@@ -869,7 +864,7 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
       /* One source for what is the same but for sizes 1 and grouping: the first is nearest to a leaf. */
       bool dup = false;
       for (size_t k = 0; k < i && !dup; k++)
-        dup = src[k] && src[k]->numel == v->numel && memcmp(src[k]->data, v->data, (size_t)v->numel * rule_dtype_size(v->dtype)) == 0;
+        dup = src[k] && rule_tensor_same_bytes(src[k], v);
       if (dup) continue;
       src[i] = rule_tensor_ref(v);
       fine = fine && snap_add(&sn, &cap, v);
@@ -919,8 +914,7 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < n && !related[i]; k++) {
       const rule_tensor *a = s->rec[all[i].i].cval[0], *b = s->rec[all[k].i].cval[0];
-      related[i] = used[k] && (i == k || (on_side(s, all[i], !side) && a->dtype == b->dtype && a->numel == b->numel &&
-                                          memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0));
+      related[i] = used[k] && (i == k || (on_side(s, all[i], !side) && rule_tensor_same_bytes(a, b)));
     }
   free(used);
   return c;
@@ -1026,7 +1020,7 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   if (!c) c = st_value(s, def, err);
   if (c) return c;
   if (eg_equal(s->g, e, def) || !s->rec[def.i].cval) return ISO_OK;
-  if (half ? !s->oracle->compare(s->oracle->ctx, st_val(s, def, 0), t, 0).equal : !same_bits(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
+  if (half ? !s->oracle->compare(s->oracle->ctx, st_val(s, def, 0), t, 0).equal : !rule_tensor_same(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);
@@ -1074,7 +1068,7 @@ static iso_code relate_integers(state *s, eg_node e, iso_error *err) {
   iso_code c = st_add_term(s, term, NULL, &def, err);
   if (!c) c = st_value(s, def, err);
   if (c) return c;
-  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !same_bits(s->rec[def.i].cval[0], t) || two_inputs(s, e, def)) return ISO_OK;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !rule_tensor_same(s->rec[def.i].cval[0], t) || two_inputs(s, e, def)) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);

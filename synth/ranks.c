@@ -122,11 +122,6 @@ static bool varied(const rule_tensor *t) {
   return false;
 }
 
-static bool same_value(const rule_tensor *a, const rule_tensor *b) {
-  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
-         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
-}
-
 /* The leaf of the lowest rank that leaf `i` repeats, -1 if none. */
 static int32_t original(const synth_graph *g, size_t i) {
   unsigned long rank, other;
@@ -136,7 +131,7 @@ static int32_t original(const synth_graph *g, size_t i) {
   for (size_t k = 0; rest && rank > 0 && k < g->n_nodes; k++) {
     const synth_node *m = &g->node[k];
     const char *mine = m->kind == n->kind ? leaf_rank(m->name, &other) : NULL;
-    if (mine && other < rank && strcmp(rest, mine) == 0 && same_value(n->value[0], m->value[0]) && varied(n->value[0])) {
+    if (mine && other < rank && strcmp(rest, mine) == 0 && rule_tensor_same(n->value[0], m->value[0]) && varied(n->value[0])) {
       rank = other;
       best = (int32_t)k;
     }

@@ -385,8 +385,7 @@ static bool finish(search *s, made m, bool tied, synth_relation *out) {
 
 static bool same_bytes(const search *s, size_t i, uint64_t flat) {
   const rule_tensor *a = s->x->source[i];
-  return a && a->dtype == s->t->dtype && a->numel == s->t->numel && s->x->sum[i].flat == flat &&
-         (a->numel == 0 || memcmp(a->data, s->t->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0);
+  return a && s->x->sum[i].flat == flat && rule_tensor_same_bytes(a, s->t);
 }
 
 static bool find_itself(search *s, uint64_t flat, synth_relation *out) {

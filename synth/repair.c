@@ -91,11 +91,6 @@ static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
   return ISO_OK;
 }
 
-static bool same_values(const rule_tensor *a, const rule_tensor *b) {
-  return rule_shape_eq(&a->shape, &b->shape) && a->dtype == b->dtype &&
-         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
-}
-
 /* Node `n` computed by `call` instead. */
 static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err) {
   const rule_tensor *old = value(r->task->run, n);
@@ -108,7 +103,7 @@ static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error
   iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
   if (c) return c == ISO_NOMEM ? nomem(err) : ISO_OK;
   if (n_out == 1 && rule_shape_eq(&out[0]->shape, &old->shape) && rule_dtype_is_float(out[0]->dtype) == rule_dtype_is_float(old->dtype) &&
-      !same_values(out[0], old)) {
+      !rule_tensor_same(out[0], old)) {
     r->instead[n] = out[0];
     c = try_values(r, n, err);
     if (!r->found) r->instead[n] = NULL;
@@ -345,7 +340,7 @@ static iso_code parts_exchanged(repair *r, uint32_t n, iso_error *err) {
 
 static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *what, iso_error *err) {
   const rule_tensor *old = value(r->task->run, n);
-  if (r->found || !old || r->tries >= MAX_TRIES || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || same_values(v, old)) return ISO_OK;
+  if (r->found || !old || r->tries >= MAX_TRIES || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || rule_tensor_same(v, old)) return ISO_OK;
   r->tries++;
   r->instead[n] = rule_tensor_ref(v);
   iso_code c = try_values(r, n, err);

@@ -238,6 +238,26 @@ START_TEST(references) {
 }
 END_TEST
 
+START_TEST(sameness) {
+  double a[2] = {1, 2}, b[2] = {1, 2}, zero[2] = {1, -0.0};
+  const rule_shape row = {.rank = 2, .dim = {1, 2}}, flat = {.rank = 1, .dim = {2}}, none = {.rank = 1, .dim = {0}};
+  rule_tensor *x, *y, *r, *z, *e, *f;
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, a, NULL, NULL, &x, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, b, NULL, NULL, &y, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &row, b, NULL, NULL, &r, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, zero, NULL, NULL, &z, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &none, NULL, NULL, NULL, &e, NULL), ISO_OK); /* without memory */
+  ck_assert_int_eq(rule_tensor_new(RULE_F64, &none, &f, NULL), ISO_OK);
+  ck_assert_ptr_nonnull(e->data);
+  ck_assert(rule_tensor_same(x, y) && rule_tensor_same(e, f) && rule_tensor_same_bytes(x, r));
+  ck_assert(!rule_tensor_same(x, r) && !rule_tensor_same_bytes(x, z) && !rule_tensor_same_bytes(x, e));
+  b[1] = -0.0, zero[1] = 0.0;
+  ck_assert(!rule_tensor_same(y, z));
+  rule_tensor *all[] = {x, y, r, z, e, f};
+  for (size_t i = 0; i < 6; i++) rule_tensor_unref(all[i]);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rules/tensor");
   TCase *t = tcase_create("tensor");
@@ -252,6 +272,7 @@ int main(void) {
   tcase_add_test(t, integers);
   tcase_add_test(t, shapes);
   tcase_add_test(t, references);
+  tcase_add_test(t, sameness);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -195,11 +195,6 @@ static rule_tensor *evaluate(const world *w, const rule_term *t) {
   return r;
 }
 
-static bool same(const rule_tensor *a, const rule_tensor *b) {
-  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
-         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
-}
-
 /* Relate, and check whatever was found. */
 static bool relate(world *w, const rule_tensor *t, const char *name) {
   iso_error err = {0};
@@ -208,7 +203,7 @@ static bool relate(world *w, const rule_tensor *t, const char *name) {
   ck_assert_msg(synth_relate(w->index, t, name, &w->arena, &w->got, &err) == ISO_OK, "%s", err.msg);
   if (!w->got.term) return false;
   rule_tensor *r = evaluate(w, w->got.term);
-  ck_assert_msg(same(r, t), "the term does not evaluate to the target");
+  ck_assert_msg(rule_tensor_same(r, t), "the term does not evaluate to the target");
   rule_tensor_unref(r);
   return true;
 }
