@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256 };
-enum { OPEN = 1, SHUT = 2 };
+enum { OPEN = 1, SHUT = 2, READ = 3 };
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
 typedef struct cone {
@@ -22,7 +22,8 @@ typedef struct cone {
   double *cost;    /* by class id: size of the smallest pattern under the current cut */
   uint32_t *best;  /* by class id: the e-node of that pattern */
   uint8_t *cut;    /* by class id: part of the frontier set */
-  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not occur at all */
+  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not occur at all; READ: its captured
+                    * numbers are neither written out nor a variable of their own, it is computed from something */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
@@ -84,11 +85,23 @@ static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
   free(queue);
 }
 
+/* A constant's numbers as a term without leaves: an arange, a fill. */
+static bool written_out(state *s, eg_node e) {
+  const rec *r = &s->rec[e.i];
+  if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
+    const eg_node d = st_rep(s, eg_node_child(s->g, e, a));
+    if (d.i != EG_NONE && s->rec[d.i].tensor) return false;
+  }
+  return true;
+}
+
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
   /* A constant's leaf that only one side reads says nothing as a variable: any other form of what is above it is better. */
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
+  if (k->opened[eg_class_of(s->g, e).i] == READ && written_out(s, e)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
   /* What a graph computes is more general than a constant's layout that was read off its values. */
@@ -511,6 +524,14 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
     if (dep.n) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
   }
   if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, o.size, u, t);
+  /* One side reads a constant and the other one has its numbers: both read it. */
+  uint32_t written[96];
+  size_t n_written = 0;
+  for (size_t i = 0; i < k->n && n_one && refuted; i++) {
+    const uint32_t cl = k->cls[i];
+    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE && written_out(s, (eg_node){k->best[cl]}) && n_written < 96) written[n_written++] = cl;
+  }
+  if (n_written) push(s, k, &work, q, base, &o, written, n_written, READ, o.size, u, t);
   if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, OPEN, -1, u, t);
   for (size_t i = 0; i < n_one; i++) push(s, k, &work, q, base, &o, &one[i], 1, OPEN, -1, u, t);
   for (size_t i = 0; i < n_both; i++) push(s, k, &work, q, base, &o, &both[i], 1, OPEN, -1, u, t);

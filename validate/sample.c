@@ -308,7 +308,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     int64_t limit = limit_of(e, r, i, is_moved, bind, &negative);
     if (limit == INT64_MAX && (limit = limit_of(e, r, i, mentions, bind, &negative)) != INT64_MAX && k % 2 == 0)
       for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
-        if ((int64_t)lit[j] > limit) limit = (int64_t)lit[j];
+        if ((int64_t)lit[j] + 2 > limit) limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
     const rule_variable *v = &r->var[i];
     if (v->low != NULL || v->high != NULL) {
       fill_range(rng, bind[i], v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
