@@ -1028,25 +1028,24 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
-/* Integers that a leaf holds as a term: consecutive ones (positions), or one number (which row is taken); an input that
- * is one number everywhere is so by chance. */
-static const rule_term *integers_term(state *s, const rule_tensor *t, bool input) {
+/* The numbers that a leaf holds as a term: consecutive integers (positions), or one number (which row is taken, a scale); an
+ * input that is one number everywhere is so by chance. */
+static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input) {
   iso_arena *a = &s->arena;
-  const int64_t first = rule_tensor_get_int(t, 0);
-  bool steps = t->numel > 1 && t->shape.rank == 1, same = true;
-  for (int64_t i = 1; i < t->numel; i++) {
-    steps &= rule_tensor_get_int(t, i) == first + i;
-    same &= rule_tensor_get_int(t, i) == first;
-  }
+  const bool whole = t->dtype == RULE_I64;
+  const int64_t first = whole ? rule_tensor_get_int(t, 0) : 0;
+  bool steps = whole && t->numel > 1 && t->shape.rank == 1;
+  for (int64_t i = 1; steps && i < t->numel; i++) steps = rule_tensor_get_int(t, i) == first + i;
   const rule_term *out = NULL, *dim[RULE_MAX_RANK];
   iso_error ignored;
   if (steps) {
     const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)};
     return bound[0] && bound[1] && !rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored) ? out : NULL;
   }
-  if (!same || input) return NULL;
+  if (varied(t) || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
-  const rule_term *arg[3] = {rule_list(a, dim, t->shape.rank), rule_int(a, first), rule_dtype_term(a, RULE_I64)};
+  const rule_term *arg[3] = {rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)),
+                             rule_dtype_term(a, t->dtype)};
   return arg[0] && arg[1] && arg[2] && !rule_call(a, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
 }
 
@@ -1058,11 +1057,11 @@ static bool input_leaf(const state *s, eg_node e) {
   return false;
 }
 
-/* For rules that hold for these integers only. */
-static iso_code relate_integers(state *s, eg_node e, iso_error *err) {
+/* For rules that hold for these numbers only. */
+static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
-  if (!s->rec[e.i].leaf || t->numel < 1 || t->dtype != RULE_I64) return ISO_OK;
-  const rule_term *term = integers_term(s, t, input_leaf(s, e));
+  if (!s->rec[e.i].leaf || t->numel < 1 || !(t->dtype == RULE_I64 || rule_dtype_is_float(t->dtype))) return ISO_OK;
+  const rule_term *term = numbers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;
   eg_node def;
   iso_code c = st_add_term(s, term, NULL, &def, err);
@@ -1110,7 +1109,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
   }
   for (size_t k = 0; k < n && !c; k++) {
     c = relate_triangle(s, all[k], err);
-    if (!c) c = relate_integers(s, all[k], err);
+    if (!c) c = relate_numbers(s, all[k], err);
   }
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);

@@ -19,7 +19,6 @@ GAPS = {
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
     "the verdict depends on the seed": ["round and floor"],
     "undecided: an integer times a float": ["int times 2.0"],
-    "undecided: a constant tensor and a number": ["a scalar as a number"],
     "undecided: unordered sums": ["index_add in another order"],
     "undecided: a sum of no terms": ["product over nothing"],
     "undecided: a table of cos + i sin in complex64 is not related to cos and sin": [
