@@ -96,6 +96,14 @@ static bool written_out(state *s, eg_node e) {
   return true;
 }
 
+static bool has_written_out(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (written_out(s, m[i])) return true;
+  return false;
+}
+
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
@@ -518,6 +526,8 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (!k->cut[b->var[i].i] && has_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
   opening dep = {.n = 0}, base_of = {.n = 0};
   if (refuted && dependencies(s, k, b, &dep, &base_of)) {
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);

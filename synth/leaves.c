@@ -1028,8 +1028,27 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
-/* The numbers that a leaf holds as a term: consecutive integers (positions), or one number (which row is taken, a scale); an
- * input that is one number everywhere is so by chance. */
+static const rule_term *fill_term(state *s, const rule_term *shape, const rule_term *number, rule_dtype dtype) {
+  const rule_term *arg[3] = {shape, number, rule_dtype_term(&s->arena, dtype)}, *out;
+  iso_error ignored;
+  return arg[0] && arg[1] && arg[2] && !rule_call(&s->arena, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
+}
+
+enum { MAX_LISTED = 64 };
+
+/* A few numbers of their own, e.g. slopes by head. */
+static const rule_term *list_term(state *s, const rule_tensor *t) {
+  iso_arena *a = &s->arena;
+  const rule_term *part[MAX_LISTED], *one = rule_int(a, 1), *shape = one ? rule_list(a, &one, 1) : NULL, *out;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (!(part[i] = fill_term(s, shape, rule_float(a, rule_tensor_get(t, i)), t->dtype))) return NULL;
+  const rule_term *arg[2] = {rule_list(a, part, (size_t)t->numel), rule_int(a, 0)};
+  iso_error ignored;
+  return arg[0] && arg[1] && !rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored) ? out : NULL;
+}
+
+/* The numbers that a leaf holds as a term: consecutive integers (positions), one number (which row is taken, a scale), or a
+ * short list; an input that is one number everywhere is so by chance. */
 static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input) {
   iso_arena *a = &s->arena;
   const bool whole = t->dtype == RULE_I64;
@@ -1042,11 +1061,10 @@ static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input)
     const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)};
     return bound[0] && bound[1] && !rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored) ? out : NULL;
   }
+  if (!whole && !input && varied(t) && t->shape.rank == 1 && t->numel <= MAX_LISTED) return list_term(s, t);
   if (varied(t) || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
-  const rule_term *arg[3] = {rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)),
-                             rule_dtype_term(a, t->dtype)};
-  return arg[0] && arg[1] && arg[2] && !rule_call(a, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
+  return fill_term(s, rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)), t->dtype);
 }
 
 static bool input_leaf(const state *s, eg_node e) {

@@ -45,16 +45,30 @@ static bool contracts(const char *op) {
   return rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
 }
 
+/* Operators whose result has few digits only where nothing was rounded: what was rounded before has been disturbed and has many. */
+static bool shows_rounding(const char *op) {
+  static const char *const ops[] = {"aten::add", "aten::sub", "aten::rsub", "aten::mul"};
+  return listed(op, ops, sizeof ops / sizeof *ops);
+}
+
+static bool few_digits(double x, double digits) {
+  int exponent;
+  const double mantissa = frexp(x, &exponent) * digits;
+  return mantissa == floor(mantissa);
+}
+
+typedef enum disturb { ARGUMENTS, RESULTS, RESULTS_BUT_SHORT } disturb;
+
 /* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, double noise, bool results, iso_rng *rng, rule_tensor **out, iso_error *err) {
+static iso_code disturbed(const rule_tensor *t, double noise, disturb what, iso_rng *rng, rule_tensor **out, iso_error *err) {
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (x[i] == 0 && results) x[i] = 1e-300 * iso_rng_uniform(rng); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+    if (x[i] == 0 && what != ARGUMENTS) x[i] = 1e-300 * iso_rng_uniform(rng); /* what underflowed, and ties because of it */
+    else if (fabs(x[i]) < 1e30 && !(what == RESULTS_BUT_SHORT && few_digits(x[i], 0x1p26))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }
 
@@ -82,11 +96,10 @@ static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captur
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c = disturbed(v, eps, false, rng, out, err);
+  iso_code c = disturbed(v, eps, ARGUMENTS, rng, out, err);
   for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
-    int exponent;
-    const double x = rule_tensor_get(v, i), mantissa = frexp(x, &exponent) * digits;
-    if (mantissa == floor(mantissa)) rule_tensor_set(*out, i, x);
+    const double x = rule_tensor_get(v, i);
+    if (few_digits(x, digits)) rule_tensor_set(*out, i, x);
   }
   return c;
 }
@@ -169,13 +182,13 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], noise, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
+      if (!(c = disturbed(bind[a->u.i], noise, ARGUMENTS, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && noise > 0 && rounds(n->op))
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], noise, true, rng, &d, err))) break;
+      if ((c = disturbed(out[k], noise, shows_rounding(n->op) ? RESULTS_BUT_SHORT : RESULTS, rng, &d, err))) break;
       rule_tensor_unref(out[k]);
       out[k] = d;
     }

@@ -233,7 +233,7 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
 
 /* ---- more draws ---- */
 
-typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, AT_LITERALS, ROWS, OUTLIERS, N_HOW } how;
+typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, N_HOW } how;
 
 typedef struct kind {
   how input; double input_scale;
@@ -251,7 +251,8 @@ static const kind kinds[] = {
     {NORMAL, 1, NORMAL, 1, NORMAL, 8},                {NORMAL, 1, NEGATIVE, 1, NEGATIVE, 1},
     {NORMAL, 1, POSITIVE, 1, POSITIVE, 1},            {ROWS, 1, NORMAL, 1, NORMAL, 1},
     {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},            {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
-    {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1}};
+    {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1},
+    {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8 };
 
 typedef struct hunt {
@@ -279,6 +280,7 @@ static double draw_one(const hunt *h, iso_rng *rng, how m, double mean, double d
   case POSITIVE: return fabs(mean + dev * z) + dev * 0.05;
   case NEGATIVE: return -fabs(mean + dev * z) - dev * 0.05;
   case TIES: return (double)iso_rng_below(rng, 5) - 2;
+  case HALVES: return 0.5 * ((double)iso_rng_below(rng, 13) - 6);
   case AT_LITERALS: {
     static const double step[] = {1, 1 + 1e-3, 1 - 1e-3, 0, 2, 0.5};
     if (h->n_literal == 0) return mean + dev * z;
