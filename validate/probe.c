@@ -73,6 +73,9 @@ static const char series[] =
     "linalg_inv linalg_solve linalg_det det logdet slogdet cholesky linalg_cholesky matrix_exp linalg_matrix_exp "
     "linalg_norm linalg_vector_norm";
 
+/* Never 0: where the result is 0 it underflowed, and equal ones are no tie. */
+static const char positive[] = "exp exp2 softmax _softmax sigmoid softplus erfc special_erfc special_exp2";
+
 /* Places found by comparing values: equal ones leave the choice to the implementation. */
 static const char places[] =
     "argmax argmin sort argsort topk kthvalue median nanmedian mode max min cummax cummin max_pool2d_with_indices";
@@ -114,13 +117,14 @@ static double shaken(const val_probe *p, double v, double by) {
   return v * (1 + by * (u < 0 ? u / 2 - 0.5 : u / 2 + 0.5));
 }
 
-static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, rule_tensor **out, iso_error *err) {
+static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, bool positive_op, rule_tensor **out, iso_error *err) {
   iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (code != ISO_OK) return code;
   const double *x = t->data;
   double *y = (*out)->data;
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
-    y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
+    if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
+    else y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
   return ISO_OK;
 }
 
@@ -139,7 +143,7 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
     rule_tensor *was = bind[i];
     if (!wide(was) || was->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p, was, unit, false, &now, err);
+    code = shaken_copy(p, was, unit, false, false, &now, err);
     for (size_t j = i; j < n && code == ISO_OK; j++)
       if (bind[j] == was) { /* one tensor given twice stays one */
         rule_tensor_unref(was);
@@ -234,7 +238,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   for (size_t k = 0; k < n_out && p->how != EXACT && code == ISO_OK; k++) {
     if (!wide(out[k]) || out[k]->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, &now, err);
+    code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, listed(positive, name), &now, err);
     if (code != ISO_OK) break;
     rule_tensor_unref(out[k]);
     out[k] = now;
