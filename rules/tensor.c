@@ -161,6 +161,12 @@ bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b) {
   return rule_shape_eq(&a->shape, &b->shape) && rule_tensor_same_bytes(a, b);
 }
 
+bool rule_tensor_varies(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
+  return false;
+}
+
 void rule_tensor_unref(rule_tensor *t) {
   if (t == NULL || --t->refs > 0) return;
   if (t->release != NULL) t->release(t->owner);

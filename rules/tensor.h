@@ -73,6 +73,8 @@ bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */
 bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
 
+/* Not one number everywhere (complex: by the real parts). */
+bool rule_tensor_varies(const rule_tensor *t);
 /* Element `i` (row-major) as double: integers and bool exactly up to 2^53, the real part of complex numbers. */
 double rule_tensor_get(const rule_tensor *t, int64_t i);
 /* Element `i` as int64: of an integer or bool tensor. */

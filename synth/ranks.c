@@ -116,12 +116,6 @@ static const char *leaf_rank(const char *name, unsigned long *rank) {
 }
 
 /* A constant leaf may be a shard as well as a replica: its values do not say. */
-static bool varied(const rule_tensor *t) {
-  for (int64_t i = 1; i < t->numel; i++)
-    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return true;
-  return false;
-}
-
 /* The leaf of the lowest rank that leaf `i` repeats, -1 if none. */
 static int32_t original(const synth_graph *g, size_t i) {
   unsigned long rank, other;
@@ -131,7 +125,7 @@ static int32_t original(const synth_graph *g, size_t i) {
   for (size_t k = 0; rest && rank > 0 && k < g->n_nodes; k++) {
     const synth_node *m = &g->node[k];
     const char *mine = m->kind == n->kind ? leaf_rank(m->name, &other) : NULL;
-    if (mine && other < rank && strcmp(rest, mine) == 0 && rule_tensor_same(n->value[0], m->value[0]) && varied(n->value[0])) {
+    if (mine && other < rank && strcmp(rest, mine) == 0 && rule_tensor_same(n->value[0], m->value[0]) && rule_tensor_varies(n->value[0])) {
       rank = other;
       best = (int32_t)k;
     }
