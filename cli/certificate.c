@@ -126,7 +126,7 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left, c
   for (size_t i = 0; i < x->n_steps; i++) put(t, between(i), step(&x->step[i], &all));
   fprintf(t->f, "],\n \"rules\": [");
   for (size_t i = 0; i < all.n && !c; i++) {
-    json_t *s;
+    json_t *s = NULL;
     if (!(c = rule_text(all.rule[i], &s, err))) put(t, between(i), s);
   }
   fprintf(t->f, "],\n \"outputs\": [");

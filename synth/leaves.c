@@ -224,9 +224,9 @@ static iso_code use_of(const state *s, int side, size_t input, const bool *live,
     if (n->kind != SYNTH_OP) konst[j] = j != input && s->map[side][j].i != EG_NONE && s->rec[s->map[side][j].i].konst;
     if (n->kind != SYNTH_OP || !live[j]) continue;
     konst[j] = all_flagged(n->call, konst);
-    if (!any_var(n->call, flow)) continue;
+    if (!st_term_uses(n->call, flow)) continue;
     const rule_term *index = index_of(n->call), *table = n->call->child[0];
-    if (index && any_var(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] && rule_dtype_is_float(n->dtype))
+    if (index && st_term_uses(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] && rule_dtype_is_float(n->dtype))
       *(konst[table->u.i] ? &u->looks_up : &u->chooses) = true;
     else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
     else if (rule_dtype_is_float(n->dtype)) u->counts = true;

@@ -262,7 +262,7 @@ static iso_code other_operators(repair *r, uint32_t n, iso_error *err) {
     const rule_term *t = with_child(r, m, 0, call->child[0]);
     c = try_call(r, n, t, err);
     const rule_tensor *given = r->found ? value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
-    if (given && same_values(given, r->instead[n])) r->what = "the other side does without it";
+    if (given && rule_tensor_same(given, r->instead[n])) r->what = "the other side does without it";
     else if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
   }
   return c;

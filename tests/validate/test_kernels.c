@@ -1,5 +1,4 @@
-/* The reference kernels against their definitions, written out as loops over doubles (needs
- * libtorch). */
+/* The reference kernels against their definitions, written out as loops over doubles (needs libtorch). */
 #include "tests/validate/engine_test.h"
 
 static double at(const rule_tensor *t, int64_t i) {
