@@ -52,6 +52,12 @@ static bool shared_ok(state *s, uint32_t c) {
   return rep.i != EG_NONE && s->rec[rep.i].tensor;
 }
 
+/* Literals are no part of a cone: a pattern holds them as they are. */
+static const rule_term *literal_class(state *s, uint32_t c) {
+  const eg_node *m;
+  return eg_class_nodes(s->g, (eg_class){c}, &m) ? st_literal(s, m[0]) : NULL;
+}
+
 static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
   /* Breadth first through every member of every class: what is near comes first, the bound cuts what is far. */
   const uint32_t start = eg_class_of(s->g, root).i;
@@ -70,7 +76,7 @@ static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
       if (first && m[i].i != root.i && !s->rec[m[i].i].leaf) continue; /* the root is this e-node, not its class */
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
         const uint32_t d = eg_node_child(s->g, m[i], a).i;
-        if ((seen[d] & bit) || n == CONE_MAX) continue;
+        if ((seen[d] & bit) || n == CONE_MAX || literal_class(s, d)) continue;
         seen[d] |= bit;
         queue[n++] = d;
       }
@@ -116,7 +122,7 @@ static double node_cost(state *s, cone *k, eg_node e) {
   if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;
-    sum += k->in[d] ? k->cost[d] : INFINITE;
+    sum += k->in[d] ? k->cost[d] : literal_class(s, d) ? 0 : INFINITE;
   }
   return sum;
 }
@@ -186,7 +192,7 @@ static const rule_term *make_var(builder *b, uint32_t c, eg_node as) {
 }
 
 static const rule_term *build_class(builder *b, uint32_t c, eg_node as) {
-  if (!b->k->in[c]) return NULL;
+  if (!b->k->in[c]) return literal_class(b->s, c);
   if (b->k->cut[c]) return make_var(b, c, as);
   const eg_node e = {b->k->best[c]};
   if (e.i == EG_NONE || !need(b, as, e)) return NULL;
@@ -316,14 +322,16 @@ static void trace_candidate(state *s, const rule *r, const rule_verdict *v, doub
   free(text);
 }
 
-/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules, SIZE_MAX where nothing was. */
-static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v, iso_error *err) {
-  bool fresh;
+/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules, SIZE_MAX where nothing was; in
+ * `fresh` whether it had to be validated. */
+static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v, bool *fresh, iso_error *err) {
   size_t at;
-  iso_code c = rule_set_add(s->tried, r, &at, &fresh, err);
+  bool first;
+  iso_code c = rule_set_add(s->tried, r, &at, &first, err);
   if (c) return c;
   if (!iso_grow(s->tries, s->cap_tries, at + 1)) return iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!fresh && !st_without(s, SYNTH_REUSE)) {
+  *fresh = first || st_without(s, SYNTH_REUSE);
+  if (!*fresh) {
     *v = s->tries[at].verdict;
     *index = s->tries[at].rule;
     return ISO_OK;
@@ -335,13 +343,13 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   if ((c = consult(s, r, example, &general, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   if (v->status >= RULE_TESTED) {
-    c = rule_set_add(s->rules, &general, index, &fresh, err);
+    c = rule_set_add(s->rules, &general, index, &first, err);
     if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c) return c;
-    if (fresh) s->info[*index] = (rule_info){0};
+    if (first) s->info[*index] = (rule_info){0};
     s->info[*index].verdict = *v;
     rule_set_evidence(s->rules, *index, v->status, v->scope);
-    s->res->n_synthesised += fresh;
+    s->res->n_synthesised += first;
   } else s->res->n_refuted++;
   s->tries[at] = (try){*v, *index};
   if (s->o->trace) trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v, synth_clock() - t0);
@@ -484,7 +492,8 @@ static void enumerate(state *s, cone *k, const uint8_t *base, search *q, eg_node
 }
 
 static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
-                            bool *done, iso_error *err) {
+                            bool *fresh, bool *done, iso_error *err) {
+  *fresh = false;
   set_cut(k, base, &o);
   costs(s, k);
   const rule_term *l, *r;
@@ -495,7 +504,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
   if (!make_rule(s, b, l, r, &cand, example)) return ISO_OK;
   size_t index;
   rule_verdict v;
-  iso_code c = decide(s, &cand, example, &index, &v, err);
+  iso_code c = decide(s, &cand, example, &index, &v, fresh, err);
   if (c) return c;
   if (index != SIZE_MAX && st_usable(s, index)) {
     *done = true;
@@ -526,14 +535,17 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
-  for (size_t i = 0; i < b->n_vars; i++)
-    if (!k->cut[b->var[i].i] && has_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
   opening dep = {.n = 0}, base_of = {.n = 0};
   if (refuted && dependencies(s, k, b, &dep, &base_of)) {
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
     if (dep.n) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
   }
   if (n_ground) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, o.size, u, t);
+  /* Leaves of constants as their numbers, too. */
+  const size_t n_cut = n_ground;
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (!k->cut[b->var[i].i] && has_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
+  if (n_ground > n_cut) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, -1, u, t);
   /* One side reads a constant and the other one has its numbers: both read it. */
   uint32_t written[96];
   size_t n_written = 0;
@@ -571,7 +583,8 @@ static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, 
   iso_code c = ISO_OK;
   for (bool moved = true; moved && !c && !*done && !st_stopped(s);) {
     b->n_vars = 0;
-    c = try_opening(s, k, wide, &none, whole, u, t, b, done, err);
+    bool fresh;
+    c = try_opening(s, k, wide, &none, whole, u, t, b, &fresh, done, err);
     moved = false;
     for (size_t i = 0; i < b->n_vars; i++)
       if (k->cut[b->var[i].i] && !base[b->var[i].i]) moved = true, wide[b->var[i].i] = 0;
@@ -607,7 +620,8 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   push(s, &k, &b, &q, base, &none, NULL, 0, OPEN, -1, u, t);
   if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(s, &k, base, u, t, &b, done, err);
   if (st_without(s, SYNTH_LAZY)) enumerate(s, &k, base, &q, u, t, &b);
-  for (size_t tries = 0; tries < max_tries && !*done && !c && !st_stopped(s); tries++) {
+  /* Rules that were decided before cost nothing. */
+  for (size_t tries = 0; tries < max_tries && !*done && !c && !st_stopped(s);) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
       if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;
@@ -615,7 +629,9 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     const opening o = q.queue[best];
     q.queue[best] = q.queue[q.done];
     q.queue[q.done++] = o;
-    c = try_opening(s, &k, base, &q, o, u, t, &b, done, err);
+    bool fresh;
+    c = try_opening(s, &k, base, &q, o, u, t, &b, &fresh, done, err);
+    tries += fresh;
   }
   s->n_failed += !*done;
 done:
