@@ -60,7 +60,7 @@ static number at(const rule_term *t, const rule_values *v) {
   if (t->kind == RULE_INT || t->kind == RULE_FLOAT) return literal_number(t);
   if (t->kind == RULE_NAME) {
     if (!v->value(v->ctx, t->u.s, &value)) return bad;
-    return value.kind == RULE_INT ? fraction(value.u.i, 1) : value.kind == RULE_FLOAT ? real_number(value.u.f) : bad;
+    return value.kind == RULE_INT || value.kind == RULE_FLOAT ? literal_number(&value) : bad;
   }
   if (t->kind != RULE_EXPR || t->n == 0) return bad;
   number x = at(t->child[0], v);
@@ -88,7 +88,7 @@ static int compare(number a, number b, double rel_tol) {
     return d < 0 ? -1 : d > 0;
   }
   const double d = a.d - b.d;
-  return fabs(d) <= rel_tol * fmax(fabs(a.d), fabs(b.d)) ? 0 : d < 0 ? -1 : 1;
+  return rel_tol >= 0 && fabs(d) <= rel_tol * fmax(fabs(a.d), fabs(b.d)) ? 0 : d < 0 ? -1 : 1;
 }
 
 rule_truth rule_condition_at(const rule_term *t, const rule_values *v) {

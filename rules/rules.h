@@ -184,7 +184,7 @@ typedef enum rule_truth { RULE_FALSE, RULE_TRUE, RULE_OPEN } rule_truth;
 typedef struct rule_values {
   bool (*value)(const void *ctx, const char *name, rule_term *out); /* a RULE_INT or RULE_FLOAT; false while the name has none */
   const void *ctx;
-  double rel_tol; /* within which two reals are equal; integers and fractions are exact */
+  double rel_tol; /* within which two reals are equal; integers and fractions are exact. Negative: other reals equal nothing */
 } rule_values;
 /* A condition (RULE_EXPR) at these values. RULE_OPEN: a name has no value, or it divides by zero, or an integer leaves 128 bits. */
 rule_truth rule_condition_at(const rule_term *t, const rule_values *v);

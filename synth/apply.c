@@ -210,6 +210,7 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
       from = t, to = u;
     }
     s->res->n_reused++;
+    s->info[i].read |= !names_exact(&m->names, r);
     *done = true;
     c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, r, m->var_as, err);
   }
@@ -306,6 +307,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     rule inst = *r;
     /* A certificate speaks of rules at the sizes where they are applied. */
     if (!s->o->certificate && names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    if (!c && index != SIZE_MAX) s->info[index].read |= !names_exact(&m->names, r);
     if (!c && index == SIZE_MAX) c = instance(s, m, &inst, &index, err);
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;

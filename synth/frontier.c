@@ -303,12 +303,13 @@ static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term 
 
 /* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general as it holds; with a certificate, which
  * speaks of rules at the sizes where they are applied, as it stands. */
-static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, rule_verdict *v, iso_error *err) {
+static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact, rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
   *general = *r;
+  *exact = true;
   if (!o->generalise || s->o->certificate) return o->decide(o->ctx, r, example, v, err);
   iso_code c = o->generalise(o->ctx, r, example, &s->arena, general, v, err);
-  if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena)) return c;
+  if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena, exact)) return c;
   /* It has to explain the place that it comes from. */
   *general = *r;
   return o->decide(o->ctx, r, example, v, err);
@@ -338,9 +339,10 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   }
   const double t0 = synth_clock();
   rule general;
+  bool exact;
   *v = (rule_verdict){0};
   *index = SIZE_MAX;
-  if ((c = consult(s, r, example, &general, v, err))) return c;
+  if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   if (v->status >= RULE_TESTED) {
     c = rule_set_add(s->rules, &general, index, &first, err);
@@ -348,6 +350,7 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
     if (c) return c;
     if (first) s->info[*index] = (rule_info){0};
     s->info[*index].verdict = *v;
+    s->info[*index].read |= !exact;
     rule_set_evidence(s->rules, *index, v->status, v->scope);
     s->res->n_synthesised += first;
   } else s->res->n_refuted++;

@@ -506,13 +506,13 @@ static iso_code assume_ties(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* Rules whose proof read a float literal as the real number it stands for say so. */
+/* Rules whose proof, or whose conditions, read a float literal as the real number it stands for say so. */
 static iso_code assume_literals(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 || !strstr(s->info[i].verdict.method, "literals read")) continue;
+    if (s->info[i].uses == 0 || !(s->info[i].read || strstr(s->info[i].verdict.method, "literals read"))) continue;
     char text[256];
-    snprintf(text, sizeof text, "rule %s is proved with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
+    snprintf(text, sizeof text, "rule %s holds with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
     if (!st_assume(s, "literal", none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;

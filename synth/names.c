@@ -169,6 +169,14 @@ bool names_strict(const names *n, const rule *r) {
   return true;
 }
 
+bool names_exact(const names *n, const rule *r) {
+  const trial none = {n, NULL, 0};
+  const rule_values v = {value_of, &none, -1};
+  for (uint32_t i = 0; i < r->n_where; i++)
+    if (rule_condition_at(r->where[i], &v) != RULE_TRUE) return false;
+  return true;
+}
+
 const rule_term *names_put(const names *n, const rule_term *t, iso_arena *a) {
   if (t->kind == RULE_NAME) return find(n, t->u.s);
   if (t->kind == RULE_EXPR) {
@@ -192,7 +200,7 @@ static bool cover_term(names *n, const rule_term *g, const rule_term *t) {
   return true;
 }
 
-bool names_cover(const rule *general, const rule *r, iso_arena *arena) {
+bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact) {
   names n;
   names_init(&n, arena);
   if (general->n_vars != r->n_vars) return false;
@@ -201,5 +209,7 @@ bool names_cover(const rule *general, const rule *r, iso_arena *arena) {
     for (uint32_t k = 0; k < shape.rank; k++) shape.dim[k] = r->var[i].dim[k]->u.i;
     if (general->var[i].kind != r->var[i].kind || !names_bind_shape(&n, &general->var[i], &shape)) return false;
   }
-  return cover_term(&n, general->lhs, r->lhs) && cover_term(&n, general->rhs, r->rhs) && names_hold(&n, general) && names_strict(&n, general);
+  if (!cover_term(&n, general->lhs, r->lhs) || !cover_term(&n, general->rhs, r->rhs) || !names_hold(&n, general) || !names_strict(&n, general)) return false;
+  *exact = names_exact(&n, general);
+  return true;
 }

@@ -33,9 +33,11 @@ bool names_hold(names *n, const rule *r);
 /* Whether every name has a value of the kind that the rule's proof speaks of: a declared real is a float, what is not declared is an integer.
  * Requires: names_hold. */
 bool names_strict(const names *n, const rule *r);
+/* Whether its conditions hold of the doubles as they are, and not only of the numbers that they stand for. Requires: names_hold. */
+bool names_exact(const names *n, const rule *r);
 /* The term with the names' values; NULL where one has none, or there is no memory. */
 const rule_term *names_put(const names *n, const rule_term *t, iso_arena *a);
-/* Whether the rule `r`, all of whose sizes are numbers, is `general` at some values of its names. */
-bool names_cover(const rule *general, const rule *r, iso_arena *arena);
+/* Whether the rule `r`, all of whose sizes are numbers, is `general` at some values of its names; in `exact`, whether names_exact. */
+bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact);
 
 #endif

@@ -59,6 +59,7 @@ typedef struct rule_info {
   bool loaded;
   size_t uses;
   bool needed;
+  bool read; /* applied where its conditions hold of the numbers that float literals stand for */
 } rule_info;
 
 typedef struct try { /* a candidate that was validated */

@@ -83,7 +83,8 @@ static rule_set *parse(const char *text) {
 START_TEST(conditions_are_evaluated_exactly) {
   rule_set *general = parse(cases[_i].general), *literal = parse(cases[_i].literal);
   iso_arena a = {0};
-  const bool covers = names_cover(rule_set_at(general, 0), rule_set_at(literal, 0), &a);
+  bool exact = true;
+  const bool covers = names_cover(rule_set_at(general, 0), rule_set_at(literal, 0), &a, &exact);
   ck_assert_msg(covers == cases[_i].covers, "%s %s", cases[_i].general, covers ? "covers too much" : "should cover it");
   iso_arena_fini(&a);
   rule_set_free(general);
@@ -91,10 +92,37 @@ START_TEST(conditions_are_evaluated_exactly) {
 }
 END_TEST
 
+/* A float that stands for a root is read as that number; a fraction is itself. */
+START_TEST(readings_are_told) {
+  static const struct {
+    const char *where, *size, *scale;
+    bool exact;
+  } at[] = {{"(= (* (* s s) D) 1)", "12", "0.28867513459481287", false}, {"(= (* (* s s) D) 1)", "16", "0.25", true},
+            {"(= (* (* s s) D) 1)", "3", "0.57735026918962573", false}, /* 3 s s is 1 in doubles: by chance */
+            {"(= (* (* s s) D) 1)", "2", "0.70710678118654757", false}, {"(> s 0)", "12", "0.28867513459481287", true}};
+#define ATTENTION(attr, where) \
+  "(rule r (var q f (1 2 3 %s))" attr " (lhs (aten::scaled_dot_product_attention q q q :scale %s)) (rhs (aten::scaled_dot_product_attention q q q))" where ")"
+  for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+    char open[400], fixed[400];
+    snprintf(open, sizeof open, ATTENTION(" (attr s float)", " (where (> s 0) %s)"), "D", "s", at[i].where);
+    snprintf(fixed, sizeof fixed, ATTENTION("", ""), at[i].size, at[i].scale);
+    rule_set *general = parse(open), *literal = parse(fixed);
+    iso_arena a = {0};
+    bool exact = !at[i].exact;
+    ck_assert_msg(names_cover(rule_set_at(general, 0), rule_set_at(literal, 0), &a, &exact), "%s at %s", open, fixed);
+    ck_assert_msg(exact == at[i].exact, "%s at %s", open, fixed);
+    iso_arena_fini(&a);
+    rule_set_free(general);
+    rule_set_free(literal);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("names");
   TCase *t = tcase_create("names");
   tcase_add_loop_test(t, conditions_are_evaluated_exactly, 0, (int)(sizeof cases / sizeof *cases));
+  tcase_add_test(t, readings_are_told);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);
