@@ -293,12 +293,30 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
  * the sibling's operator there. `stop`: nodes not to look behind. */
 int64_t st_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model);
 
-/* ---- loop.c ---- */
+/* ---- groups.c ---- */
+/* Join `e` with what of its group a rule ties it to; on the first visit it is put into a group. */
+iso_code st_visit(state *s, eg_node e, iso_error *err);
 /* Try to join `e` with tensors of `side` that have its value, up to layout. Returns: in `same`, whether there is one. */
 iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err);
+/* A rule for two tensors of equal values: one that is there already, else one that is synthesised; merges. */
+iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 /* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are counted only. */
 void st_moments(const rule_tensor *t, double m[4]);
 bool st_near_moments(const double a[4], const double b[4]);
+bool st_has_side(state *s, eg_node e, int side);
+/* 0: the same shape, 1: the same but for sizes 1, 2: another. */
+int st_shape_distance(const rule_shape *a, const rule_shape *b);
+
+/* ---- explain.c ---- */
+/* The checked chain from `a` to `b`, added to the result's steps; `weakest` falls to the evidence of its weakest rule. */
+iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err);
+/* Every class holds one value, one shape, one dtype: congruence merges included. Errors: ISO_INTERNAL. */
+iso_code st_check_classes(state *s, iso_error *err);
+/* The assumptions that do not come with one merge: captured inputs, casts, kernels, ties, literals. */
+iso_code st_assume_all(state *s, iso_error *err);
+
+/* ---- publish.c ---- */
+iso_code st_publish(state *s, bool *const live[2], iso_error *err);
 
 /* ---- certificate.c ---- */
 /* What a certificate will need of an application, found while the e-graph is as it was matched: before the merge. */

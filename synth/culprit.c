@@ -1,0 +1,191 @@
+/* Which operator of a divergence it was: the change that mends it, or the constant that the other side does not have. */
+#include "synth/parting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SUSPECTS = 80 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* The region, and what it reads through constants and operators that only pass values on; `levels` more of what those
+ * read. Owns: malloc'ed. */
+static bool *around(const parting *p, int side, const uint32_t *node, size_t n, int levels) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  uint8_t *read = calloc(g->n_nodes + 1, 1); /* how many levels away from the region, plus 1 */
+  bool *args = calloc(g->n_nodes + 1, 1);
+  if (flag && read && args) {
+    for (size_t i = 0; i < n; i++) flag[node[i]] = true;
+    for (size_t i = g->n_nodes; i-- > 0;) {
+      if (g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
+      int far = flag[i] ? 0 : read[i];
+      if (!flag[i] && !read[i]) continue;
+      if (!flag[i] && (s->rec[s->map[side][i].i].konst || pt_passes_on(p, side, (uint32_t)i))) far--;
+      if (far > levels) continue;
+      flag[i] = true;
+      memset(args, 0, g->n_nodes);
+      st_term_mark(g->node[i].call, args);
+      for (size_t k = 0; k < i; k++)
+        if (args[k] && (!read[k] || read[k] > far + 1)) read[k] = (uint8_t)(far + 1);
+    }
+  }
+  free(read);
+  free(args);
+  return flag;
+}
+
+/* What only passes a value on is not where it went wrong: the operator above that made it, if the other side has no such value; else `node`. */
+static uint32_t maker(const parting *p, int side, uint32_t node) {
+  const synth_graph *g = p->s->graph[side];
+  for (uint32_t at = node; pt_passes(g, at);) {
+    const rule_term *call = g->node[at].call;
+    if (call->n == 0 || call->child[0]->kind != RULE_VAR) return node;
+    at = (uint32_t)call->child[0]->u.i;
+    if (g->node[at].kind != SYNTH_OP || !pt_value(p, side, at) || pt_occurs(p, side, at)) return node;
+    if (!pt_passes(g, at)) return at;
+  }
+  return node;
+}
+
+static bool integer_constant(const state *s, int side, uint32_t i) {
+  const rule_dtype t = s->graph[side]->node[i].dtype;
+  return s->rec[s->map[side][i].i].konst && !rule_dtype_is_float(t) && !rule_dtype_is_complex(t);
+}
+
+/* What the other side has in the place of `node`, whose value should be `v`: a node of the region, else one of the same operator. */
+static int64_t counterpart(const parting *p, int side, uint32_t node, const bool *other, const rule_tensor *v) {
+  const synth_graph *g = p->s->graph[!side];
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = g->n_nodes; i-- > 0;) {
+      const rule_tensor *w = g->node[i].kind == SYNTH_OP || !pass ? pt_value(p, !side, (uint32_t)i) : NULL;
+      if (!w || (pass ? strcmp(g->node[i].op, p->s->graph[side]->node[node].op) != 0 : !other[i])) continue;
+      if (pt_agree(p, v, w) && !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op))) return (int64_t)i;
+    }
+  return -1;
+}
+
+/* A leaf that was given other values than it should have: nothing else reads it. */
+static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reader) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  bool only = flag && leaf >= 0 && g->node[leaf].kind == SYNTH_PARAMETER && !pt_joined(p, side, (uint32_t)leaf);
+  if (only) flag[leaf] = true;
+  for (uint32_t i = 0; i < g->n_nodes && only; i++)
+    only = i == reader || g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !st_term_uses(g->node[i].call, flag);
+  free(flag);
+  return only;
+}
+
+/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.
+ * `integers`: only of what a table is read at. */
+iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+                                  bool *found, iso_error *err) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  const uint32_t *own_region = side == LEFT ? d->left_region : d->right_region, *other_region = side == LEFT ? d->right_region : d->left_region;
+  const size_t n_own = side == LEFT ? d->n_left_region : d->n_right_region, n_other = side == LEFT ? d->n_right_region : d->n_left_region;
+  bool *own = around(p, side, own_region, n_own, 0), *wide = around(p, side, own_region, n_own, 3), *other = around(p, !side, other_region, n_other, 0);
+  bool *stop = calloc(g->n_nodes + 1, 1);
+  uint32_t suspect[2 * MAX_SUSPECTS + 1], model = 0;
+  iso_code c = own && other && wide && stop ? ISO_OK : nomem(err);
+  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other};
+  for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
+  const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
+  size_t n = 0;
+  if (odd >= 0) suspect[n++] = (uint32_t)odd;
+  task.n_suspects[0] = n;
+  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[1] < MAX_SUSPECTS; i++)
+    if (own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[1]++;
+  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
+    if (wide[i] && !own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[2]++;
+  int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
+  pt_apart_at(p, goal);
+  task.goal = (uint32_t)goal[side];
+  task.want = goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]);
+  st_repair_result r = {0};
+  if (!c && task.want) c = st_repair(s, &task, &r, err);
+  *found = r.found;
+  if (r.found) {
+    *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
+    d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
+    const int64_t partner = counterpart(p, side, r.node, other, r.instead[r.node]);
+    if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
+    if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
+      d->left = r.leaf;
+      d->right = r.operand;
+      d->hint = iso_arena_printf(&s->res->arena, "%s does not have the values of %s; first used by \"%s\"", g->node[r.operand].name,
+                                 s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
+    }
+    /* A constant computed anew is not rounded as its storage is: what reads it takes the reference instead. */
+    if (side == RIGHT && !c && !(s->rec[s->map[RIGHT][r.node].i].konst && next->value)) {
+      bool *again = calloc(g->n_nodes + 1, 1);
+      const st_carry with = {.from = &p->run[RIGHT], .again = again, .value = r.instead};
+      if (!again) c = nomem(err);
+      for (size_t i = 0; i < g->n_nodes && !c; i++)
+        again[i] = r.instead[i] || (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, again));
+      st_run repaired;
+      if (!c && !st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
+        st_run_free(next);
+        *next = repaired;
+        memcpy(touched, again, g->n_nodes);
+      }
+      free(again);
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
+    free(r.instead);
+  }
+  if (!c && !r.found && odd >= 0 && side == RIGHT) {
+    *found = true;
+    d->right = odd;
+    d->hint = iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s", g->node[model].id, g->node[model].op,
+                               g->node[model].scope && *g->node[model].scope ? g->node[model].scope : "the same graph");
+  }
+  free(own);
+  free(wide);
+  free(other);
+  free(stop);
+  return c;
+}
+/* ---- constants ---- */
+
+static bool odd_table(const parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const synth_node *d = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  return s->rec[e.i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && pt_value(p, side, i) && pt_value(p, side, i)->numel > 1 && !pt_joined(p, side, i) &&
+         !pt_constant_related(s, e);
+}
+
+/* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
+int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  int64_t found = -1;
+  if (!flag) *c = nomem(err);
+  bool any = false; /* what is read first: a later one may be the other side's in other words */
+  for (size_t i = 0; i < n && flag && !any; i++) {
+    if (g->node[node[i]].kind != SYNTH_OP) continue;
+    if (s->rec[s->map[side][node[i]].i].konst) flag[node[i]] = true;
+    else st_term_mark(g->node[node[i]].call, flag);
+    for (size_t k = 0; k < g->n_nodes; k++) any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k);
+  }
+  for (size_t i = g->n_nodes; flag && i-- > 0;) {
+    if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
+    found = (int64_t)i;
+    st_term_mark(g->node[i].call, flag);
+    for (size_t k = 0; k < i; k++) flag[k] = flag[k] && odd_table(p, side, (uint32_t)k);
+  }
+  free(flag);
+  while (found >= 0) { /* what took a part of a table is not what made it */
+    const rule_term *call = g->node[found].call;
+    const bool part = pt_transparent(call->u.s) || strncmp(call->u.s, "aten::chunk", 11) == 0 || strncmp(call->u.s, "aten::split", 11) == 0 ||
+                      strncmp(call->u.s, "aten::slice", 11) == 0;
+    if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) break;
+    found = call->child[0]->u.i;
+  }
+  return found;
+}

@@ -1,0 +1,208 @@
+/* Why the outputs are equal: the e-graph's explanations, checked step by step, with what their rules relied on; and what is taken for granted. */
+#include "synth/synth_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- explanations ---- */
+
+static bool accept_step(void *ctx, const eg_step *step) {
+  state *s = ctx;
+  switch (step->why.kind) {
+  case WHY_LEAF:
+  case WHY_VALUE: return step->why.data < s->n_assume;
+  case WHY_RULE: {
+    if (step->why.data >= s->n_app) return false;
+    const application *a = &s->app[step->why.data];
+    const bool ends = (a->from.i == step->from.i && a->to.i == step->to.i) || (a->from.i == step->to.i && a->to.i == step->from.i);
+    return ends && s->info[a->rule].verdict.status >= RULE_TESTED;
+  }
+  default: return false;
+  }
+}
+
+static const char *step_text(state *s, const eg_step *x) {
+  const char *why = x->why.kind == EG_WHY_CONGRUENCE ? "congruence"
+                    : x->why.kind == WHY_RULE        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
+                                                     : s->assume[x->why.data].kind;
+  const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)), *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
+  return iso_arena_printf(&s->arena, "%s (%s) = %s (%s) by %s%s", st_any_id(s, x->from), from, st_any_id(s, x->to), to,
+                          x->why.kind == WHY_RULE ? "rule " : "", why);
+}
+
+typedef struct pair_queue {
+  premise *at;
+  size_t n, cap;
+} pair_queue;
+
+/* Explain and check one equality; what its rules relied on is queued. A path in the proof forest never changes once it is
+ * there, so that what a match relied on is explained by older merges only: the recursion ends. */
+static iso_code explain_one(state *s, premise p, pair_queue *q, const char ***text, size_t *cap_text, rule_status *weakest, iso_error *err) {
+  eg_step *step = NULL;
+  size_t n = 0;
+  bool ok = false;
+  const char *why_not = NULL;
+  iso_code c = eg_explain(s->g, p.a, p.b, &step, &n, err);
+  if (!c) c = eg_proof_check(s->g, step, n, p.a, p.b, accept_step, s, &ok, &why_not, err);
+  if (!c && !ok) c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s", why_not ? why_not : "no reason");
+  for (size_t i = 0; i < n && !c; i++) {
+    if (step[i].why.kind == WHY_RULE) {
+      application *app = &s->app[step[i].why.data];
+      rule_info *f = &s->info[app->rule];
+      f->needed = true;
+      if (f->verdict.status < *weakest) *weakest = f->verdict.status;
+      if (app->seen) continue;
+      app->seen = true;
+      if (!iso_grow(q->at, q->cap, q->n + app->n)) c = nomem(err);
+      for (size_t k = 0; k < app->n && !c; k++) q->at[q->n++] = s->prem[app->first + k];
+    }
+    const char *t = step_text(s, &step[i]);
+    if (!t || !iso_grow(*text, *cap_text, s->res->n_steps + 1)) c = nomem(err);
+    else (*text)[s->res->n_steps++] = t;
+  }
+  free(step);
+  return c;
+}
+
+iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err) {
+  pair_queue q = {0};
+  const char **text = NULL;
+  size_t cap = 0;
+  const size_t before = s->res->n_steps;
+  s->res->n_steps = 0;
+  iso_code c = explain_one(s, (premise){a, b}, &q, &text, &cap, weakest, err);
+  for (size_t i = 0; i < q.n && !c; i++) c = explain_one(s, q.at[i], &q, &text, &cap, weakest, err);
+  const size_t n = s->res->n_steps;
+  const char **all = c ? NULL : iso_arena_alloc(&s->res->arena, (before + n + 1) * sizeof *all);
+  if (!c && !all) c = nomem(err);
+  for (size_t i = 0; i < before && !c; i++) all[i] = s->res->step[i];
+  for (size_t i = 0; i < n && !c; i++) all[before + i] = text[i];
+  if (!c) s->res->step = all;
+  s->res->n_steps = before + n;
+  free(text);
+  free(q.at);
+  return c;
+}
+
+/* Every class holds one value, one shape, one dtype: congruence merges included. */
+iso_code st_check_classes(state *s, iso_error *err) {
+  for (uint32_t i = 0; i < s->n_rec; i++) {
+    const eg_node e = {i};
+    const rec *r = &s->rec[i];
+    if (!r->tensor || !r->valued) continue;
+    const eg_node rep = st_rep(s, eg_class_of(s->g, e));
+    if (rep.i == i) continue;
+    const rec *q = &s->rec[rep.i];
+    if (!rule_shape_eq(&q->val[0]->shape, &r->val[0]->shape) || q->val[0]->dtype != r->val[0]->dtype)
+      return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ in shape or dtype", st_any_id(s, rep), st_any_id(s, e));
+    for (size_t d = 0; d < s->n_draws; d++) {
+      if (q->val[d] == r->val[d]) continue;
+      rule_diff df = s->oracle->compare(s->oracle->ctx, q->val[d], r->val[d], 10 * s->o->rel_tol);
+      if (!df.equal)
+        return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ by %.3g (relative)", st_any_id(s, rep),
+                        st_any_id(s, e), df.max_rel);
+      if (df.max_rel > s->res->largest_merged) s->res->largest_merged = df.max_rel;
+    }
+  }
+  return ISO_OK;
+}
+/* ---- assumptions ---- */
+
+static iso_code assume_inputs(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  char text[512];
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind == SYNTH_OP) continue;
+      const eg_node e = s->map[side][i];
+      if (!s->rec[e.i].konst) continue;
+      snprintf(text, sizeof text, "%s's %s keeps its captured value", side == LEFT ? "left" : "right", n->name);
+      if (!st_assume(s, n->kind == SYNTH_INPUT ? "input" : "value", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+        return nomem(err);
+    }
+  if (!st_assume(s, "shape", none, none, NULL, "shown for the captured shapes and the captured branch")) return nomem(err);
+  return ISO_OK;
+}
+
+static iso_code assume_casts(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind == SYNTH_OP || !rule_dtype_is_float(n->value[0]->dtype)) continue;
+      if (st_assume(s, "dtype", none, none, NULL, "floating casts are identities: equality is over the real numbers, not over roundings"))
+        return ISO_OK;
+      return nomem(err);
+    }
+  return ISO_OK;
+}
+
+/* Kernels outside PyTorch mean what the reference kernels compute. */
+static iso_code assume_kernels(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) == 0 || strcmp(n->op, "getitem") == 0) continue;
+      bool seen = false;
+      for (size_t k = 0; k < i && !seen; k++) seen = strcmp(s->graph[side]->node[k].op ? s->graph[side]->node[k].op : "", n->op) == 0;
+      for (size_t k = 0; side == RIGHT && k < s->graph[LEFT]->n_nodes && !seen; k++)
+        seen = s->graph[LEFT]->node[k].op && strcmp(s->graph[LEFT]->node[k].op, n->op) == 0;
+      if (seen) continue;
+      char text[256];
+      snprintf(text, sizeof text, "%s means what its reference kernel computes", n->op);
+      const eg_node e = s->map[side][i];
+      if (!st_assume(s, "definition", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
+    }
+  return ISO_OK;
+}
+
+static bool calls_one_of(const state *s, const char *const *op, size_t n) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *d = &s->graph[side]->node[i];
+      if (d->kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
+      for (size_t k = 0; k < n; k++) {
+        const size_t len = strlen(op[k]);
+        if (strncmp(d->op, op[k], len) == 0 && (d->op[len] == 0 || d->op[len] == '.')) return true;
+      }
+    }
+  return false;
+}
+
+/* What equal elements leave open, and orders in which sums are taken. */
+static iso_code assume_ties(state *s, iso_error *err) {
+  static const char *const ties[] = {"aten::argmax", "aten::argmin", "aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue", "aten::max.dim",
+                                     "aten::min.dim", "aten::mode", "aten::median"};
+  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
+  const eg_node none = {EG_NONE};
+  if (calls_one_of(s, ties, sizeof ties / sizeof *ties) &&
+      !st_assume(s, "ties", none, none, NULL, "an order among equal elements is left open: indices are compared where values differ"))
+    return nomem(err);
+  if (calls_one_of(s, sums, sizeof sums / sizeof *sums) && !st_assume(s, "order", none, none, NULL, "sums over unordered elements are equal up to their order"))
+    return nomem(err);
+  return ISO_OK;
+}
+
+/* Rules whose proof, or whose conditions, read a float literal as the real number it stands for say so. */
+static iso_code assume_literals(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
+    if (s->info[i].uses == 0 || !(s->info[i].read || strstr(s->info[i].verdict.method, "literals read"))) continue;
+    char text[256];
+    snprintf(text, sizeof text, "rule %s holds with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
+    if (!st_assume(s, "literal", none, none, NULL, text)) return nomem(err);
+  }
+  return ISO_OK;
+}
+iso_code st_assume_all(state *s, iso_error *err) {
+  iso_code c = assume_inputs(s, err);
+  if (!c) c = assume_casts(s, err);
+  if (!c) c = assume_kernels(s, err);
+  if (!c) c = assume_ties(s, err);
+  return c ? c : assume_literals(s, err);
+}

@@ -1,0 +1,213 @@
+/* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins it. */
+#include "synth/synth_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+void st_moments(const rule_tensor *t, double m[4]) {
+  m[0] = m[1] = m[2] = m[3] = 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (!(fabs(x) < 1e30)) {
+      m[2] += 1;
+      continue;
+    }
+    m[0] += x;
+    m[1] += fabs(x);
+    m[2] += x * x;
+    m[3] += x * fabs(x);
+  }
+}
+
+bool st_near_moments(const double a[4], const double b[4]) {
+  const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
+  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
+         fabs(a[3] - b[3]) <= 1e-8 * s2;
+}
+
+bool st_has_side(state *s, eg_node e, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+static bool nan_anywhere(const rule_tensor *t) {
+  if (!rule_dtype_is_float(t->dtype)) return false;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isnan(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  *done = eg_equal(s->g, u, t);
+  if (*done) return ISO_OK;
+  s->res->n_candidates++;
+  iso_code c = ISO_OK;
+  if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
+  if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
+  if (!c && !*done) c = st_synthesise(s, u, t, done, err);
+  bool shards = false;
+  if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
+  if (!c && shards) c = st_synthesise(s, u, t, done, err);
+  return c;
+}
+
+static bool values_equal(state *s, eg_node a, eg_node b) {
+  for (size_t d = 0; d < s->n_draws; d++)
+    if (!s->oracle->compare(s->oracle->ctx, st_val(s, a, d), st_val(s, b, d), s->o->rel_tol).equal) return false;
+  return true;
+}
+
+/* 0: the same shape, 1: the same but for sizes 1, 2: another. */
+int st_shape_distance(const rule_shape *a, const rule_shape *b) {
+  if (rule_shape_eq(a, b)) return 0;
+  uint32_t i = 0, j = 0;
+  for (;;) {
+    while (i < a->rank && a->dim[i] == 1) i++;
+    while (j < b->rank && b->dim[j] == 1) j++;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank ? 1 : 2;
+    if (a->dim[i++] != b->dim[j++]) return 2;
+  }
+}
+
+/* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is written in terms of the
+ * other. Returns: in `same` whether their values agree up to layout at all, in `done` whether they are linked. */
+static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done, iso_error *err) {
+  *same = *done = false;
+  const size_t probe = s->n_draws - 1;
+  eg_node hi = e, lo = m;
+  if (s->rec[m.i].shape.rank > s->rec[e.i].shape.rank) hi = m, lo = e;
+  const rule_term *term = NULL;
+  for (int turn = 0; turn < 2 && !term; turn++) {
+    if (turn) {
+      const eg_node x = hi;
+      hi = lo;
+      lo = x;
+    }
+    term = synth_layout(&s->arena, s->schemas, st_val(s, lo, probe), st_val(s, hi, probe), s->oracle, s->o->rel_tol);
+  }
+  if (!term) return ISO_OK;
+  eg_node aux;
+  iso_code c = st_add_term(s, term, &lo, &aux, err);
+  if (!c) c = st_value(s, aux, err);
+  if (c) return c;
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux)) return ISO_OK;
+  *same = true;
+  return st_prove(s, hi, aux, done, err);
+}
+
+static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
+    if (s->group[i].numel == v->numel && (st_without(s, SYNTH_FINGERPRINT) || st_near_moments(s->group[i].moment, m)) &&
+        st_val(s, s->group[i].member[0], 0)->dtype == v->dtype)
+      return (int32_t)i;
+  return -1;
+}
+
+static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel, iso_error *err) {
+  if (i < 0) {
+    if (!iso_grow(s->group, s->cap_group, s->n_group + 1)) return nomem(err);
+    i = (int32_t)s->n_group++;
+    s->group[i] = (group){.numel = numel};
+    memcpy(s->group[i].moment, m, sizeof s->group[i].moment);
+  }
+  group *g = &s->group[i];
+  if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);
+  g->member[g->n++] = e;
+  s->rec[e.i].group = i;
+  return ISO_OK;
+}
+
+/* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
+ * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
+static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool linked = false;
+  size_t failures = 0;
+  const bool right_only = !st_has_side(s, e, LEFT);
+  for (int round = 0; round < 3 && !c; round++) {
+    const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
+    for (size_t k = 0; k < s->group[gi].n && !c && failures < 12; k++) {
+      const eg_node m = s->group[gi].member[k];
+      bool dup = m.i == e.i || eg_equal(s->g, m, e);
+      if (dup) {
+        *belongs = true;
+        continue;
+      }
+      for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, s->group[gi].member[j], m);
+      if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
+      bool done = false;
+      if (want == 0) {
+        if (!values_equal(s, m, e)) {
+          if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
+          continue;
+        }
+        *belongs = true;
+        c = st_prove(s, m, e, &done, err);
+      } else {
+        const bool across = right_only && st_has_side(s, m, LEFT);
+        if (*belongs && (!across || linked)) continue;
+        if (!across) { /* only find out whether it belongs here */
+          const size_t probe = s->n_draws - 1;
+          *belongs |= s->oracle->compare(s->oracle->ctx, st_val(s, m, probe), st_val(s, e, probe), s->o->rel_tol).equal;
+          continue;
+        }
+        bool same;
+        c = link_layout(s, e, m, &same, &done, err);
+        *belongs |= same;
+        linked |= done;
+        if (!same) continue;
+      }
+      failures += !done;
+    }
+  }
+  return c;
+}
+
+iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  double moment[4];
+  iso_code c = ISO_OK;
+  bool done = false;
+  *same = false;
+  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  st_moments(v, moment);
+  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done; gi = find_group(s, e, moment, gi))
+    for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
+      const eg_node m = s->group[gi].member[k];
+      bool seen = !st_has_side(s, m, side), agree = true;
+      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->group[gi].member[j], m);
+      if (seen) continue;
+      if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0) c = link_layout(s, e, m, &agree, &done, err);
+      else if ((agree = values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
+      *same |= agree;
+    }
+  return c;
+}
+
+iso_code st_visit(state *s, eg_node e, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  if (!r->tensor || !r->valued || r->konst) return ISO_OK;
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  if (r->group >= 0) { /* a later pass */
+    bool belongs = true;
+    return try_group(s, r->group, e, &belongs, err);
+  }
+  double m[4];
+  st_moments(v, m);
+  bool belongs = false;
+  int32_t gi = -1;
+  while ((gi = find_group(s, e, m, gi)) >= 0) {
+    iso_code c = try_group(s, gi, e, &belongs, err);
+    if (c) return c;
+    if (belongs) break;
+  }
+  return join_group(s, gi, e, m, v->numel, err);
+}

@@ -1,0 +1,128 @@
+/* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which its two places differ. */
+#include "synth/parting.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first consumer of a leaf that is live. */
+static int64_t consumer(const state *s, int side, uint32_t leaf) {
+  const synth_graph *g = s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  int64_t found = leaf;
+  if (!flag) return leaf;
+  flag[leaf] = true;
+  for (size_t i = leaf + 1; i < g->n_nodes && found == leaf; i++)
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) found = (int64_t)i;
+  free(flag);
+  return found;
+}
+
+/* The same operator over the same tensors, with another attribute. */
+const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  state *s = p->s;
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+  for (uint32_t k = 0; k < l->call->n && !p->gap; k++) {
+    const rule_term *a = l->call->child[k], *b = r->call->child[k];
+    if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return NULL;
+    const rule_tensor *x = a->kind == RULE_VAR ? pt_value(p, LEFT, (uint32_t)a->u.i) : NULL, *y = a->kind == RULE_VAR ? pt_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
+    if (x && y && !pt_agree(p, x, y)) return NULL;
+  }
+  const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
+  for (uint32_t k = 0; k < l->call->n; k++) {
+    const rule_term *a = l->call->child[k], *b = r->call->child[k];
+    const bool la = a->kind != RULE_VAR && a->kind != RULE_LIST, lb = b->kind != RULE_VAR && b->kind != RULE_LIST;
+    if (!la || !lb || rule_term_eq(a, b)) continue;
+    char *ta = rule_term_print(a, s->schemas, NULL), *tb = rule_term_print(b, s->schemas, NULL);
+    const char *hint = ta && tb ? iso_arena_printf(&s->res->arena, "%s is %s on the left and %s on the right",
+                                                   sc && k < sc->n_args ? sc->arg[k].name : "an argument", ta, tb)
+                                : NULL;
+    free(ta);
+    free(tb);
+    return hint;
+  }
+  return NULL;
+}
+
+/* Same operator, its arguments in another order: which two. */
+static const char *swap_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  state *s = p->s;
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+  const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
+  for (uint32_t i = 0; i < l->call->n; i++)
+    for (uint32_t j = i + 1; j < l->call->n; j++) {
+      const rule_term *a = l->call->child[i], *b = l->call->child[j], *x = r->call->child[i], *y = r->call->child[j];
+      if (a->kind != RULE_VAR || b->kind != RULE_VAR || x->kind != RULE_VAR || y->kind != RULE_VAR) continue;
+      const rule_tensor *va = pt_value(p, LEFT, (uint32_t)a->u.i), *vb = pt_value(p, LEFT, (uint32_t)b->u.i),
+                        *vx = pt_value(p, RIGHT, (uint32_t)x->u.i), *vy = pt_value(p, RIGHT, (uint32_t)y->u.i);
+      if (!va || !vb || !vx || !vy || pt_agree(p, va, vx) || pt_agree(p, vb, vy) || !pt_agree(p, va, vy) || !pt_agree(p, vb, vx)) continue;
+      if (sc && j < sc->n_args)
+        return iso_arena_printf(&s->res->arena, "%s and %s are exchanged", sc->arg[i].name, sc->arg[j].name);
+      return "two arguments are exchanged";
+    }
+  return NULL;
+}
+
+/* One number explains the difference: a factor, an offset, an order of the same elements. */
+static const char *value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+  state *s = p->s;
+  if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) || !pt_same_but_ones(&a->shape, &b->shape)) return NULL;
+  double ab = 0, aa = 0, off = 0, norm = 0;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (!(fabs(x) < 1e30) || !(fabs(y) < 1e30)) return NULL;
+    ab += x * y;
+    aa += x * x;
+    off += (y - x) / (double)a->numel;
+    norm = fmax(norm, fmax(fabs(x), fabs(y)));
+  }
+  const double factor = aa > 0 ? ab / aa : 0;
+  bool scaled = factor != 0, shifted = true;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    scaled &= fabs(y - factor * x) <= 1e-9 * norm;
+    shifted &= fabs(y - x - off) <= 1e-9 * norm;
+  }
+  if (scaled && fabs(factor + 1) < 1e-9) return "the right has the other sign";
+  if (scaled) return iso_arena_printf(&s->res->arena, "the right is %.9g times the left", factor);
+  if (shifted) return iso_arena_printf(&s->res->arena, "the right is the left %c %.9g", off < 0 ? '-' : '+', fabs(off));
+  double ma[4], mb[4];
+  st_moments(a, ma);
+  st_moments(b, mb);
+  return st_near_moments(ma, mb) ? "the right has the elements of the left in another order" : NULL;
+}
+
+static const char *leaf_hint(const parting *p, int side, int64_t i) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  if (s->part[side][i] == PART_WRONG)
+    return iso_arena_printf(&s->res->arena, "%s is not the part that its rank should hold; first used by \"%s\"", g->node[i].name,
+                            g->node[consumer(s, side, (uint32_t)i)].id);
+  return iso_arena_printf(&s->res->arena, "no leaf of the %s has the values of %s; first used by \"%s\"", side == LEFT ? "right" : "left",
+                          g->node[i].name, g->node[consumer(s, side, (uint32_t)i)].id);
+}
+
+static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  if (l->kind != SYNTH_OP || r->kind != SYNTH_OP || strcmp(l->op, r->op) == 0) return NULL;
+  return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
+}
+
+void pt_measure(const parting *p, const rule_tensor *x, const rule_tensor *y, synth_divergence *d) {
+  if (!x || !y || x->numel != y->numel) return;
+  const rule_diff df = p->s->oracle->compare(p->s->oracle->ctx, x, y, p->s->o->rel_tol);
+  d->max_abs = df.max_abs;
+  d->max_rel = df.max_rel;
+  d->index = df.index;
+  d->shape = x->shape;
+}
+
+const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {
+  const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
+  const char *h = pt_attribute_hint(p, l, r);
+  if (!h) h = swap_hint(p, l, r);
+  if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
+  if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
+  if (!h) h = value_hint(p, x, y);
+  if (!h) h = operator_hint(p, l, r);
+  return h;
+}

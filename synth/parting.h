@@ -1,0 +1,67 @@
+/* Private to synth/: the two graphs on the draw that shows their outputs different, and where they part. */
+#ifndef SYNTH_PARTING_H
+#define SYNTH_PARTING_H
+
+#include "synth/synth_int.h"
+
+typedef struct feature { /* of one node's value */
+  double moment[4];
+  int64_t numel;
+  uint32_t node;
+} feature;
+
+typedef struct parting {
+  state *s;
+  st_run run[2];        /* the values looked at; the right ones change as references are carried on */
+  bool *changed;        /* right nodes whose values are no longer those of the witness */
+  feature *by_size[2];  /* by the moment of |x| */
+  size_t n_feature[2];
+  uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
+  bool rounded;         /* a constant was computed anew: what follows is off by its storage's rounding */
+  bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
+} parting;
+
+/* ---- parting.c ---- */
+/* A node's value where it is one tensor, NULL else. Borrowed. */
+rule_tensor *pt_value(const parting *p, int side, uint32_t i);
+/* Make what pt_occurs looks through, for the values as they are now. */
+iso_code pt_index(parting *p, int side, iso_error *err);
+/* Some node of the other side has the value of node i, up to layout. */
+bool pt_occurs(const parting *p, int side, uint32_t i);
+bool pt_same_but_ones(const rule_shape *a, const rule_shape *b);
+/* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
+bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b);
+/* Joined with a node of the other side, or equal to one on every draw. */
+bool pt_joined(const parting *p, int side, uint32_t i);
+/* A constant that a layout ties to the other side. */
+bool pt_constant_related(state *s, eg_node e);
+/* An operator's result has a counterpart; a leaf is explained. */
+bool pt_matched(const parting *p, int side, uint32_t i);
+bool pt_leaf_explained(const parting *p, int side, uint32_t i);
+/* Operators that only pass values on: by name (views, casts, copies), those of them that keep what the numbers are, and any whose result
+ * is one of its arguments. */
+bool pt_transparent(const char *op);
+bool pt_passes(const synth_graph *g, uint32_t i);
+bool pt_passes_on(const parting *p, int side, uint32_t i);
+/* Output o of the left differs from its counterpart; the first that does, where `end` names none yet; whether any does. */
+bool pt_output_apart(const parting *p, size_t o);
+void pt_apart_at(const parting *p, int64_t end[2]);
+bool pt_any_output_apart(const parting *p);
+
+/* ---- hints.c ---- */
+/* One change that tells the nodes of `d` (or their values x and y) apart, in words; NULL: none. */
+const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y);
+/* The same operator over the same tensors, with another attribute. */
+const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
+/* The largest difference of two values, and where. */
+void pt_measure(const parting *p, const rule_tensor *x, const rule_tensor *y, synth_divergence *d);
+
+/* ---- culprit.c ---- */
+/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.
+ * `integers`: only of what a table is read at. */
+iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+                              bool *found, iso_error *err);
+/* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
+int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err);
+
+#endif
