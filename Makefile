@@ -141,6 +141,9 @@ install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar rcs $@ $^
 
+# The commands without their main, for what tests them.
+$(B)/libcli.a: $(filter-out %/main.o,$(CLI_OBJ))
+	rm -f $@ && ar rcs $@ $^
 $(B)/isomer: $(CLI_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -160,7 +163,10 @@ $(B)/tests/egraph/test_sat_threads: $(B)/obj/tests/egraph/test_sat_threads.o $(B
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
 
-$(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.o $(B)/libisomer.a
+$(B)/tests/cli/%: $(B)/obj/tests/cli/%.o $(B)/libcli.a $(B)/libisomer.a
+	@mkdir -p $(@D)
+	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
+$(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.o $(B)/libcli.a $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
@@ -188,6 +194,7 @@ RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
 REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
+MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
@@ -196,7 +203,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; \
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
 
 test: check-build
@@ -267,9 +274,9 @@ headers:
 # libFuzzer needs clang; what crashes lands in the corpus, what is merely new stays in build-fuzz/.
 fuzz:
 	@[ -n '$(T)' ] && [ -e tests/fuzz/fuzz_$(T).c ] || { echo 'make fuzz T=name: $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))' >&2; exit 1; }
-	@$(MAKE) -s TORCH=0 B=build-fuzz CC=$(CLANG) OPT='-O1 -g' SAN=-fsanitize=address,fuzzer-no-link build-fuzz/libisomer.a build-fuzz/obj/tests/fuzz/fuzz_$(T).o
+	@$(MAKE) -s TORCH=0 B=build-fuzz CC=$(CLANG) OPT='-O1 -g' SAN=-fsanitize=address,fuzzer-no-link build-fuzz/libcli.a build-fuzz/libisomer.a build-fuzz/obj/tests/fuzz/fuzz_$(T).o
 	@mkdir -p tests/fuzz/corpus/$(T)
-	$(CLANG) -fsanitize=address,fuzzer build-fuzz/obj/tests/fuzz/fuzz_$(T).o build-fuzz/libisomer.a $(LIBS) -o build-fuzz/$(T)
+	$(CLANG) -fsanitize=address,fuzzer build-fuzz/obj/tests/fuzz/fuzz_$(T).o build-fuzz/libcli.a build-fuzz/libisomer.a $(LIBS) -o build-fuzz/$(T)
 	@mkdir -p build-fuzz/corpus-$(T)
 	build-fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ build-fuzz/corpus-$(T) tests/fuzz/corpus/$(T)
 

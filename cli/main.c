@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/config.h"
 #include "validate/validate.h"
 
 typedef struct command {
@@ -31,6 +32,8 @@ static void usage(FILE *f) {
   for (const command *c = commands; c->name; c++)
     fprintf(f, "  isomer %-8s %-15s %s\n", c->name, c->usage, c->help);
   fputs("  isomer --version\n"
+        "  --config FILE    settings, in place of isomer.toml in this folder or above (docs/settings.md)\n"
+        "  --no-config      without such a file\n"
         "  isomer --help    (isomer COMMAND --help: its options)\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
         f);
@@ -73,6 +76,27 @@ static int finish(int status) {
   return status;
 }
 
+/* Returns: the exit status. */
+static int run(int argc, char **argv) {
+  if (argc < 2) {
+    usage(stderr);
+    return CLI_ERROR;
+  }
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    usage(stdout);
+    return 0;
+  }
+  if (!strcmp(argv[1], "--version")) {
+    version();
+    return 0;
+  }
+  for (const command *c = commands; c->name; c++)
+    if (!strcmp(argv[1], c->name)) return c->run(argc - 1, argv + 1);
+  fprintf(stderr, "isomer: no command \"%s\"\n", argv[1]);
+  usage(stderr);
+  return CLI_ERROR;
+}
+
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
 #ifdef __GLIBC__
@@ -80,21 +104,11 @@ int main(int argc, char **argv) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 #endif
-  if (argc < 2) {
-    usage(stderr);
-    return CLI_ERROR;
-  }
-  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-    usage(stdout);
-    return finish(0);
-  }
-  if (!strcmp(argv[1], "--version")) {
-    version();
-    return finish(0);
-  }
-  for (const command *c = commands; c->name; c++)
-    if (!strcmp(argv[1], c->name)) return finish(c->run(argc - 1, argv + 1));
-  fprintf(stderr, "isomer: no command \"%s\"\n", argv[1]);
-  usage(stderr);
-  return CLI_ERROR;
+  config_args with;
+  iso_error err = {0};
+  int status = CLI_ERROR;
+  if (config_apply(argc, argv, &with, &err)) fprintf(stderr, "isomer: %s\n", err.msg);
+  else status = run(with.argc, with.argv);
+  config_free(&with);
+  return finish(status);
 }

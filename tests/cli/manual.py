@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Options: settings, usage texts, manual pages and completion say the same. Plain Python 3; manual pages are held against mandoc, and
+completion is tried in zsh and fish, where these are installed.
+
+    tests/cli/manual.py [--isomer build/isomer]
+
+The last line is `N passed, N failed`."""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMMANDS = ["compare", "check", "run", "show", "rules", "saturate"]
+TALLY = [0, 0]
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+
+
+def check(ok, what):
+    TALLY[not ok] += 1
+    if not ok:
+        print("FAILED " + what, flush=True)
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def run(args, where=None, env=None):
+    e = {k: v for k, v in os.environ.items() if not k.startswith("ISOMER_")}
+    e.update(env or {})
+    p = subprocess.run([O.isomer] + args, cwd=where, env=e, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def usage(command):
+    """The long options that `--help` of a command describes; a line on its own, or in the usage line itself."""
+    status, out, err = run([command, "--help"])
+    check(status == 0 and not err and out.startswith("usage: isomer " + command), "isomer %s --help" % command)
+    heads = [re.split(r"  +", line.strip(), maxsplit=1)[0] for line in out.split("\n") if line.startswith("  -") or "usage:" in line or line.startswith("       isomer")]
+    tails = re.findall(r"; (--[a-z-]+ \w+) for", out)
+    return set(OPTION.findall(" ".join(heads + tails))) - {"--help"}
+
+
+def table():
+    """cli/options.def: by command, options and what they take."""
+    out = {c: {} for c in COMMANDS}
+    for command, name, kind, of in re.findall(r'^OPTION\("([a-z.]+)", "([a-z0-9-]+)", (\w+), (NULL|"[^"]*")\)', text_of("cli/options.def"), re.M):
+        check("--" + name not in out[command.split(".")[0]], "options.def: %s of %s is there twice" % (name, command))
+        out[command.split(".")[0]]["--" + name] = (command, kind, of.strip('"'))
+    return out
+
+
+def agree(by_usage, by_table):
+    not_settings = {"rules": {"--name", "--output"}}
+    for c in COMMANDS:
+        check(by_usage[c] - not_settings.get(c, set()) == set(by_table[c]),
+              "%s: --help and cli/options.def differ in %s" % (c, sorted((by_usage[c] - not_settings.get(c, set())) ^ set(by_table[c]))))
+
+
+GOOD = {"FLAG": "true", "TEXT": '"0"', "FILE": '"f"', "FILES": '["f"]', "PAIRS": '["a", "b"]', "COUNT": "7", "SECONDS": "1.5", "BYTES": '"1G"'}
+WRONG = {"FLAG": '"yes"', "TEXT": "1", "FILE": "1", "FILES": "true", "PAIRS": '["a"]', "COUNT": '"7"', "SECONDS": '"x"', "BYTES": '"x"', "CHOICE": '"x"', "CHOICES": '["x"]'}
+
+
+def settings(by_table, where):
+    """Each option as a key: a right value goes as far as the missing capture, a wrong one stops at its line."""
+    path = os.path.join(where, "isomer.toml")
+    words = {"compare": ["compare", "no-l", "no-r"], "check": ["check", "no-c", "no-l", "no-r"], "run": ["run", "no-l"], "show": ["show", "no-l"],
+             "rules": ["rules", "check", "no.rules"], "saturate": ["saturate", "no.sexp"]}
+    for c in COMMANDS:
+        for option, (command, kind, of) in sorted(by_table[c].items()):
+            good = GOOD.get(kind) or '"%s"' % of.split(", ")[0]
+            for value, fine in ((good, True), (WRONG[kind], False)):
+                with open(path, "w") as f:
+                    f.write("# %s\n[%s]\n%s = %s\n" % (option, command, option[2:], value))
+                status, out, err = run(words[c], where)
+                check(status == 2 and err.count("\n") == 1 and ("isomer.toml:3: %s: " % option[2:] in err) != fine and "option" not in err,
+                      "%s = %s in [%s]: %d %s" % (option, value, command, status, err))
+
+
+def rules_check(where, env=None, words=()):
+    return run(["rules", "check", "-q"] + list(words), where, env)
+
+
+def precedence(where):
+    """Flag over environment over file, nearer table over farther; rules check says which it took by whether --json goes to stdout."""
+    deep = os.path.join(where, "repo", "a", "b")
+    os.makedirs(deep)
+    os.makedirs(os.path.join(where, "repo", ".git"))
+    rules = os.path.join(deep, "x.rules")
+    with open(rules, "w") as f:
+        f.write("(rule r (var a f (N)) (lhs (aten::neg (aten::neg a))) (rhs a))\n")
+
+    def write(text, *folder):
+        with open(os.path.join(where, *folder, "isomer.toml"), "w") as f:
+            f.write(text)
+    made = lambda name: os.path.exists(name) and (os.remove(name) or True)
+    top = os.path.join(where, "repo")
+    write('json = "outside.json"\n')
+    rules_check(deep, words=["x.rules"])
+    check(not made(os.path.join(where, "outside.json")), "a file above the repository is not read")
+    write('json = "top.json"\n[rules]\njson = "rules.json"\n[rules.check]\njson = "check.json"\n', "repo")
+    rules_check(deep, words=["x.rules"])
+    check(made(os.path.join(top, "check.json")), "[rules.check] goes first, and files are beside the settings")
+    write('json = "top.json"\n[rules]\njson = "rules.json"\n[compare]\njson = "compare.json"\n', "repo")
+    rules_check(deep, words=["x.rules"])
+    check(made(os.path.join(top, "rules.json")), "[rules] goes before what stands above")
+    write('json = "top.json"\n[compare]\njson = "compare.json"\n', "repo")
+    rules_check(deep, words=["x.rules"])
+    check(made(os.path.join(top, "top.json")), "what stands above the tables is for all")
+    rules_check(deep, {"ISOMER_JSON": "env.json"}, ["x.rules"])
+    check(made(os.path.join(deep, "env.json")) and not made(os.path.join(top, "top.json")), "the environment goes before the file")
+    for flag in (["--json", "flag.json"], ["--json=flag.json"]):
+        rules_check(deep, {"ISOMER_JSON": "env.json"}, ["x.rules"] + flag)
+        check(made(os.path.join(deep, "flag.json")) and not made(os.path.join(deep, "env.json")), "the command line goes first: %s" % flag)
+    for words in (["--no-config"], ["--config", os.devnull], ["--config=" + os.devnull]):
+        rules_check(deep, words=["x.rules"] + words)
+        check(not made(os.path.join(top, "top.json")), "%s" % words)
+    status, _, err = run(["--no-config", "rules", "check", "x.rules"], deep)
+    check(status in (0, 3) or "libtorch" in err, "--no-config before the command: %d %s" % (status, err))
+    write("json = 1\n", "repo")
+    for words, env in ((["--config", "other.toml"], {}), ([], {"ISOMER_CONFIG": "other.toml"})):
+        with open(os.path.join(deep, "other.toml"), "w") as f:
+            f.write('json = "named.json"')
+        rules_check(deep, env, ["x.rules"] + words)
+        check(made(os.path.join(deep, "named.json")), "a named file: %s %s" % (words, env))
+    write('json = "near.json"\n', "repo", "a")
+    rules_check(deep, words=["x.rules"])
+    check(made(os.path.join(top, "a", "near.json")), "the nearest file is read")
+    for words, env, says in ((["--config", "no.toml"], {}, "no.toml: No such file"), ([], {"ISOMER_CONFIG": "no.toml"}, "no.toml: No such file"),
+                             (["--config"], {}, "no value"), (["--config", "x", "--no-config"], {}, "do not go together"),
+                             ([], {"ISOMER_REQUIRE": "proven"}, 'ISOMER_REQUIRE: "proven" is none of proved, tested'),
+                             ([], {"ISOMER_SEED": "-1"}, "ISOMER_SEED"), ([], {"ISOMER_JOBS": "0"}, "ISOMER_JOBS")):
+        status, out, err = rules_check(deep, env, ["x.rules"] + words)
+        check(status == 2 and err.count("\n") == 1 and says in err and not out, "%s %s: %d %s" % (words, env, status, err))
+    status, out, _ = run(["compare", "--help"], deep, {"ISOMER_SEED": "x"})
+    check(status == 0 and "--config" not in out, "help is there whatever settings say")
+
+
+def main():
+    global O
+    a = argparse.ArgumentParser(description="options in settings, usage texts, manual pages and completion")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    O = a.parse_args()
+    O.isomer = os.path.abspath(O.isomer)
+    by_usage, by_table = {c: usage(c) for c in COMMANDS}, table()
+    agree(by_usage, by_table)
+    with tempfile.TemporaryDirectory(prefix="isomer-manual-") as where:
+        settings(by_table, where)
+        precedence(where)
+    print("%d passed, %d failed" % tuple(TALLY))
+    return 1 if TALLY[1] else 0
+
+
+sys.exit(main())
