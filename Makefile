@@ -94,13 +94,20 @@ help:
 
 # ---- compiling ----
 
-# Python that scripts written by --repro bring along, as a string.
-CLI_OBJ += $(B)/obj/gen/repro_kernels.o
+# Files that the program carries as strings: Python that scripts written by --repro bring along; the page that --html fills.
+CLI_OBJ += $(B)/obj/gen/repro_kernels.o $(B)/obj/gen/page.o
+# string, files -> C; trigraphs are C's too.
+carry = echo 'const char $(1)[] ='; cat $(2) | sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/^/"/; s/$$/\\n"/'; echo ';'
+SCRIPTS = $(addprefix cli/html/,model.js draw.js tree.js sections.js page.js)
+PAGE = cli/html/page.html cli/html/page.css $(SCRIPTS)
 $(B)/gen/repro_kernels.c: cli/repro_kernels.py Makefile
 	@mkdir -p $(@D)
-	@{ echo '#include "cli/repro.h"'; echo 'const char repro_kernels[] ='; \
-	   sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@
-$(B)/obj/gen/repro_kernels.o: $(B)/gen/repro_kernels.c $(B)/flags
+	@{ echo '#include "cli/repro.h"'; $(call carry,repro_kernels,$<); } > $@
+$(B)/gen/page.c: $(PAGE) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/html.h"'; $(call carry,html_page,cli/html/page.html); $(call carry,html_style,cli/html/page.css); \
+	   $(call carry,html_script,$(SCRIPTS)); } > $@
+$(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
@@ -290,4 +297,4 @@ schemas:
 clean:
 	rm -rf build build-asan build-ubsan build-tsan build-valgrind build-fuzz $(B)
 
--include $(B)/obj/gen/repro_kernels.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
+-include $(B)/obj/gen/repro_kernels.d $(B)/obj/gen/page.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)

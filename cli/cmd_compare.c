@@ -8,6 +8,7 @@
 
 #include "cli/certificate.h"
 #include "cli/cli.h"
+#include "cli/html.h"
 #include "cli/limits.h"
 #include "cli/report_ci.h"
 #include "cli/repro.h"
@@ -18,7 +19,7 @@ enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
   size_t n_pairs;
-  const char *json, *rules, *save_rules, *repro, *counterexample;
+  const char *json, *html, *rules, *save_rules, *repro, *counterexample;
   const char *certificate, *sarif, *junit, *explorer, *baseline; /* of one pair only */
   bool github;
   val_options val;
@@ -38,6 +39,7 @@ static double now(void) {
 static void help(FILE *f) {
   fputs("usage: isomer compare LEFT RIGHT [options]\n"
         "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
+        "  --html FILE          the report as one page for a browser: graphs, divergences, rules (docs/reports.md)\n"
         "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
         "  --rules FILE         rules to try first; each is validated again\n"
         "  --save-rules FILE    write the rules that were used\n"
@@ -115,7 +117,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
+    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -125,6 +127,7 @@ static int parse(int argc, char **argv, options *o) {
     }
     uint64_t n;
     if (strcmp(name, "--json") == 0) o->json = v;
+    else if (strcmp(name, "--html") == 0) o->html = v;
     else if (strcmp(name, "--rules") == 0) o->rules = v;
     else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
     else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
@@ -356,6 +359,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known, 
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c) c = write_witness(o, &rep[worst], err);
   if (!c && o->json) c = write_report(o->json, report_json(rep, o->n_pairs, worst), err);
+  if (!c && o->html) c = write_report(o->html, report_html(rep, o->n_pairs, worst), err);
   if (!c) c = publish_one(o, rep, err);
   if (!c) report_text(rep, o->n_pairs, worst, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
   free(rep);

@@ -252,9 +252,9 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   iso_code c = touched ? ISO_OK : nomem(err);
   const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
   d->hint = pt_hint(p, d, x, y);
-  pt_measure(p, x, y, d);
+  if (!c) c = pt_measure(p, root, d, err);
   if (!c && !p->gap) c = leave(p, root, exit, &next, touched, err);
-  if (!c && exit[LEFT] >= 0 && d->max_abs == 0) pt_measure(p, pt_value(p, LEFT, (uint32_t)exit[LEFT]), pt_value(p, RIGHT, (uint32_t)exit[RIGHT]), d);
+  if (!c && exit[LEFT] >= 0 && d->max_abs == 0) c = pt_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
@@ -312,7 +312,7 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
   for (int side = 0; side < 2; side++)
     if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
-  *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1};
+  *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
   iso_code c = describe(p, root, d, more, err);
   bool known = false; /* one faulty operator that several places read */
   for (size_t i = 0; i < s->res->n_divergences; i++) known |= d->right == s->res->divergence[i].right;

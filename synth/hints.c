@@ -107,13 +107,17 @@ static const char *operator_hint(const parting *p, const synth_node *l, const sy
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
 }
 
-void pt_measure(const parting *p, const rule_tensor *x, const rule_tensor *y, synth_divergence *d) {
-  if (!x || !y || x->numel != y->numel) return;
+iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err) {
+  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)at[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)at[RIGHT]);
+  if (!x || !y || x->numel != y->numel) return ISO_OK;
   const rule_diff df = p->s->oracle->compare(p->s->oracle->ctx, x, y, p->s->o->rel_tol);
   d->max_abs = df.max_abs;
   d->max_rel = df.max_rel;
   d->index = df.index;
   d->shape = x->shape;
+  d->at[LEFT] = at[LEFT];
+  d->at[RIGHT] = at[RIGHT];
+  return p->gap ? ISO_OK : st_picture(p->s, x, y, &d->picture, err);
 }
 
 const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {

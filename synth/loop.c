@@ -157,6 +157,7 @@ static void state_free(state *s) {
   rule_set_free(s->tried);
   free(s->assume);
   free(s->peers);
+  free(s->class_root);
   for (int side = 0; side < 2; side++) {
     free(s->replica[side]);
     free(s->part[side]);
@@ -319,7 +320,7 @@ static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
   uint32_t *region = iso_arena_alloc(&r->arena, sizeof *region);
   if (!d || !pair || !region) return nomem(err);
   *region = (uint32_t)node;
-  *d = (synth_divergence){.left = -1, .right = -1, .index = -1, .hint = r->reason};
+  *d = (synth_divergence){.left = -1, .right = -1, .index = -1, .hint = r->reason, .at = {-1, -1}};
   if (side == LEFT) d->left = node, d->left_region = region, d->n_left_region = 1;
   else d->right = node, d->right_region = region, d->n_right_region = 1;
   *(side == LEFT ? &d->right : &d->left) = beside(s->graph[side], node, s->graph[!side]);

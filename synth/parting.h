@@ -53,8 +53,8 @@ bool pt_any_output_apart(const parting *p);
 const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y);
 /* The same operator over the same tensors, with another attribute. */
 const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
-/* The largest difference of two values, and where. */
-void pt_measure(const parting *p, const rule_tensor *x, const rule_tensor *y, synth_divergence *d);
+/* The largest difference of the values of two nodes (left, right), where it is, and a picture of it. */
+iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
 /* ---- culprit.c ---- */
 /* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.

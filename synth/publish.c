@@ -36,44 +36,6 @@ static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
   return ISO_OK;
 }
 
-static uint32_t root(uint32_t *up, uint32_t i) {
-  while (up[i] != i) i = up[i] = up[up[i]];
-  return i;
-}
-
-/* Layouts that the comparison made (unsqueeze(x) on the way from one graph to the other) join the classes of both ends. */
-static bool made_layout(const state *s, eg_node e) {
-  static const char *const ops[] = {"aten::unsqueeze", "aten::squeeze.dim", "aten::reshape", "aten::transpose.int", "aten::permute", "aten::t"};
-  const rec *r = &s->rec[e.i];
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
-
-/* Which nodes ended in one class, up to layout. */
-static iso_code publish_classes(state *s, iso_error *err) {
-  const size_t all = s->res->n_classes = eg_count_added(s->g);
-  uint32_t *up = malloc((all + 1) * sizeof *up);
-  if (!up) return nomem(err);
-  for (uint32_t i = 0; i < all; i++) up[i] = i;
-  for (uint32_t i = 0; i < all; i++)
-    if (made_layout(s, (eg_node){i})) up[root(up, eg_class_of(s->g, (eg_node){i}).i)] = root(up, eg_node_child(s->g, (eg_node){i}, 0).i);
-  for (int side = 0; side < 2; side++) {
-    const size_t n = s->graph[side]->n_nodes;
-    uint32_t *of = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *of);
-    if (!of) {
-      free(up);
-      return nomem(err);
-    }
-    for (size_t i = 0; i < n; i++) of[i] = s->map[side][i].i == EG_NONE ? UINT32_MAX : root(up, eg_class_of(s->g, s->map[side][i]).i);
-    s->res->class_of[side] = of;
-  }
-  free(up);
-  return ISO_OK;
-}
-
 static iso_code publish(state *s, iso_error *err) {
   synth_result *r = s->res;
   const size_t n = rule_set_count(s->rules);
@@ -82,7 +44,9 @@ static iso_code publish(state *s, iso_error *err) {
   if (!use || !as) return nomem(err);
   for (size_t i = 0; i < n; i++) {
     if (s->info[i].verdict.status < RULE_TESTED || s->info[i].uses == 0) continue;
-    use[r->n_rules++] = (synth_rule_use){rule_set_at(s->rules, i), s->info[i].verdict, s->info[i].uses, s->info[i].loaded, s->info[i].needed};
+    use[r->n_rules] = (synth_rule_use){rule_set_at(s->rules, i), s->info[i].verdict, s->info[i].uses, s->info[i].loaded, s->info[i].needed, NULL, 0};
+    iso_code c = st_rule_classes(s, i, &use[r->n_rules++], err);
+    if (c) return c;
   }
   r->rule = use;
   for (size_t i = 0; i < s->n_assume; i++) {
@@ -96,9 +60,10 @@ static iso_code publish(state *s, iso_error *err) {
   s->rules = NULL;
   return ISO_OK;
 }
+
 iso_code st_publish(state *s, bool *const live[2], iso_error *err) {
   iso_code c = unexplained(s, live, err);
-  if (!c) c = publish_classes(s, err);
+  if (!c) c = st_publish_classes(s, err);
   return c ? c : publish(s, err);
 }
 

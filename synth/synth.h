@@ -102,7 +102,23 @@ typedef struct synth_rule_use {
   size_t uses;
   bool loaded;    /* came with the rules given */
   bool needed;    /* the explanation of the outputs' equality uses it */
+  const uint32_t *of_class; /* the classes (class_of of the result) in which it made two tensors one; ascending */
+  size_t n_of_class;
 } synth_rule_use;
+
+/* Where two tensors differ, for people to look at: both read as a matrix of all dimensions but the last against the last,
+ * in cells of equal sizes (the last ones may be smaller). */
+enum { SYNTH_PICTURE_ROWS = 48, SYNTH_PICTURE_COLUMNS = 64 };
+typedef struct synth_picture {
+  int64_t n_rows, n_columns;     /* of the matrix */
+  int64_t row_step, column_step; /* elements to a cell */
+  uint32_t rows, columns;        /* cells */
+  const float *cell;             /* row-major: the largest |left - right| inside; INFINITY: a number on one side only */
+  int64_t n_differ;              /* elements that differ by more than 1e-9 of the largest finite |left| */
+  double largest;                /* that largest finite |left| */
+  int64_t index;                 /* row-major, of the largest difference */
+  double left, right;            /* the values there */
+} synth_picture;
 
 typedef struct synth_divergence {
   int64_t left, right;                      /* node indices; -1 where a side has none */
@@ -112,6 +128,8 @@ typedef struct synth_divergence {
   int64_t index;                            /* row-major, of the largest; -1: none */
   rule_shape shape;                         /* of the left tensor that index is in */
   const char *hint;                         /* or NULL */
+  int64_t at[2];                            /* the nodes whose tensors were held against each other, -1: none were */
+  const synth_picture *picture;             /* of these; NULL where they are not comparable, or agree */
 } synth_divergence;
 
 /* The regions of a divergence on their own. Given the values of a few nodes, the operators of each region compute the tensor
@@ -147,6 +165,16 @@ typedef struct synth_pair {
   const char *relation;     /* "equal", "unsqueeze(right, 0)", ... */
   bool equivalent;
 } synth_pair;
+
+/* What a node's equality with the other side rests on. */
+typedef enum synth_standing {
+  SYNTH_UNREAD,  /* no output reads it */
+  SYNTH_ALONE,   /* nothing of the other side was found equal, and something that reads it is alone too (or it is an output) */
+  SYNTH_SAME,    /* the other side has the same operator on equal arguments, or one that differs by a layout of the comparison's */
+  SYNTH_BY_RULE, /* a rule joined its class */
+  SYNTH_WITHIN,  /* it has no counterpart of its own; whatever reads it has one, or lies within such parts itself */
+  SYNTH_ASSUMED  /* a leaf or a constant, related by value */
+} synth_standing;
 
 struct synth_leaf_ref { bool right; uint32_t node; };
 
@@ -191,6 +219,7 @@ typedef struct synth_result {
   size_t n_divergences; const synth_divergence *divergence;
   size_t n_pairs; const synth_pair *pair;
   size_t n_classes; const uint32_t *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout: one number, below n_classes; UINT32_MAX: no output reads it */
+  const uint8_t *standing_of[2]; /* synth_standing, by node */
   size_t n_unexplained; const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
   bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;

@@ -132,6 +132,7 @@ typedef struct state {
   bool inexact;           /* constants were related that differ by rounding */
   double t0;
   const char *stopped;    /* a limit was reached: which; see st_stopped */
+  uint32_t *class_root;   /* by class: those joined by a layout of ours have one root; once classes are published */
 } state;
 
 double synth_clock(void);
@@ -323,6 +324,16 @@ iso_code st_publish(state *s, bool *const live[2], iso_error *err);
 iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err);
 /* Output i of the left graph equals aux[i], which is relation[i] (RULE_VAR i: node i of the right graph). Into s->res->certificate. */
 iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);
+
+/* ---- classes.c ---- */
+/* Which nodes ended in one class, up to layout, and by what. Requires: what is unexplained is in the result. */
+iso_code st_publish_classes(state *s, iso_error *err);
+/* The classes that rule `index` joined something in. Requires: st_publish_classes. */
+iso_code st_rule_classes(state *s, size_t index, synth_rule_use *use, iso_error *err);
+
+/* ---- picture.c ---- */
+/* Where two tensors of as many elements differ, coarsely. NULL in `out` where there is nothing to see. */
+iso_code st_picture(state *s, const rule_tensor *x, const rule_tensor *y, const synth_picture **out, iso_error *err);
 
 /* ---- divergence.c ---- */
 iso_code st_divergences(state *s, iso_error *err);
