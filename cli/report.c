@@ -196,7 +196,16 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f) {
 
 /* ---- JSON ---- */
 
-static json_t *text_or_null(const char *s) { return s ? json_string(s) : json_null(); }
+/* JSON is UTF-8, file names are anything. */
+static json_t *text_or_null(const char *s) {
+  json_t *j = s ? json_string(s) : json_null();
+  char *plain = j ? NULL : strdup(s);
+  for (char *p = plain; p && *p; p++)
+    if ((unsigned char)*p >= 0x80) *p = '?';
+  if (plain) j = json_string(plain);
+  free(plain);
+  return j;
+}
 
 static json_t *number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
@@ -213,7 +222,7 @@ static json_t *region(const cap_graph *g, const uint32_t *node, size_t n) {
 }
 
 static json_t *side_json(const cap_graph *g) {
-  return json_pack("{s:s, s:s, s:I}", "path", g->path, "model", g->model, "nodes", (json_int_t)g->n_nodes);
+  return json_pack("{s:o, s:s, s:I}", "path", text_or_null(g->path), "model", g->model, "nodes", (json_int_t)g->n_nodes);
 }
 
 static json_t *place(const report *p, const cap_node *n) {

@@ -146,15 +146,14 @@ function counterparts(model, n) {
 
 /* Of a node within a rule: the nearest nodes that read it and have a counterpart. */
 function explainers(model, n) {
-  const s = model.sides[n.side], seen = new Set([n.i]), found = [];
-  for (const todo of [[n.i]])
-    while (todo.length && found.length < 3)
-      for (const u of s.nodes[todo.shift()].users) {
-        if (seen.has(u)) continue;
-        seen.add(u);
-        if (s.nodes[u].state === "within") todo.push(u);
-        else if (counterparts(model, s.nodes[u]).length) found.push(s.nodes[u]);
-      }
+  const s = model.sides[n.side], seen = new Set([n.i]), todo = [n.i], found = [];
+  while (todo.length && found.length < 3)
+    for (const u of s.nodes[todo.shift()].users) {
+      if (seen.has(u)) continue;
+      seen.add(u);
+      if (s.nodes[u].state === "within") todo.push(u);
+      else if (counterparts(model, s.nodes[u]).length) found.push(s.nodes[u]);
+    }
   return found;
 }
 /* What stands for a node, or a module, on the other side: itself or what it lies within. */

@@ -78,7 +78,7 @@ function header(view) {
     el("p", {class: "lead", id: "lead"}, leadOf(m)),
     el("div", {class: "facts"},
       el("div", {class: "card"}, el("h3", {}, "Compared"), el("table", {}, side(0), side(1)),
-        el("table", {}, el("tr", {}, ["output", "on the right", ""].map(t => el("th", {}, t))), r.outputs.map(o => el("tr", {}, el("td", {class: "mono"}, o.left), el("td", {class: "mono"}, o.relation === "equal" ? o.right : o.relation),
+        r.outputs.length > 0 && el("table", {}, el("tr", {}, ["output", "on the right", ""].map(t => el("th", {}, t))), r.outputs.map(o => el("tr", {}, el("td", {class: "mono"}, o.left), el("td", {class: "mono"}, o.relation === "equal" ? o.right : o.relation),
           el("td", {class: o.equivalent ? "same" : "alone"}, mark(o.equivalent ? "same" : "alone"), o.equivalent ? " equal" : " not shown equal"))))),
       el("div", {class: "card"}, el("h3", {}, "What it rests on"), el("table", {},
         el("tr", {}, el("th", {}, "Evidence"), el("td", {}, weakest)),

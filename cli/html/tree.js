@@ -238,15 +238,15 @@ class GraphView {
       this.drawGutter();
     });
   }
-  /* Lines between rows of one class, and between modules of one name. */
+  /* Lines between rows of one class, and between modules of one name; where the sides part, a broken one. */
   drawGutter() {
     const h = this.panes[0].box.clientHeight, y = (p, k) => Math.max(-6, Math.min(h + 6, k * ROW + ROW / 2 - p.box.scrollTop)), lines = [];
     const place = [new Map(), new Map()];
-    this.panes.forEach((p, side) => p.visible().forEach(({x, k}) => { const key = x.items ? "g" + x.key : x.cls; if (key !== -1 && !place[side].has(key)) place[side].set(key, {k, x}); }));
+    this.panes.forEach((p, side) => p.visible().forEach(({x, k}) => { const key = x.items ? "g" + x.key : x.state === "diverges" ? "d" + this.model.divergences.findIndex(d => d[SIDES[side]] === x.i) : x.cls; if (key !== -1 && !place[side].has(key)) place[side].set(key, {k, x}); }));
     const line = (a, b, state, strong, thin) => svg("path", {class: state, fill: "none", stroke: "currentColor", "stroke-width": strong ? 3 : thin ? 1 : 1.3, "stroke-opacity": strong ? 1 : .5,
-      "stroke-dasharray": thin ? "2 4" : null, d: `M0 ${a}C35 ${a} 35 ${b} 70 ${b}`});
+      "stroke-dasharray": thin ? "2 4" : state === "diverges" ? "7 4" : null, d: `M0 ${a}C35 ${a} 35 ${b} 70 ${b}`});
     for (const [key, a] of place[0]) {
-      const b = place[1].get(key), chosen = this.chosen && (a.x === this.chosen || (a.x.cls !== undefined && a.x.cls === this.chosen.cls) || (a.x.items && a.x.key === this.chosen.key));
+      const b = place[1].get(key), chosen = this.chosen && (a.x === this.chosen || (b && b.x === this.chosen) || (a.x.cls !== undefined && a.x.cls === this.chosen.cls) || (a.x.items && a.x.key === this.chosen.key));
       if (b) lines.push(line(y(this.panes[0], a.k), y(this.panes[1], b.k), a.x.items ? "unread" : a.x.state, chosen, Boolean(a.x.items)));
     }
     this.gutter.replaceChildren(...lines);
