@@ -437,14 +437,15 @@ static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, 
 
 enum { LAYOUT_DEPTH = 6 };
 
-/* A class that is a layout of another, by auxiliary nodes only: the classes on the way, `c` included, are put into `path`. */
+/* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the way, `c` included, are put into
+ * `path`. */
 static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int depth, opening *path) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m), room = sizeof path->cls / sizeof *path->cls;
   if (c == of) return true;
   for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor) continue;
+    if (!r->tensor || ((r->node[0] >= 0 || r->node[1] >= 0) && !layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))) continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
       if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
