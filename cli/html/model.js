@@ -33,7 +33,8 @@ function inputsOf(args) {
 /* Where a node belongs: its module; of a leaf, what its name says. "layers", "3" is one part: "layers.3". */
 function pathOf(node) {
   let text = node.scope;
-  if (!text && node.kind !== "o") text = node.op.includes(".") ? node.op.slice(0, node.op.lastIndexOf(".")) : node.kind === "i" ? "(inputs)" : "(leaves)";
+  const name = node.op.replace(/^rank\d+\./, ""); /* the ranks of a capture share its modules */
+  if (!text && node.kind !== "o") text = name.includes(".") ? name.slice(0, name.lastIndexOf(".")) : node.kind === "i" ? "(inputs)" : "(leaves)";
   const path = [];
   for (const part of text.split(".")) {
     if (!part) continue;

@@ -146,7 +146,7 @@ function divergenceCard(view, d, k) {
     el("p", {}, where && ["In ", el("code", {}, where.scope || where.id), where.source && [", ", el("code", {}, where.source)], ". "],
       nodes.some(n => n && m.report.coverage[SIDES[n.side]].not_run.includes(n.id)) ? "This operator could not be run on this side."
         : nodes.some(n => n && n.kind !== "o") ? "One side reads a leaf whose values the other side does not have in its place."
-          : ["What goes into the regions agrees on both sides", m.report.verdict === "different" ? "; what comes out does not." : "; no rule was found that joins what comes out."]),
+          : ["What goes into the regions has the same values on both sides", m.report.verdict === "different" ? "; what comes out has not." : "; no rule was found that joins what comes out."]),
     el("h3", {}, "The two operators"), compareTable(view, nodes[0], nodes[1]),
     el("p", {}, nodes.map((n, s) => n && el("button", {onclick: () => view.go(s, n.i)}, `show ${n.id} in the ${SIDES[s]} graph`)).flatMap(b => [b, " "])),
     el("h3", {}, "The two regions"),
