@@ -628,6 +628,71 @@ START_TEST(another_attribute_is_named) {
 }
 END_TEST
 
+/* ---- what each node rests on ---- */
+
+static void stands(int side, uint32_t node, synth_standing as) {
+  ck_assert_msg(w.res->standing_of[side][node] == as, "%s %u: %d, not %d", side ? "right" : "left", node, w.res->standing_of[side][node], as);
+  ck_assert((as == SYNTH_UNREAD) == (w.res->class_of[side][node] == UINT32_MAX));
+}
+
+START_TEST(a_node_stands_by_congruence_rule_or_assumption) {
+  commuted(1);
+  neg(&w.l, 0); /* nobody reads it */
+  expect(SYNTH_EQUIVALENT);
+  for (int side = 0; side < 2; side++) {
+    stands(side, 0, SYNTH_ASSUMED);
+    stands(side, 1, SYNTH_ASSUMED);
+    stands(side, 2, SYNTH_BY_RULE);
+    stands(side, 3, SYNTH_SAME);
+  }
+  stands(0, 4, SYNTH_UNREAD);
+  ck_assert_uint_eq(w.res->rule[0].n_of_class, 1);
+  ck_assert_uint_eq(w.res->rule[0].of_class[0], w.res->class_of[0][2]);
+  ck_assert_uint_eq(w.res->class_of[1][2], w.res->class_of[0][2]);
+}
+END_TEST
+
+START_TEST(an_inner_step_stands_within_a_rule) {
+  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1);
+  const uint32_t a = input(&w.l, x), inner = neg(&w.l, a), outer = neg(&w.l, inner);
+  output(&w.l, "y", relu(&w.l, outer));
+  output(&w.r, "y", relu(&w.r, input(&w.r, x)));
+  expect(SYNTH_EQUIVALENT);
+  stands(0, inner, SYNTH_WITHIN);
+  stands(0, outer, SYNTH_BY_RULE);
+  stands(0, outer + 1, SYNTH_SAME);
+}
+END_TEST
+
+START_TEST(where_tensors_differ_is_pictured) {
+  rule_tensor *x = noise(1, SHAPE(2, 60, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1);
+  rule_tensor_set(b, 1, 0);
+  const uint32_t a = input(&w.l, x), lb = weight(&w.l, "b", b), l = add(&w.l, a, lb);
+  output(&w.l, "y", relu(&w.l, l));
+  const uint32_t c = input(&w.r, x), rb = weight(&w.r, "b", b), r = op(&w.r, "aten::add.Tensor", v(c), v(rb), num(2));
+  output(&w.r, "y", relu(&w.r, r));
+  expect(SYNTH_DIFFERENT);
+  stands(0, l, SYNTH_ALONE);
+  stands(1, r, SYNTH_ALONE);
+  stands(1, r + 1, SYNTH_ALONE);
+  const synth_divergence *d = &w.res->divergence[0];
+  ck_assert_int_eq(d->at[0], l);
+  ck_assert_int_eq(d->at[1], r);
+  const synth_picture *p = d->picture;
+  ck_assert_ptr_nonnull(p);
+  /* 120 rows of 3 in 40 cells of 3 rows each; alpha is 2 instead of 1, so that they differ by b. */
+  ck_assert_int_eq(p->n_rows, 120);
+  ck_assert_int_eq(p->row_step, 3);
+  ck_assert_uint_eq(p->rows, 40);
+  ck_assert_uint_eq(p->columns, 3);
+  ck_assert(!w.res->redrawn);
+  for (uint32_t i = 0; i < p->rows * p->columns; i++) ck_assert_double_eq_tol((double)p->cell[i], fabs(rule_tensor_get(b, i % 3)), 1e-6);
+  ck_assert_int_eq(p->n_differ, 240);
+  ck_assert_double_eq_tol(fabs(p->left - p->right), d->max_abs, 1e-12);
+  ck_assert_int_ne(p->index % 3, 1);
+}
+END_TEST
+
 /* ---- undecided ---- */
 
 START_TEST(an_oracle_that_knows_nothing_decides_nothing) {
@@ -701,6 +766,9 @@ int main(void) {
   tcase_add_test(t, weights_of_ones_that_are_dropped_are_different);
   tcase_add_test(t, another_operator_is_named);
   tcase_add_test(t, another_attribute_is_named);
+  tcase_add_test(t, a_node_stands_by_congruence_rule_or_assumption);
+  tcase_add_test(t, an_inner_step_stands_within_a_rule);
+  tcase_add_test(t, where_tensors_differ_is_pictured);
   tcase_add_test(t, an_oracle_that_knows_nothing_decides_nothing);
   tcase_add_test(t, tested_is_not_proved);
   tcase_add_test(t, outputs_that_cannot_be_paired);
