@@ -203,6 +203,7 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
+RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
@@ -212,7 +213,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

@@ -95,6 +95,12 @@ ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule
 /* Whether `path` is a file, and so an archive if it is anything. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
+
+/* What a user says of a loaded graph. Append an operator over its nodes, of one output; `call` is as in cap_node and lives as long as the
+ * graph, `id` is made one that no node has. Errors: ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
+ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err);
+/* Other results in place of those that it has; `result` is copied, the names are not. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
  * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */
 ISO_MUST_USE iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out,

@@ -638,6 +638,55 @@ void cap_free(cap_graph *g) {
   free(g);
 }
 
+/* ---- what a user says of it ---- */
+
+static const char *fresh_id(cap_graph *g, const char *id) {
+  for (size_t i = 0, n = 0; id && i < g->n_nodes; i++) {
+    if (strcmp(g->node[i].id, id) != 0) continue;
+    id = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
+    i = (size_t)-1; /* from the start */
+  }
+  return id ? iso_arena_strdup(&g->arena, id) : NULL;
+}
+
+iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err) {
+  impl *m = g->impl;
+  const size_t n = g->n_nodes;
+  if (n >= INT32_MAX) return iso_fail(err, ISO_LIMIT, "%s: too many nodes", g->path);
+  cap_node *nodes = iso_arena_alloc(&g->arena, (n + 1) * sizeof *nodes);
+  cap_output *out = iso_arena_alloc(&g->arena, sizeof *out);
+  const char *own = fresh_id(g, id);
+  rule_tensor **input = calloc(g->n_sets * (n + 1) + 1, sizeof *input), **weight = calloc(n + 2, sizeof *weight);
+  if (!nodes || !out || !own || !input || !weight) {
+    free(input);
+    free(weight);
+    return no_memory(err);
+  }
+  memcpy(nodes, g->node, n * sizeof *nodes);
+  for (size_t set = 0; set < g->n_sets; set++) memcpy(input + set * (n + 1), m->input + set * n, n * sizeof *input);
+  memcpy(weight, m->weight, n * sizeof *weight);
+  free(m->input);
+  free(m->weight);
+  *out = *output;
+  nodes[n] = (cap_node){.id = own, .kind = CAP_OP, .op = call->u.s, .call = call, .n_outputs = 1, .output = out, .scope = "", .source = ""};
+  m->input = input;
+  m->weight = weight;
+  g->node = nodes;
+  g->input = input;
+  g->n_nodes = n + 1;
+  *node = (uint32_t)n;
+  return ISO_OK;
+}
+
+iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err) {
+  cap_result *own = iso_arena_alloc(&g->arena, (n + 1) * sizeof *own);
+  if (!own) return no_memory(err);
+  if (n) memcpy(own, result, n * sizeof *own);
+  g->result = own;
+  g->n_results = n;
+  return ISO_OK;
+}
+
 /* ---- the trace ---- */
 
 bool cap_has_trace(const cap_graph *g) {

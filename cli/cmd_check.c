@@ -6,6 +6,7 @@
 
 #include "check/check.h"
 #include "cli/cli.h"
+#include "cli/relations.h"
 #include "validate/validate.h"
 
 enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED = 3 };
@@ -13,6 +14,7 @@ enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED =
 typedef struct options {
   const char *path[3];
   size_t n_paths;
+  const char *relations;
   chk_options check;
   val_options val;
   const char *ops[32];
@@ -23,6 +25,7 @@ static void help(FILE *f) {
   fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
         "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
         "  --seed N        of the samples on which rules are tested (default 0)\n"
+        "  --relations FILE  as the comparison was given it: which outputs belong together\n"
         "  --ops LIB       a library of operators (may be repeated)\n"
         "  -q              the last line only\n"
         "exit status: 0 holds, 1 refused, 2 malformed, 3 a rule could not be proved again\n",
@@ -42,7 +45,10 @@ static int parse(int argc, char **argv, options *o) {
     if (strcmp(a, "--trust-rules") == 0) o->check.trust_rules = true;
     else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
-    else if (strncmp(a, "--ops=", 6) == 0) lib = a + 6;
+    else if (strncmp(a, "--relations=", 12) == 0) o->relations = a + 12;
+    else if (strcmp(a, "--relations") == 0) {
+      if (!(o->relations = i + 1 < argc ? argv[++i] : NULL)) return usage_error("no value for", a);
+    } else if (strncmp(a, "--ops=", 6) == 0) lib = a + 6;
     else if (strcmp(a, "--ops") == 0) {
       if (!(lib = i + 1 < argc ? argv[++i] : NULL)) return usage_error("no value for", a);
     } else if (strncmp(a, "--seed=", 7) == 0) seed = a + 7;
@@ -88,10 +94,12 @@ int cmd_check(int argc, char **argv) {
   cap_graph *graph[2] = {NULL, NULL};
   val_engine *engine = NULL;
   chk_report report = {0};
+  relations given = {0};
   const char *version;
   int status = CLI_ERROR;
   iso_code c = rule_schemas_new(&schemas, &err);
   for (int i = 0; i < 2 && !c; i++) c = cap_load(o.path[i + 1], schemas, &graph[i], &err);
+  if (!c && o.relations) c = relations_load(o.relations, graph[0], graph[1], &given, &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */
   if (!c) {
@@ -101,6 +109,7 @@ int cmd_check(int argc, char **argv) {
   if (c) fprintf(stderr, "isomer: %s\n", err.msg);
   else status = print(&o, &report);
   chk_report_free(&report);
+  relations_free(&given);
   val_free(engine);
   cap_free(graph[0]);
   cap_free(graph[1]);

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/html.h"
 #include "cli/limits.h"
+#include "cli/relations.h"
 #include "cli/report_ci.h"
 #include "cli/repro.h"
 #include "validate/validate.h"
@@ -21,6 +22,7 @@ typedef struct options {
   size_t n_pairs;
   const char *json, *html, *rules, *save_rules, *repro, *counterexample;
   const char *certificate, *sarif, *junit, *explorer, *baseline; /* of one pair only */
+  const char *relations;
   bool github;
   val_options val;
   synth_options synth;
@@ -42,6 +44,7 @@ static void help(FILE *f) {
         "  --html FILE          the report as one page for a browser: graphs, divergences, rules (docs/reports.md)\n"
         "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
         "  --rules FILE         rules to try first; each is validated again\n"
+        "  --relations FILE     which outputs, inputs and leaves belong together (docs/relations.md)\n"
         "  --save-rules FILE    write the rules that were used\n"
         "  --certificate FILE   where equivalent: the chain of steps, for isomer check (docs/certificate.md)\n"
         "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
@@ -117,7 +120,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
+    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--relations", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -129,6 +132,7 @@ static int parse(int argc, char **argv, options *o) {
     if (strcmp(name, "--json") == 0) o->json = v;
     else if (strcmp(name, "--html") == 0) o->html = v;
     else if (strcmp(name, "--rules") == 0) o->rules = v;
+    else if (strcmp(name, "--relations") == 0) o->relations = v;
     else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
     else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
     else if (strcmp(name, "--repro") == 0) o->repro = v;
@@ -201,7 +205,8 @@ typedef struct view {
   rule_tensor **value;
 } view;
 
-static bool make_view(const cap_graph *c, view *v) {
+/* `relation`: of each output, or NULL. */
+static bool make_view(const cap_graph *c, const char *const *relation, view *v) {
   *v = (view){0};
   v->node = calloc(c->n_nodes + 1, sizeof *v->node);
   v->output = calloc(c->n_results + 1, sizeof *v->output);
@@ -217,7 +222,7 @@ static bool make_view(const cap_graph *c, view *v) {
                               .call = n->call, .n_outputs = n->n_outputs, .value = val};
     if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
   }
-  for (size_t i = 0; i < c->n_results; i++) v->output[i] = (synth_output){c->result[i].name, c->result[i].node};
+  for (size_t i = 0; i < c->n_results; i++) v->output[i] = (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
   v->g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = v->node, .n_outputs = c->n_results, .output = v->output, .n_sets = c->n_sets};
   return true;
 }
@@ -232,6 +237,7 @@ static void free_view(view *v) {
 typedef struct pair {
   cap_graph *graph[2];
   view view[2];
+  relations relations;
   synth_result *result;
   double load, total; /* seconds */
 } pair;
@@ -242,6 +248,7 @@ static void free_pair(pair *p) {
     free_view(&p->view[side]);
     cap_free(p->graph[side]);
   }
+  relations_free(&p->relations);
 }
 
 static iso_code add_rules(const synth_result *r, rule_set *set, iso_error *err) {
@@ -269,12 +276,16 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
   const cap_options inputs = {.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  if (!c && o->relations) c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
+  synth_options so = o->synth;
+  so.given = p->relations.given, so.n_given = p->relations.n_given;
+  so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
   for (int side = 0; side < 2 && !c; side++)
-    if (!make_view(p->graph[side], &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
-    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &o->synth, &p->result, err);
+    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
     if (c == ISO_NOMEM && o->limits.memory_bytes && (p->result = calloc(1, sizeof *p->result))) { /* one step too large for it */
       *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached",
                                    .coverage.not_run = {-1, -1}};

@@ -204,5 +204,7 @@ iso_code st_assume_all(state *s, iso_error *err) {
   if (!c) c = assume_casts(s, err);
   if (!c) c = assume_kernels(s, err);
   if (!c) c = assume_ties(s, err);
+  for (size_t i = 0; i < s->o->n_noted && !c; i++)
+    if (!st_assume(s, "definition", (eg_node){EG_NONE}, (eg_node){EG_NONE}, NULL, s->o->noted[i])) c = nomem(err);
   return c ? c : assume_literals(s, err);
 }

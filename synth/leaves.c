@@ -71,6 +71,29 @@ typedef struct relations {
 
 static bool float_parameter(const synth_node *n) { return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype); }
 
+/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an index without that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x, rule_tensor *const *source, const char *const *name,
+                            synth_relation *out, iso_error *err) {
+  const synth_graph *t = s->graph[side];
+  const size_t n = s->graph[!side]->n_nodes;
+  rule_tensor **allowed = NULL;
+  synth_index *own = NULL;
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < n && s->o->n_given; k++) {
+    if (!source[k] || !st_forbidden(s, side, i, k)) continue;
+    if (!allowed) {
+      if (!(allowed = malloc(n * sizeof *allowed))) return nomem(err);
+      memcpy(allowed, source, n * sizeof *allowed);
+    }
+    allowed[k] = NULL;
+  }
+  if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
+  synth_index_free(own);
+  free(allowed);
+  return c;
+}
+
 /* Parameters that one side stores in another floating dtype: a cast is an identity, so they are related as the numbers that they hold. */
 static iso_code relate_across_dtypes(state *s, int side, const char *const *name, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
@@ -83,13 +106,13 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
   synth_index *x = NULL;
   iso_code c = wide ? ISO_OK : nomem(err);
   for (size_t i = 0; i < src->n_nodes && !c; i++)
-    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
+    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0 && !s->settled[!side][i]) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
   if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     rule_tensor *v;
-    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0) continue;
+    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
-    c = synth_relate(x, v, t->node[i].name, &s->arena, &of[i], err);
+    c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
     rule_tensor_unref(v);
   }
   synth_index_free(x);
@@ -107,15 +130,15 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   for (int inputs = 0; inputs < 2 && !c; inputs++) {
     for (size_t i = 0; i < src->n_nodes; i++) {
       const synth_node *n = &src->node[i];
-      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 ? n->value[0] : NULL;
+      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 && !s->settled[!side][i] ? n->value[0] : NULL;
       name[i] = n->name;
     }
     synth_index *x = NULL;
     c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
-      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0) continue;
-      c = synth_relate(x, n->value[0], n->name, &s->arena, &of[i], err);
+      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+      c = relate_leaf(s, side, i, n->value[0], x, value, name, &of[i], err);
     }
     synth_index_free(x);
   }
@@ -157,7 +180,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   char text[512];
   const char *rtext = relation_text(s, rel->term, !side);
   snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name, rtext ? rtext : "?",
-           rel->tied ? "; other leaves have the same values, names decided" : "");
+           rel->tied ? "; other leaves have the same values, names decided" : side == LEFT && s->settled[LEFT][i] ? ", as was given" : "");
   const eg_node none = {EG_NONE};
   eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
   if (rel->term->kind == RULE_VAR) {
@@ -296,6 +319,19 @@ static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_erro
   return c;
 }
 
+/* What was given goes first, and is not changed by the rest. */
+static iso_code define_given(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < s->o->n_given && !c; k++) {
+    const synth_given *g = &s->o->given[k];
+    if (g->forbid || !g->term) continue;
+    o->of[LEFT][g->left].term = g->term;
+    c = define_by(s, o, LEFT, g->left, err);
+    o->used[LEFT][g->left] = true;
+  }
+  return c;
+}
+
 /* Equal leaves need no orientation: those of the right first, then what else of the left equals one of the right. */
 static iso_code define_equal(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
@@ -365,6 +401,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, err);
   if (!c) c = st_join_replicas(s, err);
+  if (!c) c = st_take_given(s, err);
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = s->graph[side]->n_nodes + 1;
     o.of[side] = calloc(n, sizeof *o.of[side]);
@@ -373,6 +410,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     if (!o.of[side] || !o.used[side] || !o.defined[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
+  if (!c) c = define_given(s, &o, err);
   if (!c) c = define_equal(s, &o, err);
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);

@@ -89,13 +89,14 @@ static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
                       rule_shape_print(a, x, sizeof x), L->path, rule_shape_print(b, y, sizeof y), R->path);
     }
     p[i].aux = r;
-    p[i].relation = "equal";
+    const char *given = R->output[p[i].right].relation;
+    p[i].relation = given ? given : "equal";
     if (!(p[i].term = rule_var(&s->arena, R->output[p[i].right].node))) return nomem(err);
     if (dist == 0) continue;
     /* A term that inserts or removes the sizes 1. */
     const rule_term *t = p[i].term;
     uint32_t rank = b->rank;
-    const char *text = "right";
+    const char *text = given ? given : "right";
     for (uint32_t d = b->rank; d-- > 0 && t;)
       if (b->dim[d] == 1) {
         const rule_term *c[2] = {t, rule_int(&s->arena, d)};
@@ -160,6 +161,7 @@ static void state_free(state *s) {
   free(s->class_root);
   for (int side = 0; side < 2; side++) {
     free(s->replica[side]);
+    free(s->settled[side]);
     free(s->part[side]);
   }
   for (int side = 0; side < 2; side++) free(s->first_peers[side]);

@@ -50,7 +50,16 @@ typedef struct synth_node {
 typedef struct synth_output {
   const char *name;
   uint32_t node;
+  const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
 } synth_output;
+
+/* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place of what values and names would give. */
+typedef struct synth_given {
+  uint32_t left;
+  const rule_term *term; /* RULE_VAR i is right node i; NULL: it is related to nothing */
+  bool forbid;           /* `term` is one right leaf, and the relation may not be made of it */
+  const char *where;     /* file and line, for errors */
+} synth_given;
 
 typedef struct synth_graph {
   const char *path;
@@ -80,6 +89,8 @@ typedef struct synth_options {
   unsigned disable;         /* of SYNTH_FINGERPRINT ... */
   const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on; then UNDECIDED. May be NULL */
   bool require_proved;
+  const synth_given *given; size_t n_given; /* held against the captured values first: ISO_USAGE where one is wrong */
+  const char *const *noted; size_t n_noted; /* assumptions of kind definition that the caller makes */
   bool keep_witness;        /* keep the leaves' values that show a difference, and the first divergence's regions */
   bool shrink;              /* with keep_witness: make these inputs small first */
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */

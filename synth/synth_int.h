@@ -121,6 +121,7 @@ typedef struct state {
   size_t n_failed;        /* candidates that no rule was found for */
   int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
   uint8_t *part[2];       /* by captured node: PART_*, once st_mark_parts ran */
+  bool *settled[2];       /* by captured node: leaves whose relation was given whole, or forbidden */
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
@@ -187,6 +188,12 @@ const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, c
 const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
+
+/* ---- given.c ---- */
+/* Hold what a user said of leaves against their captured values, and note which leaves are settled by it. Errors: ISO_USAGE. */
+iso_code st_take_given(state *s, iso_error *err);
+/* Whether leaf `i` of `side` may not be made of `source` of the other side. */
+bool st_forbidden(const state *s, int side, size_t i, size_t source);
 
 /* ---- leaves.c ---- */
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""End-to-end tests of --relations: outputs in other layouts and in parts, outputs left out, leaves pinned and forbidden, what is refused.
+
+    tests/cli/relations.py [--isomer build/isomer]
+
+The last line is `N passed, N failed`."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+import dsl  # noqa: E402
+
+TALLY = [0, 0]
+STATUS = {"equivalent": 0, "different": 1, "undecided": 3}
+
+
+def check(ok, what):
+    TALLY[not ok] += 1
+    if not ok:
+        print("FAILED " + what, flush=True)
+
+
+class Graph(dsl.Graph):
+    """A leaf that is asked for again is the same one."""
+    def x(self, *shape):
+        return self.once("x", lambda: super(Graph, self).x(*shape))
+
+    def param(self, name, *shape, **how):
+        return self.once(name, lambda: super(Graph, self).param(name, *shape, **how))
+
+    def once(self, name, make):
+        self.leaves = getattr(self, "leaves", {})
+        if name not in self.leaves:
+            self.leaves[name] = make()
+        return self.leaves[name]
+
+
+def write(folder, build):
+    g = Graph()
+    g.write(folder, build(g))
+    return folder
+
+
+class Pair:
+    def __init__(self, where, left, right):
+        self.where = where
+        self.left, self.right = write(os.path.join(where, "left"), left), write(os.path.join(where, "right"), right)
+
+    def run(self, text, *more, command=("compare",)):
+        path = os.path.join(self.where, "rel.txt")
+        report = os.path.join(self.where, "report.json")
+        with open(path, "w") as f:
+            f.write(text)
+        if os.path.exists(report):
+            os.remove(report)
+        args = list(command) + [self.left, self.right] + (["--relations", path] if text else []) + list(more)
+        if command[0] == "compare":
+            args += ["--json", report, "--no-stats"]
+        p = subprocess.run([O.isomer] + args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        doc = json.load(open(report)) if os.path.exists(report) else None
+        return p.returncode, doc, p.stdout.decode(), p.stderr.decode().replace(path, "rel.txt")
+
+    def verdict(self, text, want, what, *more):
+        status, doc, out, err = self.run(text, *more)
+        check(status == STATUS[want] and doc and doc["verdict"] == want, "%s: %d, not %s: %s" % (what, status, want, err or out[-300:]))
+        return doc or {"outputs": [], "assumptions": [], "divergences": []}
+
+    def refused(self, text, says, what):
+        status, doc, out, err = self.run(text)
+        check(status == 2 and err.count("\n") == 1 and says in err and not doc, "%s: %d %s" % (what, status, err or out[-200:]))
+
+
+def linear(g, name="w"):
+    return g.x(4, 8).linear(g.param(name, 6, 8))
+
+
+def outputs(where):
+    p = Pair(where, lambda g: {"y": linear(g), "aux": g.x(4, 8).relu()}, lambda g: {"y_t": linear(g).t(), "z": g.x(4, 8).relu(), "more": g.x(4, 8)})
+    p.refused("", "cannot be paired", "without relations")
+    doc = p.verdict("# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n", "equivalent", "transposed")
+    check([(o["left"], o["relation"]) for o in doc["outputs"]] == [("y", "transpose(y_t, 0, 1)"), ("aux", "z")], "relations in the report: %s" % doc["outputs"])
+    check(any(a["kind"] == "definition" and "right output more is left out" in a["text"] for a in doc["assumptions"]), "what is left out is assumed")
+    doc = p.verdict("output aux = none\noutput none = more\noutput \"y\" = t(y_t)\noutput none = z", "equivalent", "left out")
+    check([o["left"] for o in doc["outputs"]] == ["y"], "one output is left")
+    p.verdict("output y = none\noutput none = y_t\noutput aux = more\noutput none = z", "different", "another output")
+    p.verdict("output y = reshape(y_t, [4, 6])\noutput aux = z\noutput none = more", "different", "a reshape is no transpose")
+    cert = os.path.join(where, "c.json")
+    good = "output y = permute(y_t, [1, 0])\noutput aux = z\noutput none = more\n"
+    p.verdict(good, "equivalent", "permuted", "--certificate", cert)
+    for text, want in ((good, 0), ("", 1), ("output y = t(y_t)\noutput aux = none\noutput none = z\noutput none = more\n", 1)):
+        status, _, out, err = p.run(text, command=("check", cert))
+        check(status == want, "check with %r: %d %s%s" % (text, status, out[-200:], err))
+    for text, says in (("output y = y_t\noutput aux = z\noutput none = more", 'rel.txt:1: output "y" is [4, 6], what it should be equal to is [6, 4]'),
+                       ("output y = t(y_t)\noutput y = t(y_t)", 'rel.txt:2: output "y" was spoken of before'),
+                       ("output nay = y_t", "has no output \"nay\""), ("output y = nay", "has no output \"nay\""),
+                       ("output y = t(y_t", '")" is expected'), ("output y = turn(y_t)", '"turn" is none of'), ("output y t", '"=" is expected'),
+                       ("outputs y = y_t", "rel.txt:1: a line begins with"), ("output y = t(y_t) z", "behind the relation"),
+                       ("output y = permute(y_t, [0, 0])", "every dimension once"), ("output y = reshape(y_t, [5, 5])", "24 elements are not 25"),
+                       ("output y = slice(y_t, 0, 0, 9)", "no part of size 6"), ("output y = unsqueeze(y_t, 9)", "no such dimension"),
+                       ("output y = cat([], 0)", "of nothing"), ("output y = cat([y_t, z], 0)", "another dimension"),
+                       ("output y = add(y_t, z)", "one shape"), ("output y = " + "t(" * 100 + "y_t", "too deep"), ('output y = "y_t', "does not end"),
+                       ("output y = transpose(y_t, 0, x)", "an integer is expected"), ("output y = none\noutput aux = none", "it leaves 0 outputs"),
+                       ("output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput none = more", "no output is left")):
+        p.refused(text, says, text[:60])
+    status, _, _, err = p.run("output y = t(y_t)", "--relations", os.path.join(where, "missing"))
+    check(status == 2 and "No such file" in err, "a missing file: %s" % err)
+
+
+def parts(where):
+    p = Pair(where, lambda g: {"y": linear(g)},
+             lambda g: {"a": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 0, 2)), "b": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 2, 6))})
+    p.verdict("output y = cat([a, b], 1)", "equivalent", "in parts")
+    p.verdict("output y = cat([slice(b, 1, 0, 4), a], 1)", "different", "parts in another order")
+    p = Pair(where, lambda g: {"y": linear(g)},
+             lambda g: {"a": g.x(4, 8).slice(1, 0, 4).linear(g.param("w", 6, 8).slice(1, 0, 4)), "b": g.x(4, 8).slice(1, 4, 8).linear(g.param("w", 6, 8).slice(1, 4, 8))})
+    p.verdict("output y = add(a, b)", "equivalent", "partial sums")
+
+
+def leaves(where):
+    """Two norms' weights of equal values: names say one thing, the graphs another."""
+    ones = lambda g, name: g.param(name, 8, at=1.0)
+    p = Pair(where, lambda g: {"y": g.x(4, 8) * ones(g, "a") + ones(g, "b")}, lambda g: {"y": g.x(4, 8) * ones(g, "b") + ones(g, "a")})
+    doc = p.verdict("leaf a = b\nleaf b = a\n", "equivalent", "pinned among ties")
+    check(any("as was given" in a["text"] for a in doc["assumptions"]), "a pinned leaf says so: %s" % [a["text"] for a in doc["assumptions"]])
+    p.verdict("leaf a = a\nleaf b = b\n", "different", "pinned the other way")
+    p.verdict("leaf a != a\nleaf b != b\n", "equivalent", "forbidden")
+    status, doc, _, err = p.run("leaf a = none\n")
+    check(status in (1, 3) and doc and doc["verdict"] != "equivalent", "related to nothing: %d %s" % (status, err))
+    p = Pair(where, lambda g: {"y": g.x(4, 8).linear(g.param("q", 6, 8))}, lambda g: {"y": g.x(4, 8).mm(g.param("q", 6, 8).t())})
+    p.verdict("leaf q = q\ninput x = x", "equivalent", "pinned as it is")
+    for text, says in (("leaf q = t(q)", "rel.txt:1: \"q\" is [6, 8], what it should be equal to is [8, 6]"),
+                       ("leaf q = reshape(t(q), [6, 8])", "\"q\" has other values: element"), ("leaf x = x", "has no leaf \"x\""),
+                       ("input q = q", "has no input \"q\""), ("leaf q = add(q, q)", "add is for outputs"), ("leaf q = q\nleaf q = q", "spoken of before"),
+                       ("leaf q != t(q)", "a leaf is expected"), ("leaf q = p", "has no leaf \"p\"")):
+        p.refused(text, says, text)
+
+
+def main():
+    global O
+    a = argparse.ArgumentParser(description="--relations")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    O = a.parse_args()
+    for part in (outputs, parts, leaves):
+        with tempfile.TemporaryDirectory(prefix="isomer-relations-") as where:
+            part(where)
+    print("%d passed, %d failed" % tuple(TALLY))
+    return 1 if TALLY[1] else 0
+
+
+sys.exit(main())
