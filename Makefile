@@ -86,7 +86,7 @@ help:
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1], a Python with torch'
-	@echo 'install    the e-graph as a library: PREFIX=/usr/local DESTDIR='
+	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources'
 	@echo 'schemas    the table of operator schemas, from libtorch'
@@ -140,9 +140,11 @@ install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
 	ln -sf libegraph.so.$(EGRAPH_VERSION) $(DESTDIR)$(PREFIX)/lib/libegraph.so.0
 	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/man/isomer.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 	install -m 644 docs/completion/isomer.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isomer
+	install -m 644 docs/completion/_isomer $(DESTDIR)$(PREFIX)/share/zsh/site-functions/
 	install -m 644 docs/completion/isomer.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
 	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)

@@ -7,10 +7,15 @@ completion is tried in zsh and fish, where these are installed.
 The last line is `N passed, N failed`."""
 import argparse
 import os
+import pty
 import re
+import select
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMMANDS = ["compare", "check", "run", "show", "rules", "saturate"]
@@ -140,6 +145,90 @@ def precedence(where):
     check(status == 0 and "--config" not in out, "help is there whatever settings say")
 
 
+def page_options(text):
+    """The options that a manual page describes: its .TP heads between OPTIONS and the next section, and of SYNOPSIS."""
+    body = text.replace("\\-", "-").split(".SH OPTIONS", 1)[1].split(".SH", 1)[0]
+    heads = [line for before, line in zip(body.split("\n"), body.split("\n")[1:]) if before == ".TP"]
+    return set(OPTION.findall(" ".join(heads) + " " + text.replace("\\-", "-").split(".SH SYNOPSIS", 1)[1].split(".SH", 1)[0])) - {"--help"}
+
+
+def pages(by_usage):
+    for c in COMMANDS:
+        text = text_of("docs/man/isomer-%s.1" % c)
+        check(page_options(text) == by_usage[c], "isomer-%s.1 and --help differ in %s" % (c, sorted(page_options(text) ^ by_usage[c])))
+        _, out, _ = run([c, "--help"])
+        for status in re.findall(r"(?<![\w.])(\d) [a-z]", " ".join(out.split("exit status", 1)[1:])):
+            check("\n.B %s\n" % status in text.split(".SH EXIT STATUS", 1)[1], "isomer-%s.1: exit status %s" % (c, status))
+        check("\\-%s (1)" % c in text_of("docs/man/isomer.1"), "isomer.1 names isomer-%s" % c)
+    _, out, _ = run(["--help"])
+    check(page_options(text_of("docs/man/isomer.1")) == set(OPTION.findall(out)) - {"--help"}, "isomer.1 and --help")
+    if shutil.which("mandoc"):
+        for c in ["isomer"] + ["isomer-" + c for c in COMMANDS]:
+            p = subprocess.run(["mandoc", "-Tlint", "-Wwarning", os.path.join(ROOT, "docs", "man", c + ".1")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            wrong = [x for x in p.stdout.decode().split("\n") if x and "missing date" not in x]
+            check(not wrong, "mandoc: %s" % wrong)
+    else:
+        print("note: mandoc is not installed; manual pages were read, not formatted")
+
+
+def documents(by_usage):
+    """Options that README and docs speak of beside `isomer` are there."""
+    known = set().union(*by_usage.values()) | {"--help", "--version", "--config", "--no-config"}
+    paths = ["README.md"] + ["docs/" + n for n in sorted(os.listdir(os.path.join(ROOT, "docs"))) if n.endswith(".md")]
+    for path in paths:
+        for line in re.findall(r"(?:build/)?isomer (?:%s) [^`\n]*" % "|".join(COMMANDS), text_of(path)):
+            check(set(OPTION.findall(line.split('"')[0])) <= known, "%s: %s" % (path, line))
+
+
+def fish_and_zsh(by_usage, where):
+    env = dict(os.environ, PATH=os.path.dirname(O.isomer) + os.pathsep + os.environ["PATH"], HOME=where, TERM="dumb")
+    if shutil.which("fish"):
+        def ask(words):
+            p = subprocess.run(["fish", "--no-config", "-c", "source %s; complete -C '%s'" % (os.path.join(ROOT, "docs", "completion", "isomer.fish"), words)], env=env,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            return {line.split("\t")[0] for line in p.stdout.decode().split("\n")}
+        check(set(COMMANDS) <= ask("isomer "), "fish: commands %s" % sorted(ask("isomer "))[:9])
+        for c in COMMANDS:
+            check(by_usage[c] <= ask("isomer %s --" % c), "fish: %s lacks %s" % (c, sorted(by_usage[c] - ask("isomer %s --" % c))))
+    else:
+        print("note: fish is not installed")
+    if shutil.which("zsh"):
+        for words, want in (("comp", "compare "), ("compare --certif", "--certificate "), ("rules check --cou", "--counterexample "), ("check --tr", "--trust-rules ")):
+            got = typed(words, want, env, where)
+            check(want in got.replace("\a", ""), "zsh: %s: %r" % (words, got[-200:]))
+    else:
+        print("note: zsh is not installed")
+
+
+def typed(words, want, env, where):
+    """What an interactive zsh shows after a tabulator."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(where)
+        os.execvpe("zsh", ["zsh", "-f", "-i"], env)
+    got = ""
+
+    def until(text, seconds):
+        nonlocal got
+        end = time.time() + seconds
+        while text not in got and time.time() < end:
+            if select.select([fd], [], [], 0.2)[0]:
+                try:
+                    got += os.read(fd, 4096).decode(errors="replace")
+                except OSError:
+                    return
+    os.write(fd, ("fpath=(%s $fpath); autoload -Uz compinit; compinit -u -D; PS1=; echo rea''dy\n" % os.path.join(ROOT, "docs", "completion")).encode())
+    until("ready", 60)
+    time.sleep(0.2)
+    got = ""
+    os.write(fd, ("isomer %s\t" % words).encode())
+    until(want.strip()[-2:] + " ", 20)
+    os.kill(pid, signal.SIGKILL)
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return got
+
+
 def main():
     global O
     a = argparse.ArgumentParser(description="options in settings, usage texts, manual pages and completion")
@@ -151,6 +240,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="isomer-manual-") as where:
         settings(by_table, where)
         precedence(where)
+        fish_and_zsh(by_usage, where)
+    pages(by_usage)
+    documents(by_usage)
     print("%d passed, %d failed" % tuple(TALLY))
     return 1 if TALLY[1] else 0
 

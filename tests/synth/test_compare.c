@@ -364,7 +364,7 @@ static uint32_t ones(graph *g, int64_t n) {
 
 static void output(graph *g, const char *name, uint32_t node) {
   ck_assert(g->g.n_outputs < 2);
-  g->out[g->g.n_outputs++] = (synth_output){name, node};
+  g->out[g->g.n_outputs++] = (synth_output){.name = name, .node = node};
 }
 
 static iso_code try_compare(const graph *l, const graph *r, iso_error *err) {

@@ -91,7 +91,7 @@ static void nodes_of(const cap_graph *c, synth_node *node, synth_output *output,
                            .kind = n->kind == CAP_INPUT ? SYNTH_INPUT : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER : SYNTH_OP,
                            .n_outputs = n->n_outputs, .shape = n->output[0].shape, .dtype = n->output[0].dtype, .value = &c->node[i].value};
   }
-  output[0] = (synth_output){c->result[0].name, c->result[0].node};
+  output[0] = (synth_output){.name = c->result[0].name, .node = c->result[0].node};
   *g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = node, .n_outputs = 1, .output = output, .n_sets = 1};
 }
 

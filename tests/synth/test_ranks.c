@@ -13,7 +13,7 @@ static void teardown(void) { iso_arena_fini(&arena); }
 /* Outputs with these names, node k for the k-th. */
 static synth_graph graph(synth_output *out, const char *const *name) {
   size_t n = 0;
-  for (; n < MAX && name[n]; n++) out[n] = (synth_output){name[n], (uint32_t)n};
+  for (; n < MAX && name[n]; n++) out[n] = (synth_output){.name = name[n], .node = (uint32_t)n};
   return (synth_graph){.path = "graph.json", .n_outputs = n, .output = out, .n_nodes = n};
 }
 
