@@ -79,9 +79,8 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
   return only;
 }
 
-/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.
- * `integers`: only of what a table is read at. */
-iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+/* A change on `side`. */
+static iso_code explain_side(const parting *p, int side, bool integers, bool loose, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
                                   bool *found, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -91,7 +90,7 @@ iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const i
   bool *stop = calloc(g->n_nodes + 1, 1);
   uint32_t suspect[2 * MAX_SUSPECTS + 1], model = 0;
   iso_code c = own && other && wide && stop ? ISO_OK : nomem(err);
-  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other};
+  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .loose = loose};
   for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
   const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
   size_t n = 0;
@@ -137,9 +136,9 @@ iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const i
     for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
     free(r.instead);
   }
-  if (!c && !r.found && odd >= 0 && side == RIGHT) {
+  if (!c && !r.found && odd >= 0 && loose) {
     *found = true;
-    d->right = odd;
+    *(side == LEFT ? &d->left : &d->right) = odd;
     d->hint = iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s", g->node[model].id, g->node[model].op,
                                g->node[model].scope && *g->node[model].scope ? g->node[model].scope : "the same graph");
   }
@@ -149,6 +148,17 @@ iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const i
   free(stop);
   return c;
 }
+
+iso_code pt_explain_by_repair(const parting *p, bool integers, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+                              bool *found, iso_error *err) {
+  iso_code c = ISO_OK;
+  *found = false;
+  for (int loose = 0; loose < 2; loose++)
+    for (int side = RIGHT; side >= LEFT && !c && !*found; side--)
+      if (sides[side]) c = explain_side(p, side, integers, loose != 0, exit, d, next, touched, found, err);
+  return c;
+}
+
 /* ---- constants ---- */
 
 static bool odd_table(const parting *p, int side, uint32_t i) {

@@ -16,6 +16,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 typedef struct column {
   double sum, size; /* of its elements, of their magnitudes */
+  const rule_tensor *of;
   int64_t at;
 } column;
 
@@ -24,29 +25,38 @@ static int by_sum(const void *a, const void *b) {
   return (x->sum > y->sum) - (x->sum < y->sum);
 }
 
-static column *columns_of(const rule_tensor *t, int64_t n) {
-  column *c = calloc((size_t)n + 1, sizeof *c);
-  for (int64_t i = 0; c && i < t->numel; i++) {
+static int64_t width(const rule_tensor *t) { return t->shape.dim[t->shape.rank - 1]; }
+
+static void note_columns(const rule_tensor *t, column *c) {
+  const int64_t n = width(t);
+  for (int64_t i = 0; i < t->numel; i++) {
     const double x = rule_tensor_get(t, i);
     c[i % n].sum += x;
     c[i % n].size += fabs(x);
+    c[i % n].of = t;
     c[i % n].at = i % n;
   }
-  return c;
 }
 
-static bool same_column(const rule_tensor *a, int64_t i, const rule_tensor *b, int64_t j, int64_t na, int64_t nb, double scale) {
-  for (int64_t r = 0; r < a->numel / na; r++)
-    if (!(fabs(rule_tensor_get(a, r * na + i) - rule_tensor_get(b, r * nb + j)) <= 1e-9 * scale)) return false;
+static bool same_column(const column *a, const column *b) {
+  const int64_t na = width(a->of), nb = width(b->of);
+  for (int64_t r = 0; r < a->of->numel / na; r++)
+    if (!(fabs(rule_tensor_get(a->of, r * na + a->at) - rule_tensor_get(b->of, r * nb + b->at)) <= 1e-9 * a->size)) return false;
   return true;
 }
 
-/* Every column of `v` is one of `whole`. */
-static bool columns_occur(const rule_tensor *v, const rule_tensor *whole) {
-  const int64_t n = v->shape.dim[v->shape.rank - 1], m = whole->shape.dim[whole->shape.rank - 1];
-  if (n < 2 || m < n || v->numel / n != whole->numel / m) return false;
-  column *a = columns_of(v, n), *b = columns_of(whole, m);
+/* Every column of `v` is one of the tensors `w`, which have as many rows. */
+static bool columns_occur(const rule_tensor *v, const rule_tensor *const *w, size_t n_w) {
+  int64_t m = 0, n = width(v);
+  for (size_t k = 0; k < n_w; k++) {
+    if (v->numel / n != w[k]->numel / width(w[k])) return false;
+    m += width(w[k]);
+  }
+  if (n < 2 || m < n) return false;
+  column *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)m, sizeof *b), *end = b;
   bool all = a && b;
+  if (all) note_columns(v, a);
+  for (size_t k = 0; k < n_w && all; end += width(w[k++])) note_columns(w[k], end);
   if (all) qsort(b, (size_t)m, sizeof *b, by_sum);
   for (int64_t i = 0; i < n && all; i++) {
     int64_t lo = 0, hi = m;
@@ -57,7 +67,7 @@ static bool columns_occur(const rule_tensor *v, const rule_tensor *whole) {
       else hi = mid;
     }
     bool found = false;
-    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++) found = same_column(v, i, whole, b[lo].at, n, m, a[i].size);
+    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++) found = same_column(&a[i], &b[lo]);
     all = found;
   }
   free(a);
@@ -65,17 +75,31 @@ static bool columns_occur(const rule_tensor *v, const rule_tensor *whole) {
   return all;
 }
 
-/* With several ranks: a product with rows of the other side's weight, whichever it holds. It is right; what takes it apart may not be. */
+/* A node's value where it is a product with a weight, NULL else. */
+static const rule_tensor *product(const parting *p, int side, uint32_t i) {
+  static const char *const ops[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::matmul"};
+  const synth_node *n = &p->s->graph[side]->node[i];
+  const rule_tensor *v = n->kind == SYNTH_OP ? pt_value(p, side, i) : NULL;
+  if (!v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0) return NULL;
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+    if (strcmp(n->op, ops[k]) == 0) return v;
+  return NULL;
+}
+
+enum { MAX_PEERS = 64 };
+
+/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its ranks together, hold. It is right; what
+ * takes it apart may not be. */
 static bool selected(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
-  const synth_graph *g = s->graph[!side];
-  const rule_tensor *v = pt_value(p, side, i);
-  if (s->n_peers == 0 || p->gap || !v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0 ||
-      strcmp(s->graph[side]->node[i].op, "aten::linear") != 0)
-    return false;
-  for (uint32_t k = 0; k < g->n_nodes; k++) {
-    const rule_tensor *w = g->node[k].kind == SYNTH_OP && strcmp(g->node[k].op, "aten::linear") == 0 ? pt_value(p, !side, k) : NULL;
-    if (w && w->shape.rank >= 2 && w->numel > 0 && columns_occur(v, w)) return true;
+  const rule_tensor *v = s->n_peers == 0 || p->gap ? NULL : product(p, side, i), *w[MAX_PEERS];
+  for (uint32_t k = 0; k < s->graph[!side]->n_nodes && v; k++)
+    if ((w[0] = product(p, !side, k)) && columns_occur(v, w, 1)) return true;
+  for (size_t k = 0; k < s->n_peers && v; k++) {
+    const peers *q = &s->peers[k];
+    bool all = q->side != side && q->n <= MAX_PEERS;
+    for (uint32_t r = 0; r < q->n && all; r++) all = (w[r] = product(p, !side, q->node[r])) != NULL;
+    if (all && columns_occur(v, w, q->n)) return true;
   }
   return false;
 }
@@ -112,10 +136,12 @@ static bool visit(parting *p, int side, uint32_t i) {
   return p->seen[side][i] != 3;
 }
 
-/* The earliest root; a transparent one only where nothing else is there; a constant only where nothing else is there. */
+/* The earliest root: one that other ranks have right first; a transparent one, or a constant, only where nothing else is there. */
 static int64_t pick(const parting *p, int side) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (p->seen[side][i] == 2 && s->part[side][i] == PART_WRONG && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i))) return i;
   for (int strict = 2; strict >= 0; strict--)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
       if (p->seen[side][i] != 2) continue;
@@ -174,45 +200,106 @@ static bool helped(const parting *q, uint32_t b, const bool *region) {
   return (used && all) || !pt_any_output_apart(q);
 }
 
-/* Find where both regions end: a pair of nodes whose values should be one. `first`: the roots. In `next`: the
- * right graph's values with the reference carried on from there. */
-static iso_code leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err) {
-  state *s = p->s;
-  bool *after[2] = {downstream(p, LEFT, first[LEFT]), downstream(p, RIGHT, first[RIGHT])}, *region = NULL;
-  const size_t n_right = s->graph[RIGHT]->n_nodes;
-  iso_code c = after[LEFT] && after[RIGHT] && (region = calloc(n_right + 1, 1)) ? ISO_OK : nomem(err);
-  exit[LEFT] = exit[RIGHT] = -1;
+static bool in_region(const parting *p, int side, size_t i) { return p->seen[side][i] == 1 || p->seen[side][i] == 2; }
+
+static int64_t last_use(const parting *p, int side, uint32_t i, const int64_t *last) {
+  const synth_graph *g = p->s->graph[side];
+  for (size_t o = 0; o < g->n_outputs; o++)
+    if (g->output[o].node == i) return (int64_t)g->n_nodes;
+  return last[i];
+}
+
+static void note_uses(const rule_term *t, int64_t by, int64_t *last) {
+  if (t->kind == RULE_VAR) last[t->u.i] = by;
+  for (uint32_t k = 0; k < t->n; k++) note_uses(t->child[k], by, last);
+}
+
+/* Nodes through which everything passes that comes from `root` within the region. Owns: malloc'ed. */
+static bool *bottlenecks(const parting *p, int side, int64_t root) {
+  const synth_graph *g = p->s->graph[side];
+  bool *flag = downstream(p, side, root), *out = calloc(g->n_nodes + 1, 1);
+  int64_t *last = calloc(g->n_nodes + 1, sizeof *last), furthest = root;
+  if (flag && out && last) {
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && in_region(p, side, i)) note_uses(g->node[i].call, i, last);
+    for (uint32_t i = (uint32_t)root; i < g->n_nodes; i++) {
+      if (!flag[i] || !in_region(p, side, i)) continue;
+      out[i] = furthest <= (int64_t)i;
+      const int64_t use = last_use(p, side, i, last);
+      if (use > furthest) furthest = use;
+    }
+  } else {
+    free(out);
+    out = NULL;
+  }
+  free(flag);
+  free(last);
+  return out;
+}
+
+typedef struct exits {
+  const parting *p;
+  const bool *region; /* of the right */
+  bool *narrow[2];    /* bottlenecks */
+  int64_t at[2];
+  st_run *next;
+  bool *touched;
+} exits;
+
+/* Carry the value of `a` on in the place of `b`: whether that is where the regions end. `again`: what depends on b. */
+static iso_code try_exit(exits *x, uint32_t a, uint32_t b, const bool *again, iso_error *err) {
+  parting q = *x->p;
+  q.by_size[RIGHT] = NULL;
+  q.run[RIGHT] = (st_run){0};
+  iso_code c = carry(x->p, a, b, again, &q.run[RIGHT], err);
+  if (c == ISO_TORCH || c == ISO_RANGE) return ISO_OK;
+  if (!c && helped(&q, b, x->region)) {
+    x->at[LEFT] = a, x->at[RIGHT] = b;
+    memcpy(x->touched, again, x->p->s->graph[RIGHT]->n_nodes);
+    *x->next = q.run[RIGHT];
+  } else st_run_free(&q.run[RIGHT]);
+  return c;
+}
+
+/* Through some pairs of nodes whose shapes are alike, earliest first: `narrow`: of bottlenecks, else of others. */
+static iso_code try_exits(exits *x, const bool *const after[2], bool narrow, iso_error *err) {
+  const parting *p = x->p;
+  const state *s = p->s;
+  iso_code c = ISO_OK;
   int tries = 0;
-  for (size_t i = 0; i < n_right && !c; i++) region[i] = p->seen[RIGHT][i] == 1 || p->seen[RIGHT][i] == 2;
-  for (uint32_t b = (uint32_t)first[RIGHT]; !c && b < n_right && exit[LEFT] < 0 && tries < MAX_EXITS; b++) {
-    const rule_tensor *y = pt_value(p, RIGHT, b);
-    if (!after[RIGHT][b] || !region[b] || !y) continue;
+  for (uint32_t b = 0; !c && b < s->graph[RIGHT]->n_nodes && x->at[LEFT] < 0 && tries < MAX_EXITS; b++) {
+    const rule_tensor *r = pt_value(p, RIGHT, b);
+    if (!after[RIGHT][b] || !x->region[b] || !r || (narrow && !x->narrow[RIGHT][b])) continue;
     bool *again = downstream(p, RIGHT, b);
     if (!again) c = nomem(err);
-    for (uint32_t a = (uint32_t)first[LEFT]; !c && a < s->graph[LEFT]->n_nodes && exit[LEFT] < 0 && tries < MAX_EXITS; a++) {
-      const rule_tensor *x = pt_value(p, LEFT, a);
-      if (!after[LEFT][a] || (p->seen[LEFT][a] != 1 && p->seen[LEFT][a] != 2) || !x || x->dtype != y->dtype ||
-          !pt_same_but_ones(&x->shape, &y->shape))
+    for (uint32_t a = 0; !c && a < s->graph[LEFT]->n_nodes && x->at[LEFT] < 0 && tries < MAX_EXITS; a++) {
+      const rule_tensor *l = pt_value(p, LEFT, a);
+      if (!after[LEFT][a] || !in_region(p, LEFT, a) || narrow != (x->narrow[LEFT][a] && x->narrow[RIGHT][b]) || !l || l->dtype != r->dtype ||
+          !pt_same_but_ones(&l->shape, &r->shape))
         continue;
       tries++;
-      parting q = *p;
-      q.by_size[RIGHT] = NULL;
-      q.run[RIGHT] = (st_run){0};
-      c = carry(p, a, b, again, &q.run[RIGHT], err);
-      if (c == ISO_TORCH || c == ISO_RANGE) {
-        c = ISO_OK;
-        continue;
-      }
-      if (!c && helped(&q, b, region)) {
-        exit[LEFT] = a, exit[RIGHT] = b;
-        memcpy(touched, again, n_right);
-        *next = q.run[RIGHT];
-      } else st_run_free(&q.run[RIGHT]);
+      c = try_exit(x, a, b, again, err);
     }
     free(again);
   }
-  free(after[LEFT]);
-  free(after[RIGHT]);
+  return c;
+}
+
+/* Find where both regions end: a pair of nodes whose values should be one. `first`: the roots. In `next`: the
+ * right graph's values with the reference carried on from there. */
+static iso_code leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err) {
+  bool *after[2] = {downstream(p, LEFT, first[LEFT]), downstream(p, RIGHT, first[RIGHT])};
+  const size_t n_right = p->s->graph[RIGHT]->n_nodes;
+  bool *region = calloc(n_right + 1, 1);
+  exits x = {.p = p, .region = region, .narrow = {bottlenecks(p, LEFT, first[LEFT]), bottlenecks(p, RIGHT, first[RIGHT])}, .at = {-1, -1}, .next = next, .touched = touched};
+  iso_code c = after[LEFT] && after[RIGHT] && x.narrow[LEFT] && x.narrow[RIGHT] && region ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n_right && !c; i++) region[i] = in_region(p, RIGHT, i);
+  for (int pass = 0; pass < 2 && !c && x.at[LEFT] < 0; pass++) c = try_exits(&x, (const bool *const *)after, pass == 0, err);
+  for (int side = 0; side < 2; side++) {
+    exit[side] = x.at[side];
+    free(after[side]);
+    free(x.narrow[side]);
+  }
   free(region);
   return c;
 }
@@ -265,8 +352,7 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
   }
   /* Where a table is read comes before what it holds. */
-  if (!c && constant[RIGHT] >= 0) c = pt_explain_by_repair(p, RIGHT, true, exit, d, &next, touched, &repaired, err);
-  if (!c && constant[LEFT] >= 0 && !repaired) c = pt_explain_by_repair(p, LEFT, true, exit, d, &next, touched, &repaired, err);
+  if (!c) c = pt_explain_by_repair(p, true, (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d, &next, touched, &repaired, err);
   if (repaired) p->rounded = true;
   else if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
@@ -274,8 +360,7 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
                                s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
   } else if (!c && !p->gap && !plain && !repaired) {
-    c = pt_explain_by_repair(p, RIGHT, false, exit, d, &next, touched, &repaired, err);
-    if (!c && !repaired) c = pt_explain_by_repair(p, LEFT, false, exit, d, &next, touched, &repaired, err);
+    c = pt_explain_by_repair(p, false, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
     int64_t end[2] = {exit[LEFT], exit[RIGHT]};

@@ -57,9 +57,9 @@ const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
 /* ---- culprit.c ---- */
-/* The change on `side` that explains the divergence. Puts its node into d and, for the right, the repaired values into `next`.
- * `integers`: only of what a table is read at. */
-iso_code pt_explain_by_repair(const parting *p, int side, bool integers, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+/* The change that explains the divergence, on one of `sides`: of one operator first, on either side, then operators and operands too many or too
+ * few. Puts its node into d and, for the right, the repaired values into `next`. `integers`: only of what a table is read at. */
+iso_code pt_explain_by_repair(const parting *p, bool integers, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
                               bool *found, iso_error *err);
 /* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
 int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err);

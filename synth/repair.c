@@ -155,6 +155,22 @@ static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint
   return c;
 }
 
+/* Both bounds of a slice, or of a range, that are off by one. */
+static iso_code shifted_bounds(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  const bool slice = strncmp(call->u.s, "aten::slice", 11) == 0, range = strncmp(call->u.s, "aten::arange.start", 18) == 0;
+  const uint32_t k = slice ? 2 : 0;
+  if (!(slice || range) || call->n < k + 2 || call->child[k]->kind != RULE_INT || call->child[k + 1]->kind != RULE_INT) return ISO_OK;
+  iso_code c = ISO_OK;
+  for (int64_t by = -1; by <= 1 && !c && !r->found; by += 2) {
+    const rule_term *start = rule_int(&r->arena, call->child[k]->u.i + by), *end = rule_int(&r->arena, call->child[k + 1]->u.i + by);
+    const rule_term *t = start && end ? with_child(r, call, k, start) : NULL;
+    c = try_call(r, n, t ? with_child(r, t, k + 1, end) : NULL, err);
+    if (!c && r->found) r->what = by > 0 ? "it begins one too early" : "it begins one too late";
+  }
+  return c;
+}
+
 static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
@@ -178,7 +194,7 @@ static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
       if (!c) c = try_attribute(r, n, call, k, rule_float(&r->arena, 1), err);
     }
   }
-  return c;
+  return c || r->found ? c : shifted_bounds(r, n, err);
 }
 
 /* All attributes at once as another call of the operator has them (both ends of a slice). */
@@ -206,20 +222,6 @@ static iso_code like_a_sibling(repair *r, uint32_t n, iso_error *err) {
       c = try_call(r, n, rule_op(&r->arena, call->u.s, child, call->n), err);
       if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "its attributes would have to be those of \"%s\"", m->id);
     }
-  return c;
-}
-
-/* Bounds of a slice that are off by one. */
-static iso_code shifted_slice(repair *r, uint32_t n, iso_error *err) {
-  const rule_term *call = r->g->node[n].call;
-  if (strncmp(call->u.s, "aten::slice", 11) != 0 || call->n < 4 || call->child[2]->kind != RULE_INT || call->child[3]->kind != RULE_INT) return ISO_OK;
-  iso_code c = ISO_OK;
-  for (int64_t by = -1; by <= 1 && !c && !r->found; by += 2) {
-    const rule_term *start = rule_int(&r->arena, call->child[2]->u.i + by), *end = rule_int(&r->arena, call->child[3]->u.i + by);
-    const rule_term *t = start && end ? with_child(r, call, 2, start) : NULL;
-    c = try_call(r, n, t ? with_child(r, t, 3, end) : NULL, err);
-    if (!c && r->found) r->what = by > 0 ? "the slice begins one too early" : "the slice begins one too late";
-  }
   return c;
 }
 
@@ -291,6 +293,38 @@ static iso_code exchanged(repair *r, uint32_t n, iso_error *err) {
       if (!c && r->found)
         r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged", argument_name(r, call, i), argument_name(r, call, j));
     }
+  }
+  return c;
+}
+
+/* A view where the elements have to be moved: a permutation of the argument that has the same shape. */
+static iso_code permuted(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  const rule_tensor *v = value(r->task->run, n);
+  const rule_tensor *x = call->n && call->child[0]->kind == RULE_VAR ? value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
+  static const char *const views[] = {"aten::view", "aten::reshape", "aten::_unsafe_view"};
+  bool view = false;
+  for (size_t i = 0; i < sizeof views / sizeof *views; i++) view |= strcmp(call->u.s, views[i]) == 0;
+  if (!view || !v || !x || x->shape.rank < 2 || x->shape.rank > 4 || x->shape.rank != v->shape.rank) return ISO_OK;
+  const uint32_t rank = x->shape.rank;
+  uint32_t all = 1;
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < rank; i++) all *= rank;
+  for (uint32_t code = 0; code < all && !c && !r->found; code++) {
+    const rule_term *dim[4];
+    uint32_t seen = 0, at = code;
+    bool fits = true, moved = false;
+    for (uint32_t i = 0; i < rank; i++, at /= rank) {
+      const uint32_t d = at % rank;
+      seen |= 1u << d;
+      moved |= d != i;
+      fits &= x->shape.dim[d] == v->shape.dim[i];
+      if (!(dim[i] = rule_int(&r->arena, d))) return nomem(err);
+    }
+    if (!fits || !moved || seen != (1u << rank) - 1) continue;
+    const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, rank)};
+    c = try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::permute", arg, 2) : NULL, err);
+    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s", call->u.s, show(r, arg[1]));
   }
   return c;
 }
@@ -387,8 +421,10 @@ static iso_code added(repair *r, uint32_t n, iso_error *err) {
           fits &= child[j]->kind != RULE_LIST || child[j]->n == 0 || child[j]->child[0]->kind != RULE_VAR;
           continue;
         }
-        r->bind[extra + n_extra] = value(r->task->other_run, (uint32_t)child[j]->u.i);
-        fits &= r->bind[extra + n_extra] != NULL;
+        const uint32_t operand = (uint32_t)child[j]->u.i; /* within the region it would be a result, not a cause */
+        r->bind[extra + n_extra] = value(r->task->other_run, operand);
+        fits &= r->bind[extra + n_extra] != NULL && (!r->task->other_region[operand] || r->other->node[operand].kind != SYNTH_OP ||
+                                                     r->s->rec[r->s->map[!r->task->side][operand].i].konst);
         child[j] = rule_var(&r->arena, extra + n_extra++);
       }
       if (!fits) continue;
@@ -452,7 +488,9 @@ static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
 typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const variation tier[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, shifted_slice, added, left_out, other_tensors};
+  static const variation sure[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, permuted}, loose[] = {added, left_out, other_tensors};
+  const variation *tier = task->loose ? loose : sure;
+  const size_t n_tiers = task->loose ? sizeof loose / sizeof *loose : sizeof sure / sizeof *sure;
   repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .operand = -1, .leaf = -1};
   iso_arena_init(&r.arena);
   const rule_tensor *now = value(task->run, task->goal);
@@ -471,7 +509,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
   for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++])
-    for (size_t t = 0; t < sizeof tier / sizeof *tier && !c && !r.found; t++)
+    for (size_t t = 0; t < n_tiers && !c && !r.found; t++)
       for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
         const uint32_t i = task->suspect[first + k];
         if (r.g->node[i].kind != SYNTH_OP || !r.to_goal[i]) continue;

@@ -408,8 +408,8 @@ static iso_code compare_parts(state *s, const st_run *run, const peers *p, const
   return c;
 }
 
-/* The best of the whole tensors that hold an element of some peer. */
-static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best, uint32_t *n_best, iso_error *err) {
+/* The best of the whole tensors (in `of`) that hold an element of some peer: cut, or as it is on every rank. */
+static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best, uint32_t *n_best, uint32_t *of, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
   iso_code c = ISO_OK;
@@ -422,15 +422,15 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
     for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
       const uint32_t j = x->at[i].node;
       const rule_tensor *whole = probe(s, run, !p->side, j);
-      if (j == before || !whole || leaf != is_leaf(s, !p->side, j) || whole->numel % first->numel != 0) continue;
+      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) || whole->numel % first->numel != 0) continue;
       before = j;
       const int64_t parts = whole->numel / first->numel;
-      for (uint32_t d = 0; d < whole->shape.rank && parts > 1 && parts <= (int64_t)p->n && !c; d++) {
+      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c; d++) {
         bool holds[MAX_RANKS];
         uint32_t n = 0;
-        if (whole->shape.dim[d] % parts != 0) continue;
+        if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
         c = compare_parts(s, run, p, whole, d, holds, &n, err);
-        if (n > *n_best) memcpy(best, holds, sizeof holds), *n_best = n;
+        if (n > *n_best) memcpy(best, holds, sizeof holds), *n_best = n, *of = j;
       }
     }
   }
@@ -474,9 +474,10 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
     for (size_t i = 0; i < s->n_peers && !c; i++) {
       const peers *p = &s->peers[i];
       bool holds[MAX_RANKS] = {false};
-      uint32_t n = 0;
+      uint32_t n = 0, whole = 0;
       if (p->side != side) continue;
-      c = find_parts(s, run, p, &x, holds, &n, err);
+      c = find_parts(s, run, p, &x, holds, &n, &whole, err);
+      if (n == p->n) s->part[!side][whole] = PART_RIGHT;
       bool sum = false;
       if (!c && n == 0 && !is_leaf(s, side, p->node[0])) c = find_sum(s, run, p, &x, &sum, err);
       for (uint32_t r = 0; r < p->n && (n > 0 || sum); r++) {

@@ -87,7 +87,7 @@ typedef struct peers {
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
 } peers;
 
-enum { PART_RIGHT = 1, /* a rank's part of a tensor of the other graph */ PART_WRONG = 2 /* other ranks hold theirs, this one does not */ };
+enum { PART_RIGHT = 1, /* a rank's part of a tensor of the other graph, or what all ranks there hold a part of */ PART_WRONG = 2 /* other ranks hold theirs, this one does not */ };
 
 typedef struct state {
   const synth_graph *graph[2];
@@ -285,6 +285,7 @@ typedef struct st_repair_task {
   const bool *other_region;        /* nodes of the other side that the region is compared with */
   uint32_t goal;                   /* the node that should have ... */
   const rule_tensor *want;         /* ... this value */
+  bool loose;                      /* operators and operands too many, too few or others; else changes of an operator itself */
 } st_repair_task;
 typedef struct st_repair_result {
   bool found;
