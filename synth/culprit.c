@@ -49,6 +49,30 @@ static uint32_t maker(const parting *p, int side, uint32_t node) {
   return node;
 }
 
+enum { MAX_LONE = 40 };
+
+/* The nearest operators that the region is computed from and that have no counterpart: what they give may be a tensor of
+ * another place by chance (zeros, a residual alone), and the region begin behind it. Those that `wide` has not. Owns: malloc'ed. */
+static bool *find_lone(const parting *p, int side, const bool *own, const bool *wide) {
+  const synth_graph *g = p->s->graph[side];
+  bool *above = calloc(g->n_nodes + 1, 1), *flag = calloc(g->n_nodes + 1, 1);
+  if (!above || !flag || !own || !wide) {
+    free(above);
+    free(flag);
+    return NULL;
+  }
+  size_t n = 0;
+  for (size_t i = g->n_nodes; i-- > 0 && n < MAX_LONE;) {
+    if (g->node[i].kind != SYNTH_OP || !(own[i] || above[i]) || p->s->map[side][i].i == EG_NONE) continue;
+    st_term_mark(g->node[i].call, above);
+    if (own[i] || wide[i] || pt_passes(g, (uint32_t)i) || g->node[i].n_outputs != 1 || pt_matched(p, side, (uint32_t)i)) continue;
+    flag[i] = true;
+    n++;
+  }
+  free(above);
+  return flag;
+}
+
 static bool integer_constant(const state *s, int side, uint32_t i) {
   const rule_dtype t = s->graph[side]->node[i].dtype;
   return s->rec[s->map[side][i].i].konst && !rule_dtype_is_float(t) && !rule_dtype_is_complex(t);
@@ -79,18 +103,29 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
   return only;
 }
 
+/* Operators of modules that differ in numbers only: the same place in another layer. */
+static bool same_place(const synth_node *a, const synth_node *b) {
+  const char *x = a->scope ? a->scope : "", *y = b->scope ? b->scope : "", *const digits = "0123456789";
+  while (*x && *y) {
+    const size_t nx = strspn(x, digits), ny = strspn(y, digits);
+    if ((nx > 0) != (ny > 0) || (nx == 0 && *x != *y)) return false;
+    x += nx ? nx : 1, y += ny ? ny : 1;
+  }
+  return a->kind == SYNTH_OP && b->kind == SYNTH_OP && *x == *y;
+}
+
 /* A change on `side`. */
-static iso_code explain_side(const parting *p, int side, bool integers, bool loose, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+static iso_code explain_side(const parting *p, int side, bool integers, st_changes changes, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
                                   bool *found, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
   const uint32_t *own_region = side == LEFT ? d->left_region : d->right_region, *other_region = side == LEFT ? d->right_region : d->left_region;
   const size_t n_own = side == LEFT ? d->n_left_region : d->n_right_region, n_other = side == LEFT ? d->n_right_region : d->n_left_region;
   bool *own = around(p, side, own_region, n_own, 0), *wide = around(p, side, own_region, n_own, 3), *other = around(p, !side, other_region, n_other, 0);
-  bool *stop = calloc(g->n_nodes + 1, 1);
-  uint32_t suspect[2 * MAX_SUSPECTS + 1], model = 0;
-  iso_code c = own && other && wide && stop ? ISO_OK : nomem(err);
-  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .loose = loose};
+  bool *stop = calloc(g->n_nodes + 1, 1), *lone = find_lone(p, side, own, wide);
+  uint32_t suspect[2 * MAX_SUSPECTS + MAX_LONE + 1], model = 0;
+  iso_code c = own && other && wide && stop && lone ? ISO_OK : nomem(err);
+  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .changes = changes};
   for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
   const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
   size_t n = 0;
@@ -100,6 +135,8 @@ static iso_code explain_side(const parting *p, int side, bool integers, bool loo
     if (own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[1]++;
   for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
     if (wide[i] && !own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[2]++;
+  for (uint32_t i = 0; i < g->n_nodes && !c && !integers; i++)
+    if (lone[i]) suspect[n++] = i, task.n_suspects[3]++;
   int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
   pt_apart_at(p, goal);
   task.goal = (uint32_t)goal[side];
@@ -110,7 +147,7 @@ static iso_code explain_side(const parting *p, int side, bool integers, bool loo
   if (r.found) {
     *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
     d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
-    const int64_t partner = counterpart(p, side, r.node, other, r.instead[r.node]);
+    const int64_t partner = r.missing >= 0 || !r.instead[r.node] ? r.missing : counterpart(p, side, r.node, other, r.instead[r.node]);
     if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
     if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
       d->left = r.leaf;
@@ -136,7 +173,7 @@ static iso_code explain_side(const parting *p, int side, bool integers, bool loo
     for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
     free(r.instead);
   }
-  if (!c && !r.found && odd >= 0 && loose) {
+  if (!c && !r.found && odd >= 0 && changes == ST_LOOSE && !p->odd_rank[side] && same_place(&g->node[odd], &g->node[model])) {
     *found = true;
     *(side == LEFT ? &d->left : &d->right) = odd;
     d->hint = iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s", g->node[model].id, g->node[model].op,
@@ -146,16 +183,18 @@ static iso_code explain_side(const parting *p, int side, bool integers, bool loo
   free(wide);
   free(other);
   free(stop);
+  free(lone);
   return c;
 }
 
-iso_code pt_explain_by_repair(const parting *p, bool integers, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
-                              bool *found, iso_error *err) {
+iso_code pt_explain_by_repair(const parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
+                              bool *touched, bool *found, iso_error *err) {
+  const st_changes first = what == PT_WITHOUT ? ST_WITHOUT : ST_ODD, last = what == PT_WITHOUT ? ST_WITHOUT : ST_LOOSE;
   iso_code c = ISO_OK;
   *found = false;
-  for (int loose = 0; loose < 2; loose++)
+  for (st_changes changes = first; changes <= last; changes++)
     for (int side = RIGHT; side >= LEFT && !c && !*found; side--)
-      if (sides[side]) c = explain_side(p, side, integers, loose != 0, exit, d, next, touched, found, err);
+      if (sides[side]) c = explain_side(p, side, what == PT_INTEGERS, changes, exit, d, next, touched, found, err);
   return c;
 }
 

@@ -136,12 +136,32 @@ static bool visit(parting *p, int side, uint32_t i) {
   return p->seen[side][i] != 3;
 }
 
+/* Other ranks hold their part there, or have a counterpart, and this one does not. */
+static bool odd_rank(const parting *p, int side, uint32_t i) {
+  const state *s = p->s;
+  if (s->part[side][i] == PART_WRONG) return true;
+  for (size_t k = 0; k < s->n_peers; k++) {
+    const peers *q = &s->peers[k];
+    bool own = false, right = q->side == side;
+    for (uint32_t r = 0; r < q->n && right; r++) {
+      own |= q->node[r] == i;
+      right = q->node[r] == i || p->seen[side][q->node[r]] == 3;
+    }
+    if (own && right) return true;
+  }
+  return false;
+}
+
 /* The earliest root: one that other ranks have right first; a transparent one, or a constant, only where nothing else is there. */
-static int64_t pick(const parting *p, int side) {
+static int64_t pick(parting *p, int side) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
+  p->odd_rank[side] = false;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (p->seen[side][i] == 2 && s->part[side][i] == PART_WRONG && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i))) return i;
+    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i)) && odd_rank(p, side, i)) {
+      p->odd_rank[side] = true;
+      return i;
+    }
   for (int strict = 2; strict >= 0; strict--)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
       if (p->seen[side][i] != 2) continue;
@@ -330,6 +350,40 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
   return r;
 }
 
+/* The first reader of a leaf does more than put it in: without the leaf something would be left of it. */
+static bool does_more(const state *s, int side, uint32_t leaf) {
+  static const char *const plain[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor", "aten::div.Tensor"};
+  const synth_node *n = &s->graph[side]->node[pt_consumer(s, side, leaf)];
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;
+  return true;
+}
+
+static bool reads_value(const parting *p, int side, const rule_term *t, const rule_tensor *v) {
+  if (t->kind == RULE_VAR) {
+    const uint32_t i = (uint32_t)t->u.i;
+    const synth_node *n = &p->s->graph[side]->node[i];
+    const rule_tensor *x = pt_value(p, side, i);
+    return (x && pt_agree(p, x, v)) || (n->kind == SYNTH_OP && pt_passes(p->s->graph[side], i) && reads_value(p, side, n->call, v));
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (reads_value(p, side, t->child[k], v)) return true;
+  return false;
+}
+
+/* The reader of a leaf that only `side` has is missing on the other side: what it reads besides is read there by another operator. Names it. */
+static bool missing_there(const parting *p, int side, const int64_t root[2], synth_divergence *d) {
+  const state *s = p->s;
+  const int64_t at = pt_consumer(s, side, (uint32_t)root[side]);
+  const synth_node *n = &s->graph[side]->node[at], *o = &s->graph[!side]->node[root[!side]];
+  if (n->kind != SYNTH_OP || strcmp(n->op, o->op) == 0 || n->call->n == 0 || n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i == root[side]) return false;
+  const rule_tensor *v = pt_value(p, side, (uint32_t)n->call->child[0]->u.i), *out = pt_value(p, side, (uint32_t)at);
+  if (!v || !out || !rule_shape_eq(&v->shape, &out->shape) || !reads_value(p, !side, o->call, v)) return false;
+  *(side == LEFT ? &d->left : &d->right) = at;
+  d->hint = iso_arena_printf(&s->res->arena, "the %s does without it: no leaf there has the values of %s", side == LEFT ? "right" : "left", s->graph[side]->node[root[side]].name);
+  return true;
+}
+
 static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   const size_t n_right = s->graph[RIGHT]->n_nodes;
@@ -345,22 +399,29 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
-  const bool plain = r->kind != SYNTH_OP || l->kind != SYNTH_OP || pt_attribute_hint(p, l, r) != NULL;
+  /* A leaf that only one side lacks may be of an operator that the other side does without. */
+  const bool leaf[2] = {l->kind != SYNTH_OP, r->kind != SYNTH_OP};
+  const bool plain = leaf[LEFT] || leaf[RIGHT] || pt_attribute_hint(p, l, r) != NULL;
   int64_t constant[2] = {-1, -1};
   if (!c && !p->gap && !plain) {
     constant[LEFT] = pt_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
     constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
   }
+  const int with = leaf[LEFT] ? LEFT : RIGHT;
+  if (!c && !p->gap && leaf[LEFT] != leaf[RIGHT] && does_more(s, with, (uint32_t)root[with])) {
+    c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
+    if (!c && !repaired) (void)missing_there(p, with, root, d);
+  }
   /* Where a table is read comes before what it holds. */
-  if (!c) c = pt_explain_by_repair(p, true, (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d, &next, touched, &repaired, err);
-  if (repaired) p->rounded = true;
+  if (!c && !repaired) c = pt_explain_by_repair(p, PT_INTEGERS, (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d, &next, touched, &repaired, err);
+  if (repaired) p->rounded |= !(leaf[LEFT] || leaf[RIGHT]);
   else if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
     d->right = constant[RIGHT];
     d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
                                s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
   } else if (!c && !p->gap && !plain && !repaired) {
-    c = pt_explain_by_repair(p, false, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
+    c = pt_explain_by_repair(p, PT_ANY, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
     int64_t end[2] = {exit[LEFT], exit[RIGHT]};

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first consumer of a leaf that is live. */
-static int64_t consumer(const state *s, int side, uint32_t leaf) {
+int64_t pt_consumer(const state *s, int side, uint32_t leaf) {
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
   int64_t found = leaf;
@@ -97,9 +96,9 @@ static const char *leaf_hint(const parting *p, int side, int64_t i) {
   const synth_graph *g = s->graph[side];
   if (s->part[side][i] == PART_WRONG)
     return iso_arena_printf(&s->res->arena, "%s is not the part that its rank should hold; first used by \"%s\"", g->node[i].name,
-                            g->node[consumer(s, side, (uint32_t)i)].id);
+                            g->node[pt_consumer(s, side, (uint32_t)i)].id);
   return iso_arena_printf(&s->res->arena, "no leaf of the %s has the values of %s; first used by \"%s\"", side == LEFT ? "right" : "left",
-                          g->node[i].name, g->node[consumer(s, side, (uint32_t)i)].id);
+                          g->node[i].name, g->node[pt_consumer(s, side, (uint32_t)i)].id);
 }
 
 static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {

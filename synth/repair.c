@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 1500, MAX_POOL = 24, MAX_NEAR = 16 };
+enum { MAX_TRIES = 1500, MAX_LAST = 300, MAX_POOL = 24, MAX_NEAR = 16 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -29,6 +29,7 @@ typedef struct repair {
   const char *what;        /* the explanation of the try under way */
   bool found;
   uint32_t node;           /* where it was found */
+  int64_t missing;         /* the operator of the other side that it lacks, -1 */
   int64_t operand, leaf;   /* the operand that another should stand for, and which leaf of the other side; -1: not so */
 } repair;
 
@@ -77,11 +78,11 @@ static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
   st_run run;
   const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead};
   for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    if (i != n && twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
+    if (i != n && r->instead[n] && twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
   iso_code c = st_run_graph(r->s, r->task->side, NULL, 0, 0, true, &with, &run, err);
   if (c || !reaches_goal(r, n, &run))
     for (uint32_t i = 0; i < r->g->n_nodes; i++)
-      if (i != n && twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
+      if (i != n && r->instead[n] && twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
   if (c) return c == ISO_NOMEM ? c : ISO_OK;
   if (reaches_goal(r, n, &run)) {
     r->found = true;
@@ -91,19 +92,45 @@ static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
   return ISO_OK;
 }
 
+static bool could_stand(const rule_tensor *v, const rule_tensor *old) {
+  return rule_shape_eq(&v->shape, &old->shape) && rule_dtype_is_float(v->dtype) == rule_dtype_is_float(old->dtype);
+}
+
+/* Several outputs: what takes one of them takes the new one. */
+static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_out, iso_error *err) {
+  bool fits = n_out == r->g->node[n].n_outputs, differs = false;
+  for (uint32_t m = n + 1; m < r->g->n_nodes && fits; m++) {
+    const rule_term *o = r->g->node[m].call;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != n) continue;
+    const rule_tensor *old = value(r->task->run, m);
+    rule_tensor *v = out[o->child[1]->u.i];
+    fits = old && could_stand(v, old);
+    if (!fits || rule_tensor_same(v, old)) continue;
+    differs = true;
+    r->instead[m] = rule_tensor_ref(v);
+  }
+  iso_code c = fits && differs ? try_values(r, n, err) : ISO_OK;
+  for (uint32_t m = n + 1; m < r->g->n_nodes && !r->found; m++) {
+    rule_tensor_unref(r->instead[m]);
+    r->instead[m] = NULL;
+  }
+  return c;
+}
+
 /* Node `n` computed by `call` instead. */
 static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err) {
   const rule_tensor *old = value(r->task->run, n);
+  const bool several = r->g->node[n].n_outputs > 1;
   rule_tensor *out[MAX_OUT];
   size_t n_out = 0;
   if (!call) return nomem(err);
-  if (r->found || !old || r->tries >= MAX_TRIES || rule_draws(r->s->schemas, call)) return ISO_OK;
+  if (r->found || !(old || several) || r->tries >= MAX_TRIES || rule_draws(r->s->schemas, call)) return ISO_OK;
   r->tries++;
   iso_error ignored;
   iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
   if (c) return c == ISO_NOMEM ? nomem(err) : ISO_OK;
-  if (n_out == 1 && rule_shape_eq(&out[0]->shape, &old->shape) && rule_dtype_is_float(out[0]->dtype) == rule_dtype_is_float(old->dtype) &&
-      !rule_tensor_same(out[0], old)) {
+  if (several) c = try_outputs(r, n, out, n_out, err);
+  else if (n_out == 1 && could_stand(out[0], old) && !rule_tensor_same(out[0], old)) {
     r->instead[n] = out[0];
     c = try_values(r, n, err);
     if (!r->found) r->instead[n] = NULL;
@@ -155,14 +182,15 @@ static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint
   return c;
 }
 
-/* Both bounds of a slice, or of a range, that are off by one. */
-static iso_code shifted_bounds(repair *r, uint32_t n, iso_error *err) {
+/* Both bounds of a slice, or of a range, that are off by one; `to_zero`: so that it begins at the beginning, as most do; else the others. */
+static iso_code shifted_bounds(repair *r, uint32_t n, bool to_zero, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   const bool slice = strncmp(call->u.s, "aten::slice", 11) == 0, range = strncmp(call->u.s, "aten::arange.start", 18) == 0;
   const uint32_t k = slice ? 2 : 0;
   if (!(slice || range) || call->n < k + 2 || call->child[k]->kind != RULE_INT || call->child[k + 1]->kind != RULE_INT) return ISO_OK;
   iso_code c = ISO_OK;
   for (int64_t by = -1; by <= 1 && !c && !r->found; by += 2) {
+    if (to_zero != (call->child[k]->u.i + by == 0)) continue;
     const rule_term *start = rule_int(&r->arena, call->child[k]->u.i + by), *end = rule_int(&r->arena, call->child[k + 1]->u.i + by);
     const rule_term *t = start && end ? with_child(r, call, k, start) : NULL;
     c = try_call(r, n, t ? with_child(r, t, k + 1, end) : NULL, err);
@@ -171,16 +199,41 @@ static iso_code shifted_bounds(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
+/* Another call of the operator in the same graph has this attribute. */
+static bool usual(const repair *r, uint32_t n, uint32_t k) {
+  const rule_term *call = r->g->node[n].call;
+  for (uint32_t i = 0; i < r->g->n_nodes; i++) {
+    const rule_term *c = r->g->node[i].call;
+    if (i != n && r->g->node[i].kind == SYNTH_OP && !twin(r, n, i) && strcmp(c->u.s, call->u.s) == 0 && c->n == call->n && rule_term_eq(c->child[k], call->child[k]))
+      return true;
+  }
+  return false;
+}
+
+static bool can_vary(const rule_term *t) { return is_attribute(t) && t->kind != RULE_DTYPE; }
+
+/* Attributes as they stand elsewhere. */
+static iso_code seen_attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     const rule_term *now = call->child[k], *pool[MAX_POOL];
-    if (!is_attribute(now) || now->kind == RULE_DTYPE) continue;
-    for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2) c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
+    if (!can_vary(now) || (r->task->changes == ST_ODD && usual(r, n, k))) continue;
     const size_t n_pool = attribute_pool(r, call, k, pool);
     for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
-    if (now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
+    if (!c && now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
+  }
+  return c || r->found ? c : shifted_bounds(r, n, true, err);
+}
+
+/* Attributes that are likely: beside the present one, small, given by a size. */
+static iso_code likely_attributes(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
+    const rule_term *now = call->child[k];
+    if (!can_vary(now)) continue;
+    for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2) c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
     if (now->kind == RULE_INT)
       for (int64_t d = -2; d <= 4 && !c; d++)
         if (llabs(now->u.i) <= 8) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
@@ -194,7 +247,7 @@ static iso_code attributes(repair *r, uint32_t n, iso_error *err) {
       if (!c) c = try_attribute(r, n, call, k, rule_float(&r->arena, 1), err);
     }
   }
-  return c || r->found ? c : shifted_bounds(r, n, err);
+  return c || r->found ? c : shifted_bounds(r, n, false, err);
 }
 
 /* All attributes at once as another call of the operator has them (both ends of a slice). */
@@ -429,7 +482,9 @@ static iso_code added(repair *r, uint32_t n, iso_error *err) {
       }
       if (!fits) continue;
       c = try_call(r, n, rule_op(&r->arena, m->call->u.s, child, m->call->n), err);
-      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)", m->call->u.s, m->id);
+      if (c || !r->found) continue;
+      r->what = iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)", m->call->u.s, m->id);
+      r->missing = i;
     }
   }
   /* A sum or product that lost one of its operands. */
@@ -488,10 +543,13 @@ static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
 typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const variation sure[] = {attributes, parts_exchanged, exchanged, other_operators, like_a_sibling, permuted}, loose[] = {added, left_out, other_tensors};
-  const variation *tier = task->loose ? loose : sure;
-  const size_t n_tiers = task->loose ? sizeof loose / sizeof *loose : sizeof sure / sizeof *sure;
-  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .operand = -1, .leaf = -1};
+  static const variation tiers[][8] = {
+      [ST_ODD] = {seen_attributes},
+      [ST_OF_ONE] = {seen_attributes, parts_exchanged, exchanged, likely_attributes, other_operators, like_a_sibling, permuted},
+      [ST_LOOSE] = {left_out, added, other_tensors},
+      [ST_WITHOUT] = {left_out}};
+  const variation *const tier = tiers[task->changes];
+  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .missing = -1, .operand = -1, .leaf = -1};
   iso_arena_init(&r.arena);
   const rule_tensor *now = value(task->run, task->goal);
   if (now && now->numel == task->want->numel) r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
@@ -508,16 +566,18 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
-  for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++])
-    for (size_t t = 0; t < n_tiers && !c && !r.found; t++)
+  for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
+    if (p == ST_PHASES - 1) r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
+    for (size_t t = 0; tier[t] && !c && !r.found; t++)
       for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
         const uint32_t i = task->suspect[first + k];
         if (r.g->node[i].kind != SYNTH_OP || !r.to_goal[i]) continue;
         flag_after(&r, i);
         c = tier[t](&r, i, err);
       }
+  }
   if (!c && r.found) {
-    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead, .operand = r.operand, .leaf = r.leaf};
+    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead, .missing = r.missing, .operand = r.operand, .leaf = r.leaf};
     r.instead = NULL;
   }
   if (r.instead)

@@ -14,7 +14,9 @@ typedef struct twins {
   uint32_t at, model; /* the last mismatch */
 } twins;
 
+/* The same two operators, met on several ways, are one mismatch. */
 static void mismatch(twins *t, uint32_t a, uint32_t b) {
+  if (t->mismatches && t->at == a && t->model == b) return;
   t->mismatches++;
   t->at = a;
   t->model = b;

@@ -276,7 +276,13 @@ iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
 iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err);
 
 /* ---- repair.c ---- */
-enum { ST_PHASES = 3 };
+enum { ST_PHASES = 4 };
+typedef enum st_changes {
+  ST_ODD,     /* an attribute that no other call of the operator in its graph has */
+  ST_OF_ONE,  /* of an operator itself: attributes, the order of its arguments, another one of its kind */
+  ST_LOOSE,   /* operators and operands too many, too few, or others */
+  ST_WITHOUT, /* an operator too many, only */
+} st_changes;
 typedef struct st_repair_task {
   int side;                        /* whose operators are varied */
   const st_run *run, *other_run;   /* all values of both sides */
@@ -285,13 +291,14 @@ typedef struct st_repair_task {
   const bool *other_region;        /* nodes of the other side that the region is compared with */
   uint32_t goal;                   /* the node that should have ... */
   const rule_tensor *want;         /* ... this value */
-  bool loose;                      /* operators and operands too many, too few or others; else changes of an operator itself */
+  st_changes changes;
 } st_repair_task;
 typedef struct st_repair_result {
   bool found;
   uint32_t node;
   const char *what;                /* the change, in words; lives as long as the result of the comparison */
   rule_tensor **instead;           /* per node: what it takes; caller unrefs and frees */
+  int64_t missing;                 /* the other side's operator that it lacks; -1: not so */
   int64_t operand, leaf;           /* its operand that a leaf of the other side should stand for, and that leaf; -1: not so */
 } st_repair_result;
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err);
