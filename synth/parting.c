@@ -131,12 +131,25 @@ static bool linked(state *s, eg_node e, int other) {
   return false;
 }
 
+/* A cast that leaves the imaginary part out, or a view of one: its result is a part of a table of the other side, and yet no counterpart. */
+static bool drops_imaginary(const synth_graph *g, uint32_t i) {
+  for (;;) {
+    const synth_node *n = &g->node[i];
+    const rule_term *x = n->kind == SYNTH_OP && n->call->n ? n->call->child[0] : NULL;
+    if (!x || x->kind != RULE_VAR || !pt_transparent(n->op)) return false;
+    const bool cast = strncmp(n->op, "aten::to.", 9) == 0 || strcmp(n->op, "aten::_to_copy") == 0;
+    if (cast && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype)) return true;
+    i = (uint32_t)x->u.i;
+  }
+}
+
 bool pt_matched(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i];
   const rule_tensor *v = pt_value(p, side, i);
   if (v && v->numel == 0) return true; /* nothing in it can differ */
   if (p->gap && linked(s, e, !side)) return true;
+  if (!p->gap && s->rec[e.i].konst && drops_imaginary(s->graph[side], i)) return false;
   if (!changed(p, side, i) && pt_joined(p, side, i)) return true;
   if (!p->gap && s->part[side][i] == PART_RIGHT) return true;
   if (s->rec[e.i].konst) return pt_constant_related(s, e);
