@@ -94,15 +94,16 @@ help:
 
 # ---- compiling ----
 
-# Files that the program carries as strings: Python that scripts written by --repro bring along; the page that --html fills.
-CLI_OBJ += $(B)/obj/gen/repro_kernels.o $(B)/obj/gen/page.o
+# Files that the program carries as strings: Python that scripts and modules it writes bring along; the page that --html fills.
+EMBEDDED = repro_kernels export_rules export_fx export_inductor
+CLI_OBJ += $(EMBEDDED:%=$(B)/obj/gen/%.o) $(B)/obj/gen/page.o
 # string, files -> C; trigraphs are C's too.
 carry = echo 'const char $(1)[] ='; cat $(2) | sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/^/"/; s/$$/\\n"/'; echo ';'
 SCRIPTS = $(addprefix cli/html/,model.js draw.js tree.js sections.js page.js)
 PAGE = cli/html/page.html cli/html/page.css $(SCRIPTS)
-$(B)/gen/repro_kernels.c: cli/repro_kernels.py Makefile
+$(EMBEDDED:%=$(B)/gen/%.c): $(B)/gen/%.c: cli/%.py Makefile
 	@mkdir -p $(@D)
-	@{ echo '#include "cli/repro.h"'; $(call carry,repro_kernels,$<); } > $@
+	@{ echo '#include "cli/embedded.h"'; $(call carry,$*,$<); } > $@
 $(B)/gen/page.c: $(PAGE) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/html.h"'; $(call carry,html_page,cli/html/page.html); $(call carry,html_style,cli/html/page.css); \
@@ -301,4 +302,4 @@ schemas:
 clean:
 	rm -rf build build-asan build-ubsan build-tsan build-valgrind build-fuzz $(B)
 
--include $(B)/obj/gen/repro_kernels.d $(B)/obj/gen/page.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
+-include $(EMBEDDED:%=$(B)/obj/gen/%.d) $(B)/obj/gen/page.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)

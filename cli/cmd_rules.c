@@ -8,14 +8,15 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/rules_check.h"
+#include "cli/rules_library.h"
 #include "cli/rules_report.h"
 
 enum { MAX_FILES = 1024 };
 
 typedef struct options {
-  const char *verb, *json, *counterexample, *output;
-  const char *file[MAX_FILES];
-  size_t n_files, jobs;
+  const char *verb, *json, *counterexample, *output, *target;
+  const char *file[MAX_FILES], *report[MAX_FILES];
+  size_t n_files, n_reports, jobs;
   double limit_s;
   val_options val;
   const char *ops[32];
@@ -28,7 +29,9 @@ static void help(FILE *f) {
         "       isomer rules show FILE... [--name N]   the rules as text, one way of writing each\n"
         "       isomer rules merge FILE... [-o FILE]   one set without duplicates\n"
         "       isomer rules diff FILE FILE            rules that only one of them has; exit status 1 if any\n"
+        "       isomer rules minimize FILE... [-o FILE]  without the rules that follow from others\n"
         "       isomer rules stats FILE...             how many of each kind\n"
+        "       isomer rules export --to TARGET FILE... [-o FILE]  for egglog, fx, inductor or as json\n"
         "options of check:\n"
         "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
         "  --jobs N                 worker processes (default 1)\n"
@@ -38,6 +41,10 @@ static void help(FILE *f) {
         "  --counterexample FILE    Python that shows each refuted rule's difference\n"
         "  --require proved|tested  the least evidence that counts (default tested)\n"
         "  -q, -v                   less, more\n"
+        "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go and why\n"
+        "options of stats:\n"
+        "  --report FILE            a report of compare --json, whose rules count as uses (may be repeated)\n"
+        "  --json FILE|-            the same as JSON\n"
         "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error\n",
         f);
 }
@@ -73,6 +80,10 @@ static int set_option(options *o, const char *name, const char *v) {
   } else if (strcmp(name, "--ops") == 0) {
     if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
     o->ops[o->val.n_ops++] = v;
+  } else if (strcmp(name, "--to") == 0) o->target = v;
+  else if (strcmp(name, "--report") == 0) {
+    if (o->n_reports == MAX_FILES) return usage_error("too many reports:", v);
+    o->report[o->n_reports++] = v;
   } else if (strcmp(name, "--device") == 0) {
     if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0) return usage_error("--device takes cpu or cuda, not", v);
     o->val.device = v;
@@ -82,16 +93,23 @@ static int set_option(options *o, const char *name, const char *v) {
 
 /* Which options a verb has. */
 static bool takes(const char *verb, const char *name) {
-  static const char *const of_check[] = {"--json", "--counterexample", "--seed", "--jobs", "--require", "--ops", "--device"};
-  if (strcmp(verb, "merge") == 0) return strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0;
-  for (size_t i = 0; strcmp(verb, "check") == 0 && i < sizeof of_check / sizeof *of_check; i++)
-    if (strcmp(of_check[i], name) == 0) return true;
+  static const struct {
+    const char *verb, *options;
+  } of[] = {{"check", " --json --counterexample --seed --jobs --require --ops --device "},
+            {"merge", " -o --output "},
+            {"minimize", " -o --output --json --seed --ops --device "},
+            {"stats", " --json --report "},
+            {"export", " -o --output --to "}};
+  char key[72];
+  snprintf(key, sizeof key, " %s ", name);
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+    if (strcmp(verb, of[i].verb) == 0) return strstr(of[i].options, key) != NULL;
   return false;
 }
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  static const char *const verbs[] = {"check", "list", "show", "merge", "diff", "stats"};
+  static const char *const verbs[] = {"check", "list", "show", "merge", "diff", "minimize", "stats", "export"};
   *o = (options){.val = val_options_default(), .jobs = 1, .limit_s = 300};
   if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     help(stdout);
@@ -99,7 +117,7 @@ static int parse(int argc, char **argv, options *o) {
   }
   for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++)
     if (strcmp(argv[1], verbs[i]) == 0) o->verb = verbs[i];
-  if (o->verb == NULL) return usage_error(argc > 1 ? "no such command:" : "check, list, show, merge, diff or stats?", argc > 1 ? argv[1] : NULL);
+  if (o->verb == NULL) return usage_error(argc > 1 ? "no such command:" : "check, list, show, merge, diff, minimize, stats or export?", argc > 1 ? argv[1] : NULL);
   for (int i = 2; i < argc; i++) {
     const char *a = argv[i], *eq = strchr(a, '=');
     char name[64];
@@ -118,6 +136,7 @@ static int parse(int argc, char **argv, options *o) {
     else o->file[o->n_files++] = a;
   }
   if (o->n_files == 0) return usage_error("no file", NULL);
+  if (strcmp(o->verb, "export") == 0 && o->target == NULL) return usage_error("export to what? --to", rules_targets);
   if (strcmp(o->verb, "diff") == 0 && o->n_files != 2) return usage_error("diff takes two files", NULL);
   return -1;
 }
@@ -149,8 +168,8 @@ static iso_code write_counterexamples(const char *path, const json_t *entries, i
   return c;
 }
 
-static iso_code write_json(const char *path, json_t *entries, iso_error *err) {
-  json_t *o = json_pack("{s:O}", "rules", entries);
+/* Takes `o`. */
+static iso_code write_json(const char *path, json_t *o, iso_error *err) {
   char *text = o != NULL ? json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
   char *line = text != NULL ? malloc(strlen(text) + 2) : NULL;
   iso_code c = ISO_OK;
@@ -191,7 +210,7 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
   o->val.ops = o->ops;
   iso_code c = rules_check(job, n, o->jobs, o->limit_s, &o->val, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
-  if (!c && o->json != NULL) c = write_json(o->json, entries, err);
+  if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
   if (!c) *status = conclude(o, entries, o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout);
   json_decref(entries);
   free(job);
@@ -231,8 +250,8 @@ static iso_code show(const options *o, rule_set **set, iso_error *err) {
   return c;
 }
 
-/* Evidence of a rule that two files have: the weaker claim stands. */
-static iso_code merge(const options *o, rule_set **set, iso_error *err) {
+/* One set of all files. Evidence of a rule that two files have: the weaker claim stands. Owns: the caller frees. */
+static iso_code gather(const options *o, rule_set **set, rule_set **out, iso_error *err) {
   rule_set *all = NULL;
   iso_code c = rule_set_new(&all, err);
   for (size_t i = 0; i < o->n_files && !c; i++)
@@ -245,9 +264,87 @@ static iso_code merge(const options *o, rule_set **set, iso_error *err) {
         rule_set_evidence(all, at, r->claimed < rule_set_at(all, at)->claimed ? r->claimed : rule_set_at(all, at)->claimed,
                           r->scope < rule_set_at(all, at)->scope ? r->scope : rule_set_at(all, at)->scope);
     }
-  if (!c && o->output != NULL && strcmp(o->output, "-") != 0) c = rule_set_save(all, o->output, err);
-  else
-    for (size_t j = 0; !c && j < rule_set_count(all); j++) c = show_rule(rule_set_at(all, j), j ? "\n" : "", err);
+  if (c) rule_set_free(all);
+  else *out = all;
+  return c;
+}
+
+static iso_code put(const options *o, const rule_set *set, iso_error *err) {
+  if (o->output != NULL && strcmp(o->output, "-") != 0) return rule_set_save(set, o->output, err);
+  iso_code c = ISO_OK;
+  for (size_t j = 0; !c && j < rule_set_count(set); j++) c = show_rule(rule_set_at(set, j), j ? "\n" : "", err);
+  return c;
+}
+
+static iso_code merge(const options *o, rule_set **set, iso_error *err) {
+  rule_set *all = NULL;
+  iso_code c = gather(o, set, &all, err);
+  if (!c) c = put(o, all, err);
+  rule_set_free(all);
+  return c;
+}
+
+/* ---- libraries ---- */
+
+static void print_dropped(const json_t *findings) {
+  size_t i, k;
+  json_t *e, *from;
+  json_array_foreach(json_object_get(findings, "dropped"), i, e) {
+    fprintf(stderr, "%s follows from", json_string_value(json_object_get(e, "name")));
+    json_array_foreach(json_object_get(e, "from"), k, from) fprintf(stderr, "%s %s", k ? "," : "", json_string_value(from));
+    fputc('\n', stderr);
+  }
+  json_array_foreach(json_object_get(findings, "without_instance"), i, e)
+      fprintf(stderr, "%s stays: no sizes and values were found on which both its sides run\n", json_string_value(e));
+  fprintf(stderr, "isomer: %zu rules stay, %zu follow from them\n", json_array_size(json_object_get(findings, "kept")),
+          json_array_size(json_object_get(findings, "dropped")));
+}
+
+static iso_code minimize(options *o, rule_set **set, iso_error *err) {
+  rule_set *all = NULL, *small = NULL;
+  bool *drop = NULL;
+  json_t *findings = NULL;
+  o->val.ops = o->ops;
+  iso_code c = gather(o, set, &all, err);
+  if (!c) c = rules_minimize(all, &o->val, &drop, &findings, err);
+  if (!c) c = rule_set_new(&small, err);
+  for (size_t i = 0; !c && i < rule_set_count(all); i++)
+    if (!drop[i]) c = rule_set_add(small, rule_set_at(all, i), NULL, NULL, err);
+  /* Of two things on stdout, the report: the rules then need a file. */
+  const bool both = o->json != NULL && strcmp(o->json, "-") == 0 && (o->output == NULL || strcmp(o->output, "-") == 0);
+  if (!c && !both) c = put(o, small, err);
+  if (!c && o->json != NULL) c = write_json(o->json, json_incref(findings), err);
+  if (!c && !o->quiet) print_dropped(findings);
+  free(drop);
+  json_decref(findings);
+  rule_set_free(all);
+  rule_set_free(small);
+  return c;
+}
+
+static iso_code stats(const options *o, rule_set **set, iso_error *err) {
+  json_t *s = NULL;
+  iso_code c = rules_stats(set, o->n_files, o->report, o->n_reports, &s, err);
+  if (!c) rules_stats_text(o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout, s);
+  if (!c && o->json != NULL) c = write_json(o->json, json_incref(s), err);
+  json_decref(s);
+  return c;
+}
+
+static iso_code export(const options *o, rule_set **set, iso_error *err) {
+  rule_set *all = NULL;
+  char *text = NULL;
+  json_t *refused = NULL, *why;
+  const char *name;
+  iso_code c = gather(o, set, &all, err);
+  if (!c) c = rules_export(all, o->target, &text, &refused, err);
+  if (!c) c = report_write(o->output != NULL ? o->output : "-", text, err);
+  if (!c && !o->quiet) {
+    json_object_foreach(refused, name, why) fprintf(stderr, "%s is left out: %s\n", name, json_string_value(why));
+    fprintf(stderr, "isomer: %zu of %zu rules exported\n", rule_set_count(all) - json_object_size(refused), rule_set_count(all));
+  }
+  free(text);
+  json_decref(refused);
   rule_set_free(all);
   return c;
 }
@@ -280,34 +377,6 @@ static iso_code diff(rule_set **set, int *status, iso_error *err) {
   return c;
 }
 
-static void count_ops(const rule_term *t, size_t *n) {
-  if (t->kind == RULE_OP && strcmp(t->u.s, "getitem") != 0) ++*n;
-  for (uint32_t i = 0; i < t->n; i++) count_ops(t->child[i], n);
-}
-
-static iso_code stats(const options *o, rule_set **set) {
-  size_t n = 0, open = 0, conditions = 0, ops = 0, by[5] = {0};
-  for (size_t i = 0; i < o->n_files; i++)
-    for (size_t j = 0; j < rule_set_count(set[i]); j++) {
-      const rule *r = rule_set_at(set[i], j);
-      bool symbolic = false;
-      for (uint32_t v = 0; v < r->n_vars; v++) {
-        symbolic |= r->var[v].any_shape || r->var[v].leading;
-        for (uint32_t d = 0; d < r->var[v].n_dims; d++) symbolic |= r->var[v].dim[d]->kind != RULE_INT;
-      }
-      n++;
-      open += symbolic;
-      conditions += r->n_where > 0;
-      by[r->claimed]++;
-      count_ops(r->lhs, &ops);
-      count_ops(r->rhs, &ops);
-    }
-  printf("rules        %zu\nopen sizes   %zu\nconditions   %zu\noperators    %zu\n", n, open, conditions, ops);
-  printf("claimed      %zu proved, %zu tested, %zu assumed, %zu refuted, %zu nothing\n", by[RULE_PROVED], by[RULE_TESTED], by[RULE_ASSUMED],
-         by[RULE_REFUTED], by[RULE_UNKNOWN]);
-  return ISO_OK;
-}
-
 int cmd_rules(int argc, char **argv) {
   static options o;
   const int early = parse(argc, argv, &o);
@@ -317,13 +386,14 @@ int cmd_rules(int argc, char **argv) {
   rule_set **set = calloc(o.n_files + 1, sizeof(rule_set *));
   iso_code c = set == NULL ? iso_fail(&err, ISO_NOMEM, "out of memory") : load(&o, strcmp(o.verb, "check") == 0, set, &err);
   if (!c) {
-    switch (o.verb[0]) {
-    case 'c': c = check(&o, set, &status, &err); break;
-    case 'l': c = list(&o, set, &err); break;
-    case 'm': c = merge(&o, set, &err); break;
-    case 'd': c = diff(set, &status, &err); break;
-    default: c = strcmp(o.verb, "show") == 0 ? show(&o, set, &err) : stats(&o, set);
-    }
+    if (strcmp(o.verb, "check") == 0) c = check(&o, set, &status, &err);
+    else if (strcmp(o.verb, "list") == 0) c = list(&o, set, &err);
+    else if (strcmp(o.verb, "merge") == 0) c = merge(&o, set, &err);
+    else if (strcmp(o.verb, "diff") == 0) c = diff(set, &status, &err);
+    else if (strcmp(o.verb, "minimize") == 0) c = minimize(&o, set, &err);
+    else if (strcmp(o.verb, "stats") == 0) c = stats(&o, set, &err);
+    else if (strcmp(o.verb, "export") == 0) c = export(&o, set, &err);
+    else c = show(&o, set, &err);
   }
   if (c) {
     fprintf(stderr, "isomer: %s\n", err.msg);

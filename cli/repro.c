@@ -1,4 +1,5 @@
 /* A divergence as a PyTorch script that runs alone; see repro.h. */
+#include "cli/embedded.h"
 #include "cli/repro.h"
 
 #include <inttypes.h>

@@ -4,8 +4,6 @@
 
 #include "cli/report.h"
 
-/* The kernels' meanings in Python (cli/repro_kernels.py), in pieces that begin with "# ---- NAME". */
-extern const char repro_kernels[];
 
 /* The script: both regions of the first divergence as functions, the values that they read (drawn from a seed where they are
  * large), the difference of what they compute printed; exit status 1 while there is one, 0 once it is mended.

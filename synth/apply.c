@@ -35,6 +35,9 @@ typedef struct matcher {
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
   names names;
+  eg_node root;                    /* the e-node at which one side was found (st_match_side) */
+  bool (*found)(struct matcher *m); /* NULL, or: called at each match; false goes on to the next */
+  void *ctx;
 } matcher;
 
 /* Owns: matcher_free. */
@@ -42,6 +45,7 @@ static bool matcher_new(state *s, matcher **out) {
   matcher *m = malloc(sizeof *m);
   if (!m) return false;
   m->s = s;
+  m->found = NULL;
   m->pool = malloc(MAX_GOALS * sizeof *m->pool);
   m->prem = malloc(MAX_PREMISES * sizeof *m->prem);
   *out = m;
@@ -126,12 +130,13 @@ static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) 
     *child = (goal){g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
     next = child;
   }
+  if (g->as.i == EG_NONE) m->root = node;
   return need(m, g->as, node) && solve(m, next);
 }
 
 static bool solve(matcher *m, const goal *g) {
   if (++m->steps > MAX_STEPS) return false;
-  if (!g) return names_hold(&m->names, m->r);
+  if (!g) return names_hold(&m->names, m->r) && (m->found == NULL || m->found(m));
   state *s = m->s;
   const eg_class c = eg_find(s->g, g->c);
   const mark before = here(m);
@@ -178,6 +183,53 @@ static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
   const goal right = {r->rhs, ct, t, NULL}, left = {r->lhs, cu, u, &right};
   return solve(m, &left);
+}
+
+/* ---- one side ---- */
+
+typedef struct side_search {
+  bool (*each)(void *ctx, const st_match *m);
+  void *ctx;
+  const rule_term *other;
+} side_search;
+
+static bool binds_all(const matcher *m, const rule_term *t) {
+  if (t->kind == RULE_VAR) return m->var[t->u.i].i != EG_NONE;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!binds_all(m, t->child[i])) return false;
+  return true;
+}
+
+static bool one_side(matcher *m) {
+  const side_search *q = m->ctx;
+  if (!binds_all(m, q->other) || !names_strict(&m->names, m->r)) return false;
+  eg_node var[MAX_VARS];
+  for (uint32_t i = 0; i < m->r->n_vars; i++) var[i] = m->var[i].i == EG_NONE || m->var_as[i].i != EG_NONE ? m->var_as[i] : st_rep(m->s, m->var[i]);
+  const st_match found = {m->root, var, m->prem, m->at.n_prem, names_put(&m->names, q->other, &m->s->arena)};
+  return found.other != NULL && !q->each(q->ctx, &found);
+}
+
+iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at, bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
+  const rule_term *t = rhs ? r->rhs : r->lhs;
+  if (r->n_vars > MAX_VARS || !root_fits(s, t, at) || !st_is_tensor_class(s, at)) return ISO_OK;
+  matcher *m = NULL;
+  side_search q = {each, ctx, rhs ? r->lhs : r->rhs};
+  if (!matcher_new(s, &m)) {
+    matcher_free(m);
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  m->r = r;
+  m->steps = 0;
+  m->at = (mark){0};
+  m->root = st_rep(s, at);
+  m->found = one_side;
+  m->ctx = &q;
+  names_init(&m->names, &s->arena);
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
+  const goal g = {t, at, {EG_NONE}, NULL};
+  solve(m, &g);
+  matcher_free(m);
+  return ISO_OK;
 }
 
 bool st_usable(const state *s, size_t i) {

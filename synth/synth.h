@@ -255,6 +255,20 @@ ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *
                                     synth_result **out, iso_error *err);
 void synth_result_free(synth_result *r);
 
+/* ---- rules that follow from others ---- */
+
+typedef struct synth_follow_limits {
+  size_t iterations, nodes; /* rounds of matching, e-nodes: 5 and 2000 by default */
+} synth_follow_limits;
+synth_follow_limits synth_follow_limits_default(void);
+
+/* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the rules of `known` with `use` set grow,
+ * both ways, on the values `bind` of its variables. A rule with a range of values (`in`) must not be used. Says nothing about other sizes.
+ * Returns: in `used` (by rule, set where true, never cleared) what the equality rests on.
+ * Errors: ISO_INTERNAL where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
+ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known, const bool *use, const rule_oracle *oracle,
+                                    rule_schemas *schemas, const synth_follow_limits *l, bool *follows, bool *used, iso_error *err);
+
 #ifdef __cplusplus
 }
 #endif

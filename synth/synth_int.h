@@ -214,6 +214,17 @@ bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+/* One side of a rule found at an e-node, where its conditions hold. */
+typedef struct st_match {
+  eg_node root;
+  const eg_node *var;     /* what stands for each variable; EG_NONE: not in that side */
+  const premise *prem;    /* the equalities that the match relied on */
+  size_t n_prem;
+  const rule_term *other; /* the other side with the names' values, over `var`; in s->arena */
+} st_match;
+/* Call `each` with every match of the side `rhs` (or the left one) in class `at` for which the other side is known whole. It must not
+ * change the e-graph, and returns false to stop. */
+iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at, bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err);
 /* `p`: the equalities that the match of both sides at u and t relied on; `as`: the rule as it was matched,
  * whose variables may be numbered otherwise than the set's; `var`: the e-node that each of those stood for. */
 iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,

@@ -103,6 +103,12 @@ rule_oracle val_oracle(val_engine *e);
 
 /* ---- rules of a file ---- */
 
+/* `r` at sizes and attributes that meet its conditions, as different from one another as can be, and values of its variables on
+ * which both sides run. Equal seeds give equal instances. Returns: in `found` whether there is one; then `out` (all sizes are numbers;
+ * lives in `a`) and `bind` (room for r->n_vars; Owns: caller unrefs each). */
+ISO_MUST_USE iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a, rule *out, rule_tensor **bind, bool *found,
+                                   iso_error *err);
+
 /* A counterexample: the rule at sizes and attributes that meet its conditions, and values on which its sides differ. */
 typedef struct val_witness {
   bool found;
