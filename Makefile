@@ -201,6 +201,7 @@ E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
+LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
 REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
@@ -215,7 +216,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
 
 test: check-build

@@ -20,7 +20,7 @@ typedef struct options {
   double limit_s;
   val_options val;
   const char *ops[32];
-  bool require_proved, quiet, verbose;
+  bool require_proved, given, quiet, verbose;
 } options;
 
 static void help(FILE *f) {
@@ -42,6 +42,7 @@ static void help(FILE *f) {
         "  --require proved|tested  the least evidence that counts (default tested)\n"
         "  -q, -v                   less, more\n"
         "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go and why\n"
+        "  --terms any|given        follow through any term (default), or through those of a rule's sides only, as compare does\n"
         "options of stats:\n"
         "  --report FILE            a report of compare --json, whose rules count as uses (may be repeated)\n"
         "  --json FILE|-            the same as JSON\n"
@@ -80,6 +81,9 @@ static int set_option(options *o, const char *name, const char *v) {
   } else if (strcmp(name, "--ops") == 0) {
     if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
     o->ops[o->val.n_ops++] = v;
+  } else if (strcmp(name, "--terms") == 0) {
+    if (strcmp(v, "any") != 0 && strcmp(v, "given") != 0) return usage_error("--terms takes any or given, not", v);
+    o->given = strcmp(v, "given") == 0;
   } else if (strcmp(name, "--to") == 0) o->target = v;
   else if (strcmp(name, "--report") == 0) {
     if (o->n_reports == MAX_FILES) return usage_error("too many reports:", v);
@@ -97,7 +101,7 @@ static bool takes(const char *verb, const char *name) {
     const char *verb, *options;
   } of[] = {{"check", " --json --counterexample --seed --jobs --require --ops --device "},
             {"merge", " -o --output "},
-            {"minimize", " -o --output --json --seed --ops --device "},
+            {"minimize", " --terms -o --output --json --seed --ops --device "},
             {"stats", " --json --report "},
             {"export", " -o --output --to "}};
   char key[72];
@@ -306,7 +310,7 @@ static iso_code minimize(options *o, rule_set **set, iso_error *err) {
   json_t *findings = NULL;
   o->val.ops = o->ops;
   iso_code c = gather(o, set, &all, err);
-  if (!c) c = rules_minimize(all, &o->val, &drop, &findings, err);
+  if (!c) c = rules_minimize(all, &o->val, o->given, &drop, &findings, err);
   if (!c) c = rule_set_new(&small, err);
   for (size_t i = 0; !c && i < rule_set_count(all); i++)
     if (!drop[i]) c = rule_set_add(small, rule_set_at(all, i), NULL, NULL, err);

@@ -59,6 +59,7 @@ def rewrite(gm, only=None, direction="shrink", sweeps=10):
     count = {}
     if not functional(gm.graph):
         return count
+    tidy(gm.graph)
     for _ in range(sweeps if direction == "shrink" else 1):
         before = sum(count.values())
         for rule, backward in choose(only, direction):

@@ -108,6 +108,7 @@ def apply(graph, only=None, direction="shrink", sweeps=10):
         return {}
     rules = PatternMatcherPass(pass_name="isomer_rules")
     counts = register(rules, only, direction)
+    tidy(graph)
     spell_out(graph)
     for _ in range(sweeps if direction == "shrink" else 1):
         before = sum(counts.values())

@@ -32,7 +32,7 @@ def overload(name):
         return None
 
 
-CONTEXT = ("device", "layout", "memory_format", "pin_memory", "generator")
+CONTEXT = ("device", "layout", "memory_format", "pin_memory", "generator", "non_blocking")
 LAYOUTS = (None, torch.contiguous_format, torch.preserve_format)
 
 
@@ -268,6 +268,7 @@ def call_arguments(target, args):
     if target is operator.getitem:
         return tuple(args), {}
     formal = target._schema.arguments
+    args = [f.default_value if f.name in CONTEXT and a is None and f.has_default_value() else a for f, a in zip(formal, args)]
     positional = [a for f, a in zip(formal, args) if not f.kwarg_only]
     names = [f for f in formal if not f.kwarg_only]
     while positional and names[len(positional) - 1].has_default_value() and is_default(names[len(positional) - 1], positional[-1]):
@@ -393,6 +394,16 @@ def functional(graph):
         if schema is not None and schema.is_mutable:
             return False
     return True
+
+
+def tidy(graph):
+    """Leave out what no output reads, and asserts about tensors for what is known of them: neither is a use of what it looks at."""
+    for n in list(graph.nodes):
+        if n.op == "call_function" and n.target is torch.ops.aten._assert_tensor_metadata.default:
+            t, dtype = tensor_of(n.args[0]), n.kwargs.get("dtype", n.args[3] if len(n.args) > 3 else None)
+            if isinstance(t, torch.Tensor) and dtype in (None, t.dtype) and len(n.args) < 2:
+                graph.erase_node(n)
+    graph.eliminate_dead_code()
 
 
 def choose(only, direction):

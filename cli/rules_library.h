@@ -12,7 +12,7 @@
  * least as strong take part. Owns: the caller decrefs *report, {"kept": [name], "dropped": [{"name", "from": [name]}], "without_instance": [name]},
  * and frees *drop (by rule).
  * Errors: ISO_FORMAT where a rule joined two values that differ: it does not hold. */
-ISO_MUST_USE iso_code rules_minimize(const rule_set *set, const val_options *o, bool **drop, json_t **report, iso_error *err);
+ISO_MUST_USE iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, bool **drop, json_t **report, iso_error *err);
 
 /* What a set is made of: counts, families, evidence; with reports of comparisons (compare --json) also instances, distinct rules and which of
  * them models share. Owns: the caller decrefs. */

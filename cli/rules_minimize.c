@@ -14,6 +14,7 @@ typedef struct minimizer {
   val_engine *engine;
   rule_oracle oracle;
   uint64_t seed;
+  bool given;
   bool *drop, *use, *used;
 } minimizer;
 
@@ -32,7 +33,8 @@ static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *
   rule at;
   bool found = false, follows = false;
   rule_tensor **bind = calloc((size_t)r->n_vars + 1, sizeof(rule_tensor *));
-  const synth_follow_limits limits = synth_follow_limits_default();
+  synth_follow_limits limits = synth_follow_limits_default();
+  limits.given = m->given;
   iso_code c = bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory") : val_instance(m->engine, r, seed, &a, &at, bind, &found, err);
   if (!c && found) c = synth_follows(&at, bind, m->set, m->use, &m->oracle, m->schemas, &limits, &follows, m->used, err);
   *out = !found ? NO_INSTANCE : follows ? FOLLOWS : STAYS;
@@ -107,8 +109,8 @@ static iso_code run(minimizer *m, json_t *kept, json_t *dropped, json_t *without
   return c;
 }
 
-iso_code rules_minimize(const rule_set *set, const val_options *o, bool **drop, json_t **report, iso_error *err) {
-  minimizer m = {.set = set, .n = rule_set_count(set), .seed = o->seed};
+iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, bool **drop, json_t **report, iso_error *err) {
+  minimizer m = {.set = set, .n = rule_set_count(set), .seed = o->seed, .given = given};
   json_t *kept = json_array(), *dropped = json_array(), *without = json_array();
   m.drop = calloc(m.n + 1, sizeof *m.drop);
   m.use = calloc(m.n + 1, sizeof *m.use);

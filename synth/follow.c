@@ -70,12 +70,35 @@ static iso_code add(state *s, const rule_term *t, const eg_node *var, eg_node *o
   return run_term(s, *out, ok, err);
 }
 
-static iso_code apply(state *s, const found *f, bool *changed, iso_error *err) {
+/* The e-node that a term made of known e-nodes is, and what that rests on: an e-node that was there may have other members of the same
+ * classes for its children. */
+static iso_code note_made(state *s, const rule_term *t, found *f, size_t *cap, eg_node *out, iso_error *err) {
+  iso_code c = st_add_term(s, t, f->var, out, err);
+  for (uint32_t k = 0; k < t->n && !c; k++) {
+    eg_node child;
+    if ((c = note_made(s, t->child[k], f, cap, &child, err))) break;
+    const eg_node meant = {eg_node_original(s->g, *out, k).i};
+    if (child.i == meant.i) continue;
+    if (f->n_prem == *cap) {
+      premise *more = iso_arena_alloc(&s->arena, (2 * *cap + 8) * sizeof *more);
+      if (!more) return nomem(err);
+      if (f->n_prem) memcpy(more, f->prem, f->n_prem * sizeof *more);
+      f->prem = more;
+      *cap = 2 * *cap + 8;
+    }
+    f->prem[f->n_prem++] = (premise){child, meant};
+  }
+  return c;
+}
+
+static iso_code apply(state *s, found *f, bool *changed, iso_error *err) {
   eg_node made;
   bool ok;
+  size_t cap = f->n_prem;
   iso_code c = add(s, f->other, f->var, &made, &ok, err);
   if (c || !ok || eg_equal(s->g, f->root, made)) return c;
   if ((c = run_term(s, f->root, &ok, err)) || !ok) return c;
+  if ((c = note_made(s, f->other, f, &cap, &made, err))) return c;
   *changed = true;
   return st_record_application(s, f->rule, f->root, made, f->prem, f->n_prem, rule_set_at(s->rules, f->rule), f->var, err);
 }
@@ -105,6 +128,32 @@ static iso_code saturate(state *s, eg_node a, eg_node b, const bool *use, const 
     c = match_all(&q, use, err);
     for (size_t i = 0; i < q.n && !c && eg_count_added(s->g) < l->nodes && !eg_equal(s->g, a, b); i++) c = apply(s, &q.at[i], &changed, err);
     free(q.at);
+  }
+  return c;
+}
+
+/* ---- the terms at hand alone ---- */
+
+static bool one_value(state *s, eg_node a, eg_node b) {
+  const rule_tensor *x = st_val(s, a, 0), *y = st_val(s, b, 0);
+  return x->dtype == y->dtype && rule_shape_eq(&x->shape, &y->shape) && s->oracle->compare(s->oracle->ctx, x, y, s->o->rel_tol).equal;
+}
+
+/* Pairs of classes with one value, as a comparison tries them; nothing is added. */
+static iso_code join_given(state *s, const bool *use, iso_error *err) {
+  iso_code c = eg_rebuild(s->g, err);
+  const size_t n = eg_count_added(s->g);
+  for (size_t i = 0; i < rule_set_count(s->rules); i++) s->info[i].verdict.status = use[i] ? RULE_PROVED : RULE_UNKNOWN;
+  for (bool changed = true; changed && !c;) {
+    changed = false;
+    for (uint32_t i = 0; i < n && !c; i++)
+      for (uint32_t k = i + 1; k < n && !c; k++) {
+        const eg_node a = {i}, b = {k};
+        bool done = false;
+        if (!s->rec[i].tensor || !s->rec[k].tensor || !s->rec[i].valued || !s->rec[k].valued || eg_equal(s->g, a, b) || !one_value(s, a, b)) continue;
+        c = st_apply_rules(s, a, b, &done, err);
+        changed |= done;
+      }
   }
   return c;
 }
@@ -188,7 +237,7 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
   bool ok = true;
   for (int k = 0; k < 2 && !c && ok; k++) c = add(s, k ? r->rhs : r->lhs, var, &side[k], &ok, err);
   if (!c && ok) {
-    c = saturate(s, side[0], side[1], use, l, err);
+    c = l->given ? join_given(s, use, err) : saturate(s, side[0], side[1], use, l, err);
     *follows = !c && eg_equal(s->g, side[0], side[1]);
     if (*follows) c = explain(s, side[0], side[1], used, err);
   }

@@ -259,6 +259,7 @@ void synth_result_free(synth_result *r);
 
 typedef struct synth_follow_limits {
   size_t iterations, nodes; /* rounds of matching, e-nodes: 5 and 2000 by default */
+  bool given;               /* terms of the two sides only, none is made: as synth_compare uses rules */
 } synth_follow_limits;
 synth_follow_limits synth_follow_limits_default(void);
 

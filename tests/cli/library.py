@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Rule libraries: isomer rules minimize, stats and export. Plain Python 3; what is exported is run where there is something that runs it: by
+PyTorch (.venv) the modules for FX and Inductor, by egglog its program.
+
+    tests/cli/library.py [--isomer build/isomer] [--only NAME] [--no-torch]
+
+The last line is `N passed, N failed`."""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CORE = os.path.join(ROOT, "rules", "core.rules")
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(ok, message, *args):
+    if not ok:
+        raise Wrong(message % args if args else message)
+
+
+def isomer(*args, rc=0):
+    p = subprocess.run([OPTIONS.isomer, "rules"] + [str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    expect(p.returncode == rc, "%s: exit status %d: %s", " ".join(map(str, args)), p.returncode, p.stderr[-400:])
+    return p
+
+
+def written(text):
+    f = tempfile.NamedTemporaryFile("w", suffix=".rules", dir=TMP, delete=False)
+    f.write(text)
+    f.close()
+    return f.name
+
+
+# ---- minimize ----
+
+TWICE = '(rule twice (var x f _) (lhs (aten::relu (aten::relu x))) (rhs (aten::relu x)) (evidence proved "all shapes"))\n'
+THRICE = '(rule thrice (var x f _) (lhs (aten::relu (aten::relu (aten::relu x)))) (rhs (aten::relu x)) (evidence proved "all shapes"))\n'
+ADD = '(rule add (var x f (N)) (var y f (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y x)) (evidence proved "these ranks"))\n'
+BACK = '(rule back (var x f (N M)) (lhs (aten::transpose.int (aten::transpose.int x 0 1) 0 1)) (rhs x) (evidence proved "these ranks"))\n'
+ADDMM = '(rule addmm (var x f (N K)) (var w f (K M)) (var b f (M)) (lhs (aten::linear x (aten::transpose.int w 0 1) b)) (rhs (aten::addmm b x w)) %s)\n'
+LINEAR = ('(rule linear (var x f (N K)) (var w f (M K)) (var b f (M)) (lhs (aten::linear x w b)) (rhs (aten::addmm b x (aten::transpose.int w 0 1))) '
+          '(evidence proved "these ranks"))\n')
+PROVED, TESTED = '(evidence proved "these ranks")', '(evidence tested "these ranks")'
+HALF = '(rule half (var x f (N (* 2 M))) (lhs (getitem (aten::chunk x 2 1) 0)) (rhs (aten::slice.Tensor x 1 0 M)) (evidence proved "these ranks"))\n'
+NARROW = ('(rule narrow (var x f (N (* 2 M))) (lhs (aten::relu (getitem (aten::chunk x 2 1) 0))) (rhs (aten::relu (aten::relu (aten::slice.Tensor x 1 0 M)))) '
+          '(evidence proved "these ranks"))\n')
+
+
+def minimized(text, *args):
+    out = json.loads(isomer("minimize", written(text), "--json", "-", "-q", *args).stdout)
+    return set(out["kept"]), {d["name"]: set(d["from"]) for d in out["dropped"]}
+
+
+def what_follows_goes():
+    kept, dropped = minimized(THRICE + TWICE + ADD)
+    expect(kept == {"twice", "add"} and dropped == {"thrice": {"twice"}}, "kept %s, dropped %s", kept, dropped)
+    kept, dropped = minimized(HALF + TWICE + NARROW)
+    expect(dropped == {"narrow": {"half", "twice"}}, "dropped %s", dropped)
+
+
+def through_terms_that_neither_side_has():
+    """linear(x, w, b) becomes linear(x, w^TT, b) on the way; with the given terms alone there is no way."""
+    text = BACK + ADDMM % PROVED + LINEAR
+    kept, dropped = minimized(text)
+    expect(len(kept) == 2 and "back" in kept and len(dropped) == 1, "kept %s, dropped %s", kept, dropped)
+    kept, dropped = minimized(text, "--terms", "given")
+    expect(len(kept) == 3, "dropped %s", dropped)
+
+
+def evidence_is_not_lost():
+    """What is proved does not follow from what is only tested."""
+    kept, dropped = minimized(THRICE + TWICE.replace("proved", "tested"))
+    expect(kept == {"twice", "thrice"}, "dropped %s", dropped)
+    out = isomer("minimize", written(THRICE + TWICE), "-q").stdout
+    expect('(evidence proved "all shapes")' in out and out.count("(rule ") == 1, "%s", out)
+
+
+def sizes_are_not_an_accident():
+    """The rule for two halves says nothing about another split, whatever the sizes of an instance."""
+    other = HALF.replace("rule half", "rule third").replace("(* 2 M)", "(* 3 M)").replace("chunk x 2", "chunk x 3")
+    kept, dropped = minimized(HALF + other)
+    expect(kept == {"half", "third"}, "dropped %s", dropped)
+
+
+def a_rule_that_does_not_hold_is_named():
+    wrong = '(rule wrong (var x f _) (lhs (aten::relu x)) (rhs (aten::neg x)) (evidence proved "all shapes"))\n'
+    p = isomer("minimize", written(wrong + THRICE), rc=2)
+    expect("wrong" in p.stderr and p.stderr.count("\n") == 1, "%s", p.stderr)
+
+
+def the_same_twice():
+    a, b = (isomer("minimize", written(HALF + TWICE + NARROW + THRICE + BACK + LINEAR + ADDMM % TESTED)) for _ in range(2))
+    expect((a.stdout, a.stderr) == (b.stdout, b.stderr), "two runs differ")
+
+
+# ---- stats ----
+
+def families():
+    text = (ADD + BACK + HALF +
+            '(rule w (var x f _) (attr p float) (lhs (aten::dropout x p false)) (rhs x))\n'
+            '(rule d (var x f _) (lhs (aten::to.dtype x float32)) (rhs x))\n'
+            '(rule n (var x f (A B)) (attr e float) (lhs (aten::mul.Tensor x (aten::rsqrt (aten::add.Scalar (aten::mean.dim (aten::pow.Tensor_Scalar x 2) (list -1) true) e))))'
+            ' (rhs (aten::rms_norm x (list B) none e)) (where (> e 0)))\n'
+            '(rule b (var x f (A B)) (var w f (B)) (attr e float) (lhs (aten::rms_norm x (list B) w e)) (rhs (_C::rms_norm.isomer x w e)))\n'
+            '(rule p (var x f (A B)) (var y f (A B)) (lhs (getitem (isomer::all_reduce (list x y) "sum") 0)) (rhs (aten::add.Tensor x y)))\n')
+    if subprocess.run([OPTIONS.isomer, "rules", "list", written(text)], capture_output=True).returncode != 0:
+        text = text[:text.index("(rule p ")] # this build has no such collective
+    s = json.loads(isomer("stats", written(text), "--json", "-").stdout)
+    want = {"layout": 2, "other": 1, "wrapper": 1, "dtype": 1, "normalisation": 1, "bridge": 1}
+    expect({k: v for k, v in s["families"].items() if k != "partition"} == want, "families %s", s["families"])
+    expect(s["rules"] == s["distinct"] == sum(s["families"].values()) and s["evidence"]["proved"] == 3, "%s", s)
+    s = json.loads(isomer("stats", written(TWICE), written(TWICE.replace("twice", "again")), "--json", "-").stdout)
+    expect((s["rules"], s["distinct"]) == (2, 1), "%s", s)
+
+
+def uses_in_reports():
+    def report(model, *rules):
+        return written(json.dumps({"format": "isomer-report", "left": {"path": "p", "model": model}, "rules": [
+            {"lhs": l, "rhs": "r", "status": s, "uses": n} for l, s, n in rules]}))
+
+    a, b = report("one", ("l", "proved", 3), ("m", "tested", 1)), report("two", ("l", "proved", 2))
+    use = json.loads(isomer("stats", written(TWICE), "--report", a, "--report", b, "--json", "-").stdout)["use"]
+    expect(use == {"reports": 2, "instances": 3, "applications": 6, "distinct": 2, "shared": 1, "proved": 1}, "%s", use)
+    expect("1 shared" in isomer("stats", written(TWICE), "--report", a, "--report", b).stdout, "the text")
+    for text in ("{", "[]", '{"format": "other"}'):
+        p = isomer("stats", written(TWICE), "--report", written(text), rc=2)
+        expect(p.stderr.count("\n") == 1, "%s", p.stderr)
+
+
+# ---- export ----
+
+def every_rule_is_there_or_listed():
+    ranged = '(rule ranged (var i i (N)) (var w f (V D)) (in i 0 V) (lhs (aten::embedding w i)) (rhs (aten::embedding w i)))\n'
+    path = written(open(CORE).read() + ranged)
+    n = open(path).read().count("(rule ")
+    for target, mark in (("json", None), ("fx", "# not here: "), ("inductor", "# not here: "), ("egglog", "; not here: ")):
+        p = isomer("export", "--to", target, path)
+        left_out = p.stderr.count(" is left out: ")
+        expect("isomer: %d of %d rules exported" % (n - left_out, n) in p.stderr, "%s: %s", target, p.stderr[-200:])
+        if mark is None:
+            expect(left_out == 0 and len(json.loads(p.stdout)["rules"]) == n, "json: %d left out", left_out)
+        else:
+            expect(left_out > 0 and p.stdout.count(mark) == left_out and "ranged is left out: it holds for a range" in p.stderr, "%s: %d", target, left_out)
+    isomer("export", "--to", "nothing", path, rc=2)
+    isomer("export", path, rc=2)
+
+
+def same_bytes():
+    for target in ("json", "fx", "inductor", "egglog"):
+        expect(isomer("export", "--to", target, CORE).stdout == isomer("export", "--to", target, CORE).stdout, "%s", target)
+
+
+EGGLOG = r"""
+import glob, importlib.machinery, importlib.util, sys
+so = glob.glob(sys.argv[1] + "/egglog/bindings*.so")[0]
+spec = importlib.util.spec_from_file_location("egglog.bindings", so, loader=importlib.machinery.ExtensionFileLoader("egglog.bindings", so))
+b = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(b)
+eg = b.EGraph()
+eg.run_program(*eg.parse_program(open(sys.argv[2]).read()))
+if len(sys.argv) > 3:
+    eg.run_program(*eg.parse_program(sys.argv[3]))
+"""
+
+
+def egglog_takes_it():
+    """The program parses and type-checks; a rule fires where its preconditions hold, and not where one of them fails."""
+    at = next(iter(glob.glob(os.path.join(ROOT, ".venv", "lib", "python*", "site-packages", "egglog"))), None)
+    if at is None:
+        print("egglog is not installed: its programs are not run")
+        return
+    python = os.path.join(ROOT, ".venv", "bin", "python3")
+
+    def run(program, *more):
+        path = written(program)
+        return subprocess.run([python, "-c", EGGLOG, os.path.dirname(at), path, *more], capture_output=True, text=True)
+
+    p = run(isomer("export", "--to", "egglog", CORE, "-q").stdout)
+    expect(p.returncode == 0, "core.rules: %s", p.stderr[-400:])
+    rules = isomer("export", "--to", "egglog", written(
+        '(rule split (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where (= (* 3 S) M)))\n'
+        '(rule scale (var x f (N D)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs (aten::div.Scalar x (* D 1))) (where (= (* s D) 1)))\n'), "-q").stdout
+    facts = '(constructor X () A) (set (kind (X)) "%s") (set (rank (X)) %d) (set (dim (X) 0) 4) (set (dim (X) 1) %d) '
+    split = '(let a (getitem (aten::split.Tensor (X) (I 2) (I 1)) (I 1))) (run 3) (check (= a (getitem (aten::chunk (X) (I 3) (I 1)) (I 1))))'
+    scale = '(let a (aten::mul.Scalar (X) (F %s))) (run 3) (check (= a (aten::div.Scalar (X) (I 8))))'
+    for query, kind, rank, size, fires in ((split, "f", 2, 6, True), (split, "f", 2, 5, False), (split, "f", 3, 6, False), (split, "i", 2, 6, False),
+                                           (scale % "0.125", "f", 2, 8, True), (scale % "0.25", "f", 2, 8, False)):
+        p = run(rules, facts % (kind, rank, size) + query)
+        expect((p.returncode == 0) == fires, "%s %s %d %d: %s", query, kind, rank, size, p.stderr[-300:])
+
+
+def modules_rewrite_graphs():
+    """tests/cli/rewrites.py in a Python with PyTorch: real graphs rewritten, preconditions left out."""
+    python = next((p for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable) if os.path.exists(p) and
+                   subprocess.run([p, "-c", "import torch"], capture_output=True).returncode == 0), None)
+    if python is None:
+        print("no Python with PyTorch: the modules are not run")
+        return
+    p = subprocess.run([python, os.path.join(ROOT, "tests", "cli", "rewrites.py"), "--isomer", OPTIONS.isomer], capture_output=True, text=True, timeout=600)
+    expect(p.returncode == 0, "%s %s", p.stdout[-1500:], p.stderr[-1500:])
+
+
+WITHOUT_TORCH = [families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it]
+WITH_TORCH = [what_follows_goes, through_terms_that_neither_side_has, evidence_is_not_lost, sizes_are_not_an_accident, a_rule_that_does_not_hold_is_named,
+              the_same_twice, modules_rewrite_graphs]
+
+if __name__ == "__main__":
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--only", default="")
+    a.add_argument("--no-torch", action="store_true")
+    OPTIONS = a.parse_args()
+    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as TMP:
+        for case in WITHOUT_TORCH + ([] if OPTIONS.no_torch else WITH_TORCH):
+            if OPTIONS.only not in case.__name__:
+                continue
+            try:
+                case()
+                passed += 1
+            except Exception as e:
+                failed += 1
+                print("%s: %s%s" % (case.__name__, "" if isinstance(e, Wrong) else type(e).__name__ + ": ", e))
+    print("%d passed, %d failed" % (passed, failed))
+    sys.exit(1 if failed else 0)
