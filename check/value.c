@@ -282,6 +282,35 @@ static const char *leaves_differ(const rule_tensor *a, const rule_tensor *b, boo
   return NULL;
 }
 
+/* A term in the rule language over the captures' names. Terms share their arguments, so that as text they may be long without end: past
+ * `room` calls it is cut. Returns: NULL when there is no memory. */
+static const char *spelled(chk_state *k, uint32_t id, int *room) {
+  const chk_term *t = &k->term[id];
+  if (t->node) return shown(k, id);
+  if (--*room < 0) return "...";
+  const char **name = calloc(id + 1, sizeof *name);
+  bool fine = name != NULL;
+  const rule_term *todo[256];
+  size_t n = 0;
+  todo[n++] = t->call;
+  while (n && fine) {
+    const rule_term *x = todo[--n];
+    if (x->kind == RULE_VAR) fine = name[x->u.i] || (name[x->u.i] = spelled(k, (uint32_t)x->u.i, room)) != NULL;
+    for (uint32_t i = 0; i < x->n && fine; i++) {
+      if (n == sizeof todo / sizeof *todo) { /* a list too long to be read */
+        free(name);
+        return "...";
+      }
+      todo[n++] = x->child[i];
+    }
+  }
+  char *text = fine ? rule_term_print(t->call, k->schemas, name) : NULL;
+  const char *kept = text ? iso_arena_strdup(k->arena, text) : NULL;
+  free(text);
+  free(name);
+  return kept;
+}
+
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[a].call) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
   leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .step = step};
@@ -301,8 +330,11 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   /* What is a layout of constants is one. */
   if (k->term[b].call && !k->konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
   if (c) return c;
-  return chk_assume(k, iso_arena_printf(k->arena, k->term[b].call ? "leaf: %s %s is a layout (%s%s) of leaves by value" : "leaf: %s %s is %s %s by value",
-                                        side_of(k, a), shown(k, a), k->term[b].call ? k->term[b].call->u.s : side_of(k, b), k->term[b].call ? "" : shown(k, b)));
+  int room = 256;
+  const char *what = spelled(k, b, &room);
+  if (!what) return chk_nomem(k);
+  return chk_assume(k, k->term[b].node ? iso_arena_printf(k->arena, "leaf: %s %s is %s %s by value", side_of(k, a), shown(k, a), side_of(k, b), what)
+                                       : iso_arena_printf(k->arena, "leaf: %s %s is %s by value", side_of(k, a), shown(k, a), what));
 }
 
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {

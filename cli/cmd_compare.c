@@ -24,6 +24,7 @@ typedef struct options {
   const char *certificate, *sarif, *junit, *explorer, *baseline; /* of one pair only */
   const char *relations;
   bool github;
+  enum { COLOUR_AUTO, COLOUR, NO_COLOUR } colour;
   val_options val;
   synth_options synth;
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
@@ -63,6 +64,8 @@ static void help(FILE *f) {
         "  --ops LIB            a library of operators (may be repeated)\n"
         "  --helper CMD         a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
         "  --device cpu|cuda    where operators run\n"
+        "  --jobs N             at most N threads; one computes, so that equal calls give equal bits\n"
+        "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless NO_COLOR is set)\n"
         "  --explain            the steps by which the outputs are equal\n"
         "  --disable LIST       do without: fingerprint, reachable, lazy, reuse (to see what each buys)\n"
         "  --no-stats           no figures that differ from run to run in the report\n"
@@ -103,11 +106,12 @@ static bool parse_u64(const char *s, uint64_t *out) {
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
   static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse"};
+  enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
     size_t k = 0;
-    while (k < 4 && (strlen(name[k]) != n || strncmp(s, name[k], n) != 0)) k++;
-    if (k == 4) return false;
+    while (k < N && (strlen(name[k]) != n || strncmp(s, name[k], n) != 0)) k++;
+    if (k == N) return false;
     *out |= 1u << k; /* SYNTH_FINGERPRINT ... */
     s += n;
     if (*s == 0) return true;
@@ -120,7 +124,7 @@ static int parse(int argc, char **argv, options *o) {
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
     char name[64];
-    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--relations", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--counterexample", "--repro"};
+    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--relations", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--jobs", "--counterexample", "--repro"};
     snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
     bool takes = false;
     for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
@@ -150,6 +154,8 @@ static int parse(int argc, char **argv, options *o) {
     else if (strcmp(name, "--seed") == 0) {
       if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
       o->val.seed = o->synth.seed = n;
+    } else if (strcmp(name, "--jobs") == 0) { /* a bound, which one thread keeps */
+      if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     } else if (strcmp(name, "--timeout") == 0) {
       if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
     } else if (strcmp(name, "--memory") == 0) {
@@ -172,6 +178,7 @@ static int parse(int argc, char **argv, options *o) {
       o->val.device = v;
     } else if (strcmp(name, "--color") == 0) {
       if (strcmp(v, "auto") != 0 && strcmp(v, "always") != 0 && strcmp(v, "never") != 0) return usage_error("--color takes auto, always or never, not", v);
+      o->colour = *v == 'a' && v[1] == 'l' ? COLOUR : *v == 'n' ? NO_COLOUR : COLOUR_AUTO;
     } else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "-v") == 0) o->verbose = true;
     else if (strcmp(a, "--github") == 0) o->github = true;
@@ -361,18 +368,21 @@ static int status_of(const synth_result *r, const baseline *known) {
 
 static iso_code publish(const options *o, const pair *p, const baseline *known, rule_schemas *schemas, iso_error *err) {
   report *rep = calloc(o->n_pairs, sizeof *rep);
+  FILE *const text = o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
+  const char *no_color = getenv("NO_COLOR");
+  const bool colour = o->colour == COLOUR || (o->colour == COLOUR_AUTO && !(no_color && *no_color) && isatty(fileno(text)));
   const size_t worst = deciding(p, o->n_pairs);
   iso_code c = rep ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t k = 0; k < o->n_pairs && !c; k++)
     rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load,
-                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats,
+                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats, .colour = colour,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c) c = write_witness(o, &rep[worst], err);
   if (!c && o->json) c = write_report(o->json, report_json(rep, o->n_pairs, worst), err);
   if (!c && o->html) c = write_report(o->html, report_html(rep, o->n_pairs, worst), err);
   if (!c) c = publish_one(o, rep, err);
-  if (!c) report_text(rep, o->n_pairs, worst, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  if (!c) report_text(rep, o->n_pairs, worst, text);
   free(rep);
   return c;
 }

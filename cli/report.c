@@ -77,20 +77,30 @@ static void print_assumptions(const report *p, FILE *f) {
     if (p->verbose || strcmp(r->assumption[i].kind, "leaf") != 0) fprintf(f, "  %s: %s\n", r->assumption[i].kind, r->assumption[i].text);
 }
 
+/* The verdict's word; colour never says what the word does not. */
+static void print_verdict(const report *p, const char *word, FILE *f) {
+  static const int colour[] = {[SYNTH_EQUIVALENT] = 32, [SYNTH_DIFFERENT] = 31, [SYNTH_UNDECIDED] = 33}; /* green, red, yellow */
+  if (p->colour) fprintf(f, "isomer: \033[1;%dm%s\033[0m", colour[p->r->verdict], word);
+  else fprintf(f, "isomer: %s", word);
+}
+
 /* `where`: "", or which pair it is that decides. */
 static void print_last_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
   if (r->verdict == SYNTH_EQUIVALENT) {
-    fprintf(f, "isomer: EQUIVALENT [%s]\n", rule_status_name(r->evidence));
+    print_verdict(p, "EQUIVALENT", f);
+    fprintf(f, " [%s]\n", rule_status_name(r->evidence));
     return;
   }
   if (r->verdict == SYNTH_UNDECIDED) {
-    fprintf(f, "isomer: UNDECIDED: %s%s\n", r->reason ? r->reason : "no reason", where);
+    print_verdict(p, "UNDECIDED", f);
+    fprintf(f, ": %s%s\n", r->reason ? r->reason : "no reason", where);
     return;
   }
   const cap_node *n = r->n_divergences ? node_at(p->right, r->divergence[0].right) : NULL;
   if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
-  fprintf(f, "isomer: DIFFERENT at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
+  print_verdict(p, "DIFFERENT", f);
+  fprintf(f, " at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
           n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
   if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn%s]", r->witness_seed, where);
   else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);

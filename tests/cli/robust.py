@@ -390,6 +390,24 @@ def _(tmp):
         expect(isomer("compare", left, right, "--disable", what).returncode == 2, "--disable %s is taken", what)
 
 
+@case("--jobs bounds threads, and the same bytes come out")
+def _(tmp):
+    left, right = both(tmp)
+    out = {isomer("compare", left, right, "--no-stats", "--json", "-", "--jobs", n).stdout for n in ("1", "2", "64")}
+    expect(len(out) == 1 and b"equivalent" in out.pop(), "the report depends on --jobs")
+    for n in "0", "-1", "x", "1025", "":
+        expect(isomer("compare", left, right, "--jobs", n).returncode == 2, "--jobs %s is taken", n)
+
+
+@case("colour is asked for, or for terminals")
+def _(tmp):
+    left, right = both(tmp)
+    for words, env, want in ((["--color", "always"], {}, True), (["--color", "always"], {"NO_COLOR": "1"}, True), (["--color=never"], {}, False), ([], {}, False)):
+        out = isomer("compare", left, right, "-q", *words, env=dict(os.environ, **env)).stdout
+        expect((b"\033[" in out) == want and b"EQUIVALENT" in out and out.startswith(b"isomer: "), "%s %s: %r", words, env, out)
+    expect(isomer("compare", left, right, "--color", "green").returncode == 2, "--color green is taken")
+
+
 # ---- many damaged copies ----
 
 def damage(rng, folder):
