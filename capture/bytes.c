@@ -81,6 +81,13 @@ iso_code cap_bytes_open(const char *path, cap_bytes **out, iso_error *err) {
   return code;
 }
 
+void cap_bytes_idle(const rule_tensor *t) {
+  if (t == NULL || t->release != cap_bytes_unref) return;
+  const cap_bytes *b = t->owner;
+  while (b->whole != NULL) b = b->whole;
+  if (b->mapped > 0) (void)madvise(b->at, b->mapped, MADV_DONTNEED); /* a private mapping that nobody wrote to: read again when touched */
+}
+
 /* ---- tensors ---- */
 
 static bool is_dense(const rule_shape *s, const int64_t *stride) {

@@ -101,6 +101,8 @@ void cap_free(cap_graph *g);
 ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err);
 /* Other results in place of those that it has; `result` is copied, the names are not. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err);
+/* The leaves' values will not be read for a while: memory that maps their files is handed back, and comes again when they are. */
+void cap_idle(const cap_graph *g);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
  * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */
 ISO_MUST_USE iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out,

@@ -43,6 +43,8 @@ ISO_MUST_USE iso_code cap_bytes_copy(const void *bytes, size_t n, cap_bytes **ou
 /* Bytes [begin, begin + n) of `whole`, which lives on as long as they do. Requires: they are within. */
 ISO_MUST_USE iso_code cap_bytes_part(cap_bytes *whole, size_t begin, size_t n, cap_bytes **out, iso_error *err);
 cap_bytes *cap_bytes_ref(cap_bytes *b);
+/* The pages of the file that `t` lies in, if any, are not needed for now. */
+void cap_bytes_idle(const rule_tensor *t);
 void cap_bytes_unref(void *b); /* a cap_bytes or NULL; takes void * so that tensors can own one */
 
 /* A strided tensor over a storage as a dense one: a view where it is dense and aligned, else a copy, whose bytes are

@@ -621,6 +621,10 @@ iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out, iso_
   return cap_load_with(path, NULL, schemas, out, err);
 }
 
+void cap_idle(const cap_graph *g) {
+  for (size_t i = 0; i < g->n_nodes; i++) cap_bytes_idle(g->node[i].value);
+}
+
 void cap_free(cap_graph *g) {
   if (g == NULL) return;
   impl *m = g->impl;

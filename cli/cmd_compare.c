@@ -31,6 +31,7 @@ typedef struct options {
   size_t n_inputs;
   limits limits;
   bool quiet, verbose, explain, trace, progress, no_stats;
+  cap_graph *const *compared; /* the two graphs at hand */
 } options;
 
 static double now(void) {
@@ -83,6 +84,11 @@ static int usage_error(const char *what, const char *arg) {
 static void on_progress(void *ctx, const char *stage, size_t done, size_t total) {
   const options *o = ctx;
   if (o->progress) fprintf(stderr, "\r\033[K%s %zu/%zu", stage, done, total);
+}
+
+static void on_idle(void *ctx) {
+  const options *o = ctx;
+  for (int side = 0; side < 2; side++) cap_idle(o->compared[side]);
 }
 
 static const char *on_stop(void *ctx) {
@@ -292,6 +298,7 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
   p->load = now() - t0;
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
+    o->compared = p->graph;
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
     if (c == ISO_NOMEM && o->limits.memory_bytes && (p->result = calloc(1, sizeof *p->result))) { /* one step too large for it */
       *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached",
@@ -397,6 +404,7 @@ int cmd_compare(int argc, char **argv) {
   o.synth.ctx = &o;
   o.synth.stop = on_stop;
   o.synth.progress = on_progress;
+  o.synth.idle = on_idle;
   o.synth.trace = o.trace ? on_trace : NULL;
   iso_error err = {0};
   rule_schemas *schemas = NULL;

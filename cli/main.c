@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,6 +105,7 @@ int main(int argc, char **argv) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 #endif
+  setenv("THP_MEM_ALLOC_ENABLE", "1", 0); /* libtorch's large tensors in large pages */
   config_args with;
   iso_error err = {0};
   int status = CLI_ERROR;

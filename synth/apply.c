@@ -100,11 +100,12 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
   if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i && need(m, m->var_as[i], as);
   const eg_node rep = st_rep(m->s, c);
   if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
-  const rule_tensor *v = st_val(m->s, rep, 0);
+  const rule_shape *shape = &m->s->rec[rep.i].shape;
+  const rule_dtype dtype = st_dtype(m->s, rep);
   const rule_variable *d = &m->r->var[i];
-  const char kind = rule_dtype_is_float(v->dtype) ? 'f' : rule_dtype_is_complex(v->dtype) ? 'c' : v->dtype == RULE_BOOL ? 'b' : 'i';
+  const char kind = rule_dtype_is_float(dtype) ? 'f' : rule_dtype_is_complex(dtype) ? 'c' : dtype == RULE_BOOL ? 'b' : 'i';
   if (kind != d->kind) return false;
-  if (!names_bind_shape(&m->names, d, &v->shape)) return false;
+  if (!names_bind_shape(&m->names, d, shape)) return false;
   m->var[i] = c;
   m->var_as[i] = as;
   m->bound[m->at.n_bound++] = i;
@@ -336,7 +337,10 @@ static iso_code instance(state *s, matcher *m, rule *inst, size_t *index, iso_er
   bool fresh = false;
   *index = SIZE_MAX;
   if (!instantiate(m, &s->arena, inst)) return ISO_OK;
-  for (uint32_t k = 0; k < inst->n_vars; k++) example[k] = st_val(s, st_rep(s, eg_find(s->g, m->var[k])), 0);
+  for (uint32_t k = 0; k < inst->n_vars; k++) {
+    const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
+    example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);
+  }
   iso_code c = enter(s, inst, index, &fresh, err);
   if (!c && fresh) c = ask(s, *index, example, err);
   return c;

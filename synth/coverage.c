@@ -46,8 +46,9 @@ static bool number(const point *p, uint32_t k, double *out) {
 static seen against(const point *p, uint32_t k, double edge, int32_t other) {
   seen r = {false, false};
   for (size_t d = 0; d < p->s->n_draws && !(r.low && r.high); d++) {
+    st_trim(p->s);
     const rule_tensor *t = argument(p, k, d), *u = other >= 0 ? argument(p, (uint32_t)other, d) : NULL;
-    if (u && u->numel != t->numel) return (seen){true, true}; /* broadcast: not looked at */
+    if (!t || (other >= 0 && !u) || (u && u->numel != t->numel)) return (seen){true, true}; /* broadcast: not looked at */
     for (int64_t i = 0; i < t->numel && !(r.low && r.high); i++) {
       const double x = rule_tensor_get(t, i), y = u ? rule_tensor_get(u, i) : edge;
       r.low |= x < y;
@@ -87,7 +88,7 @@ static iso_code window(const point *p, iso_error *err) {
   double w;
   for (uint32_t k = 0; sc && k < sc->n_args && k < p->n->call->n; k++)
     if (strcmp(sc->arg[k].name, "sliding_window") == 0 && number(p, k, &w) && w > 0 && valued(p, 0)) {
-      const int64_t tokens = argument(p, 0, 0)->shape.dim[0];
+      const int64_t tokens = st_rec(p->s, p->s->map[p->side][p->n->call->child[0]->u.i])->shape.dim[0];
       const char *text = iso_arena_printf(&p->s->res->arena, "no token is further away than the window of %g: there are %lld", w, (long long)tokens);
       return choice(p, (seen){(double)tokens > w, true}, text, NULL, err);
     }

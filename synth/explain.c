@@ -94,13 +94,16 @@ iso_code st_check_classes(state *s, iso_error *err) {
     const rec *r = &s->rec[i];
     if (!r->tensor || !r->valued) continue;
     const eg_node rep = st_rep(s, eg_class_of(s->g, e));
-    if (rep.i == i) continue;
+    if (st_home(s, rep).i == st_home(s, e).i) continue;
     const rec *q = &s->rec[rep.i];
-    if (!rule_shape_eq(&q->val[0]->shape, &r->val[0]->shape) || q->val[0]->dtype != r->val[0]->dtype)
+    if (!rule_shape_eq(&q->shape, &r->shape) || st_dtype(s, rep) != st_dtype(s, e))
       return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ in shape or dtype", st_any_id(s, rep), st_any_id(s, e));
     for (size_t d = 0; d < s->n_draws; d++) {
-      if (q->val[d] == r->val[d]) continue;
-      rule_diff df = s->oracle->compare(s->oracle->ctx, q->val[d], r->val[d], 10 * s->o->rel_tol);
+      st_trim(s);
+      const rule_tensor *vq = st_val(s, rep, d), *ve = st_val(s, e, d);
+      if (!vq || !ve) return st_lost(s, err);
+      if (vq == ve) continue;
+      rule_diff df = s->oracle->compare(s->oracle->ctx, vq, ve, 10 * s->o->rel_tol);
       if (!df.equal)
         return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ by %.3g (relative)", st_any_id(s, rep),
                         st_any_id(s, e), df.max_rel);

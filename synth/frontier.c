@@ -282,20 +282,20 @@ static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term 
     const eg_node rep = st_rep(s, b->var[i]);
     if (rep.i == EG_NONE || !s->rec[rep.i].tensor) return false;
     const rec *q = &s->rec[rep.i];
-    const rule_tensor *val = q->val[0];
-    const rule_term **dim = iso_arena_alloc(&s->arena, (val->shape.rank + 1) * sizeof *dim);
+    const rule_dtype dtype = st_dtype(s, rep);
+    const rule_term **dim = iso_arena_alloc(&s->arena, (q->shape.rank + 1) * sizeof *dim);
     if (!dim) return false;
-    for (uint32_t k = 0; k < val->shape.rank; k++) {
-      if (val->shape.dim[k] < 1) return false;
-      if (!(dim[k] = rule_int(&s->arena, val->shape.dim[k]))) return false;
+    for (uint32_t k = 0; k < q->shape.rank; k++) {
+      if (q->shape.dim[k] < 1) return false;
+      if (!(dim[k] = rule_int(&s->arena, q->shape.dim[k]))) return false;
     }
-    v[i] = (rule_variable){.n_dims = val->shape.rank, .dim = dim};
-    v[i].kind = rule_dtype_is_float(val->dtype) ? 'f' : rule_dtype_is_complex(val->dtype) ? 'c' : val->dtype == RULE_BOOL ? 'b' : 'i';
+    v[i] = (rule_variable){.n_dims = q->shape.rank, .dim = dim};
+    v[i].kind = rule_dtype_is_float(dtype) ? 'f' : rule_dtype_is_complex(dtype) ? 'c' : dtype == RULE_BOOL ? 'b' : 'i';
     char name[32];
     var_name(s, &v[i], q, count, name, sizeof name);
     count[v[i].kind == 'f' ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0) : v[i].kind == 'b' ? 4 : 3]++;
     if (!(v[i].name = iso_arena_strdup(&s->arena, name))) return false;
-    example[i] = st_val(s, rep, 0);
+    example[i] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0); /* a large parameter is an example of nothing but its shape */
   }
   *out = (rule){.name = rule_title(s, l, r), .n_vars = (uint32_t)b->n_vars, .var = v, .lhs = l, .rhs = r};
   return out->name != NULL;

@@ -58,8 +58,10 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
 }
 
 static bool values_equal(state *s, eg_node a, eg_node b) {
-  for (size_t d = 0; d < s->n_draws; d++)
-    if (!s->oracle->compare(s->oracle->ctx, st_val(s, a, d), st_val(s, b, d), s->o->rel_tol).equal) return false;
+  for (size_t d = 0; d < s->n_draws; d++) {
+    const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
+    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal) return false;
+  }
   return true;
 }
 
@@ -89,7 +91,9 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
       hi = lo;
       lo = x;
     }
-    term = synth_layout(&s->arena, s->schemas, st_val(s, lo, probe), st_val(s, hi, probe), s->oracle, s->o->rel_tol);
+    const rule_tensor *from = st_val(s, lo, probe), *to = st_val(s, hi, probe);
+    if (!from || !to) return st_lost(s, err);
+    term = synth_layout(&s->arena, s->schemas, from, to, s->oracle, s->o->rel_tol);
   }
   if (!term) return ISO_OK;
   eg_node aux;
@@ -102,10 +106,13 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
 }
 
 static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
-  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  const bool spare = st_spare(s, e);
+  const rule_tensor *v = spare ? NULL : st_val(s, e, s->n_draws - 1);
+  const rule_dtype dtype = spare ? RULE_F64 : v->dtype;
+  const int64_t numel = spare ? st_numel(s, e) : v->numel;
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == v->numel && (st_without(s, SYNTH_FINGERPRINT) || st_near_moments(s->group[i].moment, m)) &&
-        st_val(s, s->group[i].member[0], 0)->dtype == v->dtype)
+    if (s->group[i].numel == numel && (st_without(s, SYNTH_FINGERPRINT) || st_near_moments(s->group[i].moment, m)) &&
+        st_dtype(s, s->group[i].member[0]) == dtype)
       return (int32_t)i;
   return -1;
 }
@@ -155,7 +162,9 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
         if (*belongs && (!across || linked)) continue;
         if (!across) { /* only find out whether it belongs here */
           const size_t probe = s->n_draws - 1;
-          *belongs |= s->oracle->compare(s->oracle->ctx, st_val(s, m, probe), st_val(s, e, probe), s->o->rel_tol).equal;
+          const rule_tensor *vm = st_val(s, m, probe), *ve = st_val(s, e, probe);
+          if (!vm || !ve) return st_lost(s, err);
+          *belongs |= s->oracle->compare(s->oracle->ctx, vm, ve, s->o->rel_tol).equal;
           continue;
         }
         bool same;
@@ -176,6 +185,7 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
   iso_code c = ISO_OK;
   bool done = false;
   *same = false;
+  if (!v) return st_lost(s, err);
   if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
   st_moments(v, moment);
   for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done; gi = find_group(s, e, moment, gi))
@@ -191,11 +201,26 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
   return c;
 }
 
+/* Whether some operator of the graphs computes as many numbers as `e` has: else none can compute it. */
+static bool may_be_computed(const state *s, eg_node e) {
+  const int64_t n = st_numel(s, e);
+  for (uint32_t i = 0; i < s->n_rec; i++) {
+    const rec *r = &s->rec[i];
+    if (r->tensor && r->valued && !r->konst && !r->leaf && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && st_numel(s, (eg_node){i}) == n) return true;
+  }
+  return false;
+}
+
 iso_code st_visit(state *s, eg_node e, iso_error *err) {
   const rec *r = &s->rec[e.i];
   if (!r->tensor || !r->valued || r->konst) return ISO_OK;
+  st_trim(s);
+  /* Leaves are related by now: a large one is looked at only for what computes it from another. */
+  if (r->leaf && st_spare(s, e) && !may_be_computed(s, e)) return ISO_OK;
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
-  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  if (!v) return st_lost(s, err);
+  const int64_t numel = v->numel;
+  if (numel == 0 || nan_anywhere(v)) return ISO_OK;
   if (r->group >= 0) { /* a later pass */
     bool belongs = true;
     return try_group(s, r->group, e, &belongs, err);
@@ -209,5 +234,5 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
     if (c) return c;
     if (belongs) break;
   }
-  return join_group(s, gi, e, m, v->numel, err);
+  return join_group(s, gi, e, m, numel, err);
 }

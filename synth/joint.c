@@ -34,7 +34,7 @@ static const char *literal_text(iso_arena *a, const rule_term *t) {
 static iso_code ensure_rec(state *s, eg_node n, iso_error *err) {
   if (n.i < s->n_rec) return ISO_OK;
   if (!iso_grow(s->rec, s->cap_rec, (size_t)n.i + 1)) return nomem(err);
-  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
+  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
   s->n_rec = (size_t)n.i + 1;
   return ISO_OK;
 }
@@ -92,6 +92,20 @@ static bool children_konst(state *s, eg_node n) {
   return true;
 }
 
+/* A function of parameters: of them and of constants alone. */
+static bool children_param(state *s, eg_node n) {
+  bool any = false;
+  for (size_t k = 0; k < eg_node_arity(s->g, n); k++) {
+    const eg_node *m;
+    size_t c = eg_class_nodes(s->g, eg_node_child(s->g, n, k), &m);
+    bool konst = false, param = false;
+    for (size_t i = 0; i < c; i++) konst |= s->rec[m[i].i].konst, param |= s->rec[m[i].i].param;
+    if (!konst && !param) return false;
+    any |= param;
+  }
+  return any;
+}
+
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err) {
   iso_code c;
   if (t->kind == RULE_VAR) {
@@ -120,6 +134,7 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
   rec *r = &s->rec[out->i];
   if (t->kind == RULE_OP && !r->multi) r->tensor = true;
   if (!r->konst) r->konst = children_konst(s, *out);
+  r->param = !r->konst && (r->param || children_param(s, *out));
   return ISO_OK;
 }
 
@@ -200,8 +215,6 @@ const char *st_any_id(const state *s, eg_node n) {
   const char *id = st_id(s, n, LEFT);
   return id ? id : st_id(s, n, RIGHT) ? st_id(s, n, RIGHT) : "(auxiliary)";
 }
-
-rule_tensor *st_val(state *s, eg_node n, size_t draw) { return s->rec[n.i].val[draw * s->rec[n.i].n_out]; }
 
 /* ---- evaluation ---- */
 
@@ -333,6 +346,108 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
   return c;
 }
 
+/* ---- values that come and go ----
+ * The parameters of a real model in float64, on every draw, are gigabytes. What depends on them alone is made when it is asked
+ * for, a draw at a time, and let go in that order: each is a function of the seed and of the captured values. */
+
+enum { LARGE = 1 << 17, HELD_BYTES = 1 << 28 };
+
+bool st_large(const rule_shape *shape) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < shape->rank; d++)
+    if (__builtin_mul_overflow(n, shape->dim[d], &n)) return true;
+  return n >= LARGE;
+}
+
+bool st_spare(const state *s, eg_node n) {
+  const rec *r = &s->rec[n.i];
+  return r->param && r->valued && !r->multi && r->n_out == 1 && st_large(&r->shape);
+}
+
+eg_node st_home(const state *s, eg_node n) {
+  while (s->rec[n.i].from != EG_NONE) n.i = s->rec[n.i].from;
+  return n;
+}
+
+rule_dtype st_dtype(const state *s, eg_node n) {
+  n = st_home(s, n);
+  return st_spare(s, n) ? RULE_F64 : s->rec[n.i].val[0]->dtype;
+}
+
+int64_t st_numel(const state *s, eg_node n) {
+  n = st_home(s, n);
+  const rec *r = &s->rec[n.i];
+  if (!st_spare(s, n)) return r->val[0]->numel;
+  int64_t all = 1;
+  for (uint32_t d = 0; d < r->shape.rank; d++) all *= r->shape.dim[d];
+  return all;
+}
+
+iso_code st_lost(const state *s, iso_error *err) {
+  if (err) *err = s->lost_why;
+  return s->lost;
+}
+
+static bool hold(state *s, eg_node n, size_t draw) {
+  if (!iso_grow(s->held, s->cap_held, s->n_held + 1)) return false;
+  s->held[s->n_held++] = (held){n, draw};
+  s->held_bytes += (size_t)s->rec[n.i].val[draw]->numel * sizeof(double);
+  return true;
+}
+
+void st_trim(state *s) {
+  while (!s->making && s->held_bytes > HELD_BYTES && s->first_held < s->n_held) {
+    const held h = s->held[s->first_held++];
+    rule_tensor **t = &s->rec[h.node.i].val[h.draw];
+    s->held_bytes -= (size_t)(*t)->numel * sizeof(double);
+    rule_tensor_unref(*t);
+    *t = NULL;
+  }
+  if (s->first_held == s->n_held) s->first_held = s->n_held = 0;
+}
+
+static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d, rule_tensor **out, size_t *n_out, iso_error *err);
+static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch, iso_error *err);
+static iso_code value_children(state *s, eg_node e, iso_error *err);
+
+static iso_code call_again(state *s, eg_node e, size_t d, rule_tensor **out, iso_error *err) {
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  call_builder *b = malloc(sizeof *b);
+  rule_tensor *all[MAX_OUT];
+  size_t n = 0;
+  iso_code c = b ? value_children(s, e, err) : nomem(err);
+  if (!c) c = build_call(s, e, b, &scratch, err);
+  if (!c) c = evaluate_draw(s, e, b, d, all, &n, err);
+  if (!c && (n != 1 || all[0]->dtype != RULE_F64 || !rule_shape_eq(&all[0]->shape, &s->rec[e.i].shape))) {
+    drop(all, n);
+    c = iso_fail(err, ISO_INTERNAL, "\"%s\" gives another tensor when it is made again", st_any_id(s, e));
+  }
+  if (!c) *out = all[0];
+  iso_arena_fini(&scratch);
+  free(b);
+  return c;
+}
+
+rule_tensor *st_val(state *s, eg_node n, size_t draw) {
+  enum { DEEPEST = 1000 };
+  n = st_home(s, n);
+  if (!st_spare(s, n)) return s->rec[n.i].val[draw * s->rec[n.i].n_out];
+  if (draw < s->n_sets || s->rec[n.i].lonely) draw = 0;
+  if (s->rec[n.i].val[draw]) return s->rec[n.i].val[draw];
+  if (s->lost) return NULL;
+  rule_tensor *made = NULL;
+  s->making++;
+  if (s->making > DEEPEST) s->lost = iso_fail(&s->lost_why, ISO_INTERNAL, "\"%s\" is made of itself", st_any_id(s, n));
+  else if (s->rec[n.i].leaf) s->lost = st_draw_atom(s, n, draw, &made, &s->lost_why);
+  else s->lost = call_again(s, n, draw, &made, &s->lost_why);
+  s->making--;
+  if (s->lost) return NULL;
+  s->rec[n.i].val[draw] = made;
+  if (!hold(s, n, draw)) s->lost = nomem(&s->lost_why);
+  return s->lost ? NULL : made;
+}
+
 /* getitem projects the stored results of its argument. */
 static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   eg_class from = eg_node_child(s->g, e, 0);
@@ -371,6 +486,38 @@ static iso_code value_children(state *s, eg_node e, iso_error *err) {
   return ISO_OK;
 }
 
+static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch, iso_error *err) {
+  b->n = 0;
+  const size_t n = eg_node_arity(s->g, e);
+  const rule_term **child = iso_arena_alloc(scratch, (n + 1) * sizeof *child);
+  if (!child) return nomem(err);
+  for (size_t i = 0; i < n; i++)
+    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), scratch))) return iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
+  return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n)) ? ISO_OK : nomem(err);
+}
+
+static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d, rule_tensor **out, size_t *n_out, iso_error *err) {
+  rule_tensor *bind[MAX_CHILDREN];
+  for (uint32_t i = 0; i < b->n; i++)
+    if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(s, err);
+  iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
+  if (c) return c;
+  if ((c = check_output(s, e, out, *n_out, err))) drop(out, *n_out);
+  return c;
+}
+
+/* A small part of a large parameter, and a view of it, would keep all of it. */
+static iso_code keep_apart(rule_tensor **t, iso_error *err) {
+  if (st_large(&(*t)->shape)) return ISO_OK;
+  rule_tensor *copy;
+  iso_code c = rule_tensor_new((*t)->dtype, &(*t)->shape, &copy, err);
+  if (c) return c;
+  memcpy(copy->data, (*t)->data, (size_t)(*t)->numel * rule_dtype_size((*t)->dtype));
+  rule_tensor_unref(*t);
+  *t = copy;
+  return ISO_OK;
+}
+
 iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (s->rec[e.i].valued) return ISO_OK;
   ISO_CHECK(!s->rec[e.i].leaf);
@@ -379,27 +526,24 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0) return eval_getitem(s, e, err);
   call_builder *b = malloc(sizeof *b);
   if (!b) return nomem(err);
-  b->n = 0;
-  const size_t n = eg_node_arity(s->g, e);
   iso_arena scratch;
   iso_arena_init(&scratch);
-  const rule_term **child = iso_arena_alloc(&scratch, (n + 1) * sizeof *child);
-  iso_code c = child ? ISO_OK : nomem(err);
-  for (size_t i = 0; i < n && !c; i++)
-    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), &scratch)))
-      c = iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
-  if (!c && !(b->term = rule_op(&scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n))) c = nomem(err);
+  iso_code c = build_call(s, e, b, &scratch, err);
   if (!c && s->rec[e.i].konst) c = eval_constant(s, e, b, err);
   else
     for (size_t d = 0; d < s->n_draws && !c; d++) {
-      rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
-      for (uint32_t i = 0; i < b->n; i++) bind[i] = st_val(s, b->dep[i], d);
+      rule_tensor *out[MAX_OUT];
       size_t n_out;
-      c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n_out, err);
-      if (c) break;
-      c = check_output(s, e, out, n_out, err);
-      if (!c) c = store(s, e, out, n_out, d, d + 1 == s->n_draws, err);
+      if ((c = evaluate_draw(s, e, b, d, out, &n_out, err))) break;
+      const bool param = s->rec[e.i].param && !s->rec[e.i].multi && n_out == 1 && out[0]->dtype == RULE_F64;
+      const bool later = param && st_large(&out[0]->shape); /* the other draws when they are asked for */
+      if (param) c = keep_apart(&out[0], err);
+      if (!c) c = store(s, e, out, n_out, d, later || d + 1 == s->n_draws, err);
       drop(out, n_out);
+      if (!c && later && !hold(s, e, 0)) c = nomem(err);
+      st_trim(s);
+      if (later) break;
+      s->rec[e.i].param &= param;
     }
   iso_arena_fini(&scratch);
   free(b);
@@ -424,11 +568,13 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
   const rec *ra = &s->rec[a.i], *rb = &s->rec[b.i];
   if (ra->valued && rb->valued) {
     /* No step of the chain may join what the values tell apart, whoever proposed it. */
-    if (!rule_shape_eq(&ra->val[0]->shape, &rb->val[0]->shape) || ra->val[0]->dtype != rb->val[0]->dtype)
+    if (!rule_shape_eq(&ra->shape, &rb->shape) || st_dtype(s, a) != st_dtype(s, b))
       return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",
                       st_any_id(s, a), st_any_id(s, b));
     for (size_t d = 0; d < s->n_draws; d++) {
-      rule_diff df = s->oracle->compare(s->oracle->ctx, st_val(s, a, d), st_val(s, b, d), s->o->rel_tol);
+      const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
+      if (!va || !vb) return st_lost(s, err);
+      rule_diff df = s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol);
       if (!df.equal)
         return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ by %.3g (relative) on draw %zu and were about to be merged%s%s",
                         st_any_id(s, a), st_any_id(s, b), df.max_rel, d, kind == WHY_RULE ? " by rule " : "",

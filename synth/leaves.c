@@ -54,11 +54,12 @@ static iso_code add_leaves(state *s, int side, iso_error *err) {
     if (c) return c;
     const size_t id = s->map[side][i].i;
     if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
-    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
+    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
     if (s->n_rec <= id) s->n_rec = id + 1;
     rec *r = &s->rec[id];
     r->tensor = r->leaf = r->atom = true;
     r->konst = leaf_konst(s, n);
+    r->param = n->kind == SYNTH_PARAMETER && !r->konst;
     r->node[side] = (int32_t)i;
     r->shape = n->shape;
   }
@@ -502,7 +503,7 @@ int64_t st_index_limit(const state *s, bool *padded) {
   return limit;
 }
 
-static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err);
+static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
 /* Token ids lie below the padding of every table: the input as a term that cannot leave that range, for rules that hold
  * there only (one side reads a padding row where another's masks give zero). */
@@ -528,12 +529,12 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       done = e;
       s->bounded.leaf = e, s->bounded.raw = raw;
       if (!iso_grow(s->rec, s->cap_rec, (size_t)raw.i + 1)) return nomem(err);
-      for (size_t k = s->n_rec; k <= raw.i; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE};
+      for (size_t k = s->n_rec; k <= raw.i; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
       if (s->n_rec <= raw.i) s->n_rec = (size_t)raw.i + 1;
       rec *r = &s->rec[raw.i];
       r->tensor = r->leaf = r->atom = true;
       r->shape = n->shape;
-      if ((c = set_values(s, raw, s->rec[e.i].val, err))) return c;
+      if ((c = values_of(s, raw, e, err))) return c;
       const rule_term *arg[3] = {rule_var(&s->arena, 0), rule_int(&s->arena, 0), rule_int(&s->arena, limit - 1)}, *term;
       if (!arg[0] || !arg[1] || !arg[2] || rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err)) return nomem(err);
       if ((c = st_add_term(s, term, &raw, &def, err)) || (c = st_value(s, def, err))) return c;
@@ -545,8 +546,27 @@ iso_code st_bound_indices(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+/* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large parameters have millions. */
+static void spread_of(const rule_tensor *t, double *mean, double *dev) {
+  enum { MOST = 1 << 16 };
+  const int64_t step = st_large(&t->shape) ? t->numel / MOST | 1 : 1;
+  double sum = 0, sq = 0, n = 0;
+  for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
+  *mean = n > 0 ? sum / n : 0;
+  for (int64_t i = 0; i < t->numel; i += step) sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
+  *dev = n > 0 ? sqrt(sq / n) : 0;
+}
+
+/* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers are as different from one another as normal
+ * ones, at a tenth of the time. */
+static void fill_uniform(rule_tensor *t, double mean, double dev, iso_rng *rng) {
+  double *x = t->data;
+  const double width = dev * sqrt(12) * 0x1p-64;
+  for (int64_t i = 0; i < t->numel; i++) x[i] = mean + width * (double)(int64_t)iso_rng_next(rng);
+}
+
 static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
-  rule_tensor *v = n->value[0], *wide;
+  rule_tensor *v = n->value[0];
   iso_rng rng = iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
   iso_code c;
   if (!rule_dtype_is_float(v->dtype)) {
@@ -569,20 +589,23 @@ static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t rou
     }
     return ISO_OK;
   }
-  if ((c = rule_tensor_to_float64(v, &wide, err))) return c;
-  double sum = 0, sq = 0;
-  for (int64_t i = 0; i < v->numel; i++) sum += rule_tensor_get(wide, i);
-  const double mean = v->numel ? sum / (double)v->numel : 0;
-  for (int64_t i = 0; i < v->numel; i++) sq += (rule_tensor_get(wide, i) - mean) * (rule_tensor_get(wide, i) - mean);
-  double dev = v->numel ? sqrt(sq / (double)v->numel) : 0;
-  rule_tensor_unref(wide);
+  double mean, dev;
+  spread_of(v, &mean, &dev);
   if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12) dev = 0.1;
   /* A later round makes matrices small, so that eps in the norms behind them shows. */
   const double scale = round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
   if ((c = rule_tensor_new(RULE_F64, &v->shape, out, err))) return c;
-  for (int64_t i = 0; i < v->numel; i++)
-    ((double *)(*out)->data)[i] = scale * (mean + dev * iso_rng_normal(&rng));
+  if (st_large(&v->shape)) fill_uniform(*out, scale * mean, scale * dev, &rng);
+  else
+    for (int64_t i = 0; i < v->numel; i++) ((double *)(*out)->data)[i] = scale * (mean + dev * iso_rng_normal(&rng));
   return ISO_OK;
+}
+
+iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+  const synth_node *n = &s->graph[side]->node[r->node[side]];
+  return draw < s->n_sets ? rule_tensor_to_float64(n->value[0], out, err) : redraw(s, n, r->ordinal, draw - s->n_sets, out, err);
 }
 
 static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
@@ -593,6 +616,39 @@ static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *er
   for (size_t d = 0; d < s->n_draws; d++) r->val[d] = rule_tensor_ref(val[d]);
   r->valued = true;
   return ISO_OK;
+}
+
+/* The same values as `from`, kept. */
+static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err) {
+  rule_tensor **val = calloc(s->n_draws + 1, sizeof *val);
+  iso_code c = val ? ISO_OK : nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++)
+    if (!(val[d] = st_val(s, from, d))) c = st_lost(s, err);
+  if (!c) c = set_values(s, e, val, err);
+  free(val);
+  return c;
+}
+
+/* Large parameters take values when they are asked for. `rep`: what they are equal to, if anything. */
+static iso_code draw_later(state *s, eg_node e, eg_node rep, size_t ordinal, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  r->n_out = 1;
+  r->valued = true;
+  if (rep.i != EG_NONE) r->from = st_home(s, rep).i;
+  else {
+    r->ordinal = ordinal;
+    if (!(r->val = calloc(s->n_draws, sizeof *r->val))) return nomem(err);
+  }
+  return ISO_OK;
+}
+
+/* So do the terms that define them: what comes out has the leaf's shape. */
+static iso_code define_later(state *s, eg_node def, const rule_shape *shape, iso_error *err) {
+  rec *r = &s->rec[def.i];
+  r->n_out = 1;
+  r->valued = true;
+  r->shape = *shape;
+  return (r->val = calloc(s->n_draws, sizeof *r->val)) ? ISO_OK : nomem(err);
 }
 
 static bool class_on_side(const state *s, eg_class c, int side) {
@@ -658,15 +714,18 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
       if (!s->rec[m[k].i].leaf) rep = m[k];
     ISO_CHECK(rep.i != EG_NONE);
     if (r->konst) s->rec[rep.i].konst = true;
-    if ((c = st_value(s, rep, err))) return c;
+    if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape)) c = define_later(s, rep, &n->shape, err);
+    else c = st_value(s, rep, err);
+    if (c) return c;
     r = &s->rec[e.i];
   }
+  if (r->param && st_large(&n->shape) && (rep.i == EG_NONE || st_spare(s, rep))) return draw_later(s, e, rep, ordinal, err);
   if (r->konst) {
     r->cval = calloc(1, sizeof *r->cval);
     if (!r->cval) return nomem(err);
     r->cval[0] = rule_tensor_ref(n->value[0]);
   }
-  if (rep.i != EG_NONE) return set_values(s, e, s->rec[rep.i].val, err);
+  if (rep.i != EG_NONE) return values_of(s, e, rep, err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
   if (!val) return nomem(err);
   for (size_t d = 0; d < s->n_draws && !c; d++) {

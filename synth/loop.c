@@ -147,6 +147,7 @@ static void state_free(state *s) {
   for (int side = 0; side < 2; side++) st_run_free(&s->witness[side]);
   for (size_t i = 0; i < s->n_group; i++) free(s->group[i].member);
   free(s->rec);
+  free(s->held);
   free(s->group);
   free(s->literal);
   free(s->map[0]);
@@ -270,11 +271,15 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     const eg_node l = s->map[LEFT][L->output[p[i].left].node];
     const char *name = L->output[p[i].left].name;
     bool equal_values = true;
-    for (size_t d = 0; d < s->n_draws; d++)
-      if (!s->oracle->compare(s->oracle->ctx, st_val(s, l, d), st_val(s, p[i].aux, d), s->o->rel_tol).equal) {
+    for (size_t d = 0; d < s->n_draws && !c; d++) {
+      const rule_tensor *vl = st_val(s, l, d), *vr = st_val(s, p[i].aux, d);
+      if (!vl || !vr) c = st_lost(s, err);
+      else if (!s->oracle->compare(s->oracle->ctx, vl, vr, s->o->rel_tol).equal) {
         equal_values = false;
         apart[d] = true;
       }
+    }
+    if (c) break;
     bool done = eg_equal(s->g, l, p[i].aux);
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
     if (!c && done && !equal_values) c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
@@ -374,6 +379,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   }
   double t = synth_clock();
   if (!c) c = st_relate_leaves(s, (const bool *const *)live, err);
+  if (!c && o->idle) o->idle(o->ctx);
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);
@@ -406,6 +412,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   }
   if (!c) c = st_cover(s, (const bool *const *)live, err);
   if (!c) c = st_assume_all(s, err);
+  if (!c && s->lost) c = st_lost(s, err);
   if (!c) c = st_publish(s, live, err);
   if (c) synth_result_free(s->res);
   else {

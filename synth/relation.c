@@ -1,8 +1,7 @@
 /* Relations by value: a target tensor as a layout expression over source tensors, exactly, by bit pattern.
  *
- * The index hashes each source as a whole, as an order-free multiset of elements, and line by line: a line is one unit
- * slice along one dimension (a row, a column, an element of a vector). A target is hashed the same way and looked up,
- * simplest relation first; what the hashes propose is compared element by element before it is returned, so that a
+ * Simplest relation first: the same bytes, a transpose, a permutation, then slices and concatenations of lines, which an index
+ * of hashes finds (index.c). What the hashes propose is compared element by element before it is returned, so that a
  * collision costs a relation and never makes a false one.
  *
  * A concatenation is found by walking the target's lines and extending maximal runs of lines that stand in one source.
@@ -19,8 +18,7 @@
 
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
-#include "synth/synth.h"
-#include "synth/view.h"
+#include "synth/index.h"
 
 enum {
   MAX_PIECES = 512,         /* arguments of a concatenation */
@@ -32,160 +30,6 @@ enum {
 static const int64_t WINDOW_WORK = 100000000; /* target elements times source elements, and comparisons in all */
 static const int64_t WALK_WORK = 200000000;   /* line comparisons per target */
 static const int64_t PERMUTE_WORK = 50000000; /* element comparisons per target */
-
-static uint64_t hash_flat(const rule_tensor *t) {
-  return iso_hash(t->data, (size_t)t->numel * rule_dtype_size(t->dtype), 0);
-}
-
-/* ---- the index ---------------------------------------------------------------------------------------------- */
-
-/* The lines of one form of one source along one dimension. */
-typedef struct line_set {
-  uint32_t src, dim;
-  form form;
-  rule_shape shape; /* of the form */
-  int64_t n;        /* lines */
-  uint64_t *hash;
-} line_set;
-
-/* A stretch of equal lines. Stretches and not lines are looked up, so that constant tensors stay cheap. */
-typedef struct entry {
-  uint64_t hash;
-  uint32_t set;
-  int64_t start, len;
-} entry;
-
-typedef struct summary {
-  uint64_t flat, multiset;
-} summary;
-
-struct synth_index {
-  size_t n;
-  const rule_tensor **source;
-  char **name;
-  summary *sum;
-  rule_schemas *schemas;
-  line_set *set; /* in the order of the sources */
-  size_t n_sets, cap_sets;
-  entry *entry; /* by hash, then by set and start */
-  size_t n_entries, cap_entries;
-  uint64_t *present; /* a bit per hash of an element that occurs in some source: a clear one says that it does not */
-  uint64_t present_mask; /* bits, less 1 */
-};
-
-enum { PRESENT_MAX = 1 << 26 }; /* bits: 8 MiB; beyond that the filter only gets weaker */
-
-static int entry_order(const void *pa, const void *pb) {
-  const entry *a = pa, *b = pb;
-  if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
-  if (a->set != b->set) return a->set < b->set ? -1 : 1;
-  return a->start < b->start ? -1 : a->start > b->start;
-}
-
-static bool new_filter(synth_index *x, rule_tensor *const *source, size_t n) {
-  uint64_t total = 0, bits = 1024;
-  for (size_t i = 0; i < n; i++) total += source[i] ? (uint64_t)source[i]->numel : 0;
-  while (bits < 8 * total && bits < PRESENT_MAX) bits *= 2;
-  x->present_mask = bits - 1;
-  return (x->present = calloc((size_t)bits / 64, sizeof *x->present)) != NULL;
-}
-
-/* Returns: false where some element of `t` occurs in no source. */
-static bool may_hold(const synth_index *x, const rule_tensor *t) {
-  const size_t item = rule_dtype_size(t->dtype);
-  const unsigned char *p = t->data;
-  for (int64_t i = 0; i < t->numel; i++, p += item) {
-    const uint64_t e = view_element(p, item);
-    if (!(x->present[(e & x->present_mask) / 64] >> (e % 64) & 1)) return false;
-  }
-  return true;
-}
-
-/* Length of the stretch of equal hashes that starts at `at`. */
-static int64_t stretch(const uint64_t *h, int64_t at, int64_t n) {
-  int64_t e = at + 1;
-  while (e < n && h[e] == h[at]) e++;
-  return e - at;
-}
-
-static bool add_lines(synth_index *x, uint32_t src, form f, const rule_shape *shape, uint32_t dim) {
-  if (!iso_grow(x->set, x->cap_sets, x->n_sets + 1)) return false;
-  view v = view_dense(x->source[src], shape);
-  uint64_t *hash = view_hash_lines(&v, dim);
-  if (!hash) return false;
-  line_set *s = &x->set[x->n_sets++];
-  *s = (line_set){.src = src, .dim = dim, .form = f, .shape = *shape, .n = shape->dim[dim], .hash = hash};
-  for (int64_t i = 0, len; i < s->n; i += len) {
-    len = stretch(hash, i, s->n);
-    if (!iso_grow(x->entry, x->cap_entries, x->n_entries + 1)) return false;
-    x->entry[x->n_entries++] = (entry){.hash = hash[i], .set = (uint32_t)(x->n_sets - 1), .start = i, .len = len};
-  }
-  return true;
-}
-
-static bool add_source(synth_index *x, uint32_t src) {
-  const rule_tensor *t = x->source[src];
-  x->sum[src] = (summary){.flat = hash_flat(t), .multiset = view_hash_multiset(t, x->present, x->present_mask)};
-  if (t->numel == 0) return true;
-  for (form f = FORM_SELF; f < FORM_COUNT; f++) {
-    rule_shape shape;
-    if (!view_form_shape(t, f, &shape)) continue;
-    uint32_t dims = f == FORM_ROW ? 1 : shape.rank;
-    for (uint32_t d = 0; d < dims; d++)
-      if (!add_lines(x, src, f, &shape, d)) return false;
-  }
-  return true;
-}
-
-iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n, rule_schemas *schemas,
-                         synth_index **out, iso_error *err) {
-  if (n >= UINT32_MAX) return iso_fail(err, ISO_RANGE, "too many tensors to relate");
-  synth_index *x = calloc(1, sizeof *x);
-  if (!x) return iso_fail(err, ISO_NOMEM, "out of memory");
-  x->n = n;
-  x->schemas = schemas;
-  x->source = calloc(n + 1, sizeof *x->source);
-  x->name = calloc(n + 1, sizeof *x->name);
-  x->sum = calloc(n + 1, sizeof *x->sum);
-  bool ok = x->source && x->name && x->sum && new_filter(x, source, n);
-  for (size_t i = 0; ok && i < n; i++) {
-    if (!source[i]) continue;
-    x->source[i] = source[i];
-    if (name && name[i]) ok = (x->name[i] = strdup(name[i])) != NULL;
-    ok = ok && add_source(x, (uint32_t)i);
-  }
-  if (!ok) {
-    synth_index_free(x);
-    return iso_fail(err, ISO_NOMEM, "out of memory");
-  }
-  if (x->n_entries) qsort(x->entry, x->n_entries, sizeof *x->entry, entry_order);
-  *out = x;
-  return ISO_OK;
-}
-
-void synth_index_free(synth_index *x) {
-  if (!x) return;
-  for (size_t i = 0; x->name && i < x->n; i++) free(x->name[i]);
-  for (size_t i = 0; i < x->n_sets; i++) free(x->set[i].hash);
-  free(x->set);
-  free(x->present);
-  free(x->entry);
-  free(x->sum);
-  free(x->name);
-  free(x->source);
-  free(x);
-}
-
-/* First entry of `hash`; the others follow. */
-static size_t entries_of(const synth_index *x, uint64_t hash) {
-  size_t lo = 0, hi = x->n_entries;
-  while (lo < hi) {
-    size_t mid = lo + (hi - lo) / 2;
-    if (x->entry[mid].hash < hash) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
-}
 
 /* ---- names -------------------------------------------------------------------------------------------------- */
 
@@ -248,7 +92,7 @@ static int32_t name_likeness(const char *a, const char *b) {
 /* ---- one search --------------------------------------------------------------------------------------------- */
 
 typedef struct search {
-  const synth_index *x;
+  synth_index *x;
   const rule_tensor *t;
   const char *name;
   iso_arena *arena;
@@ -258,6 +102,8 @@ typedef struct search {
   uint32_t *used; /* per source: the walk that used it last */
   uint32_t walks;
   int64_t walk_work, permute_work, window_work; /* what is left */
+  uint64_t flat, multiset; /* of the target */
+  bool has_flat, has_multiset, late; /* late: some source of its size began alike */
 } search;
 
 static int32_t likeness(search *s, uint32_t src) {
@@ -383,40 +229,56 @@ static bool finish(search *s, made m, bool tied, synth_relation *out) {
   return true;
 }
 
-static bool same_bytes(const search *s, size_t i, uint64_t flat) {
+/* Different tensors differ early. Once one differed late there may be many that do, which hashes tell apart. */
+static bool same_bytes(search *s, size_t i) {
+  enum { EARLY = 4096 };
   const rule_tensor *a = s->x->source[i];
-  return a && s->x->sum[i].flat == flat && rule_tensor_same_bytes(a, s->t);
+  if (!a || a->dtype != s->t->dtype || a->numel != s->t->numel) return false;
+  const size_t n = (size_t)a->numel * rule_dtype_size(a->dtype), early = n < EARLY ? n : EARLY;
+  if (n == 0) return true;
+  if (memcmp(a->data, s->t->data, early) != 0) return false;
+  if (s->late && !s->has_flat) s->flat = iso_hash(s->t->data, n, 0), s->has_flat = true;
+  if (s->late && index_flat(s->x, i) != s->flat) return false;
+  if (memcmp(a->data, s->t->data, n) == 0) return true;
+  s->late = true;
+  return false;
 }
 
-static bool find_itself(search *s, uint64_t flat, synth_relation *out) {
+static uint64_t multiset_of(search *s) {
+  if (!s->has_multiset) s->multiset = view_hash_multiset(s->t), s->has_multiset = true;
+  return s->multiset;
+}
+
+static bool find_itself(search *s, synth_relation *out) {
   int64_t best = -1;
   bool tied = false;
   for (size_t i = 0; i < s->x->n; i++)
-    if (same_bytes(s, i, flat) && rule_shape_eq(&s->x->source[i]->shape, &s->t->shape)) prefer(s, i, &best, &tied);
+    if (s->x->source[i] && rule_shape_eq(&s->x->source[i]->shape, &s->t->shape) && same_bytes(s, i)) prefer(s, i, &best, &tied);
   return best >= 0 && finish(s, make_source(s, (uint32_t)best), tied, out);
 }
 
-static bool find_transpose(search *s, uint64_t multiset, synth_relation *out) {
+static bool find_transpose(search *s, synth_relation *out) {
   const rule_shape *shape = &s->t->shape;
   if (shape->rank != 2) return false;
   view tv = view_dense(s->t, shape);
   int64_t best = -1, work = 0;
-  bool tied = false;
+  bool tied = false, hashed = false; /* once one differed late */
   for (size_t i = 0; i < s->x->n; i++) {
     const rule_tensor *a = s->x->source[i];
-    if (!usable(s, i) || a->shape.rank != 2 || s->x->sum[i].multiset != multiset) continue;
-    if (a->shape.dim[0] != shape->dim[1] || a->shape.dim[1] != shape->dim[0]) continue;
-    view sv = view_turned(view_dense(a, &a->shape));
+    if (!usable(s, i) || a->shape.rank != 2 || a->shape.dim[0] != shape->dim[1] || a->shape.dim[1] != shape->dim[0]) continue;
+    const view sv = view_turned(view_dense(a, &a->shape)), row = view_slice(sv, 0, 0, 1), first = view_slice(tv, 0, 0, 1);
+    if (!view_equal(&first, &row, &work) || (hashed && index_multiset(s->x, i) != multiset_of(s))) continue;
     if (view_equal(&tv, &sv, &work)) prefer(s, i, &best, &tied);
+    else hashed = true;
   }
   return best >= 0 && finish(s, make_transpose(s, make_source(s, (uint32_t)best)), tied, out);
 }
 
-static bool find_reshape(search *s, uint64_t flat, synth_relation *out) {
+static bool find_reshape(search *s, synth_relation *out) {
   int64_t best = -1;
   bool tied = false;
   for (size_t i = 0; i < s->x->n; i++)
-    if (same_bytes(s, i, flat)) prefer(s, i, &best, &tied);
+    if (same_bytes(s, i)) prefer(s, i, &best, &tied);
   return best >= 0 && finish(s, make_reshape(s, make_source(s, (uint32_t)best), &s->t->shape), tied, out);
 }
 
@@ -500,15 +362,15 @@ static bool permuted(search *s, uint32_t src, made *out) {
          try_factors(s, src, &shape, 3, out);
 }
 
-static bool find_permutation(search *s, uint64_t multiset, synth_relation *out) {
+static bool find_permutation(search *s, synth_relation *out) {
   for (;;) {
     /* the most alike source not yet tried; `used` marks those that were */
     int64_t best = -1;
     bool tied = false;
     made m = {0};
     for (size_t i = 0; i < s->x->n; i++) {
-      if (!usable(s, i) || s->x->source[i]->numel != s->t->numel || s->x->sum[i].multiset != multiset) continue;
-      if (s->used[i] != UINT32_MAX) prefer(s, i, &best, &tied);
+      if (s->used[i] == UINT32_MAX || !usable(s, i) || s->x->source[i]->numel != s->t->numel) continue;
+      if (index_multiset(s->x, i) == multiset_of(s)) prefer(s, i, &best, &tied);
     }
     if (best < 0 || s->permute_work <= 0) return false;
     s->used[best] = UINT32_MAX;
@@ -516,7 +378,7 @@ static bool find_permutation(search *s, uint64_t multiset, synth_relation *out) 
     tied = false;
     for (size_t i = 0; i < s->x->n; i++)
       tied = tied || (i != (size_t)best && usable(s, i) && s->x->source[i]->numel == s->t->numel &&
-                      s->x->sum[i].flat == s->x->sum[best].flat);
+                      index_flat(s->x, i) == index_flat(s->x, (size_t)best));
     return finish(s, m, tied, out);
   }
 }
@@ -543,16 +405,6 @@ typedef struct run {
   int32_t like;
   bool turned, whole, fresh; /* against the target's dimension; all of its source; not used in this walk yet */
 } run;
-
-/* Can lines of `set` stand as lines along `dim` of a tensor of shape `s`: the other sizes agree? */
-static bool lines_fit(const line_set *set, const rule_shape *s, uint32_t dim) {
-  if (set->shape.rank != s->rank) return false;
-  if (s->rank == 2) return set->shape.dim[1 - set->dim] == s->dim[1 - dim];
-  if (set->dim != dim) return false;
-  for (uint32_t d = 0; d < s->rank; d++)
-    if (d != dim && set->shape.dim[d] != s->dim[d]) return false;
-  return true;
-}
 
 /* Constant stretches are assigned by names (`by_name`), others by length. */
 static bool run_better(const run *a, const run *b, bool by_name) {
@@ -593,16 +445,15 @@ static bool add_run(search *s, const cover *c, const uint64_t *th, int64_t p, co
 
 /* The best run for the target's lines from `p`. In a stretch of equal lines a source's stretch can be laid so that
  * both begin together or so that both end together; only these two can be the longest. */
-static bool best_run(search *s, const cover *c, const uint64_t *th, int64_t p, bool by_name, runs *tmp, run *out,
+static bool best_run(search *s, const cover *c, const shelf *lines, const uint64_t *th, int64_t p, bool by_name, runs *tmp, run *out,
                      bool *tied) {
   const synth_index *x = s->x;
-  int64_t n = c->shape.dim[c->dim], mine = stretch(th, p, n), longest = 0;
+  int64_t n = c->shape.dim[c->dim], mine = index_stretch(th, p, n), longest = 0;
   tmp->n = 0;
-  for (size_t i = entries_of(x, th[p]); i < x->n_entries && x->entry[i].hash == th[p]; i++) {
-    const entry *e = &x->entry[i];
-    const line_set *set = &x->set[e->set];
+  for (size_t i = index_entries(lines, th[p]); i < lines->n && lines->entry[i].hash == th[p]; i++) {
+    const entry *e = &lines->entry[i];
     if (s->walk_work <= 0) break;
-    if (x->source[set->src]->dtype != s->t->dtype || !lines_fit(set, &c->shape, c->dim)) continue;
+    if (x->source[x->set[e->set].src]->dtype != s->t->dtype) continue;
     if (!add_run(s, c, th, p, e, e->start, tmp)) return false;
     if (e->len > mine && !add_run(s, c, th, p, e, e->start + e->len - mine, tmp)) return false;
   }
@@ -644,15 +495,18 @@ static bool by_chance(const search *s, const cover *c) {
  * caller either way. */
 static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name, cover *c) {
   *c = (cover){.shape = *shape, .dim = dim, .whole = true, .like = INT32_MAX};
+  const shelf *lines = index_shelf(s->x, shape, dim);
+  if (!lines) return no_memory(s);
+  s->walks++;
+  if (lines->n == 0) return false;
   view v = view_dense(s->t, shape);
   uint64_t *th = view_hash_lines(&v, dim);
   if (!th) return no_memory(s);
   runs tmp = {0};
   int64_t at = 0;
-  s->walks++;
   while (at < shape->dim[dim] && c->n < MAX_RAW_PIECES) {
     run r;
-    if (!best_run(s, c, th, at, by_name, &tmp, &r, &c->tied)) break;
+    if (!best_run(s, c, lines, th, at, by_name, &tmp, &r, &c->tied)) break;
     if (!iso_grow(c->p, c->cap, c->n + 1)) {
       no_memory(s);
       break;
@@ -913,11 +767,16 @@ static made make_window(search *s, const window *w, const rule_shape *shape) {
 
 static bool find_window(search *s, synth_relation *out) {
   rule_shape shape, base;
-  if (s->t->numel < 2 || !window_shape(s->t, &shape) || !may_hold(s->x, s->t)) return false;
+  if (s->t->numel < 2 || !window_shape(s->t, &shape)) return false;
+  const int64_t most = WINDOW_WORK / s->t->numel;
+  bool held = false;
+  for (size_t i = 0; i < s->x->n && !held; i++) held = usable(s, i) && s->x->source[i]->numel <= most;
+  if (held && !index_may_hold(s->x, s->t, most, &held)) return no_memory(s);
+  if (!held) return false;
   window best = {0}, w = {0};
   for (size_t i = 0; i < s->x->n && s->code == ISO_OK; i++) {
     if (!usable(s, i) || !window_shape(s->x->source[i], &base)) continue;
-    if (s->x->source[i]->numel > WINDOW_WORK / s->t->numel) continue;
+    if (s->x->source[i]->numel > most) continue;
     for (int k = 0; k < 4 && s->code == ISO_OK; k++) {
       w.src = (uint32_t)i, w.along = k & 1, w.turned = k >> 1;
       view tv = view_dense(s->t, &shape), sv = view_dense(s->x->source[i], &base);
@@ -964,14 +823,12 @@ static bool find_refolded(search *s, synth_relation *out) {
 /* ---- the order of attack ------------------------------------------------------------------------------------ */
 
 static void attack(search *s, synth_relation *out) {
-  uint64_t flat = hash_flat(s->t);
   if (s->t->numel == 0) {
-    find_itself(s, flat, out);
+    find_itself(s, out);
     return;
   }
-  uint64_t multiset = view_hash_multiset(s->t, NULL, 0);
-  bool found = find_constant(s, out) || find_itself(s, flat, out) || find_transpose(s, multiset, out) ||
-               find_reshape(s, flat, out) || find_permutation(s, multiset, out) || find_cover(s, out);
+  bool found = find_constant(s, out) || find_itself(s, out) || find_transpose(s, out) || find_reshape(s, out) ||
+               find_permutation(s, out) || find_cover(s, out);
   if (!found && s->code == ISO_OK) found = find_window(s, out);
   if (!found && s->code == ISO_OK) find_refolded(s, out);
 }

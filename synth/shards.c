@@ -202,7 +202,7 @@ static uint32_t distinct(state *s, const peers *p, eg_node *out) {
   for (uint32_t r = 0; r < p->n; r++) {
     const eg_node e = s->map[p->side][p->node[r]];
     const rec *q = &s->rec[e.i];
-    if (!q->tensor || !q->valued || q->konst || !rule_dtype_is_float(q->val[0]->dtype) || q->val[0]->numel == 0) return 0;
+    if (!q->tensor || !q->valued || q->konst || !rule_dtype_is_float(st_dtype(s, e)) || st_numel(s, e) == 0) return 0;
     bool seen = false;
     for (uint32_t k = 0; k < n && !seen; k++) seen = eg_equal(s->g, out[k], e);
     if (!seen) out[n++] = e;
@@ -221,9 +221,9 @@ static const rule_term *put_together(state *s, uint32_t n, int64_t dim) {
 }
 
 static bool can_join(const state *s, const eg_node *e, uint32_t n, int64_t dim) {
-  const rule_shape *a = &s->rec[e[0].i].val[0]->shape;
+  const rule_shape *a = &s->rec[e[0].i].shape;
   for (uint32_t k = 1; k < n; k++) {
-    const rule_shape *b = &s->rec[e[k].i].val[0]->shape;
+    const rule_shape *b = &s->rec[e[k].i].shape;
     for (uint32_t d = 0; d < a->rank; d++)
       if (d != dim && a->dim[d] != b->dim[d]) return false;
   }
@@ -245,6 +245,7 @@ static bool worth_joining(state *s, const eg_node *part, uint32_t n, int side) {
   int64_t numel = 0;
   for (uint32_t k = 0; k < n; k++) {
     const rule_tensor *v = st_val(s, part[k], s->n_draws - 1);
+    if (!v) return false;
     st_moments(v, m);
     for (int i = 0; i < 4; i++) sum[i] += m[i];
     numel += v->numel;
@@ -266,7 +267,7 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   if (n < 2) return ISO_OK;
   iso_code c = ISO_OK;
   if (worth_joining(s, part, n, p->side))
-    for (int64_t d = (int64_t)s->rec[part[0].i].val[0]->shape.rank; d-- > 0 && !c && !p->met;)
+    for (int64_t d = (int64_t)s->rec[part[0].i].shape.rank; d-- > 0 && !c && !p->met;)
       if (can_join(s, part, n, d)) c = meet_whole(s, part, n, d, p->side, &p->met, err);
   if (!c && !p->met && can_join(s, part, n, -1)) c = meet_whole(s, part, n, -1, p->side, &p->met, err);
   return c;

@@ -94,6 +94,7 @@ typedef struct synth_options {
   bool keep_witness;        /* keep the leaves' values that show a difference, and the first divergence's regions */
   bool shrink;              /* with keep_witness: make these inputs small first */
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */
+  void (*idle)(void *ctx);  /* the leaves' captured values will not be read for a while; may be NULL */
   void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */
   void *ctx;
 } synth_options;

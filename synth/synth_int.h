@@ -22,10 +22,13 @@ typedef struct rec {
   bool leaf;        /* a captured leaf */
   bool atom;        /* a leaf that no relation defines: drawn freely */
   bool lonely;      /* an atom that no relation ties to the other side: one may have been missed, so it keeps its captured value */
-  bool valued;      /* values below are there */
+  bool param;       /* not constant, and depends on parameters and constants alone: large values are let go and made again (st_spare) */
+  bool valued;      /* values below are there, or can be made */
   int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
-  rule_tensor **val;  /* n_draws * n_out, float64 where floating */
+  rule_tensor **val;  /* n_draws * n_out, float64 where floating; read through st_val: NULL where it was let go */
+  uint32_t from;      /* the e-node whose values are its own too, EG_NONE if none: then val is NULL */
+  size_t ordinal;     /* atoms: of the stream that they are drawn from */
   rule_tensor **cval; /* n_out, captured dtypes; constants only */
   rule_shape shape;   /* of output 0, known before values are */
   int32_t group;      /* index into groups, -1 */
@@ -89,6 +92,12 @@ typedef struct peers {
 
 enum { PART_RIGHT = 1, /* a rank's part of a tensor of the other graph, or what all ranks there hold a part of */ PART_WRONG = 2 /* other ranks hold theirs, this one does not */ };
 
+/* A value that can be made again. */
+typedef struct held {
+  eg_node node;
+  size_t draw;
+} held;
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -103,6 +112,11 @@ typedef struct state {
   size_t cap_literal;
   eg_node *map[2];        /* captured node to e-node */
   size_t n_sets, n_draws; /* draws: captured input sets, then redrawn ones */
+  held *held;             /* values that can be made again, in the order in which they were made; the first ones are let go */
+  size_t first_held, n_held, cap_held, held_bytes;
+  uint32_t making;        /* values that are being made: nothing is let go */
+  iso_code lost;          /* one could not be made again, */
+  iso_error lost_why;     /* because of this: the comparison ends with it */
   group *group;
   size_t n_group, cap_group;
   application *app;
@@ -183,7 +197,19 @@ bool st_is_tensor_class(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
 bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);
-rule_tensor *st_val(state *s, eg_node n, size_t draw); /* Requires: valued tensor; borrowed */
+/* Requires: valued tensor. Returns: borrowed, until st_trim where st_spare says so; NULL where it could not be made again (st_lost). */
+rule_tensor *st_val(state *s, eg_node n, size_t draw);
+iso_code st_lost(const state *s, iso_error *err);
+/* Whether its values come and go: what is large and depends on parameters alone. Their dtype is float64, their shape the record's. */
+bool st_spare(const state *s, eg_node n);
+bool st_large(const rule_shape *shape);
+/* The e-node that holds the values of `n`. */
+eg_node st_home(const state *s, eg_node n);
+/* Of a valued tensor, without making it. */
+rule_dtype st_dtype(const state *s, eg_node n);
+int64_t st_numel(const state *s, eg_node n);
+/* Let the oldest of the values go that can be made again, down to a fixed amount. */
+void st_trim(state *s);
 const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, const char *relation, const char *text);
 const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
@@ -198,6 +224,8 @@ bool st_forbidden(const state *s, int side, size_t i, size_t source);
 /* ---- leaves.c ---- */
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
+/* The value of an atom on a draw, anew. Owns: the caller unrefs. */
+iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *padded); /* padded (may be NULL): the table has more rows, all zero */
 iso_code st_bound_indices(state *s, iso_error *err);

@@ -1,4 +1,4 @@
-/* Private to synth/relation.c and view.c: tensors read under other shapes, compared and hashed line by line. */
+/* Private to synth/relation.c, index.c and view.c: tensors read under other shapes, compared and hashed line by line. */
 #ifndef SYNTH_VIEW_H
 #define SYNTH_VIEW_H
 
@@ -37,9 +37,11 @@ bool view_equal(const view *a, const view *b, int64_t *work);
 
 /* Returns: malloc'ed hashes of the unit slices of a dense view along `d`; NULL when there is no memory. */
 uint64_t *view_hash_lines(const view *v, uint32_t d);
-/* The sum of the elements' hashes: equal for every order of the elements. `present` may be NULL, else a bit is set in it for
- * each element, `mask` being its bits less 1. */
-uint64_t view_hash_multiset(const rule_tensor *t, uint64_t *present, uint64_t mask);
+/* The sum of the elements' hashes: equal for every order of the elements. */
+uint64_t view_hash_multiset(const rule_tensor *t);
+/* A bit for each element is set in `present`, `mask` being its bits less 1; whether those of all elements are. */
+void view_mark_elements(const rule_tensor *t, uint64_t *present, uint64_t mask);
+bool view_marked(const rule_tensor *t, const uint64_t *present, uint64_t mask);
 
 static inline uint64_t view_mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
@@ -57,6 +59,14 @@ static inline __attribute__((always_inline)) uint64_t view_element(const unsigne
   }
   memcpy(&x, p, item);
   return view_mix(x);
+}
+
+/* An element as one number. What has few digits ends in zeros, which a sum would keep: the upper half of a long one is folded in. */
+static inline __attribute__((always_inline)) uint64_t view_number(const unsigned char *p, size_t item) {
+  uint64_t x = 0;
+  if (item == 16) return view_element(p, item);
+  memcpy(&x, p, item);
+  return item == 8 ? x ^ (x >> 32) : x;
 }
 
 #endif

@@ -113,17 +113,28 @@ static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
 
 static iso_code leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
   if (!new_leaves(s, leaf)) return nomem(err);
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->graph[side]->node[i].kind != SYNTH_OP) leaf[side][i] = st_val(s, s->map[side][i], d);
-  return ISO_OK;
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
+      if ((leaf[side][i] = rule_tensor_ref(st_val(s, s->map[side][i], d)))) st_trim(s);
+      else c = st_lost(s, err);
+    }
+  return c;
+}
+
+static void free_leaves(const state *s, rule_tensor **leaf[2]) {
+  for (int side = 0; side < 2; side++) {
+    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++) rule_tensor_unref(leaf[side][i]);
+    free(leaf[side]);
+  }
 }
 
 iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   rule_tensor **leaf[2];
   iso_code c = leaves_of_draw(s, d, leaf, err);
   if (!c) c = run_both(s, leaf, true, s->witness, err);
-  for (int side = 0; side < 2; side++) free(leaf[side]);
+  free_leaves(s, leaf);
   return c;
 }
 
@@ -154,10 +165,8 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_err
     *alone = n->kind == SYNTH_OP && reads_by_index(s->graph[*side], n->call);
   }
   if (*alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
-  for (int k = 0; k < 2; k++) {
-    st_run_free(&run[k]);
-    free(leaf[k]);
-  }
+  for (int k = 0; k < 2; k++) st_run_free(&run[k]);
+  free_leaves(s, leaf);
   return c;
 }
 
@@ -210,7 +219,7 @@ iso_code st_check_unspecified(state *s, iso_error *err) {
     st_run_free(&base);
     st_run_free(&one);
     st_run_free(&two);
-    for (int k = 0; k < 2; k++) free(leaf[k]);
+    free_leaves(s, leaf);
   }
   return c;
 }
@@ -226,8 +235,8 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
   for (int side = 0; side < 2; side++) {
     if (!c && *found) s->witness[side] = base[side];
     else st_run_free(&base[side]);
-    free(leaf[side]);
   }
+  free_leaves(s, leaf);
   return c;
 }
 
@@ -417,12 +426,12 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
   }
   iso_code c = ISO_OK;
   rule_tensor *v = NULL;
-  if (konst) v = rule_tensor_ref(st_val(s, def, 0));
+  if (konst) v = rule_tensor_ref(st_val(s, def, 0)); /* constants stay */
   else if (atom.i != EG_NONE) {
     const rec *r = &s->rec[atom.i];
     const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]] : &s->graph[RIGHT]->node[r->node[RIGHT]];
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
-    if (r->lonely) v = rule_tensor_ref(st_val(s, atom, 0));
+    if (r->lonely) c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(s, err);
     else c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);

@@ -202,6 +202,19 @@ static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err)
 
 /* ---- the ladder ---- */
 
+/* Whether a sample costs more than most proofs: a table of words, the matrices of a real model. */
+static bool heavy(const rule *r) {
+  enum { ELEMENTS = 1 << 20 };
+  int64_t all = 0;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    int64_t n = 1;
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++)
+      if (r->var[i].dim[d]->kind != RULE_INT || __builtin_mul_overflow(n, r->var[i].dim[d]->u.i, &n)) return false;
+    if (__builtin_add_overflow(all, n, &all)) return true;
+  }
+  return all > ELEMENTS;
+}
+
 /* Whether shapes of variables leave sizes or ranks open. */
 static rule_scope tested_scope(const rule *r) {
   for (uint32_t i = 0; i < r->n_vars; i++) {
@@ -248,7 +261,8 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     if (!c && proof.status == RULE_PROVED) conclude(l, out, &proof, false);
     if (c || proof.status == RULE_PROVED) return c;
   }
-  for (; k < l->first && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
+  const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
+  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
       val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
@@ -258,6 +272,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
                                       : val_prove(l->r, schemas, o->z3_rlimit, &proof, err);
   if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
+  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
   const uint32_t enough = l->strict ? 2 * plain : plain;
   const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;

@@ -166,17 +166,21 @@ static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
   }
 }
 
+enum { LONG_ROW = 1024, MANY_ROWS = 1009, SOME_ROWS = 101 };
+
 static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
   double *x = t->data;
   const unsigned kind = k % VAL_ALL_KINDS;
-  const bool mask = is_mask(example) && k % 2 == 1;
+  const bool mask = k % 2 == 1 && is_mask(example);
   const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
   double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
   /* The largest bound is passed only where every factor of a product is of its size. */
   for (size_t i = 0; kind == NEAR_LITERALS && i < n_lit; i++) by_lit = fmax(by_lit, lit[i]);
   const uint64_t turn = iso_rng_below(rng, 1024);
+  /* A large tensor repeats its first rows, a prime number of them, so that no part of it is another part. */
+  const int64_t rows = last <= LONG_ROW ? MANY_ROWS : SOME_ROWS, drawn = t->numel / last > 2 * rows && t->numel > LONG_ROW * MANY_ROWS ? last * rows : t->numel;
   double row = 0;
-  for (int64_t i = 0; i < t->numel; i++) {
+  for (int64_t i = 0; i < drawn; i++) {
     if (i % last == 0) row = iso_rng_normal(rng) * 2;
     if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
     if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
@@ -184,6 +188,7 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
     /* An additive mask: what it hides is far below, and the first element of a row stays. */
     if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
   }
+  for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
 static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
