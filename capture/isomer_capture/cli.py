@@ -42,8 +42,13 @@ def add_model_options(p):
     p.add_argument("--specialize", action="store_true", help="allow numbers read out of tensors, for these inputs only")
 
 
+def add_sweep_options(p):
+    p.add_argument("--timeout", type=positive, default=600, help="seconds for each capture and comparison of a sweep")
+
+
 def parser():
-    p = argparse.ArgumentParser(prog="isomer-capture", description="Captures models as graphs that isomer compares.")
+    p = argparse.ArgumentParser(prog="isomer-capture", description="Captures models as graphs that isomer compares.",
+                                epilog="isomer-capture --sweep FILE -o DIR is the command sweep.")
     p.add_argument("--version", action="version", version="isomer-capture " + __version__)
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in (("hf", "a model of Hugging Face Transformers"), ("vllm", "the same model as vLLM runs it")):
@@ -54,18 +59,30 @@ def parser():
         c.add_argument("--batch", type=positive, default=1, help=argparse.SUPPRESS if name == "vllm" else "sequences")
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
+        c.add_argument("--sweep", metavar="FILE", help="capture MODEL in hf and vllm at each setting of FILE, compare, and tabulate the "
+                       "verdicts (docs/capture-sweep.md)")
+        add_sweep_options(c)
     c = commands.add_parser("sweep", help="capture and compare one pair per setting; a table of the verdicts",
                             description="Captures and compares one pair per setting of FILE, and tabulates the verdicts.")
-    c.add_argument("sweep", metavar="FILE", help="JSON: models and settings (docs/capture-sweep.md)")
+    given = c.add_mutually_exclusive_group(required=True)
+    given.add_argument("file", metavar="FILE", nargs="?", help="JSON: models and settings (docs/capture-sweep.md)")
+    given.add_argument("--sweep", metavar="FILE", help="the same")
     c.add_argument("-o", "--out", required=True, help="the folder for captures and sweep.json")
-    c.add_argument("--timeout", type=positive, default=600, help="seconds for each capture and comparison")
+    add_sweep_options(c)
     return p
 
 
+def with_command(argv):
+    """`isomer-capture --sweep FILE` is `isomer-capture sweep FILE`."""
+    swept = any(a == "--sweep" or a.startswith("--sweep=") for a in argv)
+    return ["sweep"] + argv if swept and argv[0].startswith("-") else argv
+
+
 def main(argv=None):
-    options = parser().parse_args(argv)
+    options = parser().parse_args(with_command(sys.argv[1:] if argv is None else list(argv)))
+    options.sweep = getattr(options, "file", None) or options.sweep
     try:
-        if options.command == "sweep":
+        if options.sweep:
             from . import sweep
             os.makedirs(options.out, exist_ok=True)
             return sweep.run(options)

@@ -1,4 +1,4 @@
-"""`isomer-capture sweep FILE`: one pair of captures per setting, compared, and a table of the verdicts.
+"""`isomer-capture --sweep FILE`: one pair of captures per setting, compared, and a table of the verdicts.
 
 FILE is JSON: an object, or a list of them, or one object per line. Each asks for models and settings:
 
@@ -7,7 +7,8 @@ FILE is JSON: an object, or a list of them, or one object per line. Each asks fo
 
 `set` is tried one key at a time beside the default; `grid` in its place tries every combination. A list under a key is
 the values to try: a value that is itself a list is written as a list in the list. `left_set` and `right_set` change one
-side only. Every capture runs in a process of its own, since frameworks keep objects between models."""
+side only. With a model on the command line (`isomer-capture vllm MODEL --sweep FILE`), `models` is that one and the
+options there hold where the file says nothing. Every capture runs in a process of its own, since frameworks keep objects between models."""
 import itertools
 import json
 import os
@@ -19,13 +20,25 @@ import time
 
 from .errors import CaptureError
 
-KEYS = {"models", "layers", "left", "right", "set", "grid", "left_set", "right_set", "attn", "length", "reduce", "seed",
-        "dtype", "base"}
+OPTIONS = ("layers", "length", "seed", "dtype", "attn", "experts", "head", "sets")  # of one capture, with a value
+FLAGS = ("reduce", "specialize")
+KEYS = {"models", "left", "right", "set", "grid", "left_set", "right_set", "base"}.union(OPTIONS, FLAGS)
 SIDES = ("hf", "vllm")
 
 
-def read(path):
-    """The requests in a file."""
+def defaults(options):
+    """What the command line says of every request, as a request."""
+    if not getattr(options, "model", None):
+        return {"reduce": True}
+    for name, unset in (("name", None), ("trace", False), ("batch", 1)):
+        if getattr(options, name) != unset:
+            raise CaptureError("--%s does not go with --sweep" % name)
+    out = {key: getattr(options, key) for key in OPTIONS + FLAGS if getattr(options, key) is not None}
+    return dict(out, models=[options.model], base=dict(options.settings))
+
+
+def read(path, given):
+    """The requests in a file, completed by what the command line says."""
     try:
         with open(path, encoding="utf-8") as f:
             text = f.read()
@@ -39,10 +52,16 @@ def read(path):
         except json.JSONDecodeError:
             raise CaptureError("%s is not JSON: %s" % (path, whole)) from None
     requests = data if isinstance(data, list) else [data]
-    for r in requests:
+    for k, r in enumerate(requests):
         unknown = sorted(set(r) - KEYS) if isinstance(r, dict) else ["(not an object)"]
         if unknown:
             raise CaptureError("%s: unknown key %s" % (path, ", ".join(unknown)))
+        for key in ("set", "grid", "base", "left_set", "right_set"):
+            if not isinstance(r.get(key) or {}, dict):
+                raise CaptureError("%s: \"%s\" must be an object" % (path, key))
+        if "models" in r and "models" in given:
+            raise CaptureError("%s names models, and so does the command line" % path)
+        r = requests[k] = {**given, **r, "base": {**given.get("base", {}), **(r.get("base") or {})}}
         if not isinstance(r.get("models"), list) or not r["models"]:
             raise CaptureError("%s: \"models\" must be a list of models" % path)
         for side in ("left", "right"):
@@ -67,9 +86,8 @@ def arguments(request, side, model, chosen):
     """The command line of one capture."""
     kind = request.get(side, "hf" if side == "left" else "vllm")
     out = [kind, model]
-    if request.get("reduce", True):
-        out.append("--reduce")
-    for key in ("layers", "length", "seed", "dtype", "attn"):
+    out += ["--" + key for key in FLAGS if request.get(key)]
+    for key in OPTIONS:
         if key in request:
             out += ["--" + key, str(request[key])]
     for each in (request.get("base") or {}), chosen, (request.get(side + "_set") or {}):
@@ -162,7 +180,7 @@ def run(options):
     """The table goes to stdout, progress to stderr. Status 0: all pairs equivalent; 1: some different; 3: something open."""
     import isomer
 
-    requests = read(options.sweep)
+    requests = read(options.sweep, defaults(options))
     try:
         isomer.find_program()
     except isomer.Error as e:

@@ -98,7 +98,7 @@ class Transformers(Case):
             json.dump([{"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf",
                         "right_set": {"layer_norm_epsilon": 1e-3}},
                        {"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf", "base": {"n_head": 5}}], f)
-        status, out, err = run("sweep", self.path("s.json"), "-o", self.path("out"))
+        status, out, err = run("--sweep", self.path("s.json"), "-o", self.path("out"))
         self.assertEqual(status, 1, err)
         self.assertRegex(out, r"\| gpt2 \| default \| different \| .*ln_1")
         self.assertRegex(out, r"\| gpt2 \| default \| no capture \| hf: ")
@@ -109,6 +109,21 @@ class Transformers(Case):
                 f.write(text)
             status, out, err = run("sweep", self.path("s.json"), "-o", self.path("out"))
             self.assertEqual((status, err.count("\n")), (2, 1), err)
+
+    def test_sweep_of_the_model_on_the_command_line(self):
+        with open(self.path("s.json"), "w") as f:
+            json.dump({"right": "hf", "right_set": {"activation_function": "gelu"}, "set": {"activation_function": ["relu"]}}, f)
+        status, out, err = run("hf", "gpt2", "--sweep=" + self.path("s.json"), "-o", self.path("out"), *TINY, "--seed", "3")
+        self.assertEqual(status, 1, err)
+        self.assertRegex(out, r'\| gpt2 \| activation_function="relu" \| different \| ')
+        with open(os.path.join(self.path("out"), "0-gpt2-1", "left", "graph.json")) as f:
+            self.assertEqual(json.load(f)["metadata"]["seed"], 3)
+        for more in (["--name", "x"], ["--trace"], ["--timeout", "0"]):
+            status, out, err = run("hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY, *more)
+            self.assertEqual(status, 2, more)
+        with open(self.path("s.json"), "w") as f:
+            json.dump({"models": ["gpt2"]}, f)
+        self.assertEqual(run("hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY)[0], 2)
 
     def test_usage(self):
         self.assertEqual(run("hf", "llama")[0], 2)
