@@ -122,6 +122,8 @@ def reduce(config):
         lambda old: new_heads if old >= heads else 1 if old == 1 else 2)
     if explicit is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = HEAD
+    reduce_latent(c)
+    put(("global_head_dim",), HEAD)
     put(("rotary_dim",), lambda old: HEAD if explicit == old or old * heads == hidden else HEAD // 2)
     put(("word_embed_proj_dim", "embedding_size"), lambda old: new_hidden if old == hidden else new_hidden // 2)
     if isinstance(getattr(c, "query_pre_attn_scalar", None), (int, float)) and explicit is not None:
@@ -138,6 +140,19 @@ def reduce(config):
     reduce_positions(c)
     reduce_vocabulary(config)
     return config
+
+
+def reduce_latent(c):
+    """Multi-head latent attention: ranks of the compressed q and kv, and widths of a head's parts with and without rotation."""
+    if not isinstance(getattr(c, "kv_lora_rank", None), int):
+        return
+    rotated = getattr(c, "qk_rope_head_dim", None)
+    for name, value in (("kv_lora_rank", 2 * HEAD), ("q_lora_rank", 3 * HEAD // 2), ("qk_nope_head_dim", HEAD), ("v_head_dim", HEAD),
+                        ("qk_rope_head_dim", HEAD // 2), ("qk_head_dim", HEAD + HEAD // 2)):
+        if isinstance(getattr(c, name, None), int) and not isinstance(getattr(type(c), name, None), property):
+            setattr(c, name, value)
+    if rotated is not None and not isinstance(getattr(type(c), "head_dim", None), property):
+        c.head_dim = c.qk_rope_head_dim  # what the rotary tables are made for
 
 
 def reduce_positions(c):

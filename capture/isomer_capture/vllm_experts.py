@@ -7,6 +7,32 @@ from vllm.model_executor.layers.fused_moe import cpu_fused_moe
 from vllm.model_executor.layers.fused_moe.unquantized_fused_moe_method import UnquantizedFusedMoEMethod
 
 
+def by_corrected_scores(router_logits, top_k, renormalize, scoring_func, routed_scaling_factor, e_score_correction_bias):
+    """Experts are chosen by their scores and a bias, and weighted by the scores alone. vLLM's CPU path leaves this bias out; its
+    kernels for GPUs (topk_softmax, topk_sigmoid) do this."""
+    if scoring_func not in ("softmax", "sigmoid"):
+        raise NotImplementedError("experts chosen by %s with a bias" % scoring_func)
+    logits = router_logits.float()
+    scores = torch.softmax(logits, -1) if scoring_func == "softmax" else torch.sigmoid(logits)
+    ids = torch.topk(scores + e_score_correction_bias.float(), top_k, dim=-1, sorted=False)[1]
+    weights = scores.gather(1, ids)
+    if renormalize:
+        weights = weights / weights.sum(-1, keepdim=True)
+    return weights * routed_scaling_factor if routed_scaling_factor != 1.0 else weights, ids
+
+
+def choose(layer, x, router_logits):
+    """(weights, ids) of the experts of each token."""
+    if layer.e_score_correction_bias is not None and not layer.use_grouped_topk and layer.custom_routing_function is None:
+        return by_corrected_scores(router_logits, layer.top_k, layer.renormalize, layer.scoring_func, layer.routed_scaling_factor,
+                                   layer.e_score_correction_bias)
+    return cpu_fused_moe.select_experts(
+        hidden_states=x, router_logits=router_logits, top_k=layer.top_k, use_grouped_topk=layer.use_grouped_topk,
+        renormalize=layer.renormalize, topk_group=layer.topk_group, num_expert_group=layer.num_expert_group,
+        custom_routing_function=layer.custom_routing_function, scoring_func=layer.scoring_func,
+        routed_scaling_factor=layer.routed_scaling_factor, e_score_correction_bias=layer.e_score_correction_bias)
+
+
 @UnquantizedFusedMoEMethod.register_oot(name="UnquantizedFusedMoEMethod")
 class ReferenceExperts(UnquantizedFusedMoEMethod):
     @property
@@ -16,11 +42,7 @@ class ReferenceExperts(UnquantizedFusedMoEMethod):
     def apply_monolithic(self, layer, x, router_logits, input_ids=None):
         if layer.expert_map is not None:
             raise NotImplementedError("experts on several ranks")
-        weights, ids = cpu_fused_moe.select_experts(
-            hidden_states=x, router_logits=router_logits, top_k=layer.top_k, use_grouped_topk=layer.use_grouped_topk,
-            renormalize=layer.renormalize, topk_group=layer.topk_group, num_expert_group=layer.num_expert_group,
-            custom_routing_function=layer.custom_routing_function, scoring_func=layer.scoring_func,
-            routed_scaling_factor=layer.routed_scaling_factor, e_score_correction_bias=layer.e_score_correction_bias)
+        weights, ids = choose(layer, x, router_logits)
         ids, weights = ids.long(), weights.to(x.dtype)
         given = x.unsqueeze(1)
         if layer.apply_router_weight_on_input:

@@ -22,6 +22,7 @@ def import_vllm():
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+    os.environ.setdefault("VLLM_MLA_DISABLE", "1")  # latent attention as plain attention: the absorbed form needs a GPU
     try:
         import vllm
         import vllm.platforms as platforms

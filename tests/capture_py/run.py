@@ -22,7 +22,7 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("-k", default="", help="cases whose name holds this")
-    a.add_argument("--slowest", type=int, default=0)
+    a.add_argument("--slowest", type=int, default=0, metavar="N", help="say which N cases took the most processor time")
     options = a.parse_args()
     os.environ["ISOMER"] = os.path.abspath(options.isomer)
     local = os.path.join(ROOT, ".venv", "bin", "python3")
@@ -38,13 +38,35 @@ def main():
         if options.k in test.id():
             suite.addTest(test)
     start = time.monotonic()
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1, resultclass=Timed).run(suite)
+    for seconds, name in sorted(result.spent, reverse=True)[:options.slowest]:
+        print("%6.1f s %s" % (seconds, name))
     for test, reason in result.skipped:
         print("skipped %s: %s" % (test.id(), reason))
     failed = len(result.failures) + len(result.errors)
-    print("%.1f s" % (time.monotonic() - start))
+    print("%.1f s, %.1f s of processor time" % (time.monotonic() - start, processor_time()))
     print("%d passed, %d failed" % (result.testsRun - failed - len(result.skipped), failed))
     return 1 if failed else 0
+
+
+def processor_time():
+    """Of this process and of those it has waited for."""
+    t = os.times()
+    return t.user + t.system + t.children_user + t.children_system
+
+
+class Timed(unittest.TextTestResult):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.spent = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = processor_time()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.spent.append((processor_time() - self.began, test.id()))
 
 
 def tests(suite):

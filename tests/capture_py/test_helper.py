@@ -28,44 +28,49 @@ def twice(x: Tensor, by: float) -> Tensor:
     print("noise on stdout"); os.write(1, b"more noise\\n")
     return x * by
 
-@torch.library.custom_op("mine::crash", mutates_args=())
-def crash(x: Tensor) -> Tensor:
+def operator(name, schema):
+    """Not custom_op: its first call imports torch._dynamo, which takes as long as PyTorch itself."""
+    torch.library.define(name, schema)
+    return torch.library.impl(name, "cpu")
+
+@operator("mine::crash", "(Tensor x) -> Tensor")
+def crash(x):
     ctypes.string_at(0)
 
-@torch.library.custom_op("mine::leave", mutates_args=())
-def leave(x: Tensor) -> Tensor:
+@operator("mine::leave", "(Tensor x) -> Tensor")
+def leave(x):
     os._exit(7)
 
-@torch.library.custom_op("mine::hang", mutates_args=())
-def hang(x: Tensor) -> Tensor:
+@operator("mine::hang", "(Tensor x) -> Tensor")
+def hang(x):
     os.system("sleep 1000")
     return x
 
-@torch.library.custom_op("mine::raises", mutates_args=())
-def raises(x: Tensor) -> Tensor:
+@operator("mine::raises", "(Tensor x) -> Tensor")
+def raises(x):
     raise ValueError("no such thing\\nand more")
 
-@torch.library.custom_op("mine::shape", mutates_args=())
-def shape(x: Tensor) -> Tensor:
+@operator("mine::shape", "(Tensor x) -> Tensor")
+def shape(x):
     return x.flatten().clone()
 
-@torch.library.custom_op("mine::nothing", mutates_args=())
-def nothing(x: Tensor) -> Tensor:
+@operator("mine::nothing", "(Tensor x) -> Tensor")
+def nothing(x):
     return x * float("nan")
 
-@torch.library.custom_op("mine::sometimes", mutates_args=())
-def sometimes(x: Tensor) -> Tensor:
+@operator("mine::sometimes", "(Tensor x) -> Tensor")
+def sometimes(x):
     if x.abs().max() > 40:
         os._exit(9)
     return x * 2
 
-@torch.library.custom_op("mine::truncates", mutates_args=())
-def truncates(x: Tensor) -> Tensor:
+@operator("mine::truncates", "(Tensor x) -> Tensor")
+def truncates(x):
     os.ftruncate(int(os.environ["ISOMER_HELPER_MEMORY"]), 0)
     os._exit(1)
 
-@torch.library.custom_op("mine::scaled", mutates_args=())
-def scaled(x: Tensor, layer_name: str) -> Tensor:
+@operator("mine::scaled", "(Tensor x, str layer_name) -> Tensor")
+def scaled(x, layer_name):
     return x * CONTEXT[layer_name]
 
 CONTEXT = {}
@@ -75,9 +80,7 @@ def adaptor(op, attributes, arguments):
     CONTEXT["here"] = attributes["scale"]
     yield {"layer_name": "here"}
 
-torch.library.define("mine::fill_with", "(Tensor(a!) out, Tensor x) -> ()")
-
-@torch.library.impl("mine::fill_with", "cpu")
+@operator("mine::fill_with", "(Tensor(a!) out, Tensor x) -> ()")
 def fill_with(out, x):
     out.copy_(x * 2)
 '''

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import warnings
 import zipfile
 
 try:
@@ -210,7 +211,8 @@ class Hostile(Case):
         with zipfile.ZipFile(self.at("b.pt2"), "w") as z:
             for name, data in files.items():
                 z.writestr(name, data)
-            with self.assertWarns(UserWarning):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # zipfile says that it is there twice
                 z.writestr("version", b"8.2")
         self.refused(self.at("b.pt2"), "twice")
 
