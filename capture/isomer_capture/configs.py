@@ -135,6 +135,8 @@ def reduce(config):
     setattr(c, get(c, "num_attention_heads", "n_head", "n_heads", "num_heads")[0], new_heads)
     put(("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"), lambda old: min(old, 4))
     put(("num_experts_per_tok", "moe_top_k", "top_k_experts"), lambda old: min(old, 2))
+    put(("n_group",), lambda old: min(old, 2))  # of two experts each: some rules look at the best two of a group
+    put(("topk_group",), lambda old: 1)
     if getattr(c, "sliding_window", None):
         c.sliding_window = min(c.sliding_window, WINDOW)
     reduce_positions(c)
