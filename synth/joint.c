@@ -224,7 +224,9 @@ typedef struct call_builder {
   uint32_t n;
 } call_builder;
 
-static const rule_term *build_arg(state *s, call_builder *b, eg_class c, iso_arena *a) {
+/* The argument of class `c`; a constant's is the member that stood there, if that has a value: in captured dtypes the others may have
+ * another one. */
+static const rule_term *build_arg(state *s, call_builder *b, eg_class c, eg_node as, iso_arena *a) {
   const eg_node *m;
   size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++) {
@@ -237,10 +239,10 @@ static const rule_term *build_arg(state *s, call_builder *b, eg_class c, iso_are
       const eg_node list = m[i];
       const rule_term **child = iso_arena_alloc(a, (k + 1) * sizeof *child);
       if (!child) return NULL;
-      for (size_t j = 0; j < k; j++) child[j] = build_arg(s, b, eg_node_child(s->g, list, j), a);
+      for (size_t j = 0; j < k; j++) child[j] = build_arg(s, b, eg_node_child(s->g, list, j), (eg_node){eg_node_original(s->g, list, j).i}, a);
       return rule_list(a, child, k);
     }
-  eg_node rep = st_rep(s, c);
+  const eg_node rep = s->rec[as.i].valued && s->rec[as.i].cval && s->rec[as.i].tensor ? as : st_rep(s, c);
   if (rep.i == EG_NONE || b->n == MAX_CHILDREN) return NULL;
   b->dep[b->n] = rep;
   return rule_var(a, b->n++);
@@ -492,7 +494,7 @@ static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scra
   const rule_term **child = iso_arena_alloc(scratch, (n + 1) * sizeof *child);
   if (!child) return nomem(err);
   for (size_t i = 0; i < n; i++)
-    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), scratch))) return iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
+    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), (eg_node){eg_node_original(s->g, e, i).i}, scratch))) return iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
   return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n)) ? ISO_OK : nomem(err);
 }
 

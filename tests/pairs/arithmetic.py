@@ -96,6 +96,8 @@ pair("float64 captured", EQUIVALENT, "", lambda g: g.x(4, 8, dtype=f64).linear(g
 pair("a scalar in bfloat16", DIFFERENT, "sqrt(48) is 6.9375 there", lambda g: g.x(4, 8) * 48 ** 0.5, lambda g: g.x(4, 8) * g.const("normalizer", Data((), [48 ** 0.5]), bf16).to(f32))
 pair("a scalar in float32", EQUIVALENT, "2 ulp of float32 are storage", lambda g: g.x(4, 8) * g.full((), 0.1), lambda g: g.x(4, 8) * g.const("tenth", Data((), [0.1])))
 pair("a scalar as a number", EQUIVALENT, "0.5 is 0.5", lambda g: g.x(4, 8) * 0.5, lambda g: g.x(4, 8) * g.const("half", Data((), [0.5])))
+pair("a table in bfloat16, cast and multiplied", EQUIVALENT, "its values are float32's, its dtype is not", lambda g, s: g.x(4, 8) *
+     (lambda f, t: f.matmul(t) if s else f * t)(g.const("f", Data((4, 1), [1.0, 0.5, 0.25, 0.125]), bf16).to(f32), g.arange(8).to(f32).view(1, 8)))
 pair("a scalar one ulp off", NOT_EQUIVALENT, "1 and 1.0078125 in bfloat16", lambda g, s: g.x(4, 8, dtype=bf16) * g.const("c", Data((8,), [1.0078125 if s else 1.0] * 8), bf16))
 pair("positions in bfloat16", DIFFERENT, "above 256 they are rounded", lambda g, s: g.x(300) * g.arange(300).to(bf16 if s else f32).to(f32).mul(0.01).cos())
 pair("positions in bfloat16, few", EQUIVALENT, "below 256 they are exact: at the captured shape", lambda g, s: g.x(30) * g.arange(30).to(bf16 if s else f32).to(f32).mul(0.01).cos())
