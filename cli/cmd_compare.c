@@ -401,8 +401,8 @@ int cmd_compare(int argc, char **argv) {
   o.val.ops = o.ops;
   o.progress = !o.quiet && !o.trace && isatty(STDERR_FILENO);
   limits_start(&o.limits);
-  o.synth.ctx = &o;
-  o.synth.stop = on_stop;
+  o.synth.ctx = o.val.ctx = &o;
+  o.synth.stop = o.val.stop = on_stop;
   o.synth.progress = on_progress;
   o.synth.idle = on_idle;
   o.synth.trace = o.trace ? on_trace : NULL;

@@ -255,6 +255,9 @@ static void proved(const pv_cx *c, rule_verdict *out, const char *how) {
   }
 }
 
+/* Words of an expression that Z3 is given: what is larger takes it minutes and gigabytes. */
+enum { MAX_TEXT = 1 << 16 };
+
 /* The expression with its leaves numbered by first occurrence: two pairs with one text are one question. */
 typedef struct text {
   uint32_t *w;
@@ -262,7 +265,7 @@ typedef struct text {
   bool failed;
 } text;
 static void put(text *t, uint32_t w) {
-  if (t->failed || t->n > (1u << 22) || !iso_grow(t->w, t->cap, t->n + 1)) t->failed = true;
+  if (t->failed || t->n > MAX_TEXT || !iso_grow(t->w, t->cap, t->n + 1)) t->failed = true;
   else t->w[t->n++] = w;
 }
 
@@ -390,7 +393,7 @@ static bool try_level(pv_cx *c, pv_tensor **a, pv_tensor **b, rule_verdict *out)
   return true;
 }
 
-static iso_code prove_at(const rule *r, rule_schemas *s, uint64_t rlimit, int level, bool pointwise, pv_id *leaf,
+static iso_code prove_at(const rule *r, rule_schemas *s, const val_options *o, int level, bool pointwise, pv_id *leaf,
                          bool *done, rule_verdict *out, iso_error *err) {
   pv_cx *c = calloc(1, sizeof *c);
   pv_id total = 0;
@@ -404,6 +407,7 @@ static iso_code prove_at(const rule *r, rule_schemas *s, uint64_t rlimit, int le
   }
   bool ok = pv_init(c, r, s, level, total);
   c->pointwise = pointwise;
+  c->o = o;
   c->var_base = leaf;
   c->attr_leaf = leaf + r->n_vars;
   if (ok) {
@@ -413,7 +417,7 @@ static iso_code prove_at(const rule *r, rule_schemas *s, uint64_t rlimit, int le
     /* Below the last level Z3 is asked only where expanding further changes nothing. */
     if (!*done && !c->failed && (level == 2 || !left)) {
       *done = true;
-      code = ask_z3(c, a, b, rlimit, out, err);
+      code = ask_z3(c, a, b, o->z3_rlimit, out, err);
     }
   }
   if (!ok || c->no_memory) code = iso_fail(err, ISO_NOMEM, "out of memory");
@@ -423,7 +427,7 @@ static iso_code prove_at(const rule *r, rule_schemas *s, uint64_t rlimit, int le
 }
 
 /* At the rule's own sizes, element by element. */
-static iso_code prove_elements(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, shapes kind, rule_verdict *out,
+static iso_code prove_elements(const rule *r, rule_schemas *schemas, const val_options *o, shapes kind, rule_verdict *out,
                                iso_error *err) {
   bool *seen = calloc(2 * (size_t)r->n_vars + 1, sizeof *seen);
   pv_id *leaf = calloc((size_t)r->n_vars + r->n_attrs + 1, sizeof *leaf);
@@ -435,7 +439,7 @@ static iso_code prove_elements(const rule *r, rule_schemas *schemas, uint64_t z3
   } else {
     bool done = false;
     for (int level = 0; level <= 2 && !done && code == ISO_OK; level++)
-      code = prove_at(r, schemas, z3_rlimit, level, kind == GENERIC, leaf, &done, out, err);
+      code = prove_at(r, schemas, o, level, kind == GENERIC, leaf, &done, out, err);
   }
   free(seen);
   free(leaf);
@@ -443,32 +447,32 @@ static iso_code prove_elements(const rule *r, rule_schemas *schemas, uint64_t z3
 }
 
 /* For all sizes that the rule leaves open, first with literals as they stand, then as what they stand for. */
-static iso_code prove_symbolic(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
-  iso_code code = sc_prove(r, schemas, z3_rlimit, false, out, err);
+static iso_code prove_symbolic(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
+  iso_code code = sc_prove(r, schemas, o, false, out, err);
   if (code != ISO_OK || out->status == RULE_PROVED) return code;
   rule_verdict read;
-  code = sc_prove(r, schemas, z3_rlimit, true, &read, err);
+  code = sc_prove(r, schemas, o, true, &read, err);
   if (code == ISO_OK && read.status == RULE_PROVED) *out = read;
   return code;
 }
 
-iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
+iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
   unknown(out, "nothing was tried");
   const shapes kind = shapes_of(r);
   if (kind == UNSUPPORTED) {
     unknown(out, "a rank above %d", (int)RULE_MAX_RANK);
     return ISO_OK;
   }
-  if (kind == GENERIC || r->n_where || r->n_attrs) return prove_symbolic(r, schemas, z3_rlimit, out, err);
+  if (kind == GENERIC || r->n_where || r->n_attrs) return prove_symbolic(r, schemas, o, out, err);
   rule_verdict elements;
-  iso_code code = prove_elements(r, schemas, z3_rlimit, kind, &elements, err);
+  iso_code code = prove_elements(r, schemas, o, kind, &elements, err);
   *out = elements;
   if (code != ISO_OK || elements.status == RULE_PROVED) return code;
-  code = prove_symbolic(r, schemas, z3_rlimit, out, err);
+  code = prove_symbolic(r, schemas, o, out, err);
   if (code == ISO_OK && out->status != RULE_PROVED) *out = elements;
   return code;
 }
 
-iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err) {
-  return sc_prove(r, schemas, z3_rlimit, false, out, err);
+iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
+  return sc_prove(r, schemas, o, false, out, err);
 }

@@ -11,7 +11,7 @@
 #ifndef VALIDATE_ENCODE_INT_H
 #define VALIDATE_ENCODE_INT_H
 
-#include "validate/validate.h"
+#include "validate/engine_int.h"
 
 typedef uint32_t pv_id; /* below n_leaves: a leaf; else node[id - n_leaves] */
 
@@ -75,7 +75,7 @@ typedef struct pv_value {
 } pv_value;
 
 enum { PV_MAX_NODES = 3000000, PV_MAX_WORDS = 1 << 25, PV_MAX_SCRATCH = 1 << 23, PV_TABLE = 1 << 10 };
-enum { PV_MAX_ELEMENTS = 24000000, PV_MAX_RELATIVE = 16, PV_MAX_WORK = 400000000 };
+enum { PV_MAX_ELEMENTS = 24000000, PV_MAX_RELATIVE = 16, PV_MAX_WORK = 400000000, PV_LOOK_WORK = 1 << 18 };
 
 typedef struct pv_cx {
   const rule *r;
@@ -99,6 +99,8 @@ typedef struct pv_cx {
   pv_id *var_base;   /* first leaf of each variable */
   pv_id *attr_leaf;  /* leaves of the rule's attributes, in pointwise rules and scalars */
   int64_t n_elements, work;
+  const val_options *o; /* for `stop`; may be NULL */
+  int64_t next_look;    /* work at which to ask it again */
   bool failed, no_memory;
   bool arithmetic, literal, big_mask, expansion_left; /* what the evaluation used */
   const char *relative[PV_MAX_RELATIVE];

@@ -6,6 +6,8 @@
 
 const val_options *val_engine_options(const val_engine *e);
 rule_schemas *val_engine_schemas(val_engine *e);
+/* The caller's reason to stop, or NULL. */
+static inline const char *val_stopped(const val_options *o) { return o && o->stop ? o->stop(o->ctx) : NULL; }
 
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {

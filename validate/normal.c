@@ -21,6 +21,11 @@ void pv_fail(pv_cx *c, const char *fmt, ...) {
 static bool work(pv_cx *c, size_t n) {
   c->work += (int64_t)n;
   if (c->work > PV_MAX_WORK) pv_fail(c, "more work than the prover's budget");
+  if (c->work > c->next_look) {
+    const char *why = val_stopped(c->o);
+    c->next_look = c->work + PV_LOOK_WORK;
+    if (why) pv_fail(c, "%s", why);
+  }
   return !c->failed;
 }
 

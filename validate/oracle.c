@@ -194,7 +194,7 @@ static bool rests_on_literals(const rule *r) {
  * of 2, is of another rule. */
 static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
   if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return ISO_OK;
-  iso_code c = val_prove_as_written(l->r, val_engine_schemas(l->e), val_engine_options(l->e)->z3_rlimit, proof, err);
+  iso_code c = val_prove_as_written(l->r, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
   if (!c && proof->status != RULE_PROVED)
     snprintf(proof->reason, sizeof proof->reason, "proved only with literals read as the numbers that they stand for");
   return c;
@@ -257,28 +257,33 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   unsigned k = 0;
   rule_schemas *schemas = val_engine_schemas(l->e);
   if (!l->strict && l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
-    c = val_prove(l->r, schemas, o->z3_rlimit, &proof, err);
+    c = val_prove(l->r, schemas, o, &proof, err);
     if (!c && proof.status == RULE_PROVED) conclude(l, out, &proof, false);
     if (c || proof.status == RULE_PROVED) return c;
   }
   const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
-  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
+  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, out, refuted, err);
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
       val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
-  if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o->z3_rlimit, l->arena, l->general, &proof, err)
-                                      : val_prove(l->r, schemas, o->z3_rlimit, &proof, err);
+  if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o, l->arena, l->general, &proof, err)
+                                      : val_prove(l->r, schemas, o, &proof, err);
   if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
-  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED; k++) c = sample_instance(l, k, out, refuted, err);
+  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, out, refuted, err);
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
   const uint32_t enough = l->strict ? 2 * plain : plain;
   const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;
-  for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good; k++)
+  for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good && !val_stopped(o); k++)
     c = sample_instance(l, k, out, refuted, err);
   if (c) return c;
+  const char *stopped = *refuted || proved ? NULL : val_stopped(o);
+  if (stopped) {
+    snprintf(out->reason, sizeof out->reason, "%s", stopped);
+    return ISO_OK;
+  }
   conclude(l, out, &proof, *refuted);
   if (*refuted && proved)
     return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", l->r->name, proof.method, out->reason);

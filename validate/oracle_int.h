@@ -38,7 +38,7 @@ ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_prob
 void val_witness_fini(val_witness *w);
 
 /* val_prove with float literals as the doubles that they are. */
-ISO_MUST_USE iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err);
+ISO_MUST_USE iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err);
 
 /* exact, rounding or unsafe, from samples at extreme magnitudes; NULL where none of them ran. */
 ISO_MUST_USE iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_error *err);

@@ -531,14 +531,15 @@ static void describe(const sc *c, rule_verdict *out) {
   }
 }
 
-iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rlimit, bool read_literals, rule_verdict *out, iso_error *err) {
+iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, rule_verdict *out, iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, r, schemas), memory = ok;
   if (ok) {
     c->read_literals = read_literals;
-    c->rlimit = rlimit;
-    c->max_work = rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)rlimit : SC_MAX_WORK;
+    c->rlimit = o->z3_rlimit;
+    c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;
+    c->o = o;
     k->c = c;
     declare_names(c);
     ok = !c->failed && prove_case(k);

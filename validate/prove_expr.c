@@ -24,6 +24,11 @@ bool sc_work(sc *c, size_t n) {
   c->work += (int64_t)n;
   if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
   if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason);
+  if (c->work > c->next_look) {
+    const char *why = val_stopped(c->o);
+    c->next_look = c->work + SC_LOOK_WORK;
+    if (why) sc_fail(c, "%s", why), c->work = SC_MAX_WORK + 1; /* no other case is tried */
+  }
   return !c->failed;
 }
 

@@ -211,7 +211,7 @@ static bool usable(const rule *r) {
 typedef struct attempt {
   rule *out;
   rule_verdict *verdict;
-  uint64_t rlimit;
+  const val_options *o;
   iso_error *err;
   iso_code code;
   size_t n_partings, n_attempts;
@@ -220,12 +220,14 @@ typedef struct attempt {
 /* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
 static bool apart(general *g, attempt *t, const bool *other) {
   rule_verdict v = {.status = RULE_PROVED};
+  val_options with = *t->o;
+  with.z3_rlimit = 0; /* without Z3: what is found out here is proved later */
   g->other = other;
   for (g->by = 1; g->by >= -1 && v.status == RULE_PROVED && !t->code; g->by -= 2) {
     rule try;
     if (++t->n_partings > MAX_PARTINGS) v.status = RULE_UNKNOWN;
     else if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-    else t->code = sc_prove(&try, g->schemas, 0, false, &v, t->err); /* without Z3: what is found out here is proved later */
+    else t->code = sc_prove(&try, g->schemas, &with, false, &v, t->err);
   }
   g->other = NULL;
   return !t->code && v.status == RULE_PROVED;
@@ -288,12 +290,14 @@ static bool all_distinct(const general *g) {
 /* Returns: whether to stop: it is proved, or something failed. */
 static bool attempt_one(general *g, attempt *t) {
   rule try;
-  if (!t->code && ++t->n_attempts > MAX_ATTEMPTS) {
+  val_options with = *t->o;
+  with.z3_rlimit /= TRY_SHARE;
+  if (!t->code && (++t->n_attempts > MAX_ATTEMPTS || val_stopped(t->o))) {
     *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
     return false;
   }
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  if (!t->code) t->code = val_prove(&try, g->schemas, t->rlimit / TRY_SHARE, t->verdict, t->err);
+  if (!t->code) t->code = val_prove(&try, g->schemas, &with, t->verdict, t->err);
   if (t->code) return true;
   if (t->verdict->status == RULE_PROVED) *t->out = try;
   return t->verdict->status == RULE_PROVED;
@@ -379,21 +383,21 @@ static void attempt_all(general *g, attempt *t) {
     if (t->code || attempt_sizes(g, t)) return;
   }
   /* From here on it is only worth while where the rule as it stands is proved. */
-  t->code = val_prove(g->r, g->schemas, t->rlimit, t->verdict, t->err);
+  t->code = val_prove(g->r, g->schemas, t->o, t->verdict, t->err);
   if (t->code || t->verdict->status != RULE_PROVED) return;
   const rule_verdict concrete = *t->verdict;
   if (!attempt_fewer(g, t)) *t->verdict = concrete;
   else if (!t->code) attempt_floats(g, t);
 }
 
-iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out, rule_verdict *verdict, iso_error *err) {
+iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o, iso_arena *a, rule *out, rule_verdict *verdict, iso_error *err) {
   general g = {.r = r, .schemas = schemas, .a = a};
-  attempt t = {.out = out, .verdict = verdict, .rlimit = z3_rlimit, .err = err};
+  attempt t = {.out = out, .verdict = verdict, .o = o, .err = err};
   rule same;
   *out = *r;
-  if (!usable(r)) return val_prove(r, schemas, z3_rlimit, verdict, err);
+  if (!usable(r)) return val_prove(r, schemas, o, verdict, err);
   if (!make(&g, &same)) return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
-  if (g.n_units == 0 && g.n_real == 0) return val_prove(r, schemas, z3_rlimit, verdict, err);
+  if (g.n_units == 0 && g.n_real == 0) return val_prove(r, schemas, o, verdict, err);
   attempt_all(&g, &t);
   return t.code;
 }

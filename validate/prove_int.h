@@ -114,7 +114,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 60000, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 60000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 struct sc {
@@ -155,6 +155,8 @@ struct sc {
   int ge_depth, ge_left;
   uint64_t rlimit; /* of Z3; the work below is bounded in proportion */
   int64_t max_work;
+  const val_options *o; /* for `stop`; may be NULL */
+  int64_t next_look;    /* work at which to ask it again */
   iso_arena arena; /* of this case */
   struct sc_memo *memo;
   size_t n_memo, cap_memo;
@@ -377,7 +379,7 @@ sx sx_prod_dims(sc *c, const sx *d, uint32_t n);
 void pt_note(sc *c, const char *op);
 
 /* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. */
-ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, uint64_t rlimit, bool read_literals, rule_verdict *out,
+ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, rule_verdict *out,
                                iso_error *err);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 

@@ -5,9 +5,11 @@
  * exp(x) > 0, and so are products known to be positive; v >= 0 => sqrt(v) >= 0 and sqrt(v)^2 = v; and for a product m
  * with 1/s, s a sum: s != 0 => s m = m / (1/s), its left side multiplied out. Integers are taken as reals, which only
  * makes proving harder. `unsat` of the negated goal counts once the axioms alone are shown satisfiable. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <z3.h>
 
@@ -21,12 +23,14 @@ typedef struct solver {
   Z3_sort real;
   Z3_ast *of; /* by id */
   Z3_func_decl inverse, product, square_root, exponential, fn[4];
+  int made;     /* translated expressions and products */
   int expanded; /* products multiplied out so far */
   bool expanding; /* what comes out is not multiplied out again */
   const char *failed;
 } solver;
 
-enum { MAX_DEPTH = 2000, MAX_POWER = 8, MAX_EXPANDED = 64, MAX_EXPANDED_TERMS = 64 };
+/* MAX_MADE: applications, products and their axioms, of a question: beyond it Z3 takes seconds only to hear it. */
+enum { WATCH_MS = 50, MAX_MADE = 40000, LOOK_MADE = 256, MAX_DEPTH = 2000, MAX_POWER = 8, MAX_EXPANDED = 64, MAX_EXPANDED_TERMS = 64 };
 
 /* Z3's own handler would end the process. */
 static void on_error(Z3_context z, Z3_error_code e) {
@@ -72,8 +76,15 @@ static void when(solver *m, Z3_ast a, Z3_ast v, Z3_ast r, Z3_ast w) {
   assume(m, Z3_mk_implies(m->z, Z3_mk_eq(m->z, a, v), Z3_mk_eq(m->z, r, w)));
 }
 
+/* One more expression for Z3: too many, or is it time to stop? */
+static void count(solver *m) {
+  if (++m->made > MAX_MADE && !m->failed) m->failed = "an element too large for z3";
+  if (m->made % LOOK_MADE == 0 && !m->failed) m->failed = val_stopped(m->c->o);
+}
+
 /* A product that Z3 does not look into, but for factors 0 and 1. */
 static Z3_ast product(solver *m, Z3_ast a, Z3_ast b) {
+  count(m);
   Z3_ast x = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
   Z3_ast zero = number(m, 0), one = number(m, 1);
   if (x != y) assume(m, Z3_mk_eq(m->z, x, y));
@@ -235,6 +246,7 @@ static Z3_ast compound(solver *m, const pv_node *p, int depth) {
 static Z3_ast translate(solver *m, pv_id id, int depth) {
   if (m->of[id]) return m->of[id];
   const pv_node *p = pv_at(m->c, id);
+  count(m);
   if (depth > MAX_DEPTH) m->failed = "an expression too deep for z3";
   if (m->failed) return number(m, 0);
   Z3_ast r = p ? compound(m, p, depth) : leaf(m, id);
@@ -273,6 +285,48 @@ static uint64_t used(solver *m) {
   return n;
 }
 
+/* ---- stopping while Z3 runs ---- */
+
+/* A thread that asks the caller's `stop` while another is within Z3. */
+typedef struct watch {
+  Z3_context z;
+  const val_options *o;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool over;
+} watch;
+
+static void *watching(void *ctx) {
+  watch *w = ctx;
+  pthread_mutex_lock(&w->lock);
+  while (!w->over) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += WATCH_MS * 1000000L;
+    if (t.tv_nsec >= 1000000000L) t.tv_sec++, t.tv_nsec -= 1000000000L;
+    pthread_cond_timedwait(&w->ended, &w->lock, &t);
+    if (!w->over && val_stopped(w->o)) Z3_interrupt(w->z); /* again and again: one that came too early is lost */
+  }
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+/* Without a thread the limit alone bounds it. */
+static Z3_lbool check(solver *m) {
+  watch w = {.z = m->z, .o = m->c->o, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+  pthread_t thread;
+  const bool watched = w.o && w.o->stop && pthread_create(&thread, NULL, watching, &w) == 0;
+  const Z3_lbool r = Z3_solver_check(m->z, m->s);
+  if (watched) {
+    pthread_mutex_lock(&w.lock);
+    w.over = true;
+    pthread_cond_signal(&w.ended);
+    pthread_mutex_unlock(&w.lock);
+    pthread_join(thread, NULL);
+  }
+  return r;
+}
+
 static pv_answer ask(solver *m, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
   Z3_ast x = translate(m, a, 0), y = m->failed ? x : translate(m, b, 0);
   if (m->failed) {
@@ -282,12 +336,12 @@ static pv_answer ask(solver *m, pv_id a, pv_id b, uint64_t *rlimit, char *reason
   set_limits(m, *rlimit);
   Z3_solver_push(m->z, m->s);
   assume(m, Z3_mk_not(m->z, Z3_mk_eq(m->z, x, y)));
-  Z3_lbool r = Z3_solver_check(m->z, m->s);
+  Z3_lbool r = check(m);
   if (Z3_get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
   uint64_t spent = used(m);
   if (r == Z3_L_FALSE) {
     Z3_solver_pop(m->z, m->s, 1);
-    Z3_lbool v = Z3_solver_check(m->z, m->s);
+    Z3_lbool v = check(m);
     if (Z3_get_error_code(m->z) != Z3_OK || v != Z3_L_TRUE) {
       snprintf(reason, 200, "z3 could not show that the assumptions have a model");
       return PV_NO_ANSWER;
@@ -300,8 +354,9 @@ static pv_answer ask(solver *m, pv_id a, pv_id b, uint64_t *rlimit, char *reason
 
 pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
   pv_answer r = PV_NO_ANSWER;
-  if (*rlimit == 0) {
-    snprintf(reason, 200, "z3's limit is used up");
+  const char *stopped = val_stopped(c->o);
+  if (*rlimit == 0 || stopped) {
+    snprintf(reason, 200, "%s", stopped ? stopped : "z3's limit is used up");
     return r;
   }
   solver m = {.c = c};

@@ -30,6 +30,10 @@ typedef struct val_options {
   const char *const *ops; /* users' operator libraries */
   size_t n_ops;
   const char *helper;     /* NULL, or the command of a process that runs what neither libtorch nor a library has (helper.c) */
+  /* Why to stop here (static), NULL to go on; may be NULL. Asked within proofs too, and from another thread while Z3 runs:
+   * what is under way is given up within a fraction of a second, and its rule is RULE_UNKNOWN with that reason. */
+  const char *(*stop)(void *ctx);
+  void *ctx;
 } val_options;
 val_options val_options_default(void);
 
@@ -82,15 +86,16 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
 /* ---- deciding ---- */
 
 /* Try to prove lhs = rhs for all values of the variables (sizes as the rule gives them: numbers, or symbolic sizes).
- * Never claims more than it shows; anything it does not model is RULE_UNKNOWN with the reason. Deterministic.
+ * Never claims more than it shows; anything it does not model is RULE_UNKNOWN with the reason. Deterministic unless stopped:
+ * size and work are bounded by counts. Of `o` it reads z3_rlimit and stop.
  * Returns: RULE_PROVED or RULE_UNKNOWN in out->status. */
-ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, rule_verdict *out, iso_error *err);
+ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err);
 
 /* A rule with literal sizes, made as general as its proof stays: sizes, the integers that go with them and float attributes
  * become names, with conditions (a scale that is 1/sqrt of a size).
  * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in `verdict` RULE_PROVED with
  * its scope. Where nothing could be made general `out` is `r`, and the verdict that of val_prove. */
-ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, uint64_t z3_rlimit, iso_arena *a, rule *out,
+ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o, iso_arena *a, rule *out,
                                      rule_verdict *verdict, iso_error *err);
 
 /* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable i. */

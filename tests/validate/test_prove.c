@@ -21,7 +21,7 @@ static rule_verdict prove(const example *e) {
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg, text);
   ck_assert_uint_eq(rule_set_count(set), 1);
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_msg(val_prove(rule_set_at(set, 0), schemas, 5000000, &v, &err) == ISO_OK, "%s: %s", err.msg, text);
+  ck_assert_msg(val_prove(rule_set_at(set, 0), schemas, &(val_options){.z3_rlimit = 5000000}, &v, &err) == ISO_OK, "%s: %s", err.msg, text);
   rule_schemas_free(schemas);
   rule_set_free(set);
   if (getenv("PROVE_VERBOSE"))
@@ -319,6 +319,59 @@ START_TEST(answers_do_not_change) {
 }
 END_TEST
 
+/* ---- bounds ---- */
+
+static rule_verdict prove_within(const char *text, const val_options *o, double *seconds) {
+  rule_set *set = NULL;
+  rule_schemas *schemas = NULL;
+  rule_verdict v = {.status = RULE_REFUTED};
+  iso_error err = {ISO_OK, ""};
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg, text);
+  ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
+  const clock_t before = clock();
+  ck_assert_msg(val_prove(rule_set_at(set, 0), schemas, o, &v, &err) == ISO_OK, "%s: %s", err.msg, text);
+  *seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+  rule_schemas_free(schemas);
+  rule_set_free(set);
+  return v;
+}
+
+/* Each element is a quotient of sums of a few hundred clamped sums: too much for Z3, which must not be given it. */
+#define CLAMPED(X, W) "(aten::clamp (aten::mm " X " " W ") -8.0 8.0)"
+#define ATTEND "(aten::mm (aten::softmax.int (aten::mm " CLAMPED("x", "w") " (aten::t " CLAMPED("x", "u") ")) -1) " CLAMPED("x", "y") ")"
+static const char *const large =
+    "(rule r (var x f (9 16)) (var w f (16 16)) (var u f (16 16)) (var y f (16 16)) (lhs (aten::mm " ATTEND " w)) (rhs (aten::mm " ATTEND " u)))";
+
+START_TEST(large_elements_are_given_up) {
+  double seconds;
+  const rule_verdict v = prove_within(large, &(val_options){.z3_rlimit = 5000000}, &seconds);
+  ck_assert_int_eq((int)v.status, (int)RULE_UNKNOWN);
+  ck_assert_msg(seconds < 20, "%g s, %s", seconds, v.reason);
+}
+END_TEST
+
+typedef struct countdown {
+  long left;
+} countdown;
+
+static const char *counted(void *ctx) {
+  countdown *c = ctx;
+  return __atomic_sub_fetch(&c->left, 1, __ATOMIC_SEQ_CST) < 0 ? "enough" : NULL;
+}
+
+/* Wherever it falls, a stop ends the proof with its reason and never with a claim that a longer run would not make. */
+START_TEST(a_stop_ends_a_proof) {
+  for (long k = 0; k < 200; k = 2 * k + 1) {
+    countdown c = {k};
+    double seconds;
+    const rule_verdict v = prove_within(large, &(val_options){.z3_rlimit = 5000000, .stop = counted, .ctx = &c}, &seconds);
+    ck_assert_int_eq((int)v.status, (int)RULE_UNKNOWN);
+    if (k == 0) ck_assert_str_eq(v.reason, "enough");
+    if (k == 0) ck_assert_msg(seconds < 0.5, "%g s after the stop", seconds);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("prove");
   TCase *t = tcase_create("prove");
@@ -331,6 +384,8 @@ int main(void) {
   tcase_add_test(t, assumptions_are_named);
   tcase_add_test(t, large_contractions_stay_small);
   tcase_add_test(t, answers_do_not_change);
+  tcase_add_test(t, large_elements_are_given_up);
+  tcase_add_test(t, a_stop_ends_a_proof);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

@@ -18,7 +18,7 @@ static rule_verdict prove(const rule *r) {
   rule_verdict v = {.status = RULE_REFUTED};
   iso_error err = {ISO_OK, ""};
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_msg(val_prove(r, schemas, 5000000, &v, &err) == ISO_OK, "%s: %s", r->name, err.msg);
+  ck_assert_msg(val_prove(r, schemas, &(val_options){.z3_rlimit = 5000000}, &v, &err) == ISO_OK, "%s: %s", r->name, err.msg);
   rule_schemas_free(schemas);
   if (getenv("PROVE_VERBOSE")) fprintf(stderr, "%s: %s [%s] %s\n", r->name, rule_status_name(v.status), v.method, v.reason);
   return v;
@@ -95,7 +95,7 @@ START_TEST(proved_rules_become_general) {
   rule_verdict v;
   ck_assert_msg(rule_set_parse(specific[_i].rule, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas, 5000000, &a, &out, &v, &err), ISO_OK);
+  ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas, &(val_options){.z3_rlimit = 5000000}, &a, &out, &v, &err), ISO_OK);
   ck_assert_msg(v.status == RULE_PROVED && v.scope >= RULE_THESE_RANKS, "%s", v.reason);
   char *text = rule_print(&out);
   for (int k = 0; k < 4; k++) {
