@@ -14,7 +14,7 @@
 enum { MAX_FILES = 1024 };
 
 typedef struct options {
-  const char *verb, *json, *counterexample, *output, *target;
+  const char *verb, *json, *counterexample, *certificates, *output, *target;
   const char *file[MAX_FILES], *report[MAX_FILES];
   size_t n_files, n_reports, jobs;
   double limit_s;
@@ -39,6 +39,7 @@ static void help(FILE *f) {
         "  --ops LIB                a library of operators (may be repeated)\n"
         "  --device cpu|cuda        where operators run\n"
         "  --counterexample FILE    Python that shows each refuted rule's difference\n"
+        "  --certificates DIR       SMT-LIB files for what is proved: z3 answers each with unsat, then sat\n"
         "  --require proved|tested  the least evidence that counts (default tested)\n"
         "  -q, -v                   less, more\n"
         "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go and why\n"
@@ -68,6 +69,7 @@ static int set_option(options *o, const char *name, const char *v) {
   uint64_t n;
   if (strcmp(name, "--json") == 0) o->json = v;
   else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
+  else if (strcmp(name, "--certificates") == 0) o->certificates = v;
   else if (strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0) o->output = v;
   else if (strcmp(name, "--seed") == 0) {
     if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
@@ -99,7 +101,7 @@ static int set_option(options *o, const char *name, const char *v) {
 static bool takes(const char *verb, const char *name) {
   static const struct {
     const char *verb, *options;
-  } of[] = {{"check", " --json --counterexample --seed --jobs --require --ops --device "},
+  } of[] = {{"check", " --json --counterexample --certificates --seed --jobs --require --ops --device "},
             {"merge", " -o --output "},
             {"minimize", " --terms -o --output --json --seed --ops --device "},
             {"stats", " --json --report "},
@@ -212,7 +214,7 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
     for (size_t j = 0; j < rule_set_count(set[i]); j++) job[k++] = (rules_job){o->file[i], rule_set_at(set[i], j)};
   json_t *entries = NULL;
   o->val.ops = o->ops;
-  iso_code c = rules_check(job, n, o->jobs, o->limit_s, &o->val, &entries, err);
+  iso_code c = rules_check(job, n, o->jobs, o->limit_s, o->certificates, &o->val, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
   if (!c) *status = conclude(o, entries, o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout);

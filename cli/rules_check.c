@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ typedef struct pool {
   size_t n_jobs, n_workers;
   const val_options *o;
   double limit_s;
+  const char *certificates; /* a folder, or NULL */
   shared *s;
   worker w[MAX_WORKERS];
   json_t **entry; /* by job */
@@ -75,11 +77,58 @@ static bool send_entry(int fd, size_t i, json_t *e) {
   return ok;
 }
 
-static json_t *decide(val_engine *e, rule_schemas *schemas, const rules_job *j) {
+/* "DIR/0007-name.smt2", with the case where there are several. */
+static void file_name(char *out, size_t cap, size_t at, const char *whose, size_t k, size_t n) {
+  size_t l = (size_t)snprintf(out, cap, "%04zu-%.80s", at + 1, whose);
+  for (char *p = out; *p; p++)
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", *p)) *p = '_';
+  if (n > 1) l += (size_t)snprintf(out + l, cap - l, "-%zu", k + 1);
+  snprintf(out + l, cap - l, ".smt2");
+}
+
+/* Whole or not at all. */
+static bool write_file(const char *folder, const char *name, const char *text) {
+  char path[4096], made[4200];
+  if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
+  snprintf(made, sizeof made, "%s.%ld", path, (long)getpid());
+  FILE *f = fopen(made, "we");
+  bool ok = f != NULL && fputs(text, f) >= 0;
+  if (f != NULL) ok = fclose(f) == 0 && ok;
+  if (ok && rename(made, path) == 0) return true;
+  unlink(made);
+  return false;
+}
+
+static void certify(const pool *p, size_t at, rule_schemas *schemas, json_t *entry) {
+  const rule *r = p->job[at].r;
+  val_certificate k;
+  iso_error err = {0};
+  json_t *files = json_array();
+  char name[128];
+  if (val_certify(r, schemas, p->o, false, &k, &err) != ISO_OK) snprintf(k.reason, sizeof k.reason, "%.199s", err.msg);
+  for (size_t i = 0; i < k.n && files != NULL; i++) {
+    file_name(name, sizeof name, at, r->name, i, k.n);
+    if (write_file(p->certificates, name, k.text[i])) json_array_append_new(files, json_string(name));
+    else snprintf(k.reason, sizeof k.reason, "%.80s could not be written", name);
+  }
+  const bool whole = k.n > 0 && json_array_size(files) == k.n;
+  json_object_set(entry, "certificate", whole ? files : json_null());
+  json_object_set_new(entry, "certificate_reason", whole ? json_null() : json_string(k.reason));
+  json_decref(files);
+  val_certificate_free(&k);
+}
+
+static json_t *decide(val_engine *e, rule_schemas *schemas, const pool *p, size_t at) {
+  const rules_job *j = &p->job[at];
   val_finding f;
   iso_error err = {0};
   if (val_check(e, j->r, &f, &err) != ISO_OK) return rules_failure_json(j->file, j->r, err.msg);
   json_t *entry = rules_finding_json(j->file, j->r, &f, schemas);
+  if (entry != NULL && p->certificates != NULL && f.verdict.status == RULE_PROVED) certify(p, at, schemas, entry);
+  else if (entry != NULL && p->certificates != NULL) {
+    json_object_set_new(entry, "certificate", json_null());
+    json_object_set_new(entry, "certificate_reason", json_string("the rule is not proved"));
+  }
   val_finding_free(&f);
   return entry;
 }
@@ -115,7 +164,7 @@ static void work(pool *p, size_t me, int fd) {
     if (i >= p->n_jobs) break;
     p->s->since[me] = now();
     __atomic_store_n(&p->s->at[me], i + 1, __ATOMIC_SEQ_CST);
-    if (!send_entry(fd, i, decide(e, schemas, &p->job[i]))) _exit(1);
+    if (!send_entry(fd, i, decide(e, schemas, p, i))) _exit(1);
     __atomic_store_n(&p->s->at[me], 0, __ATOMIC_SEQ_CST);
   }
   _exit(0); /* libtorch's destructors have nothing to add */
@@ -230,8 +279,11 @@ static iso_code run(pool *p, iso_error *err) {
   return c;
 }
 
-iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limit_s, const val_options *o, json_t **out, iso_error *err) {
-  pool p = {.job = job, .n_jobs = n, .o = o, .limit_s = limit_s};
+iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limit_s, const char *certificates, const val_options *o, json_t **out,
+                     iso_error *err) {
+  pool p = {.job = job, .n_jobs = n, .o = o, .limit_s = limit_s, .certificates = certificates};
+  if (certificates != NULL && ((mkdir(certificates, 0777) != 0 && errno != EEXIST) || access(certificates, W_OK | X_OK) != 0))
+    return iso_fail(err, ISO_IO, "%s: %s", certificates, strerror(errno));
   p.n_workers = workers < 1 ? 1 : workers > MAX_WORKERS ? MAX_WORKERS : workers;
   if (p.n_workers > n) p.n_workers = n;
   for (size_t i = 0; i < MAX_WORKERS; i++) p.w[i].fd = -1;

@@ -448,10 +448,10 @@ static iso_code prove_elements(const rule *r, rule_schemas *schemas, const val_o
 
 /* For all sizes that the rule leaves open, first with literals as they stand, then as what they stand for. */
 static iso_code prove_symbolic(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
-  iso_code code = sc_prove(r, schemas, o, false, out, err);
+  iso_code code = sc_prove(r, schemas, o, false, NULL, out, err);
   if (code != ISO_OK || out->status == RULE_PROVED) return code;
   rule_verdict read;
-  code = sc_prove(r, schemas, o, true, &read, err);
+  code = sc_prove(r, schemas, o, true, NULL, &read, err);
   if (code == ISO_OK && read.status == RULE_PROVED) *out = read;
   return code;
 }
@@ -474,5 +474,5 @@ iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, r
 }
 
 iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
-  return sc_prove(r, schemas, o, false, out, err);
+  return sc_prove(r, schemas, o, false, NULL, out, err);
 }

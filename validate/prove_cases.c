@@ -376,12 +376,11 @@ static bool domain_holds(sc *c, const double *v) {
   return holds;
 }
 
-bool sc_has_model(sc *c, bool *defined) {
+bool sc_model(sc *c, double *v) {
   static const int least[] = {1, 2, 3, 4, 6, 8, 5, 7, 9, 12, 16};
-  double *v = calloc(c->n_syms + 1, sizeof *v);
   uint64_t state = 12345;
   bool found = false;
-  for (int round = 0; v && round < 4000 && !found; round++) {
+  for (int round = 0; round < 4000 && !found; round++) {
     for (size_t i = 0; i < c->n_syms; i++) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
       const int pick = round < 11 ? least[round] : least[(state >> 33) % 11];
@@ -399,6 +398,12 @@ bool sc_has_model(sc *c, bool *defined) {
       found = (sc_op(c, g) == X_LT ? p < 0 : fabs(p) < 1e-9) == c->path[i].holds;
     }
   }
+  return found;
+}
+
+bool sc_has_model(sc *c, bool *defined) {
+  double *v = calloc(c->n_syms + 1, sizeof *v);
+  const bool found = v && sc_model(c, v);
   if (defined) *defined = found && domain_holds(c, v);
   free(v);
   return found;
@@ -454,10 +459,14 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
 #endif
   if (c->failed) return false;
   const size_t facts = c->n_facts;
-  if (sc_equal(c, x, y)) {
-    c->n_facts = facts;
-    return true;
+  const bool same = sc_equal(c, x, y);
+  c->n_facts = facts;
+  if (c->certify && !c->no_memory && (same || c->certify->unchecked)) {
+    c->failed = false;
+    sc_certify(c, a, b, idx);
+    c->failed = false;
   }
+  if (same) return true;
   sc_fail(c, "the elements differ in normal form");
   return false;
 }
@@ -531,7 +540,8 @@ static void describe(const sc *c, rule_verdict *out) {
   }
 }
 
-iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, rule_verdict *out, iso_error *err) {
+iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
+                  iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, r, schemas), memory = ok;
@@ -540,6 +550,7 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bo
     c->rlimit = o->z3_rlimit;
     c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;
     c->o = o;
+    c->certify = certify;
     k->c = c;
     declare_names(c);
     ok = !c->failed && prove_case(k);

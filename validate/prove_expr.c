@@ -369,6 +369,15 @@ void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *e) {
 
 bool sx_is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->node[x].n > 2; }
 
+/* Made of sizes, attributes and indices: in normal form also where elements are written as the definitions give them. */
+static bool of_sizes(const sc *c, const sx *a, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const sx_op op = sc_op(c, a[i]);
+    if (!sc_has(c, a[i], S_INT) && op != X_CONST && op != X_SYM && op != X_ADD && op != X_MUL) return false;
+  }
+  return true;
+}
+
 /* ---- sums ---- */
 
 sx sx_smallest_guard(const sc *c, const sx *a, size_t n) {
@@ -425,6 +434,11 @@ sx sx_addn(sc *c, const sx *a, size_t n) {
     if (a[i] == c->neginf) return a[i];
     if (sc_flags(c, a[i]) & S_BOOL) sc_fail(c, "arithmetic on truth values");
   }
+  if (c->plain && !of_sizes(c, a, n)) {
+    sx r = a[0];
+    for (size_t i = 1; i < n; i++) r = sx_fn2(c, F_ADD, r, a[i]);
+    return r;
+  }
   const size_t start = c->sp;
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0, m = sx_terms(c, a[i]); k < m && !c->failed; k++) {
@@ -454,6 +468,7 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
     if (pv_q_sign(&c->q, q) <= 0) sc_fail(c, "minus infinity times a number that is not positive");
     return a;
   }
+  if (c->plain && !of_sizes(c, &a, 1)) return sx_fn2(c, F_MUL, sx_q(c, q), a);
   const size_t start = c->sp;
   for (size_t k = 0, m = sx_terms(c, a); k < m && !c->failed; k++) {
     uint32_t p;
@@ -464,7 +479,7 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
   return finish_sum(c, start);
 }
 sx sx_neg(sc *c, sx a) { return sx_scale(c, PV_MINUS_Q, a); }
-sx sx_sub(sc *c, sx a, sx b) { return a == b && a != c->neginf && !sx_top_guard(c, a) ? c->zero : sx_add(c, a, sx_neg(c, b)); }
+sx sx_sub(sc *c, sx a, sx b) { return a == b && !c->plain && a != c->neginf && !sx_top_guard(c, a) ? c->zero : sx_add(c, a, sx_neg(c, b)); }
 
 /* ---- products ---- */
 
@@ -589,6 +604,7 @@ sx sx_mul(sc *c, sx a, sx b) {
     return c->neginf;
   }
   if ((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) sc_fail(c, "arithmetic on truth values");
+  if (c->plain && !of_sizes(c, (sx[2]){a, b}, 2)) return sx_fn2(c, F_MUL, a, b);
   if (cancels(c, a, b, &r) || cancels(c, b, a, &r)) return r;
   const size_t n = sx_terms(c, a), m = sx_terms(c, b), start = c->sp;
   if (n * m > MAX_TERMS) sc_fail(c, "a product of more than %d terms", (int)MAX_TERMS);
@@ -768,6 +784,7 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
     if (!whole) return root_of_number(c, sc_word(c, a, 0), q);
     return sx_q(c, pv_q_pow(&c->q, sc_word(c, a, 0), k));
   }
+  if (c->plain && !of_sizes(c, &a, 1)) return sx_fn2(c, F_POWER, a, sx_q(c, q));
   if (sx_is_long(c, a)) {
     if (!whole || k < 0) return pow_sum(c, a, q);
     if (k > MAX_EXPAND) {

@@ -72,6 +72,7 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
     return a;
   }
   if (sc_flags(c, a) & S_BOOL) sc_fail(c, "a function of a truth value");
+  if (c->plain && !sc_has(c, a, S_INT)) return raw_fn(c, f, a);
   switch (f) {
   case F_EXP: return exp_of(c, a);
   case F_LOG: return log_of(c, a);
@@ -154,6 +155,7 @@ sx sx_max(sc *c, sx a, sx b) {
   }
   if (a == b || b == c->neginf) return a;
   if (a == c->neginf) return b;
+  if (c->plain && !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT))) return sc_node(c, X_MAX, (uint32_t[2]){a, b}, 2);
   return max_flat(c, a, b);
 }
 sx sx_min(sc *c, sx a, sx b) { return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b))); }

@@ -227,7 +227,7 @@ static bool apart(general *g, attempt *t, const bool *other) {
     rule try;
     if (++t->n_partings > MAX_PARTINGS) v.status = RULE_UNKNOWN;
     else if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-    else t->code = sc_prove(&try, g->schemas, &with, false, &v, t->err);
+    else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, t->err);
   }
   g->other = NULL;
   return !t->code && v.status == RULE_PROVED;

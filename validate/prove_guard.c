@@ -20,6 +20,9 @@ sx sx_ite(sc *c, sx cond, sx a, sx b) {
   if (c->failed || !sc_work(c, 1)) return c->zero;
   if (cond == c->yes || a == b) return a;
   if (cond == c->no) return b;
+  if (c->plain && !sx_top_guard(c, a) && !sx_top_guard(c, b) && a != c->neginf && b != c->neginf && !((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) &&
+      !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
+    return sc_node(c, X_FN, (uint32_t[4]){F_IF, cond, a, b}, 4);
   sx g = sx_top_guard(c, cond);
   if (!g) {
     sc_fail(c, "a condition that is none");

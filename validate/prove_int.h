@@ -49,7 +49,8 @@ typedef enum sx_func {
   F_EXP, F_LOG, F_ERF, F_SIN, F_COS, F_TAN, F_ATAN, F_ABS, F_FLOOR, F_CEIL, F_ROUND, F_TRUNC, F_POW, F_ATAN2,
   F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
   F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT,
-  F_PLACE /* (rank, row): where the element of that rank stands, the largest first */
+  F_PLACE, /* (rank, row): where the element of that rank stands, the largest first */
+  F_ADD, F_MUL, F_POWER, F_IF /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;
 
 enum { S_POS = 1, S_NONNEG = 2, S_NONZERO = 4, S_INT = 8, S_BOOL = 16, S_INDEX = 32 /* has a symbol with a range in it */ };
@@ -117,10 +118,21 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
 enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 60000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
+/* The obligations of a proof, one text per case (certify.c). */
+enum { SC_MAX_CERTIFICATES = 64 };
+typedef struct sc_certificate {
+  char *text[SC_MAX_CERTIFICATES];
+  size_t n;
+  bool unchecked; /* also what is not proved, and not shown to z3: for tests */
+  char why[200];  /* not empty: there is none */
+} sc_certificate;
+
 struct sc {
   pv_cx q; /* for its rationals */
   const rule *r;
   rule_schemas *schemas;
+  sc_certificate *certify; /* NULL: not wanted */
+  bool plain; /* real numbers as the definitions give them, not in normal form: for certificates */
   bool read_literals; /* float literals as the roots that they stand for */
   sx_node *node;
   uint32_t n_nodes;
@@ -269,6 +281,9 @@ sx sx_close(sc *c, sx_op op, sx k, sx body); /* a binder over one index, as it i
 sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
 /* An index symbol `k` in x that a division takes apart: into quotient and remainder by `d`, which divides its range. */
 bool sx_apart(sc *c, sx x, sx *k, sx *d);
+bool sx_apart_at(sc *c, sx x, sx k, sx *d);
+/* A condition that holds (`lower`: below, else above) up to a bound of the index k. */
+bool sx_cuts(sc *c, sx g, sx k, sx *at, bool *lower);
 
 /* ---- comparing (prove_equal.c, prove_z3.c) ---- */
 
@@ -278,6 +293,7 @@ bool sc_z3_possible(sc *c, const sc_guess *g, size_t n); /* false: known to be c
 void sc_z3_close(sc *c);
 /* Do the facts and hypotheses have a model with small sizes? */
 bool sc_has_model(sc *c, bool *defined); /* defined (may be NULL): the functions of the domain facts are, there */
+bool sc_model(sc *c, double *v); /* by symbol */
 
 /* ---- tensors (prove_tensor.c) ---- */
 
@@ -379,8 +395,8 @@ sx sx_prod_dims(sc *c, const sx *d, uint32_t n);
 void pt_note(sc *c, const char *op);
 
 /* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. */
-ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, rule_verdict *out,
-                               iso_error *err);
+ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify,
+                               rule_verdict *out, iso_error *err);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* ---- for tests: definitions as numbers ---- */

@@ -137,7 +137,7 @@ double sc_number(sc *c, sx x, const double *sym) {
 /* ---- text ---- */
 
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "place"};
+  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "place", "+", "*", "^", "if"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);
@@ -169,7 +169,7 @@ static void show(sc *c, sx x, FILE *f, int depth) {
   }
   static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver", [X_ROW] = "row"};
   uint32_t from = 0;
-  if (p.op == X_FN) fputs(fn[sc_word(c, x, 0)], f), from = 1;
+  if (p.op == X_FN && sc_word(c, x, 0) < sizeof fn / sizeof *fn) fputs(fn[sc_word(c, x, 0)], f), from = 1;
   else fputs(p.op < X_ROW + 1 && name[p.op] ? name[p.op] : "?", f);
   if (p.op == X_SUM || p.op == X_TOP || p.op == X_ROW) from = 1;
   fputc('(', f);

@@ -157,6 +157,11 @@ static sx run_op(sc *c, subst *s, sx x) {
   case X_LEAF: return run_leaf(c, s, x);
   case X_FN:
     y = run(c, s, b);
+    if (a == F_IF) {
+      z = run(c, s, d);
+      const sx other = run(c, s, sc_word(c, x, 3));
+      return s->raw ? sc_node(c, X_FN, (uint32_t[4]){F_IF, y, z, other}, 4) : sx_ite(c, y, z, other);
+    }
     if (a == F_PLACE && !s->raw) return sx_place(c, y, run(c, s, d));
     if (p.n == 2) return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
     return sx_fn2(c, (sx_func)a, y, run(c, s, d));
@@ -237,6 +242,7 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d) {
 }
 
 bool sx_apart(sc *c, sx x, sx *k, sx *d) { return apart_in(c, x, 0, k, d); }
+bool sx_apart_at(sc *c, sx x, sx k, sx *d) { return apart_in(c, x, k, &(sx){0}, d); }
 
 /* ---- closing a block of indices over one monomial ---- */
 
@@ -411,6 +417,14 @@ static bool cut_of(sc *c, sx g, sx k, cut *out) {
   return true;
 }
 
+bool sx_cuts(sc *c, sx g, sx k, sx *at, bool *lower) {
+  cut t;
+  if (!cut_of(c, g, k, &t) || t.point) return false;
+  *at = t.at;
+  *lower = t.lower;
+  return true;
+}
+
 /* Over [from, from + n) of the index. */
 static sx over(sc *c, sx k, sx body, sx from, sx n, sx (*f)(sc *c, sx k, sx body)) {
   if (n == c->zero) return c->zero;
@@ -454,6 +468,7 @@ sx sx_sum(sc *c, sx k, sx body) {
   if (c->failed || k == c->zero) return c->failed ? c->zero : body;
   if (body == c->neginf) sc_fail(c, "minus infinity in a sum");
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a sum of truth values");
+  if (c->plain) return sx_close(c, X_SUM, k, body);
   if (range_of(c, k) == c->zero) return c->zero;
   if (!sx_occurs(c, k, body)) return sx_mul(c, range_of(c, k), body);
   if (++c->depth > MAX_DEPTH) sc_fail(c, "sums nested too deeply");
@@ -516,6 +531,7 @@ static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
 
 sx sx_largest(sc *c, sx k, sx body) {
   if (c->failed || k == c->zero || !sx_occurs(c, k, body)) return c->failed ? c->zero : body;
+  if (c->plain) return sx_close(c, X_TOP, k, body);
   if (++c->depth > MAX_DEPTH) sc_fail(c, "binders nested too deeply");
   sx r = c->neginf, in = c->zero, out = c->zero, two;
   if (c->failed) r = c->zero;
