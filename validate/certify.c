@@ -88,24 +88,43 @@ static name real(writer *w, sx x) {
   return sort_of(w->c, x) == 'i' ? named("(to_real %s)", n.s) : n;
 }
 
+static void write_whole(unsigned __int128 v, bool whole, FILE *f) {
+  char buf[48], *p = buf + sizeof buf;
+  *--p = 0;
+  do *--p = (char)('0' + (int)(v % 10));
+  while (v /= 10);
+  fprintf(f, whole ? "%s" : "%s.0", p);
+}
+
+/* 2^e x, in factors that fit. */
+static void write_scaled(unsigned __int128 v, int32_t e, bool whole, FILE *f) {
+  const int32_t room = 60;
+  if (e > 0) fputs(whole ? "(* 1 " : "(* 1.0 ", f); /* closed by the caller */
+  if (e > 0 && v < ((unsigned __int128)1 << 60)) {
+    const int32_t step = e < room ? e : room;
+    v <<= step, e -= step;
+  }
+  write_whole(v, whole, f);
+  for (; e > 0; e -= room) fputc(' ', f), write_whole((unsigned __int128)1 << (e < room ? e : room), whole, f);
+}
+
 static void write_rational(writer *w, uint32_t q, bool whole, FILE *f) {
   const pv_q v = w->c->q.q[q];
-  if (v.e > 60 || v.e < -1000 || v.d >= ((__int128)1 << 62) || v.n >= ((__int128)1 << 62) || -v.n >= ((__int128)1 << 62)) {
-    give_up(w, "a number too large to write");
-    return;
-  }
   const bool negative = v.n < 0;
-  const unsigned long long n = (unsigned long long)(negative ? -v.n : v.n), d = (unsigned long long)v.d;
+  const unsigned __int128 n = (unsigned __int128)(negative ? -v.n : v.n), d = (unsigned __int128)v.d;
+  if (v.e > 1100 || v.e < -1100) return give_up(w, "a number too large to write");
   if (negative) fputs("(- ", f);
-  const char *dot = whole ? "" : ".0";
-  if (v.e > 0) fprintf(f, "(* %llu%s %llu%s)", n, dot, 1ULL << v.e, dot);
-  else if (d == 1 && v.e == 0) fprintf(f, "%llu%s", n, dot);
-  else if (v.e > -40 && d < 1 << 20) {
-    fprintf(f, "(/ %llu.0 %llu.0)", n, d << -v.e);
+  if (d == 1 && v.e == 0) {
+    write_whole(n, whole, f);
+  } else if (v.e >= 0 && d == 1) {
+    write_scaled(n, v.e, whole, f);
+    fputc(')', f);
   } else {
-    fprintf(f, "(/ %llu.0 (* %llu.0", n, d);
-    for (int32_t e = -v.e; e > 0; e -= 62) fprintf(f, " %llu.0", 1ULL << (e < 62 ? e : 62));
-    fputs(" 1.0))", f);
+    fputs("(/ ", f);
+    write_scaled(n, v.e > 0 ? v.e : 0, whole, f);
+    fputs(v.e > 0 ? ") " : " ", f);
+    write_scaled(d, v.e < 0 ? -v.e : 0, whole, f);
+    fputs(v.e < 0 ? "))" : ")", f);
   }
   if (negative) fputs(")", f);
 }
@@ -113,7 +132,9 @@ static void write_rational(writer *w, uint32_t q, bool whole, FILE *f) {
 static name define(writer *w, sx x, const char *text) {
   static const char *const sort[] = {['b'] = "Bool", ['i'] = "Int", ['r'] = "Real"};
   line(w, "(define-fun t%u () %s %s)\n", (unsigned)x, sort[(int)sort_of(w->c, x)], text);
-  return named("t%u", (unsigned)x);
+  const name r = named("t%u", (unsigned)x);
+  if (x < w->cap_memo) snprintf(w->memo[x], NAME_BYTES, "%s", r.s); /* its axioms may speak of it again */
+  return r;
 }
 
 /* ---- what a symbol stands for ---- */
@@ -182,11 +203,12 @@ static name inverse(writer *w, name a, sx whose) {
   return r;
 }
 
-static name root(writer *w, name a) {
+static name root(writer *w, name a, sx whose) {
   if (!w->fn[31]) declare_fn(w, "sqrt", 1, "Real"), w->fn[31] = true;
   const size_t at = w->n_lines;
   line(w, "(define-fun r%zu () Real (sqrt %s))\n", at, a.s);
-  const name r = named("r%zu", at), p = product(w, r, r);
+  const name r = named("r%zu", at), p = product(w, r, r), in = within(w, whose);
+  line(w, "(assert (=> %s (>= %s 0.0))) ; its root is taken\n", in.s, a.s);
   line(w, "(assert (=> (>= %s 0.0) (and (>= %s 0.0) (= %s %s))))\n", a.s, r.s, p.s, a.s);
   return r;
 }
@@ -201,10 +223,83 @@ static name power(writer *w, sx x, uint32_t q) {
     give_up(w, "a power too high");
     return b;
   }
-  if (!whole) b = root(w, b);
+  if (!whole) b = root(w, b, x);
   r = b;
   for (int64_t i = 1; i < (k < 0 ? -k : k); i++) r = product(w, r, b);
   return k < 0 ? inverse(w, r, x) : r;
+}
+
+/* Factors of a product: expressions and inverses of such. */
+typedef struct factor {
+  sx x;
+  bool inverse;
+} factor;
+typedef struct chain {
+  factor f[24];
+  size_t n;
+  uint32_t coef;
+  bool open; /* more than fits, or a power that is no whole one */
+} chain;
+
+static void collect(writer *w, chain *k, sx x, bool inverse) {
+  sc *c = w->c;
+  uint32_t q;
+  int64_t e;
+  if (sx_is_q(c, x, &q)) {
+    if (q == PV_ZERO_Q) k->open = true;
+    else k->coef = pv_q_mul(&c->q, k->coef, inverse ? pv_q_pow(&c->q, q, -1) : q);
+  } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_MUL) {
+    collect(w, k, sc_word(c, x, 1), inverse);
+    collect(w, k, sc_word(c, x, 2), inverse);
+  } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_POWER && sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_is_int(&c->q, q, &e) && e >= -4 && e <= 4) {
+    for (int64_t i = e < 0 ? -e : e; i > 0; i--) collect(w, k, sc_word(c, x, 1), inverse != (e < 0));
+  } else {
+    size_t i = 0;
+    while (i < k->n && (k->f[i].x != x || k->f[i].inverse == inverse)) i++;
+    if (i < k->n) k->f[i] = k->f[--k->n]; /* x / x */
+    else if (k->n == 24) k->open = true;
+    else k->f[k->n++] = (factor){x, inverse};
+  }
+}
+
+static int by_factor(const void *a, const void *b) {
+  const factor *x = a, *y = b;
+  return x->x != y->x ? (x->x < y->x ? -1 : 1) : (int)x->inverse - (int)y->inverse;
+}
+
+static name coefficient(writer *w, uint32_t q, name r) {
+  if (q == PV_ONE_Q) return r;
+  const name k = real(w, sx_q(w->c, q));
+  const size_t at = w->n_lines;
+  line(w, "(define-fun k%zu () Real (* %s %s))\n", at, k.s, r.s);
+  return named("k%zu", at);
+}
+
+/* In one order, sums among the factors multiplied out; `left`: how many products that may take. */
+static name in_order(writer *w, chain k, int *left) {
+  sc *c = w->c;
+  for (size_t i = 0; i < k.n && !k.open && *left > 0; i++) {
+    const sx x = k.f[i].x;
+    if (k.f[i].inverse || sc_op(c, x) != X_FN || sc_word(c, x, 0) != F_ADD) continue;
+    chain a = k, b = k;
+    (*left)--;
+    a.f[i] = a.f[--a.n];
+    b = a;
+    collect(w, &a, sc_word(c, x, 1), false);
+    collect(w, &b, sc_word(c, x, 2), false);
+    if (a.open || b.open) break;
+    const name m = in_order(w, a, left), n = in_order(w, b, left);
+    const size_t at = w->n_lines;
+    line(w, "(define-fun a%zu () Real (+ %s %s))\n", at, m.s, n.s);
+    return named("a%zu", at);
+  }
+  qsort(k.f, k.n, sizeof *k.f, by_factor);
+  name r = named("1.0");
+  for (size_t i = 0; i < k.n && !w->failed; i++) {
+    const name f = real(w, k.f[i].x), g = k.f[i].inverse ? inverse(w, f, k.f[i].x) : f;
+    r = i ? product(w, r, g) : g;
+  }
+  return coefficient(w, k.coef, r);
 }
 
 static name call(writer *w, sx x) {
@@ -218,10 +313,20 @@ static name call(writer *w, sx x) {
     const sx b = sc_word(c, x, 2);
     if (f == F_POWER) return sx_is_q(c, b, &q) ? power(w, a, q) : named("0.0");
     const name m = real(w, a), n = real(w, b);
-    if (f == F_MUL && sc_op(c, a) != X_CONST && sc_op(c, b) != X_CONST) return product(w, m, n);
-    if ((f == F_POW || f == F_ATAN2) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
-    snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
-    return define(w, x, text);
+    chain k = {.coef = PV_ONE_Q};
+    if (f == F_MUL) collect(w, &k, x, false);
+    name p;
+    if (f == F_MUL && sc_op(c, a) != X_CONST && sc_op(c, b) != X_CONST) {
+      p = product(w, m, n);
+    } else {
+      if ((f == F_POW || f == F_ATAN2) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
+      snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
+      p = define(w, x, text);
+    }
+    if (f != F_MUL || k.open) return p;
+    const name o = in_order(w, k, &(int){16});
+    if (strcmp(o.s, p.s) != 0) line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
+    return p;
   }
   if (f == F_PLACE) {
     give_up(w, "an order of elements");
@@ -242,6 +347,29 @@ static name call(writer *w, sx x) {
   snprintf(text, sizeof text, "(%s %s)", fn[f], n.s);
   const name r = define(w, x, text);
   if (f == F_EXP) line(w, "(assert (> %s 0.0))\n", r.s);
+  const sx minus = sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL && sc_word(c, a, 1) == c->minus_one ? sc_word(c, a, 2) : 0;
+  if (minus && (f == F_EXP || f == F_SIN || f == F_TAN || f == F_ERF || f == F_ATAN || f == F_COS)) {
+    const name o = write(w, sc_node(c, X_FN, (uint32_t[2]){f, minus}, 2));
+    if (f == F_EXP) {
+      const name p = product(w, r, o);
+      line(w, "(assert (= %s 1.0)) ; e^-a e^a = 1\n", p.s);
+    } else {
+      line(w, f == F_COS ? "(assert (= %s %s)) ; even\n" : "(assert (= %s (- %s))) ; odd\n", r.s, o.s);
+    }
+  }
+  if (f == F_LOG) {
+    const name in = within(w, a), e = write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, x}, 2));
+    line(w, "(assert (=> %s (> %s 0.0))) ; its logarithm is taken\n", in.s, n.s);
+    line(w, "(assert (=> (> %s 0.0) (= %s %s))) ; e^log a = a\n", n.s, e.s, n.s);
+    if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_EXP) line(w, "(assert (= %s %s)) ; log e^a = a\n", r.s, real(w, sc_word(c, a, 1)).s);
+    if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL) {
+      const sx s = sc_word(c, a, 1), t = sc_word(c, a, 2);
+      if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
+        const name p = real(w, s), o = real(w, t);
+        line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (log %s) (log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
+      }
+    }
+  }
   if (f == F_SAFE_INV) {
     const name p = product(w, n, r);
     line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", n.s, p.s);
@@ -722,12 +850,11 @@ static void pinned(writer *w, const double *v) {
 static char *answers(const char *text) {
   Z3_config cfg = Z3_mk_config();
   if (!cfg) return NULL;
-  Z3_set_param_value(cfg, "timeout", "5000");
-  Z3_set_param_value(cfg, "rlimit", "3000000");
   Z3_context z = Z3_mk_context(cfg);
   Z3_del_config(cfg);
   if (!z) return NULL;
   Z3_set_error_handler(z, NULL);
+  (void)Z3_eval_smtlib2_string(z, "(set-option :timeout 1500)(set-option :rlimit 1000000)"); /* not in the file */
   const char *r = Z3_eval_smtlib2_string(z, text);
   char *copy = r ? strdup(r) : NULL;
   Z3_del_context(z);
@@ -747,16 +874,16 @@ static char *compose(writer *w, const char *body, const char *end, bool arithmet
 }
 
 /* Goal and vacuity, in this order. */
-static char *ending(writer *w, name x, name y, const char *eq) {
+static char *ending(writer *w, name x, name y, bool pin) {
   char *text = NULL;
   size_t n = 0;
   double *v = calloc(w->c->n_syms + 1, sizeof *v);
-  FILE *body = w->f, *f = v && sc_model(w->c, v) ? open_memstream(&text, &n) : NULL;
+  FILE *body = w->f, *f = v && (!pin || sc_model(w->c, v)) ? open_memstream(&text, &n) : NULL;
   if (f) {
     w->f = f;
-    fprintf(f, "; the sides are equal: unsat\n(push 1)\n(assert (not (%s %s %s)))\n(check-sat)\n(pop 1)\n", eq, x.s, y.s);
-    fputs("; and what was assumed has a model, at these sizes: sat\n(push 1)\n", f);
-    pinned(w, v);
+    fprintf(f, "; the sides are equal: unsat\n(push 1)\n(assert (not (= %s %s)))\n(check-sat)\n(pop 1)\n", x.s, y.s);
+    fprintf(f, "; and what was assumed has a model%s: sat\n(push 1)\n", pin ? ", at these sizes" : "");
+    if (pin) pinned(w, v);
     fputs("(check-sat)\n(pop 1)\n", f);
     fclose(f);
     w->f = body;
@@ -765,8 +892,29 @@ static char *ending(writer *w, name x, name y, const char *eq) {
   return text;
 }
 
+/* A case that no sizes meet: what holds in it is contradictory by itself, and that is its obligation. */
+static char *empty_case(writer *w) {
+  writer *k = calloc(1, sizeof *k);
+  char *body = NULL, *text = NULL, *got = NULL;
+  size_t n = 0;
+  if (k) k->c = w->c, k->declared = calloc(w->c->r->n_vars + 1, sizeof *k->declared), k->f = open_memstream(&body, &n);
+  if (k && k->f) {
+    hypotheses(k);
+    fclose(k->f);
+    text = k->failed || !k->declared ? NULL : compose(k, body, "; no sizes meet this case: unsat\n(check-sat)\n", false);
+    got = text ? answers(text) : NULL;
+  }
+  if (k) free(k->memo), free(k->declared);
+  const bool empty = got && !strcmp(got, "unsat\n");
+  if (!empty) free(text);
+  free(got);
+  free(body);
+  free(k);
+  return empty ? text : NULL;
+}
+
 static void write_case(writer *w, sx x, sx y, char **out, char *why) {
-  char *body = NULL, *end = NULL;
+  char *body = NULL;
   size_t n = 0;
   sc *c = w->c;
   w->f = open_memstream(&body, &n);
@@ -782,22 +930,30 @@ static void write_case(writer *w, sx x, sx y, char **out, char *why) {
   line(w, "; sums\n");
   tell_axioms(w);
   if (c->failed) give_up(w, c->reason);
-  if (!w->failed) end = ending(w, a, b, "=");
+  char *end[2] = {NULL, NULL};
+  for (int pin = 0; pin < 2 && !w->failed; pin++) end[pin] = ending(w, a, b, pin);
   fclose(w->f);
-  if (!w->failed && !end) give_up(w, "no sizes were found at which to show that the assumptions have a model");
-  for (int arithmetic = 0; arithmetic < 2 && !w->failed && !*out; arithmetic++) {
-    char *text = compose(w, body, end, arithmetic), *got = text ? answers(text) : NULL;
+  /* Products as unknowns first, then as z3's own; sizes of a model that was found, then any. */
+  for (int way = 0; way < 4 && !w->failed && !*out; way++) {
+    if (!end[way % 2 == 0]) continue;
+    char *text = compose(w, body, end[way % 2 == 0], way >= 2), *got = text ? answers(text) : NULL;
     if (got && (c->certify->unchecked || !strcmp(got, "unsat\nsat\n"))) *out = text, text = NULL;
-    else snprintf(why, 200, "z3 does not answer as it should: %.100s", got ? got : "");
+    const bool goal = got && !strncmp(got, "unsat", 5);
+    if (!*out) snprintf(why, 200, "z3 does not answer as it should: %.100s", got ? got : "");
     for (char *p = why; *p; p++)
       if (*p == '\n') *p = ' ';
     free(got);
     free(text);
+    if (!goal && way == 0) way = 1; /* other sizes change nothing in the goal */
+    if (!goal && way == 2) way = 3;
     if (c->certify->unchecked) break;
   }
+  if (!*out && !w->failed && !c->certify->unchecked) *out = empty_case(w);
+  else if (*out) c->certify->some = true;
   if (w->failed) snprintf(why, 200, "%s", w->failed);
   free(body);
-  free(end);
+  free(end[0]);
+  free(end[1]);
 }
 
 static void forget_elements(sc *c) {
@@ -844,8 +1000,8 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   k->unchecked = unchecked;
   rule_verdict v = {0};
   iso_code c = sc_prove(r, schemas, o, false, k, &v, err);
-  const char *why = k->why[0] ? k->why : v.status != RULE_PROVED && !unchecked ? v.reason : k->n == 0 ? "no case has elements to compare" : "";
-  snprintf(out->reason, sizeof out->reason, "%.199s", why);
+  const char *why = k->why[0] ? k->why : v.status != RULE_PROVED && !unchecked ? v.reason : !k->some ? "no case has elements to compare" : "";
+  snprintf(out->reason, sizeof out->reason, "%.199s", *why || v.status == RULE_PROVED ? why : v.reason);
   if (!c && !*why) {
     out->text = malloc(k->n * sizeof *out->text);
     if (!out->text) c = iso_fail(err, ISO_NOMEM, "out of memory");

@@ -123,6 +123,7 @@ enum { SC_MAX_CERTIFICATES = 64 };
 typedef struct sc_certificate {
   char *text[SC_MAX_CERTIFICATES];
   size_t n;
+  bool some;      /* one of them is of a case that some sizes meet */
   bool unchecked; /* also what is not proved, and not shown to z3: for tests */
   char why[200];  /* not empty: there is none */
 } sc_certificate;

@@ -141,14 +141,15 @@ ISO_MUST_USE iso_code val_check(val_engine *e, const rule *r, val_finding *out, 
 void val_finding_free(val_finding *f);
 
 /* The obligations of a proof for all sizes, as SMT-LIB: one text per case of the proof. To each, z3 answers `unsat` (the sides do
- * not differ) and then `sat` (what was assumed has a model): it was asked before this returns. */
+ * not differ) and then `sat` (what was assumed has a model); to a case that no sizes meet, `unsat` alone. It was asked before
+ * this returns. */
 typedef struct val_certificate {
   size_t n;         /* 0: there is none, see `reason` */
   char **text;
   char reason[200]; /* why it could not be expressed, or that z3 does not answer so */
 } val_certificate;
-/* Literals count as the doubles they are. `unchecked`: the obligations of a rule whether or not it holds, not shown to z3 (for
- * tests of what z3 makes of false ones). Owns: val_certificate_free. */
+/* Literals count as the doubles they are. `unchecked`: the obligations of a rule whether or not it holds, not shown to z3, and in
+ * `reason` why it is not proved (for tests of what z3 makes of false ones). Owns: val_certificate_free. */
 ISO_MUST_USE iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o, bool unchecked, val_certificate *out,
                                   iso_error *err);
 void val_certificate_free(val_certificate *k);

@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -238,10 +239,42 @@ def merge_diff_list_show_stats():
         expect(re.search(r"rules +2\n", isomer("stats", m).stdout), "stats")
 
 
+def certificates():
+    """A stock z3 says `unsat`, then `sat`, to each file; what has none says why."""
+    z3 = shutil.which("z3")
+    expect(z3, "no z3 here (Debian's package z3)")
+    with tempfile.TemporaryDirectory() as tmp:
+        out, folder = os.path.join(tmp, "out.json"), os.path.join(tmp, "certificates")
+        extra = os.path.join(tmp, "extra.rules")
+        open(extra, "w").write("(rule wrong (var x f (N)) (var y f (N)) (lhs (aten::sub.Tensor x y)) (rhs (aten::sub.Tensor y x)))\n"
+                               "(rule a/b (var x f (N M)) (lhs (aten::t (aten::t x))) (rhs x))\n")
+        p = isomer("check", os.path.join(ROOT, "rules", "paper.rules"), extra, "--json", out, "--certificates", folder, "--jobs", 2)
+        expect(p.returncode == 1, "exit status %d: %s", p.returncode, p.stderr[-300:])
+        entries = json.load(open(out))["rules"]
+        expect(all("certificate" in e and "certificate_reason" in e for e in entries), "an entry without certificate")
+        by = {e["name"]: e for e in entries}
+        expect(by["wrong"]["certificate"] is None and by["wrong"]["certificate_reason"], "the wrong rule: %s", by["wrong"])
+        files = []
+        for e in entries:
+            if e["name"] == "wrong":
+                continue
+            expect(e["status"] == "proved" and e["certificate"] and e["certificate_reason"] is None, "%s: %s", e["name"], e["certificate_reason"])
+            files += e["certificate"]
+        expect(sorted(files) == sorted(os.listdir(folder)), "%s and %s", files, os.listdir(folder))
+        for name in files:
+            text = open(os.path.join(folder, name)).read()
+            r = subprocess.run([z3, "-T:60", os.path.join(folder, name)], capture_output=True, text=True, timeout=90)
+            wanted = ["unsat", "sat"][:text.count("(check-sat)")]
+            expect(r.stdout.split() == wanted, "%s: %s", name, r.stdout)
+            expect(text.startswith("; ") and "(rule " in text, "%s does not say which rule it is of", name)
+        p = isomer("check", extra, "--certificates", os.path.join(extra, "below"))
+        expect(p.returncode == 2 and p.stderr.count("\n") == 1, "a folder that cannot be: %d %s", p.returncode, p.stderr)
+
+
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
               counterexamples_are_small_and_run, float_classes, seeds_agree, require_proved, an_operator_that_dies_is_one_unknown,
-              the_laws_hold_and_near_misses_do_not]
+              certificates, the_laws_hold_and_near_misses_do_not]
 
 if __name__ == "__main__":
     a = argparse.ArgumentParser()
