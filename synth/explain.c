@@ -202,6 +202,19 @@ static iso_code assume_literals(state *s, iso_error *err) {
   }
   return ISO_OK;
 }
+
+/* So do those whose proof took a topk that need not sort in the order in which libtorch leaves it. */
+static iso_code assume_orders(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
+    if (s->info[i].uses == 0 || !strstr(s->info[i].verdict.method, "unsorted in order")) continue;
+    char text[256];
+    snprintf(text, sizeof text, "rule %s is proved with the results of topk without sorted in libtorch's order", rule_set_at(s->rules, i)->name);
+    if (!st_assume(s, "order", none, none, NULL, text)) return nomem(err);
+  }
+  return ISO_OK;
+}
+
 iso_code st_assume_all(state *s, iso_error *err) {
   iso_code c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
@@ -209,5 +222,6 @@ iso_code st_assume_all(state *s, iso_error *err) {
   if (!c) c = assume_ties(s, err);
   for (size_t i = 0; i < s->o->n_noted && !c; i++)
     if (!st_assume(s, "definition", (eg_node){EG_NONE}, (eg_node){EG_NONE}, NULL, s->o->noted[i])) c = nomem(err);
+  if (!c) c = assume_orders(s, err);
   return c ? c : assume_literals(s, err);
 }

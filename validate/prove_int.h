@@ -296,6 +296,11 @@ void sc_z3_close(sc *c);
 bool sc_has_model(sc *c, bool *defined); /* defined (may be NULL): the functions of the domain facts are, there */
 bool sc_model(sc *c, double *v); /* by symbol */
 
+/* ---- certificates (certify.c) ---- */
+
+/* The obligation of this case into c->certify, or why there is none. */
+void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx);
+
 /* ---- tensors (prove_tensor.c) ---- */
 
 pt_tensor *pt_new(sc *c, char kind, pt_elem f);

@@ -165,7 +165,18 @@ def float_classes():
              ("unsafe", "(aten::log (aten::exp x))", "x"),
              ("unsafe", "(aten::div.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))"),
              ("unsafe", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))", "(aten::softmax.int x 1)"),
-             ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x")]
+             ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"),
+             ("exact", "(aten::t (aten::t x))", "x"), ("exact", "(aten::view (aten::view x (list (* N M))) (list N M))", "x"),
+             ("exact", "(aten::gelu (aten::cat (list x y) 1))", "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"),
+             ("exact", "(aten::neg (aten::maximum x y))", "(aten::minimum (aten::neg x) (aten::neg y))"),
+             ("rounding", "(aten::mul.Scalar (aten::mm x (aten::t y)) 0.3)", "(aten::mm (aten::mul.Scalar x 0.3) (aten::t y))"),
+             ("rounding", "(aten::sigmoid x)", "(aten::reciprocal (aten::add.Scalar (aten::exp (aten::neg x)) 1))"),
+             ("unsafe", "(aten::logsumexp x (list 1))", "(aten::log (aten::sum.dim_IntList (aten::exp x) (list 1)))"),
+             ("unsafe", "(aten::log_softmax.int x 1)", "(aten::log (aten::softmax.int x 1))"),
+             ("unsafe", "(aten::sub.Tensor (aten::add.Tensor x y) y)", "x"), ("unsafe", "(aten::sqrt (aten::mul.Tensor x x))", "(aten::abs x)"),
+             ("unsafe", "(aten::expm1 x)", "(aten::sub.Scalar (aten::exp x) 1)"),
+             ("unsafe", "(aten::var.correction x (list 1) :correction 0)",
+              "(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1)) (aten::square (aten::mean.dim x (list 1))))")]
     text = "".join("(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases))
     entries, _ = check(text)
     for (want, l, r), e in zip(cases, entries):
