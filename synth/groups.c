@@ -7,19 +7,25 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-void st_moments(const rule_tensor *t, double m[4]) {
-  m[0] = m[1] = m[2] = m[3] = 0;
-  for (int64_t i = 0; i < t->numel; i++) {
-    const double x = rule_tensor_get(t, i);
-    if (!(fabs(x) < 1e30)) {
-      m[2] += 1;
-      continue;
-    }
-    m[0] += x;
-    m[1] += fabs(x);
-    m[2] += x * x;
-    m[3] += x * fabs(x);
+static inline void add_moment(double x, double m[4]) {
+  const double a = fabs(x);
+  if (!(a < 1e30)) {
+    m[2] += 1;
+    return;
   }
+  m[0] += x;
+  m[1] += a;
+  m[2] += x * x;
+  m[3] += x * a;
+}
+
+void st_moments(const rule_tensor *t, double m[4]) {
+  const double *x = t->dtype == RULE_F64 ? t->data : NULL;
+  m[0] = m[1] = m[2] = m[3] = 0;
+  if (x)
+    for (int64_t i = 0; i < t->numel; i++) add_moment(x[i], m);
+  else
+    for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), m);
 }
 
 bool st_near_moments(const double a[4], const double b[4]) {
@@ -37,8 +43,11 @@ bool st_has_side(state *s, eg_node e, int side) {
 }
 
 static bool nan_anywhere(const rule_tensor *t) {
+  const double *x = t->dtype == RULE_F64 ? t->data : NULL;
   if (!rule_dtype_is_float(t->dtype)) return false;
-  for (int64_t i = 0; i < t->numel; i++)
+  for (int64_t i = 0; i < t->numel && x; i++)
+    if (isnan(x[i])) return true;
+  for (int64_t i = 0; i < t->numel && !x; i++)
     if (isnan(rule_tensor_get(t, i))) return true;
   return false;
 }

@@ -109,6 +109,31 @@ static bool add_lines(synth_index *x, shelf *f, uint32_t src, form as, const rul
   return true;
 }
 
+/* By the hashes' first bits, about one entry to a place, then each among its neighbours. */
+static bool sort_entries(shelf *f) {
+  unsigned bits = 1;
+  while (bits < 24 && (size_t)1 << bits < f->n) bits++;
+  size_t *first = calloc(((size_t)1 << bits) + 1, sizeof *first);
+  entry *to = malloc((f->n + 1) * sizeof *to);
+  if (first && to) {
+    for (size_t i = 0; i < f->n; i++) first[(f->entry[i].hash >> (64 - bits)) + 1]++;
+    for (size_t i = 0; i >> bits == 0; i++) first[i + 1] += first[i];
+    for (size_t i = 0; i < f->n; i++) to[first[f->entry[i].hash >> (64 - bits)]++] = f->entry[i];
+    for (size_t i = 0, n; i < f->n; i += n) { /* places that hold many are sorted apart: equal lines may be many */
+      for (n = 1; i + n < f->n && to[i + n].hash >> (64 - bits) == to[i].hash >> (64 - bits);) n++;
+      if (n > 1) qsort(to + i, n, sizeof *to, entry_order);
+    }
+    free(f->entry);
+    f->entry = to;
+    f->cap = f->n + 1;
+    to = NULL;
+  }
+  const bool ok = first != NULL && to == NULL;
+  free(first);
+  free(to);
+  return ok;
+}
+
 static bool fill(synth_index *x, shelf *f) {
   for (uint32_t i = 0; i < x->n; i++)
     for (form as = FORM_SELF; x->source[i] && x->source[i]->numel > 0 && as < FORM_COUNT; as++) {
@@ -118,8 +143,7 @@ static bool fill(synth_index *x, shelf *f) {
       for (uint32_t d = 0; d < dims; d++)
         if (stands_on(f, &shape, d) && !add_lines(x, f, i, as, &shape, d)) return false;
     }
-  if (f->n) qsort(f->entry, f->n, sizeof *f->entry, entry_order);
-  return true;
+  return sort_entries(f);
 }
 
 const shelf *index_shelf(synth_index *x, const rule_shape *s, uint32_t dim) {
@@ -148,7 +172,20 @@ size_t index_entries(const shelf *s, uint64_t hash) {
 
 /* ---- which elements there are ---- */
 
+/* Whether some tensor that may be looked at has this element of t. */
+static bool somewhere(const synth_index *x, const rule_tensor *t, int64_t at, int64_t most) {
+  const size_t item = rule_dtype_size(t->dtype);
+  const unsigned char *e = (const unsigned char *)t->data + (size_t)at * item;
+  for (size_t i = 0; i < x->n; i++)
+    if (x->source[i] && x->source[i]->numel <= most && rule_dtype_size(x->source[i]->dtype) == item && view_has_element(x->source[i], e)) return true;
+  return false;
+}
+
 bool index_may_hold(synth_index *x, const rule_tensor *t, int64_t most, bool *out) {
+  /* Most tensors that are nowhere are known by one element, which costs less than the filter. */
+  *out = false;
+  for (int64_t k = 1; k <= 3; k++)
+    if (t->numel > 0 && !somewhere(x, t, t->numel * k / 4, most)) return true;
   if (!x->present && !(x->present = calloc(PRESENT_BITS / 64, sizeof *x->present))) return false;
   const uint64_t mask = PRESENT_BITS - 1;
   for (size_t i = 0; i < x->n; i++) {

@@ -548,8 +548,8 @@ iso_code st_bound_indices(state *s, iso_error *err) {
 
 /* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large parameters have millions. */
 static void spread_of(const rule_tensor *t, double *mean, double *dev) {
-  enum { MOST = 1 << 16 };
-  const int64_t step = st_large(&t->shape) ? t->numel / MOST | 1 : 1;
+  enum { MOST = 1 << 12 };
+  const int64_t step = t->numel / MOST | 1;
   double sum = 0, sq = 0, n = 0;
   for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
   *mean = n > 0 ? sum / n : 0;
@@ -671,21 +671,19 @@ static bool ties_to(const state *s, eg_class c, int side, int depth) {
   return false;
 }
 
-static int by_number(const void *pa, const void *pb) {
-  const double a = *(const double *)pa, b = *(const double *)pb;
-  return (a > b) - (a < b);
-}
-
 /* Many different numbers: not zeros, ones, an identity, a mask. */
 static bool generic(const rule_tensor *t) {
   enum { LOOKED_AT = 4096, ENOUGH = 64 };
-  double x[LOOKED_AT];
-  const int64_t n = t->numel < LOOKED_AT ? t->numel : LOOKED_AT, step = t->numel / LOOKED_AT + 1;
+  double seen[ENOUGH];
+  const int64_t step = t->numel / LOOKED_AT + 1;
   int64_t count = 0, distinct = 0;
-  for (int64_t i = 0; i < t->numel && count < n; i += step) x[count++] = rule_tensor_get(t, i);
-  qsort(x, (size_t)count, sizeof *x, by_number);
-  for (int64_t i = 0; i < count; i++) distinct += i == 0 || x[i] != x[i - 1];
-  return distinct > 1 && (distinct >= ENOUGH || 2 * distinct >= count);
+  for (int64_t i = 0; i < t->numel && distinct < ENOUGH; i += step, count++) {
+    const double x = rule_tensor_get(t, i);
+    int64_t k = distinct;
+    while (k > 0 && seen[k - 1] != x) k--;
+    if (k == 0) seen[distinct++] = x;
+  }
+  return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
 }
 
 /* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. */

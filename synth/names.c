@@ -39,7 +39,29 @@ static bool bind_name(names *n, const char *name, const rule_term *v) {
   return true;
 }
 
+typedef struct trial { /* the names, and one more */
+  const names *n;
+  const char *name;
+  int64_t value;
+} trial;
+
+static bool value_of(const void *ctx, const char *name, rule_term *out) {
+  const trial *t = ctx;
+  const rule_term *v = find(t->n, name);
+  if (!v && t->name && strcmp(t->name, name) == 0) {
+    *out = (rule_term){.kind = RULE_INT, .u.i = t->value};
+    return true;
+  }
+  if (!v || v->kind == RULE_LIST) return false;
+  *out = (rule_term){.kind = v->kind, .u = v->u};
+  return true;
+}
+
 static bool expect(names *n, const rule_term *t, int64_t v) {
+  const trial bound = {n, NULL, 0};
+  const rule_values at = {value_of, &bound, reading_tol};
+  int64_t x;
+  if (rule_size_at(t, &at, &x)) return x == v; /* every name in it is bound: known now, which spares the matcher other ways */
   if (n->at.n_expr == NAMES_MAX_EXPR) return false;
   n->expr[n->at.n_expr] = t;
   n->expr_value[n->at.n_expr++] = v;
@@ -68,24 +90,6 @@ bool names_bind_shape(names *n, const rule_variable *d, const rule_shape *shape)
 }
 
 /* ---- what has to hold ---- */
-
-typedef struct trial { /* the names, and one more */
-  const names *n;
-  const char *name;
-  int64_t value;
-} trial;
-
-static bool value_of(const void *ctx, const char *name, rule_term *out) {
-  const trial *t = ctx;
-  const rule_term *v = find(t->n, name);
-  if (!v && t->name && strcmp(t->name, name) == 0) {
-    *out = (rule_term){.kind = RULE_INT, .u.i = t->value};
-    return true;
-  }
-  if (!v || v->kind == RULE_LIST) return false;
-  *out = (rule_term){.kind = v->kind, .u = v->u};
-  return true;
-}
 
 static const char *open_name(const names *n, const rule_term *t, bool *several) {
   const char *open = NULL;

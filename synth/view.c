@@ -191,6 +191,21 @@ uint64_t view_hash_multiset(const rule_tensor *t) {
   }
 }
 
+static inline __attribute__((always_inline)) bool has_pass(const rule_tensor *t, const unsigned char *e, size_t item) {
+  const unsigned char *p = t->data;
+  for (int64_t i = 0; i < t->numel; i++, p += item)
+    if (!memcmp(p, e, item)) return true;
+  return false;
+}
+
+bool view_has_element(const rule_tensor *t, const unsigned char *e) {
+  switch (rule_dtype_size(t->dtype)) {
+  case 4: return has_pass(t, e, 4);
+  case 8: return has_pass(t, e, 8);
+  default: return has_pass(t, e, rule_dtype_size(t->dtype));
+  }
+}
+
 void view_mark_elements(const rule_tensor *t, uint64_t *present, uint64_t mask) {
   const size_t item = rule_dtype_size(t->dtype);
   const unsigned char *p = t->data;

@@ -39,6 +39,8 @@ bool view_equal(const view *a, const view *b, int64_t *work);
 uint64_t *view_hash_lines(const view *v, uint32_t d);
 /* The sum of the elements' hashes: equal for every order of the elements. */
 uint64_t view_hash_multiset(const rule_tensor *t);
+/* Whether an element of t is equal to the one at e, byte by byte. */
+bool view_has_element(const rule_tensor *t, const unsigned char *e);
 /* A bit for each element is set in `present`, `mask` being its bits less 1; whether those of all elements are. */
 void view_mark_elements(const rule_tensor *t, uint64_t *present, uint64_t mask);
 bool view_marked(const rule_tensor *t, const uint64_t *present, uint64_t mask);

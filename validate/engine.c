@@ -23,6 +23,7 @@
 #include "egraph/base/vec.h"
 #include "validate/engine_int.h"
 #include "validate/helper.h"
+#include "validate/prove_int.h"
 #include "validate/shim.h"
 #include "validate/validate.h"
 
@@ -59,6 +60,7 @@ iso_code val_new(const val_options *o, rule_schemas *schemas, val_engine **out, 
   e->device = strdup(e->o.device != NULL ? e->o.device : "cpu");
   e->ops = calloc(e->o.n_ops + 1, sizeof *e->ops);
   bool ok = e->device != NULL && e->ops != NULL;
+  ok = ok && (e->o.scratch = sc_scratch_new()) != NULL;
   if (e->o.helper != NULL) ok = ok && (e->helper = helper_new(e->o.helper)) != NULL;
   e->o.helper = NULL; /* borrowed no longer */
   for (size_t i = 0; ok && i < e->o.n_ops; i++) ok = (e->ops[i] = strdup(e->o.ops[i])) != NULL;
@@ -76,6 +78,7 @@ void val_free(val_engine *e) {
   if (e == NULL) return;
   for (size_t i = 0; e->ops != NULL && i < e->o.n_ops; i++) free(e->ops[i]);
   free(e->ops);
+  sc_scratch_free(e->o.scratch);
   free(e->device);
   free(e->room);
   helper_free(e->helper);

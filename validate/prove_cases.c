@@ -544,12 +544,11 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bo
                   iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
-  bool ok = c && k && sc_init(c, r, schemas), memory = ok;
+  bool ok = c && k && sc_init(c, r, schemas, o), memory = ok;
   if (ok) {
     c->read_literals = read_literals;
     c->rlimit = o->z3_rlimit;
     c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;
-    c->o = o;
     c->certify = certify;
     k->c = c;
     declare_names(c);
@@ -574,7 +573,7 @@ bool sc_values(const rule *r, rule_schemas *schemas, double (*value_of)(void *ct
                rule_shape *shape, char *kind, double **out, char *reason) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
-  bool ok = c && k && sc_init(c, r, schemas);
+  bool ok = c && k && sc_init(c, r, schemas, NULL);
   *out = NULL;
   snprintf(reason, 200, "out of memory");
   if (ok) {

@@ -223,15 +223,63 @@ sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n) {
   return id;
 }
 
-bool sc_init(sc *c, const rule *r, rule_schemas *s) {
-  *c = (sc){.r = r, .schemas = s, .max_work = SC_MAX_WORK};
-  /* Reserved, not touched: a small rule costs a few pages. */
-  c->node = malloc(SC_MAX_NODES * sizeof *c->node);
-  c->word = malloc((size_t)SC_MAX_WORDS * sizeof *c->word);
+/* Reserved, not touched: a small rule costs a few pages. */
+struct sc_scratch {
+  sx_node *node;
+  uint32_t *word, *stack;
+  bool taken;
+};
+
+static bool reserve(struct sc_scratch *x) {
+  if (!x->node) x->node = malloc(SC_MAX_NODES * sizeof *x->node);
+  if (!x->word) x->word = malloc((size_t)SC_MAX_WORDS * sizeof *x->word);
+  if (!x->stack) x->stack = malloc((size_t)MAX_STACK * 2 * sizeof *x->stack);
+  return x->node && x->word && x->stack;
+}
+
+static void let_go(struct sc_scratch *x) {
+  free(x->node);
+  free(x->word);
+  free(x->stack);
+  *x = (struct sc_scratch){0};
+}
+
+struct sc_scratch *sc_scratch_new(void) { return calloc(1, sizeof(struct sc_scratch)); }
+
+void sc_scratch_free(struct sc_scratch *x) {
+  if (x) let_go(x);
+  free(x);
+}
+
+static bool take_memory(sc *c) {
+  struct sc_scratch own = {0}, *x = c->o && c->o->scratch && !c->o->scratch->taken ? c->o->scratch : &own;
+  c->scratch = x == &own ? NULL : x;
+  if (!reserve(x)) {
+    let_go(x);
+    c->scratch = NULL;
+    return false;
+  }
+  x->taken = true;
+  c->node = x->node;
+  c->word = x->word;
+  c->stack = x->stack;
+  return true;
+}
+
+/* What a large proof has written is given back to the system. */
+static void give_memory(sc *c) {
+  enum { KEPT_NODES = 1 << 14, KEPT_WORDS = 1 << 17 };
+  struct sc_scratch own = {c->node, c->word, c->stack, false}, *x = c->scratch ? c->scratch : &own;
+  x->taken = false;
+  if (x == &own || c->n_nodes > KEPT_NODES || c->n_words > KEPT_WORDS) let_go(x);
+}
+
+bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
+  *c = (sc){.r = r, .schemas = s, .o = o, .max_work = SC_MAX_WORK};
+  if (!take_memory(c)) return false;
   c->cap_table = SC_TABLE;
   c->table = calloc(SC_TABLE, sizeof *c->table);
-  c->stack = malloc((size_t)MAX_STACK * 2 * sizeof *c->stack);
-  if (!c->node || !c->word || !c->table || !c->stack) return false;
+  if (!c->table) return false;
   for (int64_t i = 0; i < 3; i++) (void)pv_q_int(&c->q, i == 2 ? -1 : i);
   if (c->q.failed) return false;
   c->n_nodes = 1;
@@ -247,10 +295,8 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s) {
 
 void sc_fini(sc *c) {
   sc_z3_close(c);
-  free(c->node);
-  free(c->word);
+  give_memory(c);
   free(c->table);
-  free(c->stack);
   for (size_t i = 0; i < c->n_owned && i < 256; i++) free(c->owned[i]);
   free(c->sym);
   free(c->q.q);

@@ -291,7 +291,7 @@ static bool all_distinct(const general *g) {
 static bool attempt_one(general *g, attempt *t) {
   rule try;
   val_options with = *t->o;
-  with.z3_rlimit /= TRY_SHARE;
+  with.z3_rlimit = 0;
   if (!t->code && (++t->n_attempts > MAX_ATTEMPTS || val_stopped(t->o))) {
     *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
     return false;

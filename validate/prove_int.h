@@ -168,7 +168,8 @@ struct sc {
   int ge_depth, ge_left;
   uint64_t rlimit; /* of Z3; the work below is bounded in proportion */
   int64_t max_work;
-  const val_options *o; /* for `stop`; may be NULL */
+  const val_options *o; /* for `stop` and `scratch`; may be NULL */
+  struct sc_scratch *scratch; /* where node, word and stack are from; NULL: its own */
   int64_t next_look;    /* work at which to ask it again */
   iso_arena arena; /* of this case */
   struct sc_memo *memo;
@@ -188,7 +189,10 @@ struct sc {
 
 /* ---- expressions (prove_expr.c) ---- */
 
-bool sc_init(sc *c, const rule *r, rule_schemas *s); /* false: no memory */
+/* What a proof writes first, kept for the next one: mapping it anew and its first pages cost as much as a small proof. NULL: no memory. */
+struct sc_scratch *sc_scratch_new(void);
+void sc_scratch_free(struct sc_scratch *x);
+bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o); /* false: no memory */
 void sc_fini(sc *c);
 void sc_fail(sc *c, const char *fmt, ...) ISO_PRINTF(2, 3); /* the first reason stays */
 bool sc_work(sc *c, size_t n);

@@ -34,6 +34,7 @@ typedef struct val_options {
    * what is under way is given up within a fraction of a second, and its rule is RULE_UNKNOWN with that reason. */
   const char *(*stop)(void *ctx);
   void *ctx;
+  struct sc_scratch *scratch; /* an engine's own: memory that its proofs take in turn */
 } val_options;
 val_options val_options_default(void);
 

@@ -28,19 +28,22 @@ uint64_t iso_rng_below(iso_rng *r, uint64_t n) {
 
 double iso_rng_uniform(iso_rng *r) { return (double)(iso_rng_next(r) >> 11) * 0x1p-53; }
 
+/* The inverse of the normal distribution function by rational functions (Acklam 2003), relative error below 1.2e-9: without a logarithm for all
+ * but one number in twenty. */
+static double tail(double p) {
+  const double q = sqrt(-2 * log(p));
+  return (((((-7.784894002430293e-03 * q - 3.223964580411365e-01) * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968) * q +
+          2.938163982698783) /
+         ((((7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996) * q + 3.754408661907416) * q + 1);
+}
+
 double iso_rng_normal(iso_rng *r) {
-  if (r->has_spare) {
-    r->has_spare = false;
-    return r->spare;
-  }
-  double u, v, s;
-  do {
-    u = 2 * iso_rng_uniform(r) - 1;
-    v = 2 * iso_rng_uniform(r) - 1;
-    s = u * u + v * v;
-  } while (s >= 1 || s == 0);
-  const double f = sqrt(-2 * log(s) / s);
-  r->spare = v * f;
-  r->has_spare = true;
-  return u * f;
+  const double low = 0.02425, p = ((double)(iso_rng_next(r) >> 11) + 0.5) * 0x1p-53;
+  if (p < low) return tail(p);
+  if (p > 1 - low) return -tail(1 - p);
+  const double q = p - 0.5, s = q * q;
+  return (((((-3.969683028665376e+01 * s + 2.209460984245205e+02) * s - 2.759285104469687e+02) * s + 1.383577518672690e+02) * s -
+           3.066479806614716e+01) * s + 2.506628277459239) * q /
+         (((((-5.447609879822406e+01 * s + 1.615858368580409e+02) * s - 1.556989798598866e+02) * s + 6.680131188771972e+01) * s -
+           1.328068155288572e+01) * s + 1);
 }
