@@ -68,7 +68,7 @@ static void help(FILE *f) {
         "  --jobs N             at most N threads; one computes, so that equal calls give equal bits\n"
         "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless NO_COLOR is set)\n"
         "  --explain            the steps by which the outputs are equal\n"
-        "  --disable LIST       do without: fingerprint, reachable, lazy, reuse (to see what each buys)\n"
+        "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see what each buys)\n"
         "  --no-stats           no figures that differ from run to run in the report\n"
         "  --trace              each candidate and merge, on stderr\n"
         "  -q, -v               less, more\n"
@@ -111,7 +111,7 @@ static bool parse_u64(const char *s, uint64_t *out) {
 
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
-  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse"};
+  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse", "signature"};
   enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
@@ -167,7 +167,7 @@ static int parse(int argc, char **argv, options *o) {
     } else if (strcmp(name, "--memory") == 0) {
       if (!limits_parse_bytes(v, &o->limits.memory_bytes)) return usage_error("not a number of bytes:", v);
     } else if (strcmp(name, "--disable") == 0) {
-      if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes fingerprint, reachable, lazy and reuse, not", v);
+      if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not", v);
     } else if (strcmp(name, "--require") == 0) {
       if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
       o->synth.require_proved = strcmp(v, "proved") == 0;

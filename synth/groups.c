@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "egraph/base/hash.h"
+
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static inline void add_moment(double x, double m[4]) {
@@ -140,6 +142,36 @@ static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], in
   return ISO_OK;
 }
 
+/* The leaves that an e-node depends on, as a set that may hold too many. */
+static uint64_t signature(state *s, eg_node e) {
+  rec *r = &s->rec[e.i];
+  if (r->signature) return r->signature;
+  const eg_class c = eg_class_of(s->g, e);
+  uint64_t of = 0;
+  r->signature = UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >> 58); /* an atom's; and what a term that holds itself finds there */
+  if (r->leaf && !r->atom) { /* what defines it */
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, c, &m);
+    for (size_t i = 0; i < n && !of; i++)
+      if (!s->rec[m[i].i].leaf) of = signature(s, m[i]);
+  } else if (!r->leaf && !r->konst) {
+    const size_t n = eg_node_arity(s->g, e);
+    for (size_t i = 0; i < n; i++) of |= signature(s, (eg_node){eg_node_original(s->g, e, i).i});
+  }
+  if (of) s->rec[e.i].signature = of;
+  return s->rec[e.i].signature;
+}
+
+/* The members of a group in the order in which they are tried: what has no leaf in common comes last, the rest as it was met. Returns: malloc'ed, NULL: no memory. */
+static eg_node *in_order(state *s, const group *g, eg_node e) {
+  eg_node *out = malloc((g->n + 1) * sizeof *out);
+  size_t n = 0;
+  for (int far = 0; out && far < 2; far++)
+    for (size_t k = 0; k < g->n; k++)
+      if ((st_without(s, SYNTH_SIGNATURE) || (signature(s, g->member[k]) & signature(s, e)) != 0) == !far) out[n++] = g->member[k];
+  return out;
+}
+
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
  * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
 static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
@@ -147,16 +179,19 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   bool linked = false;
   size_t failures = 0;
   const bool right_only = !st_has_side(s, e, LEFT);
+  const size_t n = s->group[gi].n; /* what proofs add is not tried */
+  eg_node *member = in_order(s, &s->group[gi], e);
+  if (!member) return nomem(err);
   for (int round = 0; round < 3 && !c; round++) {
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
-    for (size_t k = 0; k < s->group[gi].n && !c && failures < 12; k++) {
-      const eg_node m = s->group[gi].member[k];
+    for (size_t k = 0; k < n && !c && failures < 12; k++) {
+      const eg_node m = member[k];
       bool dup = m.i == e.i || eg_equal(s->g, m, e);
       if (dup) {
         *belongs = true;
         continue;
       }
-      for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, s->group[gi].member[j], m);
+      for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, member[j], m);
       if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
       bool done = false;
       if (want == 0) {
@@ -172,7 +207,10 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
         if (!across) { /* only find out whether it belongs here */
           const size_t probe = s->n_draws - 1;
           const rule_tensor *vm = st_val(s, m, probe), *ve = st_val(s, e, probe);
-          if (!vm || !ve) return st_lost(s, err);
+          if (!vm || !ve) {
+            c = st_lost(s, err);
+            continue;
+          }
           *belongs |= s->oracle->compare(s->oracle->ctx, vm, ve, s->o->rel_tol).equal;
           continue;
         }
@@ -185,6 +223,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
       failures += !done;
     }
   }
+  free(member);
   return c;
 }
 
@@ -224,6 +263,7 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
   const rec *r = &s->rec[e.i];
   if (!r->tensor || !r->valued || r->konst) return ISO_OK;
   st_trim(s);
+  (void)signature(s, e); /* in the graphs' order, so that it never goes deep */
   /* Leaves are related by now: a large one is looked at only for what computes it from another. */
   if (r->leaf && st_spare(s, e) && !may_be_computed(s, e)) return ISO_OK;
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);

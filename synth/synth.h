@@ -72,6 +72,7 @@ typedef struct synth_graph {
 
 /* What can be switched off, to see what it buys; the verdict must not change. */
 enum {
+  SYNTH_SIGNATURE = 16,  /* of several candidates, those that depend on the same leaves are tried first */
   SYNTH_FINGERPRINT = 1, /* only what agrees in a few moments of its values is compared at all */
   SYNTH_REACHABLE = 2,   /* frontiers are cut at what both sides depend on */
   SYNTH_LAZY = 4,        /* finer frontiers are made when a coarser one was refuted */

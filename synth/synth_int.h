@@ -33,6 +33,7 @@ typedef struct rec {
   rule_shape shape;   /* of output 0, known before values are */
   int32_t group;      /* index into groups, -1 */
   uint32_t def;       /* constants: the auxiliary e-node that this one was related to, EG_NONE if none */
+  uint64_t signature; /* a bit for each leaf that it depends on, by hash; 0: not looked at yet (groups.c) */
 } rec;
 
 /* E-nodes whose values agree up to layout on all draws: candidates for one another. */

@@ -384,7 +384,7 @@ def _(tmp):
 @case("optimisations may be switched off, one or all")
 def _(tmp):
     left, right = both(tmp)
-    for what in "fingerprint", "reachable", "lazy", "reuse", "fingerprint,reachable,lazy,reuse":
+    for what in "signature", "fingerprint", "reachable", "lazy", "reuse", "signature,fingerprint,reachable,lazy,reuse":
         expect(isomer("compare", left, right, "--disable", what).returncode == 0, "without %s it is not equivalent", what)
     for what in "", ",", "lazy,", "nothing", "signature":
         expect(isomer("compare", left, right, "--disable", what).returncode == 2, "--disable %s is taken", what)
