@@ -251,8 +251,8 @@ void sc_scratch_free(struct sc_scratch *x) {
   free(x);
 }
 
-static bool take_memory(sc *c) {
-  struct sc_scratch own = {0}, *x = c->o && c->o->scratch && !c->o->scratch->taken ? c->o->scratch : &own;
+static bool take_memory(sc *c, const val_options *o) {
+  struct sc_scratch own = {0}, *x = o && o->scratch && !o->scratch->taken ? o->scratch : &own;
   c->scratch = x == &own ? NULL : x;
   if (!reserve(x)) {
     let_go(x);
@@ -275,8 +275,8 @@ static void give_memory(sc *c) {
 }
 
 bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
-  *c = (sc){.r = r, .schemas = s, .o = o, .max_work = SC_MAX_WORK};
-  if (!take_memory(c)) return false;
+  *c = (sc){.r = r, .schemas = s, .max_work = SC_MAX_WORK};
+  if (!take_memory(c, o)) return false;
   c->cap_table = SC_TABLE;
   c->table = calloc(SC_TABLE, sizeof *c->table);
   if (!c->table) return false;
@@ -290,6 +290,7 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   c->no = sc_node(c, X_FALSE, &(uint32_t){0}, 0);
   c->yes = sc_node(c, X_TRUE, &(uint32_t){0}, 0);
   c->neginf = sc_node(c, X_NEGINF, &(uint32_t){0}, 0);
+  c->o = o; /* from here on it may stop */
   return !c->failed;
 }
 
