@@ -14,10 +14,12 @@
 enum { BATCH = 128, CHECK_EVERY = 32 };
 
 typedef struct egi_batch {
-  size_t n_values, cap_values, cap_kids;
-  uint32_t *value; /* classes: column t holds what term t gave, for each match of the batch */
-  uint32_t *kid;   /* canonical children of one term, match after match */
-  uint32_t hash[BATCH], row[BATCH];
+  size_t cap_values, cap_kids, cap_col;
+  uint32_t *value; /* canonical classes: column t holds what term t gave, for each match of the batch */
+  uint32_t *kid;   /* children of one term, match after match */
+  const uint32_t **col; /* columns of one term's children */
+  uint32_t root[BATCH]; /* the classes that matched, canonical */
+  uint32_t hash[BATCH];
   const uint32_t *match[BATCH];
 } egi_batch;
 
@@ -25,6 +27,7 @@ void egi_batch_free(egi_batch *b) {
   if (!b) return;
   egi_grown_free(b->value, b->cap_values);
   egi_grown_free(b->kid, b->cap_kids);
+  egi_grown_free(b->col, b->cap_col);
   free(b);
 }
 
@@ -57,65 +60,63 @@ static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
   for (size_t b = 0; b < n; b++) out[b] = c;
 }
 
-static void hash_term(eg_sat *s, egi_batch *x, const eg_pattern *p, const egi_term *t, size_t n) {
+/* What the loops below do for a term of `arity` children. Inlined with the arity as a constant: most have one or two. */
+static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch *x, const uint32_t *const *col, uint32_t op,
+                                                            uint32_t arity, size_t n) {
   const egi_bucket *bucket = s->bucket;
   const size_t mask = s->n_buckets - 1;
   for (size_t b = 0; b < n; b++) {
-    uint32_t *kid = x->kid + b * t->n;
-    uint64_t h = t->sym;
-    for (uint32_t k = 0; k < t->n; k++) {
-      const uint32_t from = p->kid[t->kid + k];
-      const uint32_t c = p->term[from].is_var ? x->match[b][1 + p->term[from].sym] : x->value[from * BATCH + b];
-      h = egi_mix(h, kid[k] = egi_sat_find(s, c));
-    }
+    uint64_t h = op;
+    for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, x->kid[b * arity + k] = col[k][b]);
     x->hash[b] = egi_mix_end(h);
     __builtin_prefetch(&bucket[x->hash[b] & mask]);
   }
+  /* A row that may be equal is looked at next; where there is none, the classes that a new row is linked to. */
   for (size_t b = 0; b < n; b++) {
     const egi_bucket *at = &bucket[x->hash[b] & mask];
     const uint32_t m = egi_bucket_match(at, egi_tag(x->hash[b]));
     if (m) __builtin_prefetch(&s->w[at->row[__builtin_ctz(m)]]);
+    else
+      for (uint32_t k = 0; k < arity; k++) __builtin_prefetch(&s->cls[x->kid[b * arity + k]], 1);
   }
 }
 
-static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, size_t n) {
-  const egi_term *t = &p->term[term];
-  uint32_t *out = x->value + (size_t)term * BATCH;
-  if (t->n == 0) {
-    build_leaf(s, t->sym, out, n);
-    return;
-  }
-  hash_term(s, x, p, t, n);
+static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch *x, uint32_t op, uint32_t arity, size_t n,
+                                                            const uint32_t *root, uint32_t *out) {
   for (size_t b = 0; b < n; b++) {
-    const uint32_t *kid = x->kid + b * t->n;
-    uint32_t row = egi_row_find(s, t->sym, kid, t->n, x->hash[b]);
-    if (!row) row = egi_row_append(s, t->sym, kid, t->n, x->hash[b], EG_NONE);
+    const uint32_t *kid = x->kid + b * arity;
+    uint32_t row = egi_row_find_in(s, op, kid, arity, x->hash[b]);
+    if (!row) row = egi_row_append(s, op, kid, arity, x->hash[b], root ? root[b] : EG_NONE);
     out[b] = s->w[row + ROW_CLASS];
   }
 }
 
-/* The topmost term. Afterwards row[b] is 0 where the e-node was made in its class, and else its class is to be merged. */
-static void build_top(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, size_t n) {
+/* An application: found, or added, into the classes in `root` unless that is NULL. */
+static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, const uint32_t *root, size_t n) {
   const egi_term *t = &p->term[term];
   uint32_t *out = x->value + (size_t)term * BATCH;
-  hash_term(s, x, p, t, n);
-  for (size_t b = 0; b < n; b++) {
-    const uint32_t *kid = x->kid + b * t->n, root = egi_sat_find(s, x->match[b][0]);
-    const uint32_t row = egi_row_find(s, t->sym, kid, t->n, x->hash[b]);
-    if (row) {
-      out[b] = s->w[row + ROW_CLASS];
-    } else {
-      egi_row_append(s, t->sym, kid, t->n, x->hash[b], root);
-      out[b] = root;
-    }
+  for (uint32_t k = 0; k < t->n; k++) x->col[k] = x->value + (size_t)p->kid[t->kid + k] * BATCH;
+  switch (t->n) {
+  case 1:
+    hash_kids(s, x, x->col, t->sym, 1, n);
+    find_rows(s, x, t->sym, 1, n, root, out);
+    break;
+  case 2:
+    hash_kids(s, x, x->col, t->sym, 2, n);
+    find_rows(s, x, t->sym, 2, n, root, out);
+    break;
+  default:
+    hash_kids(s, x, x->col, t->sym, t->n, n);
+    find_rows(s, x, t->sym, t->n, n, root, out);
   }
+  if (!root)
+    for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, out[b]);
 }
 
-static void merge_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
-  const bool var = p->n_roots == 0;
+static void merge_batch(eg_sat *s, const uint32_t *root, const uint32_t *value, size_t n) {
   for (size_t b = 0; b < n; b++) {
-    const uint32_t a = egi_sat_find(s, x->match[b][0]);
-    const uint32_t c = egi_sat_find(s, var ? x->match[b][1 + p->root_var] : x->value[p->root[0] * BATCH + b]);
+    if (root[b] == value[b]) continue;
+    const uint32_t a = egi_sat_find(s, root[b]), c = egi_sat_find(s, value[b]);
     if (a != c) egi_sat_union(s, a, c);
   }
 }
@@ -126,18 +127,33 @@ static bool batch_reserve(eg_rules *r, const eg_pattern *p) {
   uint32_t arity = 1;
   for (size_t i = 0; i < p->n_terms; i++)
     if (!p->term[i].is_var && p->term[i].n > arity) arity = p->term[i].n;
-  return egi_grow(x->value, x->cap_values, p->n_terms * BATCH + 1) && egi_grow(x->kid, x->cap_kids, (size_t)arity * BATCH);
+  return egi_grow(x->value, x->cap_values, p->n_terms * BATCH + 1) && egi_grow(x->kid, x->cap_kids, (size_t)arity * BATCH) &&
+         egi_grow(x->col, x->cap_col, (size_t)arity);
 }
 
+/* Until the merges at the end what is canonical stays so. */
 static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n, iso_error *err) {
+  for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b][0]);
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
-    if (t->is_var) continue;
+    uint32_t *out = x->value + i * BATCH;
+    if (t->is_var) {
+      for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, x->match[b][1 + t->sym]);
+      continue;
+    }
     if (!egi_rows_reserve(s, n, t->n)) return no_room(s, err);
-    if (i == p->root[0] && t->n) build_top(s, x, p, (uint32_t)i, n);
-    else build_term(s, x, p, (uint32_t)i, n);
+    if (t->n == 0) build_leaf(s, t->sym, out, n);
+    else build_term(s, x, p, (uint32_t)i, i == p->root[0] ? x->root : NULL, n);
   }
-  merge_batch(s, x, p, n);
+  if (p->n_roots) {
+    merge_batch(s, x->root, x->value + (size_t)p->root[0] * BATCH, n);
+    return ISO_OK;
+  }
+  for (size_t i = 0; i < p->n_terms; i++)
+    if (p->term[i].is_var && p->term[i].sym == p->root_var) {
+      merge_batch(s, x->root, x->value + i * BATCH, n);
+      break;
+    }
   return ISO_OK;
 }
 

@@ -9,7 +9,8 @@
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 #include <sys/mman.h>
 
-enum { LARGE = 1 << 20 };
+/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what translates addresses. */
+enum { LARGE = 1 << 20, PAGES_FROM = 1 << 22 };
 
 static void *resize(void *p, size_t old, size_t new) {
   if (new < LARGE) return realloc(p, new);
@@ -20,6 +21,7 @@ static void *resize(void *p, size_t old, size_t new) {
     memcpy(q, p, old);
     free(p);
   }
+  if (new >= PAGES_FROM) (void)madvise(q, new, MADV_HUGEPAGE);
   return q;
 }
 

@@ -147,6 +147,20 @@ static inline uint32_t egi_bucket_match(const egi_bucket *b, uint8_t tag) {
 /* Room for so many more rows of an arity, classes and places in the table. */
 bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
+/* Inlined where the arity is known. Requires: a table. */
+static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
+  const size_t mask = s->n_buckets - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const egi_bucket *b = &s->bucket[i];
+    for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1) {
+      const uint32_t row = b->row[__builtin_ctz(m)], *w = s->w + row;
+      bool same = (w[ROW_HEAD] & ROW_OP) == op;
+      for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
+      if (same) return row;
+    }
+    if (!b->passed) return 0;
+  }
+}
 /* The row that is equal, 0 if there is none. */
 uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash);
 /* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no equal row is there.

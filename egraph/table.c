@@ -57,24 +57,8 @@ bool egi_table_grow(eg_sat *s, size_t n) {
   return true;
 }
 
-static bool equal(const uint32_t *row, uint32_t op, const uint32_t *child, uint32_t n) {
-  if ((row[ROW_HEAD] & ROW_OP) != op) return false;
-  for (uint32_t k = 0; k < n; k++)
-    if (row[ROW_KIDS + 2 * k] != child[k]) return false;
-  return true;
-}
-
 uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
-  if (!s->n_buckets) return 0;
-  const size_t mask = s->n_buckets - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    const egi_bucket *b = &s->bucket[i];
-    for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1) {
-      const uint32_t row = b->row[__builtin_ctz(m)];
-      if (equal(s->w + row, op, child, n)) return row;
-    }
-    if (!b->passed) return 0;
-  }
+  return s->n_buckets ? egi_row_find_in(s, op, child, n, hash) : 0;
 }
 
 void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
