@@ -18,8 +18,12 @@ typedef struct cases {
   size_t n;
   int seen;        /* cases tried */
   bool some_model; /* one of them had sizes that meet it, and both sides were defined */
+  const struct point *at; /* only the case that these numbers meet, its left side in numbers; NULL: all, proved */
   char why[200];
 } cases;
+
+static bool meets(cases *k);
+static bool in_numbers(cases *k, const pt_tensor *t);
 
 /* ---- names ---- */
 
@@ -480,7 +484,11 @@ static bool prove_case(cases *k) {
   const standing s = set_up(k);
   if (s == CONTRADICTION && !c->failed) return true;
   bool ok = false;
-  if (s == FINE) {
+  if (k->at && !meets(k)) return true;
+  if (s == FINE && k->at) {
+    const pt_tensor *a = pt_eval_tensor(c, c->r->lhs);
+    if (a && !c->failed && in_numbers(k, a)) return true;
+  } else if (s == FINE) {
     const pt_tensor *a = pt_eval_tensor(c, c->r->lhs), *b = a ? pt_eval_tensor(c, c->r->rhs) : NULL;
     if (a && b && !c->failed) ok = compare(k, a, b);
     bool defined = false;
@@ -490,7 +498,7 @@ static bool prove_case(cases *k) {
       k->some_model = c->n_domain < 2 || defined || sc_z3_possible(c, g, c->n_domain);
     }
     if (ok) return true;
-    if (c->undefined && c->n_choices == 0) return true; /* nothing to show */
+    if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */
   }
   if (c->n_choices == 0 || c->no_memory || c->work > c->max_work) {
     snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");
@@ -567,48 +575,157 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bo
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-/* ---- for tests ---- */
+/* ---- for tests: a case in numbers ---- */
 
-bool sc_values(const rule *r, rule_schemas *schemas, double (*value_of)(void *ctx, uint32_t var, const int64_t *idx), void *ctx,
-               rule_shape *shape, char *kind, double **out, char *reason) {
+typedef struct point {
+  const sc_point *given;
+  rule_shape *shape;
+  char *kind;
+  double **out;
+} point;
+
+enum { LEAST_UNKNOWN = -4, MOST_UNKNOWN = 16, MAX_UNKNOWN = 3 };
+
+/* The numbers of the names that are given; the rest 0. */
+static double *numbers_given(const sc *c, const sc_point *p) {
+  double *v = calloc(c->n_syms + 1, sizeof *v);
+  for (size_t i = 0; v && i < c->n_syms; i++)
+    for (size_t k = 0; k < p->n && strchr("sa", c->sym[i].role); k++)
+      if (!strcmp(c->sym[i].name, p->name[k])) v[i] = (double)p->value[k];
+  return v;
+}
+
+static double off_by(cases *k, size_t bound, const double *v) {
+  return fabs(sc_number(k->c, k->c->bound_size[bound].to, v) - v[sc_word(k->c, k->c->bound_size[bound].from, 0)]);
+}
+
+static bool agrees(cases *k, const double *v) {
+  sc *c = k->c;
+  for (size_t i = 0; i < c->n_bound_sizes; i++) /* names that others gave way to keep their least value */
+    for (size_t q = 0; q < c->n_syms; q++)
+      if (c->sym[q].role == 'q' && c->sym[q].has_low && v[q] < (double)c->sym[q].low &&
+          sx_occurs(c, sc_node(c, X_SYM, &(uint32_t){(uint32_t)q}, 1), c->bound_size[i].to)) return false;
+  for (size_t i = 0; i < c->n_bound_sizes; i++)
+    if (off_by(k, i, v) > 1e-9) return false;
+  for (size_t i = 0; i < k->n; i++)
+    if ((sc_number(c, k->guess[i].cond, v) > 0) != k->guess[i].holds) return false;
+  return true;
+}
+
+/* Unknown numbers that one equation alone gives. Returns: how many of them are left. */
+static size_t solve_in_numbers(cases *k, double *v, size_t *unknown, size_t n) {
+  sc *c = k->c;
+  for (size_t b = 0; b < c->n_bound_sizes; b++) {
+    size_t at = n, times = 0;
+    for (size_t i = 0; i < n; i++) {
+      const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)unknown[i]}, 1);
+      if (c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to)) at = i, times++;
+    }
+    if (times != 1) continue;
+    double u = LEAST_UNKNOWN;
+    for (v[unknown[at]] = u; u <= MOST_UNKNOWN && off_by(k, b, v) > 1e-9;) v[unknown[at]] = ++u;
+    unknown[at] = unknown[--n];
+    b = SIZE_MAX; /* from the first again */
+  }
+  return n;
+}
+
+/* Whether the numbers given meet the case, with some numbers for what was derived from them; then in v. */
+static bool settle(cases *k, double *v) {
+  sc *c = k->c;
+  size_t unknown[64], n = 0;
+  for (size_t i = 0; i < c->n_syms; i++) {
+    bool occurs = false;
+    const sx x = c->sym[i].role == 'q' ? sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1) : 0;
+    for (size_t b = 0; x && b < c->n_bound_sizes && !occurs; b++) occurs = c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to);
+    for (size_t g = 0; x && g < k->n && !occurs; g++) occurs = sx_occurs(c, x, k->guess[g].cond);
+    if (occurs && n == sizeof unknown / sizeof *unknown) return false;
+    if (occurs) unknown[n++] = i;
+  }
+  n = solve_in_numbers(k, v, unknown, n);
+  if (n > MAX_UNKNOWN) return false;
+  for (size_t i = 0; i < n; i++) v[unknown[i]] = LEAST_UNKNOWN;
+  for (;;) {
+    if (agrees(k, v)) return true;
+    size_t i = 0;
+    while (i < n && v[unknown[i]] == MOST_UNKNOWN) v[unknown[i++]] = LEAST_UNKNOWN;
+    if (i == n) return false;
+    v[unknown[i]]++;
+  }
+}
+
+static bool meets(cases *k) {
+  double *v = numbers_given(k->c, k->at->given);
+  const bool yes = v && settle(k, v);
+  free(v);
+  return yes;
+}
+
+/* Where a function's argument lies outside of its domain at this element: its conditions on inner indices are left out. */
+static bool outside(sc *c, const sx *idx, uint32_t rank, const double *v) {
+  for (size_t i = 0; i < c->n_domain; i++) {
+    bool inner = false;
+    for (size_t s = 0; s < c->n_syms && !inner; s++) {
+      if (c->sym[s].role != 'x') continue;
+      const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)s}, 1);
+      bool own = false;
+      for (uint32_t d = 0; d < rank; d++) own |= idx[d] == x;
+      inner = !own && sx_occurs(c, x, c->domain[i]);
+    }
+    if (!inner && !(sc_number(c, c->domain[i], v) > 0)) return true;
+  }
+  return false;
+}
+
+static bool in_numbers(cases *k, const pt_tensor *t) {
+  sc *c = k->c;
+  rule_shape *shape = k->at->shape;
+  sx idx[RULE_MAX_RANK];
+  int64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++) idx[i] = sc_index(c, t->dim[i]);
+  const sx x = pt_at(c, t, idx);
+  double *v = c->failed ? NULL : numbers_given(c, k->at->given), *got = NULL;
+  bool ok = v && settle(k, v);
+  *shape = (rule_shape){.rank = t->rank};
+  for (uint32_t i = 0; i < t->rank && ok; i++) {
+    shape->dim[i] = llround(sc_number(c, t->dim[i], v));
+    ok = !__builtin_mul_overflow(n, shape->dim[i] < 0 ? 0 : shape->dim[i], &n);
+  }
+  got = ok ? calloc((size_t)n + 1, sizeof *got) : NULL;
+  for (int64_t e = 0; e < n && got; e++) {
+    int64_t rest = e;
+    for (uint32_t i = shape->rank; i-- > 0; rest /= shape->dim[i])
+      if (idx[i] != c->zero) v[sc_word(c, idx[i], 0)] = (double)(rest % shape->dim[i]);
+    got[e] = outside(c, idx, t->rank, v) ? NAN : sc_number(c, x, v);
+  }
+  if (got) *k->at->kind = t->kind;
+  free(*k->at->out);
+  *k->at->out = got;
+  free(v);
+  return got != NULL;
+}
+
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape, char *kind, double **out, bool *undefined,
+               char *reason) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
-  bool ok = c && k && sc_init(c, r, schemas, NULL);
   *out = NULL;
+  *undefined = false;
   snprintf(reason, 200, "out of memory");
-  if (ok) {
-    sx idx[RULE_MAX_RANK];
-    int64_t n = 1;
-    c->value_of = value_of;
-    c->value_ctx = ctx;
+  if (c && k && sc_init(c, r, schemas, NULL)) {
+    c->max_work = SC_MAX_WORK;
+    c->value_of = at->value_of;
+    c->value_ctx = at->ctx;
     k->c = c;
+    k->at = &(point){at, shape, kind, out};
     declare_names(c);
-    const pt_tensor *t = set_up(k) == FINE ? pt_eval_tensor(c, r->lhs) : NULL;
-    *shape = (rule_shape){.rank = t ? t->rank : 0};
-    for (uint32_t i = 0; t && i < t->rank && ok; i++) {
-      ok = sx_is_int(c, t->dim[i], &shape->dim[i]) && shape->dim[i] >= 0 && !__builtin_mul_overflow(n, shape->dim[i], &n);
-      idx[i] = sc_index(c, t->dim[i]);
-    }
-    const sx x = t && ok ? pt_at(c, t, idx) : 0;
-    double *sym = calloc(c->n_syms + 1, sizeof *sym);
-    *out = calloc((size_t)n + 1, sizeof **out);
-    ok = ok && t && !c->failed && sym && *out;
-    for (int64_t e = 0; e < n && ok; e++) {
-      int64_t rest = e;
-      for (uint32_t i = shape->rank; i-- > 0; rest /= shape->dim[i])
-        if (idx[i] != c->zero) sym[sc_word(c, idx[i], 0)] = (double)(rest % shape->dim[i]);
-      (*out)[e] = sc_number(c, x, sym);
-    }
-    if (ok) *kind = t->kind;
-    snprintf(reason, 200, "%s", c->n_choices ? "a case split" : c->reason);
-    free(sym);
-  }
-  if (!ok) {
-    free(*out);
-    *out = NULL;
+    if (!c->failed) prove_case(k);
+    const bool no_case = !c->failed && !k->why[0] && !*out;
+    *undefined = (c->undefined || no_case) && !*out;
+    snprintf(reason, 200, "%s", k->why[0] ? k->why : no_case ? "no case has these numbers" : c->reason);
   }
   if (c) sc_fini(c);
   free(c);
   free(k);
-  return ok;
+  return *out != NULL;
 }

@@ -825,7 +825,7 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
   if (sc_flags(c, a) & S_BOOL) sc_fail(c, "arithmetic on truth values");
   if (sc_op(c, a) == X_CONST) {
     if (a == c->zero) {
-      if (pv_q_sign(&c->q, q) < 0) c->undefined = true, sc_fail(c, "division by zero");
+      if (pv_q_sign(&c->q, q) < 0) sc_fail(c, "division by zero where a condition holds");
       return c->zero;
     }
     if (!whole) return root_of_number(c, sc_word(c, a, 0), q);
@@ -851,6 +851,11 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
 sx sx_pow(sc *c, sx a, uint32_t q) {
   if (q == PV_ZERO_Q) return c->one;
   if (q == PV_ONE_Q || c->failed) return a;
+  if (a == c->zero && pv_q_sign(&c->q, q) < 0) {
+    c->undefined = true;
+    sc_fail(c, "division by zero");
+    return a;
+  }
   return sx_lift(c, a, pow_end, &(pow_ctx){q});
 }
 sx sx_powi(sc *c, sx a, int64_t k) { return sx_pow(c, a, pv_q_int(&c->q, k)); }

@@ -413,10 +413,18 @@ char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* `sym[i]` is the value of symbol i. NaN where it has none. */
 double sc_number(sc *c, sx x, const double *sym);
-/* The left side of a rule with literal sizes, element by element from its definitions; `value_of` gives the variables'.
- * Returns: false where the definitions do not cover it or say that it is not defined (`reason`, 200 bytes).
- * Owns: malloc'ed numbers in `out`. */
-bool sc_values(const rule *r, rule_schemas *schemas, double (*value_of)(void *ctx, uint32_t var, const int64_t *idx), void *ctx,
-               rule_shape *shape, char *kind, double **out, char *reason);
+/* Numbers at which definitions are looked at: of a rule's sizes and integer attributes, and of its variables' elements. */
+typedef struct sc_point {
+  size_t n;
+  const char *const *name;
+  const int64_t *value;
+  double (*value_of)(void *ctx, uint32_t var, const int64_t *idx);
+  void *ctx;
+} sc_point;
+/* The left side of a rule, element by element from its definitions, by the case of a proof that the numbers meet. NaN where a
+ * function's argument is not in its domain. Returns: false where the definitions do not cover it (`reason`, 200 bytes), with
+ * `undefined` where they say that it has no value. Owns: malloc'ed numbers in `out`. */
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape, char *kind, double **out, bool *undefined,
+               char *reason);
 
 #endif

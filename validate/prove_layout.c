@@ -296,7 +296,10 @@ static sx repeat_each_elem(sc *c, const pt_tensor *t, const sx *idx) {
 }
 
 const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times) {
-  pt_tensor *t = x && sc_require(c, sx_le(c, c->one, times)) ? pt_like(c, x, x->kind, repeat_each_elem) : NULL;
+  bool none;
+  if (!x || !sc_require(c, sx_le(c, c->zero, times)) || !sc_decide(c, sx_eq(c, times, c->zero), &none)) return NULL;
+  if (none) return pt_slice(c, x, d, c->zero, c->zero, c->one);
+  pt_tensor *t = pt_like(c, x, x->kind, repeat_each_elem);
   if (!t) return NULL;
   t->which = (int)d;
   t->p[0] = times;

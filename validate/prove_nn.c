@@ -470,6 +470,8 @@ static const pt_value *define_pick(pt_args *a, int which) {
   const pt_tensor *x, *i;
   pt_tensor *t;
   uint32_t d = 0;
+  bool counted;
+  sx n;
   switch (which) {
   case EMBEDDING:
     x = pt_arg_tensor(a, "weight"), i = pt_arg_tensor(a, "indices");
@@ -492,10 +494,12 @@ static const pt_value *define_pick(pt_args *a, int which) {
     return pt_one(c, t);
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");
-    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || (pt_arg_size(a, "num_classes", -1) == c->minus_one)) return NULL;
+    n = pt_arg_size(a, "num_classes", -1);
+    /* -1: as many as the values ask for */
+    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || !sc_decide(c, sx_eq(c, n, c->minus_one), &counted) || counted) return NULL;
     t = pt_like(c, x, 'i', one_hot_elem);
     if (!t) return NULL;
-    t->dim[t->rank++] = pt_arg_size(a, "num_classes", -1);
+    t->dim[t->rank++] = n;
     return sc_require(c, sx_lt(c, c->zero, t->dim[t->rank - 1])) ? pt_one(c, t) : NULL;
   default: return define_index(a);
   }

@@ -8,7 +8,7 @@
 
 #include "validate/prove_int.h"
 
-enum { MAX_STRIPPED = 16 };
+enum { MAX_STRIPPED = 15 };
 
 /* The terms of p in which k occurs. */
 static sx terms_with(sc *c, sx p, sx k) {

@@ -73,6 +73,7 @@ bool sc_require_eq(sc *c, sx p, sx q) { return sx_same(c, p, q) || sc_require(c,
 
 bool sc_multiple(sc *c, sx a, sx b, sx *out) {
   int64_t x, y;
+  if (c->failed) return false; /* for a reason that need not be that there is no value */
   if (sx_divides(c, b, a, out)) return true;
   if (sx_is_int(c, a, &x) && sx_is_int(c, b, &y)) {
     c->undefined = true;
@@ -484,7 +485,7 @@ bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint3
   if (!open && r == 0) r = 1; /* a 0-dim tensor takes dimensions 0 and -1 */
   if (!number_within(c, sc_size(c, t), -r, open ? 0 : r, &d)) return false;
   if (d < -r || d >= (open ? 0 : r)) {
-    if (!open) c->undefined = true;
+    if (!open && !c->failed) c->undefined = true;
     sc_fail(c, "a dimension out of range");
     return false;
   }
