@@ -34,7 +34,7 @@ iso_code chk_same_files(chk_state *k, int side) {
   const chk_file *file;
   size_t n;
   const char *name = side == LEFT ? "left" : "right";
-  iso_code c = chk_files(k->graph[side]->path, k->arena, &file, &n, k->err);
+  iso_code c = chk_files(k->graph[side]->path, k->o->inputs, k->o->n_inputs, k->arena, &file, &n, k->err);
   if (c) return c;
   for (size_t i = 0; i < n; i++) {
     size_t j = 0;
@@ -109,7 +109,7 @@ static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
 }
 
 static iso_code check_steps(chk_state *k) {
-  iso_code c = ISO_OK;
+  iso_code c = (k->read = calloc(k->n_rules + 1, 1)) ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
     c = check_step(k, &k->step[i], i);
     if (!c && !chk_settled(k)) unite(k, k->step[i].a, k->step[i].b);
@@ -167,8 +167,10 @@ static void state_free(chk_state *k) {
   free(k->term);
   free(k->number);
   free(k->rule);
+  free(k->read);
   free(k->step);
   free(k->var);
+  free(k->name);
   free(k->output);
   free(k->fixed);
   free(k->up);

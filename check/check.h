@@ -6,7 +6,8 @@
  *   bound  an input of indices is clamped to a range that its captured values keep
  *   value  both depend on nothing but constants, and have one value, to 2 ulp where tables were computed
  *   mask   both are one call but for the least float16 number in a mask, which is read as minus infinity is
- *   rule   the two terms literally are the rule's sides with its variables replaced, of the kinds and shapes that it asks for
+ *   rule   the two terms literally are the rule's sides with its variables, sizes and attributes replaced by what the step says,
+ *          which are of the kinds and shapes and meet the conditions that the rule asks for
  *   same   both call one operator, with the same literals, and on terms that are equal by the steps before
  * and the certificate only if in the end every output meets the one it is paired with. It shares the readers of captures and
  * rules with the engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or merging.
@@ -33,14 +34,15 @@ extern "C" {
 enum { CHK_DIGEST = 65 }; /* SHA-256 in hexadecimal, and a NUL */
 
 typedef struct chk_file {
-  const char *name; /* in the capture's folder */
+  const char *name; /* in the capture's folder; of an archive "archive", and "inputs.safetensors" ... as a folder would have them */
   char digest[CHK_DIGEST];
 } chk_file;
 
-/* The files of a capture that its meaning is in: the graph, the weights, all input sets (not the trace).
- * Returns: in `out` a list in `a`. Errors: ISO_IO with the file; ISO_UNSUPPORTED for an archive,
- * whose inputs and weights may lie elsewhere. */
-ISO_MUST_USE iso_code chk_files(const char *dir, iso_arena *a, const chk_file **out, size_t *n, iso_error *err);
+/* The files that a capture's meaning is in: the graph, the weights (those of a checkpoint in its folder too), all input sets; not the
+ * trace. Of an archive: itself, and the `inputs` that were given in place of its own.
+ * Returns: in `out` a list in `a`. Errors: ISO_IO with the file. */
+ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs, iso_arena *a, const chk_file **out, size_t *n,
+                                iso_error *err);
 
 /* ---- checking ---- */
 
@@ -53,6 +55,8 @@ typedef enum chk_outcome {
 
 typedef struct chk_options {
   bool trust_rules; /* take the rules' evidence as it is written */
+  const char *const *inputs; /* with which archives were loaded (cap_options) */
+  size_t n_inputs;
 } chk_options;
 
 typedef struct chk_report {

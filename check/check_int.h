@@ -23,7 +23,13 @@ typedef struct chk_step {
   chk_kind kind;
   uint32_t a, b;
   uint32_t rule, first_var; /* RULE: which, and where its terms are in `var` */
+  uint32_t first_name, n_names; /* and what stands for its sizes and attributes, in `name` */
 } chk_step;
+
+typedef struct chk_name {
+  const char *name;
+  const rule_term *value;
+} chk_name;
 
 typedef struct chk_output {
   const char *left, *right;
@@ -47,17 +53,20 @@ typedef struct chk_state {
   uint32_t *number; /* the certificate's numbers of terms */
   size_t n_numbers, cap_numbers;
   rule_set **rule;  /* one rule each */
+  bool *read;       /* by rule: used where float literals are read as the numbers they stand for */
   size_t n_rules, cap_rules;
   chk_step *step;
   size_t n_steps, cap_steps;
   uint32_t *var;
   size_t n_vars, cap_vars;
+  chk_name *name;
+  size_t n_names, cap_names;
   chk_output *output;
   size_t n_outputs, cap_outputs;
   uint32_t *fixed;
   size_t n_fixed, cap_fixed;
   rule_status evidence;
-  const char *digest[2][64], *file[2][64]; /* as the certificate has them */
+  const char **digest[2], **file[2]; /* as the certificate has them */
   size_t n_files[2];
   uint32_t *up;       /* by term: equal so far */
   chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
@@ -109,7 +118,7 @@ iso_code chk_outputs(chk_state *k);
 iso_code chk_fixed_inputs(chk_state *k);
 
 /* ---- rules.c ---- */
-/* Literally the rule's sides with its variables replaced. */
+/* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions hold of these. */
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
 /* Kinds and shapes of what the variables stand for; then each rule is shown again. */
 iso_code chk_rules(chk_state *k);

@@ -212,7 +212,29 @@ static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *f
   return ISO_OK;
 }
 
-static iso_code read_step(chk_state *k, const json_t *j, size_t i) {
+/* What stands for the rule's sizes and attributes: an object, {"size0": 7}. */
+static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fine) {
+  chk_state *k = r->k;
+  const char *name;
+  json_t *v;
+  x->first_name = (uint32_t)k->n_names;
+  *fine = json_is_object(given) && json_object_size(given) > 0;
+  if (!*fine) return ISO_OK;
+  json_object_foreach((json_t *)given, name, v) {
+    chk_name *n;
+    if (json_is_object(v)) return *fine = false, ISO_OK; /* a number or a list of them, no term */
+    if (!iso_grow(k->name, k->cap_names, k->n_names + 1)) return chk_nomem(k);
+    n = &k->name[k->n_names++];
+    if (!(n->name = iso_arena_strdup(k->arena, name))) return chk_nomem(k);
+    iso_code c = read_argument(r, v, 0, &n->value);
+    if (c || !n->value) return *fine = false, c;
+    x->n_names++;
+  }
+  return ISO_OK;
+}
+
+static iso_code read_step(reader *r, const json_t *j, size_t i) {
+  chk_state *k = r->k;
   static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "mask", "rule", "same"};
   chk_step x = {.kind = CHK_KINDS};
   bool fine = false;
@@ -220,11 +242,13 @@ static iso_code read_step(chk_state *k, const json_t *j, size_t i) {
     if (json_object_get(j, names[n])) x.kind = (chk_kind)n;
   if (x.kind == CHK_RULE) {
     const json_t *which = json_object_get(j, "rule"), *vars = json_object_get(j, "vars");
-    fine = json_object_size(j) == 3 && json_is_integer(which) && json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->n_rules &&
+    const json_t *given = json_object_get(j, "names");
+    fine = json_object_size(j) == (given ? 4 : 3) && json_is_integer(which) && json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->n_rules &&
            json_is_array(vars) && read_pair(k, json_object_get(j, "terms"), &x.a, &x.b);
     if (fine) {
       x.rule = (uint32_t)json_integer_value(which);
       iso_code c = read_vars(k, vars, &x, &fine);
+      if (!c && fine && given) c = read_names(r, given, &x, &fine);
       if (c) return c;
     }
   } else if (x.kind != CHK_KINDS) {
@@ -281,8 +305,11 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   const json_t *files = json_object_get(j, "files");
   const char *name, *model = json_string_value(json_object_get(j, "model"));
   json_t *v;
-  if (!model || json_object_size(j) != 2 || !json_is_object(files) || json_object_size(files) > 64)
+  if (!model || json_object_size(j) != 2 || !json_is_object(files))
     return chk_settle(k, CHK_MALFORMED, "\"%s\" is malformed", side == LEFT ? "left" : "right");
+  k->file[side] = iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->file[side]);
+  k->digest[side] = iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->digest[side]);
+  if (!k->file[side] || !k->digest[side]) return chk_nomem(k);
   json_object_foreach((json_t *)files, name, v) {
     if (!json_is_string(v)) return chk_settle(k, CHK_MALFORMED, "the digest of \"%s\" is malformed", name);
     const size_t n = k->n_files[side]++;
@@ -315,7 +342,7 @@ static iso_code read_document(reader *r, json_t *doc) {
   for (i = 0; i < json_array_size(fixed) && !c && !chk_settled(k); i++) c = read_fixed(r, json_array_get(fixed, i), i);
   json_array_foreach(rules, i, j) if (!c && !chk_settled(k)) c = read_rule(k, j, i);
   json_array_foreach(terms, i, j) if (!c && !chk_settled(k)) c = read_term(r, j, i);
-  json_array_foreach(steps, i, j) if (!c && !chk_settled(k)) c = read_step(k, j, i);
+  json_array_foreach(steps, i, j) if (!c && !chk_settled(k)) c = read_step(r, j, i);
   json_array_foreach(outputs, i, j) if (!c && !chk_settled(k)) c = read_output(k, j, i);
   return c;
 }

@@ -1,45 +1,134 @@
 /* Applications of rules, and the rules themselves. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check_int.h"
 
-/* NULL, or what of the rule goes beyond what stands in certificates: rules at given sizes. */
-static const char *too_open(const rule *r) {
-  if (r->n_attrs || r->n_where) return "it has attributes or conditions";
-  for (uint32_t i = 0; i < r->n_vars; i++) {
-    if (r->var[i].any_shape || r->var[i].leading || r->var[i].low || r->var[i].high) return "it leaves a shape or a range open";
-    for (uint32_t d = 0; d < r->var[i].n_dims; d++)
-      if (r->var[i].dim[d]->kind != RULE_INT) return "it leaves a size open";
-  }
+/* Within what a real that a condition asks for is read from a literal: 1/sqrt(n) in a capture is within an ulp of it, and its square
+ * and products round again. */
+static const double reading_tol = 1e-15;
+
+/* ---- sizes and attributes at a step ---- */
+
+typedef struct place {
+  const chk_state *k;
+  const chk_step *x;
+} place;
+
+static const rule_term *find(const place *at, const char *name) {
+  for (uint32_t i = 0; i < at->x->n_names; i++)
+    if (strcmp(at->k->name[at->x->first_name + i].name, name) == 0) return at->k->name[at->x->first_name + i].value;
   return NULL;
 }
 
+static bool value_of(const void *ctx, const char *name, rule_term *out) {
+  const rule_term *v = find(ctx, name);
+  if (!v || (v->kind != RULE_INT && v->kind != RULE_FLOAT)) return false;
+  *out = (rule_term){.kind = v->kind, .u = v->u};
+  return true;
+}
+
+static bool size_at(const place *at, const rule_term *t, int64_t *out) {
+  const rule_values v = {value_of, at, 0};
+  return rule_size_at(t, &v, out);
+}
+
+static bool occurs(const rule_term *t, const char *name) {
+  if (t->kind == RULE_NAME) return strcmp(t->u.s, name) == 0;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (occurs(t->child[i], name)) return true;
+  return false;
+}
+
+static bool in_rule(const rule *r, const char *name) {
+  bool found = occurs(r->lhs, name) || occurs(r->rhs, name);
+  for (uint32_t i = 0; i < r->n_where; i++) found |= occurs(r->where[i], name);
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++) found |= occurs(r->var[i].dim[d], name);
+  return found;
+}
+
+/* A declared real is a float, a declared list a list of integers, everything else an integer. */
+static bool right_kind(const rule *r, const chk_name *n) {
+  char kind = 'i';
+  for (uint32_t i = 0; i < r->n_attrs; i++)
+    if (strcmp(r->attr[i].name, n->name) == 0) kind = r->attr[i].kind;
+  if (kind == 'f') return n->value->kind == RULE_FLOAT && isfinite(n->value->u.f);
+  if (kind != 'l') return n->value->kind == RULE_INT;
+  for (uint32_t i = 0; i < n->value->n; i++)
+    if (n->value->child[i]->kind != RULE_INT) return false;
+  return n->value->kind == RULE_LIST;
+}
+
+/* Sizes are at least 1, also those that stand in an expression. */
+static bool sizes_are(const place *at, const rule_term *t) {
+  const rule_term *v = t->kind == RULE_NAME ? find(at, t->u.s) : NULL;
+  if (t->kind == RULE_NAME && (!v || v->kind != RULE_INT || v->u.i < 1)) return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!sizes_are(at, t->child[i])) return false;
+  return true;
+}
+
+/* ---- sides ---- */
+
 /* A side of a rule against an argument, literally. */
-static bool literally(const chk_state *k, const rule_term *p, const rule_term *t, const uint32_t *var) {
-  if (p->kind == RULE_VAR) return t->kind == RULE_VAR && var[p->u.i] == (uint32_t)t->u.i;
-  if (p->kind == RULE_OP) {
-    if (t->kind != RULE_VAR) return false;
-    const rule_term *call = k->term[t->u.i].call;
+static bool literally(const place *at, const rule_term *p, const rule_term *t, const uint32_t *var) {
+  int64_t size;
+  switch (p->kind) {
+  case RULE_VAR: return t->kind == RULE_VAR && var[p->u.i] == (uint32_t)t->u.i;
+  case RULE_NAME: return rule_term_eq(find(at, p->u.s), t);
+  case RULE_EXPR: return t->kind == RULE_INT && size_at(at, p, &size) && size == t->u.i;
+  case RULE_OP: {
+    const rule_term *call = t->kind == RULE_VAR ? at->k->term[t->u.i].call : NULL;
     if (!call || call->kind != RULE_OP || call->n != p->n || strcmp(call->u.s, p->u.s) != 0) return false;
     t = call;
-  } else if (p->kind != RULE_LIST || t->kind != RULE_LIST || p->n != t->n) {
-    return p->kind != RULE_NAME && p->kind != RULE_EXPR && rule_term_eq(p, t);
+    break;
+  }
+  case RULE_LIST:
+    if (t->kind != RULE_LIST || p->n != t->n) return false;
+    break;
+  default: return rule_term_eq(p, t);
   }
   for (uint32_t i = 0; i < p->n; i++)
-    if (!literally(k, p->child[i], t->child[i], var)) return false;
+    if (!literally(at, p->child[i], t->child[i], var)) return false;
   return true;
+}
+
+/* NULL, or why the rule says nothing at these sizes and attributes. In `exact`, whether its conditions hold of the doubles as they are. */
+static const char *not_applicable(const place *at, const rule *r, bool *exact) {
+  const rule_values read = {value_of, at, reading_tol}, as_is = {value_of, at, -1};
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    if (r->var[i].low || r->var[i].high) return "it holds for a range of values only";
+  for (uint32_t i = 0; i < at->x->n_names; i++) {
+    const chk_name *n = &at->k->name[at->x->first_name + i];
+    if (!in_rule(r, n->name)) return "it has no such name as the step gives a value";
+    if (!right_kind(r, n)) return "a name stands for a value of another kind";
+  }
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++)
+      if (r->var[i].dim[d]->kind != RULE_NONE && !sizes_are(at, r->var[i].dim[d])) return "a size is none";
+  *exact = true;
+  for (uint32_t i = 0; i < r->n_where; i++) {
+    if (rule_condition_at(r->where[i], &read) != RULE_TRUE) return "a condition does not hold";
+    *exact &= rule_condition_at(r->where[i], &as_is) == RULE_TRUE;
+  }
+  return NULL;
 }
 
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
   const rule *r = rule_set_at(k->rule[x->rule], 0);
   const uint32_t *var = k->var + x->first_var;
   const rule_term a = {.kind = RULE_VAR, .u = {.i = x->a}}, b = {.kind = RULE_VAR, .u = {.i = x->b}};
-  const char *open = too_open(r);
-  if (open) return chk_settle(k, CHK_REFUSED, "step %zu: rule %s: %s", step, r->name, open);
-  if (!literally(k, r->lhs, &a, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is not the left side of rule %s", step, r->name);
-  if (!literally(k, r->rhs, &b, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s", step, r->name);
-  return ISO_OK;
+  const place at = {k, x};
+  bool exact = true;
+  const char *why = not_applicable(&at, r, &exact);
+  if (why) return chk_settle(k, CHK_REFUSED, "step %zu: rule %s: %s", step, r->name, why);
+  if (!literally(&at, r->lhs, &a, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is not the left side of rule %s", step, r->name);
+  if (!literally(&at, r->rhs, &b, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s", step, r->name);
+  if (exact || k->read[x->rule]) return ISO_OK;
+  k->read[x->rule] = true;
+  return chk_assume(k, iso_arena_printf(k->arena, "literal: rule %s is used where its conditions hold of the numbers that float literals stand for", r->name));
 }
 
 /* ---- kinds and shapes ---- */
@@ -48,25 +137,43 @@ static char kind_of(const rule_tensor *t) {
   return rule_dtype_is_float(t->dtype) ? 'f' : rule_dtype_is_complex(t->dtype) ? 'c' : t->dtype == RULE_BOOL ? 'b' : 'i';
 }
 
-static bool fits(const rule_variable *v, const rule_tensor *t) {
-  if (kind_of(t) != v->kind || t->shape.rank != v->n_dims) return false;
-  for (uint32_t d = 0; d < v->n_dims; d++)
-    if (v->dim[d]->u.i != t->shape.dim[d]) return false;
+static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) {
+  if (kind_of(t) != v->kind) return false;
+  for (uint32_t d = 0; d < t->shape.rank; d++)
+    if (t->shape.dim[d] < 1) return false; /* rules speak of sizes from 1 on */
+  if (v->any_shape) return true;
+  if (v->leading ? t->shape.rank < v->n_dims : t->shape.rank != v->n_dims) return false;
+  for (uint32_t d = 0; d < v->n_dims; d++) {
+    int64_t size;
+    if (v->dim[d]->kind == RULE_NONE) continue;
+    if (!size_at(at, v->dim[d], &size) || size != t->shape.dim[t->shape.rank - v->n_dims + d]) return false;
+  }
   return true;
 }
 
 static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
   const rule *r = rule_set_at(k->rule[x->rule], 0);
+  const place at = {k, x};
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const uint32_t id = k->var[x->first_var + i];
     if (id == CHK_NONE) continue;
-    if (k->real[id].n != 1 || !fits(&r->var[i], k->real[id].v[0]))
+    if (k->real[id].n != 1 || !fits(&at, &r->var[i], k->real[id].v[0]))
       return chk_settle(k, CHK_REFUSED, "step %zu: variable %s of rule %s stands for a tensor of another kind or shape", step, r->var[i].name, r->name);
   }
   return ISO_OK;
 }
 
 /* ---- evidence ---- */
+
+/* Whether the rule speaks of more than tensors of given shapes: tests say nothing of the rest. */
+static bool is_open(const rule *r) {
+  bool open = r->n_attrs > 0 || r->n_where > 0;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    open |= r->var[i].any_shape || r->var[i].leading;
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++) open |= r->var[i].dim[d]->kind != RULE_INT;
+  }
+  return open;
+}
 
 static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var) {
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
@@ -77,7 +184,7 @@ static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var) {
   bare.scope = RULE_SCOPE_NONE;
   if (!example) return chk_nomem(k);
   for (uint32_t i = 0; i < r->n_vars; i++)
-    if (var[i] != CHK_NONE) example[i] = k->real[var[i]].v[0];
+    if (var[i] != CHK_NONE && !is_open(r)) example[i] = k->real[var[i]].v[0];
   iso_code c = k->oracle ? k->oracle->decide(k->oracle->ctx, &bare, example, &v, &why) : ISO_OK;
   free(example);
   if (c == ISO_NOMEM) return chk_nomem(k);
@@ -103,6 +210,7 @@ iso_code chk_rules(chk_state *k) {
     seen[x->rule] = true;
     k->report->n_rules++;
     if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED) c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
+    else if (r->claimed != RULE_PROVED && is_open(r)) c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);
     else if (!k->o->trust_rules) c = show_again(k, r, k->var + x->first_var);
     if (r->claimed < k->report->evidence) k->report->evidence = r->claimed;
   }

@@ -57,7 +57,12 @@ static json_t *step(const synth_cert_step *x, rules *all) {
   json_t *var = json_array();
   for (uint32_t i = 0; var && i < x->applied->n_vars; i++)
     if (json_array_append_new(var, x->var[i] == UINT32_MAX ? json_null() : json_integer(x->var[i]))) return json_decref(var), NULL;
-  return json_pack("{s:I, s:o, s:[I, I]}", "rule", (json_int_t)index_of(all, x->applied), "vars", var, "terms", a, b);
+  json_t *o = json_pack("{s:I, s:o, s:[I, I]}", "rule", (json_int_t)index_of(all, x->applied), "vars", var, "terms", a, b);
+  json_t *names = o && x->n_names ? json_object() : NULL;
+  for (uint32_t i = 0; names && i < x->n_names; i++)
+    if (json_object_set_new(names, x->name[i], argument(x->value[i]))) return json_decref(names), json_decref(o), NULL;
+  if (o && x->n_names && json_object_set_new(o, "names", names)) return json_decref(o), NULL;
+  return o;
 }
 
 /* The rule in the rule language, which reads back the same: an operator of somebody's library may have no schema there. */
@@ -77,12 +82,12 @@ static iso_code rule_text(const rule *r, json_t **out, iso_error *err) {
   return c;
 }
 
-static iso_code side(const cap_graph *g, json_t **out, iso_error *err) {
+static iso_code side(const cap_graph *g, const cap_options *from, json_t **out, iso_error *err) {
   iso_arena a;
   const chk_file *file;
   size_t n;
   iso_arena_init(&a);
-  iso_code c = chk_files(g->path, &a, &file, &n, err);
+  iso_code c = chk_files(g->path, from->inputs, from->n_inputs, &a, &file, &n, err);
   json_t *files = c ? NULL : json_object();
   for (size_t i = 0; i < n && !c; i++) json_object_set_new(files, file[i].name, json_string(file[i].digest));
   if (!c && !(*out = json_pack("{s:s, s:o}", "model", g->model, "files", files))) c = iso_fail(err, ISO_NOMEM, "out of memory");
@@ -138,12 +143,12 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left, c
   return c;
 }
 
-iso_code certificate_text(const synth_result *r, const cap_graph *left, const cap_graph *right, char **out, iso_error *err) {
+iso_code certificate_text(const synth_result *r, const cap_graph *left, const cap_graph *right, const cap_options *from, char **out, iso_error *err) {
   json_t *sides[2] = {NULL, NULL};
   text t = {0};
   if (r->certificate->missing) return iso_fail(err, ISO_UNSUPPORTED, "no certificate can be written: %s", r->certificate->missing);
-  iso_code c = side(left, &sides[0], err);
-  if (!c) c = side(right, &sides[1], err);
+  iso_code c = side(left, from, &sides[0], err);
+  if (!c) c = side(right, from, &sides[1], err);
   if (!c && !(t.f = open_memstream(&t.p, &t.n))) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = put_all(&t, r, left, right, sides, err);
   if (t.f && (fclose(t.f) != 0 || t.failed) && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");

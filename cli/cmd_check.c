@@ -9,6 +9,7 @@
 #include "cli/relations.h"
 #include "validate/validate.h"
 
+enum { MAX_OPS = 32, MAX_INPUTS = 64 };
 enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED = 3 };
 
 typedef struct options {
@@ -17,7 +18,7 @@ typedef struct options {
   const char *relations;
   chk_options check;
   val_options val;
-  const char *ops[32];
+  const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   bool quiet;
 } options;
 
@@ -26,7 +27,9 @@ static void help(FILE *f) {
         "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
         "  --seed N        of the samples on which rules are tested (default 0)\n"
         "  --relations FILE  as the comparison was given it: which outputs belong together\n"
+        "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save (may be repeated)\n"
         "  --ops LIB       a library of operators (may be repeated)\n"
+        "  --helper CMD    a process that runs other operators, as the comparison was given it\n"
         "  -q              the last line only\n"
         "exit status: 0 holds, 1 refused, 2 malformed, 3 a rule could not be proved again\n",
         f);
@@ -37,36 +40,54 @@ static int usage_error(const char *what, const char *arg) {
   return CLI_ERROR;
 }
 
+/* An option with a value. Returns: -1, or the exit status. */
+static int set_option(options *o, const char *name, const char *v) {
+  if (strcmp(name, "--relations") == 0) o->relations = v;
+  else if (strcmp(name, "--helper") == 0) o->val.helper = v;
+  else if (strcmp(name, "--seed") == 0) {
+    char *end;
+    errno = 0;
+    o->val.seed = strtoull(v, &end, 10);
+    if (*v < '0' || *v > '9' || errno || *end) return usage_error("not a seed:", v);
+  } else if (strcmp(name, "--inputs") == 0) {
+    if (o->check.n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
+    o->inputs[o->check.n_inputs++] = v;
+  } else {
+    if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
+    o->ops[o->val.n_ops++] = v;
+  }
+  return -1;
+}
+
+static bool takes_value(const char *name) {
+  static const char *const all[] = {"--relations", "--seed", "--inputs", "--ops", "--helper"};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(name, all[i]) == 0) return true;
+  return false;
+}
+
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
   *o = (options){.val = val_options_default()};
   for (int i = 1; i < argc; i++) {
-    const char *a = argv[i], *lib = NULL, *seed = NULL;
-    if (strcmp(a, "--trust-rules") == 0) o->check.trust_rules = true;
+    const char *a = argv[i], *eq = strchr(a, '=');
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
+    if (takes_value(name)) {
+      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
+      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
+      if (status >= 0) return status;
+    } else if (strcmp(a, "--trust-rules") == 0) o->check.trust_rules = true;
     else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
-    else if (strncmp(a, "--relations=", 12) == 0) o->relations = a + 12;
-    else if (strcmp(a, "--relations") == 0) {
-      if (!(o->relations = i + 1 < argc ? argv[++i] : NULL)) return usage_error("no value for", a);
-    } else if (strncmp(a, "--ops=", 6) == 0) lib = a + 6;
-    else if (strcmp(a, "--ops") == 0) {
-      if (!(lib = i + 1 < argc ? argv[++i] : NULL)) return usage_error("no value for", a);
-    } else if (strncmp(a, "--seed=", 7) == 0) seed = a + 7;
-    else if (strcmp(a, "--seed") == 0) {
-      if (!(seed = i + 1 < argc ? argv[++i] : NULL)) return usage_error("no value for", a);
-    } else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
+    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
     else if (o->n_paths == 3) return usage_error("more than a certificate and two captures:", a);
     else o->path[o->n_paths++] = a;
-    if (seed) {
-      char *end;
-      errno = 0;
-      o->val.seed = strtoull(seed, &end, 10);
-      if (*seed < '0' || *seed > '9' || errno || *end) return usage_error("not a seed:", seed);
-    }
-    if (lib && o->val.n_ops == 32) return usage_error("too many libraries:", lib);
-    if (lib) o->ops[o->val.n_ops++] = lib;
   }
-  return o->n_paths == 3 ? -1 : usage_error("a certificate and two captures are needed", NULL);
+  if (o->n_paths < 3) return usage_error("a certificate and two captures are needed", NULL);
+  if (o->check.n_inputs && !cap_is_archive(o->path[1]) && !cap_is_archive(o->path[2]))
+    return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+  return -1;
 }
 
 static int print(const options *o, const chk_report *r) {
@@ -89,6 +110,8 @@ int cmd_check(int argc, char **argv) {
   const int early = parse(argc, argv, &o);
   if (early >= 0) return early;
   o.val.ops = o.ops;
+  o.check.inputs = o.inputs;
+  const cap_options from = {.inputs = o.inputs, .n_inputs = o.check.n_inputs};
   iso_error err = {0};
   rule_schemas *schemas = NULL;
   cap_graph *graph[2] = {NULL, NULL};
@@ -98,7 +121,7 @@ int cmd_check(int argc, char **argv) {
   const char *version;
   int status = CLI_ERROR;
   iso_code c = rule_schemas_new(&schemas, &err);
-  for (int i = 0; i < 2 && !c; i++) c = cap_load(o.path[i + 1], schemas, &graph[i], &err);
+  for (int i = 0; i < 2 && !c; i++) c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
   if (!c && o.relations) c = relations_load(o.relations, graph[0], graph[1], &given, &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */

@@ -21,7 +21,8 @@ typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
   size_t n_pairs;
   const char *json, *html, *rules, *save_rules, *repro, *counterexample;
-  const char *certificate, *sarif, *junit, *explorer, *baseline; /* of one pair only */
+  const char *certificate;
+  const char *sarif, *junit, *explorer, *baseline; /* of one pair only */
   const char *relations;
   bool github;
   enum { COLOUR_AUTO, COLOUR, NO_COLOUR } colour;
@@ -124,90 +125,114 @@ static bool parse_disable(const char *s, unsigned *out) {
   }
 }
 
-/* Returns: -1 to go on, else the exit status. */
-static int parse(int argc, char **argv, options *o) {
-  *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
-  for (int i = 1; i < argc; i++) {
-    const char *a = argv[i], *v = NULL, *eq = strchr(a, '=');
-    char name[64];
-    static const char *const with_value[] = {"--json", "--html", "--seed", "--rules", "--relations", "--save-rules", "--certificate", "--sarif", "--junit", "--model-explorer", "--baseline", "--require", "--timeout", "--memory", "--disable", "--inputs", "--helper", "--ops", "--device", "--color", "--jobs", "--counterexample", "--repro"};
-    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
-    bool takes = false;
-    for (size_t k = 0; k < sizeof with_value / sizeof *with_value; k++) takes |= strcmp(name, with_value[k]) == 0;
-    if (takes) {
-      v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
-      if (!v) return usage_error("no value for", name);
-    }
-    uint64_t n;
-    if (strcmp(name, "--json") == 0) o->json = v;
-    else if (strcmp(name, "--html") == 0) o->html = v;
-    else if (strcmp(name, "--rules") == 0) o->rules = v;
-    else if (strcmp(name, "--relations") == 0) o->relations = v;
-    else if (strcmp(name, "--save-rules") == 0) o->save_rules = v;
-    else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
-    else if (strcmp(name, "--repro") == 0) o->repro = v;
-    else if (strcmp(name, "--certificate") == 0) o->certificate = v;
-    else if (strcmp(name, "--sarif") == 0) o->sarif = v;
-    else if (strcmp(name, "--junit") == 0) o->junit = v;
-    else if (strcmp(name, "--model-explorer") == 0) o->explorer = v;
-    else if (strcmp(name, "--baseline") == 0) o->baseline = v;
-    else if (strcmp(a, "--also") == 0) {
-      if (i + 2 >= argc) return usage_error("--also takes two captures", NULL);
-      if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", a);
-      o->pair[o->n_pairs][0] = argv[++i];
-      o->pair[o->n_pairs++][1] = argv[++i];
-    }
-    else if (strcmp(name, "--seed") == 0) {
-      if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
-      o->val.seed = o->synth.seed = n;
-    } else if (strcmp(name, "--jobs") == 0) { /* a bound, which one thread keeps */
-      if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
-    } else if (strcmp(name, "--timeout") == 0) {
-      if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
-    } else if (strcmp(name, "--memory") == 0) {
-      if (!limits_parse_bytes(v, &o->limits.memory_bytes)) return usage_error("not a number of bytes:", v);
-    } else if (strcmp(name, "--disable") == 0) {
-      if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not", v);
-    } else if (strcmp(name, "--require") == 0) {
-      if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
-      o->synth.require_proved = strcmp(v, "proved") == 0;
-    } else if (strcmp(name, "--helper") == 0) {
-      o->val.helper = v;
-    } else if (strcmp(name, "--inputs") == 0) {
-      if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
-      o->inputs[o->n_inputs++] = v;
-    } else if (strcmp(name, "--ops") == 0) {
-      if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
-      o->ops[o->val.n_ops++] = v;
-    } else if (strcmp(name, "--device") == 0) {
-      if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0) return usage_error("--device takes cpu or cuda, not", v);
-      o->val.device = v;
-    } else if (strcmp(name, "--color") == 0) {
-      if (strcmp(v, "auto") != 0 && strcmp(v, "always") != 0 && strcmp(v, "never") != 0) return usage_error("--color takes auto, always or never, not", v);
-      o->colour = *v == 'a' && v[1] == 'l' ? COLOUR : *v == 'n' ? NO_COLOUR : COLOUR_AUTO;
-    } else if (strcmp(a, "-q") == 0) o->quiet = true;
-    else if (strcmp(a, "-v") == 0) o->verbose = true;
-    else if (strcmp(a, "--github") == 0) o->github = true;
-    else if (strcmp(a, "--trace") == 0) o->trace = true;
-    else if (strcmp(a, "--explain") == 0) o->explain = true;
-    else if (strcmp(a, "--no-stats") == 0) o->no_stats = true;
-    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-      help(stdout);
-      return 0;
-    } else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else if (!o->pair[0][0]) o->pair[0][0] = a;
-    else if (!o->pair[0][1]) o->pair[0][1] = a;
-    else return usage_error("more than two captures:", a);
+/* A word out of `list`. Returns: its place, -1 for none. */
+static int parse_word(const char *s, const char *const *list) {
+  for (int i = 0; list[i]; i++)
+    if (strcmp(s, list[i]) == 0) return i;
+  return -1;
+}
+
+/* Options whose value is kept as it is. Returns: where, NULL for others. */
+static const char **text_option(options *o, const char *name) {
+  const struct {
+    const char *name, **value;
+  } all[] = {{"--json", &o->json}, {"--html", &o->html}, {"--rules", &o->rules}, {"--relations", &o->relations}, {"--save-rules", &o->save_rules},
+             {"--counterexample", &o->counterexample}, {"--repro", &o->repro}, {"--certificate", &o->certificate}, {"--sarif", &o->sarif},
+             {"--junit", &o->junit}, {"--model-explorer", &o->explorer}, {"--baseline", &o->baseline}, {"--helper", &o->val.helper}};
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (strcmp(name, all[k].name) == 0) return all[k].value;
+  return NULL;
+}
+
+/* Options whose value is looked at. Returns: -1, or the exit status. */
+static int set_option(options *o, const char *name, const char *v) {
+  static const char *const evidence[] = {"tested", "proved", NULL}, *const device[] = {"cpu", "cuda", NULL};
+  static const char *const colour[] = {[COLOUR_AUTO] = "auto", [COLOUR] = "always", [NO_COLOUR] = "never", NULL};
+  uint64_t n;
+  int word;
+  if (strcmp(name, "--seed") == 0) {
+    if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
+    o->val.seed = o->synth.seed = n;
+  } else if (strcmp(name, "--jobs") == 0) { /* a bound, which one thread keeps */
+    if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
+  } else if (strcmp(name, "--timeout") == 0) {
+    if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
+  } else if (strcmp(name, "--memory") == 0) {
+    if (!limits_parse_bytes(v, &o->limits.memory_bytes)) return usage_error("not a number of bytes:", v);
+  } else if (strcmp(name, "--disable") == 0) {
+    if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not", v);
+  } else if (strcmp(name, "--require") == 0) {
+    if ((word = parse_word(v, evidence)) < 0) return usage_error("--require takes proved or tested, not", v);
+    o->synth.require_proved = word == 1;
+  } else if (strcmp(name, "--inputs") == 0) {
+    if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
+    o->inputs[o->n_inputs++] = v;
+  } else if (strcmp(name, "--ops") == 0) {
+    if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
+    o->ops[o->val.n_ops++] = v;
+  } else if (strcmp(name, "--device") == 0) {
+    if (parse_word(v, device) < 0) return usage_error("--device takes cpu or cuda, not", v);
+    o->val.device = v;
+  } else {
+    if ((word = parse_word(v, colour)) < 0) return usage_error("--color takes auto, always or never, not", v);
+    o->colour = word;
   }
+  return -1;
+}
+
+static bool set_flag(options *o, const char *name) {
+  const struct {
+    const char *name;
+    bool *flag;
+  } all[] = {{"-q", &o->quiet}, {"-v", &o->verbose}, {"--github", &o->github}, {"--trace", &o->trace}, {"--explain", &o->explain}, {"--no-stats", &o->no_stats}};
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
+  return false;
+}
+
+/* What the options together ask for. Returns: -1, or the exit status. */
+static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
     return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
-  if (o->n_pairs > 1 && (o->certificate || o->sarif || o->junit || o->explorer || o->baseline || o->github))
-    return usage_error("--also does not go with reports of one pair: --certificate, --sarif, --junit, --github, --model-explorer, --baseline", NULL);
+  if (o->n_pairs > 1 && (o->sarif || o->junit || o->explorer || o->baseline || o->github))
+    return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, --model-explorer, --baseline", NULL);
   o->synth.certificate = o->certificate != NULL;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
   return -1;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, options *o) {
+  static const char *const with_value[] = {"--seed", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--jobs", NULL};
+  *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i], *eq = strchr(a, '=');
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
+    const char **text = text_option(o, name);
+    if (text || parse_word(name, with_value) >= 0) {
+      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
+      const int status = v ? -1 : usage_error("no value for", name);
+      if (status >= 0) return status;
+      if (text) *text = v;
+      else if (set_option(o, name, v) >= 0) return CLI_ERROR;
+    } else if (strcmp(a, "--also") == 0) {
+      if (i + 2 >= argc) return usage_error("--also takes two captures", NULL);
+      if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", a);
+      o->pair[o->n_pairs][0] = argv[++i];
+      o->pair[o->n_pairs++][1] = argv[++i];
+    } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+      help(stdout);
+      return 0;
+    } else if (set_flag(o, a)) continue;
+    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
+    else if (!o->pair[0][0]) o->pair[0][0] = a;
+    else if (!o->pair[0][1]) o->pair[0][1] = a;
+    else return usage_error("more than two captures:", a);
+  }
+  return settle(o);
 }
 
 /* A capture as the comparison sees it. Owns: free_graph. */
@@ -284,9 +309,13 @@ static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error 
   return c;
 }
 
+static cap_options inputs_of(const options *o, size_t k) {
+  return (cap_options){.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
+}
+
 static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine, const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now();
-  const cap_options inputs = {.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
+  const cap_options inputs = inputs_of(o, k);
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
   if (!c && o->relations) c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
@@ -338,15 +367,21 @@ static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   return c;
 }
 
-static iso_code save_certificate(const report *rep, const char *path, iso_error *err) {
-  char *text = NULL;
+/* The certificate of pair `k`: in FILE.json; of those with --also in FILE.2.json and so on. */
+static iso_code save_certificate(const options *o, const report *rep, size_t k, iso_error *err) {
+  const char *path = o->certificate, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+  const size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+  const cap_options from = inputs_of(o, k);
+  char *numbered = NULL, *text = NULL;
   if (!rep->r->certificate) {
-    fprintf(stderr, "isomer: no certificate is written: the captures were not found equivalent\n");
+    fprintf(stderr, "isomer: no certificate is written%s%s: the captures were not found equivalent\n", k ? " for " : "", k ? rep->left->path : "");
     return ISO_OK;
   }
-  iso_code c = certificate_text(rep->r, rep->left, rep->right, &text, err);
-  if (!c) c = report_write(path, text, err);
+  if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = certificate_text(rep->r, rep->left, rep->right, &from, &text, err);
+  if (!c) c = report_write(numbered ? numbered : path, text, err);
   free(text);
+  free(numbered);
   return c;
 }
 
@@ -357,9 +392,10 @@ static iso_code write_report(const char *path, char *text, iso_error *err) {
   return c;
 }
 
-/* Reports that are of one pair. */
-static iso_code publish_one(const options *o, const report *rep, iso_error *err) {
-  iso_code c = o->certificate ? save_certificate(rep, o->certificate, err) : ISO_OK;
+/* Certificates, one for each pair, and reports that are of one pair. */
+static iso_code publish_parts(const options *o, const report *rep, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < o->n_pairs && o->certificate && !c; k++) c = save_certificate(o, &rep[k], k, err);
   if (!c && o->sarif) c = write_report(o->sarif, report_sarif(rep), err);
   if (!c && o->junit) c = write_report(o->junit, report_junit(rep), err);
   if (!c && o->explorer) c = report_model_explorer(rep, o->explorer, err);
@@ -388,7 +424,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known, 
   if (!c) c = write_witness(o, &rep[worst], err);
   if (!c && o->json) c = write_report(o->json, report_json(rep, o->n_pairs, worst), err);
   if (!c && o->html) c = write_report(o->html, report_html(rep, o->n_pairs, worst), err);
-  if (!c) c = publish_one(o, rep, err);
+  if (!c) c = publish_parts(o, rep, err);
   if (!c) report_text(rep, o->n_pairs, worst, text);
   free(rep);
   return c;

@@ -245,33 +245,10 @@ iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, con
   s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
   s->n_prem += n;
   s->info[index].uses++;
-  const iso_code c = s->o->certificate ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
+  const iso_code c = s->o->certificate && as ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
   if (c) return c;
   return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
 }
-
-iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
-  matcher *m = NULL;
-  *done = false;
-  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  for (size_t i = 0; !c && i < rule_set_count(s->rules) && !*done; i++) {
-    if (!st_usable(s, i)) continue;
-    const rule *r = rule_set_at(s->rules, i);
-    eg_node from = u, to = t;
-    if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
-      if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
-      from = t, to = u;
-    }
-    s->res->n_reused++;
-    s->info[i].read |= !names_exact(&m->names, r);
-    *done = true;
-    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, r, m->var_as, err);
-  }
-  matcher_free(m);
-  return c;
-}
-
-/* ---- rules given by the user: each concrete instance is validated again ---- */
 
 /* The rule at the matched sizes and attributes; false where something stays open. */
 static bool instantiate(matcher *m, iso_arena *a, rule *out) {
@@ -289,6 +266,31 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
   *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = names_put(&m->names, r->lhs, a), .rhs = names_put(&m->names, r->rhs, a)};
   return out->lhs && out->rhs;
 }
+
+iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  matcher *m = NULL;
+  rule inst;
+  *done = false;
+  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; !c && i < rule_set_count(s->rules) && !*done; i++) {
+    if (!st_usable(s, i)) continue;
+    const rule *r = rule_set_at(s->rules, i);
+    eg_node from = u, to = t;
+    if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
+      if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
+      from = t, to = u;
+    }
+    s->res->n_reused++;
+    s->info[i].read |= !names_exact(&m->names, r);
+    *done = true;
+    const bool known = s->o->certificate && instantiate(m, &s->arena, &inst);
+    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
+  }
+  matcher_free(m);
+  return c;
+}
+
+/* ---- rules given by the user: each concrete instance is validated again ---- */
 
 /* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is still to be found out. */
 static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
@@ -332,7 +334,7 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
 }
 
 /* The rule at the matched sizes, validated for them. */
-static iso_code instance(state *s, matcher *m, rule *inst, size_t *index, iso_error *err) {
+static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, iso_error *err) {
   rule_tensor *example[MAX_VARS];
   bool fresh = false;
   *index = SIZE_MAX;
@@ -361,14 +363,14 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     }
     size_t index = SIZE_MAX;
     rule inst = *r;
-    /* A certificate speaks of rules at the sizes where they are applied. */
-    if (!s->o->certificate && names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    const bool known = index == SIZE_MAX || (!c && s->o->certificate && instantiate(m, &s->arena, &inst));
     if (!c && index != SIZE_MAX) s->info[index].read |= !names_exact(&m->names, r);
-    if (!c && index == SIZE_MAX) c = instance(s, m, &inst, &index, err);
+    if (!c && index == SIZE_MAX) c = at_these_sizes(s, m, &inst, &index, err);
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, &inst, m->var_as, err);
+    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
   }
   matcher_free(m);
   return c;

@@ -7,6 +7,7 @@
  *
  * Order: eg_explain gives a congruence's premises before it. A rule's premises are explained where the rule is used. A path
  * in the proof forest never changes, so they rest on older merges only, and the recursion ends. */
+#include "synth/names.h"
 #include "synth/synth_int.h"
 
 #include "egraph/base/hash.h"
@@ -209,19 +210,19 @@ static iso_code ensure(writer *w, eg_node a, eg_node b) {
 
 /* ---- rules ---- */
 
-typedef struct instance {
+typedef struct replay {
   writer *w;
-  const application *app;
-  size_t next; /* of app->at */
-} instance;
+  const instance *inst;
+  size_t next; /* of inst->at */
+} replay;
 
 /* A side of the rule with its variables replaced: literally, as an argument, and the e-node that it is equal to. */
-static iso_code instantiate(instance *x, const rule_term *p, const rule_term **arg, eg_node *node) {
+static iso_code instantiate(replay *x, const rule_term *p, const rule_term **arg, eg_node *node) {
   writer *w = x->w;
   state *s = w->s;
   *node = (eg_node){EG_NONE};
   if (p->kind == RULE_VAR) {
-    *node = x->app->var[p->u.i];
+    *node = x->inst->var[p->u.i];
     *arg = w->arg[node->i];
     return ISO_OK;
   }
@@ -231,7 +232,7 @@ static iso_code instantiate(instance *x, const rule_term *p, const rule_term **a
   eg_node *below = calloc(p->n + 1, sizeof *below);
   iso_code c = child && below ? ISO_OK : nomem(w);
   for (uint32_t k = 0; k < p->n && !c; k++) c = instantiate(x, p->child[k], &child[k], &below[k]);
-  if (!c) *node = x->app->at[x->next++];
+  if (!c) *node = x->inst->at[x->next++];
   for (uint32_t k = 0; k < p->n && !c && !w->missing; k++)
     if (below[k].i != EG_NONE) c = ensure(w, below[k], (eg_node){eg_node_original(s->g, *node, k).i});
   free(below);
@@ -253,23 +254,25 @@ static iso_code instantiate(instance *x, const rule_term *p, const rule_term **a
 static iso_code justify(writer *w, const application *app) {
   state *s = w->s;
   const rule *r = rule_set_at(s->rules, app->rule);
-  if (!app->at) {
+  const instance *inst = app->inst;
+  if (!inst) {
     w->missing = iso_arena_printf(&s->res->arena, "no instance of rule %s was noted", r->name);
     return w->missing ? ISO_OK : nomem(w);
   }
-  instance x = {.w = w, .app = app};
+  replay x = {.w = w, .inst = inst};
   const rule_term *l = NULL, *t = NULL;
   eg_node nl, nr;
-  iso_code c = instantiate(&x, r->lhs, &l, &nl);
+  iso_code c = instantiate(&x, inst->side[0], &l, &nl);
   if (!c && !w->missing) c = ensure(w, app->from, nl);
-  if (!c && !w->missing) c = instantiate(&x, r->rhs, &t, &nr);
+  if (!c && !w->missing) c = instantiate(&x, inst->side[1], &t, &nr);
   if (!c && !w->missing) c = ensure(w, app->to, nr);
   if (c || w->missing) return c;
   uint32_t *var = iso_arena_alloc(&s->res->arena, (r->n_vars + 1) * sizeof *var);
   if (!var) return nomem(w);
-  for (uint32_t i = 0; i < r->n_vars; i++) var[i] = app->var[i].i == EG_NONE ? NONE : term_of(w, app->var[i]);
+  for (uint32_t i = 0; i < r->n_vars; i++) var[i] = inst->var[i].i == EG_NONE ? NONE : term_of(w, inst->var[i]);
   if (same_arg(w, l, t)) return ISO_OK;
-  return say(w, (synth_cert_step){.kind = SYNTH_CERT_RULE, .a = (uint32_t)l->u.i, .b = (uint32_t)t->u.i, .applied = r, .var = var});
+  return say(w, (synth_cert_step){.kind = SYNTH_CERT_RULE, .a = (uint32_t)l->u.i, .b = (uint32_t)t->u.i, .applied = r, .var = var,
+                                  .n_names = inst->n_names, .name = inst->name, .value = inst->value});
 }
 
 static void in_order(const rule_term *t, uint32_t *order, size_t *n, uint32_t n_vars) {
@@ -291,10 +294,6 @@ static iso_code note(state *s, notes *x, const rule_term *p, const eg_node *bind
   iso_code c = ISO_OK;
   if (p->kind == RULE_VAR) {
     *out = bind[p->u.i];
-    return ISO_OK;
-  }
-  if (p->kind == RULE_NAME || p->kind == RULE_EXPR) { /* rules of a comparison have none */
-    out->i = EG_NONE;
     return ISO_OK;
   }
   if (p->kind != RULE_OP && p->kind != RULE_LIST) return st_add_term(s, p, NULL, out, err);
@@ -319,32 +318,91 @@ static iso_code note(state *s, notes *x, const rule_term *p, const eg_node *bind
   return c;
 }
 
-iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err) {
-  const rule *r = rule_set_at(s->rules, a->rule);
+static const rule_term *renumber(iso_arena *a, const rule_term *t, const uint32_t *to) {
+  if (t->kind == RULE_VAR) return rule_var(a, to[t->u.i]);
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+  if (!child) return NULL;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!(child[k] = renumber(a, t->child[k], to))) return NULL;
+  return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
+}
+
+/* `as` with its variables as `r` numbers them: in `to`, by a variable of `as`, that of `r`. Variables that neither side has, and which
+ * no rule of a comparison has, leave none. */
+static iso_code in_numbers_of(state *s, const rule *r, const rule *as, uint32_t *to, rule *out, bool *fits, iso_error *err) {
   const uint32_t n = r->n_vars;
-  uint32_t *from = calloc(2 * (size_t)n + 1, sizeof *from), *to = from ? from + n : NULL;
-  eg_node *mine = iso_arena_alloc(&s->arena, (n + 1) * sizeof *mine), end;
-  notes x = {0};
-  iso_code c = from && mine ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!c) {
-    size_t n_from = 0, n_to = 0;
+  uint32_t *from = calloc(2 * (size_t)n + 1, sizeof *from), *mine = from ? from + n : NULL;
+  rule_variable *v = iso_arena_alloc(&s->arena, (n + 1) * sizeof *v);
+  size_t n_from = 0, n_mine = 0;
+  *fits = false;
+  if (!from || !v) {
+    free(from);
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  if (as->n_vars == n) {
     in_order(as->lhs, from, &n_from, n);
     in_order(as->rhs, from, &n_from, n);
-    in_order(r->lhs, to, &n_to, n);
-    in_order(r->rhs, to, &n_to, n);
-    for (uint32_t i = 0; i < n; i++) mine[i].i = EG_NONE;
-    for (size_t i = 0; i < n_to && i < n_from; i++) mine[to[i]] = var[from[i]];
-    c = note(s, &x, r->lhs, mine, &end, err);
-    if (!c && end.i != EG_NONE) c = note(s, &x, r->rhs, mine, &end, err);
+    in_order(r->lhs, mine, &n_mine, n);
+    in_order(r->rhs, mine, &n_mine, n);
+    *fits = n_from == n && n_mine == n;
   }
-  if (!c && end.i != EG_NONE) {
-    eg_node *at = iso_arena_alloc(&s->arena, (x.n + 1) * sizeof *at);
-    if (!at) c = iso_fail(err, ISO_NOMEM, "out of memory");
-    else if (x.n) memcpy(at, x.at, x.n * sizeof *at);
-    a->at = at;
-    a->var = mine;
+  for (size_t i = 0; i < n && *fits; i++) {
+    to[from[i]] = mine[i];
+    v[mine[i]] = as->var[from[i]];
   }
   free(from);
+  if (!*fits) return ISO_OK;
+  *out = (rule){.name = r->name, .n_vars = n, .var = v, .lhs = renumber(&s->arena, as->lhs, to), .rhs = renumber(&s->arena, as->rhs, to)};
+  return out->lhs && out->rhs ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+/* What stands for the names of `r`, in the result's memory. Returns: false where `at` is no instance of it. */
+static iso_code note_names(state *s, const rule *r, const rule *at, instance *out, bool *fits, iso_error *err) {
+  iso_arena *a = &s->res->arena;
+  names *n = malloc(sizeof *n);
+  iso_code c = n ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  *fits = !c && names_of(r, at, &s->arena, n);
+  const uint32_t cnt = *fits ? n->at.n : 0;
+  const char **name = iso_arena_alloc(a, (cnt + 1) * sizeof *name);
+  const rule_term **value = iso_arena_alloc(a, (cnt + 1) * sizeof *value);
+  if (!c && (!name || !value)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  for (uint32_t i = 0; i < cnt && !c; i++)
+    if (!(name[i] = iso_arena_strdup(a, n->name[i])) || !(value[i] = rule_term_copy(a, n->value[i]))) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  free(n);
+  out->n_names = cnt;
+  out->name = name;
+  out->value = value;
+  return c;
+}
+
+iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err) {
+  const rule *r = rule_set_at(s->rules, a->rule);
+  uint32_t *to = calloc((size_t)r->n_vars + 1, sizeof *to);
+  eg_node *mine = iso_arena_alloc(&s->arena, (r->n_vars + 1) * sizeof *mine), end;
+  instance *out = iso_arena_alloc(&s->arena, sizeof *out);
+  notes x = {0};
+  rule at;
+  bool fits = false;
+  iso_code c = to && mine && out ? in_numbers_of(s, r, as, to, &at, &fits, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!c && fits) c = note_names(s, r, &at, out, &fits, err);
+  if (!c && fits) {
+    for (uint32_t i = 0; i < r->n_vars; i++) mine[to[i]] = var[i];
+    c = note(s, &x, at.lhs, mine, &end, err);
+    if (!c && end.i != EG_NONE) c = note(s, &x, at.rhs, mine, &end, err);
+    fits = !c && end.i != EG_NONE;
+  }
+  if (fits) {
+    eg_node *node = iso_arena_alloc(&s->arena, (x.n + 1) * sizeof *node);
+    if (!node) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    else if (x.n) memcpy(node, x.at, x.n * sizeof *node);
+    out->side[0] = at.lhs;
+    out->side[1] = at.rhs;
+    out->at = node;
+    out->var = mine;
+    a->inst = out;
+  }
+  free(to);
   free(x.at);
   return c;
 }
@@ -436,16 +494,6 @@ static iso_code link_relation(writer *w, const rule_term *t, uint32_t *id, eg_no
 static void mark_terms(const rule_term *t, bool *used) {
   if (t->kind == RULE_VAR) used[t->u.i] = true;
   for (uint32_t k = 0; k < t->n; k++) mark_terms(t->child[k], used);
-}
-
-static const rule_term *renumber(iso_arena *a, const rule_term *t, const uint32_t *to) {
-  if (t->kind == RULE_VAR) return rule_var(a, to[t->u.i]);
-  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
-  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
-  if (!child) return NULL;
-  for (uint32_t k = 0; k < t->n; k++)
-    if (!(child[k] = renumber(a, t->child[k], to))) return NULL;
-  return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
 static void mark_steps(const writer *w, bool *used) {

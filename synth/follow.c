@@ -100,7 +100,7 @@ static iso_code apply(state *s, found *f, bool *changed, iso_error *err) {
   if ((c = run_term(s, f->root, &ok, err)) || !ok) return c;
   if ((c = note_made(s, f->other, f, &cap, &made, err))) return c;
   *changed = true;
-  return st_record_application(s, f->rule, f->root, made, f->prem, f->n_prem, rule_set_at(s->rules, f->rule), f->var, err);
+  return st_record_application(s, f->rule, f->root, made, f->prem, f->n_prem, NULL, f->var, err);
 }
 
 /* Every match of every rule that may be used, both ways. */

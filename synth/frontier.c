@@ -301,13 +301,12 @@ static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term 
   return out->name != NULL;
 }
 
-/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general as it holds; with a certificate, which
- * speaks of rules at the sizes where they are applied, as it stands. */
+/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general as it holds. */
 static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact, rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
   *general = *r;
   *exact = true;
-  if (!o->generalise || s->o->certificate) return o->decide(o->ctx, r, example, v, err);
+  if (!o->generalise) return o->decide(o->ctx, r, example, v, err);
   iso_code c = o->generalise(o->ctx, r, example, &s->arena, general, v, err);
   if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena, exact)) return c;
   /* It has to explain the place that it comes from. */

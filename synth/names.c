@@ -204,16 +204,20 @@ static bool cover_term(names *n, const rule_term *g, const rule_term *t) {
   return true;
 }
 
-bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact) {
-  names n;
-  names_init(&n, arena);
+bool names_of(const rule *general, const rule *r, iso_arena *arena, names *n) {
+  names_init(n, arena);
   if (general->n_vars != r->n_vars) return false;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     rule_shape shape = {.rank = r->var[i].n_dims};
     for (uint32_t k = 0; k < shape.rank; k++) shape.dim[k] = r->var[i].dim[k]->u.i;
-    if (general->var[i].kind != r->var[i].kind || !names_bind_shape(&n, &general->var[i], &shape)) return false;
+    if (general->var[i].kind != r->var[i].kind || !names_bind_shape(n, &general->var[i], &shape)) return false;
   }
-  if (!cover_term(&n, general->lhs, r->lhs) || !cover_term(&n, general->rhs, r->rhs) || !names_hold(&n, general) || !names_strict(&n, general)) return false;
+  return cover_term(n, general->lhs, r->lhs) && cover_term(n, general->rhs, r->rhs) && names_hold(n, general) && names_strict(n, general);
+}
+
+bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact) {
+  names n;
+  if (!names_of(general, r, arena, &n)) return false;
   *exact = names_exact(&n, general);
   return true;
 }

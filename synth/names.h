@@ -37,7 +37,9 @@ bool names_strict(const names *n, const rule *r);
 bool names_exact(const names *n, const rule *r);
 /* The term with the names' values; NULL where one has none, or there is no memory. */
 const rule_term *names_put(const names *n, const rule_term *t, iso_arena *a);
-/* Whether the rule `r`, all of whose sizes are numbers, is `general` at some values of its names; in `exact`, whether names_exact. */
+/* Whether the rule `r`, all of whose sizes are numbers, is `general` at some values of its names, which are in `n` then. */
+bool names_of(const rule *general, const rule *r, iso_arena *arena, names *n);
+/* The same; in `exact`, whether names_exact. */
 bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact);
 
 #endif

@@ -213,6 +213,9 @@ typedef struct synth_cert_step {
   uint32_t a, b;
   const rule *applied; /* borrowed from the result */
   const uint32_t *var; /* applied->n_vars terms; UINT32_MAX: the rule does not use it */
+  uint32_t n_names;    /* sizes and attributes that the rule leaves open, and what stands for them: INT, FLOAT or a LIST of INT */
+  const char *const *name;
+  const rule_term *const *value;
 } synth_cert_step;
 
 typedef struct synth_certificate {

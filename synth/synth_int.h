@@ -49,13 +49,21 @@ typedef struct premise { /* two e-nodes whose equality a match relied on */
   eg_node a, b;
 } premise;
 
+typedef struct instance { /* a rule as it was applied, its variables numbered as the set has them */
+  const rule_term *side[2]; /* lhs, rhs: sizes and attributes are numbers */
+  const eg_node *at;        /* the e-node of each operator and list of lhs, then rhs, children first */
+  const eg_node *var;       /* what stands for each variable; EG_NONE: unused */
+  uint32_t n_names;         /* and for the rule's sizes and attributes */
+  const char *const *name;
+  const rule_term *const *value;
+} instance;
+
 typedef struct application {
   size_t rule;        /* in the rule set */
   eg_node from, to;
   size_t first, n;    /* its premises */
   bool seen;          /* by the explanation */
-  const eg_node *at;  /* for a certificate: the e-node of each operator and list of lhs, then rhs, children first; NULL: none was noted */
-  const eg_node *var; /* what stands for each variable; EG_NONE: unused */
+  const struct instance *inst; /* for a certificate; NULL: none was noted */
 } application;
 
 typedef struct rule_info {
@@ -254,8 +262,8 @@ typedef struct st_match {
 /* Call `each` with every match of the side `rhs` (or the left one) in class `at` for which the other side is known whole. It must not
  * change the e-graph, and returns false to stop. */
 iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at, bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err);
-/* `p`: the equalities that the match of both sides at u and t relied on; `as`: the rule as it was matched,
- * whose variables may be numbered otherwise than the set's; `var`: the e-node that each of those stood for. */
+/* `p`: the equalities that the match of both sides at u and t relied on. For a certificate, `as`: the rule as it was matched, its sizes
+ * and attributes being numbers, whose variables may be numbered otherwise than the set's; `var`: the e-node that each of those stood for. */
 iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,
                                iso_error *err);
 
@@ -375,7 +383,7 @@ iso_code st_assume_all(state *s, iso_error *err);
 iso_code st_publish(state *s, bool *const live[2], iso_error *err);
 
 /* ---- certificate.c ---- */
-/* What a certificate will need of an application, found while the e-graph is as it was matched: before the merge. */
+/* What a certificate will need of an application, found while the e-graph is as it was matched: before the merge. `as`: at given sizes. */
 iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err);
 /* Output i of the left graph equals aux[i], which is relation[i] (RULE_VAR i: node i of the right graph). Into s->res->certificate. */
 iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);

@@ -35,11 +35,11 @@ START_TEST(files_of_a_capture) {
   const chk_file *file;
   size_t n;
   iso_error err = {0};
-  ck_assert_int_eq(chk_files("models/gpt2-2l/vllm", &a, &file, &n, &err), ISO_OK);
+  ck_assert_int_eq(chk_files("models/gpt2-2l/vllm", NULL, 0, &a, &file, &n, &err), ISO_OK);
   ck_assert_uint_eq(n, 3);
   ck_assert_str_eq(file[0].name, "graph.json");
   for (size_t i = 0; i < n; i++) ck_assert_uint_eq(strlen(file[i].digest), 64);
-  ck_assert_int_eq(chk_files("models/no-such-capture", &a, &file, &n, &err), ISO_OK);
+  ck_assert_int_eq(chk_files("models/no-such-capture", NULL, 0, &a, &file, &n, &err), ISO_OK);
   ck_assert_uint_eq(n, 0);
   iso_arena_fini(&a);
 }
