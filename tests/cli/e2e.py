@@ -522,10 +522,11 @@ def _():
 def _():
     core = os.path.join(ROOT, "rules", "core.rules")
     for family in "gpt2-2l", "llama-2l":
-        for right in "vllm", "vllm-kernels":
-            _, r = compare(model(family + "/hf-sdpa"), model(family + "/" + right), "--rules", core, verdict="equivalent")
+        for left, right in ("hf-sdpa", "vllm"), ("hf-sdpa", "vllm-kernels"), ("hf-sdpa", "vllm-tp2"), ("vllm-kernels", "vllm-tp2"):
+            _, r = compare(model(family + "/" + left), model(family + "/" + right), "--rules", core, verdict="equivalent")
             n = r["stats"]["rules_synthesised"]
-            expect(n == 0, "%s, %s: %d rules synthesised", family, right, n)
+            expect(n == 0, "%s, %s, %s: %d rules synthesised", family, left, right, n)
+            expect(r["evidence"] == "proved", "%s, %s, %s: %s", family, left, right, r["evidence"])
 
 
 @case("a false rule is not believed", "compare")

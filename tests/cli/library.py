@@ -159,13 +159,14 @@ def same_bytes():
 
 
 EGGLOG = r"""
-import glob, importlib.machinery, importlib.util, sys
+import glob, importlib.machinery, importlib.util, re, sys
 so = glob.glob(sys.argv[1] + "/egglog/bindings*.so")[0]
 spec = importlib.util.spec_from_file_location("egglog.bindings", so, loader=importlib.machinery.ExtensionFileLoader("egglog.bindings", so))
 b = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(b)
 eg = b.EGraph()
-eg.run_program(*eg.parse_program(open(sys.argv[2]).read()))
+for form in re.split(r"(?m)^(?=\()", open(sys.argv[2]).read()): # each of a program's parts would keep a copy of its whole text
+    eg.run_program(*eg.parse_program(form))
 if len(sys.argv) > 3:
     eg.run_program(*eg.parse_program(sys.argv[3]))
 """
