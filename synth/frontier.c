@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256 };
+enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256, MOST_WASTED = 512 };
 enum { OPEN = 1, SHUT = 2, READ = 3 };
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
@@ -596,6 +596,20 @@ static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, 
   return c;
 }
 
+/* Whether both cones hold what earlier candidates left open: such a candidate mostly fails the same way, and
+ * gets fewer tries where many were in vain. */
+static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
+  uint8_t open = 0;
+  for (size_t i = 0; i < k->n && open != 3; i++) {
+    const uint32_t c = k->cls[i];
+    const eg_node *m;
+    const size_t n = c == cu || c == ct ? 0 : eg_class_nodes(s->g, (eg_class){c}, &m);
+    for (size_t j = 0; j < n; j++)
+      if (s->rec[m[j].i].open) open |= k->in[c];
+  }
+  return open == 3;
+}
+
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   *done = false;
   const size_t n = eg_count_added(s->g);
@@ -617,14 +631,15 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
     if (k.in[cl] == 3 && shared_ok(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
   }
-  /* Where earlier candidates stayed open, later ones contain them and fail the same way: they get fewer tries. */
-  const size_t max_tries = s->n_failed < 8 ? s->o->max_tries : s->o->max_tries / 4;
+  const bool many = s->n_wasted < MOST_WASTED || !holds_open(s, &k, cu, ct);
+  const size_t max_tries = many ? s->o->max_tries : s->o->max_tries / 4;
+  size_t tries = 0;
   opening none = {.n = 0};
   push(s, &k, &b, &q, base, &none, NULL, 0, OPEN, -1, u, t);
   if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(s, &k, base, u, t, &b, done, err);
   if (st_without(s, SYNTH_LAZY)) enumerate(s, &k, base, &q, u, t, &b);
   /* Rules that were decided before cost nothing. */
-  for (size_t tries = 0; tries < max_tries && !*done && !c && !st_stopped(s);) {
+  while (tries < max_tries && !*done && !c && !st_stopped(s)) {
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
       if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;
@@ -636,7 +651,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     c = try_opening(s, &k, base, &q, o, u, t, &b, &fresh, done, err);
     tries += fresh;
   }
-  s->n_failed += !*done;
+  if (!*done) s->n_wasted += tries, s->rec[u.i].open = s->rec[t.i].open = true;
 done:
   free(k.cls);
   free(k.in);

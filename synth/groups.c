@@ -164,11 +164,14 @@ static uint64_t signature(state *s, eg_node e) {
 
 /* The members of a group in the order in which they are tried: what has no leaf in common comes last, the rest as it was met. Returns: malloc'ed, NULL: no memory. */
 static eg_node *in_order(state *s, const group *g, eg_node e) {
+  enum { MOST = 64 };
   eg_node *out = malloc((g->n + 1) * sizeof *out);
   size_t n = 0;
-  for (int far = 0; out && far < 2; far++)
-    for (size_t k = 0; k < g->n; k++)
-      if ((st_without(s, SYNTH_SIGNATURE) || (signature(s, g->member[k]) & signature(s, e)) != 0) == !far) out[n++] = g->member[k];
+  for (int far = 0; out && far <= MOST; far++)
+    for (size_t k = 0; k < g->n && n < g->n; k++) {
+      const int d = st_without(s, SYNTH_SIGNATURE) || g->n > MOST ? 0 : __builtin_popcountll(signature(s, g->member[k]) ^ signature(s, e));
+      if (d == far) out[n++] = g->member[k];
+    }
   return out;
 }
 

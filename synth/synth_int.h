@@ -23,6 +23,7 @@ typedef struct rec {
   bool atom;        /* a leaf that no relation defines: drawn freely */
   bool lonely;      /* an atom that no relation ties to the other side: one may have been missed, so it keeps its captured value */
   bool param;       /* not constant, and depends on parameters and constants alone: large values are let go and made again (st_spare) */
+  bool open;        /* a candidate for it, of which no rule was found */
   bool valued;      /* values below are there, or can be made */
   int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
@@ -141,7 +142,7 @@ typedef struct state {
   synth_assumption *assume;
   size_t n_assume, cap_assume;
   synth_result *res;
-  size_t n_failed;        /* candidates that no rule was found for */
+  size_t n_wasted;        /* tries of candidates that no rule was found for */
   int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
   uint8_t *part[2];       /* by captured node: PART_*, once st_mark_parts ran */
   bool *settled[2];       /* by captured node: leaves whose relation was given whole, or forbidden */

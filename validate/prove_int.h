@@ -115,7 +115,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 60000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 /* The obligations of a proof, one text per case (certify.c). */

@@ -167,7 +167,7 @@ def float_classes():
              ("unsafe", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))", "(aten::softmax.int x 1)"),
              ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"),
              ("exact", "(aten::t (aten::t x))", "x"), ("exact", "(aten::view (aten::view x (list (* N M))) (list N M))", "x"),
-             ("exact", "(aten::gelu (aten::cat (list x y) 1))", "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"),
+             ("exact", "(aten::abs (aten::cat (list x y) 1))", "(aten::cat (list (aten::abs x) (aten::abs y)) 1)"),
              ("exact", "(aten::neg (aten::maximum x y))", "(aten::minimum (aten::neg x) (aten::neg y))"),
              ("rounding", "(aten::mul.Scalar (aten::mm x (aten::t y)) 0.3)", "(aten::mm (aten::mul.Scalar x 0.3) (aten::t y))"),
              ("rounding", "(aten::sigmoid x)", "(aten::reciprocal (aten::add.Scalar (aten::exp (aten::neg x)) 1))"),
@@ -180,7 +180,7 @@ def float_classes():
     text = "".join("(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases))
     entries, _ = check(text)
     for (want, l, r), e in zip(cases, entries):
-        # What never differed is exact for all that samples can say.
+        # What never differed is exact for all that samples can say. (No gelu: vectors and what is left of them round it apart.)
         ok = e["float"] == want or (want == "rounding" and e["float"] == "exact" and "softmax" in l)
         expect(ok and e["status"] in ("proved", "tested"), "%s <=> %s is %s, float %s", l, r, e["status"], e["float"])
 
