@@ -53,7 +53,7 @@ typedef struct machine {
 } machine;
 
 /* Returns: false to stop the search. */
-static bool yield(machine *m) {
+static inline bool yield(machine *m) {
   egi_sink *sink = m->sink;
   const uint32_t root = m->reg[m->q->root];
   if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)m->reg)) return true;
@@ -90,27 +90,62 @@ static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
 }
 
 static bool step(machine *m, const egi_ins *i);
+static inline bool go_on(machine *m, const egi_ins *i) { return i->kind == EGI_YIELD ? yield(m) : step(m, i); }
 
 static bool scan(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w;
   for (size_t j = 0; j < m->n_start; j++) {
     const uint32_t r = m->start[j];
     if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
-    if (bind_class(m, i, r) && bind(m, i, w + r) && !step(m, i + 1)) return false;
+    if (bind_class(m, i, r) && bind(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
+  return true;
+}
+
+/* ---- lists, and long ones copied flat ---- */
+
+static inline bool bind_flat(machine *m, const egi_ins *i, const uint32_t *kid) {
+  for (uint32_t k = 0; k < i->n; k++) {
+    uint32_t *reg = &m->reg[i->kid[k]];
+    if (!i->known[k]) *reg = kid[k];
+    else if (*reg != kid[k]) return false;
+  }
+  return true;
+}
+
+static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
+  const uint32_t first = 2 * i->slot, last = first + !i->old;
+  for (const uint32_t *next; *run != EG_NONE; run = next) {
+    next = run + 2 + run[1];
+    if (*run < first || *run > last) continue;
+    for (const uint32_t *kid = run + 2; kid < next; kid += i->n)
+      if (bind_flat(m, i, kid) && !go_on(m, i + 1)) return false;
   }
   return true;
 }
 
 static bool down(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, id = m->reg[i->cls];
+  const uint32_t *w = m->s->w, id = m->reg[i->cls], *run;
   const egi_cls *c = &m->s->cls[id];
-  uint32_t from = 0, grouped = 0;
   if (!(c->has & i->bit)) return true;
-  if (c->weight >= EGI_LONG) grouped = egi_group_first(m->s, m->s->groups, id, false, i->want & ROW_OP, &from);
-  for (uint32_t r = c->rows; r != from; r = w[r + ROW_NEXT])
-    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !step(m, i + 1)) return false;
-  for (uint32_t r = grouped; r && !((w[r + ROW_HEAD] ^ i->want) & ROW_OP); r = w[r + ROW_NEXT])
-    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !step(m, i + 1)) return false;
+  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, run);
+  for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT])
+    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !go_on(m, i + 1)) return false;
+  return true;
+}
+
+static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *run) {
+  const uint32_t first = 2 * (i->slot + via), last = first + !i->old;
+  uint32_t *cls = &m->reg[i->cls];
+  for (const uint32_t *next; *run != EG_NONE; run = next) {
+    next = run + 2 + run[1];
+    if (*run < first || *run > last) continue;
+    for (const uint32_t *row = run + 2; row < next; row += 1 + i->n) {
+      if (!i->cls_known) *cls = row[0];
+      else if (*cls != row[0]) continue;
+      if (bind_flat(m, i, row + 1) && !go_on(m, i + 1)) return false;
+    }
+  }
   return true;
 }
 
@@ -120,28 +155,21 @@ static inline bool fits(const machine *m, const egi_ins *i, uint32_t place, uint
 }
 
 static bool above(machine *m, const egi_ins *i, uint32_t row) {
-  return !bind_class(m, i, row) || !bind(m, i, m->s->w + row) || step(m, i + 1);
+  return !bind_class(m, i, row) || !bind(m, i, m->s->w + row) || go_on(m, i + 1);
 }
 
 /* Above the known child with the fewest parents. */
 static bool up(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, op = i->want & ROW_OP;
-  uint32_t via = i->n, from = 0, grouped = 0;
+  const uint32_t *w = m->s->w, *run;
+  uint32_t via = i->n;
   for (uint32_t k = 0; k < i->n; k++)
     if (i->before[k] && (via == i->n || m->s->cls[m->reg[i->kid[k]]].weight < m->s->cls[m->reg[i->kid[via]]].weight)) via = k;
   const uint32_t to_head = ROW_KIDS + 2 * via - ROW_HEAD, id = m->reg[i->kid[via]];
   const egi_cls *c = &m->s->cls[id];
   if (!(c->above & i->bit)) return true;
-  if (c->weight >= EGI_LONG) grouped = egi_group_first(m->s, m->s->groups, id, true, op, &from);
-  for (uint32_t place = c->places; place != from; place = w[place + 1])
+  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_ABOVE, id))) return flat_up(m, i, via, run);
+  for (uint32_t place = c->places; place; place = w[place + 1])
     if (fits(m, i, place, to_head) && !above(m, i, place - to_head - ROW_HEAD)) return false;
-  for (uint32_t place = grouped; place; place = w[place + 1]) {
-    if (fits(m, i, place, to_head)) {
-      if (!above(m, i, place - to_head - ROW_HEAD)) return false;
-    } else if (egi_row_op(m->s, egi_place_row(w, place)) != op) {
-      return true;
-    }
-  }
   return true;
 }
 
@@ -151,7 +179,7 @@ static bool lookup(machine *m, const egi_ins *i) {
   for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
   const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
   if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
-  return step(m, i + 1);
+  return go_on(m, i + 1);
 }
 
 static bool step(machine *m, const egi_ins *i) {
@@ -167,10 +195,10 @@ static bool step(machine *m, const egi_ins *i) {
   const egi_op *op = &m->s->op[i->want & ROW_OP];
   m->start = op->row; /* a part of the pattern that nothing connects with the rest */
   m->n_start = op->n_row;
-  const bool go_on = scan(m, i);
+  const bool on = scan(m, i);
   m->start = start;
   m->n_start = n;
-  return go_on;
+  return on;
 }
 
 /* ---- searching ---- */
@@ -308,9 +336,10 @@ iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg
                       void *ctx, size_t *n, iso_error *err) {
   egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
   if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
-  egi_groups_tidy(s->groups);
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  egi_flat_begin(s, false);
   const iso_code code = egi_search(s, p->query, false, 0, &sink, err);
+  egi_flat_end(s);
   if (!code) *n = sink.n;
   return code;
 }

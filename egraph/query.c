@@ -56,11 +56,17 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
                    .mask = old ? UINT32_MAX : ~ROW_FRESH,
                    .n = a->n,
                    .cls = a->cls,
+                   .old = old,
+                   .slot = q->s->op[a->op].slot,
                    .bit = q->s->op[a->op].bit,
                    .kid = a->kid,
                    .known = known,
                    .before = known + a->n};
-  for (uint32_t k = 0; k < a->n; k++) known[a->n + k] = reg[a->kid[k]];
+  for (uint32_t k = 0; k < a->n; k++) {
+    known[a->n + k] = reg[a->kid[k]];
+    if (out->kind == EGI_UP && reg[a->kid[k]]) q->s->op[a->op].used |= egi_used_up(k);
+  }
+  if (out->kind == EGI_DOWN) q->s->op[a->op].used |= EGI_USED_DOWN;
   reg[a->cls] = true; /* the class is set before the children, and may be one of them */
   for (uint32_t k = 0; k < a->n; k++) {
     known[k] = reg[a->kid[k]];
@@ -108,7 +114,7 @@ static bool build(egi_query *q, size_t start, bool fresh) {
   return ok;
 }
 
-iso_code egi_query_new(const eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
+iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
   egi_query *q = calloc(1, sizeof *q);
   if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   iso_arena_init(&q->mem);

@@ -48,10 +48,11 @@ enum egi_kind {
 };
 typedef struct egi_ins {
   enum egi_kind kind;
-  bool cls_known;
+  bool cls_known, old; /* old: rows that are not fresh */
   uint32_t want, mask; /* a row fits if its head under the mask is this */
   uint32_t n, cls;
-  uint16_t bit; /* of the operator */
+  uint32_t slot; /* of the operator in flat copies */
+  uint16_t bit;  /* of the operator */
   const uint32_t *kid;
   const bool *known;  /* per child: compare, or set */
   const bool *before; /* per child: known before this row */
@@ -62,7 +63,7 @@ typedef struct egi_program {
 } egi_program;
 
 typedef struct egi_query {
-  const eg_sat *s;
+  eg_sat *s;
   size_t n_vars, n_regs, n_atoms, n_ground;
   uint32_t root; /* register */
   bool scans; /* some program scans all rows of an operator not only where it starts */
@@ -73,7 +74,7 @@ typedef struct egi_query {
   iso_arena mem;
 } egi_query;
 
-ISO_MUST_USE iso_code egi_query_new(const eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
+ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
 void egi_query_free(egi_query *q);
 
 /* ---- matches ---- */
@@ -92,33 +93,32 @@ typedef struct egi_matches {
 void egi_matches_free(egi_matches *m);
 egi_chunk *egi_chunk_free(egi_chunk *c); /* Returns: the next one */
 
-/* Long lists grouped by operator, see group.c. */
-typedef struct egi_group {
-  uint32_t op, first;
-} egi_group;
-typedef struct egi_group_cell {
-  uint32_t list;   /* twice the class, plus one for places */
-  uint32_t at, n;  /* its groups; none: it is not grouped */
-  uint32_t first;  /* its first member then: what is before it now came later */
-  uint32_t weight; /* of the class then */
-  uint32_t search, visits; /* the last search that came here, and how often */
-} egi_group_cell;
-typedef struct egi_groups {
-  egi_group_cell *cell; /* open addressing, list EG_NONE is free */
-  size_t n_cells, n_used;
-  egi_group *group;
-  size_t n_group, cap_group, n_garbage;
-  uint32_t search;
+/* Long lists copied flat for one search, see flat.c. */
+enum { EGI_OF_CLASS, EGI_ABOVE };
+enum { EGI_LONG = 16 }; /* weight of a class whose lists are copied */
+typedef struct egi_member {
+  uint32_t row, tag, arity;
+} egi_member;
+typedef struct egi_run {
+  uint32_t n, at; /* words, and where the next one goes */
+} egi_run;
+typedef struct egi_flat {
+  const uint32_t **list[2]; /* per class, NULL before a search comes there */
+  iso_arena mem;
+  egi_member *member; /* scratch: of one list */
+  size_t n_member, cap_member;
+  egi_run *run; /* scratch, by tag */
+  uint32_t n_slots;
+  unsigned depth;
+  bool fresh; /* marks say what is fresh */
   bool off;
-} egi_groups;
-enum { EGI_LONG = 48 }; /* weight of a class whose lists are grouped */
-void egi_groups_reset(egi_groups *g); /* rows have moved */
-void egi_groups_tidy(egi_groups *g);  /* before a search */
-void egi_groups_fini(egi_groups *g);
-void egi_group_forget(egi_groups *g, uint32_t c); /* rows were taken out of the class */
-/* The first of the group with the operator, 0 if there is none. In `from` the first member that is in groups, 0: none
- * is; those before it are to be walked one by one. */
-uint32_t egi_group_first(eg_sat *s, egi_groups *g, uint32_t c, bool places, uint32_t op, uint32_t *from);
+} egi_flat;
+void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
+void egi_flat_end(eg_sat *s);
+void egi_flat_fini(egi_flat *f);
+/* The runs of a list: tag (twice the slot, plus one where fresh), number of words, rows; behind the last one EG_NONE.
+ * NULL: the list is to be walked. Requires: begun. */
+const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c);
 
 typedef struct egi_sink {
   egi_matches *store; /* NULL: not stored */

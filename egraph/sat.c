@@ -22,7 +22,7 @@ iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err)
   } else {
     s->analysis.size = 0;
   }
-  ok = ok && (s->groups = calloc(1, sizeof *s->groups)) != NULL;
+  ok = ok && (s->flat = calloc(1, sizeof *s->flat)) != NULL;
   if (ok && options && options->log) ok = (s->log = calloc(1, sizeof *s->log)) != NULL;
   if (!ok) {
     eg_sat_free(s);
@@ -43,7 +43,7 @@ void eg_sat_free(eg_sat *s) {
   }
   iso_arena_fini(&s->names);
   egi_log_free(s->log);
-  if (s->groups) egi_groups_fini(s->groups);
+  if (s->flat) egi_flat_fini(s->flat);
   egi_grown_free(s->w, s->cap_w);
   egi_grown_free(s->bucket_mem, s->cap_bucket);
   egi_grown_free(s->dirty, s->cap_dirty);
@@ -53,7 +53,7 @@ void eg_sat_free(eg_sat *s) {
   egi_big_free(s->data, s->cap_data * s->analysis.size);
   egi_grown_free(s->look_next, s->cap_look);
   egi_grown_free(s->repair_next, s->cap_repair);
-  void *owned[] = {s->op, s->op_cell, s->scratch, s->kids, s->args, s->groups, s};
+  void *owned[] = {s->op, s->op_cell, s->scratch, s->kids, s->args, s->flat, s};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -101,12 +101,14 @@ iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *o
       return ISO_OK;
     }
   }
-  if (s->n_ops >= ROW_OP || arity > 1u << 20) return iso_fail(err, ISO_LIMIT, "too many operators or children");
+  if (s->n_ops >= ROW_OP || arity > 1u << 20 || s->n_slots > (1u << 31) - 1 - arity) return iso_fail(err, ISO_LIMIT, "too many operators or children");
   const char *copy = op_reserve(s, arity) ? iso_arena_strndup(&s->names, name, n) : NULL;
   if (!copy) return iso_fail(err, ISO_NOMEM, "out of memory for an operator");
   *op_cell(s, name, n, arity) = (uint32_t)s->n_ops;
   s->op[s->n_ops] = (egi_op){.name = copy, .n_name = n, .arity = (uint32_t)arity};
   if (arity) s->op[s->n_ops].bit = (uint16_t)(1u << s->n_inner++ % 16);
+  s->op[s->n_ops].slot = s->n_slots;
+  s->n_slots += (uint32_t)arity;
   out->i = (uint32_t)s->n_ops++;
   return ISO_OK;
 }
@@ -179,7 +181,6 @@ iso_code eg_sat_rebuild(eg_sat *s, iso_error *err) {
 void eg_sat_prune(eg_sat *s, eg_class c) {
   const uint32_t id = egi_sat_find(s, c.i);
   uint32_t *w = s->w, *link = &s->cls[id].rows;
-  egi_group_forget(s->groups, id);
   for (uint32_t r = *link; r; r = w[r + ROW_NEXT]) {
     egi_op *op = &s->op[egi_row_op(s, r)];
     if (!egi_row_shown(w[r + ROW_HEAD])) continue;

@@ -49,12 +49,18 @@ typedef struct egi_op {
   size_t n_name;
   uint32_t arity, n_rows; /* rows in classes */
   uint16_t bit;           /* of those with children, in turn */
+  uint32_t slot;          /* the first of as many numbers as it has children */
+  uint32_t used;          /* bits of the ways in which programs come to its rows */
   uint32_t leaf;          /* the row where the arity is 0; 0 before it is added */
   uint32_t *row;          /* rows in order of the arena, dead ones too, up to `indexed` of the graph */
   size_t n_row, cap_row;
   uint32_t *fresh; /* the rows that were marked fresh at the last search */
   size_t n_fresh, cap_fresh;
 } egi_op;
+
+/* Down from a class; up from the k-th child, the last bit being that of all from there on. */
+enum { EGI_USED_DOWN = 1 };
+static inline uint32_t egi_used_up(uint32_t k) { return 2u << (k < 30 ? k : 30); }
 
 /* One cache line: see table.c. */
 enum { EGI_BUCKET = 12 };
@@ -102,7 +108,8 @@ struct eg_sat {
   eg_class *kids; /* as many as the largest arity, for callbacks */
   uint32_t *args; /* likewise, for building rows */
   uint32_t max_arity;
-  struct egi_groups *groups; /* scratch of searches */
+  struct egi_flat *flat; /* scratch of searches */
+  uint32_t n_slots;
   struct egi_log *log; /* what an explanation needs; NULL: none is kept */
 };
 

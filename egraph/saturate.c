@@ -140,13 +140,15 @@ static iso_code search_all(run *x, iso_error *err) {
   bool all = !x->fresh;
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
-  egi_groups_tidy(s->groups);
   x->it.matches = 0;
-  for (size_t k = 0; k < x->r->n; k++) {
-    const iso_code code = search_rule(x, k, err);
-    if (code) return code;
+  egi_flat_begin(s, x->fresh);
+  iso_code code = ISO_OK;
+  for (size_t k = 0; k < x->r->n && !code; k++) {
+    code = search_rule(x, k, err);
     x->it.matches += x->r->rule[k].n_found;
   }
+  egi_flat_end(s);
+  if (code) return code;
   /* What follows marks what it changes. */
   s->track = incremental;
   if (incremental) egi_unmark(s);

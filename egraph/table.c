@@ -10,7 +10,8 @@
 
 #include "egraph/sat_int.h"
 
-enum { LINE = 64, FULL = 10, AHEAD = 16 };
+/* Small tables grow by more, as rows are put in anew each time. */
+enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 9 };
 
 static void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
   size_t i = hash & mask;
@@ -42,11 +43,11 @@ static void refill(eg_sat *s) {
 
 bool egi_table_grow(eg_sat *s, size_t n) {
   const size_t need = s->n_rows + n;
-  size_t buckets = s->n_buckets ? s->n_buckets : 4;
+  size_t buckets = s->n_buckets ? s->n_buckets : FIRST;
   if (need <= s->n_buckets * FULL) return true;
   while (need > buckets * FULL) {
     if (buckets > SIZE_MAX / 4 / sizeof(egi_bucket)) return false;
-    buckets *= 2;
+    buckets *= buckets < SMALL ? 4 : 2;
   }
   const size_t bytes = buckets * sizeof(egi_bucket);
   if (!egi_grow(s->bucket_mem, s->cap_bucket, bytes + LINE)) return false;
