@@ -256,7 +256,8 @@ static void fill_range(iso_rng *rng, rule_tensor *t, int64_t low, int64_t high, 
     int64_t v = low + (int64_t)iso_rng_below(rng, n);
     if (i == 0 && k % 4 == 1) v = low;
     if (i == 0 && k % 4 == 2) v = low + (int64_t)n - 1;
-    ((int64_t *)t->data)[i] = v;
+    if (t->dtype == RULE_I64) ((int64_t *)t->data)[i] = v;
+    else rule_tensor_set(t, i, (double)v); /* an example's narrower integers */
   }
 }
 

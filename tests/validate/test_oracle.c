@@ -210,6 +210,17 @@ START_TEST(masks_are_sampled_as_masks) {
 }
 END_TEST
 
+/* Of the example's dtype, and no wider. */
+START_TEST(indices_are_sampled_as_they_are_stored) {
+  rule_tensor *m = counting(RULE_I32, SHAPE(600));
+  for (int64_t i = 0; i < m->numel; i++) rule_tensor_set(m, i, (double)(i % 3));
+  const pair p = {X34 " (var m i (600))", "(aten::index.Tensor x (list m))", "(aten::neg (aten::neg (aten::index.Tensor x (list m))))"};
+  rule_verdict v = decide(&p, m);
+  ck_assert_msg(v.status == RULE_TESTED || v.status == RULE_PROVED, "%s (%s)", rule_status_name(v.status), v.reason);
+  rule_tensor_unref(m);
+}
+END_TEST
+
 /* What cannot be run is unknown, neither true nor wrong. */
 START_TEST(what_cannot_be_run_is_unknown) {
   const pair p = {XY, "(aten::mm x y)", "(aten::mm y x)"};
@@ -247,6 +258,7 @@ int main(void) {
   tcase_add_test(t, masks_hide_what_they_hide);
   tcase_add_loop_test(t, a_row_masked_wholly_tells_masks_apart, 0, N(masked_wrong));
   tcase_add_test(t, masks_are_sampled_as_masks);
+  tcase_add_test(t, indices_are_sampled_as_they_are_stored);
   tcase_add_test(t, what_cannot_be_run_is_unknown);
   tcase_add_test(t, the_oracle_is_the_ladder);
   suite_add_tcase(s, t);
