@@ -58,37 +58,87 @@ static const rule_term *literal_class(state *s, uint32_t c) {
   return eg_class_nodes(s->g, (eg_class){c}, &m) ? st_literal(s, m[0]) : NULL;
 }
 
-static void explore(state *s, cone *k, eg_node root, uint8_t bit) {
-  /* Breadth first through every member of every class: what is near comes first, the bound cuts what is far. */
-  const uint32_t start = eg_class_of(s->g, root).i;
-  size_t head = 0, n = 0;
-  uint32_t *queue = calloc(CONE_MAX, sizeof *queue);
-  if (!queue) return;
-  uint8_t *seen = k->in;
-  queue[n++] = start;
-  seen[start] |= bit;
+/* Where a captured node stands in each graph: what it is computed from stands earlier. */
+typedef struct place {
+  uint32_t before[2];
+} place;
+
+static place nowhere(void) { return (place){{UINT32_MAX, UINT32_MAX}}; }
+
+/* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal tensors of several places (two masks that are
+ * empty, two layers' zeros): to go on from a later one would lead round in a circle. */
+static bool earlier(const rec *r, place *p) {
+  bool any = r->node[0] < 0 && r->node[1] < 0;
+  for (int side = 0; side < 2; side++) any |= r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side];
+  for (int side = 0; side < 2; side++)
+    if (r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side]) p->before[side] = (uint32_t)r->node[side];
+  return any;
+}
+
+static bool widen(place *p, const place *q) {
+  bool wider = false;
+  for (int side = 0; side < 2; side++)
+    if (q->before[side] > p->before[side]) p->before[side] = q->before[side], wider = true;
+  return wider;
+}
+
+typedef struct walk {
+  state *s;
+  cone *k;
+  uint8_t bit;
+  place *at;       /* by class id */
+  uint8_t *queued; /* by class id */
+  uint32_t *queue; /* a ring */
+  size_t head, n, found;
+} walk;
+
+enum { RING = 4096 };
+
+static void enter(walk *w, uint32_t c, const place *p) {
+  cone *k = w->k;
+  if (!(k->in[c] & w->bit)) {
+    if (w->found == CONE_MAX) return;
+    w->found++;
+    if (!k->in[c]) k->cls[k->n++] = c;
+    k->in[c] |= w->bit;
+    w->at[c] = *p;
+  } else if (!widen(&w->at[c], p)) return;
+  if (w->queued[c] || w->n == RING) return;
+  w->queued[c] = 1;
+  w->queue[(w->head + w->n++) % RING] = c;
+}
+
+/* Breadth first through the members of every class: what is near comes first, the bound cuts what is far. */
+static iso_code explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err) {
+  const size_t n = eg_count_added(s->g);
+  walk w = {.s = s, .k = k, .bit = bit, .at = malloc(n * sizeof *w.at), .queued = calloc(n, 1), .queue = calloc(RING, sizeof *w.queue)};
+  iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  place start = nowhere();
   bool first = true;
-  while (head < n) {
-    const uint32_t c = queue[head++];
+  (void)earlier(&s->rec[other.i], &start);
+  if (!code) enter(&w, eg_class_of(s->g, root).i, &start);
+  while (!code && w.n) {
+    const uint32_t c = w.queue[w.head];
+    w.head = (w.head + 1) % RING;
+    w.n--;
+    w.queued[c] = 0;
     const eg_node *m;
     const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
     for (size_t i = 0; i < cnt; i++) {
       if (first && m[i].i != root.i && !s->rec[m[i].i].leaf) continue; /* the root is this e-node, not its class */
+      place p = w.at[c];
+      if (!earlier(&s->rec[m[i].i], &p) && !first) continue;
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
         const uint32_t d = eg_node_child(s->g, m[i], a).i;
-        if ((seen[d] & bit) || n == CONE_MAX || literal_class(s, d)) continue;
-        seen[d] |= bit;
-        queue[n++] = d;
+        if (!literal_class(s, d)) enter(&w, d, &p);
       }
     }
     first = false;
   }
-  for (size_t i = 0; i < n; i++) {
-    bool known = false;
-    if (seen[queue[i]] == 3 && bit == 2) known = true; /* listed when the first root was explored */
-    if (!known) k->cls[k->n++] = queue[i];
-  }
-  free(queue);
+  free(w.at);
+  free(w.queued);
+  free(w.queue);
+  return code;
 }
 
 /* A constant's numbers as a term without leaves: an arange, a fill. */
@@ -444,7 +494,7 @@ static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int dept
   if (c == of) return true;
   for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (!r->tensor || ((r->node[0] >= 0 || r->node[1] >= 0) && !layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))) continue;
+    if (!(r->tensor || st_is_list(s, m[i])) || ((r->node[0] >= 0 || r->node[1] >= 0) && !layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))) continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
       if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
@@ -453,6 +503,25 @@ static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int dept
       if (!seen) path->cls[path->n++] = c;
       return true;
     }
+  }
+  return false;
+}
+
+static bool constant_class(state *s, uint32_t c) {
+  const eg_node rep = st_rep(s, (eg_class){c});
+  return rep.i != EG_NONE && s->rec[rep.i].konst;
+}
+
+/* Two constants that are layouts of a third: the classes on the ways to it are put into `path`. */
+static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path) {
+  for (size_t i = 0; i < k->n; i++) {
+    const uint32_t d = k->cls[i];
+    opening both = *path;
+    if (d == a || d == b || !shared_ok(s, d) || !constant_class(s, d) || !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) ||
+        !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
+      continue;
+    *path = both;
+    return true;
   }
   return false;
 }
@@ -471,9 +540,11 @@ static bool dependencies(state *s, const cone *k, const builder *b, opening *ope
       for (size_t j = 0; j < b->n_vars; j++)
         if (j != i && seen[b->var[j].i]) found = below[j] = true;
     }
-    if (found && k->cut[b->var[i].i]) open->cls[open->n++] = b->var[i].i;
+    if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls) open->cls[open->n++] = b->var[i].i;
     for (size_t j = 0; j < b->n_vars && !found; j++)
       if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
+    for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
+      if (constant_class(s, b->var[j].i)) found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open);
   }
   for (size_t i = 0; i < b->n_vars; i++)
     if (below[i]) shut->cls[shut->n++] = b->var[i].i;
@@ -623,8 +694,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     c = iso_fail(err, ISO_NOMEM, "out of memory");
     goto done;
   }
-  explore(s, &k, u, 1);
-  explore(s, &k, t, 2);
+  if ((c = explore(s, &k, u, t, 1, err)) || (c = explore(s, &k, t, u, 2, err))) goto done;
   const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
   for (size_t i = 0; i < k.n; i++) {
     const uint32_t cl = k.cls[i];

@@ -4,6 +4,7 @@ import random
 
 import torch
 
+import faults
 from graph import LEAVES, base, is_number, is_ref, node_refs
 
 UNARY = ("gelu", "silu", "relu", "tanh", "sigmoid", "exp", "neg", "rsqrt", "sqrt", "reciprocal", "cos", "sin", "softplus", "erf", "square", "abs")
@@ -337,3 +338,5 @@ def kinds(g):
         for f in (weights,) if n["op"] in LEAVES else (literals, attributes, operators, steps, wiring, kernels):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
+        for kind, change in faults.kinds(g, n):
+            yield kind, n["id"], change

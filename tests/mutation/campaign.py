@@ -85,7 +85,8 @@ class Mutant:
         self.scope = n.get("scope") or next((u.get("scope") for u in g.users.get(node, []) if u.get("scope")), "")
         try:
             at.update(change(g, n) or [])
-            g.drop_dead()
+            if not getattr(change, "keeps_dead", False):
+                g.drop_dead()
             outputs = g.run()
         except Exception:  # the mutant does not run: none
             return

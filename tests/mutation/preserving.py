@@ -4,6 +4,8 @@ import random
 
 import torch
 
+import algebra
+import spelling
 from graph import LEAVES, base, is_number, is_ref, node_refs
 
 
@@ -393,3 +395,7 @@ def kinds(g):
         for f in (leaves,) if n["op"] in LEAVES else (neutral, arithmetic, composite, fused, whole):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
+        if n["op"] not in LEAVES and n["op"] != "getitem":
+            for f in (spelling, algebra):
+                for kind, change in f.kinds(g, n):
+                    yield kind, n["id"], change
