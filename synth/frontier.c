@@ -63,8 +63,6 @@ typedef struct place {
   uint32_t before[2];
 } place;
 
-static place nowhere(void) { return (place){{UINT32_MAX, UINT32_MAX}}; }
-
 /* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal tensors of several places (two masks that are
  * empty, two layers' zeros): to go on from a later one would lead round in a circle. */
 static bool earlier(const rec *r, place *p) {
@@ -109,13 +107,12 @@ static void enter(walk *w, uint32_t c, const place *p) {
 }
 
 /* Breadth first through the members of every class: what is near comes first, the bound cuts what is far. */
-static iso_code explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err) {
+static iso_code explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err) {
   const size_t n = eg_count_added(s->g);
   walk w = {.s = s, .k = k, .bit = bit, .at = malloc(n * sizeof *w.at), .queued = calloc(n, 1), .queue = calloc(RING, sizeof *w.queue)};
   iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  place start = nowhere();
+  const place start = {{UINT32_MAX, UINT32_MAX}};
   bool first = true;
-  (void)earlier(&s->rec[other.i], &start);
   if (!code) enter(&w, eg_class_of(s->g, root).i, &start);
   while (!code && w.n) {
     const uint32_t c = w.queue[w.head];
@@ -694,7 +691,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     c = iso_fail(err, ISO_NOMEM, "out of memory");
     goto done;
   }
-  if ((c = explore(s, &k, u, t, 1, err)) || (c = explore(s, &k, t, u, 2, err))) goto done;
+  if ((c = explore(s, &k, u, 1, err)) || (c = explore(s, &k, t, 2, err))) goto done;
   const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
   for (size_t i = 0; i < k.n; i++) {
     const uint32_t cl = k.cls[i];

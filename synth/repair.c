@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 1500, MAX_LAST = 300, MAX_POOL = 24, MAX_NEAR = 16 };
+enum { MAX_TRIES = 1500, MAX_LAST = 300, MAX_WIDE = 500, MAX_POOL = 24, MAX_NEAR = 16, SEEN = 8192 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -27,6 +27,8 @@ typedef struct repair {
   size_t tries;
   double apart;            /* how far the goal is from what it should be */
   const char *what;        /* the explanation of the try under way */
+  uint64_t *seen;          /* hashes of the calls that were tried, by node: a table of SEEN */
+  bool alone;              /* twins of a node are left as they are */
   bool found;
   uint32_t node;           /* where it was found */
   int64_t missing;         /* the operator of the other side that it lacks, -1 */
@@ -54,17 +56,16 @@ static const char *argument_name(repair *r, const rule_term *call, uint32_t k) {
 /* ---- trying ---- */
 
 /* A constant that is computed anew is so in float64, not as captured: it is off by its storage's rounding. */
-static bool reaches_goal(repair *r, uint32_t n, const st_run *run) {
-  const rule_tensor *v = value(run, r->task->goal);
+static bool reaches_goal(repair *r, uint32_t n, const rule_tensor *v) {
   const bool konst = r->s->rec[r->s->map[r->task->side][n].i].konst;
   const double tol = konst ? fmax(r->s->o->rel_tol, fmin(1e-5, 1e-2 * r->apart)) : r->s->o->rel_tol;
-  return v && v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
+  return v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
 }
 
 /* The same operator on the same arguments: written twice, changed as one. */
 static bool twin(const repair *r, uint32_t n, uint32_t i) {
   const eg_node *map = r->s->map[r->task->side];
-  return map[i].i == map[n].i && r->g->node[i].kind == SYNTH_OP;
+  return i == n || (!r->alone && map[i].i == map[n].i && r->g->node[i].kind == SYNTH_OP);
 }
 
 static void flag_after(repair *r, uint32_t n) {
@@ -74,22 +75,35 @@ static void flag_after(repair *r, uint32_t n) {
 }
 
 /* Run from node `n` on with the values in r->instead. */
-static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
-  st_run run;
+static iso_code run_on(repair *r, uint32_t n, iso_error *err) {
+  rule_tensor *v;
   const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead};
-  for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    if (i != n && r->instead[n] && twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
-  iso_code c = st_run_graph(r->s, r->task->side, NULL, 0, 0, true, &with, &run, err);
-  if (c || !reaches_goal(r, n, &run))
-    for (uint32_t i = 0; i < r->g->n_nodes; i++)
-      if (i != n && r->instead[n] && twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
+  iso_code c = st_run_to(r->s, r->task->side, &with, r->task->goal, &v, err);
   if (c) return c == ISO_NOMEM ? c : ISO_OK;
-  if (reaches_goal(r, n, &run)) {
+  if (reaches_goal(r, n, v)) {
     r->found = true;
     r->node = n;
   }
-  st_run_free(&run);
+  rule_tensor_unref(v);
   return ISO_OK;
+}
+
+/* The same, its twins changed as it is; then it alone. */
+static iso_code try_values(repair *r, uint32_t n, iso_error *err) {
+  bool any = false;
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    if (i != n && r->instead[n] && twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]), any = true;
+  iso_code c = run_on(r, n, err);
+  if (r->found || !any) return c;
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    if (i != n && twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
+  if (c) return c;
+  r->alone = true;
+  flag_after(r, n);
+  c = run_on(r, n, err);
+  r->alone = false;
+  flag_after(r, n);
+  return c;
 }
 
 static bool could_stand(const rule_tensor *v, const rule_tensor *old) {
@@ -117,6 +131,36 @@ static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_o
   return c;
 }
 
+static uint64_t mix(uint64_t h, uint64_t x) {
+  h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+  return h ^ (h >> 29);
+}
+
+static uint64_t term_hash(uint64_t h, const rule_term *t) {
+  h = mix(h, (uint64_t)t->kind * 64 + t->n);
+  if (t->kind == RULE_OP || t->kind == RULE_STRING)
+    for (const char *p = t->u.s; *p; p++) h = mix(h, (uint64_t)(unsigned char)*p);
+  else if (t->kind == RULE_FLOAT) {
+    uint64_t bits;
+    memcpy(&bits, &t->u.f, sizeof bits);
+    h = mix(h, bits);
+  } else if (t->kind != RULE_LIST && t->kind != RULE_NONE) h = mix(h, (uint64_t)t->u.i);
+  for (uint32_t k = 0; k < t->n; k++) h = term_hash(h, t->child[k]);
+  return h;
+}
+
+/* Several ways lead to one call: it is tried once. What a call reads besides nodes of its own graph is told by its value. */
+static bool tried(repair *r, uint32_t n, const rule_term *call) {
+  uint64_t h = term_hash(mix(1, n), call);
+  for (size_t i = r->g->n_nodes; i < r->g->n_nodes + 16; i++) h = mix(h, (uint64_t)(uintptr_t)r->bind[i]);
+  if (h == 0) h = 1;
+  size_t at = h % SEEN, left = SEEN;
+  while (r->seen[at] && r->seen[at] != h && --left) at = (at + 1) % SEEN;
+  const bool was = r->seen[at] == h;
+  if (!was && left) r->seen[at] = h;
+  return was;
+}
+
 /* Node `n` computed by `call` instead. */
 static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err) {
   const rule_tensor *old = value(r->task->run, n);
@@ -124,7 +168,7 @@ static iso_code try_call(repair *r, uint32_t n, const rule_term *call, iso_error
   rule_tensor *out[MAX_OUT];
   size_t n_out = 0;
   if (!call) return nomem(err);
-  if (r->found || !(old || several) || r->tries >= MAX_TRIES || rule_draws(r->s->schemas, call)) return ISO_OK;
+  if (r->found || !(old || several) || r->tries >= MAX_TRIES || rule_draws(r->s->schemas, call) || tried(r, n, call)) return ISO_OK;
   r->tries++;
   iso_error ignored;
   iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
@@ -558,8 +602,9 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
   r.bind = calloc(n + 16, sizeof *r.bind);
   r.instead = calloc(n + 1, sizeof *r.instead);
   r.again = calloc(n + 1, 1);
+  r.seen = calloc(SEEN, sizeof *r.seen);
   r.to_goal = calloc(n + 1, 1);
-  iso_code c = r.bind && r.instead && r.again && r.to_goal ? ISO_OK : nomem(err);
+  iso_code c = r.bind && r.instead && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
   if (!c) {
     r.to_goal[task->goal] = true;
     for (uint32_t i = task->goal + 1; i-- > 0;)
@@ -567,6 +612,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
   for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
+    if (p == ST_PHASES - 2 && r.tries > MAX_TRIES - MAX_WIDE) r.tries = MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
     if (p == ST_PHASES - 1) r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
     for (size_t t = 0; tier[t] && !c && !r.found; t++)
       for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
@@ -585,6 +631,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
   free(r.bind);
   free(r.instead);
   free(r.again);
+  free(r.seen);
   free(r.to_goal);
   iso_arena_fini(&r.arena);
   return c;

@@ -237,3 +237,30 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
   r->failed = failed;
   return c;
 }
+
+/* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  st_run r = {.value = malloc((g->n_nodes + 1) * sizeof *r.value), .n = g->n_nodes, .failed = -1};
+  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
+  iso_rng rng = iso_rng_new(s->o->seed, 0);
+  iso_code c = r.value && bind ? ISO_OK : nomem(err);
+  uint32_t end = 0;
+  if (!c) memcpy(r.value, with->from->value, g->n_nodes * sizeof *r.value);
+  for (uint32_t i = 0; i <= goal && !c; i++) {
+    if (!with->value[i] && !with->again[i]) continue;
+    end = i + 1;
+    r.value[i] = (st_value_list){0};
+    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(s, &g->node[i], 0, &rng, &r, i, bind, false, err);
+  }
+  if (!c && r.value[goal].n != 1) c = iso_fail(err, ISO_RANGE, "node \"%s\" has no single value", g->node[goal].id);
+  if (!c) *out = rule_tensor_ref(r.value[goal].v[0]);
+  for (uint32_t i = 0; i < end; i++)
+    if ((with->value[i] || with->again[i]) && r.value[i].v) {
+      drop(r.value[i].v, r.value[i].n);
+      free(r.value[i].v);
+    }
+  free(r.value);
+  free(bind);
+  return c;
+}

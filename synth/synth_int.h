@@ -284,6 +284,8 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
                       iso_error *err);
 void st_run_free(st_run *r);
+/* The same for the one value of node `goal`, without noise; nothing else is kept. Owns: the caller unrefs. */
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, iso_error *err);
 /* Whether a term has a variable that is flagged; flag all of them. */
 bool st_term_uses(const rule_term *t, const bool *flag);
 void st_term_mark(const rule_term *t, bool *flag);
