@@ -280,7 +280,10 @@ static void draw_leads(val_problem *p, iso_rng *rng) {
   const bool some = iso_rng_below(rng, 8) != 0;
   int64_t shared[VAL_MAX_LEAD];
   const uint32_t shared_rank = (uint32_t)iso_rng_below(rng, p->roomy ? 2 : VAL_MAX_LEAD) + p->roomy;
-  const uint64_t how = iso_rng_below(rng, p->roomy ? 2 : 4); /* 0, 1: equal; 2: broadcast; 3: free */
+  const uint64_t how = iso_rng_below(rng, p->roomy ? 2 : 8); /* 2: broadcast; 3: free; 4: one alone has it; 5: one alone has not; else equal */
+  bool leads = false;
+  for (uint32_t v = 0; v < p->r->n_vars; v++) leads |= p->r->var[v].any_shape || p->r->var[v].leading;
+  const uint32_t alone = leads ? (uint32_t)iso_rng_below(rng, p->r->n_vars) : 0;
   for (uint32_t i = 0; i < VAL_MAX_LEAD; i++) shared[i] = small_size(p, rng);
   for (uint32_t v = 0; v < p->r->n_vars; v++) {
     const rule_variable *x = &p->r->var[v];
@@ -289,6 +292,7 @@ static void draw_leads(val_problem *p, iso_rng *rng) {
     uint32_t rank = some || x->any_shape ? shared_rank : 0;
     if (how == 2 && rank > 0) rank -= (uint32_t)iso_rng_below(rng, rank + 1);
     if (how == 3) rank = (uint32_t)iso_rng_below(rng, VAL_MAX_LEAD);
+    if ((how == 4 && v != alone) || (how == 5 && v == alone)) rank = 0;
     if (rank + x->n_dims > RULE_MAX_RANK) rank = 0;
     p->lead_rank[v] = rank;
     for (uint32_t i = 0; i < rank; i++) { /* from the right, as broadcasting does */

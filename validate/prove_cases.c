@@ -39,7 +39,7 @@ static void declare(sc *c, const char *name, char role, unsigned flags) {
   if (role == 's') flags |= S_INT | S_POS | S_NONNEG | S_NONZERO;
   sc_symbol(c, name, role, flags);
   if (c->failed) return;
-  if (role == 's') c->sym[at].has_low = true, c->sym[at].low = 1;
+  if (role == 's' || (flags & (S_INT | S_NONNEG)) == (S_INT | S_NONNEG)) c->sym[at].has_low = true, c->sym[at].low = (flags & S_POS) != 0;
 }
 
 static void names_of(sc *c, const rule_term *t, char role, unsigned flags) {
@@ -439,7 +439,10 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     bool same = sx_same(c, a->dim[i], b->dim[i]);
     if (!same && !sc_decide(c, sx_eq(c, a->dim[i], b->dim[i]), &same)) return false;
     if (!same) {
-      sc_fail(c, "the sides may differ in size at dimension %u", (unsigned)i);
+      char *left = sx_print(c, a->dim[i]), *right = sx_print(c, b->dim[i]);
+      sc_fail(c, "the sides may differ in size at dimension %u: %.60s and %.60s", (unsigned)i, left ? left : "?", right ? right : "?");
+      free(left);
+      free(right);
       return false;
     }
   }

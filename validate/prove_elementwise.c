@@ -166,7 +166,7 @@ static sx f_erf(sc *c, sx x) { return sx_fn(c, F_ERF, x); }
 static sx f_erfc(sc *c, sx x) { return one_minus(c, f_erf(c, x)); }
 static sx f_sin(sc *c, sx x) { return sx_fn(c, F_SIN, x); }
 static sx f_cos(sc *c, sx x) { return sx_fn(c, F_COS, x); }
-static sx f_tan(sc *c, sx x) { return sx_fn(c, F_TAN, x); }
+static sx f_tan(sc *c, sx x) { return sx_mul(c, f_sin(c, x), sx_inv(c, f_cos(c, x))); }
 static sx f_atan(sc *c, sx x) { return sx_fn(c, F_ATAN, x); }
 static sx f_sinh(sc *c, sx x) { return half(c, sx_sub(c, sx_exp(c, x), sx_exp(c, sx_neg(c, x)))); }
 static sx f_cosh(sc *c, sx x) { return half(c, sx_add(c, sx_exp(c, x), sx_exp(c, sx_neg(c, x)))); }
@@ -213,7 +213,7 @@ static const struct {
     {"cosh", f_cosh, TO_FLOAT},    {"floor", f_floor, KEEPS},      {"ceil", f_ceil, KEEPS},       {"round", f_round, KEEPS},
     {"trunc", f_trunc, KEEPS},     {"frac", f_frac, FLOAT_ONLY},   {"sign", f_sign, KEEPS},       {"sgn", f_sign, KEEPS},
     {"log_sigmoid", f_log_sigmoid, FLOAT_ONLY}, {"mish", f_mish, FLOAT_ONLY}, {"logical_not", f_not, TO_BOOL},
-    {"positive", NULL, KEEPS},
+    {"positive", NULL, KEEPS},     {"negative", f_neg, KEEPS},    {"fix", f_trunc, KEEPS},       {"special_expit", sx_sigmoid, TO_FLOAT},
 };
 
 static const pt_value *define_unary(pt_args *a, int which) {
@@ -560,7 +560,7 @@ static const struct {
 } binaries[] = {
     {"add", ADD}, {"sub", SUB}, {"subtract", SUB}, {"rsub", RSUB}, {"mul", MUL}, {"multiply", MUL}, {"div", DIV}, {"divide", DIV},
     {"true_divide", DIV}, {"maximum", MAXIMUM}, {"minimum", MINIMUM}, {"fmax", MAXIMUM}, {"fmin", MINIMUM}, {"remainder", REMAINDER}, {"floor_divide", FLOOR_DIV},
-    {"pow", POW}, {"atan2", ATAN2}, {"logaddexp", LOGADDEXP}, {"eq", CMP_EQ}, {"ne", CMP_NE}, {"lt", CMP_LT}, {"le", CMP_LE},
+    {"pow", POW}, {"atan2", ATAN2}, {"arctan2", ATAN2}, {"logaddexp", LOGADDEXP}, {"eq", CMP_EQ}, {"ne", CMP_NE}, {"lt", CMP_LT}, {"le", CMP_LE},
     {"gt", CMP_GT}, {"ge", CMP_GE}, {"less", CMP_LT}, {"less_equal", CMP_LE}, {"greater", CMP_GT}, {"greater_equal", CMP_GE}, {"not_equal", CMP_NE},
     {"logical_and", AND}, {"logical_or", OR}, {"logical_xor", XOR}, {"bitwise_and", BIT_AND}, {"bitwise_or", BIT_OR}, {"bitwise_xor", BIT_XOR},
     {"__and__", BIT_AND}, {"__or__", BIT_OR}, {"__xor__", BIT_XOR},

@@ -3,15 +3,24 @@
 
 #include "validate/prove_int.h"
 
-enum { MAX_ATOMS = 64, MAX_DEEP = 5, MAX_ROUNDS = 12 };
+enum { MAX_ATOMS = 64, MAX_DEEP = 5, MAX_ROUNDS = 12, MAX_UNROLLED = 8 };
 
 static bool equal(sc *c, sx a, sx b, int deep);
+
+/* -p < 0 for p < 0 over the reals; 0 where that is no condition of its own. */
+static sx opposite(sc *c, sx g) {
+  const sx t = sx_lt(c, c->zero, sc_word(c, g, 0)), h = sx_top_guard(c, t);
+  return h && sc_op(c, h) == X_LT && sc_word(c, t, 1) == c->yes && sc_word(c, t, 2) == c->no ? h : 0;
+}
 
 /* The condition as it stands under what is known by now: yes, no, or still open (0). */
 static sx decided(sc *c, sx g) {
   for (size_t i = 0; i < c->n_path; i++)
     if (c->path[i].cond == g) return c->path[i].holds ? c->yes : c->no;
   if (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) return 0;
+  const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
+  for (size_t i = 0; i < c->n_path && other; i++)
+    if (c->path[i].cond == other && c->path[i].holds) return c->no;
   const sx p = sc_word(c, g, 0), t = sc_op(c, g) == X_LT ? sx_lt(c, p, c->zero) : sx_eq(c, p, c->zero);
   return t == c->yes || t == c->no ? t : 0;
 }
@@ -27,6 +36,25 @@ static bool fixes(sc *c, sx g, sx_map *out) {
     if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x') continue;
     if (!sx_linear(c, p, m, &a, &b) || (a != c->one && a != c->minus_one)) continue;
     *out = (sx_map){m, a == c->one ? sx_neg(c, b) : b};
+    return true;
+  }
+  return false;
+}
+
+/* Neither p < 0 nor -p < 0, or p = 0: the value of an element that is a term of p. */
+static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
+  const sx p = sc_op(c, g) == X_LT || sc_op(c, g) == X_EQ ? sc_word(c, g, 0) : 0;
+  if (!p || (sc_op(c, g) == X_EQ) != holds || sc_has(c, p, S_INT)) return false;
+  const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
+  bool zero = sc_op(c, g) == X_EQ;
+  for (size_t i = 0; i < c->n_path && other; i++) zero |= c->path[i].cond == other && !c->path[i].holds;
+  for (size_t i = 0, n = sx_terms(c, p); i < n && zero; i++) {
+    uint32_t q;
+    sx m, a, b;
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_LEAF || !sx_linear(c, p, m, &a, &b) || sc_op(c, a) != X_CONST || sx_occurs(c, m, b)) continue;
+    *out_from = m;
+    *out_to = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
     return true;
   }
   return false;
@@ -55,7 +83,7 @@ static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
     sx_map map;
     a = sx_cofactor(c, a, g, holds);
     b = sx_cofactor(c, b, g, holds);
-    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) || vanishes(c, g, holds, &map.from, &map.to)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
     ok = equal(c, a, b, deep);
   }
   c->n_facts = facts;
@@ -341,11 +369,11 @@ static sx plain_inverses(sc *c, sx d) {
   return d;
 }
 
-/* A max or absolute value anywhere in x. */
+/* A max, an absolute value or a cut towards zero anywhere in x. */
 static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
-  if (p->op == X_MAX || (p->op == X_FN && sc_word(c, x, 0) == F_ABS)) return x;
+  if (p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC))) return x;
   if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
   for (uint32_t i = 0; i < p->n; i++) {
     const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
@@ -366,7 +394,98 @@ static bool by_choice(sc *c, sx d, sx m, int deep) {
   }
   x = sc_word(c, m, 1);
   cond = sx_lt(c, x, c->zero);
-  return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, sx_neg(c, x), x)}, 1), c->zero, deep);
+  y = sx_neg(c, x);
+  if (sc_word(c, m, 0) == F_TRUNC) y = sx_neg(c, sx_fn(c, F_FLOOR, y)), x = sx_fn(c, F_FLOOR, x);
+  return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, y, x)}, 1), c->zero, deep);
+}
+
+/* A sum or maximum with an index of few values, anywhere in x but within another. */
+static sx small_binder_in(const sc *c, sx x, int depth) {
+  const sx_node *p = sc_at(c, x);
+  int64_t high;
+  if (depth > 12 || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  if (p->op == X_SUM || p->op == X_TOP) {
+    for (uint32_t i = 0; i < sc_word(c, x, 0); i++)
+      if (sx_is_int(c, sc_word(c, x, i + 1), &high) && high <= MAX_UNROLLED) return x;
+    return 0;
+  }
+  for (uint32_t i = 0; i < p->n; i++) {
+    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
+    const sx r = child ? small_binder_in(c, sc_word(c, x, i), depth + 1) : 0;
+    if (r) return r;
+  }
+  return 0;
+}
+
+/* u with one such index given each of its values. */
+static sx unrolled(sc *c, sx u) {
+  const bool sum = sc_op(c, u) == X_SUM;
+  sx k[16], r = 0;
+  uint32_t n, at = 0;
+  int64_t high = 0;
+  const sx body = sx_open(c, u, k, &n);
+  while (at < n && !(sx_is_int(c, sc_word(c, u, at + 1), &high) && high <= MAX_UNROLLED)) at++;
+  if (at == n || k[at] == c->zero) return u;
+  for (int64_t v = 0; v < high && !c->failed; v++) {
+    sx b = sx_subst(c, body, &(sx_map){k[at], sx_int(c, v)}, 1);
+    for (uint32_t j = n; j-- > 0;)
+      if (j != at) b = sum ? sx_sum(c, k[j], b) : sx_largest(c, k[j], b);
+    r = v == 0 ? b : sum ? sx_add(c, r, b) : sx_max(c, r, b);
+  }
+  return r ? r : u;
+}
+
+static sx all_unrolled(sc *c, sx d) {
+  for (int i = 0; i < 2 * MAX_ROUNDS && !c->failed; i++) {
+    const sx u = small_binder_in(c, d, 0), v = u ? unrolled(c, u) : u;
+    if (u == v) break;
+    d = sx_subst(c, d, &(sx_map){u, v}, 1);
+  }
+  return d;
+}
+
+/* sin(a + b) and cos(a + b) by those of a and b, and sin^2 as 1 - cos^2. */
+static sx angles_apart(sc *c, sx d) {
+  sx a[MAX_ATOMS], m;
+  uint32_t q;
+  int64_t times;
+  bool found = false;
+  for (int round = 0; round < 2 * MAX_ROUNDS && !c->failed; round++) {
+    const size_t n = atoms(c, d, a);
+    size_t i = 0;
+    sx x = 0, first = 0;
+    for (; i < n; i++) {
+      if (sc_op(c, a[i]) != X_FN || (sc_word(c, a[i], 0) != F_SIN && sc_word(c, a[i], 0) != F_COS)) continue;
+      x = sc_word(c, a[i], 1);
+      sx_term(c, x, 0, &q, &m);
+      const bool whole = pv_q_is_int(&c->q, q, &times) && (times > 1 || times < -1) && times < 5 && times > -5;
+      first = whole ? m : sx_scale(c, q, m);
+      found = true;
+      if (sx_is_long(c, x) || whole) break;
+    }
+    if (i == n) break;
+    const sx rest = sx_sub(c, x, first), sa = sx_fn(c, F_SIN, first), ca = sx_fn(c, F_COS, first), sb = sx_fn(c, F_SIN, rest), cb = sx_fn(c, F_COS, rest);
+    const bool sine = sc_word(c, a[i], 0) == F_SIN;
+    d = replaced(c, d, a[i], sine ? sx_add(c, sx_mul(c, sa, cb), sx_mul(c, ca, sb)) : sx_sub(c, sx_mul(c, ca, cb), sx_mul(c, sa, sb)));
+  }
+  sx r = c->zero;
+  for (size_t i = 0, n = sx_terms(c, d); found && i < n && !c->failed; i++) {
+    sx t = c->one, b;
+    uint32_t e;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      const bool square = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_SIN && pv_q_is_int(&c->q, e, &times) && times >= 2 && times < 8;
+      if (!square) {
+        t = sx_mul(c, t, sx_pow(c, b, e));
+        continue;
+      }
+      const sx cosine = sx_fn(c, F_COS, sc_word(c, b, 1)), rest = sx_sub(c, c->one, sx_powi(c, cosine, 2));
+      t = sx_mul(c, sx_mul(c, t, sx_powi(c, rest, times / 2)), sx_powi(c, b, times % 2));
+    }
+    r = sx_add(c, r, sx_scale(c, q, t));
+  }
+  return found ? r : d;
 }
 
 static bool zero(sc *c, sx d, int deep) {
@@ -388,7 +507,12 @@ static bool zero(sc *c, sx d, int deep) {
     d = without_denominators(c, d);
   }
   if (d == c->zero || c->failed) return !c->failed;
+  d = angles_apart(c, d);
+  if (d == c->zero) return true;
   if (deep > 0) {
+    const sx u = all_unrolled(c, d);
+    if (c->failed) return false;
+    if (u != d) return equal(c, u, c->zero, deep - 1);
     const sx m = choice_in(c, d, 0);
     if (m) return by_choice(c, d, m, deep - 1);
   }

@@ -745,6 +745,27 @@ sx sx_content(sc *c, sx a, bool any_base) {
   return r;
 }
 
+/* Factor by factor, so that a sum among them is not multiplied out where it cancels. */
+sx sx_without(sc *c, sx a, sx common) {
+  sx r = c->zero;
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+    uint32_t q, e;
+    sx m, b;
+    sx_term(c, a, i, &q, &m);
+    sx t = sx_q(c, q);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (exponent_in(c, common, b) == PV_ZERO_Q) t = sx_mul(c, t, sx_single(c, b, e));
+    }
+    for (size_t k = 0, l = sx_factors(c, common); k < l; k++) {
+      sx_factor(c, common, k, &b, &e);
+      t = sx_mul(c, t, sx_pow(c, b, pv_q_add(&c->q, exponent_in(c, m, b), pv_q_mul(&c->q, e, PV_MINUS_Q))));
+    }
+    r = sx_add(c, r, t);
+  }
+  return r;
+}
+
 uint32_t sx_leading(sc *c, sx a, bool any_sign) {
   uint32_t best = PV_ONE_Q;
   uint64_t least = UINT64_MAX;
@@ -767,7 +788,7 @@ sx sx_single(sc *c, sx base, uint32_t q) {
 static sx pow_sum(sc *c, sx a, uint32_t q) {
   const bool whole = pv_q_is_int(&c->q, q, &(int64_t){0});
   const sx common = sx_content(c, a, whole);
-  sx base = common == c->one ? a : sx_mul(c, a, sx_powi(c, common, -1));
+  sx base = common == c->one ? a : sx_without(c, a, common);
   const uint32_t lead = sx_leading(c, base, whole);
   base = sx_scale(c, pv_q_pow(&c->q, lead, -1), base);
   if (c->failed) return c->zero;

@@ -44,7 +44,7 @@ static sx log_of(sc *c, sx a) {
   if (sx_is_long(c, a)) {
     const sx common = sx_content(c, a, false);
     if (common == c->one) return raw_fn(c, F_LOG, a);
-    return sx_add(c, log_of(c, common), log_of(c, sx_mul(c, a, sx_inv(c, common))));
+    return sx_add(c, log_of(c, common), log_of(c, sx_without(c, a, common)));
   }
   sx_term(c, a, 0, &q, &m);
   for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
@@ -63,9 +63,47 @@ typedef struct fn_ctx {
   sx_func f;
 } fn_ctx;
 
+static sx fn_end(sc *c, sx a, const void *ctx);
+
+/* f(q max(u...) + rest) with f not falling: the largest, or for q < 0 the least, of f(q u + rest). 0 where a is not such. */
+static sx within_max(sc *c, sx_func f, sx a) {
+  uint32_t q = PV_ZERO_Q;
+  sx m = 0, rest = c->zero, r = 0;
+  for (size_t i = 0, n = sx_terms(c, a); i < n; i++) {
+    uint32_t p;
+    sx t;
+    sx_term(c, a, i, &p, &t);
+    if (sc_op(c, t) == X_MAX && m == 0) m = t, q = p;
+    else rest = sx_add(c, rest, sx_scale(c, p, t));
+  }
+  if (m == 0 || c->plain) return 0;
+  const bool up = pv_q_sign(&c->q, q) > 0;
+  for (uint32_t i = 0, n = sc_at(c, m)->n; i < n && !c->failed; i++) {
+    const sx x = fn_end(c, sx_add(c, sx_scale(c, q, sc_word(c, m, i)), rest), &(fn_ctx){f});
+    r = i == 0 ? x : up ? sx_max(c, r, x) : sx_min(c, r, x);
+  }
+  return r;
+}
+
+/* floor(whole + rest) = whole + floor(rest). */
+static sx floor_of(sc *c, sx a) {
+  sx whole = c->zero, rest = c->zero;
+  uint32_t q;
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+    sx m;
+    sx_term(c, a, i, &q, &m);
+    m = sx_scale(c, q, m);
+    if (sc_has(c, m, S_INT)) whole = sx_add(c, whole, m);
+    else rest = sx_add(c, rest, m);
+  }
+  if (sx_is_q(c, rest, &q)) return sx_add(c, whole, sx_int(c, sx_q_floor(c, q)));
+  const sx inner = within_max(c, F_FLOOR, rest);
+  return sx_add(c, whole, inner ? inner : raw_fn(c, F_FLOOR, rest));
+}
+
 static sx fn_end(sc *c, sx a, const void *ctx) {
   const sx_func f = ((const fn_ctx *)ctx)->f;
-  uint32_t q;
+  sx inner;
   if (a == c->neginf) {
     if (f == F_EXP) return c->zero;
     sc_fail(c, "a function of minus infinity");
@@ -87,8 +125,11 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT:
     if (sc_has(c, a, S_INT)) return a;
     if (f == F_CAST_INT) return raw_fn(c, F_TRUNC, a);
-    if (f == F_FLOOR && sx_is_q(c, a, &q)) return sx_int(c, sx_q_floor(c, q));
-    return raw_fn(c, f, a);
+    if (f == F_FLOOR) return floor_of(c, a);
+    if (f == F_CEIL) return raw_fn(c, f, a);
+    inner = within_max(c, f, a);
+    if (inner) return inner;
+    return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a); /* odd, both */
   default: return raw_fn(c, f, a);
   }
 }
@@ -117,6 +158,8 @@ static int by_id(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+static bool is_exp(const sc *c, sx x) { return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_EXP; }
+
 static sx max_flat(sc *c, sx a, sx b) {
   sx w[256];
   size_t n = 0, m = 0;
@@ -142,6 +185,7 @@ static sx max_flat(sc *c, sx a, sx b) {
     }
   if (m == 1 || c->failed) return w[0];
   if (m == 2 && w[0] == sx_neg(c, w[1])) return sx_abs(c, w[0]);
+  if (m == 2 && is_exp(c, w[0]) && is_exp(c, w[1])) return sx_exp(c, sx_max(c, sc_word(c, w[0], 1), sc_word(c, w[1], 1)));
   return sc_node(c, X_MAX, w, m);
 }
 

@@ -117,6 +117,7 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
   if (!sx_linear(c, p, atom, &a, &b)) return false;
   if (!high) { /* d * floor(x / d) = x - m with m in [0, d) */
     const sx x = sc_word(c, atom, 0), d = sc_word(c, atom, 1), base = sx_add(c, sx_mul(c, a, x), sx_mul(c, b, d));
+    if (a == c->one) return ge0(c, base, facts); /* floor(x / d) >= -b where x >= -b d */
     const bool up = ge0(c, a, 0);
     if (up || !ge0(c, sx_neg(c, a), 0)) {
       if (!ge0(c, sx_sub(c, base, sx_mul(c, a, sx_sub(c, d, c->one))), facts)) return false;
@@ -183,7 +184,7 @@ bool sx_same(sc *c, sx a, sx b) {
 /* Integer coefficients without a common divisor; positive factors common to all terms taken off. */
 static sx scaled(sc *c, sx p) {
   const sx common = sx_content(c, p, false);
-  if (common != c->one) p = sx_mul(c, p, sx_inv(c, common));
+  if (common != c->one) p = sx_without(c, p, common);
   for (size_t i = 0; i < sx_terms(c, p) && !c->failed; i++) {
     uint32_t q;
     sx m;
@@ -280,7 +281,7 @@ static bool by_radix(sc *c, sx p, sx *r, sx *s) {
 
 static sx positive_at(sc *c, sx p) { /* real p < 0, scaled */
   const sx common = sx_content(c, p, false);
-  if (common != c->one) p = sx_mul(c, p, sx_inv(c, common));
+  if (common != c->one) p = sx_without(c, p, common);
   uint32_t q;
   sx m;
   uint64_t least = UINT64_MAX;
@@ -293,8 +294,63 @@ static sx positive_at(sc *c, sx p) { /* real p < 0, scaled */
   return sx_scale(c, pv_q_pow(&c->q, best, -1), p);
 }
 
+static sx negative(sc *c, sx p);
+
+/* What is known of the sign of a real number: -1, 1, or 0 for nothing. */
+static int sign_known(sc *c, sx p) {
+  if (sc_has(c, p, S_POS)) return 1;
+  if (sc_has(c, sx_neg(c, p), S_POS)) return -1;
+  for (int s = -1; s <= 1; s += 2) {
+    const sx t = positive_at(c, s < 0 ? p : sx_neg(c, p));
+    for (size_t i = 0; i < c->n_path; i++)
+      if (c->path[i].holds && sc_op(c, c->path[i].cond) == X_LT && sc_word(c, c->path[i].cond, 0) == t) return s;
+  }
+  return 0;
+}
+
+/* The exponent of a monomial that is made of exponentials. */
+static bool exponent(sc *c, sx m, sx *out) {
+  *out = c->zero;
+  for (size_t i = 0, n = sx_factors(c, m); i < n; i++) {
+    sx b;
+    uint32_t e;
+    sx_factor(c, m, i, &b, &e);
+    if (sc_op(c, b) != X_FN || sc_word(c, b, 0) != F_EXP) return false;
+    *out = sx_add(c, *out, sx_scale(c, e, sc_word(c, b, 1)));
+  }
+  return !c->failed;
+}
+
+/* p < 0 for a real p, by what is simpler: e^a < e^b is a < b; a factor of a known sign goes; of two factors one is negative and
+ * the other is positive. */
+static bool by_parts(sc *c, sx p, sx *out) {
+  uint32_t q, r;
+  sx m, k, a, b;
+  if (c->plain) return false;
+  if (sx_terms(c, p) == 2) {
+    sx_term(c, p, 0, &q, &m);
+    sx_term(c, p, 1, &r, &k);
+    if (pv_q_mul(&c->q, q, PV_MINUS_Q) == r && exponent(c, m, &a) && exponent(c, k, &b))
+      return *out = negative(c, pv_q_sign(&c->q, q) > 0 ? sx_sub(c, a, b) : sx_sub(c, b, a)), true;
+  }
+  const sx common = sx_content(c, p, true);
+  if (sx_is_long(c, p) && common != c->one) {
+    const int sign = sign_known(c, sx_without(c, p, common));
+    if (sign) return *out = negative(c, sign > 0 ? common : sx_neg(c, common)), true;
+  }
+  if (sx_terms(c, p) != 1) return false;
+  sx_term(c, p, 0, &q, &m);
+  if (sx_factors(c, m) < 2 || sx_factors(c, m) > 4) return false;
+  sx_factor(c, m, 0, &k, &r);
+  a = sx_pow(c, k, r);
+  b = sx_scale(c, q, sx_mul(c, m, sx_inv(c, a)));
+  *out = sx_or(c, sx_and(c, negative(c, a), negative(c, sx_neg(c, b))), sx_and(c, negative(c, sx_neg(c, a)), negative(c, b)));
+  return true;
+}
+
 static sx negative(sc *c, sx p) {
   uint32_t q;
+  sx r, s;
   if (sx_is_q(c, p, &q)) return pv_q_sign(&c->q, q) < 0 ? c->yes : c->no;
   if (sc_has(c, p, S_NONNEG)) return c->no;
   if (sc_has(c, sx_neg(c, p), S_POS)) return c->yes;
@@ -303,6 +359,7 @@ static sx negative(sc *c, sx p) {
   if (c->failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
     p = positive_at(c, p);
+    if (by_parts(c, p, &r)) return r;
     return truth(c, sc_node(c, X_LT, &p, 1));
   }
   p = t;
@@ -313,7 +370,6 @@ static sx negative(sc *c, sx p) {
   }
   if (sx_ge0(c, p)) return c->no;
   if (sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->yes;
-  sx r, s;
   if (by_radix(c, p, &r, &s) && r != p) return negative(c, r);
   return truth(c, sc_node(c, X_LT, &p, 1));
 }
@@ -382,6 +438,23 @@ sx sx_eq(sc *c, sx a, sx b) { return lift2(c, a, b, eq_end); }
 
 /* ---- division ---- */
 
+static sx constant_term(sc *c, sx p) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    uint32_t q;
+    sx m;
+    sx_term(c, p, i, &q, &m);
+    if (m == c->one) return sx_q(c, q);
+  }
+  return c->zero;
+}
+
+/* How often a number d goes into the constant of r: what is left of it is in [0, d). */
+static sx constant_beyond(sc *c, sx r, sx d) {
+  int64_t k, n;
+  if (!sx_is_int(c, d, &n) || n <= 0 || !sx_is_int(c, constant_term(c, r), &k)) return c->zero;
+  return sx_int(c, floor_div(k, n));
+}
+
 static sx div_end(sc *c, sx p, const void *ctx) {
   const sx d = *(const sx *)ctx;
   sx q, r, a, b, e;
@@ -389,6 +462,8 @@ static sx div_end(sc *c, sx p, const void *ctx) {
   if (sx_is_int(c, p, &x) && sx_is_int(c, d, &y) && y > 0) return sx_int(c, floor_div(x, y));
   split_by(c, p, d, &q, &r);
   if (within(c, r, d)) return q;
+  const sx whole = constant_beyond(c, r, d);
+  if (whole != c->zero) return sx_add(c, sx_add(c, q, whole), sx_div(c, sx_sub(c, r, sx_mul(c, whole, d)), d));
   for (int t = -1; t <= 1; t += 2)
     if (within(c, sx_sub(c, r, sx_mul(c, sx_int(c, t), d)), d)) return sx_add(c, q, sx_int(c, t));
   for (size_t i = 0, n = sx_terms(c, r); i < n && !c->failed; i++) {
@@ -403,9 +478,11 @@ static sx div_end(sc *c, sx p, const void *ctx) {
     split_by(c, r, e, &a, &b);
     if (a != c->zero && within(c, b, e)) return sx_add(c, q, sx_div(c, a, inner));
   }
-  if (sc_op(c, r) == X_DIV) {
-    const sx x2 = sc_word(c, r, 0), d2 = sc_word(c, r, 1);
-    return sx_add(c, q, sx_div(c, x2, sx_mul(c, d2, d)));
+  /* floor((floor(x / e) + k) / d) = floor((x + k e) / (d e)) */
+  const sx k = constant_term(c, r), inner = sx_sub(c, r, k);
+  if (sc_op(c, inner) == X_DIV) {
+    const sx x2 = sc_word(c, inner, 0), d2 = sc_word(c, inner, 1);
+    return sx_add(c, q, sx_div(c, sx_add(c, x2, sx_mul(c, k, d2)), sx_mul(c, d2, d)));
   }
   return sx_add(c, q, sc_node(c, X_DIV, (uint32_t[2]){r, d}, 2));
 }

@@ -245,6 +245,7 @@ uint32_t sx_leading(sc *c, sx a, bool any_sign);      /* the coefficient of the 
 int64_t sx_q_floor(const sc *c, uint32_t q);
 bool sx_q_even(const sc *c, uint32_t q);
 sx sx_smallest_guard(const sc *c, const sx *a, size_t n); /* the top condition of several diagrams, 0 for none */
+sx sx_without(sc *c, sx a, sx common); /* a / common, its content */
 sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see prove_expr.c */
 bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b); /* p = a * atom + b, neither with `atom` in it */
 bool sx_occurs(const sc *c, sx x, sx in);
@@ -363,6 +364,7 @@ bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
 bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_dist(const char *name, pt_definition *out);
+bool pt_define_composite(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
 
 /* Helpers shared by definitions. */
@@ -388,6 +390,8 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
+/* A table of this size is read or written at `index`, whose values are in range. */
+void pt_bound_index(sc *c, const pt_tensor *index, sx size);
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);
 const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x));
 const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times);

@@ -99,10 +99,8 @@ static bool wanted(sc *c, sx *dim, uint32_t n, sx total) {
     else rest = sx_mul(c, rest, dim[k]);
   }
   if (hole == n) return true;
-  if (!sx_gt0(c, rest)) {
-    sc_fail(c, "a size of -1 that is not worked out");
-    return false;
-  }
+  /* Another -1, or a size of 0: refused. */
+  if (!sx_gt0(c, rest) && !sc_require(c, sx_lt(c, c->zero, rest))) return false;
   return sc_multiple(c, total, rest, &dim[hole]);
 }
 
@@ -272,7 +270,7 @@ static const pt_value *define_expand(pt_args *a, int which) {
     if (!settled(c, dim, n)) return NULL;
     for (uint32_t k = 0; k < n; k++) {
       if (dim[k] != c->minus_one) continue;
-      if (k < skip) return NULL;
+      if (k < skip && !sc_require(c, c->no)) return NULL; /* a dimension that is not there has no size to keep */
       dim[k] = x->dim[k - skip];
     }
     return pt_one(c, pt_expand(c, x, dim, n, 0));
@@ -644,7 +642,7 @@ static const pt_tensor *open_cat(sc *c, const pt_tensor *const *t, size_t n, sx 
   return r;
 }
 
-enum { CAT, STACK, HSTACK, VSTACK, GATHER };
+enum { CAT, STACK, HSTACK, VSTACK, COLUMNS, GATHER };
 
 static const pt_value *define_cat(pt_args *a, int which) {
   sc *c = a->c;
@@ -667,13 +665,13 @@ static const pt_value *define_cat(pt_args *a, int which) {
     for (size_t i = 0; i < n; i++)
       if (list[i]->rank != list[0]->rank || !(each[i] = pt_unsqueeze(c, list[i], d))) return NULL;
     break;
-  case HSTACK: case VSTACK:
+  case HSTACK: case VSTACK: case COLUMNS:
     for (size_t i = 0; i < n; i++) {
       if (each[i]->lead || each[i]->rank == 0) return NULL;
-      if (which == VSTACK && each[i]->rank == 1) each[i] = pt_unsqueeze(c, each[i], 0);
+      if (which != HSTACK && each[i]->rank == 1) each[i] = pt_unsqueeze(c, each[i], which == COLUMNS);
       if (!each[i]) return NULL;
     }
-    d = which == HSTACK && each[0]->rank > 1;
+    d = which == COLUMNS || (which == HSTACK && each[0]->rank > 1);
     break;
   default:
     if (each[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, each[0], &d)) return NULL;
@@ -688,6 +686,7 @@ static const pt_definition table[] = {
     {"reshape", define_reshape, VIEW},
     {"_unsafe_view", define_reshape, VIEW},
     {"flatten", define_reshape, FLATTEN},
+    {"ravel", define_reshape, FLATTEN},
     {"unflatten", define_reshape, UNFLATTEN},
     {"view_as", define_reshape, RESHAPE_AS},
     {"reshape_as", define_reshape, RESHAPE_AS},
@@ -713,8 +712,11 @@ static const pt_definition table[] = {
     {"select", define_part, SELECT},
     {"narrow", define_part, NARROW},
     {"split", define_split, SPLIT},
+    {"unsafe_split", define_split, SPLIT},
     {"split_with_sizes", define_split, SPLIT_SIZES},
+    {"unsafe_split_with_sizes", define_split, SPLIT_SIZES},
     {"chunk", define_split, CHUNK},
+    {"unsafe_chunk", define_split, CHUNK},
     {"tensor_split.sections", define_split, SECTIONS},
     {"unbind", define_split, UNBIND},
     {"flip", define_turn, FLIP},
@@ -725,6 +727,7 @@ static const pt_definition table[] = {
     {"stack", define_cat, STACK},
     {"hstack", define_cat, HSTACK},
     {"vstack", define_cat, VSTACK},
+    {"column_stack", define_cat, COLUMNS},
 };
 
 bool pt_define_layout(const char *name, pt_definition *out) {

@@ -49,11 +49,11 @@ const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b) {
   return t;
 }
 
-enum { MM, BMM, MATMUL, MV, DOT, OUTER };
+enum { MM, BMM, MATMUL, MV, DOT, OUTER, VDOT };
 
 static const pt_value *define_matmul(pt_args *a, int which) {
-  static const uint32_t rank_of[][2] = {{2, 2}, {3, 3}, {0, 0}, {2, 1}, {1, 1}, {1, 1}};
-  static const char *const second[] = {"mat2", "mat2", "other", "vec", "tensor", "vec2"};
+  static const uint32_t rank_of[][2] = {{2, 2}, {3, 3}, {0, 0}, {2, 1}, {1, 1}, {1, 1}, {1, 1}};
+  static const char *const second[] = {"mat2", "mat2", "other", "vec", "tensor", "vec2", "other"};
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
   if (!x || !y) return NULL;
@@ -407,8 +407,7 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
   return true;
 }
 
-/* Where a table of this size is read at `index`: a read out of range is an error. */
-static void bounded_by(sc *c, const pt_tensor *index, sx size) {
+void pt_bound_index(sc *c, const pt_tensor *index, sx size) {
   uint32_t var;
   if (pt_is_variable(index)) c->table_size[index->which] = size;
   else if (shows_all(c, index, &var)) c->table_size[var & 63] = size;
@@ -422,7 +421,7 @@ const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, 
   t->in[1] = index;
   t->which = (int)d;
   t->lead = index->lead;
-  bounded_by(c, index, table->dim[d]);
+  pt_bound_index(c, index, table->dim[d]);
   for (uint32_t k = 0; k < d; k++) t->dim[t->rank++] = table->dim[k];
   for (uint32_t k = 0; k < index->rank; k++) t->dim[t->rank++] = index->dim[k];
   for (uint32_t k = d + 1; k < table->rank; k++) t->dim[t->rank++] = table->dim[k];
@@ -490,7 +489,7 @@ static const pt_value *define_pick(pt_args *a, int which) {
     t->in[0] = x;
     t->in[1] = i;
     t->which = (int)d;
-    bounded_by(c, i, x->dim[d]);
+    pt_bound_index(c, i, x->dim[d]);
     return pt_one(c, t);
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");
@@ -539,6 +538,7 @@ static const pt_definition table[] = {
     {"matmul", define_matmul, MATMUL},
     {"mv", define_matmul, MV},
     {"dot", define_matmul, DOT},
+    {"vdot", define_matmul, VDOT},
     {"outer", define_matmul, OUTER},
     {"ger", define_matmul, OUTER},
     {"addmm", define_addmm, ADDMM},

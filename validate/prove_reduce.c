@@ -3,7 +3,7 @@
 
 #include "validate/prove_int.h"
 
-enum { SUM, MEAN, AMAX, AMIN, VAR, STD, ANY, ALL, NORM, LOGSUMEXP, SUM_SQUARES, DIM_MAX, DIM_MIN };
+enum { SUM, MEAN, AMAX, AMIN, VAR, STD, ANY, ALL, NORM, LOGSUMEXP, SUM_SQUARES, DIM_MAX, DIM_MIN, SUM_ABS, COUNT };
 
 /* t->k[i]: whether dimension i of the input is reduced; t->p[7]: how many elements that is. */
 typedef struct reduced {
@@ -39,6 +39,14 @@ static sx mean_of(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_mul(c, summed(c, t, idx, false, 0), sx_inv(c, t->p[7]));
 }
 
+/* Whether the condition holds for some of the indices: of "g or h", that one of them does. */
+static sx some(sc *c, const reduced *r, sx x) {
+  const sx g = sx_top_guard(c, x), a = g ? sc_word(c, x, 1) : 0, b = g ? sc_word(c, x, 2) : 0;
+  if (g && a == c->yes && b != c->no) return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3)), some(c, r, b));
+  if (g && b == c->yes && a != c->no) return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->no, c->yes}, 3)), some(c, r, a));
+  return sx_lt(c, c->zero, closed(c, r, sx_ite(c, x, c->one, c->zero), sx_sum));
+}
+
 static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   reduced r;
   sx x;
@@ -57,9 +65,11 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   switch (t->which) {
   case AMAX: case DIM_MAX: return closed(c, &r, x, sx_largest);
   case AMIN: case DIM_MIN: return sx_neg(c, closed(c, &r, sx_neg(c, x), sx_largest));
+  case SUM_ABS: return closed(c, &r, sx_abs(c, x), sx_sum);
+  case COUNT: return closed(c, &r, sx_ite(c, x, c->one, c->zero), sx_sum);
   case LOGSUMEXP: return sx_log(c, closed(c, &r, sx_exp(c, x), sx_sum));
-  case ANY: return sx_lt(c, c->zero, closed(c, &r, sx_ite(c, x, c->one, c->zero), sx_sum));
-  default: return sx_eq(c, closed(c, &r, sx_ite(c, x, c->zero, c->one), sx_sum), c->zero);
+  case ANY: return some(c, &r, x);
+  default: return sx_not(c, some(c, &r, sx_not(c, x)));
   }
 }
 
@@ -119,12 +129,12 @@ static const pt_value *define_reduction(pt_args *a, int which) {
   bool drop[RULE_MAX_RANK];
   char kind;
   if (!x || !dims_of(a, x, drop)) return NULL;
-  const bool logic = which == ANY || which == ALL, floats = which == MEAN || which == VAR || which == STD || which == NORM || which == LOGSUMEXP;
+  const bool logic = which == ANY || which == ALL || which == COUNT, floats = which == MEAN || which == VAR || which == STD || which == NORM || which == LOGSUMEXP;
   if (floats && x->kind != 'f') return NULL;
   if (which == SUM && x->kind == 'b') x = pt_kind(c, x, 'i');
   if (logic) x = pt_kind(c, x, 'b');
   if (!x || (!logic && x->kind == 'b')) return NULL;
-  pt_tensor *t = over_dims(c, x, drop, pt_arg_flag(a, "keepdim", false), x->kind);
+  pt_tensor *t = over_dims(c, x, drop, pt_arg_flag(a, "keepdim", false), which == COUNT ? 'i' : x->kind);
   if (!t) return NULL;
   t->which = which;
   if (which == VAR || which == STD) {
@@ -132,10 +142,32 @@ static const pt_value *define_reduction(pt_args *a, int which) {
     if (pt_arg(a, "correction")) t->p[0] = pt_arg_scalar(a, "correction", &kind);
     if (pt_arg(a, "unbiased") && !pt_arg_flag(a, "unbiased", true)) t->p[0] = c->zero;
   }
-  if (which == NORM && pt_arg(a, "p") && pt_arg_scalar(a, "p", &kind) != sx_int(c, 2)) return NULL;
+  if (which == NORM) {
+    const char *order = pt_arg(a, "ord") ? "ord" : "p";
+    const sx p = pt_arg(a, order) ? pt_arg_scalar(a, order, &kind) : sx_int(c, 2);
+    if (p == c->one) t->which = SUM_ABS;
+    else if (p != sx_int(c, 2)) return NULL;
+  }
   if (which != DIM_MAX && which != DIM_MIN) return pt_one(c, t);
   pt_tensor *where = pt_like(c, t, 'i', never_elem);
   return where ? pt_list(c, (const pt_tensor *[]){t, where}, 2) : NULL;
+}
+
+/* To one element: the mean over the last dimensions. */
+static const pt_value *define_adaptive(pt_args *a, int n) {
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  sx size[RULE_MAX_RANK];
+  uint32_t m;
+  bool drop[RULE_MAX_RANK] = {false};
+  if (!x || x->lead || x->kind != 'f' || (x->rank != (uint32_t)n + 1 && x->rank != (uint32_t)n + 2) || !pt_arg_sizes(a, "output_size", size, &m)) return NULL;
+  for (uint32_t k = 0; k < m; k++)
+    if (size[k] != c->one) return NULL;
+  for (uint32_t k = 0; k < (uint32_t)n; k++) drop[x->rank - 1 - k] = true;
+  pt_tensor *t = over_dims(c, x, drop, true, 'f');
+  if (!t) return NULL;
+  t->which = MEAN;
+  return pt_one(c, t);
 }
 
 static const pt_value *define_var_mean(pt_args *a, int which) {
@@ -325,8 +357,15 @@ static const pt_definition table[] = {
     {"all", define_reduction, ALL},
     {"logsumexp", define_reduction, LOGSUMEXP},
     {"norm", define_reduction, NORM},
+    {"linalg_vector_norm", define_reduction, NORM},
+    {"count_nonzero", define_reduction, COUNT},
+    {"adaptive_avg_pool1d", define_adaptive, 1},
+    {"adaptive_avg_pool2d", define_adaptive, 2},
+    {"_adaptive_avg_pool2d", define_adaptive, 2},
     {"cumsum", define_cumsum, 0},
     {"softmax", define_softmax, SOFTMAX},
+    {"special_softmax", define_softmax, SOFTMAX},
+    {"_safe_softmax", define_softmax, SAFE_SOFTMAX},
     {"_softmax", define_softmax, SOFTMAX},
     {"log_softmax", define_softmax, LOG_SOFTMAX},
     {"_log_softmax", define_softmax, LOG_SOFTMAX},

@@ -28,7 +28,7 @@ static double value_of(void *ctx, uint32_t var, const int64_t *idx) {
   const rule_tensor *t = ((const values *)ctx)->bind[var];
   int64_t at = 0;
   for (uint32_t k = 0; k < t->shape.rank; k++) {
-    if (idx[k] < 0 || idx[k] >= t->shape.dim[k]) return 12345.678; /* must not matter */
+    if (idx[k] < 0 || idx[k] >= t->shape.dim[k]) return rule_dtype_is_float(t->dtype) ? 12345.678 : 1; /* must not matter */
     at = at * t->shape.dim[k] + idx[k];
   }
   return rule_tensor_get(t, at);

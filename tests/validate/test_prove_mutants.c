@@ -5,7 +5,7 @@
 
 #include "tests/validate/prove_diff.h"
 
-enum { MAX_SITES = 9000 };
+enum { MAX_SITES = 10000 };
 
 /* Mutants that mean the same: so many of an operation on the line with this text. */
 static const struct {
@@ -31,6 +31,14 @@ static const struct {
     {"layout", "sx_le(c, c->zero, shift)", "sx_le", 1, "a shift of 0 is 0 after the remainder too"},
     {"layout", "sx_lt(c, shift, x->dim[d])", "sx_lt", 1, "a shift by the whole size is one by 0"},
     {"layout", "if (r && sx_lt", "sx_lt", 1, "a part that is looked into needlessly"},
+    {"layout", "sx_lt(c, c->zero, rest)", "sx_lt", 1, "nothing is a multiple of a size of 0"},
+    {"composite", "sx_mul(c, scale, x), below)", "sx_lt", 1, "at 0 both branches are 0"},
+    {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1, "at 1 the logarithm is infinite, which is no value either"},
+    {"composite", "sx_add(c, x, l), c->zero)", "sx_lt", 1, "at the bound both branches are 0"},
+    {"composite", "sx_sub(c, x, l), below)", "sx_lt", 1, "at the bound both branches are 0"},
+    {"composite", "sx_eq(c, x, c->zero), pt_at", "sx_lt", 1, "0 was another case before"},
+    {"composite", "x, sx_mul(c, pt_at(c, t->in[1], idx), x)", "sx_lt", 1, "at 0 both branches are 0"},
+    {"composite", "sx_le(c, x->dim[0], x->dim[1])", "sx_le", 1, "of two equal sizes either is the less"},
     {"fill", "sx_lt(c, off, c->zero)", "sx_lt", 1, "an offset of 0 goes either way"},
     {"fill", "sx_le(c, h, w)", "sx_le", 1, "of two equal sizes either is the less"},
     {"fill", "sx_lt(c, c->zero, n)", "sx_lt", 1, "a length of 0 is 0 either way"},
