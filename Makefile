@@ -96,7 +96,7 @@ help:
 
 # Files that the program carries as strings: Python that scripts and modules it writes bring along; the page that --html fills.
 EMBEDDED = repro_kernels export_rules export_fx export_inductor
-CLI_OBJ += $(EMBEDDED:%=$(B)/obj/gen/%.o) $(B)/obj/gen/page.o
+CLI_OBJ += $(EMBEDDED:%=$(B)/obj/gen/%.o) $(B)/obj/gen/export_egg.o $(B)/obj/gen/page.o
 # string, files -> C; trigraphs are C's too.
 carry = echo 'const char $(1)[] ='; cat $(2) | sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/^/"/; s/$$/\\n"/'; echo ';'
 SCRIPTS = $(addprefix cli/html/,model.js draw.js tree.js sections.js page.js)
@@ -104,6 +104,9 @@ PAGE = cli/html/page.html cli/html/page.css $(SCRIPTS)
 $(EMBEDDED:%=$(B)/gen/%.c): $(B)/gen/%.c: cli/%.py Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/embedded.h"'; $(call carry,$*,$<); } > $@
+$(B)/gen/export_egg.c: cli/export_egg.rs Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/embedded.h"'; $(call carry,export_egg,$<); } > $@
 $(B)/gen/page.c: $(PAGE) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/html.h"'; $(call carry,html_page,cli/html/page.html); $(call carry,html_style,cli/html/page.css); \

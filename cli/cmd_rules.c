@@ -31,7 +31,7 @@ static void help(FILE *f) {
         "       isomer rules diff FILE FILE            rules that only one of them has; exit status 1 if any\n"
         "       isomer rules minimize FILE... [-o FILE]  without the rules that follow from others\n"
         "       isomer rules stats FILE...             how many of each kind\n"
-        "       isomer rules export --to TARGET FILE... [-o FILE]  for egglog, fx, inductor or as json\n"
+        "       isomer rules export --to TARGET FILE... [-o FILE]  for egg, egglog, fx, inductor, pdll (MLIR), smtlib, or as json\n"
         "options of check:\n"
         "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
         "  --jobs N                 worker processes (default 1)\n"

@@ -5,6 +5,6 @@
 /* The kernels' meanings (cli/repro_kernels.py), in pieces that begin with "# ---- NAME". */
 extern const char repro_kernels[];
 /* Exported rules (rules export): the matching and building that both kinds of modules share, and the part of each. */
-extern const char export_rules[], export_fx[], export_inductor[];
+extern const char export_rules[], export_fx[], export_inductor[], export_egg[];
 
 #endif

@@ -182,34 +182,41 @@ static const char *nothing(const rule *r) {
 
 /* ---- all targets ---- */
 
+typedef bool write_rules(FILE *f, const rule_set *set, const char *const *reason);
+
 static const struct {
   const char *name;
-  const char *(*refuse)(const rule *r);
-  bool (*write)(FILE *f, const rule_set *set, const char *const *reason);
-} targets[] = {{"egglog", rules_egglog_refuse, rules_egglog},
-               {"fx", not_python, export_to_fx},
-               {"inductor", not_python, export_to_inductor},
-               {"json", nothing, export_json}};
-const char rules_targets[] = "egglog, fx, inductor or json";
+  const char *(*refuse)(const rule *r); /* NULL, or why the target cannot say it */
+  write_rules *write;                   /* NULL: smtlib, which asks the prover */
+} targets[] = {{"egg", rules_egg_refuse, rules_egg},    {"egglog", rules_egglog_refuse, rules_egglog},   {"fx", not_python, export_to_fx},
+               {"inductor", not_python, export_to_inductor}, {"json", nothing, export_json}, {"pdll", rules_pdll_refuse, rules_pdll},
+               {"smtlib", NULL, NULL}};
+const char rules_targets[] = "egg, egglog, fx, inductor, json, pdll or smtlib";
 
-static iso_code write_all(const rule_set *set, size_t target, char **text, json_t *refused, iso_error *err) {
+static iso_code write_said(FILE *f, const rule_set *set, size_t target, json_t *refused, iso_error *err) {
   const size_t n = rule_set_count(set);
-  size_t len = 0;
   const char **reason = calloc(n + 1, sizeof *reason);
-  *text = NULL;
-  FILE *f = open_memstream(text, &len);
-  bool ok = reason != NULL && f != NULL && refused != NULL;
+  bool ok = reason != NULL;
   for (size_t i = 0; i < n && ok; i++) {
     reason[i] = targets[target].refuse(rule_set_at(set, i));
     if (reason[i] != NULL) ok = json_object_set_new(refused, rule_set_at(set, i)->name, json_string(reason[i])) == 0;
   }
   ok = ok && targets[target].write(f, set, reason);
-  if (f != NULL && fclose(f) != 0) ok = false;
   free(reason);
-  if (ok) return ISO_OK;
+  return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+static iso_code write_all(const rule_set *set, size_t target, char **text, json_t *refused, iso_error *err) {
+  size_t len = 0;
+  *text = NULL;
+  FILE *f = refused != NULL ? open_memstream(text, &len) : NULL;
+  if (f == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = targets[target].write != NULL ? write_said(f, set, target, refused, err) : rules_smtlib(f, set, refused, err);
+  if (fclose(f) != 0 && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!c) return ISO_OK;
   free(*text);
   *text = NULL;
-  return iso_fail(err, ISO_NOMEM, "out of memory");
+  return c;
 }
 
 iso_code rules_export(const rule_set *set, const char *target, char **text, json_t **refused, iso_error *err) {

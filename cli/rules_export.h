@@ -35,6 +35,37 @@ void rules_plan_free(rules_plan *p);
 bool rules_plan_is_real(const rules_plan *p, const rule_term *t); /* an expression in which a real takes part */
 bool rules_plan_has(const rules_plan *p, uint32_t var);           /* the variable is in the pattern */
 
+/* ---- rules_code.c: what a plan asks for, as code ---- */
+typedef struct rules_code {
+  FILE *f;
+  const rules_plan *p;
+  const char *check;                  /* behind a call that may give up */
+  const char *inf, *minus_inf, *nan;
+  const char *let, *let_real;         /* name %zu is */
+  const char *require, *require_end;  /* around a condition */
+} rules_code;
+
+/* The plan of one direction. Returns: NULL, or why there is none (static). Owns: rules_plan_free, always. */
+const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_code *c);
+/* NULL where some direction has a plan in which `way` finds nothing wrong; else why not. */
+const char *rules_code_refuse(const rule *r, const char *(*way)(const rules_plan *p));
+/* Name k of the plan is n<k> in code. */
+size_t rules_code_index(const rules_plan *p, const char *name);
+bool rules_code_is_list(const rules_plan *p, const char *name); /* an attribute that is a list of integers */
+void rules_code_number(const rules_code *o, const rule_term *t, bool as_real);
+void rules_code_condition(const rules_code *o, const rule_term *t);
+/* The names that the plan computes, and what has to hold, a line each. */
+void rules_code_steps(const rules_code *o);
+
+/* rules_smtlib.c: what is not proved goes to `refused`. */
+iso_code rules_smtlib(FILE *f, const rule_set *set, json_t *refused, iso_error *err);
+/* rules_egg.c */
+const char *rules_egg_refuse(const rule *r);
+bool rules_egg(FILE *f, const rule_set *set, const char *const *reason);
+/* rules_pdll.c */
+const char *rules_pdll_refuse(const rule *r);
+bool rules_pdll(FILE *f, const rule_set *set, const char *const *reason);
+
 /* rules_egglog.c */
 const char *rules_egglog_refuse(const rule *r);
 bool rules_egglog(FILE *f, const rule_set *set, const char *const *reason);

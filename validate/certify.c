@@ -204,9 +204,9 @@ static name inverse(writer *w, name a, sx whose) {
 }
 
 static name root(writer *w, name a, sx whose) {
-  if (!w->fn[31]) declare_fn(w, "sqrt", 1, "Real"), w->fn[31] = true;
+  if (!w->fn[31]) declare_fn(w, "f_sqrt", 1, "Real"), w->fn[31] = true;
   const size_t at = w->n_lines;
-  line(w, "(define-fun r%zu () Real (sqrt %s))\n", at, a.s);
+  line(w, "(define-fun r%zu () Real (f_sqrt %s))\n", at, a.s);
   const name r = named("r%zu", at), p = product(w, r, r), in = within(w, whose);
   line(w, "(assert (=> %s (>= %s 0.0))) ; its root is taken\n", in.s, a.s);
   line(w, "(assert (=> (>= %s 0.0) (and (>= %s 0.0) (= %s %s))))\n", a.s, r.s, p.s, a.s);
@@ -303,7 +303,8 @@ static name in_order(writer *w, chain k, int *left) {
 }
 
 static name call(writer *w, sx x) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int"};
+  /* Not by their own names: some solvers know a function of that name. */
+  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int"};
   sc *c = w->c;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   const sx a = sc_word(c, x, 1);
@@ -366,7 +367,7 @@ static name call(writer *w, sx x) {
       const sx s = sc_word(c, a, 1), t = sc_word(c, a, 2);
       if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
         const name p = real(w, s), o = real(w, t);
-        line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (log %s) (log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
+        line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (f_log %s) (f_log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
       }
     }
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rule libraries: isomer rules minimize, stats and export. Plain Python 3; what is exported is run where there is something that runs it: by
-PyTorch (.venv) the modules for FX and Inductor, by egglog its program.
+PyTorch (.venv) the modules for FX and Inductor, by egglog its program, by z3 and cvc5 the SMT-LIB script; mlir-pdll parses the patterns for MLIR.
 
     tests/cli/library.py [--isomer build/isomer] [--only NAME] [--no-torch]
 
@@ -9,6 +9,8 @@ import argparse
 import glob
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -141,21 +143,129 @@ def every_rule_is_there_or_listed():
     ranged = '(rule ranged (var i i (N)) (var w f (V D)) (in i 0 V) (lhs (aten::embedding w i)) (rhs (aten::embedding w i)))\n'
     path = written(open(CORE).read() + ranged)
     n = open(path).read().count("(rule ")
-    for target, mark in (("json", None), ("fx", "# not here: "), ("inductor", "# not here: "), ("egglog", "; not here: ")):
+    for target, mark in (("json", None), ("fx", "# not here: "), ("inductor", "# not here: "), ("egglog", "; not here: "), ("egg", "//! not here: "),
+                         ("pdll", "// not here: "), ("smtlib", "; not here: ")):
         p = isomer("export", "--to", target, path)
         left_out = p.stderr.count(" is left out: ")
         expect("isomer: %d of %d rules exported" % (n - left_out, n) in p.stderr, "%s: %s", target, p.stderr[-200:])
         if mark is None:
             expect(left_out == 0 and len(json.loads(p.stdout)["rules"]) == n, "json: %d left out", left_out)
         else:
-            expect(left_out > 0 and p.stdout.count(mark) == left_out and "ranged is left out: it holds for a range" in p.stderr, "%s: %d", target, left_out)
+            expect(left_out > 0 and p.stdout.count(mark) == left_out and (target == "smtlib" or "ranged is left out: it holds for a range" in p.stderr), "%s: %d", target,
+                   left_out)
     isomer("export", "--to", "nothing", path, rc=2)
     isomer("export", path, rc=2)
 
 
 def same_bytes():
-    for target in ("json", "fx", "inductor", "egglog"):
+    for target in ("json", "fx", "inductor", "egglog", "egg", "pdll"):
         expect(isomer("export", "--to", target, CORE).stdout == isomer("export", "--to", target, CORE).stdout, "%s", target)
+
+
+SPLIT_SCALE = ('(rule split (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where (= (* 3 S) M)))\n'
+               '(rule scale (var x f (N D)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs (aten::div.Scalar x (* D 1))) (where (= (* s D) 1)))\n')
+
+
+def read_term(text):
+    """An s-expression as nested lists."""
+    stack = [[]]
+    for t in re.findall(r"[()]|[^\s()]+", text):
+        if t == "(":
+            stack.append([])
+        elif t == ")":
+            top = stack.pop()
+            stack[-1].append(top)
+        else:
+            stack[-1].append(t)
+    expect(len(stack) == 1 and len(stack[0]) == 1, "not balanced: %s", text)
+    return stack[0][0]
+
+
+def same_term(read, term, names):
+    """Whether what was read from a pattern is the term of the JSON export; names get one pattern variable each."""
+    (kind, value), = ((k, v) for k, v in term.items() if k != "args")
+    if kind in ("op", "list"):
+        args = term["args"] if kind == "op" else value
+        return isinstance(read, list) and read[0] == (value if kind == "op" else "list") and len(read) == len(args) + 1 and all(
+            same_term(r, t, names) for r, t in zip(read[1:], args))
+    if kind == "var":
+        return read == "?v%d" % value
+    if kind in ("name", "expr"):
+        return re.fullmatch(r"\?[ne]\d+", read) is not None and (kind == "expr" or names.setdefault(value, read) == read)
+    if kind == "float":
+        return float(read) == float(value) and not re.fullmatch(r"-?\d+", read)
+    if kind == "string":
+        return read == "str:" + value
+    return read == {"bool": str(value).lower(), "none": "none"}.get(kind, str(value))
+
+
+def egg_reads_back():
+    """Each pattern of the Rust file is the rule's side, and each has a check of its own."""
+    rules = {r["name"]: r for r in json.loads(isomer("export", "--to", "json", CORE, "-q").stdout)["rules"]}
+    text = isomer("export", "--to", "egg", CORE, "-q").stdout
+    found = re.findall(r'rewrite!\("([^"]*)"; r"([^"]*)" => \{ when\(r"([^"]*)", check_(\d+)\) \}\)', text)
+    ways = text.count("// not from ") + len(found)
+    expect(len(found) > 200 and ways == 2 * len({n[:-5] if n.endswith("-back") else n for n, *_ in found}), "%d patterns, %d directions", len(found), ways)
+    for i, (name, left, right, check) in enumerate(found):
+        r, sides, names = rules[name[:-5] if name.endswith("-back") else name], ["lhs", "rhs"], {}
+        if name.endswith("-back"):
+            sides.reverse()
+        expect(int(check) == i and "fn check_%d(" % i in text, "%s: check %s", name, check)
+        for side, read in zip(sides, (left, right)):
+            expect(same_term(read_term(read), r[side], names), "%s: %s is not its %s", name, read, side)
+    expect(text.count("{") == text.count("}"), "braces")
+
+
+def preconditions_are_code():
+    """What the rules ask for stands in the checks, in Rust and in C++."""
+    path = written(SPLIT_SCALE)
+    for target, wants in (("egg", ("'f', Some(2), false)?", "mul(3, n0)? == n2", "close((n0 * real(n2)), 1.0", "n1 >= 1", "let n0 = int(g, s,", "let n0 = float(g, s,")),
+                          ("pdll", ("tensor(v0, 'f', 2, false)", "mul(3, n0) == n2", "close((n0 * real(n2)), 1.0", "ok &= (n1 >= 1)", "= integer(a0)", "= decimal(a0)",
+                                    "results(o0)", "results(o1)"))):
+        text = isomer("export", "--to", target, path, "-q").stdout
+        for want in wants:
+            expect(want in text, "%s: no %s", target, want)
+        expect(text.count("not from right to left: a size or attribute of the result does not follow") == 1, "%s: scale backward", target)
+
+
+def pdll_is_parsed():
+    """By MLIR's own parser, where it is installed; else patterns are counted and braces matched."""
+    text = isomer("export", "--to", "pdll", CORE, "-q").stdout
+    patterns = text.count("\nPattern Rule")
+    expect(patterns > 200 and text.count("\nConstraint Holds") == patterns == text.count("  rewrite o") and text.count("{") == text.count("}"), "%d patterns", patterns)
+    tool = next(filter(None, map(shutil.which, ["mlir-pdll"] + ["mlir-pdll-%d" % v for v in range(30, 14, -1)])), None)
+    if tool is None:
+        print("mlir-pdll is not installed: the patterns are not parsed")
+        return
+    p = subprocess.run([tool, "-x=mlir", "-"], input=text, capture_output=True, text=True, timeout=120)
+    expect(p.returncode == 0 and p.stdout.count("pdl.pattern @Rule") == patterns, "mlir-pdll: %s", [l for l in p.stderr.splitlines() if "error" in l][:3])
+
+
+def smtlib_is_proved():
+    """Stock solvers answer each case with unsat, then sat (or with unsat alone, where no sizes meet it)."""
+    out = os.path.join(TMP, "core.smt2")
+    p = isomer("export", "--to", "smtlib", CORE, "-o", out)
+    n = int(re.search(r"(\d+) of \d+ rules exported", p.stderr).group(1))
+    cases = open(out).read().count("(echo ")
+    expect(n > 100 and cases >= n and "left out" in p.stderr, "%d rules, %d cases", n, cases)
+    small = os.path.join(TMP, "small.smt2")
+    isomer("export", "--to", "smtlib", written(TWICE + ADD + BACK + HALF + SPLIT_SCALE), "-o", small)
+    for tool, path in (["z3", "-smt2"], out), (["cvc5", "--incremental"], small):
+        if shutil.which(tool[0]) is None:
+            print("%s is not installed: it is not asked" % tool[0])
+            continue
+        p = subprocess.run(tool + [path], capture_output=True, text=True, timeout=300)
+        answers = []
+        for line in p.stdout.split("\n"):
+            if line in ("sat", "unsat"):
+                answers[-1].append(line)
+            elif line:
+                answers.append([])
+        expect(p.returncode == 0 and len(answers) == open(path).read().count("(echo ") and all(a in (["unsat", "sat"], ["unsat"]) for a in answers),
+               "%s: %s %s", tool[0], p.returncode, (p.stdout + p.stderr)[-300:])
+    # What is not true is not there: a false rule, and one that is tested only.
+    p = isomer("export", "--to", "smtlib", written('(rule wrong (var x f _) (lhs (aten::relu x)) (rhs (aten::neg x)))\n'))
+    expect("wrong is left out" in p.stderr and "0 of 1 rules" in p.stderr and "check-sat" not in p.stdout, "%s", p.stderr)
 
 
 EGGLOG = r"""
@@ -186,9 +296,7 @@ def egglog_takes_it():
 
     p = run(isomer("export", "--to", "egglog", CORE, "-q").stdout)
     expect(p.returncode == 0, "core.rules: %s", p.stderr[-400:])
-    rules = isomer("export", "--to", "egglog", written(
-        '(rule split (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where (= (* 3 S) M)))\n'
-        '(rule scale (var x f (N D)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs (aten::div.Scalar x (* D 1))) (where (= (* s D) 1)))\n'), "-q").stdout
+    rules = isomer("export", "--to", "egglog", written(SPLIT_SCALE), "-q").stdout
     facts = '(constructor X () A) (set (kind (X)) "%s") (set (rank (X)) %d) (set (dim (X) 0) 4) (set (dim (X) 1) %d) '
     split = '(let a (getitem (aten::split.Tensor (X) (I 2) (I 1)) (I 1))) (run 3) (check (= a (getitem (aten::chunk (X) (I 3) (I 1)) (I 1))))'
     scale = '(let a (aten::mul.Scalar (X) (F %s))) (run 3) (check (= a (aten::div.Scalar (X) (I 8))))'
@@ -209,7 +317,8 @@ def modules_rewrite_graphs():
     expect(p.returncode == 0, "%s %s", p.stdout[-1500:], p.stderr[-1500:])
 
 
-WITHOUT_TORCH = [families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it]
+WITHOUT_TORCH = [families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it, egg_reads_back, preconditions_are_code,
+                 pdll_is_parsed, smtlib_is_proved]
 WITH_TORCH = [what_follows_goes, through_terms_that_neither_side_has, evidence_is_not_lost, sizes_are_not_an_accident, a_rule_that_does_not_hold_is_named,
               the_same_twice, modules_rewrite_graphs]
 
