@@ -20,6 +20,7 @@ typedef struct egi_batch {
   const uint32_t **col; /* columns of one term's children */
   uint32_t root[BATCH]; /* the classes that matched, canonical */
   uint32_t hash[BATCH];
+  uint32_t maybe[BATCH]; /* rows that may be equal */
   const uint32_t *match[BATCH];
 } egi_batch;
 
@@ -75,7 +76,8 @@ static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch
   for (size_t b = 0; b < n; b++) {
     const egi_bucket *at = &bucket[x->hash[b] & mask];
     const uint32_t m = egi_bucket_match(at, egi_tag(x->hash[b]));
-    if (m) __builtin_prefetch(&s->w[at->row[__builtin_ctz(m)]]);
+    x->maybe[b] = m ? at->row[__builtin_ctz(m)] : 0;
+    if (m) __builtin_prefetch(&s->w[x->maybe[b]]);
     else
       for (uint32_t k = 0; k < arity; k++) __builtin_prefetch(&s->cls[x->kid[b * arity + k]], 1);
   }
@@ -85,7 +87,8 @@ static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch
                                                             const uint32_t *root, uint32_t *out) {
   for (size_t b = 0; b < n; b++) {
     const uint32_t *kid = x->kid + b * arity;
-    uint32_t row = egi_row_find_in(s, op, kid, arity, x->hash[b]);
+    uint32_t row = x->maybe[b];
+    if (!row || !egi_row_is(s, row, op, kid, arity)) row = egi_row_find_in(s, op, kid, arity, x->hash[b]);
     if (!row) row = egi_row_append(s, op, kid, arity, x->hash[b], root ? root[b] : EG_NONE);
     out[b] = s->w[row + ROW_CLASS];
   }

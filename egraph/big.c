@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 /* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what translates addresses. */
-enum { LARGE = 1 << 20, PAGES_FROM = 1 << 22 };
+enum { LARGE = 1 << 20, PAGES_FROM = 1 << 23 };
 
 static void *resize(void *p, size_t old, size_t new) {
   if (new < LARGE) return realloc(p, new);

@@ -139,7 +139,7 @@ bool eg_sat_lookup(const eg_sat *s, eg_op op, const eg_class *child, eg_class *o
 
 iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, iso_error *err) {
   const uint32_t n = s->op[op.i].arity, hash = canonical(s, op, child);
-  uint32_t row = egi_row_find(s, op.i, s->args, n, hash);
+  uint32_t row = s->n_buckets ? egi_row_find_in(s, op.i, s->args, n, hash) : 0;
   if (row) {
     out->i = egi_row_class(s, row);
     return ISO_OK;

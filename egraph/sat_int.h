@@ -115,8 +115,10 @@ struct eg_sat {
 
 /* ---- rows.c ---- */
 
+/* One step without asking: most ids are canonical or one step away, in no order that a branch could foretell. */
 static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
-  uint32_t *up = s->up;
+  uint32_t *up = s->up, p = up[c];
+  if (up[p] == p) return p;
   while (up[c] != c) c = up[c] = up[up[c]];
   return c;
 }
@@ -154,16 +156,20 @@ static inline uint32_t egi_bucket_match(const egi_bucket *b, uint8_t tag) {
 /* Room for so many more rows of an arity, classes and places in the table. */
 bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
+static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const uint32_t *child, uint32_t n) {
+  const uint32_t *w = s->w + row;
+  bool same = (w[ROW_HEAD] & ROW_OP) == op;
+  for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
+  return same;
+}
 /* Inlined where the arity is known. Requires: a table. */
 static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
   const size_t mask = s->n_buckets - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
     const egi_bucket *b = &s->bucket[i];
     for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1) {
-      const uint32_t row = b->row[__builtin_ctz(m)], *w = s->w + row;
-      bool same = (w[ROW_HEAD] & ROW_OP) == op;
-      for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
-      if (same) return row;
+      const uint32_t row = b->row[__builtin_ctz(m)];
+      if (egi_row_is(s, row, op, child, n)) return row;
     }
     if (!b->passed) return 0;
   }
@@ -184,7 +190,7 @@ void egi_row_mark(eg_sat *s, uint32_t row);
 /* ---- big.c ---- */
 /* As iso_grow, except that new room is not zeroed. */
 bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem);
-#define egi_grow(p, cap, need) egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p))
+#define egi_grow(p, cap, need) ((need) <= (cap) || egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p)))
 void egi_big_free(void *p, size_t bytes); /* all its room */
 #define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
 
