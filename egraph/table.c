@@ -11,7 +11,7 @@
 #include "egraph/sat_int.h"
 
 /* Small tables grow by more, as rows are put in anew each time. */
-enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 9 };
+enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
 
 static void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
   size_t i = hash & mask;
