@@ -11,7 +11,8 @@
 #include "egraph/log_int.h"
 #include "egraph/query_int.h"
 
-enum { BATCH = 128, CHECK_EVERY = 32 };
+/* From so many buckets on looking up waits for memory. */
+enum { BATCH = 128, CHECK_EVERY = 32, FAR = 1 << 14 };
 
 typedef struct egi_batch {
   size_t cap_values, cap_kids, cap_col;
@@ -162,6 +163,32 @@ static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t
 
 /* ---- one match ---- */
 
+static void find_only(const eg_sat *s, const egi_batch *x, const egi_term *t, uint32_t *out, size_t n) {
+  for (size_t b = 0; b < n; b++) {
+    const uint32_t row = egi_row_find_in(s, t->sym, x->kid + b * t->n, t->n, x->hash[b]);
+    out[b] = row ? egi_row_class(s, row) : 0;
+  }
+}
+
+/* Matches of one batch are applied one after another where somebody else has a say. What they will look up is asked for
+ * before: all that this does is to bring it near. */
+static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
+  for (size_t i = 0; s->n_buckets >= FAR && i < p->n_terms; i++) {
+    const egi_term *t = &p->term[i];
+    uint32_t *out = x->value + i * BATCH;
+    if (t->is_var) {
+      for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, x->match[b][1 + t->sym]);
+    } else if (t->n == 0) {
+      const uint32_t leaf = s->op[t->sym].leaf, c = leaf ? egi_row_class(s, leaf) : 0;
+      for (size_t b = 0; b < n; b++) out[b] = c;
+    } else {
+      for (uint32_t k = 0; k < t->n; k++) x->col[k] = x->value + (size_t)p->kid[t->kid + k] * BATCH;
+      hash_kids(s, x, x->col, t->sym, t->n, n);
+      if (i != p->root[0]) find_only(s, x, t, out, n);
+    }
+  }
+}
+
 static iso_code build_one(eg_sat *s, egi_batch *x, const eg_pattern *p, const uint32_t *match, iso_error *err) {
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
@@ -229,6 +256,7 @@ iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_err
       size_t n = 0;
       for (; n < BATCH && at < c->n; at += m->stride) r->batch->match[n++] = c->word + at;
       if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
+      else if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
       for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match[b], err);
     }
     if (limits->reached) break;

@@ -25,6 +25,10 @@ static void *resize(void *p, size_t old, size_t new) {
   return q;
 }
 
+void egi_big_filled(void *p, size_t bytes) {
+  if (bytes >= LARGE) (void)madvise(p, bytes, MADV_HUGEPAGE);
+}
+
 void egi_big_free(void *p, size_t bytes) {
   if (bytes >= LARGE) (void)munmap(p, bytes);
   else free(p);
@@ -33,6 +37,11 @@ void egi_big_free(void *p, size_t bytes) {
 static void *resize(void *p, size_t old, size_t new) {
   (void)old;
   return realloc(p, new);
+}
+
+void egi_big_filled(void *p, size_t bytes) {
+  (void)p;
+  (void)bytes;
 }
 
 void egi_big_free(void *p, size_t bytes) {

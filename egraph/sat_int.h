@@ -191,7 +191,8 @@ void egi_row_mark(eg_sat *s, uint32_t row);
 /* As iso_grow, except that new room is not zeroed. */
 bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem);
 #define egi_grow(p, cap, need) ((need) <= (cap) || egi_big_grow((void **)&(p), &(cap), (need), sizeof *(p)))
-void egi_big_free(void *p, size_t bytes); /* all its room */
+void egi_big_filled(void *p, size_t bytes); /* all its room will be used: huge pages cost nothing */
+void egi_big_free(void *p, size_t bytes);   /* all its room */
 #define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
 
 /* ---- sat_rebuild.c ---- */

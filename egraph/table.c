@@ -51,6 +51,7 @@ bool egi_table_grow(eg_sat *s, size_t n) {
   }
   const size_t bytes = buckets * sizeof(egi_bucket);
   if (!egi_grow(s->bucket_mem, s->cap_bucket, bytes + LINE)) return false;
+  egi_big_filled(s->bucket_mem, s->cap_bucket);
   s->bucket = (egi_bucket *)(void *)(s->bucket_mem + (-(uintptr_t)s->bucket_mem & (LINE - 1)));
   s->n_buckets = buckets;
   memset(s->bucket, 0, buckets * sizeof(egi_bucket));
