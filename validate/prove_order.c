@@ -76,7 +76,7 @@ static sx stripped(sc *c, sx k, sx p) {
 sx sx_row(sc *c, sx k, sx body) {
   if (c->failed || k == c->zero) return c->zero;
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "an order of truth values");
-  for (int i = 0; i < MAX_STRIPPED && !sx_top_guard(c, body) && body != c->neginf && !c->failed; i++) {
+  for (int i = 0; i < MAX_STRIPPED && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed; i++) {
     const sx next = stripped(c, k, body);
     if (next == body) break;
     body = next;

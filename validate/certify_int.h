@@ -1,0 +1,69 @@
+/* Writing proof obligations as SMT-LIB: what is shared between the parts (certify.c says what they are). */
+#ifndef VALIDATE_CERTIFY_INT_H
+#define VALIDATE_CERTIFY_INT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "validate/prove_int.h"
+
+enum { CERT_MAX_SUMS = 160, CERT_MAX_PAIRS = 240, CERT_MAX_LINES = 6000, CERT_NAME_BYTES = 72, CERT_MAX_EXPS = 10, CERT_MAX_PLACES = 8 };
+
+typedef struct cert_sum {
+  sx id;
+  unsigned side; /* 1 left, 2 right */
+  bool told;     /* an axiom takes it apart */
+  uint64_t contents; /* which variables' elements it has */
+} cert_sum;
+
+/* What stands for an expression in a line: "t12". */
+typedef struct cert_name {
+  char s[CERT_NAME_BYTES];
+} cert_name;
+
+typedef struct cert_writer {
+  sc *c;
+  FILE *f;
+  char (*memo)[CERT_NAME_BYTES]; /* by expression: what stands for it */
+  size_t cap_memo;
+  cert_sum sum[CERT_MAX_SUMS];
+  size_t n_sums, n_lines;
+  sx witness[CERT_MAX_PAIRS];
+  size_t n_witnesses;
+  sx exponent[CERT_MAX_EXPS]; /* of exponentials: which is the larger is told of each two */
+  size_t n_exponents;
+  sx place[CERT_MAX_PLACES]; /* places in an order */
+  size_t n_places;
+  bool *declared; /* variables */
+  bool fn[32], two[32];   /* functions of one and of two arguments */
+  bool sym[1 << 12];
+  unsigned side;
+  const char *failed;
+} cert_writer;
+
+static inline char cert_sort_of(const sc *c, sx x) { return sc_flags(c, x) & S_BOOL ? 'b' : sc_flags(c, x) & S_INT ? 'i' : 'r'; }
+static inline bool cert_is_fn(const sc *c, sx x, sx_func f) { return sc_op(c, x) == X_FN && sc_word(c, x, 0) == f; }
+
+/* ---- expressions (certify_write.c) ---- */
+
+void cert_give_up(cert_writer *w, const char *why);
+void cert_line(cert_writer *w, const char *fmt, ...) ISO_PRINTF(2, 3);
+cert_name cert_named(const char *fmt, ...) ISO_PRINTF(1, 2);
+cert_name cert_plain_name(char role, const char *s, size_t at);
+cert_name cert_write(cert_writer *w, sx x); /* its name, its lines written before */
+cert_name cert_real(cert_writer *w, sx x);  /* as a real number */
+cert_name cert_product(cert_writer *w, cert_name a, cert_name b);
+cert_name cert_within(cert_writer *w, sx x); /* the witnesses in x are within their ranges */
+sx cert_witness(cert_writer *w, sx high); /* a fresh index, of which the range is said where it is used; 0: no room */
+
+/* ---- axioms (certify_sums.c, certify_order.c) ---- */
+
+void cert_tell_axioms(cert_writer *w);
+/* A sum is positive, or some summand is not. */
+void cert_positive_sum(cert_writer *w, sx s);
+cert_name cert_place(cert_writer *w, sx x);
+void cert_tell_orders(cert_writer *w);
+
+#endif
