@@ -5,31 +5,15 @@
 #include <string.h>
 
 #include "cli/html.h"
+#include "cli/utf8.h"
 
 /* ---- JSON ---- */
 
-/* One character of UTF-8 from `s`. Returns: its bytes; 1 and U+FFFD where they are none. */
-static size_t decode(const unsigned char *s, uint32_t *c) {
-  const size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  *c = n < 2 ? s[0] : s[0] & (0xFFu >> (n + 1));
-  for (size_t i = 1; i < n; i++) {
-    if ((s[i] & 0xC0) != 0x80) { /* a NUL too */
-      *c = 0xFFFD;
-      return 1;
-    }
-    *c = *c << 6 | (s[i] & 0x3Fu);
-  }
-  if (n && *c >= least[n] && *c <= 0x10FFFF && (*c < 0xD800 || *c > 0xDFFF)) return n;
-  *c = 0xFFFD;
-  return 1;
-}
-
 void html_string(FILE *f, const char *s) {
   fputc('"', f);
-  for (const unsigned char *p = (const unsigned char *)s; *p;) {
+  while (*s) {
     uint32_t c;
-    p += decode(p, &c);
+    s += utf8_decode(s, &c);
     if (c == '"' || c == '\\') fprintf(f, "\\%c", (int)c);
     else if (c >= 0x20 && c < 0x7F && c != '<' && c != '>' && c != '&' && c != '\'') fputc((int)c, f);
     else if (c < 0x10000) fprintf(f, "\\u%04" PRIx32, c);
@@ -42,6 +26,17 @@ void html_string(FILE *f, const char *s) {
 static void put_number(FILE *f, double x) {
   if (isfinite(x)) fprintf(f, "%.9g", x);
   else fputs(isnan(x) ? "\"NaN\"" : x > 0 ? "\"inf\"" : "\"-inf\"", f);
+}
+
+/* One more entry of an object. */
+static void put_text(FILE *f, const char *key, const char *s) {
+  fprintf(f, ",\"%s\":", key);
+  html_string(f, s);
+}
+
+static void put_figure(FILE *f, const char *key, double x) {
+  fprintf(f, ",\"%s\":", key);
+  put_number(f, x);
 }
 
 static void put_indices(FILE *f, const uint32_t *a, size_t n) {
@@ -156,14 +151,10 @@ static void put_graph(FILE *f, const report *p, bool right) {
   const cap_graph *g = right ? p->right : p->left;
   fputs("{\"path\":", f);
   html_string(f, g->path);
-  fputs(",\"model\":", f);
-  html_string(f, g->model);
-  fputs(",\"framework\":", f);
-  html_string(f, g->framework);
-  fputs(",\"framework_version\":", f);
-  html_string(f, g->framework_version);
-  fputs(",\"torch_version\":", f);
-  html_string(f, g->torch_version);
+  put_text(f, "model", g->model);
+  put_text(f, "framework", g->framework);
+  put_text(f, "framework_version", g->framework_version);
+  put_text(f, "torch_version", g->torch_version);
   fputs(",\"outputs\":[", f);
   for (size_t i = 0; i < g->n_results; i++) fprintf(f, "%s%" PRIu32, i ? "," : "", g->result[i].node);
   fputs("],\"nodes\":[", f);
@@ -202,10 +193,9 @@ static void put_rule(FILE *f, const synth_rule_use *u, rule_schemas *schemas) {
   put_term(f, u->what->lhs, "", schemas);
   fputs(",\"rhs\":", f);
   put_term(f, u->what->rhs, "", schemas);
-  fprintf(f, ",\"seed\":%" PRIu64 ",\"tolerance\":", u->verdict.seed);
-  put_number(f, u->verdict.rel_tol);
-  fputs(",\"max_rel\":", f);
-  put_number(f, u->verdict.max_rel);
+  fprintf(f, ",\"seed\":%" PRIu64, u->verdict.seed);
+  put_figure(f, "tolerance", u->verdict.rel_tol);
+  put_figure(f, "max_rel", u->verdict.max_rel);
   fputc('}', f);
 }
 
@@ -214,12 +204,10 @@ static void put_rule(FILE *f, const synth_rule_use *u, rule_schemas *schemas) {
 static void put_picture(FILE *f, const synth_picture *p) {
   fprintf(f, "{\"n_rows\":%" PRId64 ",\"n_columns\":%" PRId64 ",\"row_step\":%" PRId64 ",\"column_step\":%" PRId64 ",\"rows\":%" PRIu32 ",\"columns\":%" PRIu32, p->n_rows,
           p->n_columns, p->row_step, p->column_step, p->rows, p->columns);
-  fprintf(f, ",\"n_differ\":%" PRId64 ",\"index\":%" PRId64 ",\"largest\":", p->n_differ, p->index);
-  put_number(f, p->largest);
-  fputs(",\"left\":", f);
-  put_number(f, p->left);
-  fputs(",\"right\":", f);
-  put_number(f, p->right);
+  fprintf(f, ",\"n_differ\":%" PRId64 ",\"index\":%" PRId64, p->n_differ, p->index);
+  put_figure(f, "largest", p->largest);
+  put_figure(f, "left", p->left);
+  put_figure(f, "right", p->right);
   fputs(",\"cell\":[", f);
   for (size_t i = 0; i < (size_t)p->rows * p->columns; i++) {
     if (i) fputc(',', f);

@@ -1,5 +1,6 @@
 /* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing stronger than was shown. */
 #include "cli/report.h"
+#include "cli/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -208,12 +209,9 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f) {
 
 /* JSON is UTF-8, file names are anything. */
 static json_t *text_or_null(const char *s) {
-  json_t *j = s ? json_string(s) : json_null();
-  char *plain = j ? NULL : strdup(s);
-  for (char *p = plain; p && *p; p++)
-    if ((unsigned char)*p >= 0x80) *p = '?';
-  if (plain) j = json_string(plain);
-  free(plain);
+  char *clean = s ? utf8_clean(s) : NULL;
+  json_t *j = s && !clean ? NULL : s ? json_string(clean) : json_null();
+  free(clean);
   return j;
 }
 
@@ -395,7 +393,7 @@ static json_t *pair_json(const report *p, int64_t pair) {
                           "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p, pair), "counterexample", cex,
                           "largest_merged_difference", number(r->largest_merged), "stats", p->no_stats ? json_null() : stats_json(p));
   if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
-  if (doc && p->repro) json_object_set_new(doc, "repro", json_string(p->repro));
+  if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
 }
 

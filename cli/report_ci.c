@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/utf8.h"
 
 static const cap_node *node_of(const cap_graph *g, int64_t i) { return i < 0 ? NULL : &g->node[i]; }
 
@@ -109,6 +110,7 @@ static json_t *sarif_placeless(const report *p) {
 }
 
 char *report_sarif(const report *p) {
+  char *left = utf8_clean(p->left->path), *right = utf8_clean(p->right->path);
   json_t *results = json_array();
   for (size_t i = 0; i < p->r->n_divergences; i++) json_array_append_new(results, sarif_result(p, i));
   if (p->r->n_divergences == 0 && p->r->verdict != SYNTH_EQUIVALENT) json_array_append_new(results, sarif_placeless(p));
@@ -117,8 +119,10 @@ char *report_sarif(const report *p) {
       "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json", "version", "2.1.0", "runs", "tool", "driver", "name", "isomer",
       "version", ISO_VERSION, "rules", "id", "divergence", "shortDescription", "text", "Two captured graphs compute different functions, and part here.", "id",
       "gap", "shortDescription", "text", "No justified rule joins two captured graphs here.", "results", results, "properties", "verdict",
-      p->r->verdict == SYNTH_EQUIVALENT ? "equivalent" : p->r->verdict == SYNTH_DIFFERENT ? "different" : "undecided", "left", p->left->path, "right",
-      p->right->path);
+      p->r->verdict == SYNTH_EQUIVALENT ? "equivalent" : p->r->verdict == SYNTH_DIFFERENT ? "different" : "undecided", "left", left ? left : "", "right",
+      right ? right : "");
+  free(left);
+  free(right);
   if (!doc) return NULL;
   char *text = json_dumps(doc, JSON_INDENT(1));
   json_decref(doc);
@@ -127,16 +131,18 @@ char *report_sarif(const report *p) {
 
 /* ---- JUnit ---- */
 
-/* XML 1.0 has no control characters but three. */
+/* XML 1.0 has no control characters but three, and not the last two of the characters with 16 bits. */
 static void put_xml(FILE *f, const char *s) {
-  for (; *s; s++) {
-    const unsigned char c = (unsigned char)*s;
+  uint32_t c;
+  for (size_t n; *s; s += n) {
+    n = utf8_decode(s, &c);
     if (c == '&') fputs("&amp;", f);
     else if (c == '<') fputs("&lt;", f);
     else if (c == '>') fputs("&gt;", f);
     else if (c == '"') fputs("&quot;", f);
     else if (c == '\n') fputs("&#10;", f);
-    else if (c >= 0x20 || c == '\t') fputc(c, f);
+    else if (c == 0xFFFD || c == 0xFFFE || c == 0xFFFF) fputs("\xEF\xBF\xBD", f);
+    else if (c >= 0x20 || c == '\t') fwrite(s, 1, n, f);
     else fputc('?', f);
   }
 }

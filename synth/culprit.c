@@ -146,7 +146,7 @@ static iso_code explain_side(const parting *p, int side, bool integers, st_chang
   *found = r.found;
   if (r.found) {
     *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
-    d->hint = side == LEFT ? iso_arena_printf(&s->res->arena, "on the left %s", r.what) : r.what;
+    d->hint = iso_arena_printf(&s->res->arena, "on the %s %s", side == LEFT ? "left" : "right", r.what);
     const int64_t partner = r.missing >= 0 || !r.instead[r.node] ? r.missing : counterpart(p, side, r.node, other, r.instead[r.node]);
     if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
     if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {

@@ -238,7 +238,7 @@ static iso_code shifted_bounds(repair *r, uint32_t n, bool to_zero, iso_error *e
     const rule_term *start = rule_int(&r->arena, call->child[k]->u.i + by), *end = rule_int(&r->arena, call->child[k + 1]->u.i + by);
     const rule_term *t = start && end ? with_child(r, call, k, start) : NULL;
     c = try_call(r, n, t ? with_child(r, t, k + 1, end) : NULL, err);
-    if (!c && r->found) r->what = by > 0 ? "it begins one too early" : "it begins one too late";
+    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "\"%s\" begins one too %s", r->g->node[n].id, by > 0 ? "early" : "late");
   }
   return c;
 }

@@ -63,6 +63,12 @@ function strip(view) {
   return el("div", {class: "strip", id: "strip"}, view.model.sides.map((s, k) => [el("b", {}, ["Left", "Right"][k]), el("div", {}, list(s).map(button))]));
 }
 
+/* What the shapes of the strip mean: those that are in it. */
+function marks(view) {
+  const there = STATE_NAMES.filter(n => view.model.sides.some(s => s.nodes.some(x => x.state === n)));
+  return el("p", {class: "marks dim", id: "marks"}, there.map(n => [el("span", {class: n, title: STATES[n][1]}, mark(n), " ", STATES[n][0]), " "]));
+}
+
 function header(view) {
   const m = view.model, r = m.report, side = k => {
     const d = m.sides[k].data;
@@ -87,7 +93,7 @@ function header(view) {
         el("tr", {}, el("th", {}, "Draws"), el("td", {}, `${r.coverage.draws.captured} captured, ${r.coverage.draws.redrawn} with fresh inputs and parameters, ${r.coverage.draws.searched} in search of a difference`)),
         r.unexplained_leaves.length > 0 && el("tr", {}, el("th", {}, "Unexplained"), el("td", {class: "alone"}, mark("alone"), " ", el("a", {href: "#coverage-section"}, plural(r.unexplained_leaves.length, "leaf", "leaves")))),
         r.relative_to.length > 0 && el("tr", {}, el("th", {}, "Relative to"), el("td", {class: "mono"}, r.relative_to.join(", ")))))),
-    el("h3", {}, "Where: modules and layers, each with the worst that was found in it"), strip(view)];
+    el("h3", {}, "Where: modules and layers, each with the worst that was found in it"), strip(view), marks(view)];
 }
 
 /* ---- divergences ---- */
@@ -119,23 +125,23 @@ function nodesDiagram(view, side, inside, hot, what) {
   }), edges, what);
 }
 
-/* Two nodes against each other, line by line. */
+/* Two nodes against each other, line by line. Between two operators of different names only what both say is held against each other. */
 function compareTable(view, left, right) {
   const both = [left, right], rows = [], s = k => view.model.sides[k], alike = left && right && (left.kind === "o") === (right.kind === "o");
+  const names = [], maps = both.map(n => new Map()), same = left && right && left.op === right.op;
+  both.forEach((n, k) => { for (let i = 0; n && i < n.args.length; i += 2) { const name = n.args[i] || `argument ${i / 2 + 1}`; if (!names.includes(name)) names.push(name); maps[k].set(name, [valueText(s(k), n.args[i + 1]), typeof n.args[i + 1] === "string"]); } });
+  const literal = (m, name) => m.has(name) && m.get(name)[1];
+  const held = name => same ? maps.some(m => literal(m, name)) : maps.every(m => literal(m, name));
+  const told = !same && names.some(name => held(name) && maps[0].get(name)[0] !== maps[1].get(name)[0]); /* then the operators' names are no news */
   const row = (name, values, quiet) => { if (values.some(v => v)) rows.push(el("tr", {class: !quiet && alike && values[0] !== values[1] ? "differs" : null}, el("th", {}, name),
     values.map(v => el("td", {class: "mono"}, v || el("span", {class: "dim"}, "–"))), el("td", {}, !quiet && alike && values[0] !== values[1] ? "≠" : ""))); };
   row("node", both.map(n => n && n.id), true);
-  row("operator", both.map(n => n && (n.kind === "o" ? n.op : KINDS[n.kind] + " " + n.op)), alike && left.kind !== "o");
+  row("operator", both.map(n => n && (n.kind === "o" ? n.op : KINDS[n.kind] + " " + n.op)), told || (alike && left.kind !== "o"));
   row("module", both.map(n => n && n.scope), true);
   row("source", both.map(n => n && n.source), true);
   const plain = t => t && t.replace(/\[.*?\]/g, m => "[" + dimsOf(m).filter(x => x !== 1) + "]"); /* sizes of 1 make no difference */
-  row("gives", both.map(n => n && n.shape), left && right && plain(left.shape) === plain(right.shape));
-  const names = [], maps = both.map(n => new Map()), same = left && right && left.op === right.op;
-  both.forEach((n, k) => { for (let i = 0; n && i < n.args.length; i += 2) { const name = n.args[i] || `argument ${i / 2 + 1}`; if (!names.includes(name)) names.push(name); maps[k].set(name, [valueText(s(k), n.args[i + 1]), typeof n.args[i + 1] === "string"]); } });
-  for (const name of names) {
-    const cells = maps.map((m, k) => m.has(name) ? m.get(name)[0] : both[k] && same ? "(default)" : "");
-    row(name, cells, !(same && maps.some(m => m.has(name) && m.get(name)[1])));
-  }
+  row("gives", both.map(n => n && n.shape), told || (left && right && plain(left.shape) === plain(right.shape)));
+  for (const name of names) row(name, maps.map((m, k) => m.has(name) ? m.get(name)[0] : both[k] && same ? "(default)" : ""), !held(name));
   return el("table", {}, el("tr", {}, ["", "left", "right", ""].map(t => el("th", {}, t))), rows);
 }
 

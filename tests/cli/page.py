@@ -161,6 +161,9 @@ def texts(where):
     check(ALONE in standings(p)[0] and p.pair["sides"][1]["nodes"][d["right"]][5] == ALONE, "faulty: the divergence is unmatched")
     check("other is 1e-05 on the left" in p.text, "faulty: the text without a script")
 
+    status, _, _ = isomer(LEFT, os.path.join(LLAMA, "vllm-bug-scale"), "-q", "--html", os.path.join(where, "scale.html"))
+    check(status == 1, "scale: %d" % status)
+
     # Several pairs; none that agrees; a comparison that was stopped; one that ran out of memory.
     several = os.path.join(where, "several.html")
     status, _, err = isomer(LEFT, RIGHT, "--also", LEFT, EPS, "-q", "--html", several)
@@ -391,7 +394,16 @@ def shown(where, hostile_page, two_page):
         b.key("p")
         check(state(b)["chosen"] == first, "faulty: p goes back")
         keep(b, "faulty")
+        shapes = b.js("[...document.querySelectorAll('#marks span[title]')].map(x => x.lastChild.textContent)")
+        check("differs here" in shapes and "by rule" in shapes and "matched" not in shapes, "faulty: what the shapes mean: %s" % shapes)
         everything(b, "faulty")
+
+        b.open(os.path.join(where, "scale.html"))
+        rows = b.js("[...document.querySelector('[data-divergence]').querySelectorAll('tr.differs')].map(x => x.textContent)")
+        check(len(rows) == 1 and rows[0].startswith("scale0.28867513459481287"), "scale: what differs between the operators: %s" % rows)
+        check("on the right scale is 0.08333333333333333, and would have to be 0.28867513459481287" in b.js("document.getElementById('lead').textContent"), "scale: what is wrong")
+        keep(b, "scale")
+        quiet(b, "scale")
 
         for name, path in (("two-bugs", two_page), ("several", os.path.join(where, "several.html")), ("stopped", os.path.join(where, "stopped.html")), ("same", os.path.join(where, "same.html"))):
             b.open(path)

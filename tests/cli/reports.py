@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,15 @@ def main():
 
         status, _, _ = isomer(LEFT, EPS, "-q", *files)
         check(first == {n: open(n).read() for n in (s, j)}, "the same comparison gives other bytes")
+        # File names are bytes: what is no UTF-8 is replaced, and the documents stay valid.
+        odd = os.path.join(os.fsencode(where), b"odd \xff\xed\xa0\x80 \xe2\x82\xac")
+        shutil.copytree(os.fsencode(EPS), odd)
+        status, _, err = isomer(LEFT, odd, "-q", "--github", "--model-explorer", m, *files)
+        check(status == 1, "a name that is no UTF-8: %d %s" % (status, err))
+        sarif(s, ["error"] * 5)
+        junit(j, 1, 0)
+        paths = json.load(open(s, encoding="utf-8"))["runs"][0]["properties"]["right"], json.load(open(r, encoding="utf-8"))["right"]["path"], open(j, encoding="utf-8").read()
+        check(all("odd \ufffd\ufffd\ufffd\ufffd \u20ac" in x for x in paths), "a name that is no UTF-8: %s" % (paths[:2],))
         for flag in ("--sarif", "--junit", "--model-explorer"):
             status, _, err = isomer(LEFT, RIGHT, "-q", flag, os.path.join(where, "no", "folder", "x"))
             check(status == 2 and err.startswith("isomer: "), "%s to nowhere: %d %s" % (flag, status, err))
