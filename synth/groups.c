@@ -145,16 +145,16 @@ static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], in
 /* The leaves that an e-node depends on, as a set that may hold too many. */
 static uint64_t signature(state *s, eg_node e) {
   rec *r = &s->rec[e.i];
-  if (r->signature) return r->signature;
-  const eg_class c = eg_class_of(s->g, e);
+  if (r->signature || r->konst) return r->signature;
   uint64_t of = 0;
-  r->signature = UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >> 58); /* an atom's; and what a term that holds itself finds there */
-  if (r->leaf && !r->atom) { /* what defines it */
+  if (r->leaf) {
+    const eg_class c = eg_class_of(s->g, e);
+    r->signature = UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >> 58); /* an atom's; and what a term that holds itself finds there */
     const eg_node *m;
-    const size_t n = eg_class_nodes(s->g, c, &m);
-    for (size_t i = 0; i < n && !of; i++)
+    const size_t n = r->atom ? 0 : eg_class_nodes(s->g, c, &m);
+    for (size_t i = 0; i < n && !of; i++) /* what defines it */
       if (!s->rec[m[i].i].leaf) of = signature(s, m[i]);
-  } else if (!r->leaf && !r->konst) {
+  } else {
     const size_t n = eg_node_arity(s->g, e);
     for (size_t i = 0; i < n; i++) of |= signature(s, (eg_node){eg_node_original(s->g, e, i).i});
   }
@@ -162,16 +162,28 @@ static uint64_t signature(state *s, eg_node e) {
   return s->rec[e.i].signature;
 }
 
-/* The members of a group in the order in which they are tried: what has no leaf in common comes last, the rest as it was met. Returns: malloc'ed, NULL: no memory. */
-static eg_node *in_order(state *s, const group *g, eg_node e) {
-  enum { MOST = 64 };
-  eg_node *out = malloc((g->n + 1) * sizeof *out);
-  size_t n = 0;
-  for (int far = 0; out && far <= MOST; far++)
-    for (size_t k = 0; k < g->n && n < g->n; k++) {
-      const int d = st_without(s, SYNTH_SIGNATURE) || g->n > MOST ? 0 : __builtin_popcountll(signature(s, g->member[k]) ^ signature(s, e));
-      if (d == far) out[n++] = g->member[k];
+/* One member of each class of a group, the first, in the order in which they are tried: by how many leaves only one of it and `e`
+ * depends on. Returns: malloc'ed, NULL: no memory. */
+static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
+  enum { BITS = 64 };
+  eg_node *first = malloc((g->n + 1) * sizeof *first), *out = malloc((g->n + 1) * sizeof *out);
+  size_t n_first = 0;
+  *n = 0;
+  for (size_t k = 0; k < g->n && first && out; k++) {
+    bool seen = false;
+    for (size_t j = 0; j < n_first && !seen; j++) seen = eg_equal(s->g, first[j], g->member[k]);
+    if (!seen) first[n_first++] = g->member[k];
+  }
+  for (int far = 0; far <= BITS && *n < n_first; far++)
+    for (size_t k = 0; k < n_first; k++) {
+      const int d = st_without(s, SYNTH_SIGNATURE) || n_first > BITS ? 0 : __builtin_popcountll(signature(s, first[k]) ^ signature(s, e));
+      if (d == far) out[(*n)++] = first[k];
     }
+  free(first);
+  if (!first) {
+    free(out);
+    return NULL;
+  }
   return out;
 }
 
@@ -182,8 +194,8 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   bool linked = false;
   size_t failures = 0;
   const bool right_only = !st_has_side(s, e, LEFT);
-  const size_t n = s->group[gi].n; /* what proofs add is not tried */
-  eg_node *member = in_order(s, &s->group[gi], e);
+  size_t n;
+  eg_node *member = in_order(s, &s->group[gi], e, &n);
   if (!member) return nomem(err);
   for (int round = 0; round < 3 && !c; round++) {
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
