@@ -158,7 +158,8 @@ bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
 static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const uint32_t *child, uint32_t n) {
   const uint32_t *w = s->w + row;
-  bool same = (w[ROW_HEAD] & ROW_OP) == op;
+  if ((w[ROW_HEAD] & ROW_OP) != op) return false; /* it may have fewer children, and nothing behind it */
+  bool same = true;
   for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
   return same;
 }
