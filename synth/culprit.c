@@ -200,12 +200,22 @@ iso_code pt_explain_by_repair(const parting *p, pt_search what, const bool sides
 
 /* ---- constants ---- */
 
+/* Tied to the other side, or a view of what is. */
+static bool table_related(const parting *p, int side, uint32_t i) {
+  const synth_graph *g = p->s->graph[side];
+  for (;;) {
+    const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
+    if (pt_joined(p, side, i) || pt_constant_related(p->s, p->s->map[side][i])) return true;
+    if (!call || !pt_passes(g, i) || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) return false;
+    i = (uint32_t)call->child[0]->u.i;
+  }
+}
+
 static bool odd_table(const parting *p, int side, uint32_t i) {
-  state *s = p->s;
+  const state *s = p->s;
   const synth_node *d = &s->graph[side]->node[i];
-  const eg_node e = s->map[side][i];
-  return s->rec[e.i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && pt_value(p, side, i) && pt_value(p, side, i)->numel > 1 && !pt_joined(p, side, i) &&
-         !pt_constant_related(s, e);
+  const rule_tensor *v = pt_value(p, side, i);
+  return s->rec[s->map[side][i].i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && v && v->numel > 1 && !table_related(p, side, i);
 }
 
 /* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */

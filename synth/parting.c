@@ -98,7 +98,7 @@ bool pt_joined(const parting *p, int side, uint32_t i) {
 static bool auxiliary(const state *s, eg_node e) { return s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0; }
 
 /* Constants: related through an auxiliary layout term on either side. */
-bool pt_constant_related(state *s, eg_node e) {
+static bool class_related(const state *s, eg_node e) {
   const eg_node *m;
   size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
@@ -106,6 +106,22 @@ bool pt_constant_related(state *s, eg_node e) {
   n = eg_class_parents(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
     if (auxiliary(s, m[i]) && s->rec[m[i].i].konst) return true;
+  return false;
+}
+
+static const rule_tensor *constant_value(const state *s, uint32_t i) {
+  const rec *r = &s->rec[i];
+  return r->konst && r->tensor && r->valued && r->n_out == 1 ? r->val[0] : NULL;
+}
+
+/* A table that each layer computes for itself need not be joined with the first one to be it. */
+bool pt_constant_related(state *s, eg_node e) {
+  const rule_tensor *v = constant_value(s, e.i);
+  if (class_related(s, e)) return true;
+  for (uint32_t i = 0; i < s->n_rec && v && v->numel > 1; i++) {
+    const rule_tensor *w = i != e.i ? constant_value(s, i) : NULL;
+    if (w && w->numel == v->numel && rule_tensor_same(v, w) && class_related(s, (eg_node){i})) return true;
+  }
   return false;
 }
 

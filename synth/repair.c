@@ -270,6 +270,16 @@ static iso_code seen_attributes(repair *r, uint32_t n, iso_error *err) {
   return c || r->found ? c : shifted_bounds(r, n, true, err);
 }
 
+/* A whole number that is added: whatever it is, without it. Two ranges of which one was shifted are as well mended by shifting the other. */
+static iso_code added_number(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  static const char *const ops[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::add.Scalar", "aten::sub.Scalar"};
+  bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0, of = false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) of |= strcmp(call->u.s, ops[i]) == 0;
+  adds &= of && call->child[0]->kind == RULE_VAR && rule_dtype_is_int(r->g->node[call->child[0]->u.i].dtype);
+  return adds ? try_attribute(r, n, call, 1, rule_int(&r->arena, 0), err) : ISO_OK;
+}
+
 /* Attributes that are likely: beside the present one, small, given by a size. */
 static iso_code likely_attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
@@ -391,6 +401,41 @@ static iso_code exchanged(repair *r, uint32_t n, iso_error *err) {
         r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged", argument_name(r, call, i), argument_name(r, call, j));
     }
   }
+  return c;
+}
+
+/* Each one several times, for all of them several times over; or the other way about. */
+static iso_code repeated(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call, *arg[4] = {NULL}, *t = NULL;
+  const rule_tensor *v = value(r->task->run, n);
+  const int64_t rank = v ? v->shape.rank : 0;
+  int64_t times = 0, dim = -1;
+  const char *to = NULL;
+  if (rank == 0 || rank > RULE_MAX_RANK || call->n == 0 || call->child[0]->kind != RULE_VAR) return ISO_OK;
+  if (strcmp(call->u.s, "aten::repeat_interleave.self_int") == 0 && call->n > 2 && call->child[1]->kind == RULE_INT && call->child[2]->kind == RULE_INT) {
+    times = call->child[1]->u.i, dim = call->child[2]->u.i < 0 ? call->child[2]->u.i + rank : call->child[2]->u.i;
+    to = "aten::repeat";
+  } else if (strcmp(call->u.s, "aten::repeat") == 0 && call->n > 1 && call->child[1]->kind == RULE_LIST && call->child[1]->n == rank) {
+    to = "aten::repeat_interleave.self_int";
+    for (uint32_t k = 0; k < rank && to; k++) {
+      const rule_term *c = call->child[1]->child[k];
+      if (c->kind != RULE_INT || (c->u.i != 1 && dim >= 0)) to = NULL;
+      else if (c->u.i != 1) times = c->u.i, dim = k;
+    }
+  }
+  if (!to || dim < 0 || times < 2) return ISO_OK;
+  const bool over = strcmp(to, "aten::repeat") == 0;
+  const rule_term *each[RULE_MAX_RANK];
+  for (int64_t k = 0; k < rank; k++)
+    if (!(each[k] = rule_int(&r->arena, k == dim ? times : 1))) return nomem(err);
+  arg[0] = call->child[0];
+  arg[1] = over ? rule_list(&r->arena, each, (size_t)rank) : rule_int(&r->arena, times);
+  arg[2] = rule_int(&r->arena, dim);
+  if (!arg[1] || !arg[2]) return nomem(err);
+  iso_error ignored;
+  if (rule_call(&r->arena, r->s->schemas, to, arg, over ? 2 : 3, &t, &ignored)) return ISO_OK;
+  iso_code c = try_call(r, n, t, err);
+  if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, to);
   return c;
 }
 
@@ -587,9 +632,9 @@ static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
 typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const variation tiers[][8] = {
-      [ST_ODD] = {seen_attributes},
-      [ST_OF_ONE] = {seen_attributes, parts_exchanged, exchanged, likely_attributes, other_operators, like_a_sibling, permuted},
+  static const variation tiers[][9] = {
+      [ST_ODD] = {added_number, seen_attributes},
+      [ST_OF_ONE] = {seen_attributes, parts_exchanged, exchanged, likely_attributes, other_operators, like_a_sibling, permuted, repeated},
       [ST_LOOSE] = {left_out, added, other_tensors},
       [ST_WITHOUT] = {left_out}};
   const variation *const tier = tiers[task->changes];
