@@ -71,6 +71,7 @@ static int flushed(int status) {
  * costs to load it; nothing needs that. Under a sanitizer the exit is the ordinary one: it looks for leaks there. */
 static int finish(int status) {
   status = flushed(status);
+  fflush(stderr); /* a command may have given it a buffer */
 #if !defined(__SANITIZE_ADDRESS__)
   _exit(status);
 #endif

@@ -16,7 +16,10 @@ import math
 import os
 import re
 import shutil
-import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tensors import read_tensors, write_tensors  # noqa: E402
 
 LAYER = re.compile(r"(^|[._])(layers|h)([._])(\d+)(?=[._]|$)")
 
@@ -28,28 +31,6 @@ def layer_of(text):
 
 def renumber(text, j):
     return LAYER.sub(lambda m: "%s%s%s%d" % (m.group(1), m.group(2), m.group(3), j), text)
-
-
-def read_tensors(path):
-    """{name: (dtype, shape, bytes)}"""
-    data = open(path, "rb").read()
-    n = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(data[8:8 + n])
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
-            for k, v in head.items() if k != "__metadata__"}
-
-
-def write_tensors(path, tensors):
-    head, at = {}, 0
-    for k, (dtype, shape, data) in tensors.items():
-        head[k] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for _, _, data in tensors.values():
-            f.write(data)
 
 
 def fresh(tensor, j):

@@ -11,28 +11,13 @@ import shutil
 import struct
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tensors import read_tensors, write_tensors  # noqa: E402
+
 HIGH = 2 ** 63 - 1
 
 
 # ---- tensors: (dtype, shape, bytes) ----
-
-def read_tensors(path):
-    data = open(path, "rb").read()
-    n = struct.unpack("<Q", data[:8])[0]
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
-            for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
-
-
-def write_tensors(path, tensors):
-    head, at = {}, 0
-    for k, (dtype, shape, data) in tensors.items():
-        head[k] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(d for _, _, d in tensors.values()))
-
 
 def rows(t, begin, end):
     dtype, shape, data = t
