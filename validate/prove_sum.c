@@ -503,6 +503,21 @@ static sx top_ite(sc *c, sx k, sx body) {
   return close_block(c, X_TOP, body, &k, 1);
 }
 
+/* The largest (`least`: the least) over k of what rises or falls with something simpler: f at that one's. 0: nothing of the kind. */
+static sx top_within(sc *c, sx k, sx x, bool least) {
+  uint32_t q, e;
+  sx m, b;
+  sx_term(c, x, 0, &q, &m);
+  if (sx_terms(c, x) != 1 || q != PV_ONE_Q || sx_factors(c, m) != 1) return 0;
+  sx_factor(c, m, 0, &b, &e);
+  const bool exponential = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP, log = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_LOG && e == PV_ONE_Q;
+  if (!exponential && !log && (e == PV_ONE_Q || !sc_has(c, b, S_POS))) return 0;
+  const sx inner = exponential || log ? sc_word(c, b, 1) : b;
+  if (pv_q_sign(&c->q, e) < 0) least = !least;
+  const sx at = least ? sx_neg(c, sx_largest(c, k, sx_neg(c, inner))) : sx_largest(c, k, inner);
+  return sx_pow(c, exponential ? sx_exp(c, at) : log ? sx_log(c, at) : at, e);
+}
+
 static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
   sx in = c->one, out = c->one, sym[MAX_BLOCK] = {k};
   uint32_t n = 1, more;
@@ -517,6 +532,8 @@ static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
   const bool negative = pv_q_sign(&c->q, q) < 0;
   if (negative) q = pv_q_mul(&c->q, q, PV_MINUS_Q);
   out = sx_scale(c, q, out);
+  const sx within = top_within(c, k, in, negative);
+  if (within) return sx_mul(c, out, negative ? sx_neg(c, within) : within);
   if (negative) in = sx_neg(c, in);
   if (sc_op(c, in) == X_TOP && sc_word(c, in, 0) + 1 <= MAX_BLOCK) {
     bool moves = false;

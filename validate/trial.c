@@ -124,6 +124,9 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
   iso_code code = add_noise(e, r->lhs, bind, a, rng, runs, moved, &tied_a, err);
   if (!code) code = add_noise(e, r->rhs, bind, b, rng, runs, moved, &tied_b, err);
   t->outcome = VAL_BLIND;
+  const double little = 64 * floor;
+  double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not have moved */
+  for (int64_t i = 0; i < n; i++) most = fmax(most, isfinite(moved[i]) ? moved[i] : 0);
   for (int64_t i = 0; i < n && !code && !(tied_a && tied_b); i++) {
     const double x = number_of(a, i), y = number_of(b, i);
     if (!is_float(a)) {
@@ -131,8 +134,9 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
         note_difference(t, i, x, y, &best);
         t->soft = false;
       }
-    } else if (suspect(x, y, floor, strict, rel_tol) && (!(fmax(fabs(x), fabs(y)) < huge_value) || fabs(x - y) > noise_factor * moved[i])) {
+    } else if (suspect(x, y, floor, strict, rel_tol) && (!(fmax(fabs(x), fabs(y)) < huge_value) || fabs(x - y) > noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little ? moved[i] : fmax(moved[i], most)))) {
       note_difference(t, i, x, y, &best);
+      t->soft |= t->index == i && (x == 0 || y == 0) && moved[i] > 0 && fabs(x - y) <= little;
     }
   }
   free(moved);
