@@ -189,7 +189,9 @@ static iso_code explain_side(const parting *p, int side, bool integers, st_chang
 
 iso_code pt_explain_by_repair(const parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err) {
-  const st_changes first = what == PT_WITHOUT ? ST_WITHOUT : ST_ODD, last = what == PT_WITHOUT ? ST_WITHOUT : ST_LOOSE;
+  const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
+  const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT;
+  const st_changes first = narrow ? one : ST_ODD, last = narrow ? one : ST_LOOSE;
   iso_code c = ISO_OK;
   *found = false;
   for (st_changes changes = first; changes <= last; changes++)

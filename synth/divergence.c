@@ -412,6 +412,9 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
     if (!c && !repaired) (void)missing_there(p, with, root, d);
   }
+  /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
+  const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0, constant[RIGHT] < 0 && constant[LEFT] >= 0};
+  if (!c && !repaired) c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
   /* Where a table is read comes before what it holds. */
   if (!c && !repaired) c = pt_explain_by_repair(p, PT_INTEGERS, (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d, &next, touched, &repaired, err);
   if (repaired) p->rounded |= !(leaf[LEFT] || leaf[RIGHT]);

@@ -63,6 +63,7 @@ iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
 typedef enum pt_search {
   PT_ANY,
   PT_INTEGERS, /* only of what a table is read at */
+  PT_OPTIONAL, /* only an attribute that may be left out */
   PT_WITHOUT,  /* only an operator too many */
 } pt_search;
 /* The change that explains the divergence, on one of `sides`: of one operator first, on either side, then operators and operands too many or too

@@ -218,6 +218,20 @@ static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const
   return n;
 }
 
+/* Real numbers in the other side's region. */
+static size_t floats_beside(const repair *r, const rule_term **pool) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < r->other->n_nodes && n < MAX_POOL; i++) {
+    const rule_term *c = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
+    for (uint32_t j = 0; c && j < c->n && n < MAX_POOL; j++) {
+      bool seen = !is_float(c->child[j]);
+      for (size_t q = 0; q < n && !seen; q++) seen = rule_term_eq(pool[q], c->child[j]);
+      if (!seen) pool[n++] = c->child[j];
+    }
+  }
+  return n;
+}
+
 static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint32_t k, const rule_term *to, iso_error *err) {
   if (r->found || rule_term_eq(call->child[k], to)) return ISO_OK;
   iso_code c = try_call(r, n, with_child(r, call, k, to), err);
@@ -302,6 +316,34 @@ static iso_code likely_attributes(repair *r, uint32_t n, iso_error *err) {
     }
   }
   return c || r->found ? c : shifted_bounds(r, n, false, err);
+}
+
+static bool holds_tensors(const rule_term *t) {
+  if (t->kind == RULE_VAR) return true;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (holds_tensors(t->child[k])) return true;
+  return false;
+}
+
+enum { MAX_WINDOW = 16 };
+
+/* What may be left out, and is given; or is not, and the other side has it: a window, a cap, slopes. */
+static iso_code optional_attributes(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call, *pool[MAX_POOL];
+  const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
+  iso_code c = ISO_OK;
+  if (!sc || strncmp(call->u.s, "aten::slice", 11) == 0) return ISO_OK;
+  for (uint32_t k = 0; k < call->n && k < sc->n_args && !c && !r->found; k++) {
+    const rule_arg_type type = sc->arg[k].type;
+    const bool real = type == RULE_ARG_FLOAT || type == RULE_ARG_SCALAR;
+    if (!sc->arg[k].optional || holds_tensors(call->child[k]) || type == RULE_ARG_CONTEXT || type == RULE_ARG_DTYPE) continue;
+    if (call->child[k]->kind != RULE_NONE) c = try_attribute(r, n, call, k, rule_none(&r->arena), err);
+    else if (type == RULE_ARG_INT)
+      for (int64_t d = 1; d <= MAX_WINDOW && !c; d++) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
+    const size_t n_pool = !c && real && call->child[k]->kind == RULE_NONE ? floats_beside(r, pool) : 0;
+    for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
+  }
+  return c;
 }
 
 /* All attributes at once as another call of the operator has them (both ends of a slice). */
@@ -632,9 +674,10 @@ static iso_code other_tensors(repair *r, uint32_t n, iso_error *err) {
 typedef iso_code (*variation)(repair *r, uint32_t n, iso_error *err);
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const variation tiers[][9] = {
-      [ST_ODD] = {added_number, seen_attributes},
-      [ST_OF_ONE] = {seen_attributes, parts_exchanged, exchanged, likely_attributes, other_operators, like_a_sibling, permuted, repeated},
+  static const variation tiers[][10] = {
+      [ST_OPTIONAL] = {optional_attributes},
+      [ST_ODD] = {added_number, seen_attributes, parts_exchanged},
+      [ST_OF_ONE] = {seen_attributes, optional_attributes, exchanged, likely_attributes, other_operators, like_a_sibling, permuted, repeated},
       [ST_LOOSE] = {left_out, added, other_tensors},
       [ST_WITHOUT] = {left_out}};
   const variation *const tier = tiers[task->changes];

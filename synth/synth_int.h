@@ -329,6 +329,7 @@ iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth
 /* ---- repair.c ---- */
 enum { ST_PHASES = 4 };
 typedef enum st_changes {
+  ST_OPTIONAL, /* an attribute that may be left out */
   ST_ODD,     /* an attribute that no other call of the operator in its graph has */
   ST_OF_ONE,  /* of an operator itself: attributes, the order of its arguments, another one of its kind */
   ST_LOOSE,   /* operators and operands too many, too few, or others */
