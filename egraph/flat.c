@@ -1,27 +1,33 @@
 /* Long lists copied flat for one search: the rows of a class, or those above it, side by side.
  *
  * Lists are links in the arena, in the order in which rows came: a walk waits for every link, and passes rows of
- * operators that nobody asked for. A long list to which a search comes a second time is copied: runs of one operator
- * (and, above, of one position of the child), each row being its children, above a class its own class before them, and
- * nothing else. Rows that are fresh are in runs of their own. A copy costs no more than a few walks, and what no search
- * comes to is not copied. */
+ * operators that nobody asked for. A long list is copied when a search comes there first: runs of one operator (and,
+ * above, of one position of the child), each row being its children, above a class its own class before them, and
+ * nothing else. Rows that are fresh are in runs of their own. What no search comes to is not copied. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "egraph/query_int.h"
 
+enum { FEW = 1 << 10 };
+
 static void forget(egi_flat *f) {
-  for (int i = 0; i < 2; i++) {
-    free(f->list[i]);
-    f->list[i] = NULL;
+  if (f->n_cells > FEW) {
+    free(f->cell);
+    f->cell = NULL;
+    f->n_cells = 0;
+  } else if (f->n_cells) {
+    memset(f->cell, 0, f->n_cells * sizeof *f->cell);
   }
+  f->n_used = 0;
   iso_arena_fini(&f->mem);
 }
 
 void egi_flat_fini(egi_flat *f) {
-  forget(f);
+  iso_arena_fini(&f->mem);
   egi_grown_free(f->member, f->cap_member);
   free(f->run);
+  free(f->cell);
 }
 
 void egi_flat_begin(eg_sat *s, bool fresh) {
@@ -36,7 +42,16 @@ void egi_flat_end(eg_sat *s) {
   if (--s->flat->depth == 0) forget(s->flat);
 }
 
-static bool reserve(eg_sat *s, egi_flat *f, uint32_t side) {
+/* ---- which lists are copied: few, so that a word per class would be much ---- */
+
+static egi_flat_cell *find(const egi_flat *f, uint32_t list) {
+  const size_t mask = f->n_cells - 1;
+  size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
+  while (f->cell[i].runs && f->cell[i].list != list) i = (i + 1) & mask;
+  return &f->cell[i];
+}
+
+static bool reserve(eg_sat *s, egi_flat *f) {
   if (s->n_slots > f->n_slots) {
     egi_run *p = calloc(2 * (size_t)s->n_slots, sizeof *p);
     if (!p) return false;
@@ -44,8 +59,19 @@ static bool reserve(eg_sat *s, egi_flat *f, uint32_t side) {
     f->run = p;
     f->n_slots = s->n_slots;
   }
-  return f->list[side] || (f->list[side] = calloc(s->n_cls, sizeof *f->list[side]));
+  if (2 * (f->n_used + 1) <= f->n_cells) return true;
+  const egi_flat old = *f;
+  egi_flat_cell *cell = calloc(old.n_cells ? 2 * old.n_cells : 64, sizeof *cell);
+  if (!cell) return false;
+  f->n_cells = old.n_cells ? 2 * old.n_cells : 64;
+  f->cell = cell;
+  for (size_t i = 0; i < old.n_cells; i++)
+    if (old.cell[i].runs) *find(f, old.cell[i].list) = old.cell[i];
+  free(old.cell);
+  return true;
 }
+
+/* ---- copying ---- */
 
 /* Its members with what run they go to, and how many words each run has; dead ones leave the list, which does not
  * disturb who walks it. Returns: false without memory, and then the list is as it was. */
@@ -103,11 +129,16 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
 
 const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c) {
   egi_flat *f = s->flat;
-  if (f->off || (!f->list[side] && !reserve(s, f, side))) return NULL;
-  const uint32_t **at = &f->list[side][c];
-  if (*at) return *at;
-  const uint32_t *word = copy(s, f, side, c);
-  if (word) return *at = word;
-  f->off = true; /* without memory, lists serve as well */
-  return NULL;
+  const uint32_t list = 2 * c + side;
+  if (f->off) return NULL;
+  egi_flat_cell *cell = f->n_cells ? find(f, list) : NULL;
+  if (cell && cell->runs) return cell->runs;
+  const uint32_t *runs = reserve(s, f) ? copy(s, f, side, c) : NULL;
+  if (runs) {
+    *find(f, list) = (egi_flat_cell){list, runs};
+    f->n_used++;
+  } else {
+    f->off = true; /* without memory, lists serve as well */
+  }
+  return runs;
 }

@@ -46,6 +46,12 @@ static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
   return best;
 }
 
+/* Copies that were made for a search under way have only what was used before. */
+static void use(eg_sat *s, uint32_t op, uint32_t bit) {
+  if (!(s->op[op].used & bit)) s->flat->off = true;
+  s->op[op].used |= bit;
+}
+
 static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool start, bool old) {
   static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_UP, EGI_UP, EGI_SCAN};
   bool *known = iso_arena_alloc(&q->mem, (2 * a->n + 1) * sizeof *known);
@@ -64,9 +70,9 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
                    .before = known + a->n};
   for (uint32_t k = 0; k < a->n; k++) {
     known[a->n + k] = reg[a->kid[k]];
-    if (out->kind == EGI_UP && reg[a->kid[k]]) q->s->op[a->op].used |= egi_used_up(k);
+    if (out->kind == EGI_UP && reg[a->kid[k]]) use(q->s, a->op, egi_used_up(k));
   }
-  if (out->kind == EGI_DOWN) q->s->op[a->op].used |= EGI_USED_DOWN;
+  if (out->kind == EGI_DOWN) use(q->s, a->op, EGI_USED_DOWN);
   reg[a->cls] = true; /* the class is set before the children, and may be one of them */
   for (uint32_t k = 0; k < a->n; k++) {
     known[k] = reg[a->kid[k]];

@@ -102,8 +102,13 @@ typedef struct egi_member {
 typedef struct egi_run {
   uint32_t n, at; /* words, and where the next one goes */
 } egi_run;
+typedef struct egi_flat_cell {
+  uint32_t list;        /* twice the class, plus the side */
+  const uint32_t *runs; /* NULL: free */
+} egi_flat_cell;
 typedef struct egi_flat {
-  const uint32_t **list[2]; /* per class, NULL before a search comes there */
+  egi_flat_cell *cell; /* open addressing */
+  size_t n_cells, n_used;
   iso_arena mem;
   egi_member *member; /* scratch: of one list */
   size_t n_member, cap_member;
