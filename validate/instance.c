@@ -502,6 +502,7 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     }
     if (score >= best_score) best = *p, best_score = score;
     else *p = best;
+    if (i == 39) p->roomy = false, p->max_size = p->max_size > 4 ? 4 : p->max_size; /* what seldom fits is looked for among small ones, which cost little */
     if (i % 40 == 39 ? !val_draw_names(p, rng) : !vary(p, rng)) return ISO_OK;
     if (i % 40 == 39) best_score = 0;
   }
