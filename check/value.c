@@ -86,7 +86,7 @@ static bool oversized(const rule_term *t) {
   for (uint32_t i = 0; i < t->n; i++) {
     const rule_term *x = t->child[i];
     if (x->kind == RULE_INT && t->kind == RULE_LIST) product *= fmax(1, fabs((double)x->u.i));
-    if (x->kind == RULE_INT && strncmp(t->u.s, "aten::slice", t->kind == RULE_OP ? 11 : 0) != 0 && llabs(x->u.i) > MAX_SCALE) return true;
+    if (x->kind == RULE_INT && t->kind == RULE_OP && strncmp(t->u.s, "aten::slice", 11) != 0 && fabs((double)x->u.i) > MAX_SCALE) return true;
     if (x->kind == RULE_LIST && oversized(x)) return true;
   }
   return product > MAX_SCALE;

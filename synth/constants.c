@@ -415,10 +415,31 @@ static bool input_leaf(const state *s, eg_node e) {
   return false;
 }
 
+/* Whether an input's captured value is below. Children come before their parents. */
+static bool from_input(const state *s, eg_node e) {
+  uint8_t *below = calloc((size_t)e.i + 1, 1);
+  bool out = !below;
+  if (below) below[e.i] = 1;
+  for (uint32_t k = e.i + 1; k-- > 0 && !out;) {
+    if (!below[k]) continue;
+    out = input_leaf(s, (eg_node){k});
+    const size_t n = eg_node_arity(s->g, (eg_node){k});
+    for (size_t i = 0; i < n; i++) below[eg_node_original(s->g, (eg_node){k}, i).i] = 1;
+  }
+  free(below);
+  return out;
+}
+
+/* A factor or a summand that is computed and comes out as one number, e.g. a scale by position that is 1 for so few of them. */
+static bool one_number(state *s, eg_node e) {
+  const rule_tensor *t = s->rec[e.i].cval[0];
+  return rule_dtype_is_float(t->dtype) && !rule_tensor_varies(t) && feeds_values(s, e) && !from_input(s, e);
+}
+
 /* For rules that hold for these numbers only. */
 static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
-  if (!s->rec[e.i].leaf || t->numel < 1 || !(t->dtype == RULE_I64 || rule_dtype_is_float(t->dtype))) return ISO_OK;
+  if (t->numel < 1 || !(t->dtype == RULE_I64 || rule_dtype_is_float(t->dtype)) || !(s->rec[e.i].leaf || one_number(s, e))) return ISO_OK;
   const rule_term *term = numbers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;
   eg_node def;
@@ -426,6 +447,8 @@ static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   if (!c) c = st_value(s, def, err);
   if (c) return c;
   if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !rule_tensor_same(s->rec[def.i].cval[0], t) || two_inputs(s, e, def)) return ISO_OK;
+  /* One that took the value of another within 2 ulp is not that number any more. */
+  if (!s->rec[e.i].leaf && !rule_tensor_same(s->rec[def.i].val[0], s->rec[e.i].val[0])) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);

@@ -388,6 +388,7 @@ static bool find_permutation(search *s, synth_relation *out) {
 typedef struct piece {
   uint32_t set;
   int64_t start, len;
+  int64_t outer, inner; /* above 0: the lines read as (len / (outer * inner), outer, inner), their last two dimensions transposed */
 } piece;
 
 typedef struct cover {
@@ -491,6 +492,50 @@ static bool by_chance(const search *s, const cover *c) {
   return s->t->numel / n < 4 && c->n > 1 && !c->whole && (int64_t)c->n * 4 > n;
 }
 
+/* The lines of a set that the target's lines are from `at` on, as far as they are blocks of `outer` rows of `inner` that were transposed:
+ * heads whose halves stand where the other side has every second line. Returns: how many lines, 0 for none. */
+static int64_t turned_at(const piece *row, int64_t n, int64_t at, int64_t *outer, int64_t *inner) {
+  const piece *a = row + at;
+  const int64_t left = n - at, step = left > 1 && a[1].set == a->set ? a[1].start - a->start : 0;
+  int64_t k = 1;
+  if (step < 2) return 0;
+  while (k < left && a[k].set == a->set && a[k].start == a->start + k * step) k++;
+  *outer = k, *inner = step;
+  const int64_t block = k * step;
+  for (int64_t i = 0;; i++) {
+    const int64_t in = i % block, from = i - in + in % k * step + in / k;
+    if (i == left || a[i].set != a->set || a[i].start != a->start + from) return i - in;
+  }
+}
+
+/* Pieces of single lines that are transposed blocks become one piece each. */
+static bool turn_pieces(search *s, cover *c) {
+  const int64_t n = c->shape.dim[c->dim];
+  piece *row = malloc((size_t)n * sizeof *row);
+  if (!row) return no_memory(s);
+  int64_t at = 0;
+  for (size_t i = 0; i < c->n; i++)
+    for (int64_t k = 0; k < c->p[i].len; k++) row[at++] = (piece){.set = c->p[i].set, .start = c->p[i].start + k, .len = 1};
+  c->n = 0;
+  for (at = 0; at < n;) {
+    piece p = row[at];
+    p.len = turned_at(row, n, at, &p.outer, &p.inner);
+    if (p.len == 0) { /* as it was */
+      p.outer = p.inner = 0;
+      p.len = 1;
+      while (at + p.len < n && row[at + p.len].set == p.set && row[at + p.len].start == p.start + p.len) p.len++;
+    }
+    if (!iso_grow(c->p, c->cap, c->n + 1)) {
+      free(row);
+      return no_memory(s);
+    }
+    c->p[c->n++] = p;
+    at += p.len;
+  }
+  free(row);
+  return true;
+}
+
 /* Cover the target, read as `shape`, along `dim`. Returns: whether there is a cover; then in `c`, to be freed by the
  * caller either way. */
 static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name, cover *c) {
@@ -519,7 +564,7 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
   }
   free(tmp.r);
   free(th);
-  return s->code == ISO_OK && at == shape->dim[dim] && !by_chance(s, c) && cover_true(s, c);
+  return s->code == ISO_OK && at == shape->dim[dim] && !by_chance(s, c) && cover_true(s, c) && (c->n < 4 || shape->rank + 2 > RULE_MAX_RANK || turn_pieces(s, c));
 }
 
 /* ---- from a cover to a term --------------------------------------------------------------------------------- */
@@ -550,7 +595,7 @@ static bool repeats(const search *s, const cover *c, const fold *f, size_t rep) 
   for (size_t j = 0; j < f->period; j++) {
     const piece *a = &c->p[f->first + j], *b = a + f->period, *z = a + rep * f->period;
     int64_t stride = b->start - a->start, base;
-    if (z->set != a->set || z->len != a->len || stride < a->len) return false;
+    if (z->set != a->set || z->len != a->len || stride < a->len || a->inner || z->inner) return false;
     if (z->start != a->start + (int64_t)rep * stride) return false;
     if (!block_base(a->start, a->len, stride, (int64_t)rep + 1, s->x->set[a->set].n, &base)) return false;
   }
@@ -579,9 +624,20 @@ static made make_strided(search *s, const cover *c, const fold *f, size_t j) {
   return make_slice(s, m, c->dim + 1, a->start - base, a->start - base + a->len);
 }
 
+static made make_turned(search *s, made m, uint32_t dim, const piece *a) {
+  const rule_shape lines = m.shape, shape = shape_split(&m.shape, dim, (int64_t[]){a->len / (a->outer * a->inner), a->outer, a->inner}, 3);
+  uint32_t perm[RULE_MAX_RANK];
+  for (uint32_t d = 0; d < shape.rank; d++) perm[d] = d;
+  perm[dim + 1] = dim + 2, perm[dim + 2] = dim + 1;
+  return make_reshape(s, make_permute(s, make_reshape(s, m, &shape), perm), &lines);
+}
+
 static made make_fold(search *s, const cover *c, const fold *f) {
   const piece *a = &c->p[f->first];
-  if (f->reps == 1) return make_slice(s, make_lines(s, c, a), c->dim, a->start, a->start + a->len);
+  if (f->reps == 1) {
+    const made m = make_slice(s, make_lines(s, c, a), c->dim, a->start, a->start + a->len);
+    return a->inner ? make_turned(s, m, c->dim, a) : m;
+  }
   made part[MAX_PERIOD];
   for (size_t j = 0; j < f->period; j++) part[j] = make_strided(s, c, f, j);
   made m = make_cat(s, part, f->period, c->dim + 1);

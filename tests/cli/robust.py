@@ -386,7 +386,7 @@ def _(tmp):
     left, right = both(tmp)
     for what in "signature", "fingerprint", "reachable", "lazy", "reuse", "signature,fingerprint,reachable,lazy,reuse":
         expect(isomer("compare", left, right, "--disable", what).returncode == 0, "without %s it is not equivalent", what)
-    for what in "", ",", "lazy,", "nothing", "signature":
+    for what in "", ",", "lazy,", "nothing", "signatures":
         expect(isomer("compare", left, right, "--disable", what).returncode == 2, "--disable %s is taken", what)
 
 

@@ -377,6 +377,29 @@ START_TEST(fused_projections) {
 }
 END_TEST
 
+/* The heads of q and k with every second line first, as one side keeps them that rotates halves, fused with v as it is. */
+START_TEST(fused_and_turned) {
+  enum { K = 24 };
+  world w;
+  setup(&w, 6);
+  uint32_t q = add(&w, "q_proj.weight", noise(&w, RULE_F32, SHAPE(4 * 16, K)));
+  uint32_t k = add(&w, "k_proj.weight", noise(&w, RULE_F32, SHAPE(2 * 16, K)));
+  uint32_t v = add(&w, "v_proj.weight", noise(&w, RULE_F32, SHAPE(2 * 16, K)));
+  for (int64_t parts = 2; parts <= 8; parts *= 2) {
+    rule_tensor *turn[3] = {after_permute(op_reshape(w.src[q], SHAPE(4, 16 / parts, parts, K)), (int64_t[]){0, 2, 1, 3}),
+                            after_permute(op_reshape(w.src[k], SHAPE(2, 16 / parts, parts, K)), (int64_t[]){0, 2, 1, 3}), rule_tensor_ref(w.src[v])};
+    for (int i = 0; i < 2; i++) turn[i] = after_reshape(turn[i], SHAPE(i ? 32 : 64, K));
+    rule_tensor *f = op_cat(turn, 3, 0);
+    expect(&w, rule_tensor_ref(f), "qkv_proj.weight", 7);
+    ck_assert_uint_eq(count_ops(w.got.term, "aten::permute"), 2);
+    expect(&w, op_slice(f, 0, 16, 112), "qkv_proj.weight", 9); /* whole heads of it */
+    rule_tensor_unref(f);
+    for (int i = 0; i < 3; i++) rule_tensor_unref(turn[i]);
+  }
+  teardown(&w);
+}
+END_TEST
+
 /* Rotary tables: [1, 7, 12] from a cache [40, 12] of cos and sin. */
 START_TEST(constant_tables) {
   world w;
@@ -647,6 +670,7 @@ int main(void) {
   tcase_add_test(c, grouped_heads);
   tcase_add_test(c, slices);
   tcase_add_test(c, fused_projections);
+  tcase_add_test(c, fused_and_turned);
   tcase_add_test(c, constant_tables);
   tcase_add_test(c, names_break_ties);
   tcase_add_test(c, zero_biases);
