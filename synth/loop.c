@@ -344,6 +344,72 @@ static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
   return ISO_OK;
 }
 
+/* Room for what is known of the two graphs. */
+static iso_code prepare(state *s, pairing **p, iso_error *err) {
+  const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
+  *p = calloc(l->n_outputs + 1, sizeof **p);
+  s->n_sets = l->n_sets < r->n_sets ? l->n_sets : r->n_sets;
+  s->n_draws = s->n_sets + s->o->n_redrawn;
+  s->map[LEFT] = calloc(l->n_nodes + 1, sizeof *s->map[LEFT]);
+  s->map[RIGHT] = calloc(r->n_nodes + 1, sizeof *s->map[RIGHT]);
+  s->res = calloc(1, sizeof *s->res);
+  if (!*p || !s->map[LEFT] || !s->map[RIGHT] || !s->res) return nomem(err);
+  s->res->coverage.not_run[LEFT] = s->res->coverage.not_run[RIGHT] = -1;
+  iso_code c = eg_new(NULL, &s->g, err);
+  if (!c) c = rule_set_new(&s->rules, err);
+  return c ? c : rule_set_new(&s->tried, err);
+}
+
+/* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be compared is refused. */
+static iso_code look_over(state *s, synth_graph own[2], bool *live[2], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) {
+    if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
+    s->given[side] = s->graph[side]->node;
+    const synth_graph *g = s->graph[side] = &own[side];
+    c = live_nodes(g, &live[side], err);
+    for (size_t i = 0; i < g->n_nodes && !c; i++)
+      if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
+    if (!c && rule_schemas_starved(s->schemas)) c = nomem(err); /* something was not looked at */
+  }
+  return c;
+}
+
+/* One e-graph of both, leaves related and drawn, everything with its values. */
+static iso_code fill(state *s, bool *const live[2], iso_error *err) {
+  double t = synth_clock();
+  iso_code c = st_relate_leaves(s, (const bool *const *)live, err);
+  if (!c && s->o->idle) s->o->idle(s->o->ctx);
+  for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
+  if (!c) c = eg_rebuild(s->g, err);
+  if (!c) c = st_draw_leaves(s, err);
+  if (!c) c = st_bound_indices(s, err);
+  if (!c) c = st_relate_constants(s, err);
+  if (!c) s->res->seconds_relate = synth_clock() - t;
+  t = synth_clock();
+  if (!c) c = evaluate(s, err);
+  if (!c) c = st_check_unspecified(s, err);
+  if (!c) s->res->seconds_execute = synth_clock() - t;
+  return c;
+}
+
+/* Candidates, merges and the verdict. */
+static iso_code decide(state *s, pairing *p, iso_error *err) {
+  const double t = synth_clock();
+  iso_code c = pair_outputs(s, p, err);
+  if (!c) c = st_find_peers(s, err);
+  if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
+  if (!c) c = st_check_classes(s, err);
+  if (!c) c = judge(s, p, err);
+  if (!c) c = certify(s, p, err);
+  if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
+  const bool kept = !c && s->o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
+  if (kept) c = st_keep_witness(s, err);
+  if (!c && (s->res->verdict == SYNTH_DIFFERENT || (s->res->verdict == SYNTH_UNDECIDED && !s->stopped))) c = st_divergences(s, err);
+  if (!c && kept && s->o->shrink) c = st_shrink(s, err);
+  return c;
+}
+
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
                        rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
   synth_graph own[2];
@@ -357,56 +423,15 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     return c;
   }
   for (int side = 0; side < 2; side++) s->graph[side] = &paired[side];
-  pairing *p = calloc(paired[LEFT].n_outputs + 1, sizeof *p);
-  s->n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
-  s->n_draws = s->n_sets + o->n_redrawn;
-  s->map[0] = calloc(left->n_nodes + 1, sizeof *s->map[0]);
-  s->map[1] = calloc(right->n_nodes + 1, sizeof *s->map[1]);
-  s->res = calloc(1, sizeof *s->res);
-  c = p && s->map[0] && s->map[1] && s->res ? ISO_OK : nomem(err);
-  if (s->res) s->res->coverage.not_run[LEFT] = s->res->coverage.not_run[RIGHT] = -1;
-  if (!c) c = eg_new(NULL, &s->g, err);
-  if (!c) c = rule_set_new(&s->rules, err);
-  if (!c) c = rule_set_new(&s->tried, err);
-  for (int side = 0; side < 2 && !c; side++) {
-    if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
-    s->given[side] = s->graph[side]->node;
-    const synth_graph *g = s->graph[side] = &own[side];
-    c = live_nodes(g, &live[side], err);
-    for (size_t i = 0; i < g->n_nodes && !c; i++)
-      if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
-    if (!c && rule_schemas_starved(schemas)) c = nomem(err); /* something was not looked at */
-  }
-  double t = synth_clock();
-  if (!c) c = st_relate_leaves(s, (const bool *const *)live, err);
-  if (!c && o->idle) o->idle(o->ctx);
-  for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
-  if (!c) c = eg_rebuild(s->g, err);
-  if (!c) c = st_draw_leaves(s, err);
-  if (!c) c = st_bound_indices(s, err);
-  if (!c) c = st_relate_constants(s, err);
-  if (!c) s->res->seconds_relate = synth_clock() - t;
-  t = synth_clock();
-  if (!c) c = evaluate(s, err);
-  if (!c) c = st_check_unspecified(s, err);
-  if (!c) s->res->seconds_execute = synth_clock() - t;
-  t = synth_clock();
+  pairing *p = NULL;
+  c = prepare(s, &p, err);
+  if (!c) c = look_over(s, own, live, err);
+  if (!c) c = fill(s, live, err);
   bool alone = false;
   if (c == ISO_TORCH) c = fails_alone(s, &alone, err);
   if (alone) s->res->evidence = RULE_UNKNOWN;
-  else if (!c && !st_stopped(s)) {
-    c = pair_outputs(s, p, err);
-    if (!c) c = st_find_peers(s, err);
-    if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
-    if (!c) c = st_check_classes(s, err);
-    if (!c) c = judge(s, p, err);
-    if (!c) c = certify(s, p, err);
-    if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
-    const bool kept = !c && o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
-    if (kept) c = st_keep_witness(s, err);
-    if (!c && (s->res->verdict == SYNTH_DIFFERENT || (s->res->verdict == SYNTH_UNDECIDED && !s->stopped))) c = st_divergences(s, err);
-    if (!c && kept && o->shrink) c = st_shrink(s, err);
-  } else if (!c) {
+  else if (!c && !st_stopped(s)) c = decide(s, p, err);
+  else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
   }

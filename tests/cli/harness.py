@@ -265,3 +265,25 @@ def case(name, needs, quick=False):
         CASES.append((name, needs, quick, f))
         return f
     return add
+
+
+def run_functions(without_torch, with_torch):
+    """The main program of tests that are lists of functions: --isomer, --only NAME, --no-torch. Returns: the exit status."""
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--only", default="")
+    a.add_argument("--no-torch", action="store_true")
+    a.parse_args(namespace=OPTIONS)
+    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
+    passed = failed = 0
+    for f in without_torch + ([] if OPTIONS.no_torch else with_torch):
+        if OPTIONS.only not in f.__name__:
+            continue
+        try:
+            f()
+            passed += 1
+        except Exception as e:
+            failed += 1
+            print("%s: %s%s" % (f.__name__, "" if isinstance(e, Wrong) else type(e).__name__ + ": ", e))
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0

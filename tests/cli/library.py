@@ -5,7 +5,6 @@ PyTorch (.venv) the modules for FX and Inductor, by egglog its program, by z3 an
     tests/cli/library.py [--isomer build/isomer] [--only NAME] [--no-torch]
 
 The last line is `N passed, N failed`."""
-import argparse
 import glob
 import json
 import os
@@ -15,17 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness import OPTIONS, ROOT, expect, run_functions
+
 CORE = os.path.join(ROOT, "rules", "core.rules")
-
-
-class Wrong(Exception):
-    pass
-
-
-def expect(ok, message, *args):
-    if not ok:
-        raise Wrong(message % args if args else message)
 
 
 def isomer(*args, rc=0):
@@ -323,22 +314,5 @@ WITH_TORCH = [what_follows_goes, through_terms_that_neither_side_has, evidence_i
               the_same_twice, modules_rewrite_graphs]
 
 if __name__ == "__main__":
-    a = argparse.ArgumentParser()
-    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
-    a.add_argument("--only", default="")
-    a.add_argument("--no-torch", action="store_true")
-    OPTIONS = a.parse_args()
-    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
-    passed = failed = 0
     with tempfile.TemporaryDirectory() as TMP:
-        for case in WITHOUT_TORCH + ([] if OPTIONS.no_torch else WITH_TORCH):
-            if OPTIONS.only not in case.__name__:
-                continue
-            try:
-                case()
-                passed += 1
-            except Exception as e:
-                failed += 1
-                print("%s: %s%s" % (case.__name__, "" if isinstance(e, Wrong) else type(e).__name__ + ": ", e))
-    print("%d passed, %d failed" % (passed, failed))
-    sys.exit(1 if failed else 0)
+        sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))

@@ -4,7 +4,6 @@
     tests/cli/rules.py [--isomer build/isomer] [--only NAME] [--no-torch]
 
 The laws of tests/rules/laws.rules must come out as their names say. The last line is `N passed, N failed`."""
-import argparse
 import json
 import os
 import re
@@ -13,19 +12,11 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness import OPTIONS, ROOT, Wrong, expect, run_functions
+
 LAWS = os.path.join(ROOT, "tests", "rules", "laws.rules")
 PUBLISHED = os.path.join(ROOT, "tests", "rules", "published.rules")
 STATUS = {"proved", "tested", "refuted", "unknown"}
-
-
-class Wrong(Exception):
-    pass
-
-
-def expect(ok, message, *args):
-    if not ok:
-        raise Wrong(message % args if args else message)
 
 
 def isomer(*args, timeout=900):
@@ -300,21 +291,4 @@ WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_a
               certificates, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
 
 if __name__ == "__main__":
-    a = argparse.ArgumentParser()
-    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
-    a.add_argument("--only", default="")
-    a.add_argument("--no-torch", action="store_true")
-    OPTIONS = a.parse_args()
-    OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
-    passed = failed = 0
-    for case in WITHOUT_TORCH + ([] if OPTIONS.no_torch else WITH_TORCH):
-        if OPTIONS.only not in case.__name__:
-            continue
-        try:
-            case()
-            passed += 1
-        except Exception as e:
-            failed += 1
-            print("%s: %s%s" % (case.__name__, "" if isinstance(e, Wrong) else type(e).__name__ + ": ", e))
-    print("%d passed, %d failed" % (passed, failed))
-    sys.exit(1 if failed else 0)
+    sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))
