@@ -310,6 +310,66 @@ static cert_name ordered_power(cert_writer *w, sx x, uint32_t q) {
   return p;
 }
 
+/* |a|, a being written as n. */
+static cert_name absolute(cert_writer *w, sx x, sx a, cert_name n) {
+  sc *c = w->c;
+  char text[256];
+  snprintf(text, sizeof text, "(ite (>= %s 0.0) %s (- %s))", n.s, n.s, n.s);
+  const cert_name r = define(w, x, text), p = cert_product(w, r, r), o = cert_product(w, n, n);
+  cert_line(w, "(assert (= %s %s)) ; |a| |a| = a a\n", p.s, o.s);
+  if (cert_is_fn(c, a, F_MUL)) {
+    const cert_name s = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 1)}, 2)), t = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 2)}, 2));
+    const cert_name both = cert_product(w, s, t);
+    cert_line(w, "(assert (= %s %s)) ; |a b| = |a| |b|\n", r.s, both.s);
+  }
+  return r;
+}
+
+/* What is known of r = log a. */
+static void facts_of_log(cert_writer *w, sx x, sx a, cert_name n, cert_name r) {
+  sc *c = w->c;
+  uint32_t q;
+  const cert_name in = cert_within(w, a), e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, x}, 2));
+  cert_line(w, "(assert (=> %s (> %s 0.0))) ; its logarithm is taken\n", in.s, n.s);
+  cert_line(w, "(assert (=> (> %s 0.0) (= %s %s))) ; e^log a = a\n", n.s, e.s, n.s);
+  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_EXP) cert_line(w, "(assert (= %s %s)) ; log e^a = a\n", r.s, cert_real(w, sc_word(c, a, 1)).s);
+  int64_t times = 0;
+  if (cert_is_fn(c, a, F_POWER) && sx_is_q(c, sc_word(c, a, 2), &q)) {
+    const bool half = !pv_q_is_int(&c->q, q, &times);
+    if (half && !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, 2)), &times)) times = 0;
+    const cert_name p = cert_real(w, sc_word(c, a, 1)), o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, sc_word(c, a, 1)}, 2));
+    if (times) cert_line(w, "(assert (=> (> %s 0.0) (= %s (* (/ %s%lld.0%s %d.0) %s)))) ; log a^k\n", p.s, r.s, times < 0 ? "(- " : "", (long long)(times < 0 ? -times : times), times < 0 ? ")" : "", half ? 2 : 1, o.s);
+  }
+  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL) {
+    const sx s = sc_word(c, a, 1), t = sc_word(c, a, 2);
+    if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
+      const cert_name p = cert_real(w, s), o = cert_real(w, t);
+      cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (f_log %s) (f_log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
+    }
+  }
+}
+
+/* What is known of r = e^a where a is a product or a sum. */
+static void facts_of_exp(cert_writer *w, sx x, sx a, bool minus, cert_name r) {
+  sc *c = w->c;
+  uint32_t q;
+  if (cert_is_fn(c, a, F_MUL) && !minus) {
+    chain k = {.coef = PV_ONE_Q};
+    collect(w, &k, x, false);
+    if (!k.open && k.n > 1) cert_line(w, "(assert (= %s %s)) ; e^(ka) = (e^a)^k\n", r.s, in_order(w, k, &(int){16}).s);
+    const sx h = sc_word(c, a, 1), double_of = cert_is_fn(c, a, F_MUL) && sx_is_q(c, h, &q) ? sx_scale(c, pv_q_int(&c->q, 2), h) : 0;
+    if (double_of && double_of == c->one) { /* a half: the other way round */
+      const cert_name whole_of = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2)), p = cert_product(w, r, r);
+      cert_line(w, "(assert (= %s %s)) ; (e^(a / 2))^2 = e^a\n", p.s, whole_of.s);
+    }
+  }
+  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_ADD) {
+    const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), two = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2);
+    const cert_name p = cert_write(w, one), s = cert_write(w, two), t = cert_product(w, p, s);
+    cert_line(w, "(assert (= %s %s)) ; e^(a + b) = e^a e^b\n", r.s, t.s);
+  }
+}
+
 static cert_name call(cert_writer *w, sx x) {
   /* Not by their own names: some solvers know a function of that name. */
   static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int"};
@@ -349,17 +409,7 @@ static cert_name call(cert_writer *w, sx x) {
   }
   const cert_name n = cert_real(w, a);
   const bool whole = f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC || f == F_CAST_INT;
-  if (f == F_ABS) {
-    snprintf(text, sizeof text, "(ite (>= %s 0.0) %s (- %s))", n.s, n.s, n.s);
-    const cert_name r = define(w, x, text), p = cert_product(w, r, r), o = cert_product(w, n, n);
-    cert_line(w, "(assert (= %s %s)) ; |a| |a| = a a\n", p.s, o.s);
-    if (cert_is_fn(c, a, F_MUL)) {
-      const cert_name s = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 1)}, 2)), t = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 2)}, 2));
-      const cert_name both = cert_product(w, s, t);
-      cert_line(w, "(assert (= %s %s)) ; |a b| = |a| |b|\n", r.s, both.s);
-    }
-    return r;
-  }
+  if (f == F_ABS) return absolute(w, x, a, n);
   if (!w->fn[f]) declare_fn(w, fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", fn[f], n.s);
   const cert_name r = define(w, x, text);
@@ -383,45 +433,12 @@ static cert_name call(cert_writer *w, sx x) {
       cert_line(w, f == F_COS ? "(assert (= %s %s)) ; even\n" : "(assert (= %s (- %s))) ; odd\n", r.s, o.s);
     }
   }
-  if (f == F_LOG) {
-    const cert_name in = cert_within(w, a), e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, x}, 2));
-    cert_line(w, "(assert (=> %s (> %s 0.0))) ; its logarithm is taken\n", in.s, n.s);
-    cert_line(w, "(assert (=> (> %s 0.0) (= %s %s))) ; e^log a = a\n", n.s, e.s, n.s);
-    if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_EXP) cert_line(w, "(assert (= %s %s)) ; log e^a = a\n", r.s, cert_real(w, sc_word(c, a, 1)).s);
-    int64_t times = 0;
-    if (cert_is_fn(c, a, F_POWER) && sx_is_q(c, sc_word(c, a, 2), &q)) {
-      const bool half = !pv_q_is_int(&c->q, q, &times);
-      if (half && !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, 2)), &times)) times = 0;
-      const cert_name p = cert_real(w, sc_word(c, a, 1)), o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, sc_word(c, a, 1)}, 2));
-      if (times) cert_line(w, "(assert (=> (> %s 0.0) (= %s (* (/ %s%lld.0%s %d.0) %s)))) ; log a^k\n", p.s, r.s, times < 0 ? "(- " : "", (long long)(times < 0 ? -times : times), times < 0 ? ")" : "", half ? 2 : 1, o.s);
-    }
-    if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL) {
-      const sx s = sc_word(c, a, 1), t = sc_word(c, a, 2);
-      if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
-        const cert_name p = cert_real(w, s), o = cert_real(w, t);
-        cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (f_log %s) (f_log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
-      }
-    }
-  }
+  if (f == F_LOG) facts_of_log(w, x, a, n, r);
   if (f == F_SAFE_INV) {
     const cert_name p = cert_product(w, n, r);
     cert_line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", n.s, p.s);
   }
-  if (f == F_EXP && cert_is_fn(c, a, F_MUL) && !minus) {
-    chain k = {.coef = PV_ONE_Q};
-    collect(w, &k, x, false);
-    if (!k.open && k.n > 1) cert_line(w, "(assert (= %s %s)) ; e^(ka) = (e^a)^k\n", r.s, in_order(w, k, &(int){16}).s);
-    const sx h = sc_word(c, a, 1), double_of = cert_is_fn(c, a, F_MUL) && sx_is_q(c, h, &q) ? sx_scale(c, pv_q_int(&c->q, 2), h) : 0;
-    if (double_of && double_of == c->one) { /* a half: the other way round */
-      const cert_name whole_of = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2)), p = cert_product(w, r, r);
-      cert_line(w, "(assert (= %s %s)) ; (e^(a / 2))^2 = e^a\n", p.s, whole_of.s);
-    }
-  }
-  if (f == F_EXP && sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_ADD) {
-    const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), two = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2);
-    const cert_name p = cert_write(w, one), s = cert_write(w, two), t = cert_product(w, p, s);
-    cert_line(w, "(assert (= %s %s)) ; e^(a + b) = e^a e^b\n", r.s, t.s);
-  }
+  if (f == F_EXP) facts_of_exp(w, x, a, minus != 0, r);
   return r;
 }
 
