@@ -1,4 +1,4 @@
-/* Private to synth/relation.c and index.c: source tensors, hashed as a whole and line by line.
+/* Private to synth/relation*.c and index.c: source tensors, hashed as a whole and line by line.
  *
  * A line is one unit slice along one dimension (a row, a column, an element of a vector). Nothing is hashed before a target asks:
  * most leaves of two real models equal a leaf of the other side, which comparing their bytes tells, and a target's lines are looked up among

@@ -1,4 +1,4 @@
-/* Private to synth/relation.c, index.c and view.c: tensors read under other shapes, compared and hashed line by line. */
+/* Private to synth/relation*.c, index.c and view.c: tensors read under other shapes, compared and hashed line by line. */
 #ifndef SYNTH_VIEW_H
 #define SYNTH_VIEW_H
 
