@@ -117,10 +117,23 @@ static void declare_names(sc *c) {
 
 /* ---- conditions ---- */
 
+/* The place of a condition among all parts of the rule's conditions, counted from the outside in: equal for one term only. */
+static bool count_to(const rule_term *t, const rule_term *at, unsigned *place) {
+  ++*place;
+  if (t == at) return true;
+  for (uint32_t i = 0; t->kind == RULE_EXPR && i < t->n; i++)
+    if (count_to(t->child[i], at, place)) return true;
+  return false;
+}
+
 /* b divides a, where that is asked for outright: a = b * something. */
 static sx multiple(sc *c, const rule_term *at, sx a, sx b) {
   char name[40];
-  snprintf(name, sizeof name, "quotient %p", (const void *)at);
+  unsigned place = 0;
+  bool found = false;
+  for (uint32_t i = 0; i < c->r->n_where && !found; i++) found = count_to(c->r->where[i], at, &place);
+  ISO_CHECK(found); /* two quotients under one name would be taken for equal */
+  snprintf(name, sizeof name, "quotient %u", place);
   for (size_t i = 0; i < c->n_syms; i++)
     if (c->sym[i].role == 'q' && !strcmp(c->sym[i].name, name)) {
       sx_map map[SC_MAX_GUESSES];

@@ -337,7 +337,7 @@ const pt_tensor *pt_scalar_tensor(sc *c, sx x, char kind) {
 
 static sx named_size(sc *c, const char *name) {
   for (size_t i = 0; i < c->n_syms; i++) {
-    if (c->sym[i].role == 'x' || strcmp(c->sym[i].name, name)) continue;
+    if (!strchr("sa", c->sym[i].role) || strcmp(c->sym[i].name, name)) continue;
     const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
     sx_map map[SC_MAX_GUESSES];
     for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};

@@ -285,10 +285,26 @@ def certificates():
         expect(p.returncode == 2 and p.stderr.count("\n") == 1, "a folder that cannot be: %d %s", p.returncode, p.stderr)
 
 
+def certificates_are_the_same_again():
+    """Two runs write the same bytes, whatever their number of threads."""
+    files = [os.path.join(d, f) for d in (os.path.join(ROOT, "tests", "validate", "rules"), os.path.join(ROOT, "rules"))
+             for f in sorted(os.listdir(d)) if f.endswith(".rules")]
+    with tempfile.TemporaryDirectory() as tmp:
+        folders = [os.path.join(tmp, name) for name in ("one", "two")]
+        runs = [subprocess.Popen([OPTIONS.isomer, "rules", "check", *files, "--certificates", folder, "--jobs", str(jobs)], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for jobs, folder in enumerate(folders, 1)]
+        expect([p.wait(timeout=900) for p in runs] == [1, 1], "exit status")
+        names = [sorted(os.listdir(folder)) for folder in folders]
+        expect(names[0] == names[1] and len(names[0]) > 500, "%d and %d files", len(names[0]), len(names[1]))
+        for name in names[0]:
+            a, b = (open(os.path.join(folder, name)).read() for folder in folders)
+            expect(a == b, "%s is not the same again", name)
+
+
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
               counterexamples_are_small_and_run, float_classes, seeds_agree, require_proved, an_operator_that_dies_is_one_unknown,
-              certificates, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
+              certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
 
 if __name__ == "__main__":
     sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))
