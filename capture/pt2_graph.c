@@ -11,160 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt2_int.h"
+#include "capture/pt2_translate.h"
 #include "egraph/base/vec.h"
 
-enum { MAX_DEPTH = 32, MAX_SPEC = 200 }; /* of graphs in graphs; of containers in outputs */
-
-typedef struct value {
-  enum { V_UNKNOWN, V_TENSOR, V_INT, V_FLOAT, V_BOOL, V_NONE } kind;
-  pt2_cell *cell;
-  int64_t i;
-  double f;
-} value;
-
-/* The names of one graph. */
-typedef struct frame {
-  const json_t *graph;
-  cap_names names;
-  value *value;
-  size_t n, cap;
-  int depth;
-} frame;
-
-typedef struct translation {
-  pt2_writer w;
-  pt2_program *out;
-  pt2_fetch fetch;
-  void *ctx;
-  bool training; /* operators may write to their arguments */
-} translation;
-
-iso_code pt2_no_memory(pt2_writer *w) {
-  return iso_fail(w->err, ISO_NOMEM, "out of memory");
-}
-
-static const char *str(const json_t *object, const char *key) {
-  const char *s = json_string_value(json_object_get(object, key));
-  return s != NULL ? s : "";
-}
-
-/* ---- places ---- */
-
-/* The module path: the last "key,path,type" of nn_module_stack. */
-static const char *scope_of(pt2_writer *w, const char *stack) {
-  const char *last = strrchr(stack, ';'), *comma = strchr(last != NULL ? last + 1 : stack, ',');
-  if (comma == NULL) return "";
-  const char *path = comma + 1, *end = strchr(path, ',');
-  size_t n = end != NULL ? (size_t)(end - path) : strlen(path);
-  static const char *const roots[] = {"L['self'].", "L['self']", "L__self__.", "L__self__", NULL};
-  for (size_t k = 0; roots[k] != NULL; k++)
-    if (n >= strlen(roots[k]) && memcmp(path, roots[k], strlen(roots[k])) == 0) {
-      path += strlen(roots[k]);
-      n -= strlen(roots[k]);
-      break;
-    }
-  const char *out = iso_arena_strndup(w->arena, path, n);
-  return out != NULL ? out : "";
-}
-
-/* A path from its package's folder on: no folder of whoever exported the program. */
-static const char *from_package(const char *path) {
-  static const char *const marks[] = {"/site-packages/", "/dist-packages/", NULL};
-  for (size_t k = 0; marks[k] != NULL; k++)
-    for (const char *at; (at = strstr(path, marks[k])) != NULL;) path = at + strlen(marks[k]);
-  if (*path != '/') return path;
-  return strrchr(path, '/') + 1;
-}
-
-/* file:line of the innermost frame outside PyTorch. "" where there is none. */
-static const char *source_of(pt2_writer *w, const char *trace) {
-  const char *found = "";
-  for (const char *at = trace; (at = strstr(at, "File \"")) != NULL;) {
-    const char *path = at + 6, *quote = strchr(path, '"');
-    at = path;
-    if (quote == NULL || strncmp(quote, "\", line ", 8) != 0) continue;
-    char *file = iso_arena_strndup(w->arena, path, (size_t)(quote - path));
-    const char *name = file != NULL ? from_package(file) : "";
-    if (strncmp(name, "torch/", 6) == 0 || *name == '<' || *name == '\0') continue;
-    const char *line = iso_arena_printf(w->arena, "%s:%ld", name, strtol(quote + 8, NULL, 10));
-    if (line != NULL) found = line;
-  }
-  return found;
-}
-
-/* ---- writing nodes ---- */
-
-static const char *fresh_id(pt2_writer *w, const char *hint) {
-  const char *id = iso_arena_strdup(w->arena, hint != NULL && *hint != '\0' ? hint : "n");
-  for (unsigned k = 1; id != NULL && cap_names_find(&w->ids, id) != CAP_NO_INDEX; k++) {
-    /* Clashes are few: names of the export are unique, and "_k" is tried from the number of nodes where they are not. */
-    if (k > 50) k += (unsigned)json_array_size(w->nodes);
-    id = iso_arena_printf(w->arena, "%s_%u", hint != NULL && *hint != '\0' ? hint : "n", k);
-  }
-  return id;
-}
-
-json_t *pt2_ref(const char *id) {
-  return json_pack("{s:s}", "ref", id);
-}
-
-static json_t *meta_json(const pt2_cell *t) {
-  json_t *shape = json_array();
-  for (uint32_t k = 0; k < t->shape.rank; k++) json_array_append_new(shape, json_integer(t->shape.dim[k]));
-  return json_pack("{s:o, s:s}", "shape", shape, "dtype", rule_dtype_name(t->dtype));
-}
-
-json_t *pt2_outputs(const pt2_cell *t) {
-  return json_pack("[o]", meta_json(t));
-}
-
-static bool place(pt2_writer *w, json_t *node) {
-  const char *scope = scope_of(w, str(w->here, "nn_module_stack")), *source = source_of(w, str(w->here, "stack_trace"));
-  return (*scope == '\0' || json_object_set_new(node, "scope", json_string(scope)) == 0) &&
-         (*source == '\0' || json_object_set_new(node, "source", json_string(source)) == 0);
-}
-
-static iso_code append(pt2_writer *w, json_t *node, const char *hint, const char **id, json_t **out) {
-  const char *name = fresh_id(w, hint);
-  if (node == NULL || name == NULL || json_object_set_new(node, "id", json_string(name)) != 0 || !place(w, node)) {
-    json_decref(node);
-    return pt2_no_memory(w);
-  }
-  if (json_array_append_new(w->nodes, node) != 0 || !cap_names_add(&w->ids, name, json_array_size(w->nodes) - 1)) return pt2_no_memory(w);
-  *id = name;
-  if (out != NULL) *out = node;
-  return ISO_OK;
-}
-
-iso_code pt2_emit(pt2_writer *w, const char *op, json_t *kwargs, json_t *outputs, const char *hint, const char **id, json_t **node) {
-  if (kwargs == NULL || outputs == NULL) {
-    json_decref(kwargs);
-    json_decref(outputs);
-    return pt2_no_memory(w);
-  }
-  return append(w, json_pack("{s:s, s:[], s:o, s:o}", "op", op, "args", "kwargs", kwargs, "outputs", outputs), hint, id, node);
-}
-
-iso_code pt2_getitem(pt2_writer *w, const char *of, int64_t index, const pt2_cell *meta, const char *hint, const char **id) {
-  return append(w, json_pack("{s:s, s:[o, I], s:{}, s:o}", "op", "getitem", "args", pt2_ref(of), (json_int_t)index, "kwargs", "outputs", pt2_outputs(meta)), hint, id,
-                NULL);
-}
-
-pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id) {
-  pt2_cell *c = iso_arena_alloc(w->arena, sizeof *c);
-  if (c == NULL) return NULL;
-  c->shape = meta->shape;
-  c->dtype = meta->dtype;
-  memcpy(c->stride, meta->stride, sizeof c->stride);
-  c->id = id;
-  c->index = -1;
-  return c;
-}
+enum { MAX_DEPTH = 32 }; /* of graphs in graphs */
 
 /* ---- names and meta data ---- */
 
-static iso_code bind(translation *t, frame *f, const char *name, value v) {
+iso_code pt2_bind(translation *t, frame *f, const char *name, value v) {
   if (*name == '\0') return iso_fail(t->w.err, ISO_FORMAT, "a value has no name");
   size_t at = cap_names_find(&f->names, name);
   if (at != CAP_NO_INDEX) return iso_fail(t->w.err, ISO_FORMAT, "the name \"%.120s\" is taken", name);
@@ -180,7 +34,7 @@ static iso_code lookup(translation *t, const frame *f, const char *name, value *
   return ISO_OK;
 }
 
-static iso_code lookup_tensor(translation *t, const frame *f, const char *name, pt2_cell **out) {
+iso_code pt2_lookup_tensor(translation *t, const frame *f, const char *name, pt2_cell **out) {
   value v = {0};
   iso_code code = lookup(t, f, name, &v);
   if (code == ISO_OK && v.kind != V_TENSOR) code = iso_fail(t->w.err, ISO_FORMAT, "\"%.120s\" is no tensor", name);
@@ -188,8 +42,7 @@ static iso_code lookup_tensor(translation *t, const frame *f, const char *name, 
   return code;
 }
 
-/* A size: {"as_int"} or {"as_expr": {"hint": {"as_int"}}}. Returns: false where nothing says what number it is. */
-static bool size_of(const json_t *v, int64_t *out) {
+bool pt2_size_of(const json_t *v, int64_t *out) {
   const json_t *n = json_object_get(v, "as_int");
   if (n == NULL) n = json_object_get(json_object_get(json_object_get(v, "as_expr"), "hint"), "as_int");
   if (!json_is_integer(n)) return false;
@@ -223,15 +76,15 @@ iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *er
     return iso_fail(err, ISO_UNSUPPORTED, "has a dtype (number %lld) that a capture cannot hold", (long long)json_integer_value(dtype));
   out->shape.rank = (uint32_t)json_array_size(sizes);
   for (uint32_t k = 0; k < out->shape.rank; k++) {
-    if (!size_of(json_array_get(sizes, k), &out->shape.dim[k])) return iso_fail(err, ISO_UNSUPPORTED, "its size at dimension %" PRIu32 " depends on data", k);
-    if (!size_of(json_array_get(strides, k), &out->stride[k])) return iso_fail(err, ISO_UNSUPPORTED, "its stride at dimension %" PRIu32 " depends on data", k);
+    if (!pt2_size_of(json_array_get(sizes, k), &out->shape.dim[k])) return iso_fail(err, ISO_UNSUPPORTED, "its size at dimension %" PRIu32 " depends on data", k);
+    if (!pt2_size_of(json_array_get(strides, k), &out->stride[k])) return iso_fail(err, ISO_UNSUPPORTED, "its stride at dimension %" PRIu32 " depends on data", k);
   }
-  if (offset != NULL && !size_of(json_object_get(m, "storage_offset"), offset)) *offset = 0;
+  if (offset != NULL && !pt2_size_of(json_object_get(m, "storage_offset"), offset)) *offset = 0;
   int64_t numel;
   return rule_shape_numel(&out->shape, &numel, err);
 }
 
-static iso_code meta_of(translation *t, const frame *f, const char *name, pt2_cell *out) {
+iso_code pt2_meta_of(translation *t, const frame *f, const char *name, pt2_cell *out) {
   const json_t *m = json_object_get(json_object_get(f->graph, "tensor_values"), name);
   if (m == NULL) return iso_fail(t->w.err, ISO_FORMAT, "tensor_values has no \"%.120s\"", name);
   iso_code code = pt2_meta(m, out, NULL, t->w.err);
@@ -259,7 +112,7 @@ static iso_code number_json(translation *t, const frame *f, const char *name, js
 
 static iso_code tensor_json(translation *t, const frame *f, const json_t *v, json_t **out) {
   pt2_cell *c = NULL;
-  iso_code code = lookup_tensor(t, f, str(v, "name"), &c);
+  iso_code code = pt2_lookup_tensor(t, f, pt2_str(v, "name"), &c);
   if (code == ISO_OK) code = pt2_read(&t->w, c);
   if (code != ISO_OK) return code;
   *out = pt2_ref(c->id);
@@ -297,13 +150,13 @@ static iso_code symbolic(translation *t, const frame *f, const json_t *v, json_t
   const json_t *number = json_object_get(v, "as_int");
   if (number == NULL) number = json_object_get(v, "as_float");
   if (number == NULL) number = json_object_get(v, "as_bool");
-  if (number == NULL) return number_json(t, f, str(v, "as_name"), out);
+  if (number == NULL) return number_json(t, f, pt2_str(v, "as_name"), out);
   if (!json_is_number(number) && !json_is_boolean(number)) return iso_fail(t->w.err, ISO_FORMAT, "a symbolic number is none");
   *out = json_incref((json_t *)(uintptr_t)number);
   return ISO_OK;
 }
 
-static bool kind_is(const char *kind, const char *a, const char *b) {
+bool pt2_kind_is(const char *kind, const char *a, const char *b) {
   return strcmp(kind, a) == 0 || (b != NULL && strcmp(kind, b) == 0);
 }
 
@@ -320,7 +173,7 @@ static iso_code one(translation *t, const frame *f, const char *kind, const json
     if (!json_is_integer(v) || !pt2_dtype(json_integer_value(v), &d))
       return iso_fail(t->w.err, ISO_UNSUPPORTED, "a dtype (number %lld) that a capture cannot hold", (long long)json_integer_value(v));
     *out = json_pack("{s:s}", "dtype", rule_dtype_name(d));
-  } else if (strcmp(kind, "as_device") == 0) *out = json_pack("{s:s}", "device", *str(v, "type") ? str(v, "type") : "cpu");
+  } else if (strcmp(kind, "as_device") == 0) *out = json_pack("{s:s}", "device", *pt2_str(v, "type") ? pt2_str(v, "type") : "cpu");
   else if (strcmp(kind, "as_layout") == 0) {
     if (json_integer_value(v) != 7) return iso_fail(t->w.err, ISO_UNSUPPORTED, "a layout that is not strided");
     *out = json_pack("{s:s}", "layout", "strided");
@@ -329,14 +182,13 @@ static iso_code one(translation *t, const frame *f, const char *kind, const json
     const json_int_t k = json_integer_value(v);
     *out = json_pack("{s:s}", "memory_format", k >= 0 && k < 5 ? format[k] : "unknown");
   } else if ((strcmp(kind, "as_int") == 0 && json_is_integer(v)) || (strcmp(kind, "as_bool") == 0 && json_is_boolean(v)) ||
-             (kind_is(kind, "as_string", "as_str") && json_is_string(v)))
+             (pt2_kind_is(kind, "as_string", "as_str") && json_is_string(v)))
     *out = json_incref((json_t *)(uintptr_t)v);
   else return iso_fail(t->w.err, ISO_UNSUPPORTED, "a value of kind \"%.40s\" has no place in a capture", kind);
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
-/* The one key of a union, and its value. */
-static const char *variant(const json_t *arg, const json_t **v) {
+const char *pt2_variant(const json_t *arg, const json_t **v) {
   void *it = json_object_iter((json_t *)(uintptr_t)arg);
   if (it == NULL) return "";
   *v = json_object_iter_value(it);
@@ -350,7 +202,7 @@ static iso_code argument(translation *t, const frame *f, const json_t *arg, json
                {"as_bools", "as_bool"},     {"as_sym_ints", "as_sym_int"}, {"as_sym_floats", "as_sym_float"},  {"as_sym_bools", "as_sym_bool"},
                {"as_optional_tensors", "as_optional_tensor"}};
   const json_t *v = NULL;
-  const char *kind = variant(arg, &v);
+  const char *kind = pt2_variant(arg, &v);
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     if (strcmp(kind, lists[i].list) == 0) return many(t, f, lists[i].item, v, out);
   return one(t, f, kind, v, out);
@@ -363,7 +215,7 @@ static iso_code arguments(translation *t, const frame *f, const json_t *node, bo
   iso_code code = kwargs != NULL ? ISO_OK : pt2_no_memory(&t->w);
   for (size_t i = 0; i < json_array_size(inputs) && code == ISO_OK; i++) {
     const json_t *in = json_array_get(inputs, i);
-    const char *name = str(in, "name");
+    const char *name = pt2_str(in, "name");
     json_t *v = NULL;
     if (*name == '\0') code = iso_fail(t->w.err, ISO_FORMAT, "argument %zu has no name", i);
     else code = argument(t, f, json_object_get(in, "arg"), &v);
@@ -379,10 +231,10 @@ static iso_code arguments(translation *t, const frame *f, const json_t *node, bo
 /* The tensor that argument `i` is, or NULL. */
 static pt2_cell *tensor_argument(translation *t, const frame *f, const json_t *node, size_t i, const char **name) {
   const json_t *in = json_array_get(json_object_get(node, "inputs"), i), *v = json_object_get(json_object_get(in, "arg"), "as_tensor");
-  size_t at = v != NULL ? cap_names_find(&f->names, str(v, "name")) : CAP_NO_INDEX;
+  size_t at = v != NULL ? cap_names_find(&f->names, pt2_str(v, "name")) : CAP_NO_INDEX;
   (void)t;
   if (at == CAP_NO_INDEX || f->value[at].kind != V_TENSOR) return NULL;
-  if (name != NULL) *name = str(in, "name");
+  if (name != NULL) *name = pt2_str(in, "name");
   return f->value[at].cell;
 }
 
@@ -395,7 +247,7 @@ typedef struct results {
 } results;
 
 static iso_code add_result(translation *t, results *r, const json_t *v) {
-  const char *name = str(v, "name");
+  const char *name = pt2_str(v, "name");
   if (*name == '\0') return iso_fail(t->w.err, ISO_UNSUPPORTED, "an output is no tensor");
   if (!iso_grow(r->name, r->cap, r->n + 1)) return pt2_no_memory(&t->w);
   r->name[r->n++] = name;
@@ -407,7 +259,7 @@ static iso_code results_of(translation *t, const json_t *node, results *r) {
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(outputs) && code == ISO_OK; i++) {
     const json_t *v = NULL;
-    const char *kind = variant(json_array_get(outputs, i), &v);
+    const char *kind = pt2_variant(json_array_get(outputs, i), &v);
     if (strcmp(kind, "as_tensor") == 0) code = add_result(t, r, v);
     else if (strcmp(kind, "as_tensors") == 0) {
       r->list = true;
@@ -417,8 +269,8 @@ static iso_code results_of(translation *t, const json_t *node, results *r) {
   return code;
 }
 
-static iso_code bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c) {
-  return c != NULL ? bind(t, f, name, (value){.kind = V_TENSOR, .cell = c}) : pt2_no_memory(&t->w);
+iso_code pt2_bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c) {
+  return c != NULL ? pt2_bind(t, f, name, (value){.kind = V_TENSOR, .cell = c}) : pt2_no_memory(&t->w);
 }
 
 /* ---- numbers ---- */
@@ -429,11 +281,11 @@ static iso_code number_node(translation *t, frame *f, const json_t *node, const 
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(outputs) && code == ISO_OK; i++) {
     const json_t *v = NULL;
-    const char *kind = variant(json_array_get(outputs, i), &v), *name = str(v, "as_name");
+    const char *kind = pt2_variant(json_array_get(outputs, i), &v), *name = pt2_str(v, "as_name");
     if (*name == '\0') continue;
     value out = {.kind = V_UNKNOWN};
     const bool reads = strstr(target, ".item.") != NULL || strstr(target, "_local_scalar_dense") != NULL;
-    if (!reads && strcmp(kind, "as_sym_int") == 0 && size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &out.i)) out.kind = V_INT;
+    if (!reads && strcmp(kind, "as_sym_int") == 0 && pt2_size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &out.i)) out.kind = V_INT;
     const pt2_cell *of = tensor_argument(t, f, node, 0, NULL);
     const json_t *dim = json_object_get(json_object_get(json_array_get(json_object_get(node, "inputs"), 1), "arg"), "as_int");
     if (strstr(target, "sym_size.int") != NULL && of != NULL && json_is_integer(dim)) {
@@ -444,7 +296,7 @@ static iso_code number_node(translation *t, frame *f, const json_t *node, const 
       out.kind = V_INT;
       out.i = of->shape.dim[d];
     }
-    code = bind(t, f, name, out);
+    code = pt2_bind(t, f, name, out);
   }
   return code;
 }
@@ -452,7 +304,7 @@ static iso_code number_node(translation *t, frame *f, const json_t *node, const 
 static bool gives_numbers(const json_t *node) {
   const json_t *outputs = json_object_get(node, "outputs"), *v = NULL;
   for (size_t i = 0; i < json_array_size(outputs); i++)
-    if (strncmp(variant(json_array_get(outputs, i), &v), "as_sym_", 7) != 0) return false;
+    if (strncmp(pt2_variant(json_array_get(outputs, i), &v), "as_sym_", 7) != 0) return false;
   return json_array_size(outputs) > 0;
 }
 
@@ -493,8 +345,8 @@ static iso_code bind_results(translation *t, frame *f, const json_t *node, const
   pt2_cell *meta = iso_arena_alloc(t->w.arena, (r->n + 1) * sizeof *meta);
   iso_code code = outputs != NULL && meta != NULL ? ISO_OK : pt2_no_memory(&t->w);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
-    code = meta_of(t, f, r->name[i], &meta[i]);
-    if (code == ISO_OK && json_array_append_new(outputs, meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
+    code = pt2_meta_of(t, f, r->name[i], &meta[i]);
+    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
   }
   if (code != ISO_OK) {
     json_decref(outputs);
@@ -502,7 +354,7 @@ static iso_code bind_results(translation *t, frame *f, const json_t *node, const
     return code;
   }
   const bool several = r->list || r->n > 1;
-  const char *id, *arg = "", *own = str(node, "name");
+  const char *id, *arg = "", *own = pt2_str(node, "name");
   pt2_cell *base = strcmp(o->space, "aten") == 0 ? tensor_argument(t, f, node, 0, &arg) : NULL;
   code = pt2_emit(&t->w, o->op, kwargs, outputs, !several ? r->name[0] : *own != '\0' ? own : o->name, &id, &made);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
@@ -511,7 +363,7 @@ static iso_code bind_results(translation *t, frame *f, const json_t *node, const
     if (code != ISO_OK) break;
     pt2_cell *c = pt2_cell_new(&t->w, &meta[i], at);
     if (c != NULL && base != NULL) pt2_view(c, base, pt2_shares(o->name, json_object_get(made, "kwargs"), base, c), made, arg, several ? (int64_t)i : -1);
-    code = bind_tensor(t, f, r->name[i], c);
+    code = pt2_bind_tensor(t, f, r->name[i], c);
   }
   return code;
 }
@@ -525,7 +377,7 @@ static iso_code in_place(translation *t, frame *f, const json_t *node, const ope
     if ((arg[n] = tensor_argument(t, f, node, i, NULL)) != NULL) n++;
   pt2_cell after;
   if (r->n == 1) {
-    iso_code code = meta_of(t, f, r->name[0], &after);
+    iso_code code = pt2_meta_of(t, f, r->name[0], &after);
     if (code != ISO_OK) return code;
     if (!rule_shape_eq(&after.shape, &self->shape) || after.dtype != self->dtype)
       return iso_fail(t->w.err, ISO_UNSUPPORTED, "%s changes a tensor's shape; a capture cannot hold it", o->op);
@@ -534,7 +386,7 @@ static iso_code in_place(translation *t, frame *f, const json_t *node, const ope
   }
   iso_code code = arguments(t, f, node, true, &kwargs);
   if (code == ISO_OK) code = pt2_in_place(&t->w, o->name, o->overload, kwargs, arg, n, self, r->n == 1 ? r->name[0] : o->name);
-  return code == ISO_OK && r->n == 1 ? bind_tensor(t, f, r->name[0], self) : code;
+  return code == ISO_OK && r->n == 1 ? pt2_bind_tensor(t, f, r->name[0], self) : code;
 }
 
 /* An operator outside PyTorch that writes to arguments: a function of which the outputs are its own, then what it wrote. */
@@ -544,17 +396,17 @@ static iso_code functionalized(translation *t, frame *f, const json_t *node, con
   size_t n = 0;
   iso_code code = outputs != NULL && writes != NULL && meta != NULL ? arguments(t, f, node, true, &kwargs) : pt2_no_memory(&t->w);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
-    code = meta_of(t, f, r->name[i], &meta[i]);
-    if (code == ISO_OK && json_array_append_new(outputs, meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
+    code = pt2_meta_of(t, f, r->name[i], &meta[i]);
+    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
   }
   for (size_t k = 0; k < o->schema->n_args && code == ISO_OK; k++) {
     if (!o->schema->arg[k].written) continue;
     const char *name = "";
     pt2_cell *c = NULL;
     for (size_t i = 0; i < json_array_size(json_object_get(node, "inputs")) && c == NULL; i++)
-      if (strcmp(str(json_array_get(json_object_get(node, "inputs"), i), "name"), o->schema->arg[k].name) == 0) c = tensor_argument(t, f, node, i, &name);
+      if (strcmp(pt2_str(json_array_get(json_object_get(node, "inputs"), i), "name"), o->schema->arg[k].name) == 0) c = tensor_argument(t, f, node, i, &name);
     if (c == NULL || n == 64) code = iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes to \"%.80s\", which is no tensor here", o->op, o->schema->arg[k].name);
-    else if (json_array_append_new(outputs, meta_json(c)) != 0 || json_array_append_new(writes, json_string(name)) != 0) code = pt2_no_memory(&t->w);
+    else if (json_array_append_new(outputs, pt2_meta_json(c)) != 0 || json_array_append_new(writes, json_string(name)) != 0) code = pt2_no_memory(&t->w);
     else written[n++] = c;
   }
   if (code != ISO_OK) {
@@ -573,7 +425,7 @@ static iso_code functionalized(translation *t, frame *f, const json_t *node, con
     const pt2_cell like = i < r->n ? meta[i] : *written[i - r->n];
     const char *at = id, *hint = i < r->n ? r->name[i] : like.id;
     if (several) code = pt2_getitem(&t->w, id, (int64_t)i, &like, hint, &at);
-    if (code == ISO_OK && i < r->n) code = bind_tensor(t, f, r->name[i], pt2_cell_new(&t->w, &like, at));
+    if (code == ISO_OK && i < r->n) code = pt2_bind_tensor(t, f, r->name[i], pt2_cell_new(&t->w, &like, at));
     else if (code == ISO_OK) code = pt2_write(&t->w, written[i - r->n], at);
   }
   return code;
@@ -588,7 +440,7 @@ static iso_code handed_on(translation *t, frame *f, const json_t *node, const op
   if (c == NULL) return iso_fail(t->w.err, ISO_FORMAT, "%s takes no tensor", o->op);
   iso_code code = pt2_read(&t->w, c);
   if (code == ISO_OK && is_any(o->name, copies)) c = pt2_cell_new(&t->w, c, c->id);
-  return code == ISO_OK ? bind_tensor(t, f, r->name[0], c) : code;
+  return code == ISO_OK ? pt2_bind_tensor(t, f, r->name[0], c) : code;
 }
 
 static bool writes_in_place(const operator *o) {
@@ -617,8 +469,6 @@ static iso_code operator_call(translation *t, frame *f, const json_t *node, cons
 
 /* ---- wrappers ---- */
 
-static iso_code read_graph(translation *t, frame *f);
-
 static iso_code autocast_is_off(translation *t, const json_t *inputs, size_t at) {
   for (size_t i = 0; i < at; i++) {
     const json_t *on = json_object_get(json_object_get(json_array_get(inputs, i), "arg"), "as_bool");
@@ -634,17 +484,17 @@ static iso_code enter(translation *t, const frame *f, frame *inner, const json_t
   size_t k = 0;
   for (size_t i = at + 1; i < json_array_size(inputs) && code == ISO_OK; i++) {
     const json_t *arg = json_object_get(json_array_get(inputs, i), "arg"), *v = NULL, *to = NULL;
-    const char *kind = variant(arg, &v);
+    const char *kind = pt2_variant(arg, &v);
     if (strcmp(kind, "as_string") == 0) continue; /* the name of a region */
-    variant(json_array_get(own, k++), &to);
+    pt2_variant(json_array_get(own, k++), &to);
     value given = {.kind = V_UNKNOWN};
-    const char *name = *str(v, "name") ? str(v, "name") : str(v, "as_name");
+    const char *name = *pt2_str(v, "name") ? pt2_str(v, "name") : pt2_str(v, "as_name");
     if (*name != '\0') code = lookup(t, f, name, &given);
     else if (strcmp(kind, "as_int") == 0) given = (value){.kind = V_INT, .i = json_integer_value(v)};
-    if (code == ISO_OK) code = bind(t, inner, *str(to, "name") ? str(to, "name") : str(to, "as_name"), given);
+    if (code == ISO_OK) code = pt2_bind(t, inner, *pt2_str(to, "name") ? pt2_str(to, "name") : pt2_str(to, "as_name"), given);
   }
   if (code == ISO_OK && k != json_array_size(own)) code = iso_fail(t->w.err, ISO_FORMAT, "wraps a graph of %zu inputs and gives %zu", json_array_size(own), k);
-  return code == ISO_OK ? read_graph(t, inner) : code;
+  return code == ISO_OK ? pt2_read_graph(t, inner) : code;
 }
 
 static iso_code leave(translation *t, frame *f, const frame *inner, const results *r) {
@@ -654,9 +504,9 @@ static iso_code leave(translation *t, frame *f, const frame *inner, const result
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
     const json_t *v = NULL;
     pt2_cell *c = NULL;
-    variant(json_array_get(own, i), &v);
-    code = lookup_tensor(t, inner, str(v, "name"), &c);
-    if (code == ISO_OK) code = bind_tensor(t, f, r->name[i], c);
+    pt2_variant(json_array_get(own, i), &v);
+    code = pt2_lookup_tensor(t, inner, pt2_str(v, "name"), &c);
+    if (code == ISO_OK) code = pt2_bind_tensor(t, f, r->name[i], c);
   }
   return code;
 }
@@ -698,7 +548,7 @@ static bool is_assertion(const char *target) {
 }
 
 static iso_code read_node(translation *t, frame *f, const json_t *node) {
-  const char *target = str(node, "target");
+  const char *target = pt2_str(node, "target");
   const json_t *outer = t->w.here;
   results r = {0};
   if (is_assertion(target)) return ISO_OK;
@@ -715,277 +565,10 @@ static iso_code read_node(translation *t, frame *f, const json_t *node) {
   return code;
 }
 
-static iso_code read_graph(translation *t, frame *f) {
+iso_code pt2_read_graph(translation *t, frame *f) {
   const json_t *nodes = json_object_get(f->graph, "nodes");
   if (!json_is_array(nodes)) return iso_fail(t->w.err, ISO_FORMAT, "the graph has no nodes");
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(nodes) && code == ISO_OK; i++) code = read_node(t, f, json_array_get(nodes, i));
   return code;
-}
-
-/* ---- the signature ---- */
-
-static iso_code add_leaf_node(translation *t, const char *kind, const char *name, const pt2_cell *meta, const char *hint, pt2_cell **out) {
-  const char *id = NULL;
-  iso_code code = append(&t->w, json_pack("{s:s, s:s, s:o}", "op", kind, "name", name, "outputs", pt2_outputs(meta)), hint, &id, NULL);
-  if (code != ISO_OK) return code;
-  *out = pt2_cell_new(&t->w, meta, id);
-  return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
-}
-
-/* An earlier leaf of the same name, or over the same memory: tied tensors are one leaf. */
-static bool tied(const translation *t, const char *name, const rule_tensor *x, size_t *out) {
-  for (size_t i = 0; i < t->out->n_leaves; i++) {
-    const rule_tensor *y = t->out->leaf[i].value;
-    if (strcmp(t->out->leaf[i].name, name) == 0 || (x->numel > 0 && x->data == y->data && x->dtype == y->dtype && rule_shape_eq(&x->shape, &y->shape))) {
-      *out = i;
-      return true;
-    }
-  }
-  return false;
-}
-
-static iso_code weight(translation *t, frame *f, const char *kind, const char *name, const char *placeholder, bool constant, pt2_cell **leaf) {
-  rule_tensor *x = NULL;
-  pt2_cell meta, *c = NULL;
-  size_t k = 0;
-  if (*name == '\0') return iso_fail(t->w.err, ISO_FORMAT, "an input of the graph has no name");
-  iso_code code = meta_of(t, f, placeholder, &meta);
-  if (code == ISO_OK) code = t->fetch(t->ctx, name, constant, &x, t->w.err);
-  if (code == ISO_OK && tied(t, name, x, &k)) {
-    rule_tensor_unref(x);
-    return bind_tensor(t, f, placeholder, leaf[k]);
-  }
-  pt2_program *p = t->out;
-  if (code == ISO_OK && !iso_grow(p->leaf, p->cap_leaves, p->n_leaves + 1)) code = pt2_no_memory(&t->w);
-  if (code != ISO_OK) {
-    rule_tensor_unref(x);
-    return code;
-  }
-  const char *own = iso_arena_strdup(&p->arena, name);
-  p->leaf[p->n_leaves++] = (pt2_leaf){own, x};
-  if (own == NULL) return pt2_no_memory(&t->w);
-  code = add_leaf_node(t, kind, own, &meta, placeholder, &c);
-  leaf[p->n_leaves - 1] = c;
-  return code == ISO_OK ? bind_tensor(t, f, placeholder, c) : code;
-}
-
-static iso_code user_input(translation *t, frame *f, const json_t *arg) {
-  const json_t *v = NULL;
-  const char *kind = variant(arg, &v), *name = *str(v, "name") ? str(v, "name") : str(v, "as_name");
-  pt2_program *p = t->out;
-  iso_code code = ISO_OK;
-  if (!iso_grow(p->input, p->cap_inputs, p->n_inputs + 1)) return pt2_no_memory(&t->w);
-  p->input[p->n_inputs++] = NULL;
-  if (strcmp(kind, "as_tensor") == 0) {
-    pt2_cell meta, *c = NULL;
-    code = meta_of(t, f, name, &meta);
-    const char *own = iso_arena_strdup(&p->arena, name);
-    if (code == ISO_OK && own == NULL) code = pt2_no_memory(&t->w);
-    if (code == ISO_OK) code = add_leaf_node(t, "input", own, &meta, name, &c);
-    if (code == ISO_OK) p->input[p->n_inputs - 1] = own;
-    return code == ISO_OK ? bind_tensor(t, f, name, c) : code;
-  }
-  if (strncmp(kind, "as_sym_", 7) != 0 || *name == '\0') return ISO_OK; /* a number or none, which the nodes have in them */
-  value given = {.kind = V_UNKNOWN};
-  if (size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &given.i)) given.kind = V_INT;
-  return bind(t, f, name, given);
-}
-
-static iso_code input_spec(translation *t, frame *f, const json_t *spec, pt2_cell **leaf) {
-  const json_t *v = NULL;
-  const char *kind = variant(spec, &v), *placeholder = str(json_object_get(v, "arg"), "name");
-  if (strcmp(kind, "parameter") == 0) return weight(t, f, "parameter", str(v, "parameter_name"), placeholder, false, leaf);
-  if (strcmp(kind, "buffer") == 0)
-    return weight(t, f, "buffer", str(v, "buffer_name"), placeholder, json_is_false(json_object_get(v, "persistent")), leaf);
-  if (strcmp(kind, "tensor_constant") == 0) return weight(t, f, "constant", str(v, "tensor_constant_name"), placeholder, true, leaf);
-  if (strcmp(kind, "user_input") == 0) return user_input(t, f, json_object_get(v, "arg"));
-  if (strcmp(kind, "constant_input") == 0) {
-    pt2_program *p = t->out;
-    if (!iso_grow(p->input, p->cap_inputs, p->n_inputs + 1)) return pt2_no_memory(&t->w);
-    p->input[p->n_inputs++] = NULL;
-    return ISO_OK;
-  }
-  return iso_fail(t->w.err, ISO_UNSUPPORTED, "the program holds an input of kind \"%.40s\", which a capture cannot hold", kind);
-}
-
-static iso_code read_inputs(translation *t, frame *f, const json_t *specs) {
-  if (!json_is_array(specs)) return iso_fail(t->w.err, ISO_FORMAT, "there is no signature");
-  pt2_cell **leaf = iso_arena_alloc(t->w.arena, (json_array_size(specs) + 1) * sizeof *leaf);
-  iso_code code = leaf != NULL ? ISO_OK : pt2_no_memory(&t->w);
-  for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) code = input_spec(t, f, json_array_get(specs, i), leaf);
-  return code;
-}
-
-/* ---- outputs ---- */
-
-typedef struct names {
-  const char **name;
-  size_t n, cap;
-} names;
-
-/* The paths of the leaves of a tree's description, keys joined by dots. */
-static iso_code spec_names(translation *t, const json_t *spec, const char *path, int depth, names *out) {
-  const json_t *children = json_object_get(spec, "children_spec");
-  if (depth > MAX_SPEC || out->n > 100000) return iso_fail(t->w.err, ISO_LIMIT, "the outputs are nested too deeply");
-  if (!json_is_string(json_object_get(spec, "type"))) {
-    if (!iso_grow(out->name, out->cap, out->n + 1)) return pt2_no_memory(&t->w);
-    out->name[out->n++] = path;
-    return ISO_OK;
-  }
-  const char *context = str(spec, "context");
-  json_t *keys = *context == '[' ? json_loads(context, 0, NULL) : NULL;
-  iso_code code = ISO_OK;
-  for (size_t i = 0; i < json_array_size(children) && code == ISO_OK; i++) {
-    const char *key = json_string_value(json_array_get(keys, i)), *dot = *path != '\0' ? "." : "";
-    const char *below = key != NULL ? iso_arena_printf(t->w.arena, "%s%s%s", path, dot, key) : iso_arena_printf(t->w.arena, "%s%s%zu", path, dot, i);
-    code = below != NULL ? spec_names(t, json_array_get(children, i), below, depth + 1, out) : pt2_no_memory(&t->w);
-  }
-  json_decref(keys);
-  return code;
-}
-
-/* As isomer_capture names them: by the path to them, "output" where there is one, "output_0" where a path begins with a
- * number. */
-static iso_code output_names(translation *t, const json_t *exported, names *out) {
-  const json_t *calls = json_object_get(json_object_get(exported, "graph_module"), "module_call_graph");
-  const char *text = str(json_object_get(json_array_get(calls, 0), "signature"), "out_spec");
-  json_t *spec = *text != '\0' ? json_loads(text, 0, NULL) : NULL;
-  iso_code code = json_is_array(spec) ? spec_names(t, json_array_get(spec, 1), "", 0, out) : ISO_OK;
-  json_decref(spec);
-  for (size_t i = 0; i < out->n && code == ISO_OK; i++) {
-    if (out->name[i][0] == '\0') out->name[i] = "output";
-    else if (out->name[i][0] >= '0' && out->name[i][0] <= '9' && (out->name[i] = iso_arena_printf(t->w.arena, "output_%s", out->name[i])) == NULL)
-      code = pt2_no_memory(&t->w);
-  }
-  return code;
-}
-
-static iso_code add_output(translation *t, const frame *f, const json_t *arg, const char *name, cap_names *taken, json_t *outputs) {
-  const json_t *v = json_object_get(arg, "as_tensor");
-  pt2_cell *c = NULL;
-  if (v == NULL) return ISO_OK; /* a number or none */
-  iso_code code = lookup_tensor(t, f, str(v, "name"), &c);
-  if (code == ISO_OK) code = pt2_read(&t->w, c);
-  if (code == ISO_OK && cap_names_find(taken, name) != CAP_NO_INDEX) code = iso_fail(t->w.err, ISO_FORMAT, "two outputs are named \"%.120s\"", name);
-  if (code != ISO_OK) return code;
-  if (!cap_names_add(taken, name, 0) || json_array_append_new(outputs, json_pack("{s:s, s:s}", "name", name, "ref", c->id)) != 0) return pt2_no_memory(&t->w);
-  return ISO_OK;
-}
-
-static iso_code read_outputs(translation *t, const frame *f, const json_t *exported, const json_t *specs, json_t *outputs) {
-  names path = {0};
-  cap_names taken = {0};
-  size_t k = 0;
-  iso_code code = output_names(t, exported, &path);
-  for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {
-    const json_t *v = NULL;
-    const char *kind = variant(json_array_get(specs, i), &v);
-    if (!kind_is(kind, "user_output", "loss_output")) continue; /* what the call leaves behind in buffers */
-    const char *name = k < path.n ? path.name[k] : iso_arena_printf(t->w.arena, "output_%zu", k);
-    k++;
-    code = name != NULL ? add_output(t, f, json_object_get(v, "arg"), name, &taken, outputs) : pt2_no_memory(&t->w);
-  }
-  cap_names_fini(&taken);
-  free(path.name);
-  return code;
-}
-
-/* ---- what no output needs ---- */
-
-static void mark(const translation *t, const json_t *v, bool *needed, int depth) {
-  if (depth > MAX_DEPTH) return;
-  const char *id = json_string_value(json_object_get(v, "ref")), *key;
-  json_t *item;
-  if (id != NULL) {
-    size_t at = cap_names_find(&t->w.ids, id);
-    if (at != CAP_NO_INDEX) needed[at] = true;
-  }
-  for (size_t i = 0; i < json_array_size(v); i++) mark(t, json_array_get(v, i), needed, depth + 1);
-  if (id == NULL && json_is_object(v)) {
-    json_object_foreach((json_t *)(uintptr_t)v, key, item) mark(t, item, needed, depth + 1);
-  }
-}
-
-/* A node refers to nodes before it, so one walk from the end finds all that is needed. */
-static json_t *pruned(translation *t, const json_t *outputs) {
-  const size_t n = json_array_size(t->w.nodes);
-  bool *needed = iso_arena_alloc(t->w.arena, n + 1);
-  json_t *kept = json_array();
-  if (needed == NULL || kept == NULL) {
-    json_decref(kept);
-    return NULL;
-  }
-  mark(t, outputs, needed, 0);
-  for (size_t i = n; i-- > 0;) {
-    const json_t *node = json_array_get(t->w.nodes, i);
-    needed[i] |= strcmp(str(node, "op"), "input") == 0;
-    if (!needed[i]) continue;
-    mark(t, json_object_get(node, "args"), needed, 0);
-    mark(t, json_object_get(node, "kwargs"), needed, 0);
-  }
-  for (size_t i = 0; i < n; i++)
-    if (needed[i]) json_array_append(kept, json_array_get(t->w.nodes, i));
-  return kept;
-}
-
-/* ---- the whole ---- */
-
-static iso_code check_version(const json_t *exported, iso_error *err) {
-  const json_t *version = json_object_get(exported, "schema_version"), *major = json_object_get(version, "major");
-  if (!json_is_integer(major)) return iso_fail(err, ISO_FORMAT, "its schema has no version");
-  if (json_integer_value(major) != 8)
-    return iso_fail(err, ISO_UNSUPPORTED, "its schema has major version %lld; version 8 can be read", (long long)json_integer_value(major));
-  return ISO_OK;
-}
-
-static bool is_training(const json_t *exported) {
-  const json_t *verifiers = json_object_get(exported, "verifiers");
-  for (size_t i = 0; i < json_array_size(verifiers); i++) {
-    const char *s = json_string_value(json_array_get(verifiers, i));
-    if (s == NULL || strcmp(s, "TRAINING") == 0) return true;
-  }
-  return json_array_size(verifiers) == 0;
-}
-
-static iso_code translate(translation *t, frame *f, const json_t *exported, const char *model, json_t *outputs) {
-  const json_t *signature = json_object_get(json_object_get(exported, "graph_module"), "signature");
-  iso_code code = read_inputs(t, f, json_object_get(signature, "input_specs"));
-  if (code == ISO_OK) code = read_graph(t, f);
-  if (code == ISO_OK) code = read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs);
-  if (code != ISO_OK) return code;
-  json_t *kept = pruned(t, outputs);
-  t->out->top = kept == NULL ? NULL
-                             : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O}", "format", "isomer-capture", "version", 1, "model", model, "framework",
-                                         "torch.export", "framework_version", str(exported, "torch_version"), "torch_version", str(exported, "torch_version"), "nodes",
-                                         kept, "outputs", outputs);
-  return t->out->top != NULL ? ISO_OK : pt2_no_memory(&t->w);
-}
-
-iso_code pt2_translate(const json_t *exported, const char *model, rule_schemas *schemas, pt2_fetch fetch, void *ctx, pt2_program *out, iso_error *err) {
-  *out = (pt2_program){0};
-  iso_arena_init(&out->arena);
-  iso_arena scratch;
-  iso_arena_init(&scratch);
-  translation t = {.w = {.arena = &scratch, .schemas = schemas, .nodes = json_array(), .err = err}, .out = out, .fetch = fetch, .ctx = ctx};
-  frame f = {.graph = json_object_get(json_object_get(exported, "graph_module"), "graph")};
-  json_t *outputs = json_array();
-  iso_code code = t.w.nodes != NULL && outputs != NULL ? check_version(exported, err) : pt2_no_memory(&t.w);
-  t.training = is_training(exported);
-  if (code == ISO_OK) code = translate(&t, &f, exported, model, outputs);
-  cap_names_fini(&f.names);
-  free(f.value);
-  cap_names_fini(&t.w.ids);
-  json_decref(t.w.nodes);
-  json_decref(outputs);
-  iso_arena_fini(&scratch);
-  return code;
-}
-
-void pt2_program_fini(pt2_program *p) {
-  for (size_t i = 0; i < p->n_leaves; i++) rule_tensor_unref(p->leaf[i].value);
-  free(p->leaf);
-  free(p->input);
-  json_decref(p->top);
-  iso_arena_fini(&p->arena);
 }

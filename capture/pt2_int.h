@@ -1,4 +1,4 @@
-/* Shared by the files that read torch.export's archives (pt2.c, pt2_graph.c, pt2_alias.c); see pt2.c for the ideas. */
+/* Shared by the files that read torch.export's archives (pt2*.c); see pt2.c for the ideas. */
 #ifndef CAPTURE_PT2_INT_H
 #define CAPTURE_PT2_INT_H
 
@@ -30,14 +30,15 @@ typedef struct pt2_writer {
   iso_error *err;
 } pt2_writer;
 
-/* ---- pt2_graph.c ---- */
+/* ---- pt2_emit.c ---- */
 
 iso_code pt2_no_memory(pt2_writer *w);
 /* Append a node. Takes over `kwargs` and `outputs`, also on error (NULL: no memory). Returns: its id, from `hint`, and the node. */
 ISO_MUST_USE iso_code pt2_emit(pt2_writer *w, const char *op, json_t *kwargs, json_t *outputs, const char *hint, const char **id, json_t **node);
 ISO_MUST_USE iso_code pt2_getitem(pt2_writer *w, const char *of, int64_t index, const pt2_cell *meta, const char *hint, const char **id);
 json_t *pt2_ref(const char *id);           /* {"ref": id} */
-json_t *pt2_outputs(const pt2_cell *meta); /* [{"shape", "dtype"}] */
+json_t *pt2_meta_json(const pt2_cell *t);  /* {"shape", "dtype"} */
+json_t *pt2_outputs(const pt2_cell *meta); /* one of them in a list */
 /* A root, of which only the meta data is filled in. NULL: no memory. */
 pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id);
 
@@ -62,7 +63,7 @@ ISO_MUST_USE iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id);
 ISO_MUST_USE iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs, pt2_cell *const *args, size_t n_args,
                                    pt2_cell *self, const char *hint);
 
-/* ---- pt2_graph.c: translation ---- */
+/* ---- pt2_signature.c ---- */
 
 typedef struct pt2_leaf {
   const char *name;   /* in the capture */
