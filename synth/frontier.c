@@ -562,6 +562,16 @@ static void enumerate(state *s, cone *k, const uint8_t *base, search *q, eg_node
   }
 }
 
+/* Each side reads a parameter or an input that the other does not: so does every finer frontier. */
+static bool reads_apart(state *s, const cone *k, const builder *b) {
+  unsigned only = 0;
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const rec *r = &s->rec[b->var_as[i].i];
+    if (!k->cut[b->var[i].i] && r->leaf && r->atom && !r->konst && b->used[i] != 3) only |= b->used[i];
+  }
+  return only == 3;
+}
+
 static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
                             bool *fresh, bool *done, iso_error *err) {
   *fresh = false;
@@ -581,7 +591,7 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     *done = true;
     return st_record_application(s, index, u, t, b->prem, b->n_prem, &cand, b->var_as, err);
   }
-  if (!st_without(s, SYNTH_LAZY)) expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
+  if (!st_without(s, SYNTH_LAZY) && !reads_apart(s, k, b)) expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
   return ISO_OK;
 }
 

@@ -225,6 +225,21 @@ static rule_scope tested_scope(const rule *r) {
   return RULE_THESE_SHAPES;
 }
 
+static void note_variables(const rule_term *t, unsigned side, unsigned *sides) {
+  if (t->kind == RULE_VAR) sides[t->u.i] |= side;
+  for (uint32_t i = 0; i < t->n; i++) note_variables(t->child[i], side, sides);
+}
+
+/* Whether each side reads a variable that the other does not. That they are equal says that neither matters: of a choice (the largest ones)
+ * samples show nothing of the kind, since it moves only where numbers come near each other. */
+static bool reads_apart(const rule *r) {
+  unsigned sides[VAL_MAX_VARS] = {0}, only = 0;
+  note_variables(r->lhs, 1, sides);
+  note_variables(r->rhs, 2, sides);
+  for (uint32_t i = 0; i < r->n_vars; i++) only |= sides[i] == 3 ? 0 : sides[i];
+  return only == 3;
+}
+
 static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
   out->n_samples = l->good;
   out->max_rel = l->max_rel;
@@ -236,6 +251,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->method, sizeof out->method, "%s", proof->method);
   } else if (l->good >= LEAST_SAMPLES && rests_on_literals(l->r)) {
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
+  } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
+    snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);

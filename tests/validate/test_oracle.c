@@ -230,6 +230,31 @@ START_TEST(what_cannot_be_run_is_unknown) {
 }
 END_TEST
 
+#define CHOICE(b) \
+  "(getitem (aten::topk (aten::softmax.int (aten::linear (aten::view (aten::mul.Tensor " b " (aten::mul.Tensor (aten::add.Tensor x " \
+  "(aten::linear y w)) (aten::rsqrt (aten::add.Tensor z 1e-05)))) (list 9 64)) w2) 1) 2 1) 1)"
+START_TEST(choices_by_different_tensors_are_never_tested) {
+  static const char text[] = "(rule topk-reshape (var b f (64)) (var x f (1 9 64)) (var y f (1 9 64)) (var w f (64 64)) (var z f (1 9 1)) "
+                             "(var w2 f (4 64)) (var b2 f (64)) (lhs " CHOICE("b") ") (rhs (aten::reshape (aten::reshape " CHOICE("b2")
+                             " (list 18)) (list 9 2))))";
+  rule_set *set = NULL;
+  iso_error err = {0};
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+  for (uint64_t seed = 0; seed < 6; seed++) {
+    val_options o = val_options_default();
+    val_engine *e = NULL;
+    rule_tensor *example[8] = {NULL};
+    rule_verdict v;
+    o.seed = seed;
+    ck_assert_msg(val_new(&o, schemas, &e, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(val_decide(e, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s", err.msg);
+    val_free(e);
+    ck_assert_msg(v.status < RULE_TESTED, "seed %d: %s after %u samples", (int)seed, rule_status_name(v.status), v.n_samples);
+  }
+  rule_set_free(set);
+}
+END_TEST
+
 START_TEST(the_oracle_is_the_ladder) {
   rule_oracle o = val_oracle(engine);
   rule_set *set = NULL;
@@ -260,6 +285,7 @@ int main(void) {
   tcase_add_test(t, masks_are_sampled_as_masks);
   tcase_add_test(t, indices_are_sampled_as_they_are_stored);
   tcase_add_test(t, what_cannot_be_run_is_unknown);
+  tcase_add_test(t, choices_by_different_tensors_are_never_tested);
   tcase_add_test(t, the_oracle_is_the_ladder);
   suite_add_tcase(s, t);
   return run_suite(s);
