@@ -25,6 +25,9 @@ typedef struct job {
   const eg_workload *w;
   sat_language *l;
   bool first; /* of a JSON list */
+  eg_iteration *done; /* of the run under way */
+  size_t n_done, cap_done;
+  bool lost; /* no memory for them */
 } job;
 
 static const char usage[] =
@@ -84,18 +87,30 @@ static double now(clockid_t clock) {
 
 /* ---- saturation ---- */
 
-static bool put_iteration(void *ctx, const eg_sat *s, size_t i, const eg_iteration *it) {
+/* Kept, and printed behind the run: printing is not what the clock is for. */
+static bool keep_iteration(void *ctx, const eg_sat *s, size_t i, const eg_iteration *it) {
   job *j = ctx;
   (void)s;
-  { static double A,B,C; if(!i)A=B=C=0; else {A+=it->search_s;B+=it->apply_s;C+=it->rebuild_s;} if(getenv("PH")) {FILE*f=fopen(getenv("PH"),"w"); fprintf(f,"%.6f %.6f %.6f\n",A,B,C); fclose(f);} }
-  if (j->json)
-    fprintf(j->json, "%s\n      {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", i ? "," : "", it->nodes, it->classes,
-            i ? it->matches : 0);
-  if (i == 0) fprintf(j->text, "  %4s %10s %10s %10s %10s\n", "", "e-nodes", "e-classes", "matches", "ms");
-  fprintf(j->text, "  %4zu %10zu %10zu", i, it->nodes, it->classes);
-  if (i) fprintf(j->text, " %10zu %10.2f", it->matches, 1e3 * (it->search_s + it->apply_s + it->rebuild_s));
-  fputc('\n', j->text);
+  if (!iso_grow(j->done, j->cap_done, i + 1)) {
+    j->lost = true;
+    return false;
+  }
+  j->done[i] = *it;
+  j->n_done = i + 1;
   return true;
+}
+
+static void put_iterations(const job *j) {
+  fprintf(j->text, "  %4s %10s %10s %10s %10s\n", "", "e-nodes", "e-classes", "matches", "ms");
+  for (size_t i = 0; i < j->n_done; i++) {
+    const eg_iteration *it = &j->done[i];
+    if (j->json)
+      fprintf(j->json, "%s\n      {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", i ? "," : "", it->nodes, it->classes,
+              i ? it->matches : 0);
+    fprintf(j->text, "  %4zu %10zu %10zu", i, it->nodes, it->classes);
+    if (i) fprintf(j->text, " %10zu %10.2f", it->matches, 1e3 * (it->search_s + it->apply_s + it->rebuild_s));
+    fputc('\n', j->text);
+  }
 }
 
 static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_error *err) {
@@ -135,7 +150,9 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   o.node_limit = w->node_limit;
   o.full_search = j->a->full_search;
   o.ctx = j;
-  o.each = put_iteration;
+  o.each = keep_iteration;
+  j->n_done = 0;
+  j->lost = !iso_grow(j->done, j->cap_done, 128);
   fprintf(j->text, "%s, %s\n", j->w->name, w->backoff ? "backoff" : "simple");
   if (j->json) fprintf(j->json, "%s\n    {\"scheduler\": \"%s\", \"iterations\": [", j->first ? "" : ",", w->backoff ? "backoff" : "simple");
   j->first = false;
@@ -143,8 +160,10 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   if (!code) code = eg_sat_run(s, r, &o, &report, err);
   const double seconds = now(CLOCK_MONOTONIC) - t0, cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   if (!code) code = sat_language_error(j->l, err);
+  if (!code && j->lost) code = iso_fail(err, ISO_NOMEM, "out of memory for a report");
+  const uint64_t peak = peak_bytes();
+  put_iterations(j);
   if (!code) {
-    const uint64_t peak = peak_bytes();
     put_stop(j, r, &report);
     fprintf(j->text, "  %.3f s, %.3f s of processor, peak memory %.1f MB\n", seconds, cpu_seconds, 1e-6 * (double)peak);
     if (j->json)
@@ -242,6 +261,7 @@ static iso_code saturate(const args *a, iso_error *err) {
     code = run_all(&j, err);
     if (code && w->name[0]) iso_prefix(err, "%s: ", a->file);
   }
+  free(j.done);
   if (j.json && fclose(j.json) && !code) code = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!code && a->json) code = write_json(a, json, n_json, err);
   free(json);
