@@ -125,7 +125,7 @@ static void merge_batch(eg_sat *s, const uint32_t *root, const uint32_t *value, 
   }
 }
 
-static bool batch_reserve(eg_rules *r, const eg_pattern *p) {
+bool egi_batch_reserve(eg_rules *r, const eg_pattern *p) {
   if (!r->batch && !(r->batch = calloc(1, sizeof *r->batch))) return false;
   egi_batch *x = r->batch;
   uint32_t arity = 1;
@@ -244,25 +244,18 @@ static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *matc
 iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err) {
   egi_rule *rule = &r->rule[k];
   const eg_rule *u = &rule->user;
-  egi_matches *m = &rule->found;
   const bool one_by_one = u->condition || u->apply || s->analysis.make || s->log;
-  iso_code code = batch_reserve(r, &rule->rhs) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for a batch");
   const uint64_t before = s->n_added;
-  size_t n_batches = 0;
-  while (m->first && !code) {
-    egi_chunk *c = m->first;
-    for (size_t at = 0; at < c->n && !code;) {
-      if (++n_batches % CHECK_EVERY == 0 && egi_limits_check(s, limits)) break;
-      size_t n = 0;
-      for (; n < BATCH && at < c->n; at += m->stride) r->batch->match[n++] = c->word + at;
-      if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
-      else if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
-      for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match[b], err);
-    }
-    if (limits->reached) break;
-    m->first = egi_chunk_free(c);
+  iso_code code = ISO_OK;
+  size_t left = rule->n_found;
+  for (size_t n_batches = 1; left > 0 && !code; n_batches++) {
+    if (n_batches % CHECK_EVERY == 0 && egi_limits_check(s, limits)) break;
+    const size_t n = egi_words_take(&r->found, rule->stride, left < BATCH ? left : BATCH, r->batch->match);
+    left -= n;
+    if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
+    else if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
+    for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match[b], err);
   }
-  egi_matches_free(m);
   rule->n_made = s->n_added - before;
   return code;
 }

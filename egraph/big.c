@@ -50,12 +50,15 @@ void egi_big_free(void *p, size_t bytes) {
 }
 #endif
 
+/* Small arrays grow by four: what is not used of them is not touched, and what is moved is. */
+enum { FIRST = 512, SMALL = 1 << 16 };
+
 bool egi_big_grow(void **p, size_t *cap, size_t need, size_t elem) {
   if (need <= *cap) return true;
-  size_t n = *cap ? *cap : 16;
+  size_t n = *cap ? *cap : elem < FIRST / 16 ? FIRST / elem : 16;
   while (n < need) {
-    if (n > SIZE_MAX / 2 / elem) return false;
-    n *= 2;
+    if (n > SIZE_MAX / 4 / elem) return false;
+    n *= n * elem < SMALL ? 4 : 2;
   }
   void *q = resize(*p, *cap * elem, n * elem);
   if (!q) return false;

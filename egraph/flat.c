@@ -20,11 +20,11 @@ static void forget(egi_flat *f) {
     memset(f->cell, 0, f->n_cells * sizeof *f->cell);
   }
   f->n_used = 0;
-  iso_arena_fini(&f->mem);
+  egi_words_clear(&f->mem);
 }
 
 void egi_flat_fini(egi_flat *f) {
-  iso_arena_fini(&f->mem);
+  egi_words_free(&f->mem);
   egi_grown_free(f->member, f->cap_member);
   free(f->run);
   free(f->cell);
@@ -35,7 +35,6 @@ void egi_flat_begin(eg_sat *s, bool fresh) {
   if (f->depth++) return; /* a callback of a search searches, and nothing changes in between */
   f->fresh = fresh;
   f->off = false;
-  iso_arena_init(&f->mem);
 }
 
 void egi_flat_end(eg_sat *s) {
@@ -122,7 +121,7 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     run->at = 1; /* counted */
   }
   for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag].at = 0;
-  if (ok && total < EG_NONE && (word = iso_arena_alloc(&f->mem, total * sizeof *word))) fill(s, f, side, word);
+  if (ok && total < EG_NONE && (word = egi_words_put(&f->mem, total))) fill(s, f, side, word);
   for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag] = (egi_run){0};
   return word;
 }

@@ -5,42 +5,6 @@
 
 #include "egraph/query_int.h"
 
-/* ---- matches ---- */
-
-enum { CHUNK_MIN = 1 << 8, CHUNK_MAX = (1 << 18) - 16 };
-
-egi_chunk *egi_chunk_free(egi_chunk *c) {
-  egi_chunk *next = c->next;
-  egi_big_free(c, c->bytes);
-  return next;
-}
-
-void egi_matches_free(egi_matches *m) {
-  for (egi_chunk *c = m->first; c;) c = egi_chunk_free(c);
-  *m = (egi_matches){.stride = m->stride};
-}
-
-static uint32_t *match_new(egi_matches *m) {
-  egi_chunk *c = m->last;
-  if (!c || c->n + m->stride > c->cap) {
-    size_t cap = c ? 2 * c->cap : CHUNK_MIN;
-    if (cap > CHUNK_MAX) cap = CHUNK_MAX;
-    if (cap < m->stride) cap = m->stride;
-    size_t bytes = 0;
-    void *p = NULL;
-    if (!egi_big_grow(&p, &bytes, sizeof *c + cap * sizeof(uint32_t), 1)) return NULL;
-    c = p;
-    *c = (egi_chunk){.cap = (bytes - sizeof *c) / sizeof(uint32_t), .bytes = bytes};
-    if (m->last) m->last->next = c;
-    else m->first = c;
-    m->last = c;
-  }
-  uint32_t *out = c->word + c->n;
-  c->n += m->stride;
-  m->n++;
-  return out;
-}
-
 /* ---- the machine ---- */
 
 typedef struct machine {
@@ -59,13 +23,13 @@ static inline bool yield(machine *m) {
   if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)m->reg)) return true;
   sink->n++;
   if (sink->store) {
-    uint32_t *out = match_new(sink->store);
+    uint32_t *out = egi_words_put(sink->store, sink->stride);
     if (!out) {
       sink->no_memory = true;
       return false;
     }
     out[0] = root;
-    for (uint32_t k = 1; k < sink->store->stride; k++) out[k] = m->reg[k - 1];
+    for (uint32_t k = 1; k < sink->stride; k++) out[k] = m->reg[k - 1];
   } else if (sink->each && !sink->each(sink->ctx, (eg_class){root}, (const eg_class *)m->reg)) {
     return false;
   }

@@ -77,21 +77,41 @@ typedef struct egi_query {
 ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
 void egi_query_free(egi_query *q);
 
-/* ---- matches ---- */
+/* ---- words.c ---- */
 
 typedef struct egi_chunk {
   struct egi_chunk *next;
   size_t n, cap, bytes;
   uint32_t word[];
 } egi_chunk;
-/* Root class, then variables: so many words each. */
-typedef struct egi_matches {
+typedef struct egi_words {
   egi_chunk *first, *last;
+  egi_chunk *spare; /* empty, to be used next; NULL: none */
+  size_t at;        /* how far the first is read */
+  size_t bytes;     /* of all but the spare */
+  bool read_once;   /* what is read should give its memory back soon */
+} egi_words;
+typedef struct egi_mark {
+  egi_chunk *chunk;
   size_t n;
-  uint32_t stride;
-} egi_matches;
-void egi_matches_free(egi_matches *m);
-egi_chunk *egi_chunk_free(egi_chunk *c); /* Returns: the next one */
+} egi_mark;
+
+uint32_t *egi_words_more(egi_words *x, size_t n);
+/* Room for `n` words side by side at the end. Returns: NULL without memory. */
+static inline uint32_t *egi_words_put(egi_words *x, size_t n) {
+  egi_chunk *c = x->last;
+  if (!c || c->cap - c->n < n) return egi_words_more(x, n);
+  c->n += n;
+  return c->word + c->n - n;
+}
+/* At most `max` records, of as many words as they were put with. Valid until the next call. Returns: how many; 0: no more. */
+size_t egi_words_take(egi_words *x, size_t stride, size_t max, const uint32_t **out);
+egi_mark egi_words_mark(const egi_words *x);
+void egi_words_rewind(egi_words *x, egi_mark to); /* what was put since. Requires: nothing taken since */
+void egi_words_clear(egi_words *x);
+void egi_words_free(egi_words *x);
+
+/* ---- matches ---- */
 
 /* Long lists copied flat for one search, see flat.c. */
 enum { EGI_OF_CLASS, EGI_ABOVE };
@@ -109,7 +129,7 @@ typedef struct egi_flat_cell {
 typedef struct egi_flat {
   egi_flat_cell *cell; /* open addressing */
   size_t n_cells, n_used;
-  iso_arena mem;
+  egi_words mem;
   egi_member *member; /* scratch: of one list */
   size_t n_member, cap_member;
   egi_run *run; /* scratch, by tag */
@@ -126,7 +146,8 @@ void egi_flat_fini(egi_flat *f);
 const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c);
 
 typedef struct egi_sink {
-  egi_matches *store; /* NULL: not stored */
+  egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
+  size_t stride;
   bool (*each)(void *ctx, eg_class root, const eg_class *var);
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
@@ -151,7 +172,7 @@ typedef struct egi_rule {
   eg_rule user; /* texts copied */
   eg_pattern lhs, rhs;
   egi_query *query;
-  egi_matches found;
+  size_t stride; /* words of a match */
   size_t n_found, n_made; /* by the last search; e-nodes that its application added */
   size_t n_banned, banned_until;
   bool skip_old; /* matches without a fresh row need no second application */
@@ -163,7 +184,8 @@ struct eg_rules {
   size_t n, cap;
   size_t *counts; /* per rule, for reports */
   size_t cap_counts;
-  struct egi_batch *batch;
+  egi_words found; /* by the last search, rule after rule */
+  struct egi_batch *batch; /* room for the largest right side */
 };
 
 typedef struct egi_limits {
@@ -177,6 +199,7 @@ bool egi_limits_check(eg_sat *s, egi_limits *l);
 
 /* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached. */
 ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err);
+bool egi_batch_reserve(eg_rules *r, const eg_pattern *rhs);
 void egi_batch_free(struct egi_batch *b);
 
 #endif

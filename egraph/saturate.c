@@ -15,6 +15,7 @@ iso_code eg_rules_new(eg_sat *s, eg_rules **out, iso_error *err) {
   eg_rules *r = calloc(1, sizeof *r);
   if (!r) return iso_fail(err, ISO_NOMEM, "out of memory for rules");
   r->s = s;
+  r->found.read_once = true;
   *out = r;
   return ISO_OK;
 }
@@ -29,12 +30,12 @@ static void rule_fini(egi_rule *u) {
   u->rhs.n_vars = 0;
   egi_pattern_fini(&u->rhs);
   egi_query_free(u->query);
-  egi_matches_free(&u->found);
 }
 
 void eg_rules_free(eg_rules *r) {
   if (!r) return;
   for (size_t i = 0; i < r->n; i++) rule_fini(&r->rule[i]);
+  egi_words_free(&r->found);
   egi_batch_free(r->batch);
   free(r->rule);
   free(r->counts);
@@ -68,11 +69,12 @@ iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
       !iso_grow(r->counts, r->cap_counts, r->n + 1))
     code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   if (!code) code = read_sides(r, &u, err);
+  if (!code && !egi_batch_reserve(r, &u.rhs)) code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   if (code) {
     rule_fini(&u);
     return iso_prefix(err, "rule %s: ", rule->name ? rule->name : "");
   }
-  u.found.stride = 1 + (uint32_t)u.lhs.n_vars;
+  u.stride = 1 + u.lhs.n_vars;
   u.skip_old = !rule->condition && !rule->never_done && !rule->apply && (!rule->guard || (rule->guard_stays_false && u.query->n_atoms));
   r->rule[r->n++] = u;
   return ISO_OK;
@@ -112,12 +114,13 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
     if (x->iteration < u->banned_until) return ISO_OK;
     limit = u->n_banned < 40 ? x->o->match_limit << u->n_banned : SIZE_MAX;
   }
-  egi_sink sink = {.store = &u->found, .guard = u->user.guard, .guard_ctx = u->user.ctx};
+  const egi_mark mark = egi_words_mark(&x->r->found);
+  egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
   const iso_code code = egi_search(x->s, u->query, x->fresh && u->skip_old, x->n_cls_seen, &sink, err);
   if (code) return code;
   if (sink.n > limit) {
-    egi_matches_free(&u->found);
+    egi_words_rewind(&x->r->found, mark);
     u->banned_until = x->iteration + (x->o->ban_length << (u->n_banned < 40 ? u->n_banned : 40));
     u->n_banned++;
   } else {
@@ -200,7 +203,7 @@ static iso_code iterate(run *x, bool *changed, iso_error *err) {
   if (!code) code = apply_all(x, err);
   const double t2 = egi_now();
   if (code) {
-    for (size_t k = 0; k < x->r->n; k++) egi_matches_free(&x->r->rule[k].found);
+    egi_words_clear(&x->r->found);
     return code;
   }
   *changed = s->n_unions != unions || eg_sat_version(s) != version;
@@ -246,7 +249,7 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
       return ISO_OK;
     }
     if (x->limits.reached) {
-      for (size_t k = 0; k < x->r->n; k++) egi_matches_free(&x->r->rule[k].found);
+      egi_words_clear(&x->r->found);
       out->stop = x->limits.stop;
       return ISO_OK;
     }

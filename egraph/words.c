@@ -1,0 +1,90 @@
+/* Words written one after another and read in the same order, in chunks that grow: matches, and lists copied flat. One
+ * chunk is kept for the next search, so that short ones neither ask for memory nor touch new pages. */
+#include "egraph/query_int.h"
+
+/* Bytes: chunks double up to SMALL, which malloc has at hand again; where there are MANY bytes each is a huge page, which
+ * goes back to the system when it is read. */
+enum { FIRST = 1 << 10, SMALL = 1 << 18, MANY = 1 << 21, HUGE = 1 << 21 };
+
+static size_t next_size(const egi_words *x) {
+  if (!x->last) return FIRST;
+  if (x->read_once && x->bytes >= MANY) return HUGE;
+  return x->last->bytes < SMALL ? 2 * x->last->bytes : SMALL;
+}
+
+uint32_t *egi_words_more(egi_words *x, size_t n) {
+  egi_chunk *c = x->spare;
+  if (c && c->cap >= n) {
+    x->spare = NULL;
+  } else {
+    const size_t least = sizeof *c + n * sizeof *c->word, next = next_size(x);
+    size_t bytes = 0;
+    void *p = NULL;
+    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, least > next ? least : next, 1)) return NULL;
+    egi_big_filled(p, bytes);
+    c = p;
+    c->bytes = bytes;
+    c->cap = (bytes - sizeof *c) / sizeof *c->word;
+  }
+  c->next = NULL;
+  c->n = n;
+  if (x->last) x->last->next = c;
+  else x->first = c;
+  x->last = c;
+  x->bytes += c->bytes;
+  return c->word;
+}
+
+static void drop(egi_words *x, egi_chunk *c) {
+  x->bytes -= c->bytes;
+  if (c->bytes <= SMALL && (!x->spare || x->spare->bytes < c->bytes)) {
+    egi_chunk *old = x->spare;
+    x->spare = c;
+    c = old;
+  }
+  if (c) egi_big_free(c, c->bytes);
+}
+
+static void drop_first(egi_words *x) {
+  egi_chunk *c = x->first;
+  x->first = c->next;
+  if (!x->first) x->last = NULL;
+  x->at = 0;
+  drop(x, c);
+}
+
+size_t egi_words_take(egi_words *x, size_t stride, size_t max, const uint32_t **out) {
+  while (x->first && x->at == x->first->n) drop_first(x);
+  size_t n = 0;
+  if (!x->first) return 0;
+  for (; n < max && x->at < x->first->n; x->at += stride) out[n++] = x->first->word + x->at;
+  return n;
+}
+
+egi_mark egi_words_mark(const egi_words *x) { return (egi_mark){x->last, x->last ? x->last->n : 0}; }
+
+void egi_words_rewind(egi_words *x, egi_mark to) {
+  if (!to.chunk) {
+    egi_words_clear(x);
+    return;
+  }
+  egi_chunk *c = to.chunk->next;
+  to.chunk->next = NULL;
+  to.chunk->n = to.n;
+  x->last = to.chunk;
+  while (c) {
+    egi_chunk *next = c->next;
+    drop(x, c);
+    c = next;
+  }
+}
+
+void egi_words_clear(egi_words *x) {
+  while (x->first) drop_first(x);
+}
+
+void egi_words_free(egi_words *x) {
+  egi_words_clear(x);
+  if (x->spare) egi_big_free(x->spare, x->spare->bytes);
+  x->spare = NULL;
+}
