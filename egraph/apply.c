@@ -22,7 +22,8 @@ typedef struct egi_batch {
   uint32_t root[BATCH]; /* the classes that matched, canonical */
   uint32_t hash[BATCH];
   uint32_t maybe[BATCH]; /* rows that may be equal */
-  const uint32_t *match[BATCH];
+  const uint32_t *match; /* the first one, and from one to the next */
+  size_t stride;
 } egi_batch;
 
 void egi_batch_free(egi_batch *b) {
@@ -135,14 +136,21 @@ bool egi_batch_reserve(eg_rules *r, const eg_pattern *p) {
          egi_grow(x->col, x->cap_col, (size_t)arity);
 }
 
+/* The classes to which a variable is bound. */
+static void bound(const eg_sat *s, const egi_batch *x, uint32_t var, uint32_t *out, size_t n) {
+  const uint32_t *at = x->match + 1 + var;
+  const size_t stride = x->stride;
+  for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, at[b * stride]);
+}
+
 /* Until the merges at the end what is canonical stays so. */
 static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n, iso_error *err) {
-  for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b][0]);
+  for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b * x->stride]);
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
     uint32_t *out = x->value + i * BATCH;
     if (t->is_var) {
-      for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, x->match[b][1 + t->sym]);
+      bound(s, x, t->sym, out, n);
       continue;
     }
     if (!egi_rows_reserve(s, n, t->n)) return no_room(s, err);
@@ -177,7 +185,7 @@ static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
     const egi_term *t = &p->term[i];
     uint32_t *out = x->value + i * BATCH;
     if (t->is_var) {
-      for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, x->match[b][1 + t->sym]);
+      bound(s, x, t->sym, out, n);
     } else if (t->n == 0) {
       const uint32_t leaf = s->op[t->sym].leaf, c = leaf ? egi_row_class(s, leaf) : 0;
       for (size_t b = 0; b < n; b++) out[b] = c;
@@ -250,11 +258,13 @@ iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_err
   size_t left = rule->n_found;
   for (size_t n_batches = 1; left > 0 && !code; n_batches++) {
     if (n_batches % CHECK_EVERY == 0 && egi_limits_check(s, limits)) break;
-    const size_t n = egi_words_take(&r->found, rule->stride, left < BATCH ? left : BATCH, r->batch->match);
+    size_t n;
+    r->batch->match = egi_words_take(&r->found, rule->stride, left < BATCH ? left : BATCH, &n);
+    r->batch->stride = rule->stride;
     left -= n;
     if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
     else if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
-    for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match[b], err);
+    for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match + b * rule->stride, err);
   }
   rule->n_made = s->n_added - before;
   return code;

@@ -112,7 +112,7 @@ static void fill(eg_sat *s, egi_flat *f, uint32_t side, uint32_t *word) {
 }
 
 static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
-  uint32_t *word = NULL;
+  uint32_t *word = NULL, *end;
   size_t total = 1;
   const bool ok = gather(s, f, side, c);
   for (size_t i = 0; i < f->n_member; i++) {
@@ -121,7 +121,10 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     run->at = 1; /* counted */
   }
   for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag].at = 0;
-  if (ok && total < EG_NONE && (word = egi_words_put(&f->mem, total))) fill(s, f, side, word);
+  if (ok && total < EG_NONE && (word = egi_words_open(&f->mem, total, &end))) {
+    egi_words_close(&f->mem, word + total);
+    fill(s, f, side, word);
+  }
   for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag] = (egi_run){0};
   return word;
 }

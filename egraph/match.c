@@ -12,25 +12,39 @@ typedef struct machine {
   const egi_query *q;
   egi_sink *sink;
   uint32_t *reg;
+  uint32_t *out, *end; /* where matches are stored */
+  size_t stride;
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
 } machine;
 
+static bool open_store(machine *m) {
+  egi_words *to = m->sink->store;
+  if (m->out) egi_words_close(to, m->out);
+  m->out = egi_words_open(to, m->stride, &m->end);
+  m->sink->no_memory = !m->out;
+  return m->out;
+}
+
+/* A few words are copied faster as a block than one by one; there is room for more than is asked. */
+static inline bool store(machine *m) {
+  if ((size_t)(m->end - m->out) < m->stride && !open_store(m)) return false;
+  uint32_t *out = m->out;
+  m->out += m->stride;
+  out[0] = m->reg[m->q->root];
+  if (m->stride <= EGI_SLACK) memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
+  else memcpy(out + 1, m->reg, (m->stride - 1) * sizeof *out);
+  return true;
+}
+
 /* Returns: false to stop the search. */
 static inline bool yield(machine *m) {
   egi_sink *sink = m->sink;
-  const uint32_t root = m->reg[m->q->root];
   if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)m->reg)) return true;
   sink->n++;
   if (sink->store) {
-    uint32_t *out = egi_words_put(sink->store, sink->stride);
-    if (!out) {
-      sink->no_memory = true;
-      return false;
-    }
-    out[0] = root;
-    for (uint32_t k = 1; k < sink->stride; k++) out[k] = m->reg[k - 1];
-  } else if (sink->each && !sink->each(sink->ctx, (eg_class){root}, (const eg_class *)m->reg)) {
+    if (!store(m)) return false;
+  } else if (sink->each && !sink->each(sink->ctx, (eg_class){m->reg[m->q->root]}, (const eg_class *)m->reg)) {
     return false;
   }
   return sink->n < sink->limit;
@@ -230,9 +244,9 @@ static void classes(machine *m, uint32_t from) {
 
 iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
-  uint32_t few[32];
-  machine m = {.s = s, .q = q, .sink = sink, .reg = few};
-  if (q->n_regs > 32 && !(m.reg = malloc(q->n_regs * sizeof *m.reg))) goto nomem;
+  uint32_t few[32] = {0};
+  machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride};
+  if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0);
   } else if (bind_ground(&m)) {
@@ -240,6 +254,7 @@ iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_ne
     for (size_t i = 0; fresh && i < q->n_atoms; i++)
       if (!run(&m, i, true)) break;
   }
+  if (m.out) egi_words_close(sink->store, m.out);
   if (m.reg != few) free(m.reg);
   if (!sink->no_memory) return ISO_OK;
 nomem:

@@ -96,16 +96,14 @@ typedef struct egi_mark {
   size_t n;
 } egi_mark;
 
-uint32_t *egi_words_more(egi_words *x, size_t n);
-/* Room for `n` words side by side at the end. Returns: NULL without memory. */
-static inline uint32_t *egi_words_put(egi_words *x, size_t n) {
-  egi_chunk *c = x->last;
-  if (!c || c->cap - c->n < n) return egi_words_more(x, n);
-  c->n += n;
-  return c->word + c->n - n;
-}
-/* At most `max` records, of as many words as they were put with. Valid until the next call. Returns: how many; 0: no more. */
-size_t egi_words_take(egi_words *x, size_t stride, size_t max, const uint32_t **out);
+/* Words behind the end that may be written over. */
+enum { EGI_SLACK = 8 };
+/* Room for `n` words or more at the end. Returns: NULL without memory. What is written counts when it is closed. */
+uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end);
+static inline void egi_words_close(egi_words *x, const uint32_t *to) { x->last->n = (size_t)(to - x->last->word); }
+/* At most `max` records of `stride` words side by side, as they were written. Valid until the next call. In `n` how many;
+ * 0: no more. Requires: what is written is read by the same strides. */
+const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
 egi_mark egi_words_mark(const egi_words *x);
 void egi_words_rewind(egi_words *x, egi_mark to); /* what was put since. Requires: nothing taken since */
 void egi_words_clear(egi_words *x);

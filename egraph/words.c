@@ -12,27 +12,33 @@ static size_t next_size(const egi_words *x) {
   return x->last->bytes < SMALL ? 2 * x->last->bytes : SMALL;
 }
 
-uint32_t *egi_words_more(egi_words *x, size_t n) {
+static bool more(egi_words *x, size_t n) {
   egi_chunk *c = x->spare;
   if (c && c->cap >= n) {
     x->spare = NULL;
   } else {
-    const size_t least = sizeof *c + n * sizeof *c->word, next = next_size(x);
+    const size_t least = sizeof *c + (n + EGI_SLACK) * sizeof *c->word, next = next_size(x);
     size_t bytes = 0;
     void *p = NULL;
-    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, least > next ? least : next, 1)) return NULL;
+    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, least > next ? least : next, 1)) return false;
     egi_big_filled(p, bytes);
     c = p;
     c->bytes = bytes;
-    c->cap = (bytes - sizeof *c) / sizeof *c->word;
+    c->cap = (bytes - sizeof *c) / sizeof *c->word - EGI_SLACK;
   }
   c->next = NULL;
-  c->n = n;
+  c->n = 0;
   if (x->last) x->last->next = c;
   else x->first = c;
   x->last = c;
   x->bytes += c->bytes;
-  return c->word;
+  return true;
+}
+
+uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end) {
+  if ((!x->last || x->last->cap - x->last->n < n) && !more(x, n)) return NULL;
+  *end = x->last->word + x->last->cap;
+  return x->last->word + x->last->n;
 }
 
 static void drop(egi_words *x, egi_chunk *c) {
@@ -53,12 +59,15 @@ static void drop_first(egi_words *x) {
   drop(x, c);
 }
 
-size_t egi_words_take(egi_words *x, size_t stride, size_t max, const uint32_t **out) {
+const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n) {
   while (x->first && x->at == x->first->n) drop_first(x);
-  size_t n = 0;
-  if (!x->first) return 0;
-  for (; n < max && x->at < x->first->n; x->at += stride) out[n++] = x->first->word + x->at;
-  return n;
+  *n = 0;
+  if (!x->first) return NULL;
+  const uint32_t *out = x->first->word + x->at;
+  const size_t most = (x->first->n - x->at) / stride;
+  *n = most < max ? most : max;
+  x->at += *n * stride;
+  return out;
 }
 
 egi_mark egi_words_mark(const egi_words *x) { return (egi_mark){x->last, x->last ? x->last->n : 0}; }
