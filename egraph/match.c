@@ -285,7 +285,13 @@ bool egi_index(eg_sat *s) {
 static bool list_fresh(eg_sat *s, uint32_t r) {
   const uint32_t head = s->w[r + ROW_HEAD];
   egi_op *op = &s->op[head & ROW_OP];
-  if (!egi_row_shown(head) || op->arity == 0) return true;
+  if (!egi_row_shown(head)) return true; /* its mark means nothing any more */
+  if (op->arity == 0) {
+    if (r < s->seen) return true;
+    if (!egi_grow(s->fresh, s->cap_fresh, s->n_fresh + 1)) return false;
+    s->fresh[s->n_fresh++] = r;
+    return true;
+  }
   if (!egi_grow(op->fresh, op->cap_fresh, op->n_fresh + 1)) return false;
   op->fresh[op->n_fresh++] = r;
   return true;
@@ -293,22 +299,30 @@ static bool list_fresh(eg_sat *s, uint32_t r) {
 
 bool egi_index_fresh(eg_sat *s) {
   bool ok = !s->lost;
+  const size_t n = s->n_fresh;
   for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
-  for (size_t i = 0; ok && i < s->n_fresh; i++)
+  for (size_t i = 0; ok && i < n; i++)
     if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
   for (size_t r = s->seen; ok && r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
     ok = list_fresh(s, (uint32_t)r);
-  return ok;
+  return s->listed = ok;
+}
+
+static void unmark(eg_sat *s, const uint32_t *row, size_t n) {
+  for (size_t i = 0; i < n; i++) s->w[row[i] + ROW_HEAD] &= ~ROW_FRESH;
 }
 
 void egi_unmark(eg_sat *s) {
-  uint32_t *w = s->w;
-  size_t r = s->lost || !s->seen ? 1 : s->seen;
-  for (size_t i = 0; i < s->n_fresh; i++) w[s->fresh[i] + ROW_HEAD] &= ~ROW_FRESH;
-  for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) w[r + ROW_HEAD] &= ~ROW_FRESH;
+  if (s->marked) unmark(s, s->fresh, s->n_fresh);
+  if (s->marked && s->listed) {
+    for (size_t i = 0; i < s->n_ops; i++) unmark(s, s->op[i].fresh, s->op[i].n_fresh);
+  } else if (s->marked) {
+    size_t r = s->lost || !s->seen ? 1 : s->seen;
+    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) s->w[r + ROW_HEAD] &= ~ROW_FRESH;
+  }
   s->seen = s->n_w;
   s->n_fresh = 0;
-  s->lost = false;
+  s->lost = s->listed = s->marked = false;
 }
 
 iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg_class root, const eg_class *var),

@@ -86,6 +86,8 @@ struct eg_sat {
   size_t n_dirty, cap_dirty;
   bool track;     /* mark rows that change */
   bool lost;      /* a mark was lost for want of memory: the next search has to look at everything */
+  bool marked;    /* there may be marks */
+  bool listed;    /* `fresh` and those of the operators have all rows with a mark */
   uint32_t *fresh; /* rows marked since the last search */
   size_t n_fresh, cap_fresh;
   size_t indexed;   /* words of the arena that the operators' lists cover */

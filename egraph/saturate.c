@@ -153,8 +153,8 @@ static iso_code search_all(run *x, iso_error *err) {
   egi_flat_end(s);
   if (code) return code;
   /* What follows marks what it changes. */
-  s->track = incremental;
-  if (incremental) egi_unmark(s);
+  egi_unmark(s);
+  s->track = s->marked = incremental;
   x->fresh = incremental;
   x->n_cls_seen = (uint32_t)s->n_cls;
   return ISO_OK;
@@ -270,8 +270,7 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   if (code) return code;
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
   if (report(&x, 0)) code = loop(&x, out, err);
-  s->track = false;
-  egi_unmark(s);
+  s->track = false; /* marks stay until the next run */
   blame(&x, out);
   return code;
 }
