@@ -318,6 +318,7 @@ static pv_value *define_binary(pv_call_args *a, int op) {
   if (alpha_kind == 'b') return NULL;
   char kind = op == DIV ? 'f' : wider(t[0]->kind, t[1]->kind), result = kind;
   if (kind == 'b' && (op <= MUL || op == MAXIMUM || op == MINIMUM)) return NULL;
+  if ((op == SUB || op == RSUB) && (t[0]->kind == 'b' || t[1]->kind == 'b')) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
   if (kind != 'b' && (op == BIT_AND || op == BIT_OR)) return NULL;
   if (op == AND || op == OR) kind = 'b';

@@ -156,6 +156,7 @@ static bool squeezed(pv_call_args *a, const pv_tensor *x, int which, rule_shape 
   if (which != SQUEEZE && !pv_arg_ints(a, "dim", dims, &n)) return false;
   for (uint32_t i = 0; i < n; i++) {
     if (!pv_dim(a->c, dims[i], x->s.rank, &d)) return false;
+    if (x->s.rank && drop[d]) return false; /* named twice */
     if (x->s.rank) drop[d] = true;
   }
   *s = (rule_shape){.rank = 0};

@@ -314,12 +314,20 @@ static int64_t norm_span(pv_call_args *a, const pv_tensor *x, uint32_t *dims) {
   return n;
 }
 
+/* A weight of the norm: of the same shape as what it spans. */
+static bool spans(const pv_tensor *w, const pv_tensor *x, uint32_t dims) {
+  if (!w) return true;
+  bool same = w->kind == 'f' && w->s.rank == dims && dims <= x->s.rank;
+  for (uint32_t k = 0; k < dims && same; k++) same = w->s.dim[k] == x->s.dim[x->s.rank - dims + k];
+  return same;
+}
+
 static pv_value *define_layer_norm(pv_call_args *a, int which) {
   pv_cx *c = a->c;
   pv_tensor *x = pv_arg_tensor(a, "input"), *w = pv_arg_tensor(a, "weight"), *b = pv_arg_tensor(a, "bias");
   uint32_t dims = 0;
   int64_t n = x && x->kind == 'f' ? norm_span(a, x, &dims) : 0;
-  if (n == 0 || (w && w->n != n) || (b && b->n != n) || (w && w->kind != 'f') || (b && b->kind != 'f')) return NULL;
+  if (n == 0 || !spans(w, x, dims) || !spans(b, x, dims)) return NULL;
   pv_id eps = pv_literal(c, pv_arg_float(a, "eps", 1e-5));
   rule_shape s = x->s;
   for (uint32_t k = s.rank - dims; k < s.rank; k++) s.dim[k] = 1;
@@ -329,9 +337,9 @@ static pv_value *define_layer_norm(pv_call_args *a, int which) {
   return which == LAYER_NORM ? pv_value_of(c, t[0]) : pv_value_list(c, t, 3);
 }
 
-/* x / sqrt(mean x^2 + eps) * w over rows of n. */
-static pv_tensor *rms_norm(pv_cx *c, const pv_tensor *x, const pv_tensor *w, int64_t n, pv_id eps) {
-  if (!x || x->kind != 'f' || n == 0 || (w && (w->n != n || w->kind != 'f'))) return NULL;
+/* x / sqrt(mean x^2 + eps) * w over rows of n, the last `dims` dimensions. */
+static pv_tensor *rms_norm(pv_cx *c, const pv_tensor *x, const pv_tensor *w, int64_t n, uint32_t dims, pv_id eps) {
+  if (!x || x->kind != 'f' || n == 0 || !spans(w, x, dims)) return NULL;
   pv_tensor *r = pv_tensor_new(c, 'f', &x->s);
   pv_id *y = take(c, (size_t)n * sizeof *y);
   for (int64_t i = 0; r && y && i < x->n && !c->failed; i += n) {
@@ -351,7 +359,8 @@ static pv_value *define_rms_norm(pv_call_args *a, int which) {
   uint32_t dims = 0;
   /* Without eps it depends on the dtype. */
   if (!x || !pv_arg(a, "eps")) return NULL;
-  return pv_value_of(a->c, rms_norm(a->c, x, w, norm_span(a, x, &dims), pv_literal(a->c, pv_arg_float(a, "eps", 0))));
+  const int64_t n = norm_span(a, x, &dims);
+  return pv_value_of(a->c, rms_norm(a->c, x, w, n, dims, pv_literal(a->c, pv_arg_float(a, "eps", 0))));
 }
 
 /* ---- attention ---- */
@@ -527,7 +536,7 @@ static pv_value *kernel_rms_norm(pv_call_args *a, int which) {
     x = combine(c, c->one, added, c->one, x);
     if (!x) return NULL;
   }
-  pv_tensor *t[2] = {rms_norm(c, x, w, last_dim(x), eps), x};
+  pv_tensor *t[2] = {rms_norm(c, x, w, last_dim(x), 1, eps), x};
   return which ? pv_value_list(c, t, 2) : pv_value_of(c, t[0]);
 }
 
@@ -563,10 +572,17 @@ static pv_value *kernel_activation(pv_call_args *a, int which) {
   return pv_value_of(c, r);
 }
 
+/* Positions stand in front of x's other sizes. */
+static bool in_front(const pv_tensor *p, const pv_tensor *x) {
+  bool same = p->s.rank <= x->s.rank;
+  for (uint32_t k = 0; k < p->s.rank && same; k++) same = p->s.dim[k] == x->s.dim[k];
+  return same;
+}
+
 /* Rotate pairs of each head's first `rot` elements by the table row of the token's position: [cos | sin]. */
 static pv_tensor *rotate(pv_cx *c, const pv_tensor *x, const pv_tensor *rows, int64_t head, bool neox) {
   int64_t tokens = rows->s.dim[0], rot = rows->s.dim[1], half = rot / 2;
-  if (x->kind != 'f' || head <= 0 || rot % 2 || rot > head || tokens == 0 || x->n % (tokens * head)) return NULL;
+  if (x->kind != 'f' || head <= 0 || rot % 2 || rot > head || tokens == 0 || head > x->n / tokens || x->n % (tokens * head)) return NULL;
   pv_tensor *r = pv_tensor_new(c, 'f', &x->s);
   int64_t per = r ? x->n / tokens : 0;
   for (int64_t i = 0; r && i < r->n && !c->failed; i++) {
@@ -590,6 +606,7 @@ static pv_value *kernel_rotary(pv_call_args *a, int which) {
   int64_t head = pv_arg_int(a, "head_size", 0);
   bool neox = pv_arg_int(a, "is_neox", 0);
   if (!p || !q || !k || !table || table->s.rank != 2 || c->failed || table->kind != 'f') return NULL;
+  if (!in_front(p, q) || !in_front(p, k)) return NULL;
   rule_shape s = {2, {p->n, table->s.dim[1]}};
   pv_tensor *rows = pick(c, table, p, s, table->s.dim[0], table->s.dim[1]);
   if (!rows) return NULL;

@@ -210,8 +210,7 @@ static bool same_variables(const rule *r, bool *seen) {
   return !memcmp(left, right, r->n_vars * sizeof *seen);
 }
 
-/* Leaves: the variables' elements, then one real number per attribute. */
-static bool lay_out_leaves(const rule *r, bool pointwise, pv_id *base, pv_id *attr, pv_id *total) {
+bool pv_lay_out_leaves(const rule *r, bool pointwise, pv_id *base, pv_id *attr, pv_id *total) {
   int64_t next = 0;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_variable *v = &r->var[i];
@@ -400,7 +399,7 @@ static iso_code prove_at(const rule *r, rule_schemas *s, const val_options *o, i
   iso_code code = ISO_OK;
   if (!c) return iso_fail(err, ISO_NOMEM, "out of memory");
   *done = true;
-  if (!lay_out_leaves(r, pointwise, leaf, leaf + r->n_vars, &total)) {
+  if (!pv_lay_out_leaves(r, pointwise, leaf, leaf + r->n_vars, &total)) {
     unknown(out, "variables with too many elements");
     free(c);
     return ISO_OK;

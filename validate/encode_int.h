@@ -177,6 +177,8 @@ static inline const uint32_t *pv_words(const pv_cx *c, const pv_node *n) { retur
 
 /* ---- tensors and operators ---- */
 
+/* Leaves: the variables' elements, then one real number per attribute. false: too many. */
+bool pv_lay_out_leaves(const rule *r, bool pointwise, pv_id *base, pv_id *attr, pv_id *total);
 pv_tensor *pv_tensor_new(pv_cx *c, char kind, const rule_shape *s); /* NULL: failed */
 /* Arguments of a call, by the schema's names (define.c). All fail the rule where a value is not literal. */
 typedef struct pv_call_args {

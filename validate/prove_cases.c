@@ -600,7 +600,7 @@ typedef struct point {
   double **out;
 } point;
 
-enum { LEAST_UNKNOWN = -4, MOST_UNKNOWN = 16, MAX_UNKNOWN = 3 };
+enum { LEAST_UNKNOWN = -4, MOST_UNKNOWN = 64, MAX_UNKNOWN = 3 };
 
 /* The numbers of the names that are given; the rest 0. */
 static double *numbers_given(const sc *c, const sc_point *p) {

@@ -252,7 +252,7 @@ static const pt_value *define_tensordot(pt_args *a, int which) {
   if (!t[0] || !t[1] || t[0]->lead || t[1]->lead || !pt_arg_dims(a, "dims_self", t[0], d[0], &n[0]) || !pt_arg_dims(a, "dims_other", t[1], d[1], &n[1])) return NULL;
   if (n[0] != n[1] || t[0]->rank + t[1]->rank > 2 * n[0] + RULE_MAX_RANK) return NULL;
   for (uint32_t k = 0; k < n[0]; k++)
-    if (!sc_require_eq(c, t[0]->dim[d[0][k]], t[1]->dim[d[1][k]])) return NULL;
+    if (!pt_same_index(c, t[0]->dim[d[0][k]], t[1]->dim[d[1][k]])) return NULL;
   for (int s = 0; s < 2; s++) { /* what is summed over last in the first, first in the second */
     bool gone[RULE_MAX_RANK] = {false};
     uint32_t m = 0;

@@ -362,6 +362,7 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   const bool floats = op == DIV || op == ATAN2 || op == LOGADDEXP;
   char kind = floats ? 'f' : wider(t[0]->kind, t[1]->kind), result = kind;
   if (kind == 'b' && op <= POW) return NULL;
+  if ((op == SUB || op == RSUB) && (x->kind == 'b' || y->kind == 'b')) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
   const bool bits = kind == 'i' && op == BIT_AND;
   if (kind != 'b' && op >= BIT_AND && !bits) return NULL;
@@ -434,7 +435,7 @@ static const pt_value *define_clamp(pt_args *a, int which) {
   static const char *const names[][2] = {{"min", "max"}, {"min_val", "max_val"}};
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *low = bound(a, names[which][0], -INFINITY), *high = bound(a, names[which][1], INFINITY);
-  if (!x || x->kind == 'b' || c->failed) return NULL;
+  if (!x || x->kind == 'b' || (which && x->kind != 'f') || c->failed) return NULL; /* hardtanh keeps integers */
   if (low && low->kind == 'b') return NULL;
   if (low) x = combine(c, MAXIMUM, x, low, c->one, 'i');
   if (high && high->kind == 'b') return NULL;

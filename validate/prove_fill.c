@@ -50,7 +50,13 @@ static const pt_value *define_pad(pt_args *a, int which) {
   if (pt_arg(a, "mode") && !pt_arg_is(a, "mode", "constant")) return NULL;
   if (pt_arg(a, "value")) value = pt_arg_scalar(a, "value", &kind);
   if (kind == 'b' || x->kind == 'b' || (x->kind == 'i' && kind == 'f' && value != c->zero)) return NULL;
-  for (uint32_t k = 0; k < n / 2; k++) x = pt_pad(c, x, x ? x->rank - 1 - k : 0, pad[2 * k], pad[2 * k + 1], value);
+  for (uint32_t k = 0; k < n / 2 && x; k++) {
+    /* What is cut off on one side is not what is added on the other. */
+    const uint32_t d = x->rank - 1 - k;
+    for (int i = 0; i < 2; i++)
+      if (!sc_require(c, sx_le(c, c->zero, sx_add(c, x->dim[d], pad[2 * k + (uint32_t)i])))) return NULL;
+    x = pt_pad(c, x, d, pad[2 * k], pad[2 * k + 1], value);
+  }
   return pt_one(c, x);
 }
 

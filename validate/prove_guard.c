@@ -192,7 +192,7 @@ static sx scaled(sc *c, sx p) {
     sx_term(c, p, i, &q, &m);
     if (pv_q_is_int(&c->q, q, &k)) continue;
     const pv_q v = c->q.q[q];
-    if (v.d > (1 << 30) || v.e < -60) return p;
+    if (v.d > (1 << 30) || v.e < -60 || (v.d == 1 && v.e >= 0)) return p; /* too large, or whole and larger */
     uint32_t d = pv_q_int(&c->q, (int64_t)v.d);
     if (v.e < 0) d = pv_q_mul(&c->q, d, pv_q_int(&c->q, (int64_t)1 << -v.e));
     p = sx_scale(c, d, p);

@@ -320,6 +320,7 @@ void *sc_take(sc *c, size_t n);
 /* p = q is needed for this to be defined: checked, or a case split is asked for. false: stop. */
 bool sc_require_eq(sc *c, sx p, sx q);
 bool sc_require(sc *c, sx cond); /* a condition (diagram) that definedness asks for */
+bool sc_require_modelled(sc *c, sx cond, const char *otherwise); /* else the operator has a value that is not modelled */
 bool sc_decide(sc *c, sx cond, bool *out); /* whether it holds; asks for a split where unknown (false: stop) */
 /* a = b * *out: where it is not seen at once, b is supposed to divide a (else nothing is defined). */
 bool sc_multiple(sc *c, sx a, sx b, sx *out);
@@ -379,6 +380,7 @@ const pt_tensor *pt_transpose(sc *c, const pt_tensor *t, uint32_t a, uint32_t b)
 const pt_tensor *pt_permute(sc *c, const pt_tensor *t, const uint32_t *order);
 const pt_tensor *pt_reshape(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank);
 const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b);
+bool pt_same_index(sc *c, sx p, sx q); /* sizes of one index of an einsum: equal, or one is 1, which is not modelled */
 const pt_tensor *pt_slice(sc *c, const pt_tensor *t, uint32_t d, sx start, sx n, sx step);
 const pt_tensor *pt_drop(sc *c, const pt_tensor *t, uint32_t d, sx at);
 const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
@@ -430,5 +432,8 @@ typedef struct sc_point {
  * `undefined` where they say that it has no value. Owns: malloc'ed numbers in `out`. */
 bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape, char *kind, double **out, bool *undefined,
                char *reason);
+/* The same from the definitions for literal sizes, at a level of expansion (encode_int.h); 1/0 is `no_value`. */
+bool pv_values(const rule *r, rule_schemas *schemas, int level, double no_value, const sc_point *at, rule_shape *shape, char *kind,
+               double **out, char *reason);
 
 #endif

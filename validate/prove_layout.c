@@ -161,7 +161,10 @@ static const pt_value *define_squeeze(pt_args *a, int which) {
   if (all && x->lead) return NULL;
   for (uint32_t k = 0; k < x->rank; k++) {
     bool drop = all, one = false;
-    for (uint32_t i = 0; i < n; i++) drop |= d[i] == k;
+    for (uint32_t i = 0, times = 0; i < n; i++) {
+      if (d[i] == k && x->rank && times++) return NULL; /* named twice */
+      drop |= d[i] == k;
+    }
     if (drop && !sc_decide(c, sx_eq(c, x->dim[k], c->one), &one)) return NULL;
     if (!(drop && one)) dim[m++] = x->dim[k];
   }

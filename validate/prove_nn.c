@@ -87,6 +87,7 @@ static const pt_value *define_linear(pt_args *a, int which) {
   if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->failed || (b && (b->rank > 1 || b->lead))) return NULL;
   const pt_tensor *r = pt_matmul(c, x, pt_transpose(c, w, 0, 1));
   if (!r || !b) return pt_one(c, r);
+  if (b->kind != r->kind) return NULL;
   return pt_one(c, pt_combine(c, c->one, r, c->one, pt_expand(c, b, r->dim, r->rank, r->lead)));
 }
 
@@ -136,6 +137,13 @@ static char *equation(sc *c, const char *from) {
   return to;
 }
 
+bool pt_same_index(sc *c, sx p, sx q) {
+  if (sx_same(c, p, q)) return true;
+  const sx equal = sx_eq(c, p, q);
+  if (!sc_require(c, sx_or(c, equal, sx_or(c, sx_eq(c, p, c->one), sx_eq(c, q, c->one))))) return false;
+  return sc_require_modelled(c, equal, "a sum over an index that broadcasts");
+}
+
 static const pt_value *define_einsum(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
@@ -152,7 +160,8 @@ static const pt_value *define_einsum(pt_args *a, int which) {
     if (!list[i] || list[i]->lead || list[i]->kind != 'f') return NULL;
     for (; *p != ',' && p != arrow; p++, j++) {
       sx *s = &size[(unsigned char)*p];
-      if (j >= list[i]->rank || (*s && !sc_require_eq(c, *s, list[i]->dim[j]))) return NULL;
+      if (j >= list[i]->rank) return NULL;
+      if (*s && !pt_same_index(c, *s, list[i]->dim[j])) return NULL;
       *s = list[i]->dim[j];
     }
     if (j != list[i]->rank || (i + 1 < n) != (*p == ',')) return NULL;
@@ -233,9 +242,10 @@ static const pt_value *define_conv(pt_args *a, int n) {
   const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
   window win = {.n = (uint32_t)n};
   sx out[3], per;
-  if (n == 0 && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
+  const bool any = n == 0; /* aten::convolution */
+  if (any && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
   if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead || w->lead || w->rank != win.n + 2) return NULL;
-  if (x->rank != win.n + 2 && x->rank != win.n + 1) return NULL;
+  if (x->rank != win.n + 2 && (any || x->rank != win.n + 1)) return NULL;
   if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false)) return NULL;
   const uint32_t b = x->rank == win.n + 2;
   for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
@@ -243,6 +253,10 @@ static const pt_value *define_conv(pt_args *a, int n) {
   if (!numbers(a, "stride", win.n, c->one, win.stride) || !numbers(a, "dilation", win.n, c->one, win.dilation)) return NULL;
   if (word && !pt_arg_is(a, "padding", "valid")) return NULL;
   if (word ? !numbers(a, "none", win.n, c->zero, win.pad) : !numbers(a, "padding", win.n, c->zero, win.pad)) return NULL;
+  sx more[3];
+  if (!numbers(a, "output_padding", win.n, c->zero, more)) return NULL;
+  for (uint32_t i = 0; i < win.n; i++)
+    if (!sc_require(c, sx_le(c, c->zero, more[i]))) return NULL;
   const sx groups = pt_arg_size(a, "groups", 1);
   pt_tensor *t = pt_new(c, 'f', conv_elem);
   x = framed(c, x, &win, c->zero, out);
@@ -262,7 +276,7 @@ static const pt_value *define_conv(pt_args *a, int n) {
   t->dim[t->rank++] = w->dim[0];
   for (uint32_t i = 0; i < win.n; i++) t->p[i] = win.stride[i], t->p[3 + i] = win.dilation[i], t->dim[t->rank++] = out[i];
   if (!bias) return pt_one(c, t);
-  if (bias->rank != 1 || bias->lead || !sc_require_eq(c, bias->dim[0], w->dim[0])) return NULL;
+  if (bias->rank != 1 || bias->lead || bias->kind != 'f' || !sc_require_eq(c, bias->dim[0], w->dim[0])) return NULL;
   for (uint32_t i = 0; i < win.n; i++) bias = pt_unsqueeze(c, bias, bias ? bias->rank : 0);
   return pt_one(c, pt_combine(c, c->one, t, c->one, bias));
 }
@@ -289,7 +303,7 @@ static const pt_value *define_pool(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   window w = {.n = (uint32_t)n};
   sx out[3];
-  if (!x || x->kind != 'f' || x->rank < w.n || !numbers(a, "kernel_size", w.n, c->one, w.size)) return NULL;
+  if (!x || x->kind != 'f' || x->lead || (x->rank != w.n + 1 && x->rank != w.n + 2) || !numbers(a, "kernel_size", w.n, c->one, w.size)) return NULL;
   const rule_term *st = pt_arg(a, "stride");
   if (!st || (st->kind == RULE_LIST && st->n == 0)) memcpy(w.stride, w.size, sizeof w.stride);
   else if (!numbers(a, "stride", w.n, c->one, w.stride)) return NULL;

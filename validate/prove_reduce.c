@@ -54,7 +54,9 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   case SUM: return summed(c, t, idx, false, 0);
   case MEAN: return mean_of(c, t, idx);
   case VAR: case STD: /* p[0]: the correction */
-    x = sx_mul(c, summed(c, t, idx, true, mean_of(c, t, idx)), sx_inv(c, sx_sub(c, t->p[7], t->p[0])));
+    x = sx_sub(c, t->p[7], t->p[0]);
+    sc_defined_if(c, sx_not(c, sx_eq(c, x, c->zero)));
+    x = sx_mul(c, summed(c, t, idx, true, mean_of(c, t, idx)), sx_inv(c, x));
     return t->which == VAR ? x : sx_sqrt(c, x);
   case NORM: return sx_sqrt(c, summed(c, t, idx, true, 0));
   case SUM_SQUARES: return summed(c, t, idx, true, 0);
@@ -141,6 +143,9 @@ static const pt_value *define_reduction(pt_args *a, int which) {
     t->p[0] = c->one;
     if (pt_arg(a, "correction")) t->p[0] = pt_arg_scalar(a, "correction", &kind);
     if (pt_arg(a, "unbiased") && !pt_arg_flag(a, "unbiased", true)) t->p[0] = c->zero;
+    const sx left = sx_sub(c, t->p[7], t->p[0]);
+    /* With more than there are elements it has no value; the mean beside it has one. */
+    if (strstr(a->schema->name, "_mean") ? !sc_require_modelled(c, sx_le(c, c->zero, left), "a mean beside no variance") : !sc_require(c, sx_le(c, c->zero, left))) return NULL;
   }
   if (which == NORM) {
     const char *order = pt_arg(a, "ord") ? "ord" : "p";
@@ -301,7 +306,7 @@ static const pt_value *define_layer_norm(pt_args *a, int which) {
 /* A vector over channels (dimension 1) against x. */
 static const pt_tensor *by_channel(sc *c, const pt_tensor *v, const pt_tensor *x) {
   sx dim[RULE_MAX_RANK];
-  if (!v || v->rank != 1 || !sc_require_eq(c, v->dim[0], x->dim[1])) return NULL;
+  if (!v || v->rank != 1 || v->kind != 'f' || !sc_require_eq(c, v->dim[0], x->dim[1])) return NULL;
   for (uint32_t k = 0; k < x->rank; k++) dim[k] = k == 1 ? v->dim[0] : c->one;
   return pt_reshape(c, v, dim, x->rank);
 }
@@ -336,10 +341,9 @@ static const pt_value *define_batch_norm(pt_args *a, int which) {
   (void)which;
   if (!x || !m || !v || x->lead || x->rank < 2 || x->kind != 'f' || c->failed || pt_arg_flag(a, "training", true)) return NULL;
   const pt_tensor *eps = pt_scalar_tensor(c, pt_arg_scalar(a, "eps", &kind), 'f');
-  const pt_tensor *scale = pt_unary(c, pt_combine(c, c->one, v, c->one, eps), inverse_root);
-  if (w) scale = pt_times(c, scale, w);
-  const pt_tensor *y = pt_combine(c, c->one, x, c->minus_one, by_channel(c, m, x));
-  y = pt_times(c, y, scale ? by_channel(c, scale, x) : NULL);
+  const pt_tensor *scale = pt_unary(c, pt_combine(c, c->one, by_channel(c, v, x), c->one, eps), inverse_root);
+  if (w) scale = pt_times(c, scale, by_channel(c, w, x));
+  const pt_tensor *y = pt_times(c, pt_combine(c, c->one, x, c->minus_one, by_channel(c, m, x)), scale);
   if (y && b) y = pt_combine(c, c->one, y, c->one, by_channel(c, b, x));
   return pt_one(c, y);
 }

@@ -69,6 +69,13 @@ bool sc_require(sc *c, sx cond) {
   return false;
 }
 
+bool sc_require_modelled(sc *c, sx cond, const char *otherwise) {
+  bool holds = false;
+  if (!sc_decide(c, cond, &holds)) return false;
+  if (!holds) sc_fail(c, "%s", otherwise);
+  return holds;
+}
+
 bool sc_require_eq(sc *c, sx p, sx q) { return sx_same(c, p, q) || sc_require(c, sx_eq(c, p, q)); }
 
 bool sc_multiple(sc *c, sx a, sx b, sx *out) {

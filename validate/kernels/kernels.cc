@@ -113,13 +113,15 @@ std::tuple<Tensor, Tensor> fused_add_rms_norm(const Tensor &input, const Tensor 
   return {rms_norm(sum, weight, epsilon), sum};
 }
 
-/* One tensor rotated. cos, sin: [tokens, 1, half the rotary width]. */
-Tensor rotate(const Tensor &x, const char *name, int64_t head_size, const Tensor &cos,
-              const Tensor &sin, bool is_neox) {
+/* One tensor rotated. cos, sin: [tokens, 1, half the rotary width]; positions: of the tokens, in front of x's other sizes. */
+Tensor rotate(const Tensor &x, const char *name, int64_t head_size, const Tensor &positions,
+              const Tensor &cos, const Tensor &sin, bool is_neox) {
   int64_t tokens = cos.size(0), width = 2 * cos.size(2);
   TORCH_CHECK(x.scalar_type() == cos.scalar_type(), name, " is ", x.scalar_type(),
               ", the table is ", cos.scalar_type());
   if (x.numel() == 0) return x.clone();
+  TORCH_CHECK(x.dim() >= positions.dim() && x.sizes().slice(0, positions.dim()) == positions.sizes(), name,
+              " is ", x.sizes(), ", the positions are ", positions.sizes());
   TORCH_CHECK(tokens > 0 && x.numel() % (tokens * head_size) == 0, name, " is ", x.sizes(),
               ", expected heads of ", head_size, " for ", tokens, " positions");
   Tensor heads = x.reshape({tokens, -1, head_size});
@@ -146,9 +148,9 @@ std::tuple<Tensor, Tensor> rotary_embedding(const Tensor &positions, const Tenso
   Tensor row = at::index_select(cos_sin_cache, 0, positions.reshape(-1)).unsqueeze(1);
   int64_t half = row.size(2) / 2;
   Tensor cos = row.narrow(-1, 0, half), sin = row.narrow(-1, half, half);
-  Tensor q = rotate(query, "query", head_size, cos, sin, is_neox);
+  Tensor q = rotate(query, "query", head_size, positions, cos, sin, is_neox);
   if (!key || !key->defined()) return {q, at::empty({0}, query.options())};
-  return {q, rotate(*key, "key", head_size, cos, sin, is_neox)};
+  return {q, rotate(*key, "key", head_size, positions, cos, sin, is_neox)};
 }
 
 /* ---- activations ---- */
