@@ -115,7 +115,7 @@ static bool same_place(const synth_node *a, const synth_node *b) {
 }
 
 /* A change on `side`. */
-static iso_code explain_side(const parting *p, int side, bool integers, st_changes changes, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
+static iso_code explain_side(parting *p, int side, bool integers, st_changes changes, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
                                   bool *found, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -125,7 +125,8 @@ static iso_code explain_side(const parting *p, int side, bool integers, st_chang
   bool *stop = calloc(g->n_nodes + 1, 1), *lone = find_lone(p, side, own, wide);
   uint32_t suspect[2 * MAX_SUSPECTS + MAX_LONE + 1], model = 0;
   iso_code c = own && other && wide && stop && lone ? ISO_OK : nomem(err);
-  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .changes = changes};
+  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .changes = changes,
+                         .earlier = p->change, .n_earlier = p->n_changes};
   for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
   const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
   size_t n = 0;
@@ -145,6 +146,7 @@ static iso_code explain_side(const parting *p, int side, bool integers, st_chang
   if (!c && task.want) c = st_repair(s, &task, &r, err);
   *found = r.found;
   if (r.found) {
+    pt_remember(p, &r.change);
     *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
     d->hint = iso_arena_printf(&s->res->arena, "on the %s %s", side == LEFT ? "left" : "right", r.what);
     const int64_t partner = r.missing >= 0 || !r.instead[r.node] ? r.missing : counterpart(p, side, r.node, other, r.instead[r.node]);
@@ -187,7 +189,7 @@ static iso_code explain_side(const parting *p, int side, bool integers, st_chang
   return c;
 }
 
-iso_code pt_explain_by_repair(const parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
+iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err) {
   const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
   const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT;

@@ -401,7 +401,10 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
   /* A leaf that only one side lacks may be of an operator that the other side does without. */
   const bool leaf[2] = {l->kind != SYNTH_OP, r->kind != SYNTH_OP};
-  const bool plain = leaf[LEFT] || leaf[RIGHT] || pt_attribute_hint(p, l, r) != NULL;
+  const int64_t attribute = leaf[LEFT] || leaf[RIGHT] ? -1 : pt_attribute_apart(p, l, r);
+  const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0;
+  if (attribute >= 0)
+    pt_remember(p, &(st_change){.side = RIGHT, .op = r->call->u.s, .k = (uint32_t)attribute, .from = r->call->child[attribute], .to = l->call->child[attribute]});
   int64_t constant[2] = {-1, -1};
   if (!c && !p->gap && !plain) {
     constant[LEFT] = pt_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
@@ -469,6 +472,19 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   return c;
 }
 
+/* What may be spent on looking for explanations: as much as a few runs of both graphs, which the comparison took anyhow; with
+ * small graphs what is little beside starting up. */
+static size_t allowance(const parting *p) {
+  enum { AT_LEAST = 80000, RUNS = 6 };
+  size_t run = 0;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = p->s->graph[side];
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE) run += st_work(g->node[i].call, &p->run[side], i);
+  }
+  return AT_LEAST + RUNS * run;
+}
+
 iso_code st_divergences(state *s, iso_error *err) {
   parting p = {.s = s};
   iso_code c = ISO_OK;
@@ -484,6 +500,7 @@ iso_code st_divergences(state *s, iso_error *err) {
   if (!c) c = pt_index(&p, LEFT, err);
   if (!c) c = pt_index(&p, RIGHT, err);
   if (!c) c = st_mark_parts(s, p.run, err);
+  s->work_left = allowance(&p);
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
   for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);

@@ -18,29 +18,45 @@ int64_t pt_consumer(const state *s, int side, uint32_t leaf) {
 }
 
 /* The same operator over the same tensors, with another attribute. */
-const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
-  state *s = p->s;
-  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r) {
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return -1;
   for (uint32_t k = 0; k < l->call->n && !p->gap; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
-    if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return NULL;
+    if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return -1;
     const rule_tensor *x = a->kind == RULE_VAR ? pt_value(p, LEFT, (uint32_t)a->u.i) : NULL, *y = a->kind == RULE_VAR ? pt_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
-    if (x && y && !pt_agree(p, x, y)) return NULL;
+    if (x && y && !pt_agree(p, x, y)) return -1;
   }
-  const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
   for (uint32_t k = 0; k < l->call->n; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
     const bool la = a->kind != RULE_VAR && a->kind != RULE_LIST, lb = b->kind != RULE_VAR && b->kind != RULE_LIST;
-    if (!la || !lb || rule_term_eq(a, b)) continue;
-    char *ta = rule_term_print(a, s->schemas, NULL), *tb = rule_term_print(b, s->schemas, NULL);
-    const char *hint = ta && tb ? iso_arena_printf(&s->res->arena, "%s is %s on the left and %s on the right",
-                                                   sc && k < sc->n_args ? sc->arg[k].name : "an argument", ta, tb)
-                                : NULL;
-    free(ta);
-    free(tb);
-    return hint;
+    if (la && lb && !rule_term_eq(a, b)) return k;
   }
-  return NULL;
+  return -1;
+}
+
+const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  state *s = p->s;
+  const int64_t k = pt_attribute_apart(p, l, r);
+  if (k < 0) return NULL;
+  const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
+  char *ta = rule_term_print(l->call->child[k], s->schemas, NULL), *tb = rule_term_print(r->call->child[k], s->schemas, NULL);
+  const char *hint = ta && tb ? iso_arena_printf(&s->res->arena, "%s is %s on the left and %s on the right",
+                                                 sc && k < (int64_t)sc->n_args ? sc->arg[k].name : "an argument", ta, tb)
+                              : NULL;
+  free(ta);
+  free(tb);
+  return hint;
+}
+
+void pt_remember(parting *p, const st_change *change) {
+  const size_t most = sizeof p->change / sizeof *p->change;
+  bool known = change->op == NULL || p->n_changes == most;
+  for (size_t i = 0; i < p->n_changes && !known; i++) {
+    const st_change *g = &p->change[i];
+    known = g->side == change->side && strcmp(g->op, change->op) == 0 && g->k == change->k && (g->to == NULL) == (change->to == NULL) &&
+            (!g->to || (rule_term_eq(g->to, change->to) && rule_term_eq(g->from, change->from)));
+  }
+  if (!known) p->change[p->n_changes++] = *change;
 }
 
 /* Same operator, its arguments in another order: which two. */

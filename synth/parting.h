@@ -19,6 +19,8 @@ typedef struct parting {
   uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
   bool odd_rank[2];     /* the root is one that other ranks have right */
   bool rounded;         /* a constant was computed anew: what follows is off by its storage's rounding */
+  st_change change[8];  /* what mended the divergences so far */
+  size_t n_changes;
   bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
 } parting;
 
@@ -54,7 +56,10 @@ bool pt_any_output_apart(const parting *p);
 int64_t pt_consumer(const state *s, int side, uint32_t leaf);
 /* One change that tells the nodes of `d` (or their values x and y) apart, in words; NULL: none. */
 const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y);
-/* The same operator over the same tensors, with another attribute. */
+/* The change on `side` that explains a divergence, for later ones. */
+void pt_remember(parting *p, const st_change *change);
+/* The same operator over the same tensors, with another attribute: which argument, -1 where not so; and in words, NULL. */
+int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
 const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
 /* The largest difference of the values of two nodes (left, right), where it is, and a picture of it. */
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
@@ -68,7 +73,7 @@ typedef enum pt_search {
 } pt_search;
 /* The change that explains the divergence, on one of `sides`: of one operator first, on either side, then operators and operands too many or too
  * few. Puts its node into d and, for the right, the repaired values into `next`. */
-iso_code pt_explain_by_repair(const parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
+iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err);
 /* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
 int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err);

@@ -52,11 +52,13 @@ static void flag_after(repair *r, uint32_t n) {
     r->again[i] = rp_twin(r, n, i) || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
 }
 
-/* Run from node `n` on with the values in r->instead. */
+bool rp_spent(const repair *r) { return r->tries >= RP_MAX_TRIES || r->work >= r->most; }
+
+/* Run from node `n` on with the values in r->instead and the calls in r->call. */
 static iso_code run_on(repair *r, uint32_t n, iso_error *err) {
   rule_tensor *v;
-  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead};
-  iso_code c = st_run_to(r->s, r->task->side, &with, r->task->goal, &v, err);
+  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
+  iso_code c = st_run_to(r->s, r->task->side, &with, r->task->goal, &v, &r->work, err);
   if (c) return c == ISO_NOMEM ? c : ISO_OK;
   if (reaches_goal(r, n, v)) {
     r->found = true;
@@ -82,6 +84,28 @@ iso_code rp_try_values(repair *r, uint32_t n, iso_error *err) {
   r->alone = false;
   flag_after(r, n);
   return c;
+}
+
+/* What the changed nodes gave is kept as their values. */
+static iso_code keep_values(repair *r, iso_error *err) {
+  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < r->g->n_nodes && !c; i++) {
+    if (!r->call[i]) continue;
+    rule_tensor *v;
+    if ((c = st_run_to(r->s, r->task->side, &with, i, &v, NULL, err))) break;
+    r->instead[i] = v;
+  }
+  return c == ISO_NOMEM ? c : ISO_OK;
+}
+
+iso_code rp_try_calls(repair *r, uint32_t first, iso_error *err) {
+  if (r->found || rp_spent(r)) return ISO_OK;
+  r->tries++;
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    r->again[i] = r->call[i] || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
+  iso_code c = run_on(r, first, err);
+  return !c && r->found ? keep_values(r, err) : c;
 }
 
 static bool could_stand(const rule_tensor *v, const rule_tensor *old) {
@@ -146,8 +170,9 @@ iso_code rp_try_call(repair *r, uint32_t n, const rule_term *call, iso_error *er
   rule_tensor *out[MAX_OUT];
   size_t n_out = 0;
   if (!call) return nomem(err);
-  if (r->found || !(old || several) || r->tries >= RP_MAX_TRIES || rule_draws(r->s->schemas, call) || tried(r, n, call)) return ISO_OK;
+  if (r->found || !(old || several) || rp_spent(r) || rule_draws(r->s->schemas, call) || tried(r, n, call)) return ISO_OK;
   r->tries++;
+  r->work += st_work(r->g->node[n].call, r->task->run, n);
   iso_error ignored;
   iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
   if (c) return c == ISO_NOMEM ? nomem(err) : ISO_OK;
@@ -175,27 +200,31 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       [ST_OPTIONAL] = {rp_optional_attributes},
       [ST_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
       [ST_OF_ONE] = {rp_seen_attributes, rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_other_operators, rp_like_a_sibling, rp_permuted, rp_repeated},
-      [ST_LOOSE] = {rp_left_out, rp_added, rp_other_tensors},
+      [ST_LOOSE] = {rp_left_out, rp_alike, rp_added, rp_other_tensors},
       [ST_WITHOUT] = {rp_left_out}};
   const rp_variation *const tier = tiers[task->changes];
   repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .missing = -1, .operand = -1, .leaf = -1};
   iso_arena_init(&r.arena);
+  r.most = s->work_left / 4;
   const rule_tensor *now = rp_value(task->run, task->goal);
   if (now && now->numel == task->want->numel) r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
   const size_t n = r.g->n_nodes;
   *out = (st_repair_result){0};
   r.bind = calloc(n + 16, sizeof *r.bind);
   r.instead = calloc(n + 1, sizeof *r.instead);
+  r.call = calloc(n + 1, sizeof *r.call);
   r.again = calloc(n + 1, 1);
   r.seen = calloc(SEEN, sizeof *r.seen);
   r.to_goal = calloc(n + 1, 1);
-  iso_code c = r.bind && r.instead && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
+  iso_code c = r.bind && r.instead && r.call && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
   if (!c) {
     r.to_goal[task->goal] = true;
     for (uint32_t i = task->goal + 1; i-- > 0;)
       if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
+  for (size_t k = 0; k < task->n_earlier && task->changes == ST_ODD && !c && !r.found; k++)
+    if (task->earlier[k].side == task->side) c = rp_earlier(&r, &task->earlier[k], err);
   for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
     if (p == ST_PHASES - 2 && r.tries > RP_MAX_TRIES - MAX_WIDE) r.tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
     if (p == ST_PHASES - 1) r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
@@ -208,13 +237,21 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       }
   }
   if (!c && r.found) {
-    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .instead = r.instead, .missing = r.missing, .operand = r.operand, .leaf = r.leaf};
+    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .change = r.change, .instead = r.instead, .missing = r.missing, .operand = r.operand, .leaf = r.leaf};
     r.instead = NULL;
+    st_change *g = &out->change;
+    g->side = task->side;
+    if (g->op) g->op = iso_arena_strdup(&s->arena, g->op);
+    if (g->from) g->from = rule_term_copy(&s->arena, g->from);
+    if (g->to) g->to = rule_term_copy(&s->arena, g->to);
+    if ((r.change.from && !g->from) || (r.change.to && !g->to)) g->op = NULL; /* not kept */
   }
+  s->work_left -= r.work < s->work_left ? r.work : s->work_left;
   if (r.instead)
     for (size_t i = 0; i < n; i++) rule_tensor_unref(r.instead[i]);
   free(r.bind);
   free(r.instead);
+  free(r.call);
   free(r.again);
   free(r.seen);
   free(r.to_goal);

@@ -238,8 +238,23 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
   return c;
 }
 
+static size_t elements(const rule_term *t, const st_run *r) {
+  size_t n = 0;
+  if (t->kind == RULE_VAR)
+    for (size_t k = 0; k < r->value[t->u.i].n; k++) n += (size_t)r->value[t->u.i].v[k]->numel;
+  for (uint32_t k = 0; k < t->n; k++) n += elements(t->child[k], r);
+  return n;
+}
+
+size_t st_work(const rule_term *call, const st_run *r, uint32_t i) {
+  enum { A_CALL = 4096 }; /* elements that are read or written in the time that a call takes by itself */
+  size_t n = elements(call, r);
+  for (size_t k = 0; k < r->value[i].n; k++) n += (size_t)r->value[i].v[k]->numel;
+  return 1 + n / A_CALL;
+}
+
 /* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
-iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, iso_error *err) {
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, size_t *work, iso_error *err) {
   const synth_graph *g = s->graph[side];
   st_run r = {.value = malloc((g->n_nodes + 1) * sizeof *r.value), .n = g->n_nodes, .failed = -1};
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
@@ -251,7 +266,10 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
     if (!with->value[i] && !with->again[i]) continue;
     end = i + 1;
     r.value[i] = (st_value_list){0};
-    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(s, &g->node[i], 0, &rng, &r, i, bind, false, err);
+    synth_node n = g->node[i];
+    if (with->call && with->call[i]) n.call = with->call[i];
+    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(s, &n, 0, &rng, &r, i, bind, false, err);
+    if (!c && work && !with->value[i]) *work += st_work(n.call, &r, i);
   }
   if (!c && r.value[goal].n != 1) c = iso_fail(err, ISO_RANGE, "node \"%s\" has no single value", g->node[goal].id);
   if (!c) *out = rule_tensor_ref(r.value[goal].v[0]);

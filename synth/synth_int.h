@@ -155,6 +155,7 @@ typedef struct state {
   uint32_t *right_of;     /* left output to right output */
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
   bool inexact;           /* constants were related that differ by rounding */
+  size_t work_left;       /* for the search for explanations, as st_work counts */
   double t0;
   const char *stopped;    /* a limit was reached: which; see st_stopped */
   uint32_t *class_root;   /* by class: those joined by a layout of ours have one root; once classes are published */
@@ -277,6 +278,7 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
   const st_run *from;
   const bool *again;         /* per node */
   rule_tensor *const *value; /* per node, NULL: none */
+  const rule_term *const *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
 } st_carry;
 #define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them */
 /* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
@@ -284,8 +286,10 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
                       iso_error *err);
 void st_run_free(st_run *r);
-/* The same for the one value of node `goal`, without noise; nothing else is kept. Owns: the caller unrefs. */
-iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, iso_error *err);
+/* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work` (may be NULL) what it took. Owns: the caller unrefs. */
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, size_t *work, iso_error *err);
+/* What it takes to run node i, called as `call`, by its values in `r`, in calls of small operators. */
+size_t st_work(const rule_term *call, const st_run *r, uint32_t i);
 /* Whether a term has a variable that is flagged; flag all of them. */
 bool st_term_uses(const rule_term *t, const bool *flag);
 void st_term_mark(const rule_term *t, bool *flag);
@@ -335,6 +339,13 @@ typedef enum st_changes {
   ST_LOOSE,   /* operators and operands too many, too few, or others */
   ST_WITHOUT, /* an operator too many, only */
 } st_changes;
+/* A change that mended a divergence: argument k of operator `op` is `to` in place of `from`, or stands for the whole call. */
+typedef struct st_change {
+  int side;
+  const char *op;            /* NULL: the change was of another kind */
+  uint32_t k;
+  const rule_term *from, *to; /* NULL: the call is left out */
+} st_change;
 typedef struct st_repair_task {
   int side;                        /* whose operators are varied */
   const st_run *run, *other_run;   /* all values of both sides */
@@ -344,11 +355,14 @@ typedef struct st_repair_task {
   uint32_t goal;                   /* the node that should have ... */
   const rule_tensor *want;         /* ... this value */
   st_changes changes;
+  const st_change *earlier;        /* what mended others of this comparison: tried first */
+  size_t n_earlier;
 } st_repair_task;
 typedef struct st_repair_result {
   bool found;
   uint32_t node;
   const char *what;                /* the change, in words; lives as long as the result of the comparison */
+  st_change change;                /* the same, for others; lives as long as the comparison */
   rule_tensor **instead;           /* per node: what it takes; caller unrefs and frees */
   int64_t missing;                 /* the other side's operator that it lacks; -1: not so */
   int64_t operand, leaf;           /* its operand that a leaf of the other side should stand for, and that leaf; -1: not so */

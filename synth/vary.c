@@ -5,25 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_POOL = 24 };
-
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static bool is_float(const rule_term *t) { return t->kind == RULE_FLOAT; }
 static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
 
 /* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side has in the region. */
-static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
+size_t rp_attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
   const rule_term *now = call->child[k];
   const bool real = call->n > 0 && call->child[0]->kind == RULE_VAR && rule_dtype_is_float(r->g->node[call->child[0]->u.i].dtype);
   size_t n = 0;
   for (int pass = 0; pass < 2; pass++) {
     const synth_graph *g = pass ? r->g : r->other;
-    for (uint32_t i = 0; i < g->n_nodes && n < MAX_POOL; i++) {
+    for (uint32_t i = 0; i < g->n_nodes && n < RP_MAX_POOL; i++) {
       const rule_term *c = g->node[i].call;
       if (g->node[i].kind != SYNTH_OP || !c) continue;
       const bool same_op = strcmp(c->u.s, call->u.s) == 0 && c->n == call->n, near = !pass && r->task->other_region[i];
-      for (uint32_t j = 0; j < c->n && n < MAX_POOL; j++) {
+      for (uint32_t j = 0; j < c->n && n < RP_MAX_POOL; j++) {
         const rule_term *a = c->child[j];
         if (!rp_is_attribute(a) || rule_term_eq(a, now)) continue;
         if (!(same_op && j == k) && !(near && real && is_float(a) && is_number(now))) continue;
@@ -39,9 +37,9 @@ static size_t attribute_pool(repair *r, const rule_term *call, uint32_t k, const
 /* Real numbers in the other side's region. */
 static size_t floats_beside(const repair *r, const rule_term **pool) {
   size_t n = 0;
-  for (uint32_t i = 0; i < r->other->n_nodes && n < MAX_POOL; i++) {
+  for (uint32_t i = 0; i < r->other->n_nodes && n < RP_MAX_POOL; i++) {
     const rule_term *c = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
-    for (uint32_t j = 0; c && j < c->n && n < MAX_POOL; j++) {
+    for (uint32_t j = 0; c && j < c->n && n < RP_MAX_POOL; j++) {
       bool seen = !is_float(c->child[j]);
       for (size_t q = 0; q < n && !seen; q++) seen = rule_term_eq(pool[q], c->child[j]);
       if (!seen) pool[n++] = c->child[j];
@@ -53,8 +51,10 @@ static size_t floats_beside(const repair *r, const rule_term **pool) {
 static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint32_t k, const rule_term *to, iso_error *err) {
   if (r->found || rule_term_eq(call->child[k], to)) return ISO_OK;
   iso_code c = rp_try_call(r, n, rp_with_child(r, call, k, to), err);
-  if (!c && r->found)
+  if (!c && r->found) {
     r->what = iso_arena_printf(&r->s->res->arena, "%s is %s, and would have to be %s", rp_argument_name(r, call, k), rp_show(r, call->child[k]), rp_show(r, to));
+    r->change = (st_change){.op = call->u.s, .k = k, .from = call->child[k], .to = to};
+  }
   return c;
 }
 
@@ -86,16 +86,31 @@ static bool usual(const repair *r, uint32_t n, uint32_t k) {
   return false;
 }
 
-static bool can_vary(const rule_term *t) { return rp_is_attribute(t) && t->kind != RULE_DTYPE; }
+bool rp_can_vary(const rule_term *t) { return rp_is_attribute(t) && t->kind != RULE_DTYPE; }
+
+static bool holds_tensors(const rule_term *t) {
+  if (t->kind == RULE_VAR) return true;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (holds_tensors(t->child[k])) return true;
+  return false;
+}
+
+/* Arguments that may be left out: no tensors, nor what only says how. */
+static bool optional(const repair *r, const rule_term *call, uint32_t k) {
+  const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
+  if (!sc || k >= sc->n_args || strncmp(call->u.s, "aten::slice", 11) == 0) return false;
+  return sc->arg[k].optional && !holds_tensors(call->child[k]) && sc->arg[k].type != RULE_ARG_CONTEXT && sc->arg[k].type != RULE_ARG_DTYPE;
+}
 
 /* Attributes as they stand elsewhere. */
 iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
-    const rule_term *now = call->child[k], *pool[MAX_POOL];
-    if (!can_vary(now) || (r->task->changes == ST_ODD && usual(r, n, k))) continue;
-    const size_t n_pool = attribute_pool(r, call, k, pool);
+    const rule_term *now = call->child[k], *pool[RP_MAX_POOL];
+    if (!rp_can_vary(now) || (r->task->changes == ST_ODD && usual(r, n, k))) continue;
+    const size_t n_pool = rp_attribute_pool(r, call, k, pool);
+    if (now->kind != RULE_NONE && optional(r, call, k)) c = try_attribute(r, n, call, k, rule_none(&r->arena), err); /* some number may do as well by chance */
     for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
     if (!c && now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
   }
@@ -118,7 +133,7 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     const rule_term *now = call->child[k];
-    if (!can_vary(now)) continue;
+    if (!rp_can_vary(now)) continue;
     for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2) c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
     if (now->kind == RULE_INT)
       for (int64_t d = -2; d <= 4 && !c; d++)
@@ -136,25 +151,17 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
   return c || r->found ? c : shifted_bounds(r, n, false, err);
 }
 
-static bool holds_tensors(const rule_term *t) {
-  if (t->kind == RULE_VAR) return true;
-  for (uint32_t k = 0; k < t->n; k++)
-    if (holds_tensors(t->child[k])) return true;
-  return false;
-}
-
 enum { MAX_WINDOW = 16 };
 
 /* What may be left out, and is given; or is not, and the other side has it: a window, a cap, slopes. */
 iso_code rp_optional_attributes(repair *r, uint32_t n, iso_error *err) {
-  const rule_term *call = r->g->node[n].call, *pool[MAX_POOL];
+  const rule_term *call = r->g->node[n].call, *pool[RP_MAX_POOL];
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
   iso_code c = ISO_OK;
-  if (!sc || strncmp(call->u.s, "aten::slice", 11) == 0) return ISO_OK;
-  for (uint32_t k = 0; k < call->n && k < sc->n_args && !c && !r->found; k++) {
+  for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
+    if (!optional(r, call, k)) continue;
     const rule_arg_type type = sc->arg[k].type;
     const bool real = type == RULE_ARG_FLOAT || type == RULE_ARG_SCALAR;
-    if (!sc->arg[k].optional || holds_tensors(call->child[k]) || type == RULE_ARG_CONTEXT || type == RULE_ARG_DTYPE) continue;
     if (call->child[k]->kind != RULE_NONE) c = try_attribute(r, n, call, k, rule_none(&r->arena), err);
     else if (type == RULE_ARG_INT)
       for (int64_t d = 1; d <= MAX_WINDOW && !c; d++) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
@@ -347,7 +354,7 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   if (ordered) return ISO_OK;
   const uint32_t from = (uint32_t)call->child[0]->u.i;
   iso_code c = ISO_OK;
-  for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && r->tries < RP_MAX_TRIES; m++) {
+  for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && !rp_spent(r); m++) {
     const rule_term *o = r->g->node[m].call;
     if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != from) continue;
     rule_tensor *a = rp_value(r->task->run, n), *b = rp_value(r->task->run, m);

@@ -7,7 +7,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *what, iso_error *err) {
   const rule_tensor *old = rp_value(r->task->run, n);
-  if (r->found || !old || r->tries >= RP_MAX_TRIES || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || rule_tensor_same(v, old)) return ISO_OK;
+  if (r->found || !old || rp_spent(r) || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || rule_tensor_same(v, old)) return ISO_OK;
   r->tries++;
   r->instead[n] = rule_tensor_ref(v);
   iso_code c = rp_try_values(r, n, err);
@@ -26,6 +26,7 @@ iso_code rp_left_out(repair *r, uint32_t n, iso_error *err) {
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     rule_tensor *v = call->child[k]->kind == RULE_VAR ? rp_value(r->task->run, (uint32_t)call->child[k]->u.i) : NULL;
     if (v) c = try_instead(r, n, v, "the other side does without it", err);
+    if (v && !c && r->found) r->change = (st_change){.op = call->u.s, .k = k};
   }
   return c;
 }
