@@ -117,7 +117,18 @@ static const char *leaf_hint(const parting *p, int side, int64_t i) {
                           g->node[i].name, g->node[pt_consumer(s, side, (uint32_t)i)].id);
 }
 
+/* A cast of complex numbers to real ones. */
+static bool drops_imaginary(const synth_graph *g, const synth_node *n) {
+  if (n->kind != SYNTH_OP || (strncmp(n->op, "aten::to.", 9) != 0 && strcmp(n->op, "aten::_to_copy") != 0)) return false;
+  const rule_term *x = n->call->n ? n->call->child[0] : NULL;
+  return x && x->kind == RULE_VAR && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype);
+}
+
 static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {
+  const synth_node *const node[2] = {l, r};
+  for (int side = RIGHT; side >= LEFT; side--)
+    if (drops_imaginary(p->s->graph[side], node[side]) && !drops_imaginary(p->s->graph[!side], node[!side]))
+      return iso_arena_printf(&p->s->res->arena, "on the %s the cast leaves the imaginary part out", side == LEFT ? "left" : "right");
   if (l->kind != SYNTH_OP || r->kind != SYNTH_OP || strcmp(l->op, r->op) == 0) return NULL;
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
 }

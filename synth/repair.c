@@ -200,7 +200,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       [ST_OPTIONAL] = {rp_optional_attributes},
       [ST_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
       [ST_OF_ONE] = {rp_seen_attributes, rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_other_operators, rp_like_a_sibling, rp_permuted, rp_repeated},
-      [ST_LOOSE] = {rp_left_out, rp_alike, rp_added, rp_other_tensors},
+      [ST_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
       [ST_WITHOUT] = {rp_left_out}};
   const rp_variation *const tier = tiers[task->changes];
   repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .missing = -1, .operand = -1, .leaf = -1};

@@ -77,6 +77,9 @@ iso_code rp_alike(repair *r, uint32_t n, iso_error *err);
 /* What mended an earlier divergence. */
 iso_code rp_earlier(repair *r, const st_change *change, iso_error *err);
 
+/* ---- vary_halves.c: the two halves of a tensor ---- */
+iso_code rp_halves(repair *r, uint32_t n, iso_error *err);
+
 /* ---- vary_loose.c: operators and operands too many, too few, or others ---- */
 iso_code rp_left_out(repair *r, uint32_t n, iso_error *err);
 iso_code rp_added(repair *r, uint32_t n, iso_error *err);
