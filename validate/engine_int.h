@@ -14,7 +14,9 @@ typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
   int lean;         /* in: 1 or -1 where all noise goes up or down, 0 at random */
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
-  bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments */
+  bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments, or integers left their range */
+  bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
+  bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
   int how;          /* private: of the call that runs now */

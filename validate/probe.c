@@ -124,7 +124,7 @@ static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by,
   double *y = (*out)->data;
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
     if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
-    else y[i] = !(fabs(x[i]) < huge_value) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
+    else y[i] = !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
   return ISO_OK;
 }
 
@@ -177,6 +177,48 @@ static bool infinite_literal(const rule_term *t) {
   return false;
 }
 
+/* The largest absolute value among the literals of a call. */
+static double largest_literal(const rule_term *t) {
+  double m = t->kind == RULE_FLOAT ? fabs(t->u.f) : t->kind == RULE_INT ? fabs((double)t->u.i) : 0;
+  for (uint32_t i = 0; i < t->n; i++) m = fmax(m, t->child[i]->kind == RULE_OP ? 0 : largest_literal(t->child[i]));
+  return m;
+}
+
+static double largest_number(const rule_tensor *t) {
+  double m = 0;
+  for (int64_t i = 0, n = wide(t) ? n_numbers(t) : t->numel; i < n; i++) {
+    const double a = fabs(wide(t) ? ((const double *)t->data)[i] : (double)rule_tensor_get_int(t, i));
+    if (a > m && a <= DBL_MAX) m = a;
+  }
+  return m;
+}
+
+/* Integers that may have left 64 bits, by a bound on their absolute value: a rule speaks of numbers that do not wrap. */
+static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+  static const char adds[] = "add sub subtract rsub", products[] = "mul multiply square addcmul", shifts[] = "bitwise_left_shift __lshift__";
+  static const char sums[] = "sum cumsum trace", contracts[] = "mm bmm matmul linear addmm baddbmm mv dot inner tensordot einsum conv1d conv2d";
+  static const char powers[] = "pow prod cumprod";
+  if (out->dtype != RULE_I64) return false;
+  char name[64];
+  base_name(call->u.s, name);
+  const double limit = 0x1p62, lit = largest_literal(call);
+  double sum = lit, product = fmax(lit, 1), terms = 1;
+  for (size_t i = 0; i < n; i++) {
+    if (bind[i]->dtype != RULE_I64) continue;
+    const double a = largest_number(bind[i]);
+    sum += a * (listed(adds, name) ? fmax(lit, 1) : 1);
+    product *= fmax(a, 1);
+    terms = fmax(terms, (double)bind[i]->numel);
+  }
+  if (listed(adds, name)) return sum > limit;
+  if (listed(products, name)) return product * (strcmp(name, "square") == 0 ? product : 1) > limit;
+  if (listed(sums, name)) return sum * terms > limit;
+  if (listed(contracts, name)) return product * terms > limit;
+  if (listed(shifts, name)) return lit > 62 || sum * exp2(lit) > limit;
+  if (listed(powers, name)) return pow(fmax(n && bind[0]->dtype == RULE_I64 ? largest_number(bind[0]) : lit, 1), strcmp(name, "pow") ? terms : sum) > limit;
+  return false;
+}
+
 static bool nan_literal(const rule_term *t) {
   if (t->kind == RULE_FLOAT) return isnan(t->u.f);
   for (uint32_t i = 0; i < t->n; i++)
@@ -212,20 +254,32 @@ static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *con
   }
 }
 
+/* Not a mask that was given: an operator that computes, on smaller numbers. */
+static bool made_huge(const rule_term *call, rule_tensor *const *bind, size_t n) {
+  char name[64];
+  if (listed(moves, base_name(call->u.s, name)) || largest_literal(call) >= huge_value) return false;
+  for (size_t i = 0; i < n; i++)
+    if (largest_number(bind[i]) >= huge_value) return false;
+  return true;
+}
+
 iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, rule_tensor **out,
                         size_t n_out, iso_error *err) {
   bool nan = false, inf = false;
   p->n_run++;
+  for (size_t k = 0; k < n_out && !p->undefined; k++) p->undefined = may_wrap(call, bind, n, out[k]);
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;
     double m = p->magnitude;
-    bool wild = false;
+    bool wild = false, huge = false;
     for (int64_t i = 0, count = wide(out[k]) ? n_numbers(out[k]) : 0; i < count; i++) {
       const double a = fabs(x[i]);
       if (a > m && a < huge_value) m = a;
       wild |= !(a <= DBL_MAX);
+      huge |= a >= huge_value && a <= DBL_MAX;
     }
     p->magnitude = m;
+    if (huge && !p->far) p->far = made_huge(call, bind, n);
     if (wild) nan |= any_number(out[k], true), inf |= any_number(out[k], false);
   }
   if (nan || inf) note_undefined(p, call, bind, n, nan, inf);

@@ -75,14 +75,14 @@ static survey survey_both(const rule_tensor *a, const rule_tensor *b, double flo
 /* How far noise moves each number of a side: the largest of some runs, added up in `moved`. The first two lean up and
  * down, so that a step at a tie is stepped over. */
 static iso_code add_noise(val_engine *e, const rule_term *side, rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
-                          int runs, double *moved, bool *tied, iso_error *err) {
+                          int runs, bool far, double *moved, bool *tied, iso_error *err) {
   *tied = false;
   const int64_t n = n_numbers(plain);
   double *worst = calloc((size_t)n + 1, sizeof *worst);
   if (worst == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   iso_code code = ISO_OK;
   for (int run = 0; run < runs && !code; run++) {
-    val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0};
+    val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0, .blur_all = far};
     rule_tensor *x = NULL;
     iso_error local;
     code = val_eval_probe(e, side, bind, &p, &x, &local);
@@ -115,14 +115,14 @@ static void note_difference(val_trial *t, int64_t i, double x, double y, double 
 
 /* The suspects, against noise. */
 static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
-                      double floor, int runs, val_trial *t, iso_error *err) {
+                      double floor, int runs, bool far, val_trial *t, iso_error *err) {
   const rule_tensor *a = t->lhs, *b = t->rhs;
   const int64_t n = n_numbers(a);
   double *moved = calloc((size_t)n + 1, sizeof *moved), best = 0;
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   bool tied_a = false, tied_b = false;
-  iso_code code = add_noise(e, r->lhs, bind, a, rng, runs, moved, &tied_a, err);
-  if (!code) code = add_noise(e, r->rhs, bind, b, rng, runs, moved, &tied_b, err);
+  iso_code code = add_noise(e, r->lhs, bind, a, rng, runs, far, moved, &tied_a, err);
+  if (!code) code = add_noise(e, r->rhs, bind, b, rng, runs, far, moved, &tied_b, err);
   t->outcome = VAL_BLIND;
   const double little = 64 * floor;
   double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not have moved */
@@ -134,7 +134,7 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
         note_difference(t, i, x, y, &best);
         t->soft = false;
       }
-    } else if (suspect(x, y, floor, strict, rel_tol) && (!(fmax(fabs(x), fabs(y)) < huge_value) || fabs(x - y) > noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little ? moved[i] : fmax(moved[i], most)))) {
+    } else if (suspect(x, y, floor, strict, rel_tol) && ((!far && !(fmax(fabs(x), fabs(y)) < huge_value)) || fabs(x - y) > noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little ? moved[i] : fmax(moved[i], most)))) {
       note_difference(t, i, x, y, &best);
       t->soft |= t->index == i && (x == 0 || y == 0) && moved[i] > 0 && fabs(x - y) <= little;
     }
@@ -142,6 +142,14 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
   free(moved);
   if (rule_dtype_is_complex(a->dtype) && t->index >= 0) t->index /= 2;
   return code;
+}
+
+/* A literal beyond 1e30. */
+static bool has_mask(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return fabs(t->u.f) >= huge_value;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_mask(t->child[i])) return true;
+  return false;
 }
 
 iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, val_trial *t,
@@ -169,7 +177,12 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     t->outcome = VAL_OUTSIDE;
     return ISO_OK;
   }
-  if (s.suspect) return judge(e, r, bind, rng, rel_tol, strict, floor, s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, t, err);
+  const bool far = pa.far || pb.far;
+  if (s.suspect && far && (has_mask(r->lhs) || has_mask(r->rhs))) {
+    t->outcome = VAL_OUTSIDE; /* what is a mask here, and what merely large? */
+    return ISO_OK;
+  }
+  if (s.suspect) return judge(e, r, bind, rng, rel_tol, strict, floor, s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, far, t, err);
   /* Rounding that could hide the whole result, or a result without elements, shows nothing. */
   const bool hidden = is_float(a) && s.size > 0 && floor > 1e-6 * s.size;
   t->outcome = hidden || a->numel == 0 ? VAL_BLIND : VAL_AGREE;
