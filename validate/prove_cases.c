@@ -294,12 +294,48 @@ static bool bounded_below(sc *c, sx f) {
   return false;
 }
 
+/* f >= 0 says that an integer attribute is at most k <= 0: minus a symbol of which its least value is known. */
+static bool bounded_above(sc *c, sx f) {
+  uint32_t q;
+  sx m, a, b;
+  int64_t k;
+  for (size_t i = 0, n = sx_terms(c, f); i < n && n <= 2; i++) {
+    sx_term(c, f, i, &q, &m);
+    if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) || a != c->minus_one || !sx_is_int(c, b, &k) || k > 0) continue;
+    const sx_sym s = c->sym[sc_word(c, m, 0)];
+    if (s.role == 's' || s.has_low) continue;
+    return bind(c, m, sx_neg(c, sc_derived(c, s.name, m, -k)));
+  }
+  return false;
+}
+
 /* ---- the hypotheses of a case ---- */
 
 typedef enum standing { CONTRADICTION, FINE, SOLVED, OPEN } standing;
 
+static sx restated(sc *c, sc_guess g) {
+  sx_map map[SC_MAX_GUESSES];
+  for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+  sx x = sc_node(c, X_ITE, (uint32_t[3]){g.cond, c->yes, c->no}, 3);
+  if (c->n_bound_sizes) x = sx_subst(c, x, map, c->n_bound_sizes);
+  else if (sc_op(c, g.cond) == X_LT) x = sx_lt(c, sc_word(c, g.cond, 0), c->zero);
+  return g.holds ? x : sx_not(c, x);
+}
+
+/* Whether a guess of this case says what the condition is. */
+static bool guessed(cases *k, sx g, bool *holds) {
+  for (size_t i = 0; i < k->n; i++) {
+    const sx x = restated(k->c, k->guess[i]);
+    if (sx_top_guard(k->c, x) != g) continue;
+    if (sc_word(k->c, x, 1) == k->c->yes && sc_word(k->c, x, 2) == k->c->no) return *holds = true, true;
+    if (sc_word(k->c, x, 1) == k->c->no && sc_word(k->c, x, 2) == k->c->yes) return *holds = false, true;
+  }
+  return false;
+}
+
 /* Let a condition hold. SOLVED: a name was bound, and everything is to be read again. */
-static standing hold(sc *c, sx cond, bool facts) {
+static standing hold(cases *k, sx cond, bool facts) {
+  sc *c = k->c;
   while (!c->failed) {
     if (cond == c->yes) return FINE;
     if (cond == c->no) return CONTRADICTION;
@@ -307,6 +343,7 @@ static standing hold(sc *c, sx cond, bool facts) {
     bool holds, known = false;
     for (size_t i = 0; i < c->n_path && !known; i++)
       if (c->path[i].cond == g) known = true, holds = c->path[i].holds;
+    if (!known && !facts && x != c->no && y != c->no) known = guessed(k, g, &holds);
     if (!known && x != c->no && y != c->no) {
       if (!facts) return FINE; /* its turn comes */
       c->choice[0] = (sc_guess){g, true};
@@ -318,7 +355,10 @@ static standing hold(sc *c, sx cond, bool facts) {
       holds = y == c->no;
       const sx p = sc_op(c, g) == X_EQ || sc_op(c, g) == X_LT ? sc_word(c, g, 0) : c->zero;
       if (holds && sc_op(c, g) == X_EQ && !facts && solve(c, p)) return SOLVED;
-      if (sc_op(c, g) == X_LT && !facts && sc_has(c, p, S_INT) && bounded_below(c, holds ? sx_sub(c, c->minus_one, p) : p)) return SOLVED;
+      if (sc_op(c, g) == X_LT && !facts && sc_has(c, p, S_INT)) {
+        const sx f = holds ? sx_sub(c, c->minus_one, p) : p;
+        if (bounded_below(c, f) || bounded_above(c, f)) return SOLVED;
+      }
       if (facts && !sc_assume(c, g, holds)) return c->failed ? OPEN : CONTRADICTION;
     }
     cond = holds ? x : y;
@@ -326,14 +366,6 @@ static standing hold(sc *c, sx cond, bool facts) {
   return OPEN;
 }
 
-static sx restated(sc *c, sc_guess g) {
-  sx_map map[SC_MAX_GUESSES];
-  for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
-  sx x = sc_node(c, X_ITE, (uint32_t[3]){g.cond, c->yes, c->no}, 3);
-  if (c->n_bound_sizes) x = sx_subst(c, x, map, c->n_bound_sizes);
-  else if (sc_op(c, g.cond) == X_LT) x = sx_lt(c, sc_word(c, g.cond, 0), c->zero);
-  return g.holds ? x : sx_not(c, x);
-}
 
 static standing all_hold(cases *k, bool facts) {
   sc *c = k->c;
@@ -346,13 +378,13 @@ static standing all_hold(cases *k, bool facts) {
     if (sx_ge0(c, sx_sub(c, c->minus_one, f))) return CONTRADICTION;
     if (c->n_facts < SC_MAX_FACTS) c->fact[c->n_facts++] = f;
   }
-  for (uint32_t i = 0; i < c->r->n_where; i++) {
-    const standing s = hold(c, sc_condition(c, c->r->where[i]), facts);
-    if (s != FINE) return s;
-  }
-  for (size_t i = 0; i < k->n; i++) {
-    const standing s = hold(c, restated(c, k->guess[i]), facts);
-    if (s != FINE) return s;
+  for (int part = 0; part < 2; part++) {
+    /* As facts the guesses come first: they say which part of a condition holds. */
+    const bool guesses = (part == 0) == facts;
+    for (size_t i = 0; i < (guesses ? k->n : c->r->n_where); i++) {
+      const standing s = hold(k, guesses ? restated(c, k->guess[i]) : sc_condition(c, c->r->where[i]), facts);
+      if (s != FINE) return s;
+    }
   }
   return c->failed ? OPEN : FINE;
 }

@@ -44,15 +44,17 @@ static bool fixes(sc *c, sx g, sx_map *out) {
 /* Neither p < 0 nor -p < 0, or p = 0: the value of an element that is a term of p. */
 static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
   const sx p = sc_op(c, g) == X_LT || sc_op(c, g) == X_EQ ? sc_word(c, g, 0) : 0;
-  if (!p || (sc_op(c, g) == X_EQ) != holds || sc_has(c, p, S_INT)) return false;
+  if (!p || (sc_op(c, g) == X_EQ) != holds) return false;
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
   bool zero = sc_op(c, g) == X_EQ;
   for (size_t i = 0; i < c->n_path && other; i++) zero |= c->path[i].cond == other && !c->path[i].holds;
+  if (!zero && sc_has(c, p, S_INT)) zero = sx_ge0(c, p) && sx_ge0(c, sx_neg(c, p));
   for (size_t i = 0, n = sx_terms(c, p); i < n && zero; i++) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
     if (sc_op(c, m) != X_LEAF || !sx_linear(c, p, m, &a, &b) || sc_op(c, a) != X_CONST || sx_occurs(c, m, b)) continue;
+    if (sc_has(c, p, S_INT) && a != c->one && a != c->minus_one) continue;
     *out_from = m;
     *out_to = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
     return true;
@@ -369,18 +371,18 @@ static sx plain_inverses(sc *c, sx d) {
   return d;
 }
 
-/* A max, an absolute value or a cut towards zero anywhere in x. */
+/* A max, an absolute value or a cut towards zero anywhere in x: one with none inside, so that conditions on it have none. */
 static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
-  if (p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC))) return x;
+  const bool choice = p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC));
   if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
   for (uint32_t i = 0; i < p->n; i++) {
     const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }
-  return 0;
+  return choice ? x : 0;
 }
 
 static bool by_choice(sc *c, sx d, sx m, int deep) {

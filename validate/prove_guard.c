@@ -295,6 +295,7 @@ static sx positive_at(sc *c, sx p) { /* real p < 0, scaled */
 }
 
 static sx negative(sc *c, sx p);
+static sx is_zero(sc *c, sx p);
 
 /* What is known of the sign of a real number: -1, 1, or 0 for nothing. */
 static int sign_known(sc *c, sx p) {
@@ -374,6 +375,28 @@ static sx negative(sc *c, sx p) {
   return truth(c, sc_node(c, X_LT, &p, 1));
 }
 
+/* p = 0 for what is a product, also after what its terms share is taken out: one of the factors is. 0: no such thing. */
+static sx zero_factor(sc *c, sx p) {
+  uint32_t q, e;
+  sx m = p, b, r = c->no, rest = c->one;
+  if (c->plain) return 0;
+  if (sx_is_long(c, p)) {
+    const sx common = sx_content(c, p, true);
+    if (common == c->one) return 0;
+    rest = sx_without(c, p, common);
+    m = common;
+    if (sx_is_long(c, m) || sc_op(c, m) == X_CONST) return 0;
+  } else {
+    sx_term(c, p, 0, &q, &m);
+    if (sx_factors(c, m) < 2 || sx_factors(c, m) > 4) return 0;
+  }
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+    sx_factor(c, m, i, &b, &e);
+    if (pv_q_sign(&c->q, e) > 0) r = sx_or(c, r, is_zero(c, b));
+  }
+  return rest == c->one ? r : sx_or(c, r, is_zero(c, rest));
+}
+
 static sx is_zero(sc *c, sx p) {
   uint32_t q;
   if (sx_is_q(c, p, &q)) return q == PV_ZERO_Q ? c->yes : c->no;
@@ -392,6 +415,8 @@ static sx is_zero(sc *c, sx p) {
       return sx_and(c, is_zero(c, r), is_zero(c, s));
     }
   }
+  const sx parts = zero_factor(c, p);
+  if (parts) return parts;
   /* Signs and scale: the term with the least hash gets coefficient 1. */
   uint32_t best = PV_ONE_Q;
   uint64_t least = UINT64_MAX;
