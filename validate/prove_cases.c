@@ -596,13 +596,20 @@ static void describe(const sc *c, rule_verdict *out) {
   }
 }
 
-iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
-                  iso_error *err) {
+static void forget_certificates(sc_certificate *k) {
+  for (size_t i = 0; k && i < k->n; i++) free(k->text[i]);
+  if (k) k->n = 0, k->some = false, k->why[0] = 0;
+}
+
+/* One way to look at the rule. Returns: false where memory ran out. */
+static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, bool mask_frames, sc_certificate *certify,
+                    bool *has_frames, rule_verdict *out) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, r, schemas, o), memory = ok;
   if (ok) {
     c->read_literals = read_literals;
+    c->mask_frames = mask_frames;
     c->rlimit = o->z3_rlimit;
     c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;
     c->certify = certify;
@@ -616,10 +623,21 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bo
     }
     if (ok) describe(c, out);
     else say(out, k->why[0] ? k->why : c->reason);
+    *has_frames = c->has_frames;
   }
   if (c) sc_fini(c);
   free(c);
   free(k);
+  return memory;
+}
+
+iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
+                  iso_error *err) {
+  bool has_frames = false, memory = attempt(r, schemas, o, read_literals, false, certify, &has_frames, out);
+  if (memory && has_frames && out->status != RULE_PROVED && !val_stopped(o)) {
+    forget_certificates(certify);
+    memory = attempt(r, schemas, o, read_literals, true, certify, &has_frames, out);
+  }
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 

@@ -307,9 +307,12 @@ void sc_fini(sc *c) {
   iso_arena_fini(&c->arena);
 }
 
+/* Where ranges are cut again and again at the borders of windows, another way to look at them is tried. */
+static size_t most_symbols(const sc *c) { return c->has_frames && !c->mask_frames ? SC_MAX_CUT_SYMS : SC_MAX_SYMS; }
+
 sx sc_symbol(sc *c, const char *name, char role, unsigned flags) {
-  if (c->n_syms >= SC_MAX_SYMS || !iso_grow(c->sym, c->cap_syms, c->n_syms + 1)) {
-    if (c->n_syms < SC_MAX_SYMS) c->no_memory = true;
+  if (c->n_syms >= most_symbols(c) || !iso_grow(c->sym, c->cap_syms, c->n_syms + 1)) {
+    if (c->n_syms < most_symbols(c)) c->no_memory = true;
     sc_fail(c, "too many indices");
     return c->zero;
   }
@@ -350,7 +353,7 @@ sx sc_index(sc *c, sx high) {
   if (high == c->one) return c->zero;
   const size_t at = c->n_syms;
   if (!c->failed && iso_grow(c->sym, c->cap_syms, at + 1)) c->sym[at].high = high; /* part of its hash */
-  if (c->failed || at >= SC_MAX_SYMS) return sc_symbol(c, "i", 'x', S_INT | S_NONNEG);
+  if (c->failed || at >= most_symbols(c)) return sc_symbol(c, "i", 'x', S_INT | S_NONNEG);
   c->sym[at] = (sx_sym){.name = "i", .role = 'x', .flags = S_INT | S_NONNEG, .has_low = true, .high = high};
   c->n_syms++;
   return sc_node(c, X_SYM, &(uint32_t){(uint32_t)at}, 1);

@@ -20,10 +20,22 @@ static const pt_value *define_triangle(pt_args *a, int upper) {
   return pt_one(a->c, t);
 }
 
+/* 1 where a condition on integers holds, else 0, as a factor. */
+static sx indicator(sc *c, sx cond) {
+  if (cond == c->yes || cond == c->no) return cond == c->yes ? c->one : c->zero;
+  return sx_iver(c, sc_word(c, cond, 1) == c->yes && sc_word(c, cond, 2) == c->no ? sx_top_guard(c, cond) : cond);
+}
+
 static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
-  const sx i = sx_sub(c, idx[t->which], t->p[0]), inside = sx_and(c, sx_le(c, c->zero, i), sx_lt(c, i, t->in[0]->dim[t->which]));
+  const sx i = sx_sub(c, idx[t->which], t->p[0]);
+  if (t->k[0] && c->mask_frames && !c->plain) {
+    in[t->which] = i;
+    const sx low = indicator(c, sx_le(c, c->zero, i)), high = indicator(c, sx_lt(c, i, t->in[0]->dim[t->which]));
+    return low == c->zero || high == c->zero ? c->zero : sx_mul3(c, low, high, pt_at(c, t->in[0], in));
+  }
+  const sx inside = sx_and(c, sx_le(c, c->zero, i), sx_lt(c, i, t->in[0]->dim[t->which]));
   in[t->which] = i;
   return sx_ite(c, inside, pt_at(c, t->in[0], in), t->p[1]);
 }
@@ -37,6 +49,17 @@ const pt_tensor *pt_pad(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right
   t->p[1] = value;
   t->dim[d] = sx_add(c, sx_add(c, left, right), x->dim[d]);
   return sc_require(c, sx_le(c, c->zero, t->dim[d])) ? t : NULL;
+}
+
+const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx size) {
+  const pt_tensor *t = pt_pad(c, x, d, size, size, c->zero);
+  if (!t || t == x) return t;
+  pt_tensor *own = sc_take(c, sizeof *own);
+  if (!own) return NULL;
+  *own = *t;
+  own->k[0] = 1;
+  c->has_frames = true;
+  return own;
 }
 
 static const pt_value *define_pad(pt_args *a, int which) {

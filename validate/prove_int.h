@@ -115,7 +115,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000 };
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000, SC_MAX_CUT_SYMS = 3000 };
 enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 /* The obligations of a proof, one text per case (certify.c). */
@@ -134,6 +134,8 @@ struct sc {
   rule_schemas *schemas;
   sc_certificate *certify; /* NULL: not wanted */
   bool plain; /* real numbers as the definitions give them, not in normal form: for certificates */
+  bool mask_frames; /* zeros around a convolution's input as factors that are 0 or 1, where ranges are cut otherwise */
+  bool has_frames;  /* there are such */
   bool read_literals; /* float literals as the roots that they stand for */
   sx_node *node;
   uint32_t n_nodes;
@@ -392,6 +394,8 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
+/* Zeros around x along d, as a convolution pads: see mask_frames. */
+const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx size);
 /* A table of this size is read or written at `index`, whose values are in range. */
 void pt_bound_index(sc *c, const pt_tensor *index, sx size);
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);

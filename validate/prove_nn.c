@@ -207,7 +207,7 @@ static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx va
   for (uint32_t i = 0; i < w->n && x; i++) {
     const uint32_t d = x->rank - w->n + i;
     if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]), sx_and(c, sx_lt(c, c->zero, w->stride[i]), sx_lt(c, c->zero, w->dilation[i]))))) return NULL;
-    x = pt_pad(c, x, d, w->pad[i], w->pad[i], value);
+    x = value == c->zero ? pt_frame(c, x, d, w->pad[i]) : pt_pad(c, x, d, w->pad[i], w->pad[i], value);
     if (!x) return NULL;
     const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one), room = sx_sub(c, x->dim[d], span);
     if (!sc_require(c, sx_le(c, c->zero, room))) return NULL;

@@ -175,6 +175,11 @@ static sx run_op(sc *c, subst *s, sx x) {
     return p.op == X_LT ? sx_lt(c, y, c->zero) : sx_eq(c, y, c->zero);
   case X_IVER:
     if (s->raw) return sx_iver(c, run(c, s, a));
+    if (c->mask_frames) { /* it stays a factor */
+      y = run_guard(c, s, a);
+      if (y == c->yes || y == c->no) return y == c->yes ? c->one : c->zero;
+      return sx_iver(c, sc_word(c, y, 1) == c->yes && sc_word(c, y, 2) == c->no ? sx_top_guard(c, y) : y);
+    }
     return sx_ite(c, run_guard(c, s, a), c->one, c->zero);
   default: return x;
   }
