@@ -16,6 +16,7 @@ typedef struct val_probe {
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
   bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments, or integers left their range */
   bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
+  bool unbounded;   /* in: integers are meant without end, so that where they may wrap nothing is defined */
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
