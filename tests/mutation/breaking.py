@@ -5,6 +5,8 @@ import random
 import torch
 
 import faults
+import slips
+from faults import insert
 from graph import LEAVES, base, is_number, is_ref, node_refs
 
 UNARY = ("gelu", "silu", "relu", "tanh", "sigmoid", "exp", "neg", "rsqrt", "sqrt", "reciprocal", "cos", "sin", "softplus", "erf", "square", "abs")
@@ -225,17 +227,6 @@ def steps(g, n):
         yield "precision-integer", integer
 
 
-def insert(op, args):
-    def change(g, n):
-        m = g.new(n, "_extra", op, [{"ref": n["id"]}] + args)
-        users = [u["id"] for u in g.users.get(n["id"], [])]
-        g.after(n, [m])
-        g.replace(n["id"], m["id"], skip=[m])
-        return [m["id"]] + users
-    change.gone = True  # the other side has no such node: its first consumer is as good
-    return change
-
-
 def wiring(g, n):
     """An argument is another tensor of the same shape: a wrong leaf, q for k, the value before the norm."""
     rng = random.Random(n["id"])
@@ -338,5 +329,6 @@ def kinds(g):
         for f in (weights,) if n["op"] in LEAVES else (literals, attributes, operators, steps, wiring, kernels):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
-        for kind, change in faults.kinds(g, n):
-            yield kind, n["id"], change
+        for f in (faults, slips):
+            for kind, change in f.kinds(g, n):
+                yield kind, n["id"], change

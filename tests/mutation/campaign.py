@@ -63,7 +63,7 @@ class Side:
 
     def holding(self, value):
         """Nodes whose value has the elements of `value`, in some order."""
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or not value.double().isfinite().all():
             return []
         want = value.double().flatten().sort().values
         found = []

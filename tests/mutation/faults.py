@@ -4,6 +4,29 @@ import re
 from graph import LEAVES, base, is_number, is_ref, node_refs
 
 
+def insert(op, args):
+    def change(g, n):
+        m = g.new(n, "_extra", op, [{"ref": n["id"]}] + args)
+        users = [u["id"] for u in g.users.get(n["id"], [])]
+        g.after(n, [m])
+        g.replace(n["id"], m["id"], skip=[m])
+        return [m["id"]] + users
+    change.gone = True  # the other side has no such node: its first consumer is as good
+    return change
+
+
+def replaced(steps, keep=False):
+    """What read the node reads the last of `steps(g, n)`; `keep`: these begin at the node, else at its argument."""
+    def change(g, n):
+        new = steps(g, n)
+        users = [u["id"] for u in g.users.get(n["id"], [])]
+        g.after(n, new)
+        g.replace(n["id"], new[-1]["id"], skip=new)
+        return [n["id"]] + [m["id"] for m in new] + (users if keep else [])
+    change.gone = keep
+    return change
+
+
 def integers(g, n):
     """Whole numbers where positions, masks and experts are computed: off by one."""
     b, a = base(n), n["args"]
