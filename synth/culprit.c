@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SUSPECTS = 80 };
+enum { MAX_SUSPECTS = 80, MAX_READERS = 4 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -103,7 +103,8 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
   return only;
 }
 
-/* Operators of modules that differ in numbers only: the same place in another layer. */
+/* Operators of modules that differ in numbers only: the same place in another layer; or nothing is
+ * known of either. */
 static bool same_place(const synth_node *a, const synth_node *b) {
   const char *x = a->scope ? a->scope : "", *y = b->scope ? b->scope : "", *const digits = "0123456789";
   while (*x && *y) {
@@ -111,94 +112,234 @@ static bool same_place(const synth_node *a, const synth_node *b) {
     if ((nx > 0) != (ny > 0) || (nx == 0 && *x != *y)) return false;
     x += nx ? nx : 1, y += ny ? ny : 1;
   }
-  return a->kind == SYNTH_OP && b->kind == SYNTH_OP && *x == *y;
+  return a->kind == SYNTH_OP && b->kind == SYNTH_OP && *x == *y &&
+         ((!a->scope && !b->scope) ||
+          strcmp(a->scope ? a->scope : "", b->scope ? b->scope : "") != 0);
 }
 
-/* A change on `side`. */
-static iso_code explain_side(parting *p, int side, bool integers, st_changes changes, const int64_t exit[2], synth_divergence *d, st_run *next, bool *touched,
-                                  bool *found, iso_error *err) {
-  state *s = p->s;
-  const synth_graph *g = s->graph[side];
-  const uint32_t *own_region = side == LEFT ? d->left_region : d->right_region, *other_region = side == LEFT ? d->right_region : d->left_region;
-  const size_t n_own = side == LEFT ? d->n_left_region : d->n_right_region, n_other = side == LEFT ? d->n_right_region : d->n_left_region;
-  bool *own = around(p, side, own_region, n_own, 0), *wide = around(p, side, own_region, n_own, 3), *other = around(p, !side, other_region, n_other, 0);
-  bool *stop = calloc(g->n_nodes + 1, 1), *lone = find_lone(p, side, own, wide);
-  uint32_t suspect[2 * MAX_SUSPECTS + MAX_LONE + 1], model = 0;
-  iso_code c = own && other && wide && stop && lone ? ISO_OK : nomem(err);
-  st_repair_task task = {.side = side, .run = &p->run[side], .other_run = &p->run[!side], .suspect = suspect, .other_region = other, .changes = changes,
-                         .earlier = p->change, .n_earlier = p->n_changes};
-  for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !own[i];
-  const int64_t odd = c || integers || exit[side] < 0 ? -1 : st_odd_one_out(s, side, (uint32_t)exit[side], stop, &model);
-  size_t n = 0;
-  if (odd >= 0) suspect[n++] = (uint32_t)odd;
-  task.n_suspects[0] = n;
-  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[1] < MAX_SUSPECTS; i++)
-    if (own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[1]++;
-  for (uint32_t i = 0; i < g->n_nodes && !c && task.n_suspects[2] < MAX_SUSPECTS; i++)
-    if (wide[i] && !own[i] && (!integers || integer_constant(s, side, i))) suspect[n++] = i, task.n_suspects[2]++;
-  for (uint32_t i = 0; i < g->n_nodes && !c && !integers; i++)
-    if (lone[i]) suspect[n++] = i, task.n_suspects[3]++;
-  int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
-  pt_apart_at(p, goal);
-  task.goal = (uint32_t)goal[side];
-  task.want = goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]);
-  st_repair_result r = {0};
-  if (!c && task.want) c = st_repair(s, &task, &r, err);
-  *found = r.found;
-  if (r.found) {
-    pt_remember(p, &r.change);
-    *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
-    d->hint = iso_arena_printf(&s->res->arena, "on the %s %s", side == LEFT ? "left" : "right", r.what);
-    const int64_t partner = r.missing >= 0 || !r.instead[r.node] ? r.missing : counterpart(p, side, r.node, other, r.instead[r.node]);
-    if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
-    if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
-      d->left = r.leaf;
-      d->right = r.operand;
-      d->hint = iso_arena_printf(&s->res->arena, "%s does not have the values of %s; first used by \"%s\"", g->node[r.operand].name,
-                                 s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
-    }
-    /* A constant computed anew is not rounded as its storage is: what reads it takes the reference instead. */
-    if (side == RIGHT && !c && !(s->rec[s->map[RIGHT][r.node].i].konst && next->value)) {
-      bool *again = calloc(g->n_nodes + 1, 1);
-      const st_carry with = {.from = &p->run[RIGHT], .again = again, .value = r.instead};
-      if (!again) c = nomem(err);
-      for (size_t i = 0; i < g->n_nodes && !c; i++)
-        again[i] = r.instead[i] || (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, again));
-      st_run repaired;
-      if (!c && !st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
-        st_run_free(next);
-        *next = repaired;
-        memcpy(touched, again, g->n_nodes);
-      }
-      free(again);
-    }
-    for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
-    free(r.instead);
+/* Whether a change of `node` would spoil what has a counterpart and is not computed towards the
+ * goal: `to_goal` are the goal's ancestors. */
+static bool spoils(const parting *p, int side, uint32_t node, const bool *to_goal, bool *flag) {
+  const synth_graph *g = p->s->graph[side];
+  memset(flag, 0, g->n_nodes + 1);
+  flag[node] = true;
+  for (uint32_t i = node + 1; i < g->n_nodes; i++) {
+    if (g->node[i].kind != SYNTH_OP || p->s->map[side][i].i == EG_NONE ||
+        !st_term_uses(g->node[i].call, flag))
+      continue;
+    if (pt_passes(g, i)) flag[i] = true;
+    else if (!to_goal[i] && pt_matched(p, side, i)) return true;
   }
-  if (!c && !r.found && odd >= 0 && changes == ST_LOOSE && !p->odd_rank[side] && same_place(&g->node[odd], &g->node[model])) {
-    *found = true;
-    *(side == LEFT ? &d->left : &d->right) = odd;
-    d->hint = iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s", g->node[model].id, g->node[model].op,
-                               g->node[model].scope && *g->node[model].scope ? g->node[model].scope : "the same graph");
+  return false;
+}
+
+/* Suspects from `first` on that are right, and that others read rightly, are none. Returns: how
+ * many are left. */
+static size_t drop_right(const parting *p, int side, uint32_t goal, uint32_t *suspect, size_t n,
+                         iso_code *c, iso_error *err) {
+  const synth_graph *g = p->s->graph[side];
+  bool *to_goal = calloc(g->n_nodes + 1, 1), *flag = calloc(g->n_nodes + 1, 1);
+  size_t left = 0;
+  if (!to_goal || !flag) *c = nomem(err);
+  else {
+    to_goal[goal] = true;
+    for (size_t i = goal + 1; i-- > 0;)
+      if (to_goal[i] && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, to_goal);
+    for (size_t k = 0; k < n; k++)
+      if (!pt_matched(p, side, suspect[k]) || !spoils(p, side, suspect[k], to_goal, flag))
+        suspect[left++] = suspect[k];
   }
-  free(own);
-  free(wide);
-  free(other);
+  free(to_goal);
+  free(flag);
+  return left;
+}
+
+/* What is known of one side of a divergence before its operators are varied. */
+typedef struct place {
+  int side;
+  bool *own, *wide, *other,
+      *lone;      /* the region; what it reads, with it; the other side's region; see find_lone */
+  int64_t odd;    /* where it departs from its sibling, -1 */
+  uint32_t model; /* the sibling's operator there */
+} place;
+
+static void place_free(place *q) {
+  free(q->own);
+  free(q->wide);
+  free(q->other);
+  free(q->lone);
+}
+
+static iso_code look(const parting *p, int side, bool integers, const int64_t exit[2],
+                     const synth_divergence *d, place *q, iso_error *err) {
+  const synth_graph *g = p->s->graph[side];
+  const uint32_t *own = side == LEFT ? d->left_region : d->right_region,
+                 *other = side == LEFT ? d->right_region : d->left_region;
+  const size_t n_own = side == LEFT ? d->n_left_region : d->n_right_region,
+               n_other = side == LEFT ? d->n_right_region : d->n_left_region;
+  bool *stop = calloc(g->n_nodes + 1, 1);
+  *q = (place){.side = side,
+               .own = around(p, side, own, n_own, 0),
+               .wide = around(p, side, own, n_own, 3),
+               .other = around(p, !side, other, n_other, 0),
+               .odd = -1};
+  q->lone = find_lone(p, side, q->own, q->wide);
+  iso_code c = stop && q->own && q->wide && q->other && q->lone ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !q->own[i];
+  if (!c && !integers && exit[side] >= 0)
+    q->odd = st_odd_one_out(p->s, side, (uint32_t)exit[side], stop, &q->model);
   free(stop);
-  free(lone);
   return c;
+}
+
+/* What reads the one operator that departs may be what is wrong as well: several of its arguments
+ * are others. */
+static iso_code readers(const parting *p, const place *q, uint32_t *suspect, size_t *count,
+                        iso_error *err) {
+  const synth_graph *g = p->s->graph[q->side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  if (!flag) return nomem(err);
+  flag[q->odd] = true;
+  for (uint32_t i = (uint32_t)q->odd + 1; i < g->n_nodes && count[0] < MAX_READERS; i++)
+    if (q->own[i] && g->node[i].kind == SYNTH_OP && st_term_uses(g->node[i].call, flag))
+      suspect[count[0]++] = i;
+  free(flag);
+  return ISO_OK;
+}
+
+/* The nodes to vary, phase after phase. */
+static iso_code find_suspects(const parting *p, const place *q, bool integers, st_repair_task *task,
+                              uint32_t *suspect, iso_error *err) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[q->side];
+  iso_code c = ISO_OK;
+  size_t n = 0, *count = task->n_suspects;
+  if (q->odd >= 0) suspect[n++] = (uint32_t)q->odd, count[0] = 1;
+  if (task->changes == ST_TWIN) return readers(p, q, suspect, count, err);
+  for (uint32_t i = 0; i < g->n_nodes && count[1] < MAX_SUSPECTS; i++)
+    if (q->own[i] && (!integers || integer_constant(s, q->side, i))) suspect[n++] = i, count[1]++;
+  for (uint32_t i = 0; i < g->n_nodes && count[2] < MAX_SUSPECTS; i++)
+    if (q->wide[i] && !q->own[i] && (!integers || integer_constant(s, q->side, i)))
+      suspect[n + count[2]++] = i;
+  n += count[2] = drop_right(p, q->side, task->goal, suspect + n, count[2], &c, err);
+  for (uint32_t i = 0; i < g->n_nodes && !integers; i++)
+    if (q->lone[i]) suspect[n++] = i, count[3]++;
+  return c;
+}
+
+/* The repaired values of the right graph, into `next`. A constant computed anew is not rounded as
+ * its storage is: what reads it takes the reference instead, where that was carried on. */
+static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run *next,
+                             bool *touched, iso_error *err) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[RIGHT];
+  if (s->rec[s->map[RIGHT][r->node].i].konst && next->value) return ISO_OK;
+  bool *again = calloc(g->n_nodes + 1, 1);
+  const st_carry with = {.from = &p->run[RIGHT], .again = again, .value = r->instead};
+  if (!again) return nomem(err);
+  for (size_t i = 0; i < g->n_nodes; i++)
+    again[i] = r->instead[i] || (g->node[i].kind == SYNTH_OP && s->map[RIGHT][i].i != EG_NONE &&
+                                 st_term_uses(g->node[i].call, again));
+  st_run repaired;
+  if (!st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
+    st_run_free(next);
+    *next = repaired;
+    memcpy(touched, again, g->n_nodes);
+  }
+  free(again);
+  return ISO_OK;
+}
+
+/* A change on one side. */
+static iso_code explain_side(parting *p, const place *q, bool integers, st_changes changes,
+                             const int64_t exit[2], synth_divergence *d, st_run *next,
+                             bool *touched, bool *found, iso_error *err) {
+  state *s = p->s;
+  const int side = q->side;
+  const synth_graph *g = s->graph[side];
+  uint32_t suspect[2 * MAX_SUSPECTS + MAX_LONE + 1];
+  int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
+  st_repair_result r = {0};
+  pt_apart_at(p, goal);
+  st_repair_task task = {.side = side,
+                         .run = &p->run[side],
+                         .other_run = &p->run[!side],
+                         .suspect = suspect,
+                         .other_region = q->other,
+                         .changes = changes,
+                         .goal = (uint32_t)goal[side],
+                         .want =
+                             goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]),
+                         .earlier = p->change,
+                         .n_earlier = p->n_changes};
+  if (!task.want || (changes == ST_TWIN && q->odd < 0)) return ISO_OK;
+  iso_code c = find_suspects(p, q, integers, &task, suspect, err);
+  if (!c) c = st_repair(s, &task, &r, err);
+  *found = r.found;
+  if (!r.found) return c;
+  pt_remember(p, &r.change);
+  *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
+  d->hint =
+      iso_arena_printf(&s->res->arena, "on the %s %s", side == LEFT ? "left" : "right", r.what);
+  const int64_t partner = r.missing >= 0 || !r.instead[r.node]
+                              ? r.missing
+                              : counterpart(p, side, r.node, q->other, r.instead[r.node]);
+  if (partner >= 0) *(side == LEFT ? &d->right : &d->left) = partner;
+  if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
+    d->left = r.leaf;
+    d->right = r.operand;
+    d->hint = iso_arena_printf(
+        &s->res->arena, "%s does not have the values of %s; first used by \"%s\"",
+        g->node[r.operand].name, s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
+  }
+  if (side == RIGHT && !c) c = carry_repair(p, &r, next, touched, err);
+  for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
+  free(r.instead);
+  return c;
+}
+
+/* No change mends it: the operator in which a layer is unlike its sibling. */
+static void point_at_odd(const parting *p, const place *q, synth_divergence *d, bool *found) {
+  state *s = p->s;
+  const synth_graph *g = s->graph[q->side];
+  if (*found || q->odd < 0 || p->odd_rank[q->side] ||
+      !same_place(&g->node[q->odd], &g->node[q->model]))
+    return;
+  *found = true;
+  *(q->side == LEFT ? &d->left : &d->right) = q->odd;
+  d->hint =
+      iso_arena_printf(&s->res->arena, "unlike \"%s\" (%s), its counterpart in %s",
+                       g->node[q->model].id, g->node[q->model].op,
+                       g->node[q->model].scope && *g->node[q->model].scope ? g->node[q->model].scope
+                                                                           : "the same graph");
 }
 
 iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err) {
   const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
-  const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT;
-  const st_changes first = narrow ? one : ST_ODD, last = narrow ? one : ST_LOOSE;
+  const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT, integers = what == PT_INTEGERS;
+  const st_changes first = narrow     ? one
+                           : integers ? ST_ODD
+                                      : ST_TWIN,
+                   last = narrow ? one : ST_LOOSE;
+  place at[2] = {{.odd = -1}, {.odd = -1}};
   iso_code c = ISO_OK;
   *found = false;
-  for (st_changes changes = first; changes <= last; changes++)
-    for (int side = RIGHT; side >= LEFT && !c && !*found; side--)
-      if (sides[side]) c = explain_side(p, side, what == PT_INTEGERS, changes, exit, d, next, touched, found, err);
+  for (int side = 0; side < 2 && !c; side++)
+    if (sides[side]) c = look(p, side, integers, exit, d, &at[side], err);
+  for (st_changes changes = first; changes <= last && !c; changes++) {
+    /* Where the layers of one side are alike and those of the other are not, that is where it is.
+     */
+    if (changes == ST_LOOSE)
+      for (int side = RIGHT; side >= LEFT; side--)
+        if (at[!side].odd < 0) point_at_odd(p, &at[side], d, found);
+    for (int side = RIGHT; side >= LEFT && !c && !*found; side--) {
+      if (!sides[side]) continue;
+      c = explain_side(p, &at[side], integers, changes, exit, d, next, touched, found, err);
+      if (!c && changes == ST_LOOSE) point_at_odd(p, &at[side], d, found);
+    }
+  }
+  for (int side = 0; side < 2; side++) place_free(&at[side]);
   return c;
 }
 

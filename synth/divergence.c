@@ -450,6 +450,10 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   return c;
 }
 
+static bool same_hint(const synth_divergence *a, const synth_divergence *b) {
+  return a->hint && b->hint && strcmp(a->hint, b->hint) == 0;
+}
+
 static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   int64_t root[2];
@@ -467,7 +471,9 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
   iso_code c = describe(p, root, d, more, err);
   bool known = false; /* one faulty operator that several places read */
-  for (size_t i = 0; i < s->res->n_divergences; i++) known |= d->right == s->res->divergence[i].right;
+  for (size_t i = 0; i < s->res->n_divergences; i++)
+    known |= d->right == s->res->divergence[i].right ||
+             (d->left == s->res->divergence[i].left && same_hint(d, &s->res->divergence[i]));
   if (!known) s->res->n_divergences++;
   return c;
 }

@@ -122,7 +122,8 @@ static iso_code assume_inputs(state *s, iso_error *err) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind == SYNTH_OP) continue;
       const eg_node e = s->map[side][i];
-      if (!s->rec[e.i].konst) continue;
+      if (!s->rec[e.i].konst && !(s->keep_integers && s->rec[e.i].lonely && n->kind == SYNTH_INPUT))
+        continue;
       snprintf(text, sizeof text, "%s's %s keeps its captured value", side == LEFT ? "left" : "right", n->name);
       if (!st_assume(s, n->kind == SYNTH_INPUT ? "input" : "value", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
         return nomem(err);

@@ -692,6 +692,9 @@ static void mark_lonely(state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const eg_node e = s->map[side][i];
+      if (s->keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
+          !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
+        s->rec[e.i].lonely = true;
       if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !generic(s->graph[side]->node[i].value[0])) continue;
       s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
     }

@@ -297,6 +297,11 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "a rule on the chain is tested and not proved";
   }
+  if (all && s->keep_integers) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason =
+        "shown for the captured integers only: on others of the same range an operator fails";
+  }
   return ISO_OK;
 }
 
@@ -310,11 +315,11 @@ static int64_t beside(const synth_graph *g, int64_t node, const synth_graph *oth
 }
 
 /* An operator that fails on one side only is a divergence at that place; on both sides it is an error. */
-static iso_code fails_alone(state *s, bool *alone, iso_error *err) {
+static iso_code fails_alone(state *s, bool *alone, bool *drawn, iso_error *err) {
   iso_error was = *err;
   int side = 0;
   int64_t node = -1;
-  iso_code c = s->g && s->map[LEFT] ? st_fails_alone(s, &side, &node, alone, err) : ISO_OK;
+  iso_code c = s->g && s->map[LEFT] ? st_fails_alone(s, &side, &node, alone, drawn, err) : ISO_OK;
   if (c) return c;
   if (!*alone) {
     *err = was;
@@ -410,10 +415,20 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
-iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known, const rule_oracle *oracle,
-                       rule_schemas *schemas, const synth_options *o, synth_result **out, iso_error *err) {
+/* `keep_integers`: those that are given are not drawn anew. `drawn`: an operator failed, and not on
+ * the captured inputs. */
+static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                        bool keep_integers, bool *drawn, synth_result **out, iso_error *err) {
   synth_graph own[2];
-  state st = {.graph = {left, right}, .oracle = oracle, .schemas = schemas, .o = o, .known = known, .bounded = {{EG_NONE}, {EG_NONE}}, .t0 = synth_clock()};
+  state st = {.graph = {left, right},
+              .oracle = oracle,
+              .schemas = schemas,
+              .o = o,
+              .known = known,
+              .bounded = {{EG_NONE}, {EG_NONE}},
+              .keep_integers = keep_integers,
+              .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
   synth_graph paired[2];
@@ -428,7 +443,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   if (!c) c = look_over(s, own, live, err);
   if (!c) c = fill(s, live, err);
   bool alone = false;
-  if (c == ISO_TORCH) c = fails_alone(s, &alone, err);
+  if (c == ISO_TORCH) c = fails_alone(s, &alone, drawn, err);
   if (alone) s->res->evidence = RULE_UNKNOWN;
   else if (!c && !st_stopped(s)) c = decide(s, p, err);
   else if (!c) {
@@ -451,4 +466,14 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   free(live[1]);
   free(p);
   return c;
+}
+
+iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                       const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                       synth_result **out, iso_error *err) {
+  bool drawn = false;
+  const iso_code c = compare(left, right, known, oracle, schemas, o, false, &drawn, out, err);
+  return c == ISO_TORCH && drawn
+             ? compare(left, right, known, oracle, schemas, o, true, &drawn, out, err)
+             : c;
 }

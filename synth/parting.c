@@ -188,10 +188,27 @@ bool pt_leaf_explained(const parting *p, int side, uint32_t i) {
 /* ---- operators that make no value ---- */
 
 bool pt_transparent(const char *op) {
-  static const char *const ops[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::_to_copy", "aten::view", "aten::reshape",
-                                    "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::contiguous", "aten::clone",
-                                    "aten::unsqueeze", "aten::squeeze.dim", "aten::transpose.int", "aten::permute", "aten::t",
-                                    "aten::expand", "aten::flatten.using_ints", "aten::dropout", "aten::lift_fresh_copy", "getitem"};
+  static const char *const ops[] = {"aten::to.dtype",
+                                    "aten::to.dtype_layout",
+                                    "aten::_to_copy",
+                                    "aten::type_as",
+                                    "aten::view",
+                                    "aten::reshape",
+                                    "aten::_unsafe_view",
+                                    "aten::alias",
+                                    "aten::detach",
+                                    "aten::contiguous",
+                                    "aten::clone",
+                                    "aten::unsqueeze",
+                                    "aten::squeeze.dim",
+                                    "aten::transpose.int",
+                                    "aten::permute",
+                                    "aten::t",
+                                    "aten::expand",
+                                    "aten::flatten.using_ints",
+                                    "aten::dropout",
+                                    "aten::lift_fresh_copy",
+                                    "getitem"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;

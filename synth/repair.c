@@ -196,10 +196,13 @@ const rule_term *rp_with_child(repair *r, const rule_term *call, uint32_t k, con
 }
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const rp_variation tiers[][10] = {
+  static const rp_variation tiers[][20] = {
+      [ST_TWIN] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged, rp_other_part, rp_optional_attributes, rp_exchanged, rp_likely_attributes,
+                   rp_filled, rp_other_operators, rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated, rp_left_out, rp_halves, rp_added, rp_other_tensors},
       [ST_OPTIONAL] = {rp_optional_attributes},
       [ST_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
-      [ST_OF_ONE] = {rp_seen_attributes, rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_other_operators, rp_like_a_sibling, rp_permuted, rp_repeated},
+      [ST_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_filled, rp_other_operators,
+                     rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated},
       [ST_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
       [ST_WITHOUT] = {rp_left_out}};
   const rp_variation *const tier = tiers[task->changes];
@@ -223,7 +226,7 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
-  for (size_t k = 0; k < task->n_earlier && task->changes == ST_ODD && !c && !r.found; k++)
+  for (size_t k = 0; k < task->n_earlier && task->changes <= ST_ODD && task->changes >= ST_TWIN && !c && !r.found; k++)
     if (task->earlier[k].side == task->side) c = rp_earlier(&r, &task->earlier[k], err);
   for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
     if (p == ST_PHASES - 2 && r.tries > RP_MAX_TRIES - MAX_WIDE) r.tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */

@@ -56,6 +56,7 @@ bool rp_twin(const repair *r, uint32_t n, uint32_t i);
 /* ---- vary.c: of an operator itself ---- */
 iso_code rp_added_number(repair *r, uint32_t n, iso_error *err);
 iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err);
+iso_code rp_filled(repair *r, uint32_t n, iso_error *err);
 iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err);
 iso_code rp_optional_attributes(repair *r, uint32_t n, iso_error *err);
 iso_code rp_like_a_sibling(repair *r, uint32_t n, iso_error *err);
@@ -63,6 +64,7 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err);
 iso_code rp_exchanged(repair *r, uint32_t n, iso_error *err);
 iso_code rp_repeated(repair *r, uint32_t n, iso_error *err);
 iso_code rp_permuted(repair *r, uint32_t n, iso_error *err);
+iso_code rp_viewed(repair *r, uint32_t n, iso_error *err);
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err);
 
 /* Attributes that stand elsewhere, for argument k of `call`. */
@@ -81,6 +83,7 @@ iso_code rp_earlier(repair *r, const st_change *change, iso_error *err);
 iso_code rp_halves(repair *r, uint32_t n, iso_error *err);
 
 /* ---- vary_loose.c: operators and operands too many, too few, or others ---- */
+iso_code rp_other_part(repair *r, uint32_t n, iso_error *err);
 iso_code rp_left_out(repair *r, uint32_t n, iso_error *err);
 iso_code rp_added(repair *r, uint32_t n, iso_error *err);
 iso_code rp_other_tensors(repair *r, uint32_t n, iso_error *err);

@@ -151,6 +151,8 @@ typedef struct state {
   uint32_t *first_peers[2];
   const synth_node *given[2]; /* the nodes as they were captured; ours may read a mask's literal as another */
   struct { eg_node leaf, raw; } bounded; /* st_bound_indices: the input, and the atom that is clamped; EG_NONE */
+  bool keep_integers;     /* integers that are given are not drawn anew: an operator could not take
+                             those that were */
   bool linking;           /* shards are being linked: not again inside */
   uint32_t *right_of;     /* left output to right output */
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
@@ -299,8 +301,10 @@ void st_term_mark(const rule_term *t, bool *flag);
 iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
-/* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then the witness is that node. */
-iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err);
+/* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
+ * the witness is that node. `drawn`: on these inputs none fails. */
+iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
+                        iso_error *err);
 /* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
 iso_code st_check_unspecified(state *s, iso_error *err);
 /* The witness with other values for some leaves (atoms; what is defined by them follows). */
@@ -334,10 +338,12 @@ iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth
 enum { ST_PHASES = 4 };
 typedef enum st_changes {
   ST_OPTIONAL, /* an attribute that may be left out */
-  ST_ODD,     /* an attribute that no other call of the operator in its graph has */
-  ST_OF_ONE,  /* of an operator itself: attributes, the order of its arguments, another one of its kind */
-  ST_LOOSE,   /* operators and operands too many, too few, or others */
-  ST_WITHOUT, /* an operator too many, only */
+  ST_TWIN,     /* any change of the operator that a sibling has otherwise */
+  ST_ODD,      /* an attribute that no other call of the operator in its graph has */
+  ST_OF_ONE,   /* of an operator itself: attributes, the order of its arguments, another one of its
+                  kind */
+  ST_LOOSE,    /* operators and operands too many, too few, or others */
+  ST_WITHOUT,  /* an operator too many, only */
 } st_changes;
 /* A change that mended a divergence: argument k of operator `op` is `to` in place of `from`, or stands for the whole call. */
 typedef struct st_change {

@@ -1,4 +1,5 @@
 /* The ways in which an operator itself can be wrong: its attributes, the order of its arguments, another one of its kind. */
+#include "synth/parting.h"
 #include "synth/repair.h"
 
 #include <math.h>
@@ -151,6 +152,25 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
   return c || r->found ? c : shifted_bounds(r, n, false, err);
 }
 
+/* What a mask fills with is nothing else than far below everything, or nothing. */
+iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
+  static const char *const fills[] = {"aten::masked_fill.Scalar",
+                                      "aten::where.ScalarOther",
+                                      "aten::where.ScalarSelf",
+                                      "aten::where.Scalar",
+                                      "aten::full",
+                                      "aten::full_like"};
+  const rule_term *call = r->g->node[n].call;
+  bool fill = false;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+    fill |= strcmp(call->u.s, fills[i]) == 0;
+  for (uint32_t k = 1; k < call->n && fill && !c && !r->found; k++)
+    if (is_number(call->child[k]) && rule_dtype_is_float(r->g->node[n].dtype))
+      c = try_attribute(r, n, call, k, rule_float(&r->arena, -INFINITY), err);
+  return c;
+}
+
 enum { MAX_WINDOW = 16 };
 
 /* What may be left out, and is given; or is not, and the other side has it: a window, a cap, slopes. */
@@ -227,8 +247,10 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
     for (size_t k = 0; k < 8 && families[f][k]; k++) in |= strcmp(op, families[f][k]) == 0;
     for (size_t k = 0; k < 8 && families[f][k] && in && !c && !r->found; k++) c = renamed(r, n, families[f][k], err);
   }
-  /* An operator of the other side's region over these arguments, with its attributes. */
+  /* An operator of the other side's region over these arguments, with its attributes; what only
+   * passes its argument on may lack one behind it. */
   const rule_term *call = r->g->node[n].call;
+  if (pt_passes(r->g, n)) return c;
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
     const rule_term *m = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
     if (!m || m->n == 0 || m->child[0]->kind != RULE_VAR || call->n == 0 || call->child[0]->kind != RULE_VAR || strcmp(m->u.s, call->u.s) == 0) continue;
@@ -335,6 +357,24 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
     c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::permute", arg, 2) : NULL, err);
     if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s", call->u.s, rp_show(r, arg[1]));
   }
+  return c;
+}
+
+/* Elements moved where the argument should only be viewed, as it is or as what is behind a view of
+ * it. */
+iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call, *dim[RULE_MAX_RANK];
+  const rule_tensor *v = rp_value(r->task->run, n);
+  if ((strcmp(call->u.s, "aten::transpose.int") != 0 && strcmp(call->u.s, "aten::permute") != 0 &&
+       strcmp(call->u.s, "aten::t") != 0) ||
+      !v || v->shape.rank > RULE_MAX_RANK)
+    return ISO_OK;
+  for (uint32_t k = 0; k < v->shape.rank; k++)
+    if (!(dim[k] = rule_int(&r->arena, v->shape.dim[k]))) return nomem(err);
+  const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, v->shape.rank)};
+  iso_code c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::reshape", arg, 2) : NULL, err);
+  if (!c && r->found)
+    r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be a view", call->u.s);
   return c;
 }
 

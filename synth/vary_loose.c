@@ -19,6 +19,23 @@ static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *w
   return c;
 }
 
+/* Another part of an operator's results. */
+iso_code rp_other_part(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  if (strcmp(call->u.s, "getitem") != 0) return ISO_OK;
+  const st_value_list *parts = &r->task->run->value[call->child[0]->u.i];
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < parts->n && !c && !r->found; k++) {
+    if ((int64_t)k == call->child[1]->u.i) continue;
+    c = try_instead(r, n, parts->v[k], NULL, err);
+    if (!c && r->found)
+      r->what =
+          iso_arena_printf(&r->s->res->arena, "it takes part %lld, and would have to take part %zu",
+                           (long long)call->child[1]->u.i, k);
+  }
+  return c;
+}
+
 /* An operator too much: its argument stands for it. */
 iso_code rp_left_out(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;

@@ -146,18 +146,20 @@ static bool reads_by_index(const synth_graph *g, const rule_term *t) {
   return false;
 }
 
-iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, iso_error *err) {
+iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
+                        iso_error *err) {
   rule_tensor **leaf[2];
   st_run run[2] = {0};
   iso_error why[2];
   bool fails[2] = {false, false};
-  *alone = false;
+  *alone = *drawn = false;
   iso_code c = leaves_of_draw(s, 0, leaf, err);
   for (int k = 0; k < 2 && !c; k++) {
     const iso_code rc = st_run_graph(s, k, leaf[k], 0, 0, false, NULL, &run[k], &why[k]);
     if (rc == ISO_NOMEM) c = nomem(err);
     fails[k] = rc == ISO_TORCH;
     if (fails[k]) *side = k, *node = run[k].failed;
+    *drawn = rc == ISO_OK && (k == LEFT || *drawn);
   }
   *alone = !c && fails[LEFT] != fails[RIGHT] && *node >= 0;
   if (*alone) { /* a call that can never work is a malformed capture */

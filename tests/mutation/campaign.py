@@ -12,7 +12,7 @@ What a mutant is, PyTorch says: a breaking one counts where its outputs move by 
 the captured inputs, a preserving one where they stay within 1e-9; others are left out. Reported are the kill rate
 (`different` of the breaking ones), where the first divergence stands, and false alarms (preserving ones not `equivalent`):
 
-    exact    at the changed node; where a bug adds a node or takes one away, at it, at the first that reads there, or
+    exact    at the changed node (or a view or cast beside it, as parting.c counts them); where a bug adds a node or takes one away, at it, at the first that reads there, or
              at a node of the other side that has the value which is missing
     block    in the same layer's part (model.layers.0.mlp)
     further  elsewhere
@@ -39,7 +39,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 import breaking  # noqa: E402
 import preserving  # noqa: E402
-from graph import Graph, moved  # noqa: E402
+from graph import Graph, base, moved  # noqa: E402
 
 VERDICT = {0: "equivalent", 1: "different", 3: "undecided"}
 
@@ -48,6 +48,25 @@ def block(scope):
     """The layer and its part: transformer.h.0.attn of transformer.h.0.attn.c_proj."""
     m = re.match(r"(.*?\.(?:layers|h|blocks|layer|block)\.\d+(?:\.\w+)?)", (scope or "") + ".")
     return m.group(1).rstrip(".") if m else (scope or "").split(".")[0]
+
+
+PASSES = {"to", "_to_copy", "type_as", "view", "reshape", "_unsafe_view", "alias", "detach", "contiguous", "clone", "unsqueeze", "squeeze", "transpose",
+          "permute", "t", "expand", "flatten", "dropout", "lift_fresh_copy"}
+
+
+def beside(g, at):
+    """Views and casts behind the nodes `at`; behind those that are such themselves, what reads them."""
+    found = set()
+    for first in at:
+        stack = [first]
+        while stack:
+            for u in g.users.get(stack.pop(), []):
+                if base(u) in PASSES:
+                    stack.append(u["id"])
+                elif base(g.by_id[first]) not in PASSES:
+                    continue
+                found.add(u["id"])
+    return found
 
 
 class Side:
@@ -94,7 +113,9 @@ class Mutant:
         if (table is breaking) != (self.moved > 1e-9) or any(a.shape != b.shape for a, b in zip(side.outputs.values(), outputs.values())):
             return
         self.want = "different" if table is breaking else "equivalent"
-        self.at = at
+        new = {m["id"] for m in g.nodes} - set(side.graph.by_id)
+        g.index()
+        self.at = at | beside(g, {i for i in at | new | {node} if i in g.by_id and (i in new or i == node or base(g.by_id[i]) in PASSES)})
         self.partners = set()
         if getattr(change, "gone", False) or node not in g.by_id:
             self.partners.update(other.holding(side.values.get(node)))

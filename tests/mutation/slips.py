@@ -313,10 +313,14 @@ def ranks(g, n):
     if len(parts) > 1:
         yield "rank-twice", lambda g, n: n["args"][0].__setitem__(1, dict(n["args"][0][0]))
     if n["op"] == "dist::all_reduce" and len(parts) > 1:
-        def alone(g, n):
-            users = [u["id"] for u in g.users.get(n["id"], [])]
-            g.replace(n["id"], n["args"][0][0]["ref"])
-            return users + [n["id"], n["args"][0][0]["ref"]]
+        def alone(g, n):  # every rank goes on with what it has
+            users, parts = g.users.get(n["id"], []), [r["ref"] for r in n["args"][0]]
+            for u in users:
+                rank = re.match(r"r(\d+)_", u["id"])
+                for r in node_refs(u):
+                    if r["ref"] == n["id"]:
+                        r["ref"] = parts[int(rank.group(1)) if rank else 0]
+            return [u["id"] for u in users] + [n["id"]] + parts
         alone.gone = True
         yield "reduce-dropped", alone
         def again(g, n):

@@ -121,6 +121,8 @@ pair("embedding scaled", EQUIVALENT, "before and after", lambda g: table(g).embe
 pair("embedding unscaled", DIFFERENT, "", lambda g: table(g).embedding(tokens(g)) * 2.0, lambda g: table(g).embedding(tokens(g)))
 pair("embedding of [1, T]", EQUIVALENT, "", lambda g: table(g).embedding(tokens(g)).unsqueeze(0), lambda g: table(g).embedding(tokens(g).unsqueeze(0)))
 pair("gather off by one", DIFFERENT, "", lambda g, s: table(g, 20).embedding(tokens(g) + s))
+pair("gather off by one, at times past the table", DIFFERENT, "no token as captured, but one that is drawn may be the last row",
+     lambda g, s: (lambda i: table(g).embedding(i + s if s else i))(g.ints("i", [3, 9, 1, 14, 7, 2, 11, 5] * 8)))
 pair("two embeddings added", EQUIVALENT, "in another order", lambda g, s: (lambda a, b: b + a if s else a + b)(table(g).embedding(tokens(g)), table(g, 8, "p").embedding(g.arange(8))))
 pair("two embeddings exchanged", DIFFERENT, "tables of one shape", lambda g, s: (lambda a, b, i: (b if s else a).embedding(i) + (a if s else b).embedding(g.arange(8)))(table(g), table(g, 16, "p"), tokens(g)))
 pair("two embeddings from one table", EQUIVALENT, "tables joined", lambda g: table(g).embedding(tokens(g)) + table(g, 8, "p").embedding(g.arange(8)),
