@@ -11,8 +11,8 @@
 #include "egraph/log_int.h"
 #include "egraph/query_int.h"
 
-/* From so many buckets on looking up waits for memory. */
-enum { BATCH = 128, CHECK_EVERY = 32, FAR = 1 << 14 };
+/* Buckets: below NEAR looking up waits for nothing, from FAR on so long that a pass of its own pays. */
+enum { BATCH = 128, CHECK_EVERY = 32, NEAR = 1 << 12, FAR = 1 << 14 };
 
 typedef struct egi_batch {
   size_t cap_values, cap_kids, cap_col;
@@ -96,23 +96,38 @@ static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch
   }
 }
 
+/* The same in one loop: where the table is near nothing is gained by asking ahead. */
+static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uint32_t *const *col, uint32_t op, uint32_t arity,
+                                                            size_t n, const uint32_t *root, uint32_t *kid, uint32_t *out) {
+  for (size_t b = 0; b < n; b++) {
+    uint64_t h = op;
+    for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, kid[k] = col[k][b]);
+    const uint32_t hash = egi_mix_end(h);
+    uint32_t row = egi_row_find_in(s, op, kid, arity, hash);
+    if (!row) row = egi_row_append(s, op, kid, arity, hash, root ? root[b] : EG_NONE);
+    out[b] = s->w[row + ROW_CLASS];
+  }
+}
+
+static inline __attribute__((always_inline)) void find_or_add(eg_sat *s, egi_batch *x, uint32_t op, uint32_t arity, size_t n,
+                                                              const uint32_t *root, uint32_t *out) {
+  if (s->n_buckets < NEAR) {
+    find_near(s, x->col, op, arity, n, root, x->kid, out);
+    return;
+  }
+  hash_kids(s, x, x->col, op, arity, n);
+  find_rows(s, x, op, arity, n, root, out);
+}
+
 /* An application: found, or added, into the classes in `root` unless that is NULL. */
 static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, const uint32_t *root, size_t n) {
   const egi_term *t = &p->term[term];
   uint32_t *out = x->value + (size_t)term * BATCH;
   for (uint32_t k = 0; k < t->n; k++) x->col[k] = x->value + (size_t)p->kid[t->kid + k] * BATCH;
   switch (t->n) {
-  case 1:
-    hash_kids(s, x, x->col, t->sym, 1, n);
-    find_rows(s, x, t->sym, 1, n, root, out);
-    break;
-  case 2:
-    hash_kids(s, x, x->col, t->sym, 2, n);
-    find_rows(s, x, t->sym, 2, n, root, out);
-    break;
-  default:
-    hash_kids(s, x, x->col, t->sym, t->n, n);
-    find_rows(s, x, t->sym, t->n, n, root, out);
+  case 1: find_or_add(s, x, t->sym, 1, n, root, out); break;
+  case 2: find_or_add(s, x, t->sym, 2, n, root, out); break;
+  default: find_or_add(s, x, t->sym, t->n, n, root, out);
   }
   if (!root)
     for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, out[b]);
