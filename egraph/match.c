@@ -12,42 +12,77 @@ typedef struct machine {
   const egi_query *q;
   egi_sink *sink;
   uint32_t *reg;
-  uint32_t *out, *end; /* where matches are stored */
+  uint32_t *out, *end; /* where the next match is stored, and how far there is room and the limit not reached */
+  const uint32_t *from; /* where the last ones were stored that are not counted yet */
   size_t stride;
+  bool direct; /* every match is stored */
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
 } machine;
 
-static bool open_store(machine *m) {
-  egi_words *to = m->sink->store;
-  if (m->out) egi_words_close(to, m->out);
-  m->out = egi_words_open(to, m->stride, &m->end);
-  m->sink->no_memory = !m->out;
-  return m->out;
+static void close_store(machine *m) {
+  if (!m->out) return;
+  m->sink->n += (size_t)(m->out - m->from) / m->stride;
+  egi_words_close(m->sink->store, m->out);
 }
 
-/* A few words are copied faster as a block than one by one; there is room for more than is asked. */
-static inline bool store(machine *m) {
-  if ((size_t)(m->end - m->out) < m->stride && !open_store(m)) return false;
-  uint32_t *out = m->out;
-  m->out += m->stride;
-  out[0] = m->reg[m->q->root];
-  if (m->stride <= EGI_SLACK) memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
-  else memcpy(out + 1, m->reg, (m->stride - 1) * sizeof *out);
+/* Returns: false where the limit is reached, or without memory. */
+static bool open_store(machine *m) {
+  egi_sink *sink = m->sink;
+  close_store(m);
+  m->from = m->out;
+  if (sink->n >= sink->limit) return false;
+  m->from = m->out = egi_words_open(sink->store, m->stride, &m->end);
+  sink->no_memory = !m->out;
+  if (!m->out) return false;
+  if ((size_t)(m->end - m->out) / m->stride > sink->limit - sink->n) m->end = m->out + (sink->limit - sink->n) * m->stride;
   return true;
 }
 
+static inline bool has_room(machine *m) { return (size_t)(m->end - m->out) >= m->stride || open_store(m); }
+
 /* Returns: false to stop the search. */
 static inline bool yield(machine *m) {
-  egi_sink *sink = m->sink;
-  if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)m->reg)) return true;
-  sink->n++;
-  if (sink->store) {
-    if (!store(m)) return false;
-  } else if (sink->each && !sink->each(sink->ctx, (eg_class){m->reg[m->q->root]}, (const eg_class *)m->reg)) {
-    return false;
+  const egi_sink *sink = m->sink;
+  const uint32_t *reg = m->reg, root = reg[m->q->root];
+  if (!m->direct) {
+    if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
+    if (!sink->store) {
+      m->sink->n++;
+      return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) && sink->n < sink->limit;
+    }
   }
-  return sink->n < sink->limit;
+  if (!has_room(m)) return false;
+  uint32_t *out = m->out;
+  m->out += m->stride;
+  *out++ = root;
+  for (; out < m->out; out++) *out = *reg++;
+  return true;
+}
+
+/* The last rows of a match, `n` children each and their class before them where `lead` is 1: the rest of the match is
+ * copied as a block. */
+static inline __attribute__((always_inline)) bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
+                                                           uint32_t lead, uint32_t n) {
+  const uint32_t *to = i->kid;
+  const size_t stride = m->stride;
+  for (; row < end; row += lead + n) {
+    if (!has_room(m)) return false;
+    uint32_t *out = m->out;
+    m->out = out + stride;
+    out[0] = lead ? row[0] : m->reg[m->q->root];
+    memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
+    for (uint32_t k = 0; k < n; k++) out[1 + to[k]] = row[lead + k];
+  }
+  return true;
+}
+static bool put_run(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+  if (i->n == 2) return lead ? put_rows(m, i, row, end, 1, 2) : put_rows(m, i, row, end, 0, 2);
+  return put_rows(m, i, row, end, lead, i->n);
+}
+/* Whether nothing is left to ask about the rows of an instruction. */
+static inline bool only_put(const machine *m, const egi_ins *i) {
+  return i->plain && i[1].kind == EGI_YIELD && m->direct && m->stride <= EGI_SLACK;
 }
 
 static inline bool bind(machine *m, const egi_ins *i, const uint32_t *row) {
@@ -93,9 +128,14 @@ static inline bool bind_flat(machine *m, const egi_ins *i, const uint32_t *kid) 
 
 static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
   const uint32_t first = 2 * i->slot, last = first + !i->old;
+  const bool put = only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
     if (*run < first || *run > last) continue;
+    if (put) {
+      if (!put_run(m, i, run + 2, next, 0)) return false;
+      continue;
+    }
     for (const uint32_t *kid = run + 2; kid < next; kid += i->n)
       if (bind_flat(m, i, kid) && !go_on(m, i + 1)) return false;
   }
@@ -115,9 +155,14 @@ static bool down(machine *m, const egi_ins *i) {
 static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *run) {
   const uint32_t first = 2 * (i->slot + via), last = first + !i->old;
   uint32_t *cls = &m->reg[i->cls];
+  const bool put = !i->cls_known && only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
     if (*run < first || *run > last) continue;
+    if (put) {
+      if (!put_run(m, i, run + 2, next, 1)) return false;
+      continue;
+    }
     for (const uint32_t *row = run + 2; row < next; row += 1 + i->n) {
       if (!i->cls_known) *cls = row[0];
       else if (*cls != row[0]) continue;
@@ -245,7 +290,7 @@ static void classes(machine *m, uint32_t from) {
 iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
   uint32_t few[32] = {0};
-  machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride};
+  machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride, .direct = sink->store && !sink->guard};
   if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0);
@@ -254,7 +299,7 @@ iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_ne
     for (size_t i = 0; fresh && i < q->n_atoms; i++)
       if (!run(&m, i, true)) break;
   }
-  if (m.out) egi_words_close(sink->store, m.out);
+  close_store(&m);
   if (m.reg != few) free(m.reg);
   if (!sink->no_memory) return ISO_OK;
 nomem:

@@ -74,9 +74,11 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
   }
   if (out->kind == EGI_DOWN) use(q->s, a->op, EGI_USED_DOWN);
   reg[a->cls] = true; /* the class is set before the children, and may be one of them */
+  out->plain = out->cls_known || (a->cls == q->root && a->cls >= q->n_vars);
   for (uint32_t k = 0; k < a->n; k++) {
     known[k] = reg[a->kid[k]];
     reg[a->kid[k]] = true;
+    out->plain = out->plain && !known[k] && a->kid[k] < q->n_vars;
   }
   return true;
 }

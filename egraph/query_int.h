@@ -49,6 +49,7 @@ enum egi_kind {
 typedef struct egi_ins {
   enum egi_kind kind;
   bool cls_known, old; /* old: rows that are not fresh */
+  bool plain; /* children are variables that are set here, and the class is known or the root */
   uint32_t want, mask; /* a row fits if its head under the mask is this */
   uint32_t n, cls;
   uint32_t slot; /* of the operator in flat copies */
