@@ -73,10 +73,11 @@ static bool reserve(eg_sat *s, egi_flat *f) {
 /* ---- copying ---- */
 
 /* Its members with what run they go to, and how many words each run has; dead ones leave the list, which does not
- * disturb who walks it. Returns: false without memory, and then the list is as it was. */
-static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
+ * disturb who walks it. Returns: words in all with those before each run, 0 without memory. */
+static size_t gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;
   uint32_t *w = s->w, *link = side == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
+  size_t total = 1;
   f->n_member = 0;
   for (uint32_t at = *link; at; at = w[at + next]) {
     const uint32_t row = side == EGI_ABOVE ? egi_place_row(w, at) : at, head = w[row + ROW_HEAD];
@@ -86,13 +87,15 @@ static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     *link = at;
     link = &w[at + next];
     if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN))) continue;
-    if (!egi_grow(f->member, f->cap_member, f->n_member + 1)) return false; /* what is linked so far leads on to the rest */
+    if (!egi_grow(f->member, f->cap_member, f->n_member + 1)) return 0; /* what is linked so far leads on to the rest */
     const uint32_t tag = 2 * (op->slot + k) + (f->fresh && (head & ROW_FRESH));
     f->member[f->n_member++] = (egi_member){row, tag, op->arity};
+    if (!f->run[tag].n) total += 2;
     f->run[tag].n += op->arity + side;
+    total += op->arity + side;
   }
   *link = 0;
-  return true;
+  return total < EG_NONE ? total : 0;
 }
 
 static void fill(eg_sat *s, egi_flat *f, uint32_t side, uint32_t *word) {
@@ -105,27 +108,25 @@ static void fill(eg_sat *s, egi_flat *f, uint32_t side, uint32_t *word) {
       run->at = end + 2;
       end += 2 + run->n;
     }
-    if (side == EGI_ABOVE) word[run->at++] = egi_row_class(s, m->row);
-    for (uint32_t k = 0; k < m->arity; k++) word[run->at++] = egi_row_child(s, m->row, k);
+    uint32_t *to = word + run->at;
+    const uint32_t *kid = s->w + m->row + ROW_KIDS;
+    run->at += m->arity + side;
+    if (side == EGI_ABOVE) *to++ = egi_row_class(s, m->row);
+    for (uint32_t k = 0; k < m->arity; k++) *to++ = kid[2 * k];
   }
   word[end] = EG_NONE;
 }
 
 static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
-  uint32_t *word = NULL, *end;
-  size_t total = 1;
-  const bool ok = gather(s, f, side, c);
-  for (size_t i = 0; i < f->n_member; i++) {
-    egi_run *run = &f->run[f->member[i].tag];
-    if (!run->at) total += 2 + run->n;
-    run->at = 1; /* counted */
-  }
-  for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag].at = 0;
-  if (ok && total < EG_NONE && (word = egi_words_open(&f->mem, total, &end))) {
+  const size_t total = gather(s, f, side, c);
+  uint32_t *end, *word = total ? egi_words_open(&f->mem, total, &end) : NULL;
+  if (word) {
     egi_words_close(&f->mem, word + total);
     fill(s, f, side, word);
+    for (const uint32_t *run = word; *run != EG_NONE; run += 2 + run[1]) f->run[*run] = (egi_run){0};
+  } else {
+    for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag] = (egi_run){0};
   }
-  for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag] = (egi_run){0};
   return word;
 }
 
