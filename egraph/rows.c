@@ -8,8 +8,8 @@ bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
   const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
   if (words > ROW_MAX || classes > ROW_MAX) return false;
   return egi_grow(s->w, s->cap_w, words) && egi_grow(s->up, s->cap_up, classes) && egi_grow(s->cls, s->cap_cls, classes) &&
-         egi_grow(s->dirty, s->cap_dirty, classes) && egi_table_grow(s, n) &&
-         (!s->analysis.size || egi_big_grow((void **)&s->data, &s->cap_data, classes, s->analysis.size)) &&
+         egi_grow_used(s->dirty, s->cap_dirty, s->n_dirty, classes) && egi_table_grow(s, n) &&
+         (!s->analysis.size || egi_big_grow((void **)&s->data, &s->cap_data, s->n_cls, classes, s->analysis.size)) &&
          (!s->analysis.make || (egi_grow(s->look_next, s->cap_look, classes) && egi_grow(s->repair_next, s->cap_repair, classes)));
 }
 

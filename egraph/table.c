@@ -11,9 +11,9 @@
 #include "egraph/sat_int.h"
 
 /* Small tables grow by more, as rows are put in anew each time. */
-enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
+enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 11, NEAR = 1 << 12 };
 
-static void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
+static inline void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
   size_t i = hash & mask;
   uint32_t free_slots;
   while (!(free_slots = egi_bucket_match(&bucket[i], 0))) {
@@ -25,17 +25,26 @@ static void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
   bucket[i].row[k] = row;
 }
 
-/* All rows of the arena that are alive, some hashes ahead, so that misses overlap. */
+/* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap. */
 static void refill(eg_sat *s) {
   const size_t mask = s->n_buckets - 1;
+  const bool near = s->n_buckets < NEAR;
   uint32_t row[AHEAD], hash[AHEAD];
   size_t n = 0;
-  for (size_t r = 1; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) {
-    if (s->w[r + ROW_HEAD] & ROW_DEAD) continue;
+  for (size_t r = 1; r < s->n_w;) {
+    const uint32_t *w = s->w + r, op = w[ROW_HEAD] & ROW_OP, arity = s->op[op].arity, at = (uint32_t)r;
+    r += egi_row_words(arity);
+    if (w[ROW_HEAD] & ROW_DEAD) continue;
+    uint64_t h = op;
+    for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, w[ROW_KIDS + 2 * k]);
+    if (near) {
+      put(s->bucket, mask, at, egi_mix_end(h));
+      continue;
+    }
     const size_t k = n++ % AHEAD;
     if (n > AHEAD) put(s->bucket, mask, row[k], hash[k]);
-    row[k] = (uint32_t)r;
-    hash[k] = egi_row_hash(s, (uint32_t)r);
+    row[k] = at;
+    hash[k] = egi_mix_end(h);
     __builtin_prefetch(&s->bucket[hash[k] & mask], 1);
   }
   for (size_t k = 0; k < n && k < AHEAD; k++) put(s->bucket, mask, row[k], hash[k]);
@@ -50,7 +59,7 @@ bool egi_table_grow(eg_sat *s, size_t n) {
     buckets *= buckets < SMALL ? 4 : 2;
   }
   const size_t bytes = buckets * sizeof(egi_bucket);
-  if (!egi_grow(s->bucket_mem, s->cap_bucket, bytes + LINE)) return false;
+  if (!egi_grow_used(s->bucket_mem, s->cap_bucket, 0, bytes + LINE)) return false;
   egi_big_filled(s->bucket_mem, s->cap_bucket);
   s->bucket = (egi_bucket *)(void *)(s->bucket_mem + (-(uintptr_t)s->bucket_mem & (LINE - 1)));
   s->n_buckets = buckets;

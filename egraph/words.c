@@ -20,7 +20,7 @@ static bool more(egi_words *x, size_t n) {
     const size_t least = sizeof *c + (n + EGI_SLACK) * sizeof *c->word, next = next_size(x);
     size_t bytes = 0;
     void *p = NULL;
-    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, least > next ? least : next, 1)) return false;
+    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, 0, least > next ? least : next, 1)) return false;
     egi_big_filled(p, bytes);
     c = p;
     c->bytes = bytes;
