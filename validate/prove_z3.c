@@ -75,6 +75,7 @@ static void rounding(solver *m, sx x, Z3_ast v) {
   sc *c = m->c;
   if (sc_op(c, x) == X_DIV) {
     const sx d = sc_word(c, x, 1);
+    if (!sx_gt0(c, d)) return; /* elsewhere a quotient says nothing, and no path may end for what it says */
     between(m, c->zero, sx_sub(c, sc_word(c, x, 0), sx_mul(c, d, x)), sx_sub(c, d, c->one));
     return;
   }
@@ -225,6 +226,7 @@ static void compared(solver *m, sx p) {
     sx u;
     sx_term(c, p, i, &q, &u);
     if (sc_op(c, u) != X_DIV || sc_op(c, sc_word(c, u, 1)) == X_CONST || (q != PV_ONE_Q && q != PV_MINUS_Q)) continue;
+    if (!sx_gt0(c, sc_word(c, u, 1))) continue;
     m->n_lemmas++;
     const sx x = sc_word(c, u, 0), d = sc_word(c, u, 1), rest = sx_sub(c, p, sx_scale(c, q, u)), t = q == PV_ONE_Q ? sx_neg(c, rest) : rest;
     const sx less = sx_sub(c, d, c->one), more = sx_sub(c, sx_add(c, d, d), c->one);
