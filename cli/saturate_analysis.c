@@ -115,39 +115,52 @@ eg_sat_analysis sat_fold_prop(sat_language *l) {
   return (eg_sat_analysis){.ctx = l, .size = 1, .make = prop_make, .join = prop_join, .repair = prop_repair};
 }
 
-/* ---- lambda: a sorted set of classes as they were named when they were put in, and a constant ---- */
+/* ---- lambda: a set of classes as they were named when they were put in, and a constant ---- */
 
+enum { FEW = 4 };
 typedef struct lambda_data {
-  uint32_t *var;
   uint32_t n;
   enum { L_NONE, L_NUMBER, L_BOOL } kind;
   int32_t v;
+  union {
+    uint32_t few[FEW]; /* where there are no more */
+    uint32_t *many;
+  } var;
 } lambda_data;
 
 bool sat_lambda_is_const(const eg_sat *s, eg_class c) { return ((const lambda_data *)eg_sat_data(s, c))->kind != L_NONE; }
 
+static uint32_t *vars(lambda_data *d) { return d->n <= FEW ? d->var.few : d->var.many; }
+static const uint32_t *vars_of(const lambda_data *d) { return d->n <= FEW ? d->var.few : d->var.many; }
+
 static bool has(const lambda_data *d, uint32_t v) {
+  const uint32_t *var = vars_of(d);
   for (uint32_t i = 0; i < d->n; i++)
-    if (d->var[i] == v) return true;
+    if (var[i] == v) return true;
   return false;
 }
 bool sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var) { return has(eg_sat_data(s, c), var.i); }
 
 static void put(sat_language *l, lambda_data *d, uint32_t v) {
   if (has(d, v)) return;
-  uint32_t *p = realloc(d->var, (d->n + 1) * sizeof *p);
-  if (!p) {
-    l->failed = "out of memory for free variables";
-    return;
+  if (d->n >= FEW) {
+    uint32_t *p = realloc(d->n > FEW ? d->var.many : NULL, (d->n + 1) * sizeof *p);
+    if (!p) {
+      l->failed = "out of memory for free variables";
+      return;
+    }
+    if (d->n == FEW) memcpy(p, d->var.few, sizeof d->var.few);
+    d->var.many = p;
   }
-  d->var = p;
-  p[d->n++] = v;
+  d->n++;
+  vars(d)[d->n - 1] = v;
 }
 
 static void put_all(sat_language *l, lambda_data *d, const eg_sat *s, eg_class c, uint32_t but) {
   const lambda_data *from = eg_sat_data(s, c);
+  const uint32_t *var = vars_of(from);
   for (uint32_t i = 0; i < from->n; i++)
-    if (from->var[i] != but) put(l, d, from->var[i]);
+    if (var[i] != but) put(l, d, var[i]);
 }
 
 static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const eg_class *child, size_t n, lambda_data *out) {
@@ -190,7 +203,8 @@ static void lambda_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *ch
 
 static void lambda_free(void *ctx, void *data) {
   (void)ctx;
-  free(((lambda_data *)data)->var);
+  lambda_data *d = data;
+  if (d->n > FEW) free(d->var.many);
 }
 
 static unsigned lambda_join(void *ctx, const eg_sat *s, void *into, void *from) {
@@ -198,10 +212,15 @@ static unsigned lambda_join(void *ctx, const eg_sat *s, void *into, void *from) 
   unsigned flags = 0;
   uint32_t n = 0;
   (void)ctx, (void)s;
+  uint32_t *var = vars(a);
   for (uint32_t i = 0; i < a->n; i++)
-    if (has(b, a->var[i])) a->var[n++] = a->var[i];
+    if (has(b, var[i])) var[n++] = var[i];
   if (n != a->n) flags |= EG_INTO_CHANGED;
   if (n != b->n) flags |= EG_FROM_DIFFERS;
+  if (a->n > FEW && n <= FEW) {
+    memcpy(a->var.few, var, n * sizeof *var);
+    free(var);
+  }
   a->n = n;
   if (!a->kind && b->kind) {
     a->kind = b->kind;

@@ -158,6 +158,14 @@ static void bound(const eg_sat *s, const egi_batch *x, uint32_t var, uint32_t *o
   for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, at[b * stride]);
 }
 
+/* Of the rows that were added. */
+static void make_data(eg_sat *s, size_t from, uint32_t arity, bool top) {
+  for (size_t r = from; r < s->n_w; r += egi_row_words(arity)) {
+    if (top) egi_sat_data_row(s, (uint32_t)r);
+    else egi_sat_data_new(s, (uint32_t)r);
+  }
+}
+
 /* Until the merges at the end what is canonical stays so. */
 static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n, iso_error *err) {
   for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b * x->stride]);
@@ -169,19 +177,16 @@ static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t
       continue;
     }
     if (!egi_rows_reserve(s, n, t->n)) return no_room(s, err);
+    const size_t from = s->n_w;
+    const bool top = t->n && i == p->root[0];
     if (t->n == 0) build_leaf(s, t->sym, out, n);
-    else build_term(s, x, p, (uint32_t)i, i == p->root[0] ? x->root : NULL, n);
+    else build_term(s, x, p, (uint32_t)i, top ? x->root : NULL, n);
+    if (s->analysis.make) make_data(s, from, t->n, top);
   }
-  if (p->n_roots) {
-    merge_batch(s, x->root, x->value + (size_t)p->root[0] * BATCH, n);
-    return ISO_OK;
-  }
-  for (size_t i = 0; i < p->n_terms; i++)
-    if (p->term[i].is_var && p->term[i].sym == p->root_var) {
-      merge_batch(s, x->root, x->value + i * BATCH, n);
-      break;
-    }
-  return ISO_OK;
+  uint32_t root = p->n_roots ? p->root[0] : 0;
+  while (!p->n_roots && !(p->term[root].is_var && p->term[root].sym == p->root_var)) root++;
+  merge_batch(s, x->root, x->value + (size_t)root * BATCH, n);
+  return egi_sat_repair_all(s, err);
 }
 
 /* ---- one match ---- */
@@ -267,7 +272,7 @@ static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *matc
 iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err) {
   egi_rule *rule = &r->rule[k];
   const eg_rule *u = &rule->user;
-  const bool one_by_one = u->condition || u->apply || s->analysis.make || s->log;
+  const bool one_by_one = u->condition || u->apply || s->log;
   const uint64_t before = s->n_added;
   iso_code code = ISO_OK;
   size_t left = rule->n_found;
@@ -277,9 +282,12 @@ iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_err
     r->batch->match = egi_words_take(&r->found, rule->stride, left < BATCH ? left : BATCH, &n);
     r->batch->stride = rule->stride;
     left -= n;
-    if (!one_by_one) code = apply_batch(s, r->batch, &rule->rhs, n, err);
-    else if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
-    for (size_t b = 0; one_by_one && b < n && !code; b++) code = apply_one(s, r, k, r->batch->match + b * rule->stride, err);
+    if (!one_by_one) {
+      code = apply_batch(s, r->batch, &rule->rhs, n, err);
+      continue;
+    }
+    if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
+    for (size_t b = 0; b < n && !code; b++) code = apply_one(s, r, k, r->batch->match + b * rule->stride, err);
   }
   rule->n_made = s->n_added - before;
   return code;

@@ -315,7 +315,8 @@ ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
                                    bool (*each)(void *ctx, eg_class root, const eg_class *var), void *ctx, size_t *n,
                                    iso_error *err);
 
-/* A rewrite. Zero what is not used. `var` of a callback is in the order of first occurrence in lhs. */
+/* A rewrite. Zero what is not used. `var` of a callback is in the order of first occurrence in lhs. Matches of a rule that
+ * has neither condition nor apply are applied many at a time: merges, and repairs of an analysis, behind each batch. */
 typedef struct eg_rule {
   const char *name, *lhs, *rhs; /* texts; rhs NULL where `apply` is there */
   void *ctx;
