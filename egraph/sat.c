@@ -144,13 +144,13 @@ iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, i
     out->i = egi_row_class(s, row);
     return ISO_OK;
   }
-  if (!egi_rows_reserve(s, 1, n) || !egi_log_reserve(s, 1, n)) {
+  if (!egi_rows_reserve(s, 1, n) || (s->log && !egi_log_reserve(s, 1, n))) {
     if (s->n_w + egi_row_words(n) > ROW_MAX || s->n_cls >= ROW_MAX) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
     return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", s->op[op.i].name);
   }
-  row = egi_row_append(s, op.i, s->args, n, hash, EG_NONE);
+  row = egi_row_append_in(s, op.i, s->args, n, hash, EG_NONE);
   const uint32_t c = s->w[row + ROW_CLASS];
-  egi_log_class(s, row);
+  if (s->log) egi_log_class(s, row);
   if (s->analysis.make) {
     egi_sat_data_new(s, row);
     const iso_code code = egi_sat_repair_all(s, err);

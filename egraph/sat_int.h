@@ -24,6 +24,7 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+#include <string.h>
 
 #include "egraph/base/arena.h"
 #include "egraph/egraph.h"
@@ -63,7 +64,7 @@ enum { EGI_USED_DOWN = 1 };
 static inline uint32_t egi_used_up(uint32_t k) { return 2u << (k < 30 ? k : 30); }
 
 /* One cache line: see table.c. */
-enum { EGI_BUCKET = 12 };
+enum { EGI_BUCKET = 12, EGI_FULL = 10 };
 typedef struct egi_bucket {
   uint8_t tag[EGI_BUCKET]; /* of each row's hash; 0: free */
   uint32_t passed;         /* rows that belong before or here and are further on */
@@ -82,6 +83,7 @@ struct eg_sat {
   size_t cap_up;
   egi_cls *cls;
   size_t n_cls, cap_cls, n_merged;
+  size_t room_words, room_classes; /* how far to fill without asking: the arena, and all arrays by class */
   uint32_t *dirty; /* classes that merged away and whose places are not repaired; room for all classes */
   size_t n_dirty, cap_dirty;
   bool track;     /* mark rows that change */
@@ -156,7 +158,12 @@ static inline uint32_t egi_bucket_match(const egi_bucket *b, uint8_t tag) {
 }
 
 /* Room for so many more rows of an arity, classes and places in the table. */
-bool egi_rows_reserve(eg_sat *s, size_t n_rows, uint32_t arity);
+bool egi_rows_grow(eg_sat *s, size_t n, uint32_t arity);
+static inline bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
+  return (s->n_w + n * egi_row_words(arity) < s->room_words && s->n_cls + n <= s->room_classes &&
+          s->n_rows + n <= s->n_buckets * EGI_FULL) ||
+         egi_rows_grow(s, n, arity);
+}
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
 static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const uint32_t *child, uint32_t n) {
   const uint32_t *w = s->w + row;
@@ -179,10 +186,65 @@ static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint3
 }
 /* The row that is equal, 0 if there is none. */
 uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash);
+static inline void egi_bucket_put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
+  size_t i = hash & mask;
+  uint32_t free_slots;
+  while (!(free_slots = egi_bucket_match(&bucket[i], 0))) {
+    bucket[i].passed++;
+    i = (i + 1) & mask;
+  }
+  const int k = __builtin_ctz(free_slots);
+  bucket[i].tag[k] = egi_tag(hash);
+  bucket[i].row[k] = row;
+}
+static inline void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
+  egi_bucket_put(s->bucket, s->n_buckets - 1, row, hash);
+  s->n_rows++;
+}
+static inline uint32_t egi_class_new(eg_sat *s) {
+  const uint32_t c = (uint32_t)s->n_cls++;
+  s->up[c] = c;
+  s->cls[c] = (egi_cls){0};
+  if (s->analysis.make) {
+    memset(s->data + c * s->analysis.size, 0, s->analysis.size);
+    s->look_next[c] = s->repair_next[c] = EG_NONE;
+  }
+  return c;
+}
 /* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no equal row is there.
  * Requires: reserved. */
+static inline uint32_t egi_row_append_in(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
+  const uint32_t row = (uint32_t)s->n_w;
+  egi_op *o = &s->op[op];
+  const uint16_t bit = o->bit;
+  uint32_t *w = s->w;
+  s->n_w += egi_row_words(n);
+  if (c == EG_NONE) c = egi_class_new(s);
+  w[row + ROW_CLASS] = c;
+  /* What is appended is known to be fresh by where it lies: only changed rows need the list. */
+  w[row + ROW_HEAD] = op | ROW_IS_HEAD | (s->track ? ROW_FRESH : 0);
+  egi_cls *cls = s->cls;
+  w[row + ROW_NEXT] = cls[c].rows;
+  cls[c].rows = row;
+  cls[c].weight++;
+  cls[c].has |= bit;
+  for (uint32_t k = 0; k < n; k++) {
+    egi_cls *kid = &cls[child[k]];
+    const uint32_t place = row + ROW_KIDS + 2 * k;
+    w[place] = child[k];
+    w[place + 1] = kid->places;
+    kid->places = place;
+    kid->weight++;
+    kid->above |= bit;
+  }
+  egi_row_insert(s, row, hash);
+  o->n_rows++;
+  if (n == 0) o->leaf = row;
+  s->n_added++;
+  return row;
+}
+/* Not inlined: in a loop that mostly finds rows, it would take the registers. */
 uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c);
-void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash);
 void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash);
 void egi_row_replace(eg_sat *s, uint32_t row, uint32_t by, uint32_t hash); /* by an equal one */
 bool egi_table_grow(eg_sat *s, size_t n); /* room for so many more rows */

@@ -11,19 +11,7 @@
 #include "egraph/sat_int.h"
 
 /* Small tables grow by more, as rows are put in anew each time. */
-enum { LINE = 64, FULL = 10, AHEAD = 16, FIRST = 32, SMALL = 1 << 11, NEAR = 1 << 12 };
-
-static inline void put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
-  size_t i = hash & mask;
-  uint32_t free_slots;
-  while (!(free_slots = egi_bucket_match(&bucket[i], 0))) {
-    bucket[i].passed++;
-    i = (i + 1) & mask;
-  }
-  const int k = __builtin_ctz(free_slots);
-  bucket[i].tag[k] = egi_tag(hash);
-  bucket[i].row[k] = row;
-}
+enum { LINE = 64, AHEAD = 16, FIRST = 32, SMALL = 1 << 11, NEAR = 1 << 12 };
 
 /* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap. */
 static void refill(eg_sat *s) {
@@ -38,23 +26,23 @@ static void refill(eg_sat *s) {
     uint64_t h = op;
     for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, w[ROW_KIDS + 2 * k]);
     if (near) {
-      put(s->bucket, mask, at, egi_mix_end(h));
+      egi_bucket_put(s->bucket, mask, at, egi_mix_end(h));
       continue;
     }
     const size_t k = n++ % AHEAD;
-    if (n > AHEAD) put(s->bucket, mask, row[k], hash[k]);
+    if (n > AHEAD) egi_bucket_put(s->bucket, mask, row[k], hash[k]);
     row[k] = at;
     hash[k] = egi_mix_end(h);
     __builtin_prefetch(&s->bucket[hash[k] & mask], 1);
   }
-  for (size_t k = 0; k < n && k < AHEAD; k++) put(s->bucket, mask, row[k], hash[k]);
+  for (size_t k = 0; k < n && k < AHEAD; k++) egi_bucket_put(s->bucket, mask, row[k], hash[k]);
 }
 
 bool egi_table_grow(eg_sat *s, size_t n) {
   const size_t need = s->n_rows + n;
   size_t buckets = s->n_buckets ? s->n_buckets : FIRST;
-  if (need <= s->n_buckets * FULL) return true;
-  while (need > buckets * FULL) {
+  if (need <= s->n_buckets * EGI_FULL) return true;
+  while (need > buckets * EGI_FULL) {
     if (buckets > SIZE_MAX / 4 / sizeof(egi_bucket)) return false;
     buckets *= buckets < SMALL ? 4 : 2;
   }
@@ -70,11 +58,6 @@ bool egi_table_grow(eg_sat *s, size_t n) {
 
 uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
   return s->n_buckets ? egi_row_find_in(s, op, child, n, hash) : 0;
-}
-
-void egi_row_insert(eg_sat *s, uint32_t row, uint32_t hash) {
-  put(s->bucket, s->n_buckets - 1, row, hash);
-  s->n_rows++;
 }
 
 /* The bucket with a row; `slot` is where in it. Where `pass` is set, buckets on the way count one row less. */
