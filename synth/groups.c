@@ -61,7 +61,8 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   iso_code c = ISO_OK;
   if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
   if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
-  if (!c && !*done) c = st_synthesise(s, u, t, done, err);
+  if (c || *done || s->apart) return c;
+  c = st_synthesise(s, u, t, done, err);
   bool shards = false;
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
   if (!c && shards) c = st_synthesise(s, u, t, done, err);

@@ -205,25 +205,6 @@ static bool outputs_met(state *s, const pairing *p, size_t n) {
   return true;
 }
 
-static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  for (int pass = 0; pass < 3; pass++) {
-    if (outputs_met(s, p, n_pairs)) break;
-    const size_t merges = s->res->n_merges;
-    for (int side = 0; side < 2; side++)
-      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-        const eg_node e = s->map[side][i];
-        if (e.i == EG_NONE) continue;
-        if (st_stopped(s)) return ISO_OK;
-        if (pass && st_has_side(s, e, !side)) continue;
-        iso_code c = st_visit(s, e, err);
-        if (c) return c;
-        if (s->o->progress && i % 16 == 0) s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
-      }
-    if (s->res->n_merges == merges) break;
-  }
-  return ISO_OK;
-}
-
 static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) {
   synth_result *r = s->res;
   r->redrawn = redrawn;
@@ -257,6 +238,60 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
   return c;
 }
 
+/* Whether the values of a pair of outputs agree on every draw; on which they do not is added to `apart`. */
+static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equal, iso_error *err) {
+  *equal = true;
+  for (size_t d = 0; d < s->n_draws; d++) {
+    const rule_tensor *l = st_val(s, s->map[LEFT][s->graph[LEFT]->output[p->left].node], d), *r = st_val(s, p->aux, d);
+    if (!l || !r) return st_lost(s, err);
+    if (!s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal) apart[d] = true, *equal = false;
+  }
+  return ISO_OK;
+}
+
+static int64_t leaf_elements(const synth_graph *g) {
+  int64_t n = 0;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind != SYNTH_OP && g->node[i].value && g->node[i].value[0]) n += g->node[i].value[0]->numel;
+  return n;
+}
+
+/* Many candidates in vain: perhaps there is no rule to be found, and a witness tells so sooner than all the candidates that are left. */
+static iso_code hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  enum { MANY = 32, VERY_MANY = 512, LARGE = 1 << 22 }; /* of large models a search for a witness takes long, too */
+  if (s->hunted || s->n_wasted < MANY || st_stopped(s)) return ISO_OK;
+  if (s->n_wasted < VERY_MANY && leaf_elements(s->graph[LEFT]) + leaf_elements(s->graph[RIGHT]) > LARGE) return ISO_OK;
+  s->hunted = true;
+  bool *apart = calloc(s->n_draws + 1, 1), equal;
+  iso_code c = apart ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n_pairs && !c; i++) c = hold_together(s, &p[i], apart, &equal, err);
+  if (!c) c = seek_witness(s, apart, &s->apart, err);
+  free(apart);
+  s->res->reason = NULL;
+  if (!s->apart) s->res->coverage.n_searched = 0; /* it is done again */
+  return c;
+}
+
+static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  for (int pass = 0; pass < 3; pass++) {
+    if (outputs_met(s, p, n_pairs)) break;
+    const size_t merges = s->res->n_merges;
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        const eg_node e = s->map[side][i];
+        if (e.i == EG_NONE) continue;
+        if (st_stopped(s)) return ISO_OK;
+        if (pass && st_has_side(s, e, !side)) continue;
+        iso_code c = st_visit(s, e, err);
+        if (!c) c = hunt_early(s, p, n_pairs, err);
+        if (c) return c;
+        if (s->o->progress && i % 16 == 0) s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
+      }
+    if (s->res->n_merges == merges) break;
+  }
+  return ISO_OK;
+}
+
 static iso_code judge(state *s, pairing *p, iso_error *err) {
   synth_result *r = s->res;
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
@@ -265,20 +300,11 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   iso_code c = pair && apart ? ISO_OK : nomem(err);
   bool all = true, differs = false;
   r->evidence = RULE_PROVED;
-  if (!c && !(s->right_of = iso_arena_alloc(&s->arena, (L->n_outputs + 1) * sizeof *s->right_of))) c = nomem(err);
   for (size_t i = 0; i < L->n_outputs && !c; i++) {
-    s->right_of[p[i].left] = p[i].right;
     const eg_node l = s->map[LEFT][L->output[p[i].left].node];
     const char *name = L->output[p[i].left].name;
     bool equal_values = true;
-    for (size_t d = 0; d < s->n_draws && !c; d++) {
-      const rule_tensor *vl = st_val(s, l, d), *vr = st_val(s, p[i].aux, d);
-      if (!vl || !vr) c = st_lost(s, err);
-      else if (!s->oracle->compare(s->oracle->ctx, vl, vr, s->o->rel_tol).equal) {
-        equal_values = false;
-        apart[d] = true;
-      }
-    }
+    c = hold_together(s, &p[i], apart, &equal_values, err);
     if (c) break;
     bool done = eg_equal(s->g, l, p[i].aux);
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
@@ -287,7 +313,8 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
     all &= done;
   }
-  if (!c && !all) c = seek_witness(s, apart, &differs, err);
+  differs = s->apart;
+  if (!c && !all && !differs) c = seek_witness(s, apart, &differs, err);
   free(apart);
   if (c) return c;
   r->pair = pair;
@@ -402,6 +429,8 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
 static iso_code decide(state *s, pairing *p, iso_error *err) {
   const double t = synth_clock();
   iso_code c = pair_outputs(s, p, err);
+  if (!c && !(s->right_of = iso_arena_alloc(&s->arena, (s->graph[LEFT]->n_outputs + 1) * sizeof *s->right_of))) c = nomem(err);
+  for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
   if (!c) c = st_find_peers(s, err);
   if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
   if (!c) c = st_check_classes(s, err);
