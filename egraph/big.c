@@ -20,7 +20,7 @@ static void *grow_small(void *p, size_t old, size_t used, size_t new) {
 #include <sys/mman.h>
 
 /* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what translates addresses. */
-enum { LARGE = 1 << 20, PAGES_FROM = 1 << 23 };
+enum { LARGE = 1 << 17, PAGES_FROM = 1 << 23, FILLED_FROM = 1 << 20 };
 
 static void *resize(void *p, size_t old, size_t used, size_t new) {
   if (new < LARGE) return grow_small(p, old, used, new);
@@ -36,7 +36,7 @@ static void *resize(void *p, size_t old, size_t used, size_t new) {
 }
 
 void egi_big_filled(void *p, size_t bytes) {
-  if (bytes >= LARGE) (void)madvise(p, bytes, MADV_HUGEPAGE);
+  if (bytes >= FILLED_FROM) (void)madvise(p, bytes, MADV_HUGEPAGE);
 }
 
 void egi_big_free(void *p, size_t bytes) {

@@ -1,15 +1,39 @@
 /* Words written one after another and read in the same order, in chunks that grow: matches, and lists copied flat. One
  * chunk is kept for the next search, so that short ones neither ask for memory nor touch new pages. */
+#include <stdlib.h>
+
 #include "egraph/query_int.h"
 
-/* Bytes: chunks double up to SMALL, which malloc has at hand again; where there are MANY bytes each is a huge page, which
+/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY bytes each is a huge page, which
  * goes back to the system when it is read. */
-enum { FIRST = 1 << 10, SMALL = 1 << 18, MANY = 1 << 21, HUGE = 1 << 21 };
+enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 21, HUGE = 1 << 21 };
 
 static size_t next_size(const egi_words *x) {
   if (!x->last) return FIRST;
   if (x->read_once && x->bytes >= MANY) return HUGE;
-  return x->last->bytes < SMALL ? 2 * x->last->bytes : SMALL;
+  return x->last->bytes < SMALL / 4 ? 4 * x->last->bytes : SMALL;
+}
+
+static egi_chunk *chunk_new(size_t bytes) {
+  void *p = NULL;
+  if (bytes <= SMALL) {
+    p = malloc(bytes);
+  } else {
+    size_t cap = 0;
+    if (!egi_big_grow(&p, &cap, 0, bytes, 1)) return NULL;
+    bytes = cap;
+    egi_big_filled(p, bytes);
+  }
+  egi_chunk *c = p;
+  if (!c) return NULL;
+  c->bytes = bytes;
+  c->cap = (bytes - sizeof *c) / sizeof *c->word - EGI_SLACK;
+  return c;
+}
+
+static void chunk_free(egi_chunk *c) {
+  if (c && c->bytes > SMALL) egi_big_free(c, c->bytes);
+  else free(c);
 }
 
 static bool more(egi_words *x, size_t n) {
@@ -17,14 +41,9 @@ static bool more(egi_words *x, size_t n) {
   if (c && c->cap >= n) {
     x->spare = NULL;
   } else {
+    if (n > SIZE_MAX / 8) return false;
     const size_t least = sizeof *c + (n + EGI_SLACK) * sizeof *c->word, next = next_size(x);
-    size_t bytes = 0;
-    void *p = NULL;
-    if (n > SIZE_MAX / 8 || !egi_big_grow(&p, &bytes, 0, least > next ? least : next, 1)) return false;
-    egi_big_filled(p, bytes);
-    c = p;
-    c->bytes = bytes;
-    c->cap = (bytes - sizeof *c) / sizeof *c->word - EGI_SLACK;
+    if (!(c = chunk_new(least > next ? least : next))) return false;
   }
   c->next = NULL;
   c->n = 0;
@@ -48,7 +67,7 @@ static void drop(egi_words *x, egi_chunk *c) {
     x->spare = c;
     c = old;
   }
-  if (c) egi_big_free(c, c->bytes);
+  chunk_free(c);
 }
 
 static void drop_first(egi_words *x) {
@@ -94,6 +113,6 @@ void egi_words_clear(egi_words *x) {
 
 void egi_words_free(egi_words *x) {
   egi_words_clear(x);
-  if (x->spare) egi_big_free(x->spare, x->spare->bytes);
+  chunk_free(x->spare);
   x->spare = NULL;
 }
