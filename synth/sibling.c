@@ -16,6 +16,7 @@ typedef struct twins {
   bool *right;
   int round;
   size_t mismatches, steps, agreed;
+  size_t met; /* mismatches, each as often as it was met */
   uint32_t at, model; /* the last mismatch */
   int64_t above, above_model; /* what reads the two that are compared; -1: nothing yet */
   size_t in_constants;
@@ -24,6 +25,7 @@ typedef struct twins {
 
 /* The same two operators, met on several ways, are one mismatch. */
 static void mismatch(twins *t, uint32_t a, uint32_t b) {
+  t->met++;
   if (t->mismatches && t->at == a && t->model == b) return;
   t->mismatches++;
   t->at = a;
@@ -44,7 +46,7 @@ static void compare_operands(twins *t, uint32_t a, uint32_t b, int depth) {
   if (t->mismatches == was.mismatches || !constant(t, a) || !constant(t, b)) return;
   t->in_constants += t->mismatches - was.mismatches;
   t->constant_at = t->at, t->constant_model = t->model;
-  t->mismatches = was.mismatches, t->at = was.at, t->model = was.model;
+  t->mismatches = was.mismatches, t->met = was.met, t->at = was.at, t->model = was.model;
 }
 
 /* Whether the literals agree; tensors are walked into. */
@@ -107,7 +109,7 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
   }
   const int64_t above = t->above, above_model = t->above_model;
   t->above = a, t->above_model = b;
-  const size_t before = t->mismatches;
+  const size_t before = t->mismatches, met = t->met;
   const bool literals = compare_terms(t, x->call, y->call, depth);
   t->above = above, t->above_model = above_model;
   if (!literals) {
@@ -116,7 +118,7 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
   } else if (t->mismatches > before + 1) { /* several arguments differ: they are in the wrong places */
     t->mismatches = before;
     mismatch(t, a, b);
-  } else if (t->mismatches == before) {
+  } else if (t->met == met) {
     t->agreed++;
     if (t->round == 1) t->right[a] = true;
   }

@@ -6,6 +6,7 @@ import torch
 
 import algebra
 import spelling
+import wording
 from graph import LEAVES, base, is_number, is_ref, node_refs
 
 
@@ -396,6 +397,6 @@ def kinds(g):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
         if n["op"] not in LEAVES and n["op"] != "getitem":
-            for f in (spelling, algebra):
+            for f in (spelling, algebra, wording):
                 for kind, change in f.kinds(g, n):
                     yield kind, n["id"], change
