@@ -152,7 +152,23 @@ static bool odd_rank(const parting *p, int side, uint32_t i) {
   return false;
 }
 
-/* The earliest root: one that other ranks have right first; a transparent one, or a constant, only where nothing else is there. */
+/* A product of what both sides have with a weight that both sides have, which the other side has
+ * not: the weight is not what it is taken for. Other roots may be what one side says in more steps.
+ */
+static bool lacks_product(const parting *p, int side, uint32_t i) {
+  const synth_graph *g = p->s->graph[side];
+  const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
+  if (!call || call->n < 2 || call->child[1]->kind != RULE_VAR || !product(p, side, i))
+    return false;
+  uint32_t w = (uint32_t)call->child[1]->u.i;
+  while (g->node[w].kind == SYNTH_OP && pt_passes(g, w) && g->node[w].call->n &&
+         g->node[w].call->child[0]->kind == RULE_VAR)
+    w = (uint32_t)g->node[w].call->child[0]->u.i;
+  return g->node[w].kind == SYNTH_PARAMETER;
+}
+
+/* The earliest root: one that other ranks have right first, a product, any; a transparent one, or a
+ * constant, only where nothing else is there. */
 static int64_t pick(parting *p, int side) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -162,11 +178,11 @@ static int64_t pick(parting *p, int side) {
       p->odd_rank[side] = true;
       return i;
     }
-  for (int strict = 2; strict >= 0; strict--)
+  for (int strict = 3; strict >= 0; strict--)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-      if (p->seen[side][i] != 2) continue;
+      if (p->seen[side][i] != 2 || (strict == 3 && !lacks_product(p, side, i))) continue;
       if (strict >= 1 && g->node[i].kind == SYNTH_OP && pt_passes(g, i)) continue;
-      if (strict == 2 && s->rec[s->map[side][i].i].konst) continue;
+      if (strict >= 2 && s->rec[s->map[side][i].i].konst) continue;
       return i;
     }
   return -1;
@@ -417,16 +433,22 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   }
   /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
   const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0, constant[RIGHT] < 0 && constant[LEFT] >= 0};
-  if (!c && !repaired) c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
+  const bool exchanged =
+      !c && !p->gap && !repaired && !leaf[LEFT] && !leaf[RIGHT] && pt_exchanged_leaves(p, root, d);
+  if (!c && !repaired && !exchanged)
+    c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
   /* Where a table is read comes before what it holds. */
-  if (!c && !repaired) c = pt_explain_by_repair(p, PT_INTEGERS, (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d, &next, touched, &repaired, err);
+  if (!c && !repaired && !exchanged)
+    c = pt_explain_by_repair(p, PT_INTEGERS,
+                             (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d,
+                             &next, touched, &repaired, err);
   if (repaired) p->rounded |= !(leaf[LEFT] || leaf[RIGHT]);
-  else if (constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
+  else if (!exchanged && constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
     d->right = constant[RIGHT];
     d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
                                s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
-  } else if (!c && !p->gap && !plain && !repaired) {
+  } else if (!c && !p->gap && !plain && !repaired && !exchanged) {
     c = pt_explain_by_repair(p, PT_ANY, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {

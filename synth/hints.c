@@ -133,6 +133,69 @@ static const char *operator_hint(const parting *p, const synth_node *l, const sy
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
 }
 
+static int64_t named(const synth_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_PARAMETER && strcmp(g->node[i].name, name) == 0) return (int64_t)i;
+  return -1;
+}
+
+/* The parameter of the other side that a parameter was joined with, -1: none, or more than one. */
+static int64_t partner_of(const state *s, int side, uint32_t i) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][i]), &m);
+  int64_t found = -1;
+  size_t own = 0, other = 0;
+  for (size_t k = 0; k < n; k++) {
+    const rec *r = &s->rec[m[k].i];
+    own += r->leaf && r->node[side] >= 0;
+    if (r->leaf && r->node[!side] >= 0) found = r->node[!side], other++;
+  }
+  return own == 1 && other == 1 && s->graph[!side]->node[found].kind == SYNTH_PARAMETER ? found
+                                                                                        : -1;
+}
+
+/* Right nodes that `root` is computed from in a few steps. Owns: malloc'ed. */
+static bool *near_above(const synth_graph *g, int64_t root) {
+  enum { STEPS = 12 };
+  bool *args = calloc(g->n_nodes + 1, 1), *above = calloc(g->n_nodes + 1, 1);
+  uint8_t *step = calloc(g->n_nodes + 1, 1); /* counted from 1 */
+  if (args && above && step) step[root] = 1;
+  for (size_t i = (size_t)root + 1; args && above && step && i-- > 0;) {
+    if (!step[i]) continue;
+    above[i] = true;
+    if (g->node[i].kind != SYNTH_OP || step[i] > STEPS) continue;
+    memset(args, 0, g->n_nodes);
+    st_term_mark(g->node[i].call, args);
+    for (size_t k = 0; k < i; k++)
+      if (args[k] && (!step[k] || step[k] > step[i] + 1)) step[k] = (uint8_t)(step[i] + 1);
+  }
+  free(args);
+  free(step);
+  return above;
+}
+
+bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d) {
+  state *s = p->s;
+  const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
+  bool found = false, *above = near_above(r, root[RIGHT]);
+  for (uint32_t a = 0; above && a < l->n_nodes && !found; a++) {
+    if (l->node[a].kind != SYNTH_PARAMETER || s->map[LEFT][a].i == EG_NONE) continue;
+    const int64_t b = partner_of(s, LEFT, a);
+    if (b < 0 || strcmp(l->node[a].name, r->node[b].name) == 0) continue;
+    const int64_t same = named(r, l->node[a].name),
+                  twin = same < 0 ? -1 : partner_of(s, RIGHT, (uint32_t)same);
+    if (twin < 0 || strcmp(l->node[twin].name, r->node[b].name) != 0 || !(above[b] || above[same]))
+      continue;
+    d->left = a;
+    d->right = same;
+    d->hint = iso_arena_printf(&s->res->arena, "the values of %s and %s are exchanged",
+                               l->node[a].name, r->node[b].name);
+    found = true;
+  }
+  free(above);
+  return found;
+}
+
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err) {
   const rule_tensor *x = pt_value(p, LEFT, (uint32_t)at[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)at[RIGHT]);
   if (!x || !y || x->numel != y->numel) return ISO_OK;

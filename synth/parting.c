@@ -204,6 +204,7 @@ bool pt_transparent(const char *op) {
                                     "aten::transpose.int",
                                     "aten::permute",
                                     "aten::t",
+                                    "aten::numpy_T",
                                     "aten::expand",
                                     "aten::flatten.using_ints",
                                     "aten::dropout",

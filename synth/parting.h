@@ -61,6 +61,9 @@ void pt_remember(parting *p, const st_change *change);
 /* The same operator over the same tensors, with another attribute: which argument, -1 where not so; and in words, NULL. */
 int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
 const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
+/* Whether two leaves above the roots that both sides have by name hold one another's values; names
+ * them. */
+bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d);
 /* The largest difference of the values of two nodes (left, right), where it is, and a picture of it. */
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 

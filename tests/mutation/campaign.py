@@ -39,7 +39,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 import breaking  # noqa: E402
 import preserving  # noqa: E402
-from graph import Graph, base, moved  # noqa: E402
+from graph import LEAVES, Graph, base, moved, node_refs  # noqa: E402
 
 VERDICT = {0: "equivalent", 1: "different", 3: "undecided"}
 
@@ -51,19 +51,24 @@ def block(scope):
 
 
 PASSES = {"to", "_to_copy", "type_as", "view", "reshape", "_unsafe_view", "alias", "detach", "contiguous", "clone", "unsqueeze", "squeeze", "transpose",
-          "permute", "t", "expand", "flatten", "dropout", "lift_fresh_copy"}
+          "permute", "t", "numpy_T", "expand", "flatten", "dropout", "lift_fresh_copy"}
 
 
 def beside(g, at):
-    """Views and casts behind the nodes `at`; behind those that are such themselves, what reads them."""
+    """Views and casts behind the nodes `at`; behind leaves and those that are such themselves, what reads them: the first that is
+    no view of a leaf nor computed from leaves alone."""
+    given = set()  # depends on what is given
+    for n in g.nodes:
+        if n["op"] == "input" or any(r["ref"] in given for r in node_refs(n)):
+            given.add(n["id"])
     found = set()
     for first in at:
-        stack = [first]
+        stack, through = [first], base(g.by_id[first]) in PASSES or first not in given
         while stack:
             for u in g.users.get(stack.pop(), []):
-                if base(u) in PASSES:
+                if base(u) in PASSES or (u["id"] not in given and first not in given and u["id"] in g.trained):
                     stack.append(u["id"])
-                elif base(g.by_id[first]) not in PASSES:
+                elif not through:
                     continue
                 found.add(u["id"])
     return found
@@ -115,7 +120,7 @@ class Mutant:
         self.want = "different" if table is breaking else "equivalent"
         new = {m["id"] for m in g.nodes} - set(side.graph.by_id)
         g.index()
-        self.at = at | beside(g, {i for i in at | new | {node} if i in g.by_id and (i in new or i == node or base(g.by_id[i]) in PASSES)})
+        self.at = at | beside(g, {i for i in at | new | {node} if i in g.by_id and (i in new or i == node or g.by_id[i]["op"] in LEAVES or base(g.by_id[i]) in PASSES)})
         self.partners = set()
         if getattr(change, "gone", False) or node not in g.by_id:
             self.partners.update(other.holding(side.values.get(node)))
