@@ -38,6 +38,22 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   return true;
 }
 
+/* On every set. */
+static bool same_constants(const state *s, eg_node a, eg_node b) {
+  const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
+  for (size_t set = 0; set < s->n_kept; set++)
+    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
+  return true;
+}
+
+/* Bit for bit. */
+static bool identical_constants(const state *s, eg_node a, eg_node b) {
+  const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
+  for (size_t set = 0; set < s->n_kept; set++)
+    if (!rule_tensor_same(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
+  return true;
+}
+
 /* The real or the imaginary part of a constant, as relate_parts adds it. */
 static bool is_part(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
@@ -236,7 +252,7 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   if (c || !rel.term) return c;
   eg_node def;
   if ((c = st_add_term(s, rel.term, all, &def, err)) || (c = st_value(s, def, err))) return c;
-  if (!s->rec[def.i].cval || !same_constant(s->rec[def.i].cval[0], s->rec[target.i].cval[0])) return ISO_OK;
+  if (!s->rec[def.i].cval || !same_constants(s, def, target)) return ISO_OK;
   const char **names = calloc(n + 1, sizeof *names);
   if (!names) return nomem(err);
   for (size_t i = 0; i < n; i++) names[i] = st_any_id(s, all[i]);
@@ -291,7 +307,7 @@ static iso_code refresh_class(state *s, eg_class cls, uint8_t *mark, iso_error *
       rule_tensor_unref(q->val[k]);
       q->val[k] = rule_tensor_ref(r->val[k]);
     }
-    for (size_t k = 0; k < q->n_out; k++) {
+    for (size_t k = 0; k < q->n_out * s->n_kept; k++) {
       rule_tensor_unref(q->cval[k]);
       q->cval[k] = rule_tensor_ref(r->cval[k]);
     }
@@ -345,6 +361,13 @@ static const rule_term *triangle_term(state *s, const rule_tensor *t, triangle k
   return out;
 }
 
+/* As they are read in float64, where a float16 mask's least number is what float32's is. */
+static bool same_reading(state *s, eg_node a, eg_node b) {
+  for (size_t set = 0; set < s->n_kept; set++)
+    if (!s->oracle->compare(s->oracle->ctx, st_val(s, a, set), st_val(s, b, set), 0).equal) return false;
+  return true;
+}
+
 static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   /* A float16 mask is read in float64, where its least number is what float32's is (st_read_mask). */
   const rule_tensor *t = s->rec[e.i].cval[0];
@@ -360,7 +383,7 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   if (!c) c = st_value(s, def, err);
   if (c) return c;
   if (eg_equal(s->g, e, def) || !s->rec[def.i].cval) return ISO_OK;
-  if (half ? !s->oracle->compare(s->oracle->ctx, st_val(s, def, 0), t, 0).equal : !rule_tensor_same(s->rec[def.i].cval[0], s->rec[e.i].cval[0])) return ISO_OK;
+  if (half ? !same_reading(s, def, e) : !identical_constants(s, def, e)) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   c = note_constant(s, left ? e : def, left ? def : e, text, err);
@@ -446,7 +469,7 @@ static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   iso_code c = st_add_term(s, term, NULL, &def, err);
   if (!c) c = st_value(s, def, err);
   if (c) return c;
-  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !rule_tensor_same(s->rec[def.i].cval[0], t) || two_inputs(s, e, def)) return ISO_OK;
+  if (eg_equal(s->g, e, def) || !s->rec[def.i].cval || !identical_constants(s, def, e) || two_inputs(s, e, def)) return ISO_OK;
   /* One that took the value of another within 2 ulp is not that number any more. */
   if (!s->rec[e.i].leaf && !rule_tensor_same(s->rec[def.i].val[0], s->rec[e.i].val[0])) return ISO_OK;
   char *text = rule_term_print(term, s->schemas, NULL);
@@ -476,7 +499,7 @@ static iso_code relate_parts(state *s, eg_node e, eg_node part[2], iso_error *er
   if (!c) c = add_call(s, "aten::imag", &e, 1, &part[1], err);
   if (!c) c = add_call(s, "aten::complex", part, 2, &whole, err);
   if (c || eg_equal(s->g, e, whole)) return c;
-  ISO_CHECK(rule_tensor_same(s->rec[e.i].cval[0], s->rec[whole.i].cval[0]));
+  ISO_CHECK(identical_constants(s, e, whole));
   if (s->rec[e.i].leaf) s->rec[part[0].i].def = part[0].i, s->rec[part[1].i].def = part[1].i;
   else s->rec[whole.i].def = whole.i;
   const bool left = s->rec[e.i].node[LEFT] >= 0;
@@ -493,7 +516,7 @@ static iso_code join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_err
   for (size_t k = 0; k < *n && !c && !joined; k++) {
     const rec *q = &s->rec[all[k].i], *r = &s->rec[e.i];
     joined = eg_equal(s->g, all[k], e);
-    if (joined || q->cval[0]->numel != r->cval[0]->numel || !same_constant(q->cval[0], r->cval[0]) || two_inputs(s, all[k], e)) continue;
+    if (joined || q->cval[0]->numel != r->cval[0]->numel || !same_constants(s, all[k], e) || two_inputs(s, all[k], e)) continue;
     const bool left_first = q->node[LEFT] >= 0;
     if ((c = note_constant(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, err))) break;
     c = merge_constants(s, all[k], e, err);

@@ -226,7 +226,7 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
                        const synth_follow_limits *l, bool *follows, bool *used, iso_error *err) {
   const synth_options o = synth_options_default();
   synth_result res = {0};
-  state st = {.oracle = oracle, .schemas = schemas, .o = &o, .n_draws = 1, .n_sets = 1, .rules = (rule_set *)known, .res = &res, .t0 = synth_clock()};
+  state st = {.oracle = oracle, .schemas = schemas, .o = &o, .n_draws = 1, .n_sets = 1, .n_kept = 1, .rules = (rule_set *)known, .res = &res, .t0 = synth_clock()};
   state *s = &st;
   eg_node side[2], *var = NULL;
   *follows = false;

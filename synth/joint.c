@@ -288,7 +288,7 @@ static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_
 void st_forget(state *s, eg_node n) {
   rec *r = &s->rec[n.i];
   for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
-  for (size_t k = 0; r->cval && k < r->n_out; k++) rule_tensor_unref(r->cval[k]);
+  for (size_t k = 0; r->cval && k < s->n_kept * r->n_out; k++) rule_tensor_unref(r->cval[k]);
   free(r->val);
   free(r->cval);
   r->val = r->cval = NULL;
@@ -297,13 +297,13 @@ void st_forget(state *s, eg_node n) {
 
 /* One number, filled in: 1/sqrt(12) held in float32 stands for the real number. Where the same call in float64 gives it
  * within 2 ulp of the captured dtype, that is the value meant (assumption `literal`). */
-static iso_code read_literal(state *s, eg_node e, call_builder *b, rule_tensor **wide, const rule_tensor *narrow, iso_error *err) {
+static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, rule_tensor **wide, const rule_tensor *narrow, iso_error *err) {
   if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 || s->rec[e.i].multi) return ISO_OK;
   const double x = rule_tensor_get(narrow, 0), eps = narrow->dtype == RULE_F32 ? 0x1p-23 : narrow->dtype == RULE_F16 ? 0x1p-10 : 0x1p-7;
   for (int64_t i = 1; i < narrow->numel; i++)
     if (rule_tensor_get(narrow, i) != x) return ISO_OK;
   rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
-  for (uint32_t i = 0; i < b->n; i++) bind[i] = st_val(s, b->dep[i], 0);
+  for (uint32_t i = 0; i < b->n; i++) bind[i] = st_val(s, b->dep[i], set);
   size_t n;
   iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
   if (c) return c;
@@ -321,30 +321,42 @@ static iso_code read_literal(state *s, eg_node e, call_builder *b, rule_tensor *
   return c;
 }
 
-static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *err) {
-  rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
-  for (uint32_t i = 0; i < b->n; i++) bind[i] = s->rec[b->dep[i].i].cval[0];
-  size_t n;
+/* A constant's value on kept set `set`, and on the draws that have that set's. */
+static iso_code constant_on(state *s, eg_node e, call_builder *b, size_t set, iso_error *err) {
+  rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT], *wide[MAX_OUT];
+  for (uint32_t i = 0; i < b->n; i++) {
+    const rec *q = &s->rec[b->dep[i].i];
+    bind[i] = q->cval[set * q->n_out];
+  }
+  size_t n, n_wide = 0;
   iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, false, out, MAX_OUT, &n, err);
   if (c) return c;
   rec *r = &s->rec[e.i];
-  r->cval = calloc(n ? n : 1, sizeof *r->cval);
   if (!r->cval) {
-    drop(out, n);
-    return nomem(err);
+    r->cval = calloc(s->n_kept * (n ? n : 1), sizeof *r->cval);
+    r->n_out = n;
   }
-  memcpy(r->cval, out, n * sizeof *out);
-  r->n_out = n;
-  rule_tensor *wide[MAX_OUT];
-  for (size_t k = 0; k < n; k++)
-    if ((c = rule_tensor_to_float64(out[k], &wide[k], err)) || (c = st_read_mask(s, out[k]->dtype, &wide[k], err))) {
-      drop(wide, c && wide[k] ? k + 1 : k);
-      return c;
-    }
-  c = check_output(s, e, out, n, err);
-  if (!c && n == 1) c = read_literal(s, e, b, &wide[0], out[0], err);
-  for (size_t d = 0; d < s->n_draws && !c; d++) c = store(s, e, wide, n, d, d + 1 == s->n_draws, err);
-  drop(wide, n);
+  if (!r->cval || n != r->n_out) {
+    drop(out, n);
+    return r->cval ? iso_fail(err, ISO_INTERNAL, "%zu results, %zu before", n, r->n_out) : nomem(err);
+  }
+  if (n) memcpy(r->cval + set * n, out, n * sizeof *out);
+  while (n_wide < n && !c && !(c = rule_tensor_to_float64(out[n_wide], &wide[n_wide], err))) {
+    n_wide++;
+    c = st_read_mask(s, out[n_wide - 1]->dtype, &wide[n_wide - 1], err);
+  }
+  if (!c) c = check_output(s, e, out, n, err);
+  if (!c && n == 1) c = read_literal(s, e, b, set, &wide[0], out[0], err);
+  for (size_t d = 0; d < s->n_draws && !c; d++)
+    if (st_kept_set(s, d) == set) c = store(s, e, wide, n, d, set == 0, err);
+  drop(wide, n_wide);
+  return c;
+}
+
+/* The first set goes last: then the node has all its values. */
+static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t set = s->n_kept; set-- > 0 && !c;) c = constant_on(s, e, b, set, err);
   return c;
 }
 
@@ -465,8 +477,8 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   iso_code c = ISO_OK;
   if (f->cval) {
     rec *r = &s->rec[e.i];
-    if (!(r->cval = calloc(1, sizeof *r->cval))) return nomem(err);
-    r->cval[0] = rule_tensor_ref(f->cval[k]);
+    if (!(r->cval = calloc(s->n_kept, sizeof *r->cval))) return nomem(err);
+    for (size_t set = 0; set < s->n_kept; set++) r->cval[set] = rule_tensor_ref(f->cval[set * f->n_out + (size_t)k]);
   }
   for (size_t d = 0; d < s->n_draws && !c; d++)
     c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);

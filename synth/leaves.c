@@ -722,9 +722,9 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   }
   if (r->param && st_large(&n->shape) && (rep.i == EG_NONE || st_spare(s, rep))) return draw_later(s, e, rep, ordinal, err);
   if (r->konst) {
-    r->cval = calloc(1, sizeof *r->cval);
+    r->cval = calloc(s->n_kept, sizeof *r->cval);
     if (!r->cval) return nomem(err);
-    r->cval[0] = rule_tensor_ref(n->value[0]);
+    for (size_t set = 0; set < s->n_kept; set++) r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
   }
   if (rep.i != EG_NONE) return values_of(s, e, rep, err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
@@ -743,9 +743,22 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   return c;
 }
 
+/* A kept input that is another one in another set (positions further on): constants are what they are on every set. */
+static bool kept_inputs_vary(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_INPUT || !s->rec[s->map[side][i].i].konst) continue;
+      for (size_t set = 1; set < s->n_sets; set++)
+        if (!rule_tensor_same(n->value[0], n->value[set])) return true;
+    }
+  return false;
+}
+
 iso_code st_draw_leaves(state *s, iso_error *err) {
   size_t ordinal = 0;
   mark_lonely(s);
+  s->n_kept = kept_inputs_vary(s) ? s->n_sets : 1;
   /* Atoms first: definitions read them. */
   for (int atoms = 1; atoms >= 0; atoms--)
     for (int side = 0; side < 2; side++)

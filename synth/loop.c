@@ -140,7 +140,7 @@ static void state_free(state *s) {
   for (size_t i = 0; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
     for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
-    for (size_t k = 0; r->cval && k < r->n_out; k++) rule_tensor_unref(r->cval[k]);
+    for (size_t k = 0; r->cval && k < s->n_kept * r->n_out; k++) rule_tensor_unref(r->cval[k]);
     free(r->val);
     free(r->cval);
   }
@@ -382,6 +382,7 @@ static iso_code prepare(state *s, pairing **p, iso_error *err) {
   *p = calloc(l->n_outputs + 1, sizeof **p);
   s->n_sets = l->n_sets < r->n_sets ? l->n_sets : r->n_sets;
   s->n_draws = s->n_sets + s->o->n_redrawn;
+  s->n_kept = 1;
   s->map[LEFT] = calloc(l->n_nodes + 1, sizeof *s->map[LEFT]);
   s->map[RIGHT] = calloc(r->n_nodes + 1, sizeof *s->map[RIGHT]);
   s->res = calloc(1, sizeof *s->res);

@@ -111,7 +111,7 @@ static bool class_related(const state *s, eg_node e) {
 
 static const rule_tensor *constant_value(const state *s, uint32_t i) {
   const rec *r = &s->rec[i];
-  return r->konst && r->tensor && r->valued && r->n_out == 1 ? r->val[0] : NULL;
+  return r->konst && r->tensor && r->valued && r->n_out == 1 ? r->val[s->run_set] : NULL;
 }
 
 /* A table that each layer computes for itself need not be joined with the first one to be it. */

@@ -222,10 +222,10 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, q->val[0], &rng, &v, err))) c = keep(r, i, &v, 1, err);
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep(r, i, &v, 1, err);
       if (!c) rule_tensor_unref(v);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
-    else if (q->konst && q->valued && !with) c = keep(r, i, q->val, q->n_out, err);
+    else if (q->konst && q->valued && !with) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;

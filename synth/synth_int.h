@@ -30,7 +30,7 @@ typedef struct rec {
   rule_tensor **val;  /* n_draws * n_out, float64 where floating; read through st_val: NULL where it was let go */
   uint32_t from;      /* the e-node whose values are its own too, EG_NONE if none: then val is NULL */
   size_t ordinal;     /* atoms: of the stream that they are drawn from */
-  rule_tensor **cval; /* n_out, captured dtypes; constants only */
+  rule_tensor **cval; /* n_kept * n_out, captured dtypes; constants only */
   rule_shape shape;   /* of output 0, known before values are */
   int32_t group;      /* index into groups, -1 */
   uint32_t def;       /* constants: the auxiliary e-node that this one was related to, EG_NONE if none */
@@ -122,6 +122,8 @@ typedef struct state {
   size_t cap_literal;
   eg_node *map[2];        /* captured node to e-node */
   size_t n_sets, n_draws; /* draws: captured input sets, then redrawn ones */
+  size_t run_set;         /* the kept set of the values that st_run_graph runs on: the witness's, once there is one */
+  size_t n_kept;          /* on how many sets constants have values of their own: 1 where all sets have the same kept inputs, else n_sets */
   held *held;             /* values that can be made again, in the order in which they were made; the first ones are let go */
   size_t first_held, n_held, cap_held, held_bytes;
   uint32_t making;        /* values that are being made: nothing is let go */
@@ -213,6 +215,8 @@ bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);
 /* Requires: valued tensor. Returns: borrowed, until st_trim where st_spare says so; NULL where it could not be made again (st_lost). */
 rule_tensor *st_val(state *s, eg_node n, size_t draw);
+/* Which of a constant's values draw `draw` has. */
+static inline size_t st_kept_set(const state *s, size_t draw) { return draw < s->n_sets && s->n_kept > 1 ? draw : 0; }
 iso_code st_lost(const state *s, iso_error *err);
 /* Whether its values come and go: what is large and depends on parameters alone. Their dtype is float64, their shape the record's. */
 bool st_spare(const state *s, eg_node n);

@@ -113,6 +113,7 @@ static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
 
 static iso_code leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
   if (!new_leaves(s, leaf)) return nomem(err);
+  s->run_set = st_kept_set(s, d);
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
@@ -428,7 +429,7 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
   }
   iso_code c = ISO_OK;
   rule_tensor *v = NULL;
-  if (konst) v = rule_tensor_ref(st_val(s, def, 0)); /* constants stay */
+  if (konst) v = rule_tensor_ref(st_val(s, def, s->run_set)); /* constants stay */
   else if (atom.i != EG_NONE) {
     const rec *r = &s->rec[atom.i];
     const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]] : &s->graph[RIGHT]->node[r->node[RIGHT]];
@@ -535,6 +536,7 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;
+  s->run_set = 0;
   iso_code c = new_leaves(s, leaf) ? ISO_OK : nomem(err);
   if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = nomem(err);
   for (int side = 0; side < 2; side++)
