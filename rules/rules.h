@@ -184,9 +184,11 @@ typedef enum rule_truth { RULE_FALSE, RULE_TRUE, RULE_OPEN } rule_truth;
 typedef struct rule_values {
   bool (*value)(const void *ctx, const char *name, rule_term *out); /* a RULE_INT or RULE_FLOAT; false while the name has none */
   const void *ctx;
-  double rel_tol; /* within which two reals are equal; integers and fractions are exact. Negative: other reals equal nothing */
+  double rel_tol; /* within which two reals are equal; integers and fractions are exact. Negative: other reals equal nothing. Positive: a
+                   * literal is what rounds to it, and what cancels more of this than the tolerance allows is open */
 } rule_values;
-/* A condition (RULE_EXPR) at these values. RULE_OPEN: a name has no value, or it divides by zero, or an integer leaves 128 bits. */
+/* A condition (RULE_EXPR) at these values. RULE_OPEN: a name has no value, or it divides by zero, an integer leaves
+ * 128 bits, or rounding leaves it open. */
 rule_truth rule_condition_at(const rule_term *t, const rule_values *v);
 /* An expression over sizes and integers. Returns: false where it is no integer or open. */
 bool rule_size_at(const rule_term *t, const rule_values *v, int64_t *out);
