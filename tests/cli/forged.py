@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Certificates written by hand for graphs that are not equal: every one must be refused. And captures with several input sets, of which the
+first alone says nothing of the others.
+
+    tests/cli/forged.py [--isomer build/isomer] [--only NAME]
+
+The last line is `N passed, N failed`."""
+import hashlib
+import json
+import os
+import struct
+import sys
+import tempfile
+
+from harness import expect, isomer, run_functions, short, write_tensors
+
+CODE = {"float32": ("F32", "f"), "int64": ("I64", "q"), "bool": ("BOOL", "?"), "float16": ("F16", "e")}
+WHERE = tempfile.TemporaryDirectory()
+HOLDS, REFUSED = 0, 1
+
+
+def ref(id):
+    return {"ref": id}
+
+
+def flat(x):
+    return [z for y in x for z in flat(y)] if isinstance(x, list) else [x]
+
+
+def shape(x):
+    return [len(x)] + (shape(x[0]) if x else []) if isinstance(x, list) else []
+
+
+def tensor(dtype, values):
+    code, letter = CODE[dtype]
+    return code, shape(values), struct.pack("<%d%s" % (len(flat(values)), letter), *flat(values))
+
+
+class Capture:
+    def __init__(self, name):
+        self.path, self.nodes, self.weights, self.sets = os.path.join(WHERE.name, name), [], {}, [{}]
+
+    def leaf(self, id, kind, dtype, values, *further):
+        """`further`: an input's values in further sets."""
+        self.nodes.append({"id": id, "op": kind, "name": id, "outputs": [{"shape": shape(values), "dtype": dtype}]})
+        if kind != "input":
+            self.weights[id] = tensor(dtype, values)
+            return
+        for k, v in enumerate((values,) + further):
+            self.sets += [{}] * (k + 1 - len(self.sets))
+            self.sets[k] = dict(self.sets[k], **{id: tensor(dtype, v)})
+
+    def op(self, id, op, args, shape, dtype="float32"):
+        self.nodes.append({"id": id, "op": op, "args": args, "kwargs": {}, "outputs": [{"shape": shape, "dtype": dtype}]})
+
+    def write(self, out="y"):
+        os.makedirs(self.path, exist_ok=True)
+        doc = {"format": "isomer-capture", "version": 1, "model": "m", "framework": "f", "framework_version": "1", "torch_version": "2",
+               "nodes": self.nodes, "outputs": [{"name": "out", "ref": out}], "metadata": {}}
+        with open(os.path.join(self.path, "graph.json"), "w") as f:
+            json.dump(doc, f)
+        write_tensors(os.path.join(self.path, "weights.safetensors"), self.weights)
+        for k, s in enumerate(self.sets):
+            write_tensors(os.path.join(self.path, "inputs.%d.safetensors" % k if k else "inputs.safetensors"), s)
+        return self.path
+
+
+def two(build):
+    """The captures build(c, 0) and build(c, 1)."""
+    out = []
+    for side in (0, 1):
+        where = tempfile.mkdtemp(dir=WHERE.name)
+        c = Capture(where)
+        build(c, side)
+        out.append(c.write())
+    return out
+
+
+class Certificate:
+    def __init__(self, left, right, fixed=()):
+        self.sides, self.fixed, self.terms, self.steps, self.rules = (left, right), list(fixed), [], [], []
+
+    def term(self, t):
+        self.terms.append(t)
+        return len(self.terms) - 1
+
+    def left(self, *ids):
+        return [self.term({"left": i}) for i in ids] if len(ids) > 1 else self.term({"left": ids[0]})
+
+    def right(self, *ids):
+        return [self.term({"right": i}) for i in ids] if len(ids) > 1 else self.term({"right": ids[0]})
+
+    def call(self, op, *args):
+        return self.term({"op": op, "args": list(args)})
+
+    def rule(self, text):
+        self.rules.append(text)
+        return len(self.rules) - 1
+
+    def apply(self, rule, vars, first, second, **names):
+        self.steps.append({"rule": rule, "vars": vars, "terms": [first, second], **({"names": names} if names else {})})
+
+    def step(self, kind, *pairs):
+        for a, b in pairs:
+            self.steps.append({kind: [a, b]})
+
+    def check(self, a, b, status, mentions="", evidence="proved"):
+        """As the output `a` of the left and `b` of the right."""
+        def files(p):
+            return {n: hashlib.sha256(open(os.path.join(p, n), "rb").read()).hexdigest() for n in sorted(os.listdir(p))}
+        doc = {"format": "isomer-certificate", "version": 1, "left": {"model": "m", "files": files(self.sides[0])},
+               "right": {"model": "m", "files": files(self.sides[1])}, "evidence": evidence, "fixed": self.fixed, "terms": self.terms, "steps": self.steps,
+               "rules": self.rules, "outputs": [{"left": "out", "right": "out", "terms": [a, b]}]}
+        path = os.path.join(WHERE.name, "c.json")
+        with open(path, "w") as f:
+            json.dump(doc, f)
+        r = isomer("check", path, *self.sides)
+        text = (r.out or r.err).decode("utf-8", "replace")
+        expect(r.status == status and mentions in text, "status %d, expected %d (%s): %s", r.status, status, mentions, short(text[-300:]))
+        return text
+
+
+def compared(left, right, status):
+    for a, b in ((left, right), (right, left)):
+        r = isomer("compare", a, b, "-q")
+        expect(r.status == status, "compare: status %d, expected %d: %s", r.status, status, short((r.out or r.err).decode("utf-8", "replace")))
+
+
+# ---- conditions of rules ----
+
+def cancelling_conditions():
+    """1e20 is no other number for every step: x + 0 is not x + 1."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::add.Scalar", [ref("x"), float(side), 1], [4])
+    left, right = two(build)
+    compared(left, right, 1)
+    for condition in ("(= (+ a b) d)", "(= a (- d b))", "(= b (- d a))", "(and (<= a (- d b)) (>= a (- d b)))"):
+        c = Certificate(left, right)
+        xl, yl = c.left("x", "y")
+        xr, yr = c.right("x", "y")
+        c.step("leaf", (xr, xl))
+        both = c.call("aten::add.Scalar", ref(c.call("aten::add.Scalar", ref(xl), 1e20, 1)), -1e20, 1)
+        one = c.call("aten::add.Scalar", ref(xl), 1.0, 1)
+        r = c.rule('(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs (aten::add.Scalar (aten::add.Scalar x a 1) b 1)) '
+                   '(rhs (aten::add.Scalar x d 1)) (where %s) (evidence proved "all shapes"))' % condition)
+        c.apply(r, [xl], both, yl, a=1e20, b=-1e20, d=0.0)
+        c.apply(r, [xl], both, one, a=1e20, b=-1e20, d=1.0)
+        c.step("same", (one, yr))
+        c.check(yl, yr, REFUSED, "a condition does not hold")
+
+
+def rounded_inequality():
+    """(1e20 - 5) - 1e20 is not at least 0."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("q", "aten::mul.Tensor", [ref("x"), ref("x")], [4])
+        for id, of, n in (("a", "q", 1e20), ("b", "a", -5.0), ("c", "b", -1e20)):
+            c.op(id, "aten::add.Scalar", [ref(of), n], [4])
+        c.op("y", "aten::relu" if side else "aten::alias", [ref("c")], [4])
+    c = Certificate(*two(build))
+    xl, yl = c.left("x", "y")
+    xr, yr = c.right("x", "y")
+    c.step("leaf", (xr, xl))
+    for id in "qabc":
+        c.step("same", (c.left(id), c.right(id)))
+    sum = "(aten::add.Scalar (aten::add.Scalar (aten::add.Scalar (aten::mul.Tensor x x) a 1) b 1) d 1)"
+    r = c.rule('(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs (aten::alias %s)) (rhs (aten::relu %s)) (where (>= (+ (+ a b) d) 0)) '
+               '(evidence proved "all shapes"))' % (sum, sum))
+    t = c.call("aten::relu", ref(c.left("c")))
+    c.apply(r, [xl], yl, t, a=1e20, b=-5.0, d=-1e20)
+    c.step("same", (t, yr))
+    c.check(yl, yr, REFUSED, "a condition does not hold")
+
+
+# ---- several input sets ----
+
+def further_positions():
+    """Positions that are kept in one set are others in the next one: a table that has the first ones is not equal."""
+    for rows in (False, True):
+        def build(c, side):
+            def made(v):
+                return [v] if rows else v
+            n = [1, 4] if rows else [4]
+            c.leaf("x", "input", "float32", made([0.5, -1.25, 2.0, 3.5]), made([1.0, 2.0, 3.0, 4.5]))
+            c.leaf("p", "input", "int64", made([0, 1, 2, 3]), made([5, 6, 7, 8]))
+            c.leaf("c", "buffer", "float32", made([0.0, 1.0, 2.0, 3.0]))
+            c.op("f", "aten::to.dtype", [ref("p"), {"dtype": "float32"}], n)
+            c.op("y", "aten::mul.Tensor", [ref("x"), ref("c" if side else "f")], n)
+        compared(*two(build), 1)
+
+
+def further_positions_alike():
+    """A table that is looked up, and one that is computed, at positions that are others in each set."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5], [1.0, 2.0, 3.0, 4.5])
+        c.leaf("p", "input", "int64", [0, 1, 2, 3], [3, 4, 5, 6])
+        c.leaf("t", "buffer", "float32", [0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0])
+        if side:
+            c.op("f", "aten::index_select", [ref("t"), 0, ref("p")], [4])
+        else:
+            c.op("g", "aten::to.dtype", [ref("p"), {"dtype": "float32"}], [4])
+            c.op("f", "aten::mul.Tensor", [ref("g"), ref("g")], [4])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("f")], [4])
+    left, right = two(build)
+    compared(left, right, 0)
+    path = os.path.join(WHERE.name, "sets.json")
+    isomer("compare", left, right, "-q", "--certificate", path)
+    r = isomer("check", path, left, right)
+    expect(r.status == 0, "check: status %d: %s", r.status, short((r.out or r.err).decode("utf-8", "replace")[-300:]))
+
+
+# ---- numbers past all bounds ----
+
+def huge_literals():
+    """A clamp at 1e30: an answer, and soon."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::clamp" if side else "aten::alias", [ref("x")] + ([-1e30, 1e30] if side else []), [4])
+    left, right = two(build)
+    compared(left, right, 0)
+
+
+def main():
+    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, huge_literals])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
