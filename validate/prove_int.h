@@ -421,7 +421,7 @@ char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* ---- for tests: definitions as numbers ---- */
 
-/* `sym[i]` is the value of symbol i. NaN where it has none. */
+/* `sym[i]` is the value of symbol i. NaN where it has none, or takes too long. */
 double sc_number(sc *c, sx x, const double *sym);
 /* Numbers at which definitions are looked at: of a rule's sizes and integer attributes, and of its variables' elements. */
 typedef struct sc_point {

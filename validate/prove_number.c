@@ -12,7 +12,10 @@ typedef struct numbers {
   sc *c;
   const double *sym;
   double bound[256]; /* by level */
+  size_t steps;      /* taken so far: sums within sums can be longer than anyone waits */
 } numbers;
+
+enum { MAX_STEPS = 10000000 };
 
 static double q_value(const sc *c, uint32_t q) {
   const pv_q v = c->q.q[q];
@@ -49,7 +52,7 @@ static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, b
   const int64_t k = (int64_t)llround(value(m, sc_word(m->c, x, at + 1)));
   double r = sum ? 0 : -INFINITY;
   if (base + 1 + at >= 256) return NAN;
-  for (int64_t i = 0; i < k; i++) {
+  for (int64_t i = 0; i < k && m->steps <= MAX_STEPS; i++) {
     m->bound[base + 1 + at] = (double)i;
     const double v = binder(m, x, at + 1, n, base, sum);
     if (sum) r += v;
@@ -87,6 +90,7 @@ static double value(numbers *m, sx x) {
   sc *c = m->c;
   const sx_node p = *sc_at(c, x);
   double r = 0, v;
+  if (++m->steps > MAX_STEPS) return NAN;
   switch ((sx_op)p.op) {
   case X_CONST: return q_value(c, sc_word(c, x, 0));
   case X_SYM:
