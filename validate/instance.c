@@ -341,11 +341,37 @@ static bool complete(val_problem *p, iso_rng *rng) {
   return conditions_hold(p);
 }
 
+static uint32_t any_integer(const val_problem *p, iso_rng *rng) {
+  const uint32_t start = (uint32_t)iso_rng_below(rng, p->n_names);
+  for (uint32_t k = 0; k < p->n_names; k++)
+    if (p->name[(start + k) % p->n_names].kind == 'i') return (start + k) % p->n_names;
+  return p->n_names;
+}
+
+/* An integer attribute as far as the conditions let it go, one way or the other, or equal to another: a condition that is
+ * off by one fails only there. */
+static void to_the_edge(val_problem *p, iso_rng *rng) {
+  enum { FAR = 12 };
+  const uint32_t at = p->n_names ? any_integer(p, rng) : 0, other = p->n_names ? any_integer(p, rng) : 0;
+  if (at >= p->n_names) return;
+  int64_t *v = &p->name[at].i, was = *v;
+  const uint64_t how = p->n_where ? iso_rng_below(rng, 3) : 2;
+  if (how == 2) {
+    *v = p->name[other].i;
+    if (!conditions_hold(p)) *v = was;
+    return;
+  }
+  for (int k = 0; k < FAR && conditions_hold(p); k++) was = *v, *v += how ? 1 : -1;
+  *v = was;
+}
+
 bool val_draw_names(val_problem *p, iso_rng *rng) {
   for (int i = 0; i < DRAWS; i++) {
     for (uint32_t k = 0; k < p->n_names; k++) p->name[k].set = false;
     draw_leads(p, rng);
-    if (complete(p, rng)) return true;
+    if (!complete(p, rng)) continue;
+    if (iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
+    return true;
   }
   return false;
 }
@@ -471,7 +497,9 @@ static bool vary(val_problem *p, iso_rng *rng) {
     /* What an equation ties together moves together. */
     for (uint32_t k = 0; k < p->n_names; k++)
       if (iso_rng_below(rng, 3) == 0) p->name[k].set = false;
-    if (complete(p, rng)) return true;
+    if (!complete(p, rng)) continue;
+    if (iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
+    return true;
     memcpy(p->name, was, p->n_names * sizeof *was);
   }
   return val_draw_names(p, rng);
