@@ -372,7 +372,7 @@ static void facts_of_exp(cert_writer *w, sx x, sx a, bool minus, cert_name r) {
 
 static cert_name call(cert_writer *w, sx x) {
   /* Not by their own names: some solvers know a function of that name. */
-  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int"};
+  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin"};
   sc *c = w->c;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   const sx a = sc_word(c, x, 1);
@@ -424,7 +424,7 @@ static cert_name call(cert_writer *w, sx x) {
   if (f == F_FLOOR) cert_line(w, "(assert (and (<= (to_real %s) %s) (< %s (to_real (+ %s 1)))))\n", r.s, n.s, n.s, r.s);
   if (f == F_TRUNC) cert_line(w, "(assert (= %s (ite (>= %s 0.0) (to_int %s) (- (to_int (- %s))))))\n", r.s, n.s, n.s, n.s);
   const sx minus = sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL && sc_word(c, a, 1) == c->minus_one ? sc_word(c, a, 2) : 0;
-  if (minus && (f == F_EXP || f == F_SIN || f == F_TAN || f == F_ERF || f == F_ATAN || f == F_COS)) {
+  if (minus && (f == F_EXP || f == F_SIN || f == F_TAN || f == F_ERF || f == F_ATAN || f == F_ASIN || f == F_COS)) {
     const cert_name o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){f, minus}, 2));
     if (f == F_EXP) {
       const cert_name p = cert_product(w, r, o);

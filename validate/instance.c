@@ -352,8 +352,10 @@ static uint32_t any_integer(const val_problem *p, iso_rng *rng) {
  * off by one fails only there. */
 static void to_the_edge(val_problem *p, iso_rng *rng) {
   enum { FAR = 12 };
-  const uint32_t at = p->n_names ? any_integer(p, rng) : 0, other = p->n_names ? any_integer(p, rng) : 0;
+  const uint32_t at = p->n_names ? any_integer(p, rng) : 0;
   if (at >= p->n_names) return;
+  uint32_t other = any_integer(p, rng);
+  if (other == at) other = any_integer(p, rng);
   int64_t *v = &p->name[at].i, was = *v;
   const uint64_t how = p->n_where ? iso_rng_below(rng, 3) : 2;
   if (how == 2) {

@@ -100,11 +100,24 @@ static const pt_tensor *pairwise(sc *c, const pt_tensor *x, const pt_tensor *y, 
   return t;
 }
 
-enum { FMOD, HEAVISIDE, HYPOT, SLOPE, PRELU };
+enum { FMOD, HEAVISIDE, HYPOT, SLOPE, PRELU, COPYSIGN, XLOGY };
+
+/* The real number 0 has no sign: it counts as positive. */
+static sx copysign_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = sx_abs(c, pt_at(c, t->in[0], idx)), y = pt_at(c, t->in[1], idx);
+  return sx_ite(c, sx_lt(c, y, c->zero), sx_neg(c, x), x);
+}
+
+/* x log y, and 0 where x is. */
+static sx xlogy_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = pt_at(c, t->in[0], idx), y = pt_at(c, t->in[1], idx), none = sx_eq(c, x, c->zero);
+  sc_defined_if(c, sx_or(c, none, sx_lt(c, c->zero, y)));
+  return sx_ite(c, none, c->zero, sx_mul(c, x, sx_log(c, y)));
+}
 
 static const pt_value *define_pairwise(pt_args *a, int which) {
-  static const pt_elem f[] = {fmod_elem, heaviside_elem, hypot_elem, slope_elem, slope_elem};
-  static const char *const second[] = {"other", "values", "other", "weight", "weight"};
+  static const pt_elem f[] = {fmod_elem, heaviside_elem, hypot_elem, slope_elem, slope_elem, copysign_elem, xlogy_elem};
+  static const char *const second[] = {"other", "values", "other", "weight", "weight", "other", "other"};
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
   if (!x || !y || (which != FMOD && y->kind != 'f')) return NULL;
@@ -353,6 +366,9 @@ static const pt_definition table[] = {
     {"fmod", define_pairwise, FMOD},
     {"heaviside", define_pairwise, HEAVISIDE},
     {"hypot", define_pairwise, HYPOT},
+    {"copysign", define_pairwise, COPYSIGN},
+    {"xlogy", define_pairwise, XLOGY},
+    {"special_xlogy", define_pairwise, XLOGY},
     {"_prelu_kernel", define_pairwise, SLOPE},
     {"prelu", define_pairwise, PRELU},
     {"pixel_shuffle", define_shuffle, SHUFFLE},

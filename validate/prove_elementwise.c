@@ -168,6 +168,22 @@ static sx f_sin(sc *c, sx x) { return sx_fn(c, F_SIN, x); }
 static sx f_cos(sc *c, sx x) { return sx_fn(c, F_COS, x); }
 static sx f_tan(sc *c, sx x) { return sx_mul(c, f_sin(c, x), sx_inv(c, f_cos(c, x))); }
 static sx f_atan(sc *c, sx x) { return sx_fn(c, F_ATAN, x); }
+static sx square_and(sc *c, sx x, int64_t k) { return sx_add(c, sx_powi(c, x, 2), sx_int(c, k)); }
+static sx f_asin(sc *c, sx x) {
+  sc_defined_if(c, sx_le(c, sx_powi(c, x, 2), c->one)); /* of a sine */
+  return sx_fn(c, F_ASIN, x);
+}
+/* pi / 2 is 2 atan(1) */
+static sx f_acos(sc *c, sx x) { return sx_sub(c, sx_scale(c, pv_q_int(&c->q, 2), f_atan(c, c->one)), f_asin(c, x)); }
+static sx f_asinh(sc *c, sx x) { return sx_log(c, sx_add(c, x, sx_sqrt(c, square_and(c, x, 1)))); }
+static sx f_acosh(sc *c, sx x) {
+  sc_defined_if(c, sx_le(c, c->one, x));
+  return sx_log(c, sx_add(c, x, sx_sqrt(c, square_and(c, x, -1))));
+}
+static sx f_atanh(sc *c, sx x) {
+  sc_defined_if(c, sx_lt(c, sx_powi(c, x, 2), c->one));
+  return half(c, sx_log(c, sx_mul(c, one_plus(c, x), sx_inv(c, one_minus(c, x)))));
+}
 static sx f_sinh(sc *c, sx x) { return half(c, sx_sub(c, sx_exp(c, x), sx_exp(c, sx_neg(c, x)))); }
 static sx f_cosh(sc *c, sx x) { return half(c, sx_add(c, sx_exp(c, x), sx_exp(c, sx_neg(c, x)))); }
 static sx f_floor(sc *c, sx x) { return sx_fn(c, F_FLOOR, x); }
@@ -213,6 +229,9 @@ static const struct {
     {"cosh", f_cosh, TO_FLOAT},    {"floor", f_floor, KEEPS},      {"ceil", f_ceil, KEEPS},       {"round", f_round, KEEPS},
     {"trunc", f_trunc, KEEPS},     {"frac", f_frac, FLOAT_ONLY},   {"sign", f_sign, KEEPS},       {"sgn", f_sign, KEEPS},
     {"log_sigmoid", f_log_sigmoid, FLOAT_ONLY}, {"mish", f_mish, FLOAT_ONLY}, {"logical_not", f_not, TO_BOOL},
+    {"asin", f_asin, TO_FLOAT},    {"acos", f_acos, TO_FLOAT},     {"asinh", f_asinh, TO_FLOAT},  {"acosh", f_acosh, TO_FLOAT},
+    {"atanh", f_atanh, TO_FLOAT},  {"arcsin", f_asin, TO_FLOAT},   {"arccos", f_acos, TO_FLOAT},  {"arctan", f_atan, TO_FLOAT},
+    {"arcsinh", f_asinh, TO_FLOAT}, {"arccosh", f_acosh, TO_FLOAT}, {"arctanh", f_atanh, TO_FLOAT},
     {"positive", NULL, KEEPS},     {"negative", f_neg, KEEPS},    {"fix", f_trunc, KEEPS},       {"special_expit", sx_sigmoid, TO_FLOAT},
 };
 
@@ -300,6 +319,15 @@ static sx power(sc *c, sx x, sx y) {
   if (sx_is_q(c, y, &q)) return sx_pow(c, x, q);
   /* A positive constant or what is known to be positive: e^(y log x). */
   if (!sx_top_guard(c, x) && sc_has(c, x, S_POS)) return sx_exp(c, sx_mul(c, y, sx_log(c, x)));
+  /* Of a root: where it is defined what is under it is not negative. */
+  sx m, b;
+  uint32_t e;
+  if (!sx_top_guard(c, x) && sx_terms(c, x) == 1 && !sx_top_guard(c, y)) {
+    sx_term(c, x, 0, &q, &m);
+    sx_factor(c, m, 0, &b, &e);
+    if (q == PV_ONE_Q && sx_factors(c, m) == 1 && !pv_q_is_int(&c->q, e, &(int64_t){0}) && pv_q_sign(&c->q, e) > 0)
+      return sx_fn2(c, F_POW, b, sx_scale(c, e, y));
+  }
   return sx_fn2(c, F_POW, x, y);
 }
 
@@ -488,6 +516,11 @@ static sx round_end(sc *c, sx x, const void *ctx) {
   const int64_t most = exact_up_to(d);
   if (most == INT64_MAX || x == c->neginf) return x;
   if (sx_ge0(c, sx_sub(c, sx_int(c, most), x)) && sx_ge0(c, sx_add(c, sx_int(c, most), x))) return x;
+  if (sc_op(c, x) == X_MAX) { /* rounding does not fall */
+    sx r = c->neginf;
+    for (uint32_t i = 0, n = sc_at(c, x)->n; i < n && !c->failed; i++) r = sx_max(c, r, round_end(c, sc_word(c, x, i), ctx));
+    return r;
+  }
   return sc_node(c, X_FN, (uint32_t[2]){d == RULE_F32 ? F_CAST_F32 : d == RULE_F16 ? F_CAST_F16 : d == RULE_BF16 ? F_CAST_BF16 : F_CAST_F8, x}, 2);
 }
 

@@ -259,6 +259,7 @@ static sx split_root(sc *c, sx d, sx product) {
       }
       for (size_t j = 0, o = sx_factors(c, product); j < o; j++) {
         sx_factor(c, product, j, &x, &f);
+        if (!has_root(c, d, x)) x = sx_abs(c, x);
         t = sx_mul(c, t, sx_pow(c, x, pv_q_mul(&c->q, e, f)));
       }
     }
@@ -267,7 +268,8 @@ static sx split_root(sc *c, sx d, sx product) {
   return r;
 }
 
-/* (x y)^q where x and y have roots of their own here, and log(x y) where they have logarithms: they are not negative. */
+/* (x y)^q where x and y have roots of their own here, and log(x y) where they have logarithms: they are not negative. Where
+ * only |x| has one it takes x's place: x y, of which there is a root, is |x y|. */
 static sx split_products(sc *c, sx d) {
   sx a[MAX_ATOMS];
   const size_t n = atoms(c, d, a);
@@ -280,10 +282,14 @@ static sx split_products(sc *c, sx d) {
       sx b;
       uint32_t e;
       sx_factor(c, m, k, &b, &e);
-      const sx own = sc_node(c, X_FN, (uint32_t[2]){F_LOG, b}, 2);
-      all = !log && has_root(c, d, b);
-      for (size_t j = 0; j < n && log && !all; j++) all = a[j] == own;
-      if (log) parts = sx_add(c, parts, sx_scale(c, e, own));
+      const sx size = sx_abs(c, b), plain = sc_node(c, X_FN, (uint32_t[2]){F_LOG, b}, 2), of_size = sc_node(c, X_FN, (uint32_t[2]){F_LOG, size}, 2);
+      sx own = 0;
+      all = !log && (has_root(c, d, b) || has_root(c, d, size));
+      for (size_t j = 0; j < n && log && !all; j++) {
+        all = a[j] == plain || a[j] == of_size;
+        if (all) own = a[j];
+      }
+      if (log && all) parts = sx_add(c, parts, sx_scale(c, e, own));
     }
     if (all) return log ? replaced(c, d, a[i], parts) : split_root(c, d, m);
   }
@@ -376,9 +382,9 @@ static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
   const bool choice = p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC));
-  if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
+    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : (p->op != X_FN && p->op != X_LEAF) || i > 0;
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }
@@ -446,22 +452,58 @@ static sx all_unrolled(sc *c, sx d) {
   return d;
 }
 
+static bool is_angle(const sc *c, sx a) { return sc_op(c, a) == X_FN && (sc_word(c, a, 0) == F_SIN || sc_word(c, a, 0) == F_COS); }
+
+/* d times the powers of sines and cosines that it divides by. */
+static sx without_angles_below(sc *c, sx d) {
+  sx a[MAX_ATOMS];
+  for (size_t i = 0, n = atoms(c, d, a); i < n && !c->failed; i++) {
+    uint32_t least = PV_ZERO_Q, q, e;
+    sx m, b;
+    for (size_t k = 0, l = is_angle(c, a[i]) ? sx_terms(c, d) : 0; k < l; k++) {
+      sx_term(c, d, k, &q, &m);
+      for (size_t j = 0, f = sx_factors(c, m); j < f; j++) {
+        sx_factor(c, m, j, &b, &e);
+        if (b == a[i] && pv_q_sign(&c->q, pv_q_add(&c->q, e, pv_q_mul(&c->q, least, PV_MINUS_Q))) < 0) least = e;
+      }
+    }
+    if (least != PV_ZERO_Q) d = sx_mul(c, d, sx_pow(c, a[i], pv_q_mul(&c->q, least, PV_MINUS_Q)));
+  }
+  return d;
+}
+
+/* The least part of m that all angles in d have whole multiples of: 1 / the least common denominator. */
+static uint32_t unit_of(sc *c, const sx *a, size_t n, sx m) {
+  int64_t all = 1;
+  for (size_t i = 0; i < n; i++) {
+    for (size_t k = 0, l = is_angle(c, a[i]) ? sx_terms(c, sc_word(c, a[i], 1)) : 0; k < l; k++) {
+      uint32_t q;
+      sx t;
+      int64_t whole;
+      sx_term(c, sc_word(c, a[i], 1), k, &q, &t);
+      while (t == m && all < 16 && !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, all)), &whole)) all++;
+    }
+  }
+  return all < 16 ? pv_q_pow(&c->q, pv_q_int(&c->q, all), -1) : PV_ONE_Q;
+}
+
 /* sin(a + b) and cos(a + b) by those of a and b, and sin^2 as 1 - cos^2. */
 static sx angles_apart(sc *c, sx d) {
   sx a[MAX_ATOMS], m;
   uint32_t q;
   int64_t times;
   bool found = false;
-  for (int round = 0; round < 2 * MAX_ROUNDS && !c->failed; round++) {
+  for (int round = 0; round < 3 * MAX_ROUNDS && !c->failed; round++) {
     const size_t n = atoms(c, d, a);
     size_t i = 0;
     sx x = 0, first = 0;
     for (; i < n; i++) {
-      if (sc_op(c, a[i]) != X_FN || (sc_word(c, a[i], 0) != F_SIN && sc_word(c, a[i], 0) != F_COS)) continue;
+      if (!is_angle(c, a[i])) continue;
       x = sc_word(c, a[i], 1);
       sx_term(c, x, 0, &q, &m);
-      const bool whole = pv_q_is_int(&c->q, q, &times) && (times > 1 || times < -1) && times < 5 && times > -5;
-      first = whole ? m : sx_scale(c, q, m);
+      const uint32_t unit = unit_of(c, a, n, m);
+      const bool whole = pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_pow(&c->q, unit, -1)), &times) && (times > 1 || times < -1) && times < 9 && times > -9;
+      first = whole ? sx_scale(c, unit, m) : sx_scale(c, q, m);
       found = true;
       if (sx_is_long(c, x) || whole) break;
     }
@@ -470,6 +512,7 @@ static sx angles_apart(sc *c, sx d) {
     const bool sine = sc_word(c, a[i], 0) == F_SIN;
     d = replaced(c, d, a[i], sine ? sx_add(c, sx_mul(c, sa, cb), sx_mul(c, ca, sb)) : sx_sub(c, sx_mul(c, ca, cb), sx_mul(c, sa, sb)));
   }
+  if (found) d = without_angles_below(c, without_denominators(c, d));
   sx r = c->zero;
   for (size_t i = 0, n = sx_terms(c, d); found && i < n && !c->failed; i++) {
     sx t = c->one, b;
@@ -488,6 +531,66 @@ static sx angles_apart(sc *c, sx d) {
     r = sx_add(c, r, sx_scale(c, q, t));
   }
   return found ? r : d;
+}
+
+/* x^e and (x y)^e by other powers in d, which are of the same sides and therefore defined: e^(y log x), 1 / x^-e, x^(e - k) x^k,
+ * x^a x^(e - a), x^e y^e. 0: by none. */
+static sx by_powers(sc *c, const sx *a, size_t n, sx p) {
+  const sx x = sc_word(c, p, 1), e = sc_word(c, p, 2), log = sc_node(c, X_FN, (uint32_t[2]){F_LOG, x}, 2);
+  for (size_t i = 0; i < n; i++)
+    if (sx_occurs(c, log, a[i])) return sx_exp(c, sx_mul(c, e, log));
+  for (size_t i = 0; i < n && !c->failed; i++) {
+    if (a[i] == p || sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_POW) continue;
+    const sx y = sc_word(c, a[i], 1), f = sc_word(c, a[i], 2);
+    int64_t k;
+    if (x == y) {
+      const sx rest = sx_sub(c, e, f), other = sc_node(c, X_FN, (uint32_t[3]){F_POW, x, rest}, 3);
+      if (sx_is_int(c, rest, &k) && k > 0) return sx_mul(c, a[i], sx_powi(c, x, k));
+      if (sx_add(c, e, f) == c->zero) return e < f ? sx_inv(c, a[i]) : 0;
+      for (size_t j = 0; j < n; j++)
+        if (a[j] == other) return sx_mul(c, a[i], other);
+    } else if (e == f && sx_factors(c, x) > 1) {
+      const sx z = sx_mul(c, x, sx_inv(c, y)), other = sc_node(c, X_FN, (uint32_t[3]){F_POW, z, e}, 3);
+      for (size_t j = 0; j < n; j++)
+        if (a[j] == other) return sx_mul(c, a[i], other);
+    }
+  }
+  return 0;
+}
+
+static sx powers_apart(sc *c, sx d) {
+  for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
+    sx a[MAX_ATOMS], v = 0;
+    const size_t n = atoms(c, d, a);
+    for (size_t i = 0; i < n && !v; i++) {
+      if (sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_POW) continue;
+      v = by_powers(c, a, n, a[i]);
+      if (v) d = replaced(c, d, a[i], v);
+    }
+    if (!v) break;
+  }
+  return d;
+}
+
+/* P + R sqrt(b) = 0 for P >= 0 >= R, or the other way: P^2 = R^2 b. false: not of that form. */
+static bool by_square(sc *c, sx d, int deep) {
+  sx root = 0, p = c->zero, r = c->zero, b;
+  const uint32_t half = pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1);
+  uint32_t q, e;
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+    sx m, mine = 0;
+    sx_term(c, d, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (sc_op(c, b) == X_ADD && e == half) mine = b;
+    }
+    if (mine && root && mine != root) return false;
+    if (mine) root = mine, r = sx_add(c, r, sx_scale(c, q, sx_mul(c, m, sx_inv(c, sx_single(c, mine, half)))));
+    else p = sx_add(c, p, sx_scale(c, q, m));
+  }
+  if (!root || p == c->zero || c->failed) return false;
+  const bool signs = (sc_has(c, p, S_NONNEG) && sc_has(c, sx_neg(c, r), S_NONNEG)) || (sc_has(c, r, S_NONNEG) && sc_has(c, sx_neg(c, p), S_NONNEG));
+  return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
 }
 
 static bool zero(sc *c, sx d, int deep) {
@@ -509,8 +612,10 @@ static bool zero(sc *c, sx d, int deep) {
     d = without_denominators(c, d);
   }
   if (d == c->zero || c->failed) return !c->failed;
-  d = angles_apart(c, d);
+  d = powers_apart(c, angles_apart(c, d));
   if (d == c->zero) return true;
+  if (deep > 0 && by_square(c, d, deep - 1)) return true;
+  if (c->failed) return false;
   if (deep > 0) {
     const sx u = all_unrolled(c, d);
     if (c->failed) return false;

@@ -101,6 +101,61 @@ static sx floor_of(sc *c, sx a) {
   return sx_add(c, whole, inner ? inner : raw_fn(c, F_FLOOR, rest));
 }
 
+/* The terms of a that are even integers. */
+static sx even_part(sc *c, sx a) {
+  sx r = c->zero, m;
+  uint32_t q;
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+    sx_term(c, a, i, &q, &m);
+    if (sx_q_even(c, q) && sc_has(c, m, S_INT)) r = sx_add(c, r, sx_scale(c, q, m));
+  }
+  return r;
+}
+
+/* a = n pi / 2 + rest, pi being 4 atan(1), with n in [0, 4): n. */
+static int quarter_turns(sc *c, sx a, sx *rest) {
+  const sx quarter = raw_fn(c, F_ATAN, c->one);
+  int64_t k = 0;
+  *rest = a;
+  for (size_t i = 0, n = sx_terms(c, a); i < n; i++) {
+    uint32_t q;
+    sx m;
+    sx_term(c, a, i, &q, &m);
+    if (m != quarter || !pv_q_is_int(&c->q, q, &k) || k % 2) continue;
+    *rest = sx_sub(c, a, sx_scale(c, q, m));
+    return (int)(k / 2 % 4 + 4) % 4;
+  }
+  return 0;
+}
+
+/* sin or cos of an angle that is an arc itself: 0 where it is none. */
+static sx of_arc(sc *c, bool sine, sx a) {
+  uint32_t q;
+  sx m;
+  if (sx_terms(c, a) != 1) return 0;
+  sx_term(c, a, 0, &q, &m);
+  if (q != PV_ONE_Q || sc_op(c, m) != X_FN) return 0;
+  const sx u = sc_word(c, m, 1);
+  const bool arc_sine = sc_word(c, m, 0) == F_ASIN;
+  if (!arc_sine && sc_word(c, m, 0) != F_ATAN) return 0;
+  if (arc_sine && sine) return u;
+  const sx square = sx_powi(c, u, 2), root = sx_sqrt(c, arc_sine ? sx_sub(c, c->one, square) : sx_add(c, c->one, square));
+  return arc_sine ? root : sine ? sx_mul(c, u, sx_inv(c, root)) : sx_inv(c, root);
+}
+
+static sx sine_or_cosine(sc *c, bool sine, sx a) {
+  const int turns = quarter_turns(c, a, &a);
+  if (turns) {
+    const sx r = sine_or_cosine(c, (turns % 2) ? !sine : sine, a);
+    const bool negative = sine ? turns >= 2 : turns == 1 || turns == 2;
+    return negative ? sx_neg(c, r) : r;
+  }
+  if (a == c->zero) return sine ? a : c->one;
+  if (leads_negative(c, a)) return sine ? sx_neg(c, sine_or_cosine(c, true, sx_neg(c, a))) : sine_or_cosine(c, false, sx_neg(c, a));
+  const sx plain = of_arc(c, sine, a);
+  return plain ? plain : raw_fn(c, sine ? F_SIN : F_COS, a);
+}
+
 static sx fn_end(sc *c, sx a, const void *ctx) {
   const sx_func f = ((const fn_ctx *)ctx)->f;
   sx inner;
@@ -116,17 +171,20 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   case F_LOG: return log_of(c, a);
   case F_ABS: return abs_of(c, a);
   case F_SAFE_INV: return sc_has(c, a, S_POS) ? sx_inv(c, a) : raw_fn(c, f, a);
-  case F_SIN: case F_TAN: case F_ERF: case F_ATAN: /* odd */
+  case F_SIN: case F_COS: return sine_or_cosine(c, f == F_SIN, a);
+  case F_TAN: case F_ERF: case F_ATAN: case F_ASIN: /* odd */
     if (a == c->zero) return a;
+    if (f == F_ASIN && (a == c->one || a == c->minus_one)) return sx_scale(c, pv_q_int(&c->q, a == c->one ? 2 : -2), raw_fn(c, F_ATAN, c->one));
     return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a);
-  case F_COS:
-    if (a == c->zero) return c->one;
-    return raw_fn(c, f, leads_negative(c, a) ? sx_neg(c, a) : a);
   case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT:
     if (sc_has(c, a, S_INT)) return a;
     if (f == F_CAST_INT) return raw_fn(c, F_TRUNC, a);
     if (f == F_FLOOR) return floor_of(c, a);
     if (f == F_CEIL) return raw_fn(c, f, a);
+    if (f == F_ROUND) { /* ties stay with the even ones */
+      const sx even = even_part(c, a);
+      if (even != c->zero) return sx_add(c, even, sx_fn(c, F_ROUND, sx_sub(c, a, even)));
+    }
     inner = within_max(c, f, a);
     if (inner) return inner;
     return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a); /* odd, both */

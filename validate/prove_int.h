@@ -49,6 +49,7 @@ typedef enum sx_func {
   F_EXP, F_LOG, F_ERF, F_SIN, F_COS, F_TAN, F_ATAN, F_ABS, F_FLOOR, F_CEIL, F_ROUND, F_TRUNC, F_POW, F_ATAN2,
   F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
   F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT,
+  F_ASIN,
   F_PLACE, /* (rank, row): where the element of that rank stands, the largest first */
   F_ADD, F_MUL, F_POWER, F_IF /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;

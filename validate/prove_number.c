@@ -33,6 +33,7 @@ static double fn_value(sx_func f, double a, double b) {
   case F_COS: return cos(a);
   case F_TAN: return tan(a);
   case F_ATAN: return atan(a);
+  case F_ASIN: return asin(a);
   case F_ABS: return fabs(a);
   case F_FLOOR: return floor(a);
   case F_CEIL: return ceil(a);
@@ -141,7 +142,7 @@ double sc_number(sc *c, sx x, const double *sym) {
 /* ---- text ---- */
 
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "place", "+", "*", "^", "if"};
+  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "asin", "place", "+", "*", "^", "if"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);

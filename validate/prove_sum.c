@@ -313,6 +313,20 @@ static sx close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
 
 sx sx_close(sc *c, sx_op op, sx k, sx body) { return close_block(c, op, body, &k, 1); }
 
+/* The sum of k, k^2 and k^3 over k < n. 0: of something else. */
+static sx closed_form(sc *c, sx body, sx k) {
+  uint32_t e;
+  sx b;
+  int64_t p;
+  if (sx_factors(c, body) != 1) return 0;
+  sx_factor(c, body, 0, &b, &e);
+  if (b != k || !pv_q_is_int(&c->q, e, &p) || p < 1 || p > 3) return 0;
+  const sx n = range_of(c, k), less = sx_sub(c, n, c->one), pairs = sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1), sx_mul(c, n, less));
+  if (p == 1) return pairs;
+  if (p == 3) return sx_powi(c, pairs, 2);
+  return sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 3), -1), sx_mul(c, pairs, sx_add(c, n, less)));
+}
+
 /* Each connected part of the block is a sum of its own. */
 static sx close_parts(sc *c, sx body, sx *k, uint32_t n) {
   sx result = c->one, rest = body;
@@ -342,7 +356,8 @@ static sx close_parts(sc *c, sx body, sx *k, uint32_t n) {
       }
       rest = other;
     }
-    result = sx_mul(c, result, mine == c->one ? range_of(c, k[i]) : close_block(c, X_SUM, mine, part, m));
+    const sx closed = m == 1 ? closed_form(c, mine, part[0]) : 0;
+    result = sx_mul(c, result, mine == c->one ? range_of(c, k[i]) : closed ? closed : close_block(c, X_SUM, mine, part, m));
   }
   return sx_mul(c, result, rest);
 }

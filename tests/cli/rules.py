@@ -16,6 +16,7 @@ from harness import OPTIONS, ROOT, Wrong, expect, run_functions
 
 LAWS = os.path.join(ROOT, "tests", "rules", "laws.rules")
 PUBLISHED = os.path.join(ROOT, "tests", "rules", "published.rules")
+PASSES = os.path.join(ROOT, "tests", "rules", "passes.rules")
 STATUS = {"proved", "tested", "refuted", "unknown"}
 
 
@@ -69,7 +70,15 @@ def the_laws_hold_and_near_misses_do_not():
 
 
 def published_rules_are_proved():
-    entries, p = check(open(PUBLISHED).read(), "--jobs", 2, "-q")
+    all_proved(PUBLISHED)
+
+
+def rules_of_passes_are_proved():
+    all_proved(PASSES)
+
+
+def all_proved(path):
+    entries, p = check(open(path).read(), "--jobs", 2, "-q")
     wrong = ["%s is %s (%s)" % (e["name"], e["status"], e["reason"]) for e in entries
              if e["status"] not in (("refuted",) if e["name"].startswith("no-") else ("proved", "tested"))]
     expect(not wrong, "%s", "; ".join(wrong))
@@ -79,7 +88,7 @@ def published_rules_are_proved():
 
 
 def the_laws_are_what_their_script_writes():
-    for script, path in (("make_laws.py", LAWS), ("make_published.py", PUBLISHED)):
+    for script, path in (("make_laws.py", LAWS), ("make_published.py", PUBLISHED), ("make_passes.py", PASSES)):
         made = subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tests", "rules", script)], capture_output=True, text=True)
         expect(made.stdout == open(path).read(), "%s is not what %s writes", path, script)
 

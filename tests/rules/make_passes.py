@@ -134,8 +134,6 @@ law("pool-pool-conv", "(var x f (B C H W)) (var s f ())", "(mul (avg_pool2d (avg
 law("pool-as-depthwise", "(var x f (B C H W))", "(avg_pool2d x (list 3 3) %s)" % CONV, "(conv2d x (divs (ones (list C 1 3 3)) 9) none %s (list 1 1) C)" % CONV,
     "(conv2d x (divs (ones (list C 1 3 3)) 3) none %s (list 1 1) C)" % CONV)
 law("identity-kernel", "(var x f (B C H W))", "(conv2d x (constant_pad_nd (reshape (eye C) (list C C 1 1)) (list 1 1 1 1) 0) none %s)" % CONV, "x", "(relu x)")
-law("conv-1x1-then-3x3", "(var x f (B C H W)) (var w f (D C 1 1)) (var v f (E D 3 3))", "(conv2d (conv2d x w) v none %s)" % CONV,
-    "(conv2d x (reshape (mm (reshape (permute v (list 0 2 3 1)) (list (* (* E 3) 3) D)) (reshape w (list D C))) (list E 3 3 C)) none %s)" % CONV)if False else None
 law("conv-bn-relu", "(var x f (B C H W)) (var w f (D C R S)) (var m f (D)) (var g f (D)) (var b f (D)) (var n f (D)) (attr eps float)",
     "(batch_norm (conv2d x w) g b m n false 0.1 eps true)", "(conv2d x (mul w (view (mul g (rsqrt (adds n eps))) (list D 1 1 1))) (sub b (mul m (mul g (rsqrt (adds n eps))))))",
     "(conv2d x (mul w (view (mul g (rsqrt (adds n eps))) (list D 1 1 1))) (sub b (mul m g)))", where="(> eps 0)")
@@ -162,8 +160,6 @@ law("rms-chain", "(var x f (... D)) (var g f (D)) (attr eps float)", "(rms_norm 
     "(mul (div x (sqrt (divs (adds (sum (mul x x) (list -1) true) eps) D))) g)", where="(> eps 0)")
 law("embed-layer-norm", "(var w f (V D)) (var p f (T D)) (var i i (B T)) (attr eps float)", "(layer_norm (add (embedding w i) (unsqueeze p 0)) (list D) none none eps)",
     "(layer_norm (add (index_select p 0 (arange T)) (embedding w i)) (list D) none none eps)", "(layer_norm (add (flip p (list 0)) (embedding w i)) (list D) none none eps)", where="(> eps 0)")
-law("fast-gelu", "(var x f _)", "(gelu x :approximate \"tanh\")", "(mul x (sigmoid (muls (mul x (adds (muls (mul x x) 0.044715) 1)) 1.5957691216057308)))",
-    "(mul x (sigmoid (muls (mul x (adds (muls (mul x x) 0.044715) 1)) 1.702)))") if False else None
 law("quick-gelu", "(var x f _) (attr a float)", "(mul x (sigmoid (muls x a)))", "(divs (silu (muls x a)) a)", "(silu (muls x a))", where="(!= a 0)")
 law("gemm-trans", "(var a f (K N)) (var b f (M K)) (var c f (N M)) (attr p float) (attr q float)", "(addmm c (t a) (t b) :beta q :alpha p)", "(add (muls (t (mm b a)) p) (muls c q))", "(add (muls (t (mm b a)) q) (muls c p))")
 law("matmul-add-split", "(var x f (B T K)) (var w f (K (* 3 D))) (var b f ((* 3 D)))", "(slice (add (matmul x w) b) 2 D (* 2 D))", "(add (matmul x (slice w 1 D (* 2 D))) (slice b 0 D (* 2 D)))", "(add (matmul x (slice w 1 D (* 2 D))) (slice b 0 0 D))")
@@ -173,7 +169,6 @@ law("pad-mm-outer", "(var a f (N K)) (var b f (K M)) (attr p int) (attr r int)",
     "(slice (slice (mm (constant_pad_nd a (list 0 0 0 p)) (constant_pad_nd b (list 0 r 0 0))) 0 p (+ N p)) 1 0 M)", where="(>= p 0) (>= r 0)")
 law("split-cat-pieces", "(var x f (N (* 3 M)))", "(cat (list (getitem (split x M 1) 2) (getitem (split x M 1) 0)) 1)", "(cat (list (slice x 1 (* 2 M) (* 3 M)) (slice x 1 0 M)) 1)", "(cat (list (slice x 1 0 M) (slice x 1 (* 2 M) (* 3 M))) 1)")
 law("split-stack", "(var x f (N (* 2 M)))", "(stack (list (getitem (split x M 1) 0) (getitem (split x M 1) 1)) 1)", "(view x (list N 2 M))", "(T (view x (list N M 2)) 1 2)")
-law("unbind-stack-other", "(var x f (A B C))", "(T (stack (unbind x 1) 0) 0 1)", "x", "(stack (unbind x 1) 0)") if False else None
 law("split-squeeze-unbind", "(var x f (N 3 M))", "(squeeze (getitem (split x 1 1) 1) 1)", "(select x 1 1)", "(select x 1 0)")
 law("cat-slice-noop", "(var x f (N M)) (attr k int)", "(cat (list (slice x 1 0 k) (slice x 1 k M)) 1)", "x", ("(cat (list (slice x 1 0 k) (slice x 1 (+ k 1) M)) 1)", "x", "(>= k 0) (< k M)"), where="(>= k 0) (<= k M)")
 law("slice-scatter-noop", "(var x f (N M)) (attr i int) (attr j int)", "(slice_scatter x (slice x 1 i j) 1 i j)", "x", ("(slice_scatter x (slice x 1 0 (- j i)) 1 i j)", "x", "(>= i 1) (< i j) (<= j M)"), where="(>= i 0) (<= i j) (<= j M)")
@@ -195,14 +190,12 @@ law("group-linears", "(var x f (N K)) (var y f (N K)) (var w f (M K)) (var v f (
 law("combine-parallel-bmm", "(var x f (B N K)) (var w f (B K M)) (var v f (B K P))", "(cat (list (bmm x w) (bmm x v)) 2)", "(bmm x (cat (list w v) 2))", "(bmm x (cat (list v w) 2))")
 law("fold-scale-axis", "(var x f (N K)) (var w f (M K)) (var s f (M)) (var b f (M))", "(mul (lin x w b) s)", "(lin x (mul w (unsqueeze s 1)) (mul b s))", "(lin x (mul w (unsqueeze s 1)) b)")
 law("simplify-full-argwhere", "(attr n int)", "(sum.dim_IntList (arange n) (list 0))", "(sum.dim_IntList (flip (arange n) (list 0)) (list 0))", "(sum.dim_IntList (arange (+ n 1)) (list 0))", where="(>= n 1)")
-law("reduce-reshape", "(var x f (A B C))", "(sum (view x (list (* A B) C)) (list 0))", "(sum x (list 0 1))", "(sum x (list 1 2))") if False else None
 law("broadcast-in-dim-reduce", "(var v f (M)) (attr n int)", "(mean (expand (unsqueeze v 0) (list n M)) (list 0))", "v", "(muls v n)", where="(>= n 1)")
 law("dot-of-concat", "(var a f (N K)) (var c f (N L)) (var b f ((+ K L) M))", "(mm (cat (list a c) 1) b)", "(add (mm a (slice b 0 0 K)) (mm c (slice b 0 K (+ K L))))", "(add (mm a (slice b 0 L (+ K L))) (mm c (slice b 0 0 L)))")
 law("dot-strength", "(var x f (N)) (var y f (N))", "(sum (mul x y) (list 0))", "(squeeze (squeeze (mm (unsqueeze x 0) (unsqueeze y 1)) 0) 0)", "(sum (mul x (flip y (list 0))) (list 0))")
 law("pad-of-slice", "(var x f (N)) (attr k int)", "(constant_pad_nd (slice x 0 0 k) (list 0 (- N k)) 0)", "(mul x (to (lts (arange N) k) float32))", "(mul x (to (les (arange N) k) float32))", where="(>= k 0) (< k N)")
 law("iota-concat", "(attr n int) (attr m int)", "(cat (list (arange n) (adds (arange m) n)) 0)", "(arange (+ n m))", "(cat (list (arange m) (adds (arange n) n)) 0)", where="(>= n 1) (>= m 1)")
 law("reverse-reverse-axes", "(var x f (A B))", "(flip (flip x (list 0)) (list 1))", "(flip x (list 0 1))", "(flip x (list 0))")
-law("gather-of-concat", "(var x f (N D)) (var y f (M D)) (var i i (K))", "(index_select (cat (list x y) 0) 0 (adds i N))", "(index_select y 0 i)", "(index_select x 0 i)", where="") if False else None
 law("select-of-pad", "(var x f (N)) (attr l int)", "(select (constant_pad_nd x (list l 0) 0) 0 l)", "(select x 0 0)", ("(select (constant_pad_nd x (list l 0) 0) 0 (+ l 1))", "(select x 0 0)", "(>= l 0) (>= N 2)"), where="(>= l 0)")
 law("while-loop-count", "(attr n int)", "(sum.dim_IntList (ones (list n) :dtype int64) (list 0))", "(full (list) n)", "(full (list) (+ n 1))", where="(>= n 1)")
 law("transpose-reshape-transpose", "(var x f (A B C))", "(T (view (T x 0 1) (list B (* A C))) 0 1)", "(view (permute x (list 0 2 1)) (list (* A C) B))", "(T (view x (list (* A B) C)) 0 1)")
@@ -216,16 +209,12 @@ law("rel-loss", "(var x f (N M)) (var u f (N)) (var v f (M))", "(sum.dim_IntList
     "(add (sub (sum.dim_IntList (square x) (list 0 1)) (muls (dot u (mv x v)) 2)) (mul (dot u u) (dot v v)))", "(sub (sub (sum.dim_IntList (square x) (list 0 1)) (muls (dot u (mv x v)) 2)) (mul (dot u u) (dot v v)))")
 law("rel-diag", "(var a f (N N)) (var d f (N))", "(diagonal (mm a (diag d)))", "(mul (diagonal a) d)", "(diagonal (mm (diag d) (diag d)))")
 law("rel-row-sum-outer", "(var u f (N)) (var v f (M))", "(sum (outer u v) (list 1))", "(mul u (sum v (list 0)))", "(mul u (sum u (list 0)))")
-law("ein-trace-product", "(var a f (N M)) (var b f (M N))", "(einsum \"ij,ji->\" (list a b))", "(sum.dim_IntList (mul a (t b)) (list 0 1))", ("(einsum \"ij,ij->\" (list a (t b)))", "(trace (mm b (t (t (mm a b)))))")) if False else None
-law("ein-batch-outer", "(var a f (B N)) (var b f (B M))", "(einsum \"bi,bj->bij\" (list a b))", "(bmm (unsqueeze a 2) (unsqueeze b 1))", "(T (bmm (unsqueeze b 2) (unsqueeze a 1)) 0 0)") if False else None
 law("ein-bilinear", "(var x f (B N)) (var w f (N M)) (var y f (B M))", "(einsum \"bn,nm,bm->b\" (list x w y))", "(sum (mul (mm x w) y) (list 1))", ("(einsum \"bn,nm,bm->b\" (list x w y))", "(sum (mul (mm x w) (flip y (list 1))) (list 1))"))
 
 # ---- attention, positions, normalisation
 H = "(var q f (B H T D)) (var k f (B H S D)) (var v f (B H S D))"
 law("sdpa-scale-both", H + " (attr s float)", "(sdpa (muls q s) (muls k s) v :scale 1.0)", "(sdpa q k v :scale (* s s))", "(sdpa q k v :scale s)")
 law("sdpa-mask-add", H + " (var m f (T S))", "(sdpa q k v m :scale 0.5)", "(matmul (softmax (add (muls (matmul q (T k -1 -2)) 0.5) m) -1) v)", "(matmul (softmax (muls (add (matmul q (T k -1 -2)) m) 0.5) -1) v)")
-law("sdpa-value-linear", H + " (var w f (E D))", "(lin (sdpa q k v none 0.0 false :scale 0.5) w)", "(sdpa q k (lin v w) none 0.0 false :scale 0.5)", "(sdpa q (lin k w) v none 0.0 false :scale 0.5)") if False else None
-law("sdpa-value-shift", H + " (var c f (D))", "(sdpa q k (add v c))", "(add (sdpa q k v) c)", "(sdpa q (add k c) v)") if False else None
 law("sdpa-query-shift-mask", H + " (var m f (B H T 1)) ", "(sdpa q k v m)", "(sdpa q k v)", ("(sdpa q k v (adds m 1))", "(sdpa (adds q 1) k v)"))
 law("heads-as-batch", H, "(sdpa q k v)", "(view (sdpa (view q (list (* B H) T D)) (view k (list (* B H) S D)) (view v (list (* B H) S D))) (list B H T D))",
     "(view (sdpa (view q (list (* B H) T D)) (view v (list (* B H) S D)) (view k (list (* B H) S D))) (list B H T D))")
@@ -240,7 +229,6 @@ law("online-softmax-merge", "(var a f (N M)) (var b f (N K)) (var v f (M D)) (va
     "(add (mul (mm (softmax a 1) v) (unsqueeze (sigmoid (sub (lse b (list 1)) (lse a (list 1)))) 1)) (mul (mm (softmax b 1) u) (unsqueeze (sigmoid (sub (lse a (list 1)) (lse b (list 1)))) 1)))")
 law("lse-three", "(var a f (N A)) (var b f (N B)) (var c f (N C))", "(lse (cat (list a b c) 1) (list 1))", "(logaddexp (logaddexp (lse a (list 1)) (lse b (list 1))) (lse c (list 1)))", "(logaddexp (logaddexp (lse a (list 1)) (lse b (list 1))) (lse a (list 1)))")
 law("masked-softmax-fill", "(var x f (N M)) (var p b (N M))", "(mul (softmax (mfill x p -inf) 1) (to p float32))", "(zeros_like x)", "(softmax (mfill x p -inf) 1)")
-law("softmax-temperature", "(var x f (N M)) (attr s float)", "(softmax (divs x s) 1)", "(softmax (muls (sub x (mean x (list 1) true)) (/ 1 s)) 1)", "(softmax (muls x s) 1)", where="(> s 0)") if False else None
 law("log-softmax-nll", "(var x f (N C)) (var i i (N 1))", "(neg (gather (logsoftmax x 1) 1 i))", "(sub (lse x (list 1) true) (gather x 1 i))", "(sub (gather x 1 i) (lse x (list 1) true))")
 law("rope-halves", "(var x f (T (* 2 D))) (var c f (T D)) (var s f (T D))",
     "(add (mul x (cat (list c c) 1)) (mul (cat (list (neg (slice x 1 D (* 2 D))) (slice x 1 0 D)) 1) (cat (list s s) 1)))",
@@ -252,8 +240,8 @@ law("rope-interleaved", "(var x f (T D 2)) (var a f (T D)) ",
     "(einsum \"tdi,tdij->tdj\" (list x (stack (list (stack (list (cos a) (neg (sin a))) 2) (stack (list (sin a) (cos a)) 2)) 2)))")
 law("rope-compose", "(var x f (T D)) (var y f (T D)) (var a f (T D)) (var b f (T D))",
     "(sub (mul (sub (mul x (cos a)) (mul y (sin a))) (cos b)) (mul (add (mul x (sin a)) (mul y (cos a))) (sin b)))", "(sub (mul x (cos (add a b))) (mul y (sin (add a b))))", "(sub (mul x (cos (sub a b))) (mul y (sin (sub a b))))")
-law("alibi-relative", "(var s f (H 1 1)) (var x f (H T S))", "(softmax (add x (mul s (unsqueeze (to (sub (unsqueeze (arange S) 0) (unsqueeze (arange T) 1)) float32) 0))) 2)",
-    "(softmax (add x (mul s (view (to (arange S) float32) (list 1 1 S)))) 2)", "(softmax (add x (mul s (view (to (arange T) float32) (list 1 T 1)))) 2)") if True else None
+law("alibi-relative", "(var s f (H 1 1)) (var x f (H T S))", "(softmax (add x (mul s (unsqueeze (to (sub (unsqueeze (arange S) 0) (unsqueeze (arange T) 1)) float64) 0))) 2)",
+    "(softmax (add x (mul s (view (to (arange S) float64) (list 1 1 S)))) 2)", "(softmax (add x (mul s (view (to (arange T) float64) (list 1 T 1)))) 2)")
 law("welford-merge", "(var x f (N A)) (var y f (N B))", "(mean (cat (list x y) 1) (list 1))", "(divs (add (muls (mean x (list 1)) A) (muls (mean y (list 1)) B)) (+ A B))", "(muls (add (mean x (list 1)) (mean y (list 1))) 0.5)")
 law("var-merge", "(var x f (N A)) (var y f (N B))", "(muls (var (cat (list x y) 1) (list 1) :correction 0) (+ A B))",
     "(add (add (muls (var x (list 1) :correction 0) A) (muls (var y (list 1) :correction 0) B)) (divs (muls (square (sub (mean x (list 1)) (mean y (list 1)))) (* A B)) (+ A B)))",
@@ -276,15 +264,12 @@ law("vocab-parallel-embedding", "(var w f (V D)) (var u f (V D)) (var i i (N))",
 law("vocab-parallel-lse", "(var h f (N D)) (var a f (V D)) (var b f (U D))", "(lse (lin h (cat (list a b) 0)) (list 1))", "(log (add (sum (exp (lin h a)) (list 1)) (sum (exp (lin h b)) (list 1))))", "(add (lse (lin h a) (list 1)) (lse (lin h b) (list 1)))")
 law("sequence-shards-norm", "(var x f (A D)) (var y f (B D)) (attr eps float)", "(rms_norm (cat (list x y) 0) (list D) none eps)", "(cat (list (rms_norm x (list D) none eps) (rms_norm y (list D) none eps)) 0)", "(cat (list (rms_norm y (list D) none eps) (rms_norm x (list D) none eps)) 0)", where="(> eps 0)")
 law("data-parallel-mean", "(var x f (N D)) (var y f (N D))", "(mean (cat (list x y) 0) (list 0))", "(muls (add (mean x (list 0)) (mean y (list 0))) 0.5)", "(add (mean x (list 0)) (mean y (list 0)))")
-law("expert-sum", "(var x f (N K)) (var w f (E M K)) (var g f (N E))", "(einsum \"ne,nk,emk->nm\" (list g x w))", "(squeeze (bmm (unsqueeze g 1) (T (matmul w (t x)) 0 2)) 1)", ("(einsum \"ne,nk,emk->nm\" (list g x w))", "(mm x (t (sum w (list 0))))")) if False else None
-law("all-reduce-scale", "(var x f (N K)) (var y f (N K)) (var w f (K M))", "(mm (dist::all_reduce (list x y) \"sum\") w)", "(dist::all_reduce (list (mm x w) (mm y w)) \"sum\")", "(dist::all_reduce (list (mm x w) y) \"sum\")") if False else None
 
 # ---- quantisation
-law("dequant-linear", "(var i i (N K)) (var w f (M K)) (attr s float) (attr z int)", "(lin (muls (to (subs i z) float32) s) w)", "(muls (sub (lin (to i float32) w) (muls (sum w (list 1)) z)) s)", "(sub (muls (lin (to i float32) w) s) (muls (sum w (list 1)) z))")
-law("dequant-pair", "(var i i (N K)) (var j i (M K)) (attr s float) (attr r float)", "(lin (muls (to i float32) s) (muls (to j float32) r))", "(muls (lin (to i float32) (to j float32)) (* s r))", "(muls (lin (to i float32) (to j float32)) (+ s r))")
+law("dequant-linear", "(var i i (N K)) (var w f (M K)) (attr s float) (attr z int)", "(lin (muls (to (subs i z) float64) s) w)", "(muls (sub (lin (to i float64) w) (muls (sum w (list 1)) z)) s)", "(sub (muls (lin (to i float64) w) s) (muls (sum w (list 1)) z))")
+law("dequant-pair", "(var i i (N K)) (var j i (M K)) (attr s float) (attr r float)", "(lin (muls (to i float64) s) (muls (to j float64) r))", "(muls (lin (to i float64) (to j float64)) (* s r))", "(muls (lin (to i float64) (to j float64)) (+ s r))")
 law("quant-shift-zero", "(var x f (N)) (attr z int)", "(clamp (adds (round x) z) 0 255)", "(adds (clamp (round x) (- 0 z) (- 255 z)) z)", "(adds (clamp (round x) z (- 255 z)) z)")
 law("per-channel-scale", "(var i i (M K)) (var s f (M 1)) (var x f (N K))", "(lin x (mul (to i float32) s))", "(mul (lin x (to i float32)) (t s))", ("(lin x (mul (to i float32) s))", "(mul (lin x (to i float32)) (select s 0 0))", "(>= M 2)"))
-law("group-scale", "(var i i (M G K)) (var s f (M G 1)) (var x f (N (* G K)))", "(lin x (view (mul (to i float32) s) (list M (* G K))))", "(einsum \"ngk,mgk,mg->nm\" (list (view x (list N G K)) (to i float32) (squeeze s 2)))", "(einsum \"ngk,mgk,mk->nm\" (list (view x (list N G K)) (to i float32) (squeeze s 2)))") if False else None
 law("round-requant", "(var x f (N))", "(round (adds (muls x 2) 4))", "(adds (round (muls x 2)) 4)", "(adds (round (muls x 2)) 3)")
 law("relu-quant", "(var i i (N)) (attr s float)", "(relu (muls (to i float32) s))", "(muls (to (clamp_min i 0) float32) s)", ("(relu (muls (to i float32) s))", "(muls (to (clamp_min i 0) float32) s)", "(!= s 0)"), where="(> s 0)")
 law("fake-quant-grid", "(var i i (N)) (attr s float)", "(muls (round (divs (muls (to i float32) s) s)) s)", "(muls (to i float32) s)", "(to i float32)", where="(> s 0)")

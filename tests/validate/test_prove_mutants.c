@@ -15,6 +15,7 @@ static const struct {
 } same[] = {
     {"elementwise", "plus = sx_ite", "sx_int", 1, "from 20 on log(1 + e^x) is x up to rounding"},
     {"elementwise", "plus = sx_ite", "sx_lt", 1, "at 20 log(1 + e^x) is x up to rounding"},
+    {"elementwise", "of a sine", "sx_powi", 1, "beyond 1 the arc has no value either, and below all powers are below 1"},
     {"elementwise", "case LEAKY_RELU", "sx_lt", 1, "at 0 both branches are 0"},
     {"elementwise", "sx_mul(c, p[1], x), y)", "sx_lt", 1, "at 0 both branches are 0"},
     {"elementwise", "x), x, y);", "sx_lt", 1, "at 0 both branches are 0"},
