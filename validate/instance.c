@@ -341,6 +341,12 @@ static bool complete(val_problem *p, iso_rng *rng) {
   return conditions_hold(p);
 }
 
+static bool some_integer(const val_problem *p) {
+  for (uint32_t k = 0; k < p->n_names; k++)
+    if (p->name[k].kind == 'i') return true;
+  return false;
+}
+
 static uint32_t any_integer(const val_problem *p, iso_rng *rng) {
   const uint32_t start = (uint32_t)iso_rng_below(rng, p->n_names);
   for (uint32_t k = 0; k < p->n_names; k++)
@@ -352,8 +358,7 @@ static uint32_t any_integer(const val_problem *p, iso_rng *rng) {
  * off by one fails only there. */
 static void to_the_edge(val_problem *p, iso_rng *rng) {
   enum { FAR = 12 };
-  const uint32_t at = p->n_names ? any_integer(p, rng) : 0;
-  if (at >= p->n_names) return;
+  const uint32_t at = any_integer(p, rng);
   uint32_t other = any_integer(p, rng);
   if (other == at) other = any_integer(p, rng);
   int64_t *v = &p->name[at].i, was = *v;
@@ -372,7 +377,7 @@ bool val_draw_names(val_problem *p, iso_rng *rng) {
     for (uint32_t k = 0; k < p->n_names; k++) p->name[k].set = false;
     draw_leads(p, rng);
     if (!complete(p, rng)) continue;
-    if (iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
+    if (some_integer(p) && iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
     return true;
   }
   return false;
@@ -500,7 +505,7 @@ static bool vary(val_problem *p, iso_rng *rng) {
     for (uint32_t k = 0; k < p->n_names; k++)
       if (iso_rng_below(rng, 3) == 0) p->name[k].set = false;
     if (!complete(p, rng)) continue;
-    if (iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
+    if (some_integer(p) && iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
     return true;
     memcpy(p->name, was, p->n_names * sizeof *was);
   }
