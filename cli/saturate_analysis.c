@@ -7,7 +7,10 @@
 #include "cli/saturate.h"
 #include "egraph/base/vec.h"
 
-static bool is_op(const eg_sat *s, eg_op op, const char *name) { return strcmp(eg_sat_op_name(s, op), name) == 0; }
+static inline bool is_op(const eg_sat *s, eg_op op, const char *name) {
+  const char *have = eg_sat_op_name(s, op);
+  return *have == *name && strcmp(have, name) == 0;
+}
 
 static iso_code join_leaf(eg_sat *s, eg_class c, const char *name, iso_error *err) {
   eg_op op;
