@@ -4,13 +4,13 @@
 
 #include "egraph/query_int.h"
 
-/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY bytes each is a huge page, which
- * goes back to the system when it is read. */
-enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 21, HUGE = 1 << 21 };
+/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY they are mappings, from VERY_MANY on
+ * huge pages, which go back to the system when they are read. */
+enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 20, MAPPED = 1 << 20, VERY_MANY = 1 << 23, HUGE = 1 << 21 };
 
 static size_t next_size(const egi_words *x) {
   if (!x->last) return FIRST;
-  if (x->read_once && x->bytes >= MANY) return HUGE;
+  if (x->read_once && x->bytes >= MANY) return x->bytes >= VERY_MANY ? HUGE : MAPPED;
   return x->last->bytes < SMALL / 4 ? 4 * x->last->bytes : SMALL;
 }
 
@@ -22,7 +22,7 @@ static egi_chunk *chunk_new(size_t bytes) {
     size_t cap = 0;
     if (!egi_big_grow(&p, &cap, 0, bytes, 1)) return NULL;
     bytes = cap;
-    egi_big_filled(p, bytes);
+    if (bytes >= HUGE) egi_big_filled(p, bytes);
   }
   egi_chunk *c = p;
   if (!c) return NULL;
