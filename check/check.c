@@ -23,6 +23,7 @@ iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
 iso_code chk_nomem(chk_state *k) { return iso_fail(k->err, ISO_NOMEM, "out of memory"); }
 
 iso_code chk_assume(chk_state *k, const char *text) {
+  if (k->set > 0 && text) return ISO_OK; /* said of the first set */
   if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1)) return chk_nomem(k);
   k->assumption[k->n_assumptions++] = text;
   return ISO_OK;
@@ -49,13 +50,12 @@ iso_code chk_same_files(chk_state *k, int side) {
 
 /* ---- steps ---- */
 
-/* Arguments at the same place: equal by the steps so far. */
-static bool same_argument(chk_state *k, const rule_term *a, const rule_term *b) {
+bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b) {
   if (a->kind == RULE_VAR && b->kind == RULE_VAR) return chk_root(k, (uint32_t)a->u.i) == chk_root(k, (uint32_t)b->u.i);
   if (a->kind != RULE_LIST || b->kind != RULE_LIST) return a->kind != RULE_OP && rule_term_eq(a, b);
   if (a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++)
-    if (!same_argument(k, a->child[i], b->child[i])) return false;
+    if (!chk_same_argument(k, a->child[i], b->child[i])) return false;
   return true;
 }
 
@@ -63,7 +63,7 @@ static iso_code check_congruence(chk_state *k, const chk_step *x, size_t i) {
   const rule_term *a = k->term[x->a].call, *b = k->term[x->b].call;
   if (!a || !b || strcmp(a->u.s, b->u.s) != 0 || a->n != b->n) return chk_settle(k, CHK_REFUSED, "step %zu: a congruence between different operators", i);
   for (uint32_t n = 0; n < a->n; n++)
-    if (!same_argument(k, a->child[n], b->child[n]))
+    if (!chk_same_argument(k, a->child[n], b->child[n]))
       return chk_settle(k, CHK_REFUSED, "step %zu: a congruence of %s whose arguments %u are not equal", i, a->u.s, n);
   return ISO_OK;
 }
@@ -109,7 +109,7 @@ static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
 }
 
 static iso_code check_steps(chk_state *k) {
-  iso_code c = (k->read = calloc(k->n_rules + 1, 1)) ? ISO_OK : chk_nomem(k);
+  iso_code c = k->read || (k->read = calloc(k->n_rules + 1, 1)) ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
     c = check_step(k, &k->step[i], i);
     if (!c && !chk_settled(k)) unite(k, k->step[i].a, k->step[i].b);
@@ -118,6 +118,32 @@ static iso_code check_steps(chk_state *k) {
 }
 
 /* ---- what else it rests on ---- */
+
+static bool joined_by_a_step(const chk_state *k, uint32_t a, uint32_t b) {
+  for (size_t i = 0; i < k->n_steps; i++)
+    if (k->step[i].kind == CHK_LEAF && ((k->step[i].a == a && k->step[i].b == b) || (k->step[i].a == b && k->step[i].b == a))) return true;
+  return false;
+}
+
+/* Two parameters of one side that became one over the other side's: equal where they were captured, and so taken in general. */
+static iso_code note_shared(chk_state *k) {
+  uint32_t *first = malloc((k->n_terms + 1) * sizeof *first);
+  iso_code c = first ? ISO_OK : chk_nomem(k);
+  for (int side = 0; side < 2 && !c; side++) {
+    for (size_t i = 0; i < k->n_terms; i++) first[i] = CHK_NONE;
+    for (uint32_t i = 0; i < k->n_terms && !c; i++) {
+      const chk_term *t = &k->term[i];
+      if (!t->node || t->side != side || t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype)) continue;
+      uint32_t *head = &first[chk_root(k, i)];
+      if (*head == CHK_NONE) *head = i;
+      else if (!joined_by_a_step(k, *head, i))
+        c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have one captured value, are taken as one parameter", side == LEFT ? "left's" : "right's",
+                                           k->term[*head].node->name, t->node->name));
+    }
+  }
+  free(first);
+  return c;
+}
 
 static bool named(const char *op, const char *const *list, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -183,11 +209,16 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   chk_state state = {.graph = {left, right}, .schemas = schemas, .oracle = oracle, .o = options, .report = out, .arena = &out->arena, .err = err};
   chk_state *k = &state;
   iso_code c = chk_read(k, path);
-  if (!c && !chk_settled(k)) c = chk_begin_values(k);
+  const size_t n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
   if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
-  if (!c && !chk_settled(k)) c = check_steps(k);
-  if (!c && !chk_settled(k)) c = chk_outputs(k);
-  if (!c && !chk_settled(k)) c = chk_run(k);
+  for (k->set = 0; k->set < n_sets && !c && !chk_settled(k); k->set++) {
+    c = chk_begin_values(k);
+    if (!c) c = check_steps(k);
+    if (!c && !chk_settled(k)) c = note_shared(k);
+    if (!c && !chk_settled(k)) c = chk_outputs(k);
+    if (!c && !chk_settled(k)) c = chk_run(k);
+  }
+  k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
   if (!c && !chk_settled(k)) c = assume_kernels(k);
   if (!c) c = publish(k);

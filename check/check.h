@@ -9,7 +9,7 @@
  *   rule   the two terms literally are the rule's sides with its variables, sizes and attributes replaced by what the step says,
  *          which are of the kinds and shapes and meet the conditions that the rule asks for
  *   same   both call one operator, with the same literals, and on terms that are equal by the steps before
- * and the certificate only if in the end every output meets the one it is paired with. It shares the readers of captures and
+ * and the certificate only if in the end every output meets the one it is paired with, and has its value on the captured inputs. It shares the readers of captures and
  * rules with the engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or merging.
  *
  * Example (tests/check/example.c has it as a program):

@@ -55,6 +55,7 @@ typedef struct chk_state {
   rule_set **rule;  /* one rule each */
   bool *read;       /* by rule: used where float literals are read as the numbers they stand for */
   size_t n_rules, cap_rules;
+  size_t set;         /* of the captured inputs, on which the steps are taken */
   chk_step *step;
   size_t n_steps, cap_steps;
   uint32_t *var;
@@ -93,6 +94,8 @@ static inline rule_tensor *chk_captured(const chk_state *k, uint32_t leaf, size_
 }
 
 /* ---- check.c ---- */
+/* Arguments at the same place: equal by the steps so far. */
+bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b);
 /* The captures at hand are those that the certificate names, by content. */
 iso_code chk_same_files(chk_state *k, int side);
 
@@ -100,7 +103,7 @@ iso_code chk_same_files(chk_state *k, int side);
 iso_code chk_read(chk_state *k, const char *path);
 
 /* ---- value.c ---- */
-/* Constants and fixed inputs get their values. */
+/* Constants and fixed inputs get their values on this set; nothing is equal yet. */
 iso_code chk_begin_values(chk_state *k);
 /* The value of a term that depends on constants only, in captured dtypes: one for its class. Returns: in `out` NULL where it
  * depends on something else (`on`: a leaf), or cannot be run (settled). */
@@ -109,13 +112,15 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
-/* Values in float64 on the first input set of what the rules' variables stand for. */
+/* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which must agree. */
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
 /* ---- outputs.c ---- */
 iso_code chk_outputs(chk_state *k);
 iso_code chk_fixed_inputs(chk_state *k);
+/* Whether ids past `high` read rows of zeros, or none, of some table that this input looks up. */
+iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers);
 
 /* ---- rules.c ---- */
 /* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions hold of these. */

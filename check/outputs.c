@@ -146,18 +146,60 @@ static bool passes_on(const char *op) {
   return false;
 }
 
-/* Whether input `top` only moves on its way to being the index of a table. */
-static bool indexes_table(const cap_graph *g, size_t top, bool *flow) {
-  memset(flow, 0, g->n_nodes);
-  flow[top] = true;
-  for (size_t i = top + 1; i < g->n_nodes; i++) {
+/* The next call after node `i` that has what input `top` only moves to as the index of a table; 0: none. `flow` is kept between calls, and
+ * begins at `top` where `i` is. */
+static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow) {
+  if (i == top) {
+    memset(flow, 0, g->n_nodes);
+    flow[top] = true;
+  }
+  while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
     const uint32_t at = strcmp(t->u.s, "aten::embedding") == 0 ? 1 : strcmp(t->u.s, "aten::index_select") == 0 ? 2 : 0;
-    if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return true;
+    if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return i;
     if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s)) flow[i] = true;
   }
-  return false;
+  return 0;
+}
+
+/* One past the last row of a table that is not all zeros; 0 where the call looks up no captured one by rows. */
+static int64_t used_rows(const cap_graph *g, const rule_term *t) {
+  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, "aten::index_select") == 0 && !(t->child[1]->kind == RULE_INT && t->child[1]->u.i == 0))) return 0;
+  const cap_node *table = &g->node[t->child[0]->u.i];
+  if (!table->value || table->value->shape.rank < 1 || table->value->shape.dim[0] < 1 || table->value->numel < 1) return 0;
+  int64_t last = table->value->numel;
+  if (table->value->shape.rank < 2) return table->value->shape.dim[0];
+  while (last > 0 && rule_tensor_get(table->value, last - 1) == 0) last--;
+  return last == 0 ? table->value->shape.dim[0] : (last - 1) / (table->value->numel / table->value->shape.dim[0]) + 1;
+}
+
+static bool same_input(size_t a, const cap_graph *g, size_t b, const cap_graph *h) {
+  for (size_t set = 0; set < g->n_sets && set < h->n_sets; set++)
+    if (!rule_tensor_same_bytes(g->input[set * g->n_nodes + a], h->input[set * h->n_nodes + b])) return false;
+  return true;
+}
+
+/* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's of the same values, looks up. */
+iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers) {
+  const chk_term *t = &k->term[input];
+  const cap_graph *own = k->graph[t->side];
+  iso_code c = ISO_OK;
+  *covers = false;
+  for (int side = 0; side < 2 && !c; side++) {
+    const cap_graph *g = k->graph[side];
+    bool *flow = calloc(g->n_nodes + 1, 1);
+    if (!flow) return chk_nomem(k);
+    for (size_t i = 0; i < g->n_nodes; i++) {
+      if (g->node[i].kind != CAP_INPUT || !(side == t->side ? i == t->index : same_input(t->index, own, i, g))) continue;
+      for (size_t j = i; (j = next_look_up(g, i, j, flow)) != 0;) {
+        const int64_t rows = used_rows(g, g->node[j].call);
+        *covers |= rows > 0 && high >= rows - 1;
+      }
+    }
+    free(flow);
+  }
+  return c;
 }
 
 static void mark_live(const rule_term *t, bool *live) {
@@ -174,11 +216,15 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   iso_code c = live && flow ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < g->n_results && !c; i++) live[g->result[i].node] = true;
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
-    if (live[i] && g->node[i].call) mark_live(g->node[i].call, live);
+    if (live[i] && g->node[i].call) {
+      if (rule_draws(k->schemas, g->node[i].call))
+        c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers", side == LEFT ? "left" : "right", g->node[i].id);
+      mark_live(g->node[i].call, live);
+    }
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;
-    else if (rule_dtype_is_int(g->node[i].value->dtype)) n_tokens += indexes_table(g, i, flow);
+    else if (rule_dtype_is_int(g->node[i].value->dtype)) n_tokens += next_look_up(g, i, i, flow) != 0;
   }
   free(live);
   free(flow);

@@ -11,6 +11,7 @@
 
 enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_LAYOUT_DEPTH = 64, MAX_SCALE = 1 << 28 };
 
+static const double output_tol = 1e-6; /* by slice; tables that differ in their last places are one value by then */
 static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
 
 static void drop(chk_values *v) {
@@ -34,15 +35,18 @@ void chk_free_values(chk_state *k) {
   }
   free(k->konst);
   free(k->real);
+  k->konst = k->real = NULL;
 }
 
 static iso_code keep_constant(chk_state *k, uint32_t leaf) {
-  rule_tensor *v = chk_captured(k, leaf, 0);
+  rule_tensor *v = chk_captured(k, leaf, k->set);
   return keep(k, &v, 1, &k->konst[leaf]);
 }
 
 iso_code chk_begin_values(chk_state *k) {
   iso_code c = ISO_OK;
+  chk_free_values(k);
+  free(k->up);
   k->konst = calloc(k->n_terms + 1, sizeof *k->konst);
   k->real = calloc(k->n_terms + 1, sizeof *k->real);
   k->up = malloc((k->n_terms + 1) * sizeof *k->up);
@@ -109,6 +113,8 @@ static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *cons
   return c;
 }
 
+static bool unspecified(const rule_term *t) { return strncmp(t->u.s, "aten::empty", 11) == 0 || strncmp(t->u.s, "aten::new_empty", 15) == 0; }
+
 static bool is_getitem(const rule_term *t) {
   return strcmp(t->u.s, "getitem") == 0 && t->n == 2 && t->child[0]->kind == RULE_VAR && t->child[1]->kind == RULE_INT;
 }
@@ -122,6 +128,38 @@ static iso_code project(chk_state *k, const rule_term *t, const chk_values *from
 }
 
 /* ---- constants ---- */
+
+/* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a beginning. */
+static bool rounds_nothing(const char *op) {
+  static const char *const ops[] = {"alias", "arange.", "bitwise_", "cat", "chunk", "clone", "complex", "constant_pad_nd", "contiguous", "detach", "embedding",
+                                    "eq.", "expand", "expand_as", "flatten.", "flip", "full", "full_like", "gather", "ge.", "gt.", "imag", "index_select",
+                                    "le.", "lift_fresh", "lift_fresh_copy", "logical_", "lt.", "masked_fill.", "movedim.", "narrow", "ne.", "neg", "new_full",
+                                    "new_ones", "new_zeros", "ones", "ones_like", "permute", "real", "repeat", "repeat_interleave.", "reshape", "roll",
+                                    "select.", "slice.", "split.", "split_with_sizes", "squeeze", "squeeze.", "stack", "t", "transpose.", "tril", "triu",
+                                    "unbind.", "unsqueeze", "unsqueeze_", "view", "where.", "zeros", "zeros_like", "__and__.", "__or__."};
+  if (strncmp(op, "aten::", 6) != 0) return strcmp(op, "getitem") == 0;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    const size_t n = strlen(ops[i]);
+    if (strncmp(op + 6, ops[i], n) == 0 && (op[6 + n] == 0 || ops[i][n - 1] == '.' || ops[i][n - 1] == '_')) return true;
+  }
+  return false;
+}
+
+static bool is_cast(const char *op) { return strncmp(op, "aten::to.", 9) == 0 || strcmp(op, "aten::_to_copy") == 0; }
+
+/* Computed among integers and truth values alone, or a cast that changes no number. `bind`: what it was computed from. */
+static bool exact_here(const local *l, rule_tensor *const *bind, const chk_values *out) {
+  bool whole = true;
+  for (uint32_t i = 0; i < l->n; i++) whole &= rule_dtype_is_int(bind[i]->dtype) || bind[i]->dtype == RULE_BOOL;
+  for (size_t i = 0; i < out->n; i++) whole &= rule_dtype_is_int(out->v[i]->dtype) || out->v[i]->dtype == RULE_BOOL;
+  if (whole) return true;
+  if (!is_cast(l->call->u.s) || l->n < 1 || out->n != 1 || bind[0]->numel != out->v[0]->numel || !rule_dtype_is_float(out->v[0]->dtype)) return false;
+  for (int64_t i = 0; i < out->v[0]->numel; i++) {
+    const double x = rule_tensor_get(bind[0], i), y = rule_tensor_get(out->v[0], i);
+    if (!(x == y) && !(isnan(x) && isnan(y))) return false;
+  }
+  return true;
+}
 
 static iso_code run_constant(chk_state *k, uint32_t t, int depth, chk_values *out, uint32_t *on) {
   const rule_term *term = k->term[t].call;
@@ -147,13 +185,58 @@ static iso_code run_constant(chk_state *k, uint32_t t, int depth, chk_values *ou
     }
     bind[i] = arg->v[0];
   }
-  if (!c) c = call(k, t, l, bind, false, out);
+  if (!c && unspecified(term)) c = chk_settle(k, CHK_REFUSED, "a constant is memory that is left unspecified");
+  else if (!c) c = call(k, t, l, bind, false, out);
+  if (!c && out->v && !k->term[t].node && !rounds_nothing(term->u.s) && !exact_here(l, bind, out)) {
+    drop(out);
+    c = chk_settle(k, CHK_REFUSED, "a constant is computed by \"%s\", which rounds, and which no capture computes", term->u.s);
+  }
 done:
   iso_arena_fini(&a);
   free(l);
   return c;
 }
 
+/* Arguments at the same place: equal by the steps so far, or constants of one value bit for bit. */
+static iso_code same_constant_argument(chk_state *k, const rule_term *a, const rule_term *b, int depth, bool *same) {
+  iso_code c = ISO_OK;
+  *same = false;
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR && chk_root(k, (uint32_t)a->u.i) != chk_root(k, (uint32_t)b->u.i)) {
+    const chk_values *x, *y = NULL;
+    uint32_t on;
+    if (!(c = chk_constant(k, (uint32_t)a->u.i, depth + 1, &x, &on)) && x) c = chk_constant(k, (uint32_t)b->u.i, depth + 1, &y, &on);
+    if (c || chk_settled(k) || !y || x->n != y->n) return c;
+    *same = true;
+    for (size_t i = 0; i < x->n; i++) *same &= rule_tensor_same(x->v[i], y->v[i]);
+    return ISO_OK;
+  }
+  if (a->kind != RULE_LIST || b->kind != RULE_LIST || a->n != b->n) {
+    *same = chk_same_argument(k, a, b);
+    return ISO_OK;
+  }
+  *same = true;
+  for (uint32_t i = 0; i < a->n && *same && !c; i++) c = same_constant_argument(k, a->child[i], b->child[i], depth, same);
+  return c;
+}
+
+/* The captured call that is the certificate's own call `t`, by the steps so far or on constants of the same values; `t` if none. */
+static iso_code captured_alike(chk_state *k, uint32_t t, int depth, uint32_t *out) {
+  const rule_term *a = k->term[t].call;
+  *out = t;
+  for (uint32_t i = 0; i < k->n_terms && k->term[i].node && *out == t && !chk_settled(k); i++) {
+    const rule_term *b = k->term[i].call;
+    bool alike = b && b->n == a->n && strcmp(a->u.s, b->u.s) == 0;
+    for (uint32_t n = 0; alike && n < a->n; n++) {
+      const iso_code c = same_constant_argument(k, a->child[n], b->child[n], depth, &alike);
+      if (c) return c;
+    }
+    if (alike) *out = i;
+  }
+  return ISO_OK;
+}
+
+/* What captures compute is rounded as they compute it. A call of the certificate's own must round nothing, else x + 1e10 - 1e10 would
+ * be whatever is left of x. */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
   const uint32_t r = chk_root(k, t);
   *on = CHK_NONE;
@@ -165,7 +248,10 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   }
   if (depth > MAX_CONSTANT_DEPTH) return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
   chk_values v;
-  iso_code c = run_constant(k, t, depth, &v, on);
+  iso_code c = ISO_OK;
+  if (!k->term[t].node && !rounds_nothing(k->term[t].call->u.s)) c = captured_alike(k, t, depth, &t);
+  if (c || chk_settled(k)) return c;
+  c = run_constant(k, t, depth, &v, on);
   if (c || !v.v) return c;
   k->konst[r] = v;
   *out = &k->konst[r];
@@ -313,13 +399,12 @@ static const char *spelled(chk_state *k, uint32_t id, int *room) {
 
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[a].call) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
-  leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .step = step};
-  const size_t nl = k->graph[LEFT]->n_sets, nr = k->graph[RIGHT]->n_sets, n = !x.input ? 1 : nl < nr ? nl : nr;
+  leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .set = k->set, .step = step};
   iso_code c = ISO_OK;
-  for (x.set = 0; x.set < n && !c && !chk_settled(k); x.set++) {
+  if (x.input || k->set == 0) { /* all else is the same on each set */
     rule_tensor *v;
     c = layout_value(k, &x, b, 0, &v);
-    if (c || !v) break;
+    if (c || !v) return c;
     const char *why = leaves_differ(chk_captured(k, a, x.set), v, x.input);
     rule_tensor_unref(v);
     if (why) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
@@ -344,6 +429,10 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||
       t->child[2]->kind != RULE_INT)
     return chk_settle(k, CHK_REFUSED, "step %zu: it is not the input clamped to a range", step);
+  bool covers;
+  const iso_code c = chk_covers_table(k, a, t->child[2]->u.i, &covers);
+  if (c) return c;
+  if (!covers || t->child[1]->u.i > 0) return chk_settle(k, CHK_REFUSED, "step %zu: the range leaves out rows of a table that are not padding", step);
   for (size_t s = 0; s < k->graph[k->term[a].side]->n_sets; s++) {
     const rule_tensor *v = chk_captured(k, a, s);
     for (int64_t i = 0; i < v->numel; i++)
@@ -354,7 +443,7 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
                                         (long long)t->child[2]->u.i));
 }
 
-/* ---- running what the variables stand for ---- */
+/* ---- running what the variables stand for, and the outputs ---- */
 
 static void mark_below(const rule_term *t, bool *mark) {
   if (t->kind == RULE_VAR) mark[t->u.i] = true;
@@ -379,7 +468,7 @@ static iso_code run_term(chk_state *k, uint32_t id) {
   const rule_term *term = k->term[id].call;
   if (fixed->v) return widen(k, id, fixed);
   if (!term) {
-    rule_tensor *v = chk_captured(k, id, 0);
+    rule_tensor *v = chk_captured(k, id, k->set);
     return widen(k, id, &(chk_values){&v, 1});
   }
   rule_tensor *bind[MAX_CALL];
@@ -402,15 +491,64 @@ done:
   return c;
 }
 
+/* Memory that nothing wrote yet: `fill` everywhere. */
+static iso_code fill_memory(chk_values *x, double fill, iso_error *err) {
+  for (size_t i = 0; i < x->n; i++) {
+    rule_tensor *t;
+    iso_code c = rule_tensor_new(x->v[i]->dtype, &x->v[i]->shape, &t, err);
+    if (c) return c;
+    for (int64_t e = 0; e < t->numel; e++) rule_tensor_set(t, e, fill);
+    rule_tensor_unref(x->v[i]);
+    x->v[i] = t;
+  }
+  return ISO_OK;
+}
+
+static iso_code run_needed(chk_state *k, const bool *need, bool filled, bool *empty) {
+  enum { FILL = 3 }; /* the first time it is what operators are run with: NaN */
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
+    if (!need[i]) continue;
+    drop(&k->real[i]);
+    c = run_term(k, i);
+    if (!k->term[i].call || !unspecified(k->term[i].call)) continue;
+    *empty = true;
+    if (!c && filled) c = fill_memory(&k->real[i], FILL, k->err);
+  }
+  return c;
+}
+
+static const rule_tensor *value_at(const chk_state *k, uint32_t t) { return k->real[t].n == 1 ? k->real[t].v[0] : NULL; }
+
+/* A chain of true steps joins what is one value: whatever was overlooked, outputs that differ where they were captured are not equal. */
+static iso_code outputs_agree(chk_state *k, rule_tensor *const *before) {
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    const chk_output *o = &k->output[i];
+    const rule_tensor *a = value_at(k, o->a), *b = value_at(k, o->b);
+    if (!a || !b || a->numel != b->numel) return chk_settle(k, CHK_REFUSED, "outputs %s and %s have no one value each", o->left, o->right);
+    if (before && !k->oracle->compare(k->oracle->ctx, before[i], a, output_tol).equal)
+      return chk_settle(k, CHK_REFUSED, "output %s depends on memory that is left unspecified", o->left);
+    const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
+    if (!d.equal) return chk_settle(k, CHK_REFUSED, "outputs %s and %s differ by %.3g (relative) on the captured inputs", o->left, o->right, d.max_rel);
+  }
+  return ISO_OK;
+}
+
 iso_code chk_run(chk_state *k) {
-  bool *need = calloc(k->n_terms + 1, 1);
-  iso_code c = need ? ISO_OK : chk_nomem(k);
+  bool *need = calloc(k->n_terms + 1, 1), empty = false;
+  rule_tensor **before = calloc(k->n_outputs + 1, sizeof *before);
+  iso_code c = need && before ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_vars && !c; i++)
     if (k->var[i] != CHK_NONE) need[k->var[i]] = true;
+  for (size_t i = 0; i < k->n_outputs && !c; i++) need[k->output[i].a] = need[k->output[i].b] = true;
   for (uint32_t i = (uint32_t)k->n_terms; i-- > 0 && !c;)
     if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v) mark_below(k->term[i].call, need);
-  for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++)
-    if (need[i]) c = run_term(k, i);
+  if (!c) c = run_needed(k, need, false, &empty);
+  if (!c && !chk_settled(k)) c = outputs_agree(k, NULL);
+  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k) && empty; i++) before[i] = rule_tensor_ref(k->real[k->output[i].a].v[0]);
+  if (!c && !chk_settled(k) && empty && !(c = run_needed(k, need, true, &empty)) && !chk_settled(k)) c = outputs_agree(k, before);
+  for (size_t i = 0; before && i < k->n_outputs; i++) rule_tensor_unref(before[i]);
+  free(before);
   free(need);
   return c;
 }

@@ -210,6 +210,134 @@ def further_positions_alike():
     expect(r.status == 0, "check: status %d: %s", r.status, short((r.out or r.err).decode("utf-8", "replace")[-300:]))
 
 
+# ---- constants ----
+
+def drifting_table():
+    """A table that is multiplied by 1 + an ulp again and again."""
+    table = [0.3 + 0.1 * k for k in range(6)]
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
+        c.leaf("t", "buffer", "float32", [v * (1 + 1e-5 * side) for v in table])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, tl, yl = c.left("x", "t", "y")
+    xr, tr, yr = c.right("x", "t", "y")
+    c.step("leaf", (xr, xl))
+    at = tl
+    for _ in range(60):
+        c.step("value", (at, c.call("aten::mul.Scalar", ref(at), 1 + 1.6e-7)))
+        at = len(c.terms) - 1
+    c.step("value", (at, tr))
+    c.step("same", (yl, yr))
+    c.check(yl, yr, REFUSED, "rounds")
+
+
+def rounded_away():
+    """x + 1e10 - 1e10 is x over the reals, and in float32 it is 0 for small ones."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0])
+        c.leaf("t", "buffer", "float32", [0.0, 0.0, 0.0] if side else [0.5, 0.25, 0.125])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [3])
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, tl, yl = c.left("x", "t", "y")
+    xr, tr, yr = c.right("x", "t", "y")
+    c.step("leaf", (xr, xl))
+    u = c.call("aten::add.Scalar", ref(c.call("aten::add.Scalar", ref(tl), 1e10, 1)), -1e10, 1)
+    c.step("value", (u, tr))
+    r = c.rule('(rule r (var x f _) (lhs (aten::add.Scalar (aten::add.Scalar x 1e10 1) -1e10 1)) (rhs x) (evidence proved "all shapes"))')
+    c.apply(r, [tl], u, tl)
+    c.step("same", (yl, yr))
+    c.check(yl, yr, REFUSED, "rounds")
+
+
+# ---- leaves and inputs ----
+
+def pinned_tokens():
+    """Tokens that were captured between 3 and 5 are not clamped there."""
+    def build(c, side):
+        c.leaf("i", "input", "int64", [3, 5, 3, 5])
+        c.leaf("w", "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(8)])
+        if side:
+            c.op("j", "aten::clamp", [ref("i"), 3, 5], [4], "int64")
+        c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
+    left, right = two(build)
+    compared(left, right, 1)
+    for low, high in ((3, 5), (3, 7), (0, 5)):
+        c = Certificate(left, right)
+        il, wl, yl = c.left("i", "w", "y")
+        ir, jr, wr, yr = c.right("i", "j", "w", "y")
+        c.step("leaf", (ir, il), (wr, wl))
+        q = c.call("aten::clamp", ref(il), low, high)
+        c.step("bound", (il, q))
+        c.step("same", (q, jr), (yl, yr))
+        c.check(yl, yr, REFUSED, "not padding")
+
+
+def equal_layers():
+    """Weights that are all one may be taken as one, and then it is said."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        for w in ("w0", "w1"):
+            c.leaf(w, "parameter", "float32", [1.0] * 4)
+        c.op("a", "aten::mul.Tensor", [ref("x"), ref("w0")], [4])
+        c.op("y", "aten::mul.Tensor", [ref("a"), ref("w0" if side else "w1")], [4])
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, w0, w1, al, yl = c.left("x", "w0", "w1", "a", "y")
+    xr, wr, ar, yr = c.right("x", "w0", "a", "y")
+    c.step("leaf", (xr, xl), (w0, wr), (w1, wr))
+    c.step("same", (al, ar), (yl, yr))
+    c.check(yl, yr, HOLDS, "leaf: left's w0 and w1, which have one captured value, are taken as one parameter")
+
+
+# ---- what has no value of its own ----
+
+def no_function():
+    for op, args, why in (("aten::rand", [[4]], "random"), ("aten::bernoulli", [ref("x")], "random"), ("aten::dropout", [ref("x"), 0.5, True], "random"),
+                          ("aten::empty.memory_format", [[4]], "unspecified"), ("aten::empty_like", [ref("x")], "unspecified")):
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+            c.op("e", op, args, [4])
+            c.op("y", "aten::add.Tensor", [ref("e"), ref("x")], [4])
+        left, right = two(build)
+        compared(left, right, 2)
+        c = Certificate(left, right)
+        xl, el, yl = c.left("x", "e", "y")
+        xr, er, yr = c.right("x", "e", "y")
+        c.step("leaf", (xr, xl))
+        c.step("same", (el, er), (yl, yr))
+        c.check(yl, yr, REFUSED, why)
+
+
+def infinite_differences():
+    """x - x is 0 over the reals, and not where x is minus infinity."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.leaf("m", "constant", "bool", [True, False, True, False])
+        c.op("s", "aten::masked_fill.Scalar", [ref("x"), ref("m"), {"float": "-inf"}], [4])
+        c.op("y", "aten::sub.Tensor" if side == 0 else "aten::mul.Scalar", [ref("s"), ref("s") if side == 0 else 0.0], [4])
+        if side:
+            c.nodes[-1] = dict(c.nodes[-1], op="aten::zeros_like", args=[ref("s")])
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, ml, sl, yl = c.left("x", "m", "s", "y")
+    xr, mr, sr, yr = c.right("x", "m", "s", "y")
+    c.step("leaf", (xr, xl), (mr, ml))
+    c.step("same", (sl, sr))
+    z = c.call("aten::zeros_like", ref(sl), None, None, None, None, None)
+    r = c.rule('(rule r (var x f _) (lhs (aten::sub.Tensor x x)) (rhs (aten::zeros_like x)) (evidence proved "all shapes"))')
+    c.apply(r, [sl], yl, z)
+    c.step("same", (z, yr))
+    c.check(yl, yr, REFUSED)
+
+
 # ---- numbers past all bounds ----
 
 def huge_literals():
@@ -222,7 +350,8 @@ def huge_literals():
 
 
 def main():
-    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, huge_literals])
+    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
+                              pinned_tokens, equal_layers, no_function, infinite_differences, huge_literals])
 
 
 if __name__ == "__main__":
