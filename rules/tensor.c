@@ -12,10 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
+
+#include "rules/blocks.h"
 
 static const struct {
   const char *name;
@@ -134,33 +132,52 @@ iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data,
   return ISO_OK;
 }
 
-/* What is that large comes from the kernel page by page: it is asked for large pages, of which filling takes a third of the time. */
-static void ask_large_pages(void *data, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  enum { WORTH = 32 << 20 };
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page;
-  if (bytes >= WORTH) (void)madvise((void *)from, bytes - page, MADV_HUGEPAGE);
-#else
-  (void)data;
-  (void)bytes;
-#endif
+typedef struct block {
+  void *data;
+  size_t bytes;
+} block;
+
+static void release_block(void *owner) {
+  block *b = owner;
+  blocks_give(b->data, b->bytes);
+  free(b);
 }
 
-iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
-                         iso_error *err) {
+static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t bytes, rule_tensor **out, iso_error *err) {
+  block *b = malloc(sizeof *b);
+  void *data = b ? blocks_take(bytes) : NULL;
+  if (data == NULL) {
+    free(b);
+    return iso_fail(err, ISO_NOMEM, "out of memory for %zu bytes of %s", bytes, rule_dtype_name(dtype));
+  }
+  *b = (block){data, bytes};
+  iso_code code = rule_tensor_wrap(dtype, shape, data, b, release_block, out, err);
+  if (code != ISO_OK) release_block(b);
+  return code;
+}
+
+iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_tensor **out, iso_error *err) {
   int64_t numel, bytes;
   iso_code code = rule_shape_numel(shape, &numel, err);
   if (code != ISO_OK) return code;
   if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(dtype), &bytes))
     return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", numel,
                     rule_dtype_name(dtype));
+  if (bytes >= BLOCKS_FROM) return new_large(dtype, shape, (size_t)bytes, out, err);
   void *data = calloc(numel > 0 ? (size_t)numel : 1, rule_dtype_size(dtype));
   if (data == NULL)
     return iso_fail(err, ISO_NOMEM, "out of memory for %" PRId64 " elements of %s", numel,
                     rule_dtype_name(dtype));
-  ask_large_pages(data, (size_t)bytes);
   code = rule_tensor_wrap(dtype, shape, data, data, free, out, err);
   if (code != ISO_OK) free(data);
+  return code;
+}
+
+iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
+                         iso_error *err) {
+  iso_code code = rule_tensor_new_unset(dtype, shape, out, err);
+  const size_t bytes = code == ISO_OK ? (size_t)(*out)->numel * rule_dtype_size(dtype) : 0;
+  if (bytes >= BLOCKS_FROM) memset((*out)->data, 0, bytes);
   return code;
 }
 
@@ -376,7 +393,7 @@ iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *er
     return ISO_OK;
   }
   rule_tensor *r;
-  iso_code code = rule_tensor_new(complex ? RULE_C128 : RULE_F64, &t->shape, &r, err);
+  iso_code code = rule_tensor_new_unset(complex ? RULE_C128 : RULE_F64, &t->shape, &r, err);
   if (code != ISO_OK) return code;
   double *d = r->data;
   const int64_t n = t->numel;

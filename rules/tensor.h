@@ -60,6 +60,8 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n);
 
 /* A tensor of zero bytes of its own. Owns: the caller has the one reference. */
 ISO_MUST_USE iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out, iso_error *err);
+/* The same for a caller who fills it: a large one may hold what another tensor left. */
+ISO_MUST_USE iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_tensor **out, iso_error *err);
 /* A view of memory that `release(owner)` gives back when the last reference goes. On error `release` is not called. */
 ISO_MUST_USE iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,
                                        void (*release)(void *), rule_tensor **out, iso_error *err);

@@ -594,7 +594,7 @@ static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t rou
   if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12) dev = 0.1;
   /* A later round makes matrices small, so that eps in the norms behind them shows. */
   const double scale = round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
-  if ((c = rule_tensor_new(RULE_F64, &v->shape, out, err))) return c;
+  if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
   if (st_large(&v->shape)) fill_uniform(*out, scale * mean, scale * dev, &rng);
   else
     for (int64_t i = 0; i < v->numel; i++) ((double *)(*out)->data)[i] = scale * (mean + dev * iso_rng_normal(&rng));

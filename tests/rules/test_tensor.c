@@ -258,6 +258,27 @@ START_TEST(sameness) {
 }
 END_TEST
 
+/* A large one takes over the memory of another of its size, and begins as zeros all the same. */
+START_TEST(large_ones_are_zero) {
+  const rule_shape large = {.rank = 2, .dim = {1 << 12, 1 << 10}}, other = {.rank = 1, .dim = {(1 << 22) + 1}};
+  rule_tensor *t, *u, *v, *w;
+  ck_assert_int_eq(rule_tensor_new_unset(RULE_F64, &large, &t, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_new(RULE_F64, &other, &w, NULL), ISO_OK);
+  for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = 1;
+  const void *at = t->data;
+  double sum = 0;
+  rule_tensor_unref(t);
+  ck_assert_int_eq(rule_tensor_new(RULE_F64, &large, &u, NULL), ISO_OK);
+  ck_assert_int_eq(rule_tensor_new(RULE_F64, &large, &v, NULL), ISO_OK);
+  ck_assert(u->data == at && v->data != at);
+  for (int64_t i = 0; i < u->numel; i++) sum += ((double *)u->data)[i] + ((double *)v->data)[i];
+  ck_assert(sum == 0);
+  rule_tensor_unref(u);
+  rule_tensor_unref(v);
+  rule_tensor_unref(w);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rules/tensor");
   TCase *t = tcase_create("tensor");
@@ -273,6 +294,7 @@ int main(void) {
   tcase_add_test(t, shapes);
   tcase_add_test(t, references);
   tcase_add_test(t, sameness);
+  tcase_add_test(t, large_ones_are_zero);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -1,0 +1,64 @@
+#include "rules/blocks.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+enum { MAX_KEPT = 32 };
+static const size_t KEPT_BYTES = (size_t)5 << 28; /* a table of 150,000 words of width 900 */
+
+static struct {
+  pthread_mutex_t lock;
+  struct {
+    void *data;
+    size_t bytes;
+  } kept[MAX_KEPT]; /* the oldest first */
+  size_t n, bytes;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Pages that come from the kernel after all are asked for as large ones: filling those takes a third of the time. */
+static void ask_large_pages(void *data, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page;
+  (void)madvise((void *)from, bytes - page, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)bytes;
+#endif
+}
+
+static void *remove_at(size_t i) {
+  void *data = pool.kept[i].data;
+  pool.bytes -= pool.kept[i].bytes;
+  memmove(&pool.kept[i], &pool.kept[i + 1], (--pool.n - i) * sizeof pool.kept[0]);
+  return data;
+}
+
+void *blocks_take(size_t bytes) {
+  void *data = NULL;
+  pthread_mutex_lock(&pool.lock);
+  for (size_t i = pool.n; i-- > 0 && !data;)
+    if (pool.kept[i].bytes == bytes) data = remove_at(i);
+  pthread_mutex_unlock(&pool.lock);
+  if (data) return data;
+  if ((data = malloc(bytes))) ask_large_pages(data, bytes);
+  return data;
+}
+
+void blocks_give(void *data, size_t bytes) {
+  if (bytes > KEPT_BYTES) {
+    free(data);
+    return;
+  }
+  pthread_mutex_lock(&pool.lock);
+  while (pool.n == MAX_KEPT || pool.bytes + bytes > KEPT_BYTES) free(remove_at(0));
+  pool.kept[pool.n].data = data;
+  pool.kept[pool.n++].bytes = bytes;
+  pool.bytes += bytes;
+  pthread_mutex_unlock(&pool.lock);
+}
