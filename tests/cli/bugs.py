@@ -189,7 +189,7 @@ class Run:
         said, seconds = out.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1], time.monotonic() - start
         verdict = "undecided" if "UNDECIDED" in said else VERDICT.get(p.returncode, "status %d" % p.returncode)
         self.report(verdict in ("different", "undecided"), name, "%s, %.1f s" % (said, seconds))
-        self.rows.append({"bug": name, "verdict": verdict, "how": "-", "place": "-", "hint": "no sample shows it", "size": "", "seconds": seconds})
+        self.rows.append({"bug": name, "verdict": verdict, "how": "-", "place": "-", "hint": "shown by draws of another scale" if verdict == "different" else "no sample shows it", "size": "", "seconds": seconds})
 
     def all(self, names):
         for name in names:

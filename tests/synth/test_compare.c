@@ -133,6 +133,7 @@ static rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   }
   if (t->n == 0 || t->child[0]->kind != RULE_VAR) return NULL;
   const rule_tensor *x = bind[t->child[0]->u.i];
+  if (strcmp(op, "aten::alias") == 0) return reshaped(x, x->shape);
   const bool neg = strcmp(op, "aten::neg") == 0;
   if (neg || strcmp(op, "aten::relu") == 0) {
     rule_tensor *r = make(x->shape);
@@ -628,6 +629,22 @@ START_TEST(another_attribute_is_named) {
 }
 END_TEST
 
+START_TEST(one_change_in_two_places_is_named_once) {
+  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1), *e = noise(3, SHAPE(3), 0, 1);
+  const uint32_t a = input(&w.l, x), lb = weight(&w.l, "b", b), le = weight(&w.l, "e", e);
+  const uint32_t first = relu(&w.l, add(&w.l, a, lb)), second = relu(&w.l, add(&w.l, a, le));
+  output(&w.l, "y", mul(&w.l, first, second));
+  const uint32_t c = input(&w.r, x), rb = weight(&w.r, "b", b), re = weight(&w.r, "e", e);
+  const uint32_t one = add(&w.r, c, rb);
+  output(&w.r, "y", mul(&w.r, one, add(&w.r, c, re)));
+  expect(SYNTH_DIFFERENT);
+  ck_assert_uint_eq(w.res->n_divergences, 1);
+  ck_assert_int_eq(w.res->divergence[0].left, first);
+  ck_assert_ptr_nonnull(w.res->divergence[0].hint);
+  ck_assert_str_eq(w.res->divergence[0].hint, iso_arena_printf(&w.arena, "on the left the other side does without it; the same at \"%s\"", w.l.node[second].id));
+}
+END_TEST
+
 /* ---- what each node rests on ---- */
 
 static void stands(int side, uint32_t node, synth_standing as) {
@@ -766,6 +783,7 @@ int main(void) {
   tcase_add_test(t, weights_of_ones_that_are_dropped_are_different);
   tcase_add_test(t, another_operator_is_named);
   tcase_add_test(t, another_attribute_is_named);
+  tcase_add_test(t, one_change_in_two_places_is_named_once);
   tcase_add_test(t, a_node_stands_by_congruence_rule_or_assumption);
   tcase_add_test(t, an_inner_step_stands_within_a_rule);
   tcase_add_test(t, where_tensors_differ_is_pictured);
