@@ -207,6 +207,18 @@ static void mark_live(const rule_term *t, bool *live) {
   for (uint32_t i = 0; i < t->n; i++) mark_live(t->child[i], live);
 }
 
+/* PyTorch's in-place operators end in an underscore; with one output more they are functions. Others may read what was written,
+ * so the node's place in the graph says nothing. */
+static bool writes(const chk_state *k, const cap_node *n) {
+  if (n->kind != CAP_OP) return false;
+  const rule_schema *s = rule_schemas_find(k->schemas, n->call->u.s);
+  if (s && s->writes) return true;
+  if (n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0) return false;
+  const char *name = n->call->u.s + 6;
+  const size_t len = strcspn(name, ".");
+  return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+}
+
 /* A function of nothing is not what was captured: the one input that chooses rows of a table stays free. */
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
@@ -214,6 +226,9 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   bool *live = calloc(g->n_nodes + 1, 1), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
   size_t n_tokens = 0;
   iso_code c = live && flow ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < g->n_nodes && !c && !chk_settled(k); i++)
+    if (writes(k, &g->node[i]))
+      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument", side == LEFT ? "left" : "right", g->node[i].id);
   for (size_t i = 0; i < g->n_results && !c; i++) live[g->result[i].node] = true;
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
     if (live[i] && g->node[i].call) {

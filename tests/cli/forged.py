@@ -300,7 +300,8 @@ def equal_layers():
 
 def no_function():
     for op, args, why in (("aten::rand", [[4]], "random"), ("aten::bernoulli", [ref("x")], "random"), ("aten::dropout", [ref("x"), 0.5, True], "random"),
-                          ("aten::empty.memory_format", [[4]], "unspecified"), ("aten::empty_like", [ref("x")], "unspecified")):
+                          ("aten::empty.memory_format", [[4]], "unspecified"), ("aten::empty_like", [ref("x")], "unspecified"),
+                          ("aten::relu_", [ref("x")], "writes")):
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
             c.op("e", op, args, [4])
