@@ -15,7 +15,7 @@ iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
   vsnprintf(k->report->reason, sizeof k->report->reason, fmt, ap);
   va_end(ap);
   for (char *p = k->report->reason; *p; p++)
-    if (*p == '\n' || *p == '\r') *p = ' ';
+    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' '; /* names are the certificate's: nothing of them steers a terminal */
   k->report->outcome = outcome;
   return ISO_OK;
 }

@@ -69,6 +69,7 @@ typedef struct chk_state {
   rule_status evidence;
   const char **digest[2], **file[2]; /* as the certificate has them */
   size_t n_files[2];
+  double own, most;   /* elements of what the certificate's own calls gave on this set, and how many are too many */
   uint32_t *up;       /* by term: equal so far */
   chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
   chk_values *real;   /* by term: in float64, where needed */

@@ -43,10 +43,26 @@ static iso_code keep_constant(chk_state *k, uint32_t leaf) {
   return keep(k, &v, 1, &k->konst[leaf]);
 }
 
+/* The certificate's own calls spell what captures compute in other ways: some times as much, and not without end. */
+static double most_elements(const chk_state *k) {
+  enum { LEAST = 1 << 26, TIMES = 32 };
+  double sum = 0;
+  for (size_t i = 0; i < k->n_terms; i++)
+    for (size_t o = 0; k->term[i].node && o < k->term[i].node->n_outputs; o++) {
+      const rule_shape *s = &k->term[i].node->output[o].shape;
+      double n = 1;
+      for (uint32_t d = 0; d < s->rank; d++) n *= (double)s->dim[d];
+      sum += n;
+    }
+  return fmax(LEAST, TIMES * sum);
+}
+
 iso_code chk_begin_values(chk_state *k) {
   iso_code c = ISO_OK;
   chk_free_values(k);
   free(k->up);
+  k->own = 0;
+  k->most = most_elements(k);
   k->konst = calloc(k->n_terms + 1, sizeof *k->konst);
   k->real = calloc(k->n_terms + 1, sizeof *k->real);
   k->up = malloc((k->n_terms + 1) * sizeof *k->up);
@@ -109,8 +125,11 @@ static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *cons
   if (c == ISO_NOMEM) return chk_nomem(k);
   if (c) return chk_settle(k, CHK_REFUSED, "\"%s\" cannot be run: %s", name, why.msg);
   c = keep(k, result, n, out);
-  for (size_t i = 0; i < n; i++) rule_tensor_unref(result[i]);
-  return c;
+  for (size_t i = 0; i < n; i++) {
+    if (!k->term[t].node) k->own += (double)result[i]->numel;
+    rule_tensor_unref(result[i]);
+  }
+  return c || k->own <= k->most ? c : chk_settle(k, CHK_REFUSED, "\"%s\" and other calls of the certificate's own make more than any capture needs", name);
 }
 
 static bool unspecified(const rule_term *t) { return strncmp(t->u.s, "aten::empty", 11) == 0 || strncmp(t->u.s, "aten::new_empty", 15) == 0; }

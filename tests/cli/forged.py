@@ -350,9 +350,25 @@ def huge_literals():
     compared(left, right, 0)
 
 
+def endless_memory():
+    """Calls of the certificate's own that make one large tensor after the other."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::alias", [ref("x")], [4])
+    c = Certificate(*two(build))
+    xl, yl = c.left("x", "y")
+    xr, yr = c.right("x", "y")
+    for k in range(40):
+        t = c.call("aten::full", [1 << 12, 1 << 12], float(k), {"dtype": "float32"}, None, None, None)
+        c.step("value", (t, t))
+    c.step("leaf", (xr, xl))
+    c.step("same", (yl, yr))
+    c.check(yl, yr, REFUSED, "more than any capture needs")
+
+
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, no_function, infinite_differences, huge_literals])
+                              pinned_tokens, equal_layers, no_function, infinite_differences, endless_memory, huge_literals])
 
 
 if __name__ == "__main__":
