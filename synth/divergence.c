@@ -178,13 +178,20 @@ static int64_t pick(parting *p, int side) {
       p->odd_rank[side] = true;
       return i;
     }
-  for (int strict = 3; strict >= 0; strict--)
+  for (int strict = 3; strict >= 0; strict--) {
+    int64_t best = -1, where = INT64_MAX;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-      if (p->seen[side][i] != 2 || (strict == 3 && !lacks_product(p, side, i))) continue;
-      if (strict >= 1 && g->node[i].kind == SYNTH_OP && pt_passes(g, i)) continue;
+      if (p->seen[side][i] != 2) continue;
+      const bool leaf = g->node[i].kind != SYNTH_OP;
+      if (strict == 3 && !leaf && !lacks_product(p, side, i)) continue;
+      if (strict >= 1 && !leaf && pt_passes(g, i)) continue;
       if (strict >= 2 && s->rec[s->map[side][i].i].konst) continue;
-      return i;
+      const int64_t at = leaf ? pt_consumer(s, side, i)
+                              : (int64_t)i; /* leaves stand before everything, whoever reads them */
+      if (at < where) best = i, where = at;
     }
+    if (best >= 0 && !(strict == 3 && g->node[best].kind != SYNTH_OP)) return best;
+  }
   return -1;
 }
 

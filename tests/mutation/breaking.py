@@ -239,7 +239,7 @@ def wiring(g, n):
         leaf = own["op"] in LEAVES
         if own["op"] == "input":
             continue
-        like = [m for m in g.nodes[:at] if m is not own and len(m["outputs"]) == 1 and m["outputs"] == own["outputs"] and (m["op"] in LEAVES) == leaf]
+        like = [m for m in g.nodes[:at] if m is not own and len(m["outputs"]) == 1 and m["outputs"] == own["outputs"] and (m["op"] in LEAVES) == leaf and not base(m).startswith("empty")]
         if not leaf:
             like = like[-6:]
         if like:

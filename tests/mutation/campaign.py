@@ -17,6 +17,9 @@ the captured inputs, a preserving one where they stay within 1e-9; others are le
     block    in the same layer's part (model.layers.0.mlp)
     further  elsewhere
 
+--faults 2 breaks the side at two places, in different layers; right is one divergence for each of them, at it (or in its block),
+and no other.
+
 --keep leaves the mutants that did not come out as they should in DIR, each beside a link to the other side. Exit status 1
 where a breaking mutant is `equivalent`, less than 98 % are `different` or 90 % exact, or a preserving one is not `equivalent`."""
 import argparse
@@ -141,15 +144,78 @@ class Mutant:
         self.seconds = time.monotonic() - start
         self.place, self.first = None, ""
         if self.got == "different" and os.path.exists(report):
-            d = json.load(open(report, encoding="utf-8"))["divergences"][0]
-            own, its = (d["left"], d["right"]) if self.flip else (d["right"], d["left"])
-            own, its = own or {}, its or {}
-            near = block(own.get("scope") or its.get("scope")) == block(self.scope)
-            self.place = "exact" if own.get("id") in self.at or its.get("id") in self.partners else "block" if near else "further"
-            self.first = "%s | %s (%s) %s" % (own.get("id"), its.get("id"), own.get("scope"), d["hint"] or "")
+            self.judge(json.load(open(report, encoding="utf-8"))["divergences"])
         if os.path.exists(report):
             os.remove(report)
         return self
+
+    def sides(self, d):
+        own, its = (d["left"], d["right"]) if self.flip else (d["right"], d["left"])
+        return own or {}, its or {}
+
+    def judge(self, divergences):
+        d = divergences[0]
+        own, its = self.sides(d)
+        near = block(own.get("scope") or its.get("scope")) == block(self.scope)
+        self.place = "exact" if own.get("id") in self.at or its.get("id") in self.partners else "block" if near else "further"
+        self.first = "%s | %s (%s) %s" % (own.get("id"), its.get("id"), own.get("scope"), d["hint"] or "")
+
+
+class Twice(Mutant):
+    """Two faults in different layers."""
+
+    def __init__(self, side, other, first, second, folder, flip):
+        self.side, self.other, self.folder, self.flip = side, other, folder, flip
+        self.kind, self.node = "%s + %s" % (first[0], second[0]), "%s + %s" % (first[1], second[1])
+        g, self.want, self.faults, outputs = side.graph.copy(), None, [], side.outputs
+        try:
+            for kind, node, change in first, second:
+                n = g.by_id[node]
+                scope = n.get("scope") or next((u.get("scope") for u in g.users.get(node, []) if u.get("scope")), "")
+                at = {node} | set(change(g, n) or [])
+                g.drop_dead()
+                before, outputs = outputs, g.run()
+                self.faults.append((at, scope, moved(before, outputs)))
+        except Exception:  # the mutant does not run: none
+            return
+        self.moved = moved(side.outputs, outputs)
+        if min(f[2] for f in self.faults) <= 1e-9 or any(a.shape != b.shape for a, b in zip(side.outputs.values(), outputs.values())):
+            return
+        self.want = "different"
+        self.at = set().union(*[f[0] for f in self.faults])
+        g.index()
+        new = {m["id"] for m in g.nodes} - set(side.graph.by_id)
+        self.faults = [(at | beside(g, {i for i in at if i in g.by_id and (i in new or g.by_id[i]["op"] in LEAVES or base(g.by_id[i]) in PASSES)}), scope)
+                       for at, scope, _ in self.faults]
+        g.save(folder)
+
+    def judge(self, divergences):
+        found, extra = [False, False], 0
+        for d in divergences:
+            own, its = self.sides(d)
+            at = [own.get("id") in at for at, _ in self.faults]
+            if not any(at):
+                at = [block(own.get("scope") or its.get("scope")) == block(scope) for _, scope in self.faults]
+            for k in range(2):
+                found[k] |= at[k]
+            extra += not any(at)
+        self.first = "; ".join("%s | %s %s" % (*[x.get("id") for x in self.sides(d)], (d["hint"] or "")[:60]) for d in divergences)
+        self.place = "exact" if all(found) and not extra and len(divergences) == 2 else "block" if all(found) else "further"
+
+
+def pairs_of_faults(side, rng):
+    """Endless pairs of kinds in two layers."""
+    by_layer = collections.defaultdict(list)
+    for kind, list_ in side.kinds[breaking].items():
+        for node, change in list_:
+            n = side.graph.by_id[node]
+            m = re.search(r"\.(?:layers|h|blocks|layer)\.(\d+)\.", (n.get("name") or n.get("scope") or "") + ".")
+            if m and kind not in ("leaves-swapped", "layer-weights", "layer-skipped") and not getattr(change, "gone", False):
+                by_layer[m.group(1)].append((kind, node, change))
+    layers = sorted(by_layer)
+    while len(layers) > 1:
+        a, b = rng.sample(layers, 2)
+        yield rng.choice(by_layer[a]), rng.choice(by_layer[b])
 
 
 def agree(a, b):
@@ -198,6 +264,20 @@ def mutants(a, folder, family, tmp):
         print("%s is left out: no two sides of it are equivalent" % family)
         return
     sides = [s for s in sides if partners[s]]
+    if a.faults == 2:
+        rng, made = random.Random("%s twice %d" % (family, a.seed)), 0
+        tries = {s: pairs_of_faults(s, rng) for s in sides}
+        for _ in range(20 * a.breaking):
+            side = rng.choice(sides)
+            two = next(tries[side], None)
+            if made == a.breaking or two is None:
+                break
+            m = Twice(side, rng.choice(partners[side]), *two, os.path.join(tmp, "%s-twice-%d" % (family, made)), rng.random() < 0.5)
+            if m.want:
+                made += 1
+                m.family = family
+                yield m
+        return
     for table, n in ((breaking, a.breaking), (preserving, a.preserving)):
         rng = random.Random("%s %s %d" % (family, table.__name__, a.seed))
         made = 0
@@ -249,6 +329,7 @@ def main():
     a.add_argument("--only", default="", help="families with this in their name")
     a.add_argument("--without", action="append", default=[], help="no family with this in its name")
     a.add_argument("--kind", action="append", default=[])
+    a.add_argument("--faults", type=int, default=1, choices=(1, 2))
     a.add_argument("--keep")
     a.add_argument("--timeout", type=float, default=300)
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
