@@ -263,6 +263,17 @@ static bool made_huge(const rule_term *call, rule_tensor *const *bind, size_t n)
   return true;
 }
 
+/* What computes 1 + erf or 1 + tanh within: what is left of it far below 0 is rounded as 1 is. */
+static const char cancels_within[] = "gelu";
+
+static void shake_absolutely(const val_probe *p, rule_tensor *out, const rule_tensor *in) {
+  double *y = out->data;
+  const double *x = in->data;
+  if (out->dtype != RULE_F64 || in->dtype != RULE_F64 || in->numel != out->numel) return;
+  for (int64_t i = 0; i < out->numel; i++)
+    if (fabs(x[i]) < huge_value) y[i] += unit * fabs(x[i]) * (p->lean ? p->lean : iso_rng_uniform(p->noise) * 2 - 1);
+}
+
 iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, rule_tensor **out,
                         size_t n_out, iso_error *err) {
   bool nan = false, inf = false;
@@ -294,6 +305,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
     rule_tensor *now = NULL;
     code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, listed(positive, name), &now, err);
     if (code != ISO_OK) break;
+    if (n && listed(cancels_within, name)) shake_absolutely(p, now, bind[0]);
     rule_tensor_unref(out[k]);
     out[k] = now;
   }

@@ -17,6 +17,7 @@ enum { NOISY_RUNS = 8, GROSS_RUNS = 4, CANDIDATE_RUNS = 2 };
 static const double noise_factor = 48;   /* of the largest move seen; one move is within 4 eps per operator */
 static const double huge_value = 1e30;   /* masks' finfo.min lies beyond */
 static const double strict_rel = 1e-12;
+static const double strict_unfloored = 1e-11; /* also below the floor: an exponential that a logarithm takes back hides nothing */
 
 void val_trial_fini(val_trial *t) {
   rule_tensor_unref(t->lhs);
@@ -41,7 +42,7 @@ static bool suspect(double x, double y, double floor, bool strict, double rel_to
   if (x == y) return false;
   if (!(size < huge_value)) return isinf(x) || isinf(y) || !(d <= 1e-9 * size);
   if (d > floor && d > (strict ? strict_rel : rel_tol) * size) return true;
-  return strict && d > 1e-6 * size;
+  return strict && (d > 1e-6 * size || d > strict_unfloored * fmax(size, 1));
 }
 
 /* Both results in one pass. */
