@@ -61,7 +61,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
+.PHONY: mutants-text certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
 .PHONY: all help check check-build test test-all pairs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -86,6 +86,7 @@ help:
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
+	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=prove_reduce]'
 	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources'
@@ -197,6 +198,11 @@ $(B)/tests/validate/test_prove_mutants: $(B)/obj/tests/validate/test_prove_mutan
 $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
+
+# One token of a definition file wrong at a time, against the differential test; what is not noticed is listed. [SITES=120] [SEED=1] [FILE=prove_reduce]
+mutants-text: all $(B)/tests/validate/test_prove_diff
+	@python3 tests/validate/mutants_text.py --build $(B) --compile '$(CC) $(CPPFLAGS) $(CFLAGS)' --link '$(CC) -rdynamic $(LDFLAGS)' \
+	  --libraries '-lcheck -lsubunit -lrt $(LIBS)' --sites $(or $(SITES),120) --seed $(or $(SEED),1) $(if $(FILE),--file $(FILE)) $(MUTANT_OPTIONS)
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)

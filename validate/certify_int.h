@@ -9,12 +9,13 @@
 #include "egraph/base/vec.h"
 #include "validate/prove_int.h"
 
-enum { CERT_MAX_SUMS = 160, CERT_MAX_PAIRS = 240, CERT_MAX_LINES = 6000, CERT_NAME_BYTES = 72, CERT_MAX_EXPS = 10, CERT_MAX_PLACES = 8 };
+enum { CERT_MAX_SUMS = 160, CERT_MAX_PAIRS = 240, CERT_MAX_LINES = 8000, CERT_NAME_BYTES = 72, CERT_MAX_EXPS = 10, CERT_MAX_PLACES = 8 };
 
 typedef struct cert_sum {
   sx id;
   unsigned side; /* 1 left, 2 right */
   bool told;     /* an axiom takes it apart */
+  bool cut;      /* where another one ends */
   uint64_t contents; /* which variables' elements it has */
 } cert_sum;
 
@@ -61,9 +62,11 @@ sx cert_witness(cert_writer *w, sx high); /* a fresh index, of which the range i
 /* ---- axioms (certify_sums.c, certify_order.c) ---- */
 
 void cert_tell_axioms(cert_writer *w);
+sx cert_factored(sc *c, sx s); /* a sum as a product of what does not move with its index and the rest, or as a sum of sums; 0: neither */
 /* A sum is positive, or some summand is not. */
 void cert_positive_sum(cert_writer *w, sx s);
 cert_name cert_place(cert_writer *w, sx x);
+void cert_monotone(cert_writer *w, sx a, sx b, int depth);
 void cert_tell_orders(cert_writer *w);
 
 #endif

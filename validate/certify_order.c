@@ -15,14 +15,14 @@ cert_name cert_place(cert_writer *w, sx x) {
 }
 
 /* Whether a and b, one expression at two places, are in the order of what they are made of. */
-static void monotone(cert_writer *w, sx a, sx b, int depth) {
+void cert_monotone(cert_writer *w, sx a, sx b, int depth) {
   sc *c = w->c;
   if (a == b || depth > 12 || w->failed || sc_op(c, a) != X_FN || sc_op(c, b) != X_FN || sc_word(c, a, 0) != sc_word(c, b, 0)) return;
   const sx_func f = (sx_func)sc_word(c, a, 0);
   const sx p = sc_word(c, a, 1), q = sc_word(c, b, 1);
   if (f == F_ADD) {
-    monotone(w, p, q, depth + 1);
-    monotone(w, sc_word(c, a, 2), sc_word(c, b, 2), depth + 1);
+    cert_monotone(w, p, q, depth + 1);
+    cert_monotone(w, sc_word(c, a, 2), sc_word(c, b, 2), depth + 1);
     return;
   }
   const cert_name x = cert_real(w, a), y = cert_real(w, b);
@@ -35,7 +35,7 @@ static void monotone(cert_writer *w, sx a, sx b, int depth) {
     cert_line(w, "(assert (=> (< %s 0.0) (= (< %s %s) (< %s %s)))) ; a negative factor\n", k.s, n.s, m.s, x.s, y.s);
     const sx base = cert_is_fn(c, fixed, F_POWER) ? sc_word(c, fixed, 1) : fixed;
     if (sc_op(c, base) == X_SUM) cert_positive_sum(w, base);
-    monotone(w, u, v, depth + 1);
+    cert_monotone(w, u, v, depth + 1);
     return;
   }
   const cert_name m = cert_real(w, p), n = cert_real(w, q);
@@ -52,7 +52,7 @@ static void monotone(cert_writer *w, sx a, sx b, int depth) {
   } else {
     return;
   }
-  monotone(w, p, q, depth + 1);
+  cert_monotone(w, p, q, depth + 1);
 }
 
 static void same_order(cert_writer *w, sx a, sx b) {
@@ -72,8 +72,8 @@ static void same_order(cert_writer *w, sx a, sx b) {
   const cert_name x0 = cert_real(w, x[0]), x1 = cert_real(w, x[1]), y0 = cert_real(w, y[0]), y1 = cert_real(w, y[1]);
   cert_line(w, "(assert (or (= %s %s) (distinct %s %s) (and (<= 0 %s) (< %s %s) (<= 0 %s) (< %s %s) (distinct (< %s %s) (< %s %s))))) ; the same, or %s and %s differ in order\n",
             p.s, q.s, r.s, s.s, i.s, i.s, top.s, j.s, j.s, top.s, x0.s, x1.s, y0.s, y1.s, i.s, j.s);
-  monotone(w, x[0], x[1], 0);
-  monotone(w, y[0], y[1], 0);
+  cert_monotone(w, x[0], x[1], 0);
+  cert_monotone(w, y[0], y[1], 0);
 }
 
 void cert_tell_orders(cert_writer *w) {

@@ -40,10 +40,15 @@ static void split(cert_writer *w, sx s, sx k, sx body, sx high, sx at) {
 }
 
 /* Factors of a product as it is written. */
-static size_t factors(const sc *c, sx x, sx *out, size_t n, size_t cap) {
+static size_t factors(sc *c, sx x, sx *out, size_t n, size_t cap) {
   if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_MUL) {
     n = factors(c, sc_word(c, x, 1), out, n, cap);
     return factors(c, sc_word(c, x, 2), out, n, cap);
+  }
+  if (cert_is_fn(c, x, F_EXP) && cert_is_fn(c, sc_word(c, x, 1), F_ADD)) { /* e^(a + b) = e^a e^b */
+    const sx a = sc_word(c, x, 1);
+    n = factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), out, n, cap);
+    return factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2), out, n, cap);
   }
   if (n < cap) out[n] = x;
   return n + 1;
@@ -55,9 +60,23 @@ static sx times_all(sc *c, const sx *x, size_t n) {
   return r;
 }
 
+/* Indices of the sums around one. */
+typedef struct around {
+  sx k;
+  const struct around *next;
+} around;
+
+static bool moves(const sc *c, const around *k, sx x) {
+  for (; k; k = k->next)
+    if (sx_occurs(c, k->k, x)) return true;
+  return false;
+}
+
 /* Sums of a sum, of a product with a factor that does not move with the index or that is a sum, and of a sum of such, by the rules of
- * arithmetic: what is equal to the sum of body over k, and why. 0: nothing of the kind. */
-static sx by_arithmetic(sc *c, sx k, sx body, const char **why) {
+ * arithmetic: what is equal to the sum of body over k, and why. 0: nothing of the kind. In nested sums all factors that move with any of
+ * the indices stay innermost, so that the sums can change places. */
+static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, const char **why) {
+  const around here = {k, outside};
   sx f[32], in[32], out[32];
   const size_t n = factors(c, body, f, 0, 32);
   size_t n_in = 0, n_out = 0;
@@ -68,12 +87,12 @@ static sx by_arithmetic(sc *c, sx k, sx body, const char **why) {
   if (sc_op(c, body) == X_SUM) {
     sx j[8];
     uint32_t m;
-    const sx inner = sx_open(c, body, j, &m), r = m == 1 && j[0] != c->zero && !sx_top_guard(c, inner) ? by_arithmetic(c, j[0], inner, why) : 0;
+    const sx inner = sx_open(c, body, j, &m), r = m == 1 && j[0] != c->zero && !sx_top_guard(c, inner) ? by_arithmetic(c, j[0], inner, &here, why) : 0;
     return r ? sx_close(c, X_SUM, k, r) : 0;
   }
   if (n > 32) return 0;
   for (size_t i = 0; i < n; i++)
-    if (sx_occurs(c, k, f[i])) in[n_in++] = f[i];
+    if (moves(c, &here, f[i])) in[n_in++] = f[i];
     else out[n_out++] = f[i];
   if (n_out > 0) {
     const sx rest = n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->sym[sc_word(c, k, 0)].high;
@@ -101,6 +120,17 @@ static sx by_arithmetic(sc *c, sx k, sx body, const char **why) {
     return sx_close(c, X_SUM, k, sx_close(c, X_SUM, j[0], times_all(c, in, n_in)));
   }
   return 0;
+}
+
+sx cert_factored(sc *c, sx s) {
+  sx k[8];
+  uint32_t n;
+  if (sc_op(c, s) != X_SUM || sc_word(c, s, 0) != 1) return 0;
+  const sx body = sx_open(c, s, k, &n), high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
+  const char *why = "";
+  if (!high || sx_top_guard(c, body) || sc_op(c, body) == X_SUM) return 0;
+  const sx r = by_arithmetic(c, k[0], body, NULL, &why);
+  return r && r != s && (*why == 'a' || *why == 'l') ? r : 0; /* "a factor ...", "linearity" */
 }
 
 static bool exchange(cert_writer *w, sx s, sx k, sx body) {
@@ -188,14 +218,56 @@ static bool by_condition(cert_writer *w, sx s, sx k, sx body) {
   return true;
 }
 
+/* How often k is counted down within x. */
+static int downwards(const sc *c, sx x, sx k, int depth) {
+  const sx_node p = *sc_at(c, x);
+  int n = 0;
+  if (depth > 40 || !sx_occurs(c, k, x)) return 0;
+  for (uint32_t i = 0; p.op == X_ADD && i < p.n; i += 2) n += sc_word(c, x, i + 1) == k ? (pv_q_sign(&c->q, sc_word(c, x, i)) < 0 ? 1 : -1) : 0;
+  for (uint32_t i = p.op == X_LEAF || p.op == X_FN; i < p.n; i++)
+    if (p.op == X_LEAF || p.op == X_FN || p.op == X_ITE || p.op == X_MAX) n += sc_word(c, x, i) == k ? -1 : downwards(c, sc_word(c, x, i), k, depth + 1);
+  return n;
+}
+
+/* The same sum from its end. */
+static bool reversed(cert_writer *w, sx s, sx k, sx body, sx high) {
+  sc *c = w->c;
+  if (downwards(c, body, k, 0) <= 0) return false;
+  const sx i = sc_index(c, high), other = sx_subst(c, body, &(sx_map){k, sx_sub(c, sx_sub(c, high, c->one), i)}, 1);
+  if (downwards(c, other, i, 0) > 0) return false;
+  equal_to(w, s, sx_close(c, X_SUM, i, other), "from its end");
+  return true;
+}
+
+/* The largest of a range cut at a bound is the larger of both parts. */
+static bool split_largest(cert_writer *w, sx s) {
+  sc *c = w->c;
+  sx k[8], at;
+  uint32_t n;
+  const sx body = sx_open(c, s, k, &n);
+  if (n != 1) return false;
+  if (k[0] == c->zero) return equal_to(w, s, body, "one element"), true;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at))) return false;
+  const cert_name whole = cert_real(w, s), low = cert_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
+                  up = cert_real(w, part(c, X_TOP, k[0], body, at, sx_sub(c, high, at)));
+  cert_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s, up.s, low.s, up.s);
+  return true;
+}
+
 /* The axiom that takes a sum apart. Returns: whether there is one. */
 static bool take_apart(cert_writer *w, sx s) {
   sc *c = w->c;
   sx k[8], at, d, q;
   uint32_t n;
+  if (sc_op(c, s) == X_TOP) return split_largest(w, s);
   if (sc_op(c, s) != X_SUM) return false;
   const sx body = sx_open(c, s, k, &n), g = sx_top_guard(c, body);
   if (n != 1) return false;
+  if (k[0] != c->zero && !sx_gt0(c, c->sym[sc_word(c, k[0], 0)].high)) {
+    const cert_name none = cert_write(w, c->sym[sc_word(c, k[0], 0)].high), sum = cert_real(w, s);
+    cert_line(w, "(assert (=> (<= %s 0) (= %s 0.0))) ; nothing to sum\n", none.s, sum.s);
+  }
   if (k[0] == c->zero) return equal_to(w, s, body, "one term"), true;
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
   if (g && !sx_occurs(c, k[0], g)) {
@@ -213,16 +285,22 @@ static bool take_apart(cert_writer *w, sx s) {
     equal_to(w, s, u == c->zero ? inner : sx_close(c, X_SUM, u, inner), "a range that is a product");
     return true;
   }
+  if (reversed(w, s, k[0], body, high)) return true;
   if (g) return false;
   const char *why = "";
-  const sx r = by_arithmetic(c, k[0], body, &why);
+  const sx r = by_arithmetic(c, k[0], body, NULL, &why);
   if (r) equal_to(w, s, r, why);
   return r || exchange(w, s, k[0], body);
 }
 
 /* Two sums are equal where their ranges are, or their summands differ somewhere. */
+static void largest(cert_writer *w, sx a, sx b);
 static void congruent(cert_writer *w, sx a, sx b) {
   sc *c = w->c;
+  if (sc_op(c, a) == X_TOP) {
+    largest(w, a, b);
+    return;
+  }
   sx k[8], l[8];
   uint32_t n, m;
   const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
@@ -240,6 +318,27 @@ static void congruent(cert_writer *w, sx a, sx b) {
        i.s, i.s, top.s, u.s, v.s, i.s);
 }
 
+/* Each of two largest elements stands somewhere, i and j, and is not below its own element at the other's place. */
+static void largest(cert_writer *w, sx a, sx b) {
+  sc *c = w->c;
+  sx k[8], l[8], at[2], e[2][2];
+  uint32_t n, m;
+  const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
+  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero) return;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  for (int i = 0; i < 2; i++) {
+    if (!(at[i] = cert_witness(w, high))) return;
+    e[0][i] = sx_subst(c, x, &(sx_map){k[0], at[i]}, 1);
+    e[1][i] = sx_subst(c, y, &(sx_map){l[0], at[i]}, 1);
+  }
+  const cert_name top = cert_write(w, high), s[2] = {cert_real(w, a), cert_real(w, b)};
+  for (int i = 0; i < 2; i++) {
+    const cert_name p = cert_write(w, at[i]), own = cert_real(w, e[i][i]), far = cert_real(w, e[1 - i][i]);
+    cert_line(w, "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest stands at %s\n", top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
+  }
+  for (int i = 0; i < 2; i++) cert_monotone(w, e[i][0], e[i][1], 0);
+}
+
 void cert_positive_sum(cert_writer *w, sx s) {
   sc *c = w->c;
   sx k[8];
@@ -248,6 +347,36 @@ void cert_positive_sum(cert_writer *w, sx s) {
   if (!at) return;
   const cert_name sum = cert_real(w, s), i = cert_write(w, at), top = cert_write(w, high), x = cert_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
   cert_line(w, "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, or not at %s\n", sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
+}
+
+/* The other side has a sum of the same elements over the same range. */
+static bool has_partner(cert_writer *w, const cert_sum *a) {
+  for (size_t i = 0; i < w->n_sums; i++) {
+    const cert_sum *b = &w->sum[i];
+    if (b->side != a->side && b->contents == a->contents && sc_op(w->c, b->id) == X_SUM && sx_same(w->c, sc_word(w->c, a->id, 1), sc_word(w->c, b->id, 1))) return true;
+  }
+  return false;
+}
+
+/* A sum over more than another one of the same elements is cut where that one ends. One at a time: the parts come first. */
+static void cut_at_others(cert_writer *w) {
+  sc *c = w->c;
+  for (size_t i = 0; i < w->n_sums && w->n_sums < CERT_MAX_SUMS / 2 && !w->failed && !c->failed; i++) {
+    if (w->sum[i].cut || w->sum[i].told || has_partner(w, &w->sum[i])) continue;
+    for (size_t j = 0; j < w->n_sums; j++) {
+      cert_sum *a = &w->sum[i], *b = &w->sum[j];
+      if (a->told || a->cut || sc_op(c, a->id) != X_SUM || sc_op(c, b->id) != X_SUM || a->contents != b->contents) continue;
+      const sx n = sc_word(c, a->id, 1), m = sc_word(c, b->id, 1);
+      if (sc_word(c, a->id, 0) != 1 || sc_word(c, b->id, 0) != 1 || !sx_gt0(c, m) || !sx_gt0(c, sx_sub(c, n, m))) continue;
+      sx k[8];
+      uint32_t ranges;
+      const sx body = sx_open(c, a->id, k, &ranges);
+      a->cut = true;
+      w->side = a->side;
+      split(w, a->id, k[0], body, n, m);
+      return;
+    }
+  }
 }
 
 void cert_tell_axioms(cert_writer *w) {
@@ -266,5 +395,6 @@ void cert_tell_axioms(cert_writer *w) {
         if (!sx_same(c, sc_word(c, a.id, 1), sc_word(c, b.id, 1))) continue;
         congruent(w, a.id, b.id);
       }
+    if (told == w->n_sums) cut_at_others(w);
   }
 }

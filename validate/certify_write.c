@@ -145,11 +145,38 @@ cert_name cert_product(cert_writer *w, cert_name a, cert_name b) {
   cert_line(w, "(assert (= p%zu (mul %s %s)))\n", at, b.s, a.s);
   cert_line(w, "(assert (=> (= %s 0.0) (= p%zu 0.0)))\n(assert (=> (= %s 0.0) (= p%zu 0.0)))\n", a.s, at, b.s, at);
   cert_line(w, "(assert (=> (= %s 1.0) (= p%zu %s)))\n(assert (=> (= %s 1.0) (= p%zu %s)))\n", a.s, at, b.s, b.s, at, a.s);
+  cert_line(w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n", a.s, b.s, at, b.s, at);
+  cert_line(w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n", b.s, a.s, at, a.s, at);
   return cert_named("p%zu", at);
 }
 
 static void declare_fn(cert_writer *w, const char *fn, int n, const char *to) {
   cert_line(w, "(declare-fun %s (%s) %s)\n", fn, n == 1 ? "Real" : "Real Real", to);
+}
+
+static cert_name inverse(cert_writer *w, cert_name a, sx whose);
+
+/* a of e^-a; 0: it is none. */
+static sx negated_exponent(sc *c, sx x) {
+  sx a = cert_is_fn(c, x, F_EXP) ? sc_word(c, x, 1) : 0;
+  uint32_t q, all = PV_MINUS_Q;
+  while (a && cert_is_fn(c, a, F_MUL) && sx_is_q(c, sc_word(c, a, 1), &q)) all = pv_q_mul(&c->q, all, q), a = sc_word(c, a, 2);
+  if (!a || pv_q_sign(&c->q, all) <= 0) return 0;
+  return all == PV_ONE_Q ? a : sc_node(c, X_FN, (uint32_t[3]){F_MUL, sx_q(c, all), a}, 3);
+}
+
+/* r = 1/(p + q), p + q being written as a. */
+static void inverse_of_sum(cert_writer *w, cert_name a, cert_name r, sx whose) {
+  sc *c = w->c;
+  if (!cert_is_fn(c, whose, F_ADD)) return;
+  const sx p = sc_word(c, whose, 1), q = sc_word(c, whose, 2);
+  const cert_name m = cert_product(w, cert_real(w, p), r), n = cert_product(w, cert_real(w, q), r);
+  cert_line(w, "(assert (=> (distinct %s 0.0) (= (+ %s %s) 1.0))) ; (p + q) / (p + q), multiplied out\n", a.s, m.s, n.s);
+  const sx minus = p == c->one ? negated_exponent(c, q) : q == c->one ? negated_exponent(c, p) : 0;
+  if (!minus) return;
+  const sx up = sc_node(c, X_FN, (uint32_t[2]){F_EXP, minus}, 2), other = sc_node(c, X_FN, (uint32_t[3]){F_ADD, c->one, up}, 3);
+  const cert_name e = cert_real(w, up), o = inverse(w, cert_real(w, other), other), t = cert_product(w, e, o);
+  cert_line(w, "(assert (= %s %s)) ; 1 / (1 + e^-a) = e^a / (1 + e^a)\n", r.s, t.s);
 }
 
 static cert_name inverse(cert_writer *w, cert_name a, sx whose) {
@@ -162,6 +189,7 @@ static cert_name inverse(cert_writer *w, cert_name a, sx whose) {
   const cert_name p = cert_product(w, a, r);
   cert_line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", a.s, p.s);
   cert_line(w, "(assert (=> (> %s 0.0) (> %s 0.0)))\n(assert (=> (< %s 0.0) (< %s 0.0)))\n", a.s, r.s, a.s, r.s);
+  inverse_of_sum(w, a, r, whose);
   if (sc_op(w->c, whose) == X_FN && sc_word(w->c, whose, 0) == F_EXP) {
     const sx minus = sc_node(w->c, X_FN, (uint32_t[3]){F_MUL, w->c->minus_one, sc_word(w->c, whose, 1)}, 3);
     cert_line(w, "(assert (= %s %s)) ; 1 / e^a = e^-a\n", r.s, cert_real(w, sc_node(w->c, X_FN, (uint32_t[2]){F_EXP, minus}, 2)).s);
@@ -176,6 +204,16 @@ static cert_name root(cert_writer *w, cert_name a, sx whose) {
   const cert_name r = cert_named("r%zu", at), p = cert_product(w, r, r), in = cert_within(w, whose);
   cert_line(w, "(assert (=> %s (>= %s 0.0))) ; its root is taken\n", in.s, a.s);
   cert_line(w, "(assert (=> (>= %s 0.0) (and (>= %s 0.0) (= %s %s))))\n", a.s, r.s, p.s, a.s);
+  sc *c = w->c;
+  if (cert_is_fn(c, whose, F_POWER) && sc_word(c, whose, 2) == sx_int(c, 2)) {
+    const cert_name b = cert_real(w, sc_word(c, whose, 1));
+    cert_line(w, "(assert (= %s (ite (>= %s 0.0) %s (- %s)))) ; the root of a square\n", r.s, b.s, b.s, b.s);
+  }
+  if (cert_is_fn(c, whose, F_MUL)) {
+    const sx s = sc_word(c, whose, 1), t = sc_word(c, whose, 2);
+    const cert_name m = cert_real(w, s), n = cert_real(w, t), u = cert_named("(f_sqrt %s)", m.s), v = cert_named("(f_sqrt %s)", n.s), both = cert_product(w, u, v);
+    cert_line(w, "(assert (=> (and (>= %s 0.0) (>= %s 0.0)) (= %s %s))) ; the root of a product\n", m.s, n.s, r.s, both.s);
+  }
   return r;
 }
 
@@ -231,6 +269,19 @@ static sx root_of(cert_writer *w, sx x) {
   return r < w->cap_memo && *w->memo[r] ? r : 0;
 }
 
+/* A product of sizes and of their inverses. */
+static bool whole_powers(const sc *c, sx x) {
+  if (sc_op(c, x) != X_MUL) return false;
+  for (size_t i = 0, n = sx_factors(c, x); i < n; i++) {
+    sx base;
+    uint32_t power;
+    int64_t e;
+    sx_factor(c, x, i, &base, &power);
+    if (!sc_has(c, base, S_INT | S_POS) || !pv_q_is_int(&c->q, power, &e) || e > 4 || e < -4) return false;
+  }
+  return true;
+}
+
 static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
   sc *c = w->c;
   uint32_t q;
@@ -246,6 +297,18 @@ static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
     for (int64_t i = e < 0 ? -e : e; i > 0; i--) collect(w, k, sc_word(c, x, 1), inverse != (e < 0));
   } else if (cert_is_fn(c, x, F_EXP) && collect_exp(w, k, sc_word(c, x, 1), inverse)) {
     return;
+  } else if (cert_is_fn(c, x, F_LOG) && cert_is_fn(c, sc_word(c, x, 1), F_EXP)) {
+    collect(w, k, sc_word(c, sc_word(c, x, 1), 1), inverse);
+  } else if (whole_powers(c, x)) {
+    for (size_t i = 0, n = sx_factors(c, x); i < n; i++) {
+      sx base;
+      uint32_t power;
+      sx_factor(c, x, i, &base, &power);
+      if (!pv_q_is_int(&c->q, power, &e)) k->open = true;
+      else for (int64_t m = e < 0 ? -e : e; m > 0; m--) collect(w, k, base, inverse != (e < 0));
+    }
+  } else if ((r = cert_factored(c, x)) != 0 && (!inverse || !cert_is_fn(c, r, F_ADD))) {
+    collect(w, k, r, inverse);
   } else if ((r = root_of(w, x)) != 0) {
     collect(w, k, r, inverse);
     collect(w, k, r, inverse);
@@ -325,6 +388,13 @@ static cert_name absolute(cert_writer *w, sx x, sx a, cert_name n) {
   return r;
 }
 
+/* log a, a being written as n, with what is known of it where it is an exponential or a power. */
+static cert_name log_of(cert_writer *w, sx a, cert_name n) {
+  sc *c = w->c;
+  if (cert_is_fn(c, a, F_EXP)) return cert_real(w, sc_word(c, a, 1));
+  return cert_is_fn(c, a, F_POWER) ? cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, a}, 2)) : cert_named("(f_log %s)", n.s);
+}
+
 /* What is known of r = log a. */
 static void facts_of_log(cert_writer *w, sx x, sx a, cert_name n, cert_name r) {
   sc *c = w->c;
@@ -340,11 +410,12 @@ static void facts_of_log(cert_writer *w, sx x, sx a, cert_name n, cert_name r) {
     const cert_name p = cert_real(w, sc_word(c, a, 1)), o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, sc_word(c, a, 1)}, 2));
     if (times) cert_line(w, "(assert (=> (> %s 0.0) (= %s (* (/ %s%lld.0%s %d.0) %s)))) ; log a^k\n", p.s, r.s, times < 0 ? "(- " : "", (long long)(times < 0 ? -times : times), times < 0 ? ")" : "", half ? 2 : 1, o.s);
   }
-  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL) {
-    const sx s = sc_word(c, a, 1), t = sc_word(c, a, 2);
+  const sx product = cert_is_fn(c, a, F_MUL) ? a : cert_factored(c, a);
+  if (product && cert_is_fn(c, product, F_MUL)) {
+    const sx s = sc_word(c, product, 1), t = sc_word(c, product, 2);
     if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
-      const cert_name p = cert_real(w, s), o = cert_real(w, t);
-      cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ (f_log %s) (f_log %s))))) ; log ab\n", p.s, o.s, r.s, p.s, o.s);
+      const cert_name p = cert_real(w, s), o = cert_real(w, t), u = log_of(w, s, p), v = log_of(w, t, o);
+      cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ %s %s)))) ; log ab\n", p.s, o.s, r.s, u.s, v.s);
     }
   }
 }
@@ -462,7 +533,7 @@ static cert_name constant_of_sum(cert_writer *w, sx x) {
   cert_line(w, "(declare-const %s %s) ; %.900s\n", n.s, cert_sort_of(w->c, x) == 'i' ? "Int" : "Real", text ? text : "");
   free(text);
   if (w->n_sums == CERT_MAX_SUMS) cert_give_up(w, "too many sums");
-  else w->sum[w->n_sums++] = (cert_sum){x, w->side, false, contents(w->c, x, 0)};
+  else w->sum[w->n_sums++] = (cert_sum){.id = x, .side = w->side, .contents = contents(w->c, x, 0)};
   return n;
 }
 

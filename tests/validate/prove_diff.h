@@ -9,6 +9,7 @@
  * other integers, "p" positive numbers, "d" numbers that all differ. */
 typedef struct call {
   const char *vars, *text;
+  bool less; /* with names for its numbers the definition does not go as far */
 } call;
 
 #define X "(var x f ($A $B))"
@@ -16,9 +17,12 @@ typedef struct call {
 #define X3 "(var x f ($A $B $C))"
 #define QKV "(var q f (2 4 $P $Q)) (var k f (2 2 $R $Q)) (var v f (2 2 $R $S))"
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const call calls[] = {
 #include "tests/validate/prove_calls.inc"
 };
+#pragma GCC diagnostic pop
 
 typedef struct values {
   rule_tensor *bind[8];
@@ -82,6 +86,7 @@ typedef struct sample {
   rule_tensor *want; /* NULL: it refuses */
   char refusal[160]; /* why */
   char text[5000];
+  bool odd;     /* a changed call: a definition need not go that far */
   bool reaches; /* the definition has its value with names for sizes too: of sample_compare */
 } sample;
 
@@ -108,7 +113,7 @@ static bool sample_take(sample *s, const call *k, iso_rng *rng, bool empty) {
   iso_error err = {ISO_OK, ""};
   bool all = true;
   char text[5000];
-  *s = (sample){.set = NULL};
+  *s = (sample){.odd = !empty};
   draw_numbers(rng, s->number);
   for (int c = 'A'; c <= 'D' && !empty; c++) s->number[c] += s->number[c] == 0;
   s->set = as_rule(k, s->number, false, s->text, sizeof s->text);
@@ -184,6 +189,16 @@ static outcome open_compare(sample *s, char *why) {
   return o;
 }
 
+/* What the definitions for literal sizes leave to the others. */
+static bool literal_limit(const sample *s, const char *reason) {
+  static const char *const less[] = {"(aten::roll x (list 1)))", "(aten::cat (list x n) 0))", "(aten::pow.Scalar 2 x))"};
+  const rule *r = rule_set_at(s->set, 0);
+  bool limit = strstr(reason, "a cast from float to int") != NULL;
+  for (int i = 0; i < 3; i++) limit |= strstr(s->text, less[i]) != NULL;
+  for (uint32_t i = 0; i < r->n_vars; i++) limit |= s->v.bind[i]->numel == 0; /* sums of nothing */
+  return limit;
+}
+
 /* The definitions for literal sizes at one level of expansion. In them 1/0 is some number: where a row is masked wholly it counts for
  * nothing, elsewhere it has no value. */
 static outcome literal_at(sample *s, int level, char *why) {
@@ -195,7 +210,11 @@ static outcome literal_at(sample *s, int level, char *why) {
     rule_shape shape;
     int64_t n = 0;
     double *got = NULL;
-    if (!pv_values(rule_set_at(s->set, 0), schemas, level, inverse[i], &at, &shape, &kind, &got, reason)) return NO_VALUE;
+    if (!pv_values(rule_set_at(s->set, 0), schemas, level, inverse[i], &at, &shape, &kind, &got, reason)) {
+      const bool goes_far = !some_value(s->want) || strstr(reason, "has no definition here") || literal_limit(s, reason);
+      if (!goes_far) snprintf(why, 300, "the operator has a value: %s", reason);
+      return goes_far || s->odd ? NO_VALUE : OTHER;
+    }
     ck_assert(rule_shape_numel(&shape, &n, NULL) == ISO_OK);
     const bool masks = strstr(s->text, "-inf");
     for (int64_t k = 0; k < n && !masks; k++)

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Textual mutants of the operators' definitions against the differential test. Plain Python 3.
+
+    make mutants-text [SITES=120] [SEED=1] [FILE=prove_reduce]
+
+Each mutant is a definition file with one token changed: a sign of arithmetic, a comparison, a logical operation, a constant, an index,
+a function of expressions, a kind, an operator's entry in its table, or a check left out. Only the changed file is compiled, into a
+folder of its own, and linked before the library, which then leaves its own out; nothing in the tree is touched. Mutants that do not
+compile, or into the same code, are passed over. A mutant is caught if build/tests/validate/test_prove_diff ends with an error (or does
+not end) with it. What is not caught is listed, and must stand in SAME, with the reason why it means the same.
+The last line is `N caught, N mean the same, N not caught`; the exit status is 1 if any is not caught."""
+import argparse
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FILES = ["define", "define_layout", "define_nn", "define_dist"] + \
+        ["prove_" + f for f in "elementwise layout fill reduce nn order dist kernels composite".split()]
+# Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
+SAME = [
+]
+
+# What is changed into what. Functions that take the same arguments stand for one another.
+PAIRS = [("sx_add", "sx_sub"), ("sx_sub", "sx_add"), ("sx_mul", "sx_add"), ("sx_max", "sx_min"), ("sx_min", "sx_max"), ("sx_lt", "sx_le"),
+         ("sx_le", "sx_lt"), ("sx_eq", "sx_le"), ("sx_and", "sx_or"), ("sx_or", "sx_and"), ("sx_div", "sx_mod"), ("sx_mod", "sx_div"),
+         ("pv_add", "pv_sub"), ("pv_sub", "pv_add"), ("pv_mul", "pv_add"), ("pv_div", "pv_mul"), ("pv_and", "pv_or"), ("pv_or", "pv_and"),
+         ("pv_lt", "pv_eq"), ("pv_eq", "pv_lt"), ("sx_exp", "sx_neg"), ("pv_exp", "pv_neg"), ("sx_inv", "sx_neg"), ("sx_sqrt", "sx_neg"),
+         ("pv_sqrt", "pv_neg"), ("pv_neg", "pv_exp"), ("F_FLOOR", "F_CEIL"), ("F_TRUNC", "F_FLOOR"), ("F_ROUND", "F_FLOOR"), ("F_SIN", "F_COS"),
+         ("F_COS", "F_SIN"), ("PV_SIN", "PV_COS"), ("PV_COS", "PV_SIN"), ("PV_ONE_Q", "PV_MINUS_Q"), ("PV_MINUS_Q", "PV_ONE_Q"),
+         ("true", "false"), ("false", "true")]
+MEMBERS = [("c->one", "c->zero"), ("c->zero", "c->one"), ("c->minus_one", "c->one"), ("c->neginf", "c->zero"), ("c->yes", "c->no"), ("c->no", "c->yes")]
+SIGNS = [("+", "-"), ("-", "+"), ("*", "+"), ("/", "*"), ("%", "/"), ("<", "<="), ("<=", "<"), (">", ">="), (">=", ">"), ("==", "!="),
+         ("!=", "=="), ("&&", "||"), ("||", "&&"), ("+=", "-="), ("*=", "+="), ("|=", "&="), ("&=", "|=")]
+
+
+def code_of(text):
+    """The text with comments, strings and characters blanked out, and the lines of the preprocessor."""
+    blank = lambda m: re.sub(r"[^\n]", " ", m.group())
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', blank, text, flags=re.S)
+    return re.sub(r"^#[^\n]*", blank, text, flags=re.M)
+
+
+def enums(code):
+    """Each name of an enumeration, with the others of it."""
+    others = {}
+    for body in re.findall(r"enum \{([^}]*)\}", code):
+        names = [n.split("=")[0].strip() for n in body.split(",") if n.strip()]
+        if "=" not in body:
+            for n in names:
+                others[n] = [m for m in names if m != n]
+    return others
+
+
+def sites(text):
+    """(offset, what stands there, what to put there) of every change."""
+    code, out = code_of(text), []
+    start = code.find("\nstatic")
+    skip = [m.span() for m in re.finditer(r"enum \{[^}]*\}", code)]
+    def add(at, old, new):
+        if at > start and not any(a <= at < b for a, b in skip):
+            out.append((at, old, new))
+    for m in re.finditer(r"\b[A-Za-z_]\w*\b", code):
+        for old, new in PAIRS:
+            if m.group() == old:
+                add(m.start(), old, new)
+    for old, new in MEMBERS:
+        for m in re.finditer(re.escape(old) + r"\b", code):
+            add(m.start(), old, new)
+    for old, new in SIGNS:
+        for m in re.finditer(r"(?<= )" + re.escape(old) + r"(?= )", code):
+            if old == "*" and re.search(r"\b(const|char|void|\w+_\w+|sx|sc|FILE) $", code[:m.start()]):
+                continue # a pointer
+            add(m.start(), old, new)
+    for m in re.finditer(r"(?<![\w.])(\d+)(?![\w.])", code):
+        add(m.start(), m.group(), str(int(m.group()) + 1))
+        if int(m.group()) > 0:
+            add(m.start(), m.group(), str(int(m.group()) - 1))
+    for m in re.finditer(r"(?<![\w.])\d+\.\d+", code):
+        add(m.start(), m.group(), m.group() + "1")
+    for m in re.finditer(r"\[([a-z]\w*)\]", code):
+        add(m.start(), m.group(), "[%s + 1]" % m.group(1))
+        add(m.start(), m.group(), "[0]")
+    for m in re.finditer(r"(?<![\w)=])!(?=[\w(])", code):
+        add(m.start(), "!", "")
+    for m in re.finditer(r"'([fib])'", text):
+        add(m.start(), m.group(), "'%s'" % {"f": "i", "i": "b", "b": "f"}[m.group(1)])
+    for m in re.finditer(r"\bif \((?=[^\n]*\) return NULL;)", code):
+        add(m.start(), "if (", "if (0 && (" ) # closed where it is put in
+    for m in re.finditer(r"\b[A-Z][A-Z_0-9]+\b", code):
+        for new in enums(code).get(m.group(), [])[:2]:
+            add(m.start(), m.group(), new)
+    return out
+
+
+def changed(text, site):
+    at, old, new = site
+    if new.endswith("(0 && ("): # a check left out: all of its condition goes within parentheses
+        end = text.index(") return NULL;", at)
+        return text[:at] + new + text[at + len(old):end] + ")" + text[end:]
+    return text[:at] + new + text[at + len(old):]
+
+
+class Builder:
+    """One definition file compiled, and linked with the rest of the tree."""
+
+    def __init__(self, o, work):
+        self.compile, self.link, self.libraries, self.build, self.work = shlex.split(o.compile), shlex.split(o.link), shlex.split(o.libraries), o.build, work
+        for name in ("shim", "kernels"): # the program looks for its libraries beside itself
+            os.symlink(os.path.join(ROOT, o.build, "libisomer_%s.so" % name), os.path.join(work, "libisomer_%s.so" % name))
+
+    def object(self, name, text):
+        """The code, without what debuggers read; None where it does not compile."""
+        source, out = os.path.join(self.work, name + ".c"), os.path.join(self.work, name + ".o")
+        with open(source, "w") as f:
+            f.write(text)
+        options = [w for w in self.compile if w not in ("-g", "-MMD", "-MP", "-Werror")]
+        p = subprocess.run(options + ["-w", "-c", source, "-o", out], cwd=ROOT, capture_output=True)
+        return open(out, "rb").read() if p.returncode == 0 else None
+
+    def noticed(self, name):
+        """Whether the differential test fails with this object."""
+        program = os.path.join(self.work, "test_prove_diff")
+        run(self.link + [os.path.join(self.build, "obj/tests/validate/test_prove_diff.o"), os.path.join(self.work, name + ".o"),
+                         os.path.join(self.build, "libisomer.a")] + self.libraries + ["-o", program])
+        try:
+            return subprocess.run([program], cwd=ROOT, capture_output=True, timeout=240, env=dict(os.environ, DIFF_FIRST="1")).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
+
+
+def run(command):
+    p = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if p.returncode:
+        sys.exit("%s: %s" % (" ".join(command)[:200], p.stderr[-500:]))
+    return p
+
+
+def means_the_same(name, line, old, new):
+    return next((why for f, part, change, why in SAME if f == name and part in line and change in ("", old + " -> " + new)), None)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--build", default="build")
+    a.add_argument("--compile", required=True, help="the compiler with its options")
+    a.add_argument("--link", required=True, help="the same for programs")
+    a.add_argument("--libraries", required=True)
+    a.add_argument("--sites", type=int, default=120)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--file", help="only of this file (define_nn, prove_reduce, ...)")
+    a.add_argument("--verbose", action="store_true")
+    o = a.parse_args()
+    rng = random.Random(o.seed)
+    text = {f: open(os.path.join(ROOT, "validate", f + ".c")).read() for f in FILES if o.file in (None, f)}
+    every = [(f, s) for f in text for s in sites(text[f])]
+    rng.shuffle(every)
+    caught = same = 0
+    missed = []
+    with tempfile.TemporaryDirectory() as work:
+        b = Builder(o, work)
+        original = {f: b.object(f, text[f]) for f in text}
+        for f, site in every:
+            if caught + same + len(missed) >= o.sites:
+                break
+            if b.object(f, changed(text[f], site)) in (None, original[f]):
+                continue
+            noticed = b.noticed(f)
+            at = text[f].count("\n", 0, site[0]) + 1
+            line = text[f].split("\n")[at - 1].strip()
+            why = None if noticed else means_the_same(f, line, site[1], site[2])
+            caught += noticed
+            same += why is not None
+            if not noticed and why is None:
+                missed.append((f, at))
+                print("%s.c:%d: %s -> %s: %s" % (f, at, site[1], site[2] or "nothing", line[:140]), flush=True)
+            elif o.verbose:
+                print("%s %s.c:%d: %s -> %s" % ("caught" if noticed else "same  ", f, at, site[1], site[2] or "nothing"), flush=True)
+    print("%d caught, %d mean the same, %d not caught" % (caught, same, len(missed)))
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
