@@ -63,9 +63,9 @@ static pv_value *define_reduce_scatter(pv_call_args *a, int which) {
 }
 
 static const pv_definition table[] = {
-    {"dist::all_reduce", define_all_reduce, 0, false},
-    {"dist::all_gather", define_all_gather, 0, false},
-    {"dist::reduce_scatter", define_reduce_scatter, 0, false},
+    {"dist::all_reduce", define_all_reduce, 0},
+    {"dist::all_gather", define_all_gather, 0},
+    {"dist::reduce_scatter", define_reduce_scatter, 0},
 };
 
 const pv_definition *pv_define_dist(const char *name) {

@@ -68,7 +68,7 @@ static pv_tensor *variable(pv_cx *c, int64_t index) {
   const rule_variable *v = &c->r->var[index];
   if (!strchr("fib", v->kind)) pv_fail(c, "a variable of complex numbers");
   rule_shape s = {.rank = 0};
-  for (uint32_t k = 0; k < v->n_dims && !c->pointwise; k++) s.dim[s.rank++] = v->dim[k]->u.i;
+  for (uint32_t k = 0; k < v->n_dims; k++) s.dim[s.rank++] = v->dim[k]->u.i;
   pv_tensor *t = pv_tensor_new(c, v->kind, &s);
   for (int64_t i = 0; t && i < t->n; i++) t->e[i] = c->var_base[index] + (pv_id)i;
   return t;
@@ -110,10 +110,6 @@ static pv_value *call(pv_cx *c, const rule_term *t) {
   const rule_schema *schema = d ? rule_schemas_find(c->schemas, t->u.s) : NULL;
   if (!d || !schema) {
     pv_fail(c, "%s has no definition here", t->u.s);
-    return NULL;
-  }
-  if (c->pointwise && !d->pointwise) {
-    pv_fail(c, "symbolic sizes under %s", t->u.s);
     return NULL;
   }
   if (t->n != schema->n_args) {
@@ -182,7 +178,7 @@ pv_tensor *pv_eval_tensor(pv_cx *c, const rule_term *t) {
 
 /* ---- what a rule's variables look like ---- */
 
-typedef enum shapes { CONCRETE, GENERIC, UNSUPPORTED } shapes;
+typedef enum shapes { CONCRETE, OPEN, UNSUPPORTED } shapes;
 
 static shapes shapes_of(const rule *r) {
   bool concrete = true;
@@ -193,30 +189,16 @@ static shapes shapes_of(const rule *r) {
     for (uint32_t k = 0; k < v->n_dims; k++)
       if (v->dim[k]->kind != RULE_INT || v->dim[k]->u.i < 0) concrete = false;
   }
-  return concrete ? CONCRETE : GENERIC;
+  return concrete ? CONCRETE : OPEN;
 }
 
-static void occurring(const rule_term *t, bool *seen, uint32_t n) {
-  if (t->kind == RULE_VAR && t->u.i >= 0 && t->u.i < (int64_t)n) seen[t->u.i] = true;
-  for (uint32_t i = 0; i < t->n; i++) occurring(t->child[i], seen, n);
-}
-
-/* With the same variables on both sides an elementwise rule broadcasts alike: one generic element decides it. */
-static bool same_variables(const rule *r, bool *seen) {
-  bool *left = seen, *right = seen + r->n_vars;
-  memset(seen, 0, 2 * r->n_vars * sizeof *seen);
-  occurring(r->lhs, left, r->n_vars);
-  occurring(r->rhs, right, r->n_vars);
-  return !memcmp(left, right, r->n_vars * sizeof *seen);
-}
-
-bool pv_lay_out_leaves(const rule *r, bool pointwise, pv_id *base, pv_id *attr, pv_id *total) {
+bool pv_lay_out_leaves(const rule *r, pv_id *base, pv_id *attr, pv_id *total) {
   int64_t next = 0;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_variable *v = &r->var[i];
     rule_shape s = {.rank = 0};
     int64_t n = 1;
-    for (uint32_t k = 0; k < v->n_dims && !pointwise; k++) s.dim[s.rank++] = v->dim[k]->u.i;
+    for (uint32_t k = 0; k < v->n_dims; k++) s.dim[s.rank++] = v->dim[k]->u.i;
     if (rule_shape_numel(&s, &n, NULL) != ISO_OK || n > (1 << 30) - next) return false;
     base[i] = (pv_id)next;
     next += n;
@@ -238,10 +220,7 @@ static void unknown(rule_verdict *out, const char *fmt, ...) {
 }
 
 static void proved(const pv_cx *c, rule_verdict *out, const char *how) {
-  *out = (rule_verdict){.status = RULE_PROVED, .scope = c->pointwise ? RULE_THESE_RANKS : RULE_THESE_SHAPES};
-  bool any_shape = c->r->n_vars > 0;
-  for (uint32_t i = 0; i < c->r->n_vars; i++) any_shape = any_shape && c->r->var[i].any_shape;
-  if (c->pointwise && any_shape) out->scope = RULE_ALL_SHAPES;
+  *out = (rule_verdict){.status = RULE_PROVED, .scope = RULE_THESE_SHAPES};
   const char *read = c->literal || c->big_mask ? ", literals read" : "";
   int n = snprintf(out->method, sizeof out->method, "%s%s%s%s", how, read, c->n_relative ? ", relative to " : "",
                    c->n_relative ? c->relative[0] : "");
@@ -392,20 +371,19 @@ static bool try_level(pv_cx *c, pv_tensor **a, pv_tensor **b, rule_verdict *out)
   return true;
 }
 
-static iso_code prove_at(const rule *r, rule_schemas *s, const val_options *o, int level, bool pointwise, pv_id *leaf,
+static iso_code prove_at(const rule *r, rule_schemas *s, const val_options *o, int level, pv_id *leaf,
                          bool *done, rule_verdict *out, iso_error *err) {
   pv_cx *c = calloc(1, sizeof *c);
   pv_id total = 0;
   iso_code code = ISO_OK;
   if (!c) return iso_fail(err, ISO_NOMEM, "out of memory");
   *done = true;
-  if (!pv_lay_out_leaves(r, pointwise, leaf, leaf + r->n_vars, &total)) {
+  if (!pv_lay_out_leaves(r, leaf, leaf + r->n_vars, &total)) {
     unknown(out, "variables with too many elements");
     free(c);
     return ISO_OK;
   }
   bool ok = pv_init(c, r, s, level, total);
-  c->pointwise = pointwise;
   c->o = o;
   c->var_base = leaf;
   c->attr_leaf = leaf + r->n_vars;
@@ -426,21 +404,12 @@ static iso_code prove_at(const rule *r, rule_schemas *s, const val_options *o, i
 }
 
 /* At the rule's own sizes, element by element. */
-static iso_code prove_elements(const rule *r, rule_schemas *schemas, const val_options *o, shapes kind, rule_verdict *out,
-                               iso_error *err) {
-  bool *seen = calloc(2 * (size_t)r->n_vars + 1, sizeof *seen);
+static iso_code prove_elements(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
   pv_id *leaf = calloc((size_t)r->n_vars + r->n_attrs + 1, sizeof *leaf);
   iso_code code = ISO_OK;
-  if (!seen || !leaf) {
-    code = iso_fail(err, ISO_NOMEM, "out of memory");
-  } else if (kind == GENERIC && !same_variables(r, seen)) {
-    unknown(out, "symbolic sizes, and variables on one side only");
-  } else {
-    bool done = false;
-    for (int level = 0; level <= 2 && !done && code == ISO_OK; level++)
-      code = prove_at(r, schemas, o, level, kind == GENERIC, leaf, &done, out, err);
-  }
-  free(seen);
+  bool done = false;
+  if (!leaf) return iso_fail(err, ISO_NOMEM, "out of memory");
+  for (int level = 0; level <= 2 && !done && code == ISO_OK; level++) code = prove_at(r, schemas, o, level, leaf, &done, out, err);
   free(leaf);
   return code;
 }
@@ -462,9 +431,9 @@ iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, r
     unknown(out, "a rank above %d", (int)RULE_MAX_RANK);
     return ISO_OK;
   }
-  if (kind == GENERIC || r->n_where || r->n_attrs) return prove_symbolic(r, schemas, o, out, err);
+  if (kind == OPEN || r->n_where || r->n_attrs) return prove_symbolic(r, schemas, o, out, err);
   rule_verdict elements;
-  iso_code code = prove_elements(r, schemas, o, kind, &elements, err);
+  iso_code code = prove_elements(r, schemas, o, &elements, err);
   *out = elements;
   if (code != ISO_OK || elements.status == RULE_PROVED) return code;
   code = prove_symbolic(r, schemas, o, out, err);

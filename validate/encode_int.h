@@ -81,7 +81,6 @@ typedef struct pv_cx {
   const rule *r;
   rule_schemas *schemas;
   int level;       /* 0: contractions as pairs of sequences; 1: as sums of products; 2: products of sums expanded */
-  bool pointwise;  /* variables stand for one element each: only elementwise operators */
   pv_id n_leaves;
   pv_node *node;
   uint32_t n_nodes;
@@ -97,7 +96,7 @@ typedef struct pv_cx {
   size_t q_table_cap;
   pv_id zero, one, neginf, negbig, yes, no;
   pv_id *var_base;   /* first leaf of each variable */
-  pv_id *attr_leaf;  /* leaves of the rule's attributes, in pointwise rules and scalars */
+  pv_id *attr_leaf;  /* leaves of the rule's attributes, in scalars */
   int64_t n_elements, work;
   const val_options *o; /* for `stop`; may be NULL */
   int64_t next_look;    /* work at which to ask it again */
@@ -178,7 +177,7 @@ static inline const uint32_t *pv_words(const pv_cx *c, const pv_node *n) { retur
 /* ---- tensors and operators ---- */
 
 /* Leaves: the variables' elements, then one real number per attribute. false: too many. */
-bool pv_lay_out_leaves(const rule *r, bool pointwise, pv_id *base, pv_id *attr, pv_id *total);
+bool pv_lay_out_leaves(const rule *r, pv_id *base, pv_id *attr, pv_id *total);
 pv_tensor *pv_tensor_new(pv_cx *c, char kind, const rule_shape *s); /* NULL: failed */
 /* Arguments of a call, by the schema's names (define.c). All fail the rule where a value is not literal. */
 typedef struct pv_call_args {
@@ -219,7 +218,6 @@ typedef struct pv_definition {
   const char *name;
   pv_define f;
   int which;
-  bool pointwise;
 } pv_definition;
 const pv_definition *pv_define_elementwise(const char *name); /* define.c */
 const pv_definition *pv_define_layout(const char *name);      /* define_layout.c */

@@ -113,7 +113,7 @@ bool pv_values(const rule *r, rule_schemas *schemas, int level, double no_value,
   pv_id *leaf = calloc((size_t)r->n_vars + r->n_attrs + 1, sizeof *leaf), total_leaves = 0;
   *out = NULL;
   snprintf(reason, 200, "out of memory");
-  if (c && leaf && pv_lay_out_leaves(r, false, leaf, leaf + r->n_vars, &total_leaves) && pv_init(c, r, schemas, level, total_leaves)) {
+  if (c && leaf && pv_lay_out_leaves(r, leaf, leaf + r->n_vars, &total_leaves) && pv_init(c, r, schemas, level, total_leaves)) {
     c->var_base = leaf;
     c->attr_leaf = leaf + r->n_vars;
     const pv_tensor *t = pv_eval_tensor(c, r->lhs);

@@ -689,7 +689,7 @@ static size_t solve_in_numbers(cases *k, double *v, size_t *unknown, size_t n) {
     }
     if (times != 1) continue;
     double u = LEAST_UNKNOWN;
-    for (v[unknown[at]] = u; u <= MOST_UNKNOWN && off_by(k, b, v) > 1e-9;) v[unknown[at]] = ++u;
+    for (v[unknown[at]] = u; u <= 8 * MOST_UNKNOWN && off_by(k, b, v) > 1e-9;) v[unknown[at]] = ++u;
     unknown[at] = unknown[--n];
     b = SIZE_MAX; /* from the first again */
   }

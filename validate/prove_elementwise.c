@@ -238,7 +238,7 @@ static const struct {
 static const pt_value *define_unary(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  if (!x) return NULL;
+  if (!x || a->schema->n_args != 1) return NULL; /* round.decimals is another function */
   if (x->kind == 'b' && unaries[which].kinds == KEEPS) return NULL;
   if (x->kind != 'f' && unaries[which].kinds == FLOAT_ONLY) return NULL;
   if (unaries[which].kinds == TO_FLOAT) x = pt_kind(c, x, 'f');
@@ -390,6 +390,7 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   const bool floats = op == DIV || op == ATAN2 || op == LOGADDEXP;
   char kind = floats ? 'f' : wider(t[0]->kind, t[1]->kind), result = kind;
   if (kind == 'b' && op <= POW) return NULL;
+  if (op == LOGADDEXP && wider(x->kind, y->kind) != 'f') return NULL;
   if ((op == SUB || op == RSUB) && (x->kind == 'b' || y->kind == 'b')) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
   const bool bits = kind == 'i' && op == BIT_AND;
@@ -485,7 +486,7 @@ static const pt_value *define_where(pt_args *a, int which) {
                            pt_arg_tensor(a, which == WHERE ? "other" : "self")};
   if (!t[0] || !t[1] || !t[2] || t[0]->kind != 'b') return NULL;
   const char kind = which == WHERE ? wider(t[1]->kind, t[2]->kind) : t[2]->kind;
-  if (which == MASKED_FILL && wider(kind, t[1]->kind) != kind) return NULL;
+  if (which == MASKED_FILL && (t[1]->rank || t[1]->lead || wider(kind, t[1]->kind) != kind)) return NULL;
   if (!align(c, t, 3)) return NULL;
   for (int k = 1; k < 3; k++) t[k] = pt_kind(c, t[k], kind);
   pt_tensor *r = pt_like(c, t[0], kind, where_elem);

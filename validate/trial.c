@@ -18,6 +18,7 @@ static const double noise_factor = 48;   /* of the largest move seen; one move i
 static const double huge_value = 1e30;   /* masks' finfo.min lies beyond */
 static const double strict_rel = 1e-12;
 static const double strict_unfloored = 1e-11; /* also below the floor: an exponential that a logarithm takes back hides nothing */
+static const double underflow = 1e-318;  /* below it a few hundred subnormal roundings are a millionth of a number */
 
 void val_trial_fini(val_trial *t) {
   rule_tensor_unref(t->lhs);
@@ -39,7 +40,8 @@ static double number_of(const rule_tensor *t, int64_t i) {
 /* Whether two numbers differ at first sight. What a mask hides must still agree as a number: -3.4e38 is not minus infinity. */
 static bool suspect(double x, double y, double floor, bool strict, double rel_tol) {
   const double d = fabs(x - y), size = fmax(fabs(x), fabs(y));
-  if (x == y) return false;
+  /* An intermediate value that underflowed may have been multiplied by the largest one. */
+  if (x == y || d <= underflow * fmax(1, floor / (64 * DBL_EPSILON))) return false;
   if (!(size < huge_value)) return isinf(x) || isinf(y) || !(d <= 1e-9 * size);
   if (d > floor && d > (strict ? strict_rel : rel_tol) * size) return true;
   return strict && (d > 1e-6 * size || d > strict_unfloored * fmax(size, 1));

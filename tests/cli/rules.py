@@ -180,6 +180,8 @@ def float_classes():
              ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"),
              ("exact", "(aten::t (aten::t x))", "x"), ("exact", "(aten::view (aten::view x (list (* N M))) (list N M))", "x"),
              ("exact", "(aten::abs (aten::cat (list x y) 1))", "(aten::cat (list (aten::abs x) (aten::abs y)) 1)"),
+             ("rounding", "(aten::gelu (aten::cat (list x y) 1))", "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"),
+             ("exact", "(aten::t (aten::t (aten::gelu x)))", "(aten::gelu x)"),
              ("exact", "(aten::neg (aten::maximum x y))", "(aten::minimum (aten::neg x) (aten::neg y))"),
              ("rounding", "(aten::mul.Scalar (aten::mm x (aten::t y)) 0.3)", "(aten::mm (aten::mul.Scalar x 0.3) (aten::t y))"),
              ("rounding", "(aten::sigmoid x)", "(aten::reciprocal (aten::add.Scalar (aten::exp (aten::neg x)) 1))"),
@@ -192,9 +194,7 @@ def float_classes():
     text = "".join("(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases))
     entries, _ = check(text)
     for (want, l, r), e in zip(cases, entries):
-        # What never differed is exact for all that samples can say. (No gelu: vectors and what is left of them round it apart.)
-        ok = e["float"] == want or (want == "rounding" and e["float"] == "exact" and "softmax" in l)
-        expect(ok and e["status"] in ("proved", "tested"), "%s <=> %s is %s, float %s", l, r, e["status"], e["float"])
+        expect(e["float"] == want and e["status"] in ("proved", "tested"), "%s <=> %s is %s, float %s", l, r, e["status"], e["float"])
 
 
 def seeds_agree():
@@ -202,6 +202,13 @@ def seeds_agree():
     for g in got:
         g["linear-addmm"] = "holds" if g["linear-addmm"] in ("proved", "tested") else g["linear-addmm"]
     expect(got[0] == got[1] == got[2], "%s", got)
+
+
+def no_seed_refutes_what_is_proved():
+    """Seed 6 underflows attention: 8.40e-322 and 8.35e-322 are one number, rounded twice."""
+    for seed in (6, 9):
+        p = isomer("check", os.path.join(ROOT, "rules", "paper.rules"), "--seed", seed)
+        expect(p.returncode == 0 and "12 proved" in p.stdout, "seed %d: %s", seed, p.stdout[-200:])
 
 
 def require_proved():
@@ -312,7 +319,7 @@ def certificates_are_the_same_again():
 
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
-              counterexamples_are_small_and_run, float_classes, seeds_agree, require_proved, an_operator_that_dies_is_one_unknown,
+              counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, require_proved, an_operator_that_dies_is_one_unknown,
               certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
 
 if __name__ == "__main__":

