@@ -144,7 +144,7 @@ static iso_code look_at_instance(val_engine *e, const rule *r, iso_rng *rng, see
 /* Operators whose elements are not correctly rounded: how they are may depend on where an element stands, and on the sizes. */
 static bool rounds_by_place(const char *op) {
   static const char *const names[] = {
-      "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "atan2", "asin", "acos", "erf", "erfc", "sigmoid", "silu",
+      "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "atan2", "asin", "acos", "asinh", "acosh", "atanh", "xlogy", "erf", "erfc", "sigmoid", "silu",
       "gelu", "mish", "softplus", "elu", "celu", "selu", "logit", "log_sigmoid", "logaddexp", "pow", "rsqrt", "hypot", "softmax", "_softmax", "log_softmax", "_log_softmax",
       "logsumexp", "sum", "mean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "cumsum", "mm", "bmm", "matmul", "addmm", "baddbmm", "addmv", "mv", "dot",
       "linear", "einsum", "conv1d", "conv2d", "conv3d", "convolution", "avg_pool1d", "avg_pool2d", "layer_norm", "native_layer_norm", "rms_norm", "group_norm", "batch_norm",
