@@ -14,7 +14,7 @@
 enum { MAX_FILES = 1024 };
 
 typedef struct options {
-  const char *verb, *json, *counterexample, *certificates, *output, *target;
+  const char *verb, *json, *counterexample, *certificates, *output, *target, *name;
   const char *file[MAX_FILES], *report[MAX_FILES];
   size_t n_files, n_reports, jobs;
   double limit_s;
@@ -87,6 +87,7 @@ static int set_option(options *o, const char *name, const char *v) {
     if (strcmp(v, "any") != 0 && strcmp(v, "given") != 0) return usage_error("--terms takes any or given, not", v);
     o->given = strcmp(v, "given") == 0;
   } else if (strcmp(name, "--to") == 0) o->target = v;
+  else if (strcmp(name, "--name") == 0) o->name = v;
   else if (strcmp(name, "--report") == 0) {
     if (o->n_reports == MAX_FILES) return usage_error("too many reports:", v);
     o->report[o->n_reports++] = v;
@@ -102,6 +103,7 @@ static bool takes(const char *verb, const char *name) {
   static const struct {
     const char *verb, *options;
   } of[] = {{"check", " --json --counterexample --certificates --seed --jobs --require --ops --device "},
+            {"show", " --name "},
             {"merge", " -o --output "},
             {"minimize", " --terms -o --output --json --seed --ops --device "},
             {"stats", " --json --report "},
@@ -251,9 +253,13 @@ static iso_code show_rule(const rule *r, const char *before, iso_error *err) {
 
 static iso_code show(const options *o, rule_set **set, iso_error *err) {
   iso_code c = ISO_OK;
+  size_t shown = 0;
   for (size_t i = 0; i < o->n_files; i++)
-    for (size_t j = 0; j < rule_set_count(set[i]) && !c; j++) c = show_rule(rule_set_at(set[i], j), i || j ? "\n" : "", err);
-  return c;
+    for (size_t j = 0; j < rule_set_count(set[i]) && !c; j++) {
+      const rule *r = rule_set_at(set[i], j);
+      if (!o->name || strcmp(r->name, o->name) == 0) c = show_rule(r, shown++ ? "\n" : "", err);
+    }
+  return c || !o->name || shown ? c : iso_fail(err, ISO_USAGE, "no rule has the name \"%.200s\"", o->name);
 }
 
 /* One set of all files. Evidence of a rule that two files have: the weaker claim stands. Owns: the caller frees. */

@@ -207,6 +207,12 @@ def egg_reads_back():
     expect(text.count("{") == text.count("}"), "braces")
 
 
+def show_one():
+    out = isomer("show", CORE, "--name", "id-view-2").stdout
+    expect(out.startswith("(rule id-view-2\n") and out.count("(rule ") == 1, "show --name: %s", out[:200])
+    isomer("show", CORE, "--name", "nobody", rc=2)
+
+
 def preconditions_are_code():
     """What the rules ask for stands in the checks, in Rust and in C++."""
     path = written(SPLIT_SCALE)
@@ -308,7 +314,7 @@ def modules_rewrite_graphs():
     expect(p.returncode == 0, "%s %s", p.stdout[-1500:], p.stderr[-1500:])
 
 
-WITHOUT_TORCH = [families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it, egg_reads_back, preconditions_are_code,
+WITHOUT_TORCH = [show_one, families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it, egg_reads_back, preconditions_are_code,
                  pdll_is_parsed, smtlib_is_proved]
 WITH_TORCH = [what_follows_goes, through_terms_that_neither_side_has, evidence_is_not_lost, sizes_are_not_an_accident, a_rule_that_does_not_hold_is_named,
               the_same_twice, modules_rewrite_graphs]
