@@ -326,8 +326,11 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   }
   if (all && s->keep_integers) {
     r->verdict = SYNTH_UNDECIDED;
-    r->reason =
-        "shown for the captured integers only: on others of the same range an operator fails";
+    r->reason = "shown for the captured integers only: on others of the same range an operator fails";
+  }
+  if (all && s->apart) { /* one of the two is wrong, and nothing says which */
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = "the outputs are joined, and a witness tells them apart all the same";
   }
   return ISO_OK;
 }
