@@ -73,6 +73,9 @@ typedef struct chk_state {
   uint32_t *up;       /* by term: equal so far */
   chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
   chk_values *real;   /* by term: in float64, where needed */
+  uint32_t *open;     /* by term: the question for a constant that it was no answer to, */
+  uint32_t *open_on;  /* and the leaf that it depends on: else a question takes time without bounds */
+  uint32_t n_asked;   /* such questions */
   const char **assumption;
   size_t n_assumptions, cap_assumptions;
   iso_error *err;

@@ -35,7 +35,10 @@ void chk_free_values(chk_state *k) {
   }
   free(k->konst);
   free(k->real);
+  free(k->open);
+  free(k->open_on);
   k->konst = k->real = NULL;
+  k->open = k->open_on = NULL;
 }
 
 static iso_code keep_constant(chk_state *k, uint32_t leaf) {
@@ -66,7 +69,10 @@ iso_code chk_begin_values(chk_state *k) {
   k->konst = calloc(k->n_terms + 1, sizeof *k->konst);
   k->real = calloc(k->n_terms + 1, sizeof *k->real);
   k->up = malloc((k->n_terms + 1) * sizeof *k->up);
-  if (!k->konst || !k->real || !k->up) return chk_nomem(k);
+  k->open = calloc(k->n_terms + 1, sizeof *k->open);
+  k->open_on = calloc(k->n_terms + 1, sizeof *k->open_on);
+  k->n_asked = 0;
+  if (!k->konst || !k->real || !k->up || !k->open || !k->open_on) return chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms && !c; i++) {
     const cap_node *n = k->term[i].node;
     k->up[i] = i;
@@ -266,12 +272,23 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
     return ISO_OK;
   }
   if (depth > MAX_CONSTANT_DEPTH) return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
+  if (depth == 0) k->n_asked++;
+  if (k->open[t] == k->n_asked) {
+    *on = k->open_on[t];
+    return ISO_OK;
+  }
+  const uint32_t asked = t;
   chk_values v;
   iso_code c = ISO_OK;
   if (!k->term[t].node && !rounds_nothing(k->term[t].call->u.s)) c = captured_alike(k, t, depth, &t);
   if (c || chk_settled(k)) return c;
   c = run_constant(k, t, depth, &v, on);
-  if (c || !v.v) return c;
+  if (c) return c;
+  if (!v.v) {
+    k->open[asked] = k->n_asked;
+    k->open_on[asked] = *on;
+    return ISO_OK;
+  }
   k->konst[r] = v;
   *out = &k->konst[r];
   return ISO_OK;
