@@ -341,6 +341,21 @@ def infinite_differences():
 
 # ---- numbers past all bounds ----
 
+def deep_questions():
+    """Whether a chain of squares is a constant: an answer, and soon, though the ways down it double with each step."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("x")], [4])
+    c = Certificate(*two(build))
+    xl, yl = c.left("x", "y")
+    xr, yr = c.right("x", "y")
+    t = xl
+    for _ in range(40):
+        t = c.call("aten::mul.Tensor", ref(t), ref(t))
+    c.step("value", (t, yr))
+    c.check(yl, yr, REFUSED, "which is no constant")
+
+
 def huge_literals():
     """A clamp at 1e30: an answer, and soon."""
     def build(c, side):
@@ -368,7 +383,7 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, no_function, infinite_differences, endless_memory, huge_literals])
+                              pinned_tokens, equal_layers, no_function, infinite_differences, endless_memory, huge_literals, deep_questions])
 
 
 if __name__ == "__main__":
