@@ -509,14 +509,36 @@ static bool constant_class(state *s, uint32_t c) {
   return rep.i != EG_NONE && s->rec[rep.i].konst;
 }
 
+static bool holds(const opening *o, uint32_t c) {
+  for (size_t i = 0; i < o->n; i++)
+    if (o->cls[i] == c) return true;
+  return false;
+}
+
+/* What the classes path[from..] would be read from otherwise: other constants on which the frontier is cut, and which `of` is not. */
+static void detours(state *s, const cone *k, const opening *path, size_t from, uint32_t of, opening *aside) {
+  for (size_t i = from; i < path->n; i++) {
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, (eg_class){path->cls[i]}, &m);
+    for (size_t j = 0; j < n; j++)
+      for (size_t a = 0; a < eg_node_arity(s->g, m[j]); a++) {
+        const uint32_t d = eg_node_child(s->g, m[j], a).i;
+        if (d != of && k->in[d] && k->cut[d] && constant_class(s, d) && !holds(path, d) && !holds(aside, d) &&
+            aside->n < sizeof aside->cls / sizeof *aside->cls)
+          aside->cls[aside->n++] = d;
+      }
+  }
+}
+
 /* Two constants that are layouts of a third: the classes on the ways to it are put into `path`. */
-static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path) {
+static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path, opening *aside) {
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t d = k->cls[i];
     opening both = *path;
     if (d == a || d == b || !shared_ok(s, d) || !constant_class(s, d) || !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) ||
         !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
       continue;
+    detours(s, k, &both, path->n, d, aside);
     *path = both;
     return true;
   }
@@ -524,8 +546,10 @@ static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, open
 }
 
 /* Which variables are computed from others of the same rule (freedom that the graphs do not give), and which others are
- * computed from. Returns: false when there is no memory. */
-static bool dependencies(state *s, const cone *k, const builder *b, opening *open, opening *shut) {
+ * computed from. `near`: not those that are data and computed from constants alone of these, as what stands behind one layer's rotation
+ * or mask is from the tables of the next one's. `aside`: what the former would be read from otherwise. Returns: false when there is no
+ * memory. */
+static bool dependencies(state *s, const cone *k, const builder *b, bool near, opening *open, opening *shut, opening *aside) {
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
   bool below[MAX_VARS] = {false};
   if (!seen) return false;
@@ -535,13 +559,13 @@ static bool dependencies(state *s, const cone *k, const builder *b, opening *ope
       memset(seen, 0, eg_count_added(s->g) + 1);
       sources(s, k, b->var[i].i, side, false, seen);
       for (size_t j = 0; j < b->n_vars; j++)
-        if (j != i && seen[b->var[j].i]) found = below[j] = true;
+        if (j != i && seen[b->var[j].i] && !(near && constant_class(s, b->var[j].i) && !constant_class(s, b->var[i].i))) found = below[j] = true;
     }
     if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls) open->cls[open->n++] = b->var[i].i;
     for (size_t j = 0; j < b->n_vars && !found; j++)
       if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
     for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
-      if (constant_class(s, b->var[j].i)) found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open);
+      if (constant_class(s, b->var[j].i)) found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open, aside);
   }
   for (size_t i = 0; i < b->n_vars; i++)
     if (below[i]) shut->cls[shut->n++] = b->var[i].i;
@@ -616,8 +640,11 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
   }
-  opening dep = {.n = 0}, base_of = {.n = 0};
-  if (refuted && dependencies(s, k, b, &dep, &base_of)) {
+  for (int near = 1; near >= 0 && refuted; near--) { /* what is the same both times is queued once */
+    opening dep = {.n = 0}, base_of = {.n = 0}, aside = {.n = 0}, straight = o;
+    if (!dependencies(s, k, b, near, &dep, &base_of, &aside)) break;
+    for (size_t i = 0; i < aside.n && straight.n < sizeof o.cls / sizeof *o.cls; i++) straight.how[straight.n] = SHUT, straight.cls[straight.n++] = aside.cls[i];
+    if (aside.n) push(s, k, &work, q, base, &straight, dep.cls, dep.n, OPEN, o.size, u, t);
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
     if (dep.n) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
   }
