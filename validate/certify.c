@@ -6,9 +6,8 @@
  * linearity, factors outside, a range that is a product, exchange, and congruence (two sums over one range are equal, or
  * their summands differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it, since the
  * answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it is given up. */
-#include <z3.h>
-
 #include "validate/certify_int.h"
+#include "validate/z3_lazy.h"
 
 static void hypotheses(cert_writer *w) {
   sc *c = w->c;
@@ -64,16 +63,12 @@ static void pinned(cert_writer *w, const double *v) {
 }
 
 static char *answers(const char *text) {
-  Z3_config cfg = Z3_mk_config();
-  if (!cfg) return NULL;
-  Z3_context z = Z3_mk_context(cfg);
-  Z3_del_config(cfg);
+  Z3_context z = val_z3_context();
   if (!z) return NULL;
-  Z3_set_error_handler(z, NULL);
-  (void)Z3_eval_smtlib2_string(z, "(set-option :timeout 1500)(set-option :rlimit 1000000)"); /* not in the file */
-  const char *r = Z3_eval_smtlib2_string(z, text);
+  (void)z3.eval_smtlib2_string(z, "(set-option :timeout 1500)(set-option :rlimit 1000000)"); /* not in the file */
+  const char *r = z3.eval_smtlib2_string(z, text);
   char *copy = r ? strdup(r) : NULL;
-  Z3_del_context(z);
+  z3.del_context(z);
   return copy;
 }
 

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <z3.h>
-
 #include "validate/prove_int.h"
+#include "validate/z3_lazy.h"
 
 enum { MAX_LEMMAS = 48 };
 
@@ -26,11 +25,6 @@ typedef struct solver {
   bool failed;
 } solver;
 
-static void on_error(Z3_context z, Z3_error_code e) {
-  (void)z;
-  (void)e;
-}
-
 static Z3_ast numeral(solver *m, __int128 v, Z3_sort sort) {
   char buf[48], *p = buf + sizeof buf;
   const bool negative = v < 0;
@@ -39,35 +33,35 @@ static Z3_ast numeral(solver *m, __int128 v, Z3_sort sort) {
   do *--p = (char)('0' + (int)(u % 10));
   while (u /= 10);
   if (negative) *--p = '-';
-  return Z3_mk_numeral(m->z, p, sort);
+  return z3.mk_numeral(m->z, p, sort);
 }
 static Z3_ast integer(solver *m, __int128 v) { return numeral(m, v, m->real); }
 
 static Z3_ast rational(solver *m, uint32_t q) {
   const pv_q v = m->c->q.q[q];
-  Z3_ast r = Z3_mk_div(m->z, integer(m, v.n), integer(m, v.d));
+  Z3_ast r = z3.mk_div(m->z, integer(m, v.n), integer(m, v.d));
   int32_t e = v.e < 0 ? -v.e : v.e;
   for (; e > 0; e -= 62) {
     Z3_ast p = integer(m, (__int128)1 << (e < 62 ? e : 62));
-    r = v.e < 0 ? Z3_mk_div(m->z, r, p) : Z3_mk_mul(m->z, 2, (Z3_ast[2]){r, p});
+    r = v.e < 0 ? z3.mk_div(m->z, r, p) : z3.mk_mul(m->z, 2, (Z3_ast[2]){r, p});
   }
-  return Z3_simplify(m->z, r);
+  return z3.simplify(m->z, r);
 }
 
-static Z3_ast number(solver *m, int v) { return Z3_mk_int(m->z, v, m->real); }
-static bool is_whole(solver *m, Z3_ast a) { return Z3_get_sort(m->z, a) == m->integer; }
+static Z3_ast number(solver *m, int v) { return z3.mk_int(m->z, v, m->real); }
+static bool is_whole(solver *m, Z3_ast a) { return z3.get_sort(m->z, a) == m->integer; }
 /* Integers stay among themselves: mixed with reals they are much harder to decide. */
-static Z3_ast real_of(solver *m, Z3_ast a) { return is_whole(m, a) ? Z3_mk_int2real(m->z, a) : a; }
-static Z3_ast same_sort(solver *m, int v, Z3_ast as) { return Z3_mk_int(m->z, v, Z3_get_sort(m->z, as)); }
-static void assume(solver *m, Z3_ast a) { Z3_solver_assert(m->z, m->s, a); }
+static Z3_ast real_of(solver *m, Z3_ast a) { return is_whole(m, a) ? z3.mk_int2real(m->z, a) : a; }
+static Z3_ast same_sort(solver *m, int v, Z3_ast as) { return z3.mk_int(m->z, v, z3.get_sort(m->z, as)); }
+static void assume(solver *m, Z3_ast a) { z3.solver_assert(m->z, m->s, a); }
 
 static Z3_ast linear(solver *m, sx x);
 
 /* low <= x <= high, both polynomials. */
 static void between(solver *m, sx low, sx x, sx high) {
   const Z3_ast above = linear(m, sx_sub(m->c, x, low)), below = linear(m, sx_sub(m->c, high, x));
-  assume(m, Z3_mk_ge(m->z, above, same_sort(m, 0, above)));
-  assume(m, Z3_mk_ge(m->z, below, same_sort(m, 0, below)));
+  assume(m, z3.mk_ge(m->z, above, same_sort(m, 0, above)));
+  assume(m, z3.mk_ge(m->z, below, same_sort(m, 0, below)));
 }
 
 /* What a rounding is by definition. `v` is x's value. */
@@ -82,15 +76,15 @@ static void rounding(solver *m, sx x, Z3_ast v) {
   if (sc_op(c, x) != X_FN) return;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   if (f != F_FLOOR && f != F_CEIL && f != F_ROUND) return;
-  const Z3_ast d = Z3_mk_sub(m->z, 2, (Z3_ast[2]){real_of(m, linear(m, sc_word(c, x, 1))), real_of(m, v)}), zero = number(m, 0);
+  const Z3_ast d = z3.mk_sub(m->z, 2, (Z3_ast[2]){real_of(m, linear(m, sc_word(c, x, 1))), real_of(m, v)}), zero = number(m, 0);
   if (f == F_ROUND) {
-    const Z3_ast twice = Z3_mk_add(m->z, 2, (Z3_ast[2]){d, d});
-    assume(m, Z3_mk_le(m->z, twice, number(m, 1)));
-    assume(m, Z3_mk_ge(m->z, twice, number(m, -1)));
+    const Z3_ast twice = z3.mk_add(m->z, 2, (Z3_ast[2]){d, d});
+    assume(m, z3.mk_le(m->z, twice, number(m, 1)));
+    assume(m, z3.mk_ge(m->z, twice, number(m, -1)));
     return;
   }
-  assume(m, f == F_FLOOR ? Z3_mk_ge(m->z, d, zero) : Z3_mk_le(m->z, d, zero));
-  assume(m, f == F_FLOOR ? Z3_mk_lt(m->z, d, number(m, 1)) : Z3_mk_gt(m->z, d, number(m, -1)));
+  assume(m, f == F_FLOOR ? z3.mk_ge(m->z, d, zero) : z3.mk_le(m->z, d, zero));
+  assume(m, f == F_FLOOR ? z3.mk_lt(m->z, d, number(m, 1)) : z3.mk_gt(m->z, d, number(m, -1)));
 }
 
 static Z3_ast unknown(solver *m, sx x);
@@ -98,13 +92,13 @@ static Z3_ast unknown(solver *m, sx x);
 /* x <= d t + k, as a truth value. */
 static Z3_ast at_most(solver *m, sx x, sx d, sx t, sx k) {
   const Z3_ast p = linear(m, sx_sub(m->c, x, sx_add(m->c, sx_mul(m->c, d, t), k)));
-  return Z3_mk_le(m->z, p, same_sort(m, 0, p));
+  return z3.mk_le(m->z, p, same_sort(m, 0, p));
 }
 
 /* Whether one unknown number is at least 0. */
 static Z3_ast sign_of(solver *m, Z3_ast v, bool at_least) {
   const Z3_ast zero = same_sort(m, 0, v);
-  return at_least ? Z3_mk_ge(m->z, v, zero) : Z3_mk_le(m->z, v, zero);
+  return at_least ? z3.mk_ge(m->z, v, zero) : z3.mk_le(m->z, v, zero);
 }
 
 /* a <= b goes over to the products with a common factor that is not negative; both to each other where it is positive. */
@@ -118,11 +112,11 @@ static void factor_in_common(solver *m, sx x, sx y) {
     m->n_lemmas++;
     const Z3_ast less = at_most(m, u, c->one, v, c->zero), more = at_most(m, v, c->one, u, c->zero);
     const Z3_ast less_times = at_most(m, x, c->one, y, c->zero), more_times = at_most(m, y, c->one, x, c->zero);
-    assume(m, Z3_mk_implies(m->z, less, less_times));
-    assume(m, Z3_mk_implies(m->z, more, more_times));
+    assume(m, z3.mk_implies(m->z, less, less_times));
+    assume(m, z3.mk_implies(m->z, more, more_times));
     if (!sc_has(c, f, S_POS)) continue;
-    assume(m, Z3_mk_implies(m->z, less_times, less));
-    assume(m, Z3_mk_implies(m->z, more_times, more));
+    assume(m, z3.mk_implies(m->z, less_times, less));
+    assume(m, z3.mk_implies(m->z, more_times, more));
   }
 }
 
@@ -141,7 +135,7 @@ static void product(solver *m, sx x, Z3_ast v) {
     sx_factor(c, x, 1, &b, &f);
     m->n_lemmas++;
     for (int k = 0; k < 4 && e == PV_ONE_Q && f == PV_ONE_Q; k++)
-      assume(m, Z3_mk_implies(m->z, Z3_mk_and(m->z, 2, (Z3_ast[2]){sign_of(m, unknown(m, a), k & 1), sign_of(m, unknown(m, b), k & 2)}),
+      assume(m, z3.mk_implies(m->z, z3.mk_and(m->z, 2, (Z3_ast[2]){sign_of(m, unknown(m, a), k & 1), sign_of(m, unknown(m, b), k & 2)}),
                               sign_of(m, v, (k & 1) == (k >> 1))));
   }
   for (size_t i = 0; i < known && i < 40; i++)
@@ -154,17 +148,17 @@ static Z3_ast unknown(solver *m, sx x) {
     if (m->key[i] == x) return m->value[i];
   if (m->n == 512) {
     m->failed = true;
-    return Z3_mk_int(m->z, 0, sc_has(m->c, x, S_INT) ? m->integer : m->real);
+    return z3.mk_int(m->z, 0, sc_has(m->c, x, S_INT) ? m->integer : m->real);
   }
   const unsigned f = sc_flags(m->c, x);
-  const Z3_ast v = Z3_mk_fresh_const(m->z, "x", f & S_INT ? m->integer : m->real), zero = same_sort(m, 0, v);
+  const Z3_ast v = z3.mk_fresh_const(m->z, "x", f & S_INT ? m->integer : m->real), zero = same_sort(m, 0, v);
   m->key[m->n] = x;
   m->value[m->n++] = v;
-  if (f & S_POS) assume(m, Z3_mk_gt(m->z, v, zero));
-  else if (f & S_NONNEG) assume(m, Z3_mk_ge(m->z, v, zero));
+  if (f & S_POS) assume(m, z3.mk_gt(m->z, v, zero));
+  else if (f & S_NONNEG) assume(m, z3.mk_ge(m->z, v, zero));
   if (sc_op(m->c, x) == X_SYM && sc_has(m->c, x, S_INT)) {
     const sx_sym *s = &m->c->sym[sc_word(m->c, x, 0)];
-    if (s->has_low) assume(m, Z3_mk_ge(m->z, v, Z3_mk_int64(m->z, s->low, m->integer)));
+    if (s->has_low) assume(m, z3.mk_ge(m->z, v, z3.mk_int64(m->z, s->low, m->integer)));
     if (s->high) between(m, m->c->zero, x, sx_sub(m->c, s->high, m->c->one));
   }
   rounding(m, x, v);
@@ -173,14 +167,14 @@ static Z3_ast unknown(solver *m, sx x) {
     Z3_ast r = real_of(m, linear(m, sc_word(m->c, x, 0)));
     for (uint32_t i = 1; i < sc_at(m->c, x)->n; i++) {
       const Z3_ast y = real_of(m, linear(m, sc_word(m->c, x, i)));
-      r = Z3_mk_ite(m->z, Z3_mk_ge(m->z, r, y), r, y);
+      r = z3.mk_ite(m->z, z3.mk_ge(m->z, r, y), r, y);
     }
-    assume(m, Z3_mk_eq(m->z, real_of(m, v), r));
+    assume(m, z3.mk_eq(m->z, real_of(m, v), r));
   }
   if (sc_op(m->c, x) == X_FN && sc_word(m->c, x, 0) == F_ABS) {
     const Z3_ast y = linear(m, sc_word(m->c, x, 1));
-    const Z3_ast positive = Z3_mk_ge(m->z, y, same_sort(m, 0, y));
-    assume(m, Z3_mk_eq(m->z, real_of(m, v), real_of(m, Z3_mk_ite(m->z, positive, y, Z3_mk_unary_minus(m->z, y)))));
+    const Z3_ast positive = z3.mk_ge(m->z, y, same_sort(m, 0, y));
+    assume(m, z3.mk_eq(m->z, real_of(m, v), real_of(m, z3.mk_ite(m->z, positive, y, z3.mk_unary_minus(m->z, y)))));
   }
   return v;
 }
@@ -200,20 +194,20 @@ static bool whole_terms(const sc *c, sx x) {
 static Z3_ast linear(solver *m, sx x) {
   const size_t n = sx_terms(m->c, x);
   const bool whole = whole_terms(m->c, x);
-  Z3_ast r = Z3_mk_int(m->z, 0, whole ? m->integer : m->real);
+  Z3_ast r = z3.mk_int(m->z, 0, whole ? m->integer : m->real);
   for (size_t i = 0; i < n && !m->failed; i++) {
     uint32_t q;
     sx mono;
     int64_t v = 0;
     sx_term(m->c, x, i, &q, &mono);
     if (whole) (void)pv_q_is_int(&m->c->q, q, &v);
-    const Z3_ast k = whole ? Z3_mk_int64(m->z, v, m->integer) : rational(m, q);
+    const Z3_ast k = whole ? z3.mk_int64(m->z, v, m->integer) : rational(m, q);
     Z3_ast t = k;
     if (mono != m->c->one) {
       const Z3_ast u = unknown(m, mono);
-      t = Z3_mk_mul(m->z, 2, (Z3_ast[2]){k, whole ? u : real_of(m, u)});
+      t = z3.mk_mul(m->z, 2, (Z3_ast[2]){k, whole ? u : real_of(m, u)});
     }
-    r = i == 0 ? t : Z3_mk_add(m->z, 2, (Z3_ast[2]){r, t});
+    r = i == 0 ? t : z3.mk_add(m->z, 2, (Z3_ast[2]){r, t});
   }
   return r;
 }
@@ -231,9 +225,9 @@ static void compared(solver *m, sx p) {
     const sx x = sc_word(c, u, 0), d = sc_word(c, u, 1), rest = sx_sub(c, p, sx_scale(c, q, u)), t = q == PV_ONE_Q ? sx_neg(c, rest) : rest;
     const sx less = sx_sub(c, d, c->one), more = sx_sub(c, sx_add(c, d, d), c->one);
     /* Against t - 1, t and t + 1: conditions on integers are off by one. */
-    assume(m, Z3_mk_iff(m->z, at_most(m, u, c->one, t, c->minus_one), at_most(m, x, d, t, c->minus_one)));
-    assume(m, Z3_mk_iff(m->z, at_most(m, u, c->one, t, c->zero), at_most(m, x, d, t, less)));
-    assume(m, Z3_mk_iff(m->z, at_most(m, u, c->one, t, c->one), at_most(m, x, d, t, more)));
+    assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->minus_one), at_most(m, x, d, t, c->minus_one)));
+    assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->zero), at_most(m, x, d, t, less)));
+    assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->one), at_most(m, x, d, t, more)));
   }
 }
 
@@ -241,16 +235,16 @@ static Z3_ast condition(solver *m, sx g) {
   Z3_ast p;
   if (sc_op(m->c, g) == X_LT || sc_op(m->c, g) == X_EQ) compared(m, sc_word(m->c, g, 0));
   switch (sc_op(m->c, g)) {
-  case X_TRUE: return Z3_mk_true(m->z);
-  case X_FALSE: return Z3_mk_false(m->z);
+  case X_TRUE: return z3.mk_true(m->z);
+  case X_FALSE: return z3.mk_false(m->z);
   case X_LT: case X_EQ:
     p = linear(m, sc_word(m->c, g, 0));
-    return sc_op(m->c, g) == X_LT ? Z3_mk_lt(m->z, p, same_sort(m, 0, p)) : Z3_mk_eq(m->z, p, same_sort(m, 0, p));
+    return sc_op(m->c, g) == X_LT ? z3.mk_lt(m->z, p, same_sort(m, 0, p)) : z3.mk_eq(m->z, p, same_sort(m, 0, p));
   case X_ITE:
-    return Z3_mk_ite(m->z, condition(m, sc_word(m->c, g, 0)), condition(m, sc_word(m->c, g, 1)), condition(m, sc_word(m->c, g, 2)));
+    return z3.mk_ite(m->z, condition(m, sc_word(m->c, g, 0)), condition(m, sc_word(m->c, g, 1)), condition(m, sc_word(m->c, g, 2)));
   default:
     p = unknown(m, g);
-    return Z3_mk_eq(m->z, p, same_sort(m, 1, p));
+    return z3.mk_eq(m->z, p, same_sort(m, 1, p));
   }
 }
 
@@ -258,12 +252,12 @@ static void assumptions(solver *m, const sc_guess *g, size_t n) {
   sc *c = m->c;
   for (size_t i = 0; i < c->n_facts; i++) {
     const Z3_ast p = linear(m, c->fact[i]);
-    assume(m, Z3_mk_ge(m->z, p, same_sort(m, 0, p)));
+    assume(m, z3.mk_ge(m->z, p, same_sort(m, 0, p)));
   }
   for (size_t i = 0; i < c->n_path + n; i++) {
     const sc_guess p = i < c->n_path ? c->path[i] : g[i - c->n_path];
     const Z3_ast a = condition(m, p.cond);
-    assume(m, p.holds ? a : Z3_mk_not(m->z, a));
+    assume(m, p.holds ? a : z3.mk_not(m->z, a));
   }
 }
 
@@ -276,31 +270,28 @@ typedef struct sc_z3 {
 static bool open_context(sc *c) {
   if (c->z3) return true;
   sc_z3 *k = calloc(1, sizeof *k);
-  Z3_config cfg = k ? Z3_mk_config() : NULL;
-  if (cfg) k->z = Z3_mk_context(cfg);
-  if (cfg) Z3_del_config(cfg);
+  if (k) k->z = val_z3_context();
   if (!k || !k->z) {
     free(k);
     return false;
   }
-  Z3_set_error_handler(k->z, on_error);
-  k->s = Z3_mk_simple_solver(k->z);
-  Z3_solver_inc_ref(k->z, k->s);
-  Z3_params p = Z3_mk_params(k->z);
-  Z3_params_inc_ref(k->z, p);
-  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "arith.solver"), 6);
-  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "rlimit"), 400000);
-  Z3_params_set_uint(k->z, p, Z3_mk_string_symbol(k->z, "timeout"), 20000); /* a backstop: rlimit comes first */
-  Z3_solver_set_params(k->z, k->s, p);
-  Z3_params_dec_ref(k->z, p);
+  k->s = z3.mk_simple_solver(k->z);
+  z3.solver_inc_ref(k->z, k->s);
+  Z3_params p = z3.mk_params(k->z);
+  z3.params_inc_ref(k->z, p);
+  z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "arith.solver"), 6);
+  z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "rlimit"), 400000);
+  z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "timeout"), 20000); /* a backstop: rlimit comes first */
+  z3.solver_set_params(k->z, k->s, p);
+  z3.params_dec_ref(k->z, p);
   c->z3 = k;
   return true;
 }
 
 void sc_z3_close(sc *c) {
   if (!c->z3) return;
-  Z3_solver_dec_ref(c->z3->z, c->z3->s);
-  Z3_del_context(c->z3->z);
+  z3.solver_dec_ref(c->z3->z, c->z3->s);
+  z3.del_context(c->z3->z);
   free(c->z3);
   c->z3 = NULL;
 }
@@ -310,15 +301,15 @@ static bool start(solver *m, sc *c) {
   if (c->rlimit == 0 || !open_context(c)) return false;
   m->z = c->z3->z;
   m->s = c->z3->s;
-  m->real = Z3_mk_real_sort(m->z);
-  m->integer = Z3_mk_int_sort(m->z);
-  Z3_solver_push(m->z, m->s);
+  m->real = z3.mk_real_sort(m->z);
+  m->integer = z3.mk_int_sort(m->z);
+  z3.solver_push(m->z, m->s);
   return true;
 }
 
 static Z3_lbool check(solver *m) {
-  Z3_lbool r = Z3_solver_check(m->z, m->s);
-  if (m->failed || Z3_get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
+  Z3_lbool r = z3.solver_check(m->z, m->s);
+  if (m->failed || z3.get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
 #ifdef PROVE_TRACE
   fprintf(stderr, "z3: %d %s\n", (int)r, Z3_solver_get_reason_unknown(m->z, m->s));
   fprintf(stderr, "%s\n", Z3_solver_to_string(m->z, m->s));
@@ -328,7 +319,7 @@ static Z3_lbool check(solver *m) {
   return r;
 }
 
-static void stop(solver *m) { Z3_solver_pop(m->z, m->s, 1); }
+static void stop(solver *m) { z3.solver_pop(m->z, m->s, 1); }
 
 /* Whether one of its terms is a quotient or a rounding. */
 static bool rounds(const sc *c, sx x) {
@@ -350,7 +341,7 @@ bool sc_z3_equal(sc *c, sx a, sx b) {
   const sx d = sx_sub(c, a, b);
   compared(&m, d);
   const Z3_ast p = linear(&m, d);
-  assume(&m, Z3_mk_not(m.z, Z3_mk_eq(m.z, p, same_sort(&m, 0, p))));
+  assume(&m, z3.mk_not(m.z, z3.mk_eq(m.z, p, same_sort(&m, 0, p))));
   ok = check(&m) == Z3_L_FALSE;
   if (ok) c->used_z3 = true;
   stop(&m);

@@ -11,10 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <z3.h>
-
 #include "validate/encode_int.h"
 #include "validate/validate.h"
+#include "validate/z3_lazy.h"
 
 typedef struct solver {
   pv_cx *c;
@@ -33,11 +32,6 @@ typedef struct solver {
 enum { WATCH_MS = 50, MAX_MADE = 40000, LOOK_MADE = 256, MAX_DEPTH = 2000, MAX_POWER = 8, MAX_EXPANDED = 64, MAX_EXPANDED_TERMS = 64 };
 
 /* Z3's own handler would end the process. */
-static void on_error(Z3_context z, Z3_error_code e) {
-  (void)z;
-  (void)e;
-}
-
 static Z3_ast translate(solver *m, pv_id id, int depth);
 
 static char *digits(__int128 v, char *end) {
@@ -52,28 +46,28 @@ static char *digits(__int128 v, char *end) {
 
 static Z3_ast integer(solver *m, __int128 v) {
   char buf[48];
-  return Z3_mk_numeral(m->z, digits(v, buf + sizeof buf), m->real);
+  return z3.mk_numeral(m->z, digits(v, buf + sizeof buf), m->real);
 }
 
 static Z3_ast rational(solver *m, uint32_t q) {
   pv_q v = m->c->q[q];
-  Z3_ast r = Z3_mk_div(m->z, integer(m, v.n), integer(m, v.d));
+  Z3_ast r = z3.mk_div(m->z, integer(m, v.n), integer(m, v.d));
   int32_t e = v.e < 0 ? -v.e : v.e;
   for (; e > 0; e -= 62) {
     Z3_ast p = integer(m, (__int128)1 << (e < 62 ? e : 62));
     Z3_ast two[2] = {r, p};
-    r = v.e < 0 ? Z3_mk_div(m->z, r, p) : Z3_mk_mul(m->z, 2, two);
+    r = v.e < 0 ? z3.mk_div(m->z, r, p) : z3.mk_mul(m->z, 2, two);
   }
-  return Z3_simplify(m->z, r);
+  return z3.simplify(m->z, r);
 }
 
-static Z3_ast times(solver *m, Z3_ast a, Z3_ast b) { return Z3_mk_mul(m->z, 2, (Z3_ast[2]){a, b}); }
-static Z3_ast number(solver *m, int v) { return Z3_mk_int(m->z, v, m->real); }
-static void assume(solver *m, Z3_ast a) { Z3_solver_assert(m->z, m->s, a); }
+static Z3_ast times(solver *m, Z3_ast a, Z3_ast b) { return z3.mk_mul(m->z, 2, (Z3_ast[2]){a, b}); }
+static Z3_ast number(solver *m, int v) { return z3.mk_int(m->z, v, m->real); }
+static void assume(solver *m, Z3_ast a) { z3.solver_assert(m->z, m->s, a); }
 
 /* a = v => r = w */
 static void when(solver *m, Z3_ast a, Z3_ast v, Z3_ast r, Z3_ast w) {
-  assume(m, Z3_mk_implies(m->z, Z3_mk_eq(m->z, a, v), Z3_mk_eq(m->z, r, w)));
+  assume(m, z3.mk_implies(m->z, z3.mk_eq(m->z, a, v), z3.mk_eq(m->z, r, w)));
 }
 
 /* One more expression for Z3: too many, or is it time to stop? */
@@ -85,21 +79,21 @@ static void count(solver *m) {
 /* A product that Z3 does not look into, but for factors 0 and 1. */
 static Z3_ast product(solver *m, Z3_ast a, Z3_ast b) {
   count(m);
-  Z3_ast x = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = Z3_mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
+  Z3_ast x = z3.mk_app(m->z, m->product, 2, (Z3_ast[2]){a, b}), y = z3.mk_app(m->z, m->product, 2, (Z3_ast[2]){b, a});
   Z3_ast zero = number(m, 0), one = number(m, 1);
-  if (x != y) assume(m, Z3_mk_eq(m->z, x, y));
+  if (x != y) assume(m, z3.mk_eq(m->z, x, y));
   when(m, a, zero, x, zero);
   when(m, b, zero, x, zero);
   when(m, a, one, x, b);
   when(m, b, one, x, a);
   return x;
 }
-static Z3_ast fresh(solver *m, Z3_sort s) { return Z3_mk_fresh_const(m->z, "x", s); }
-static Z3_ast app(solver *m, Z3_func_decl f, Z3_ast x) { return Z3_mk_app(m->z, f, 1, &x); }
+static Z3_ast fresh(solver *m, Z3_sort s) { return z3.mk_fresh_const(m->z, "x", s); }
+static Z3_ast app(solver *m, Z3_func_decl f, Z3_ast x) { return z3.mk_app(m->z, f, 1, &x); }
 
 static Z3_ast inverse_of(solver *m, Z3_ast x) {
-  Z3_ast r = app(m, m->inverse, x), zero = Z3_mk_eq(m->z, x, number(m, 0));
-  assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, product(m, x, r), number(m, 1))}));
+  Z3_ast r = app(m, m->inverse, x), zero = z3.mk_eq(m->z, x, number(m, 0));
+  assume(m, z3.mk_or(m->z, 2, (Z3_ast[2]){zero, z3.mk_eq(m->z, product(m, x, r), number(m, 1))}));
   return r;
 }
 
@@ -127,7 +121,7 @@ static Z3_ast linear(solver *m, const uint32_t *w, uint32_t n, bool sum, int dep
     else t[i / 2] = w[i] == PV_ONE_Q ? x : times(m, rational(m, w[i]), x);
   }
   if (m->failed) r = number(m, 0);
-  else r = sum ? Z3_mk_add(m->z, n / 2, t) : t[0];
+  else r = sum ? z3.mk_add(m->z, n / 2, t) : t[0];
   for (uint32_t i = 1; i < n / 2 && !sum && !m->failed; i++) r = product(m, r, t[i]);
   free(t);
   return r;
@@ -154,8 +148,8 @@ static void multiply_out(solver *m, pv_id id, const pv_node *p, int depth) {
     Z3_ast base = translate(m, s, depth + 1), x = translate(m, left, depth + 1), y = translate(m, right, depth + 1);
     m->expanding = false;
     if (m->failed) return;
-    Z3_ast zero = Z3_mk_eq(m->z, base, number(m, 0));
-    assume(m, Z3_mk_or(m->z, 2, (Z3_ast[2]){zero, Z3_mk_eq(m->z, x, y)}));
+    Z3_ast zero = z3.mk_eq(m->z, base, number(m, 0));
+    assume(m, z3.mk_or(m->z, 2, (Z3_ast[2]){zero, z3.mk_eq(m->z, x, y)}));
   }
 }
 
@@ -163,7 +157,7 @@ static Z3_ast junction(solver *m, const uint32_t *w, uint32_t n, bool conjunctio
   Z3_ast r = translate(m, w[0], depth + 1);
   for (uint32_t i = 1; i < n && !m->failed; i++) {
     Z3_ast two[2] = {r, translate(m, w[i], depth + 1)};
-    if (!m->failed) r = conjunction ? Z3_mk_and(m->z, 2, two) : Z3_mk_or(m->z, 2, two);
+    if (!m->failed) r = conjunction ? z3.mk_and(m->z, 2, two) : z3.mk_or(m->z, 2, two);
   }
   return r;
 }
@@ -172,7 +166,7 @@ static Z3_ast maximum(solver *m, const uint32_t *w, uint32_t n, int depth) {
   Z3_ast r = translate(m, w[0], depth + 1);
   for (uint32_t i = 1; i < n && !m->failed; i++) {
     Z3_ast y = translate(m, w[i], depth + 1);
-    if (!m->failed) r = Z3_mk_ite(m->z, Z3_mk_ge(m->z, r, y), r, y);
+    if (!m->failed) r = z3.mk_ite(m->z, z3.mk_ge(m->z, r, y), r, y);
   }
   return r;
 }
@@ -180,14 +174,14 @@ static Z3_ast maximum(solver *m, const uint32_t *w, uint32_t n, int depth) {
 static Z3_ast named(solver *m, const char *what, uint32_t k, Z3_ast x) {
   char name[48];
   snprintf(name, sizeof name, "%s%u", what, (unsigned)k);
-  Z3_func_decl f = Z3_mk_func_decl(m->z, Z3_mk_string_symbol(m->z, name), 1, &m->real, m->real);
+  Z3_func_decl f = z3.mk_func_decl(m->z, z3.mk_string_symbol(m->z, name), 1, &m->real, m->real);
   return app(m, f, x);
 }
 
 static Z3_ast root_of(solver *m, Z3_ast v) {
   Z3_ast s = app(m, m->square_root, v), zero = number(m, 0);
-  Z3_ast both[2] = {Z3_mk_ge(m->z, s, zero), Z3_mk_eq(m->z, product(m, s, s), v)};
-  assume(m, Z3_mk_implies(m->z, Z3_mk_ge(m->z, v, zero), Z3_mk_and(m->z, 2, both)));
+  Z3_ast both[2] = {z3.mk_ge(m->z, s, zero), z3.mk_eq(m->z, product(m, s, s), v)};
+  assume(m, z3.mk_implies(m->z, z3.mk_ge(m->z, v, zero), z3.mk_and(m->z, 2, both)));
   return s;
 }
 
@@ -198,13 +192,13 @@ static Z3_ast function(solver *m, const pv_node *p, const uint32_t *w, int depth
   switch (p->op) {
   case PV_EXP:
     r = app(m, m->exponential, x);
-    assume(m, Z3_mk_gt(m->z, r, number(m, 0)));
+    assume(m, z3.mk_gt(m->z, r, number(m, 0)));
     return r;
   case PV_SQRT: return root_of(m, x);
   case PV_FN: return app(m, m->fn[w[0]], x);
   case PV_POW: return named(m, "pow", w[1], x);
   case PV_SELECT: return named(m, "table", w[0], x);
-  default: return Z3_mk_not(m->z, x);
+  default: return z3.mk_not(m->z, x);
   }
 }
 
@@ -214,7 +208,7 @@ static Z3_ast leaf(solver *m, pv_id id) {
   for (uint32_t i = 0; i < c->r->n_vars; i++)
     if (c->var_base[i] <= id) kind = c->r->var[i].kind;
   if (c->r->n_attrs && id >= c->attr_leaf[0]) kind = 'f';
-  return fresh(m, kind == 'b' ? Z3_mk_bool_sort(m->z) : m->real);
+  return fresh(m, kind == 'b' ? z3.mk_bool_sort(m->z) : m->real);
 }
 
 static Z3_ast compound(solver *m, const pv_node *p, int depth) {
@@ -225,18 +219,18 @@ static Z3_ast compound(solver *m, const pv_node *p, int depth) {
   case PV_SUM: return linear(m, w, p->n, true, depth);
   case PV_PROD: return linear(m, w, p->n, false, depth);
   case PV_MAX: return maximum(m, w, p->n, depth);
-  case PV_BOOL: return w[0] ? Z3_mk_true(m->z) : Z3_mk_false(m->z);
+  case PV_BOOL: return w[0] ? z3.mk_true(m->z) : z3.mk_false(m->z);
   case PV_AND: case PV_OR: return junction(m, w, p->n, p->op == PV_AND, depth);
   case PV_ITE: case PV_LT: case PV_EQ:
     x = translate(m, w[0], depth + 1);
     y = m->failed ? x : translate(m, w[1], depth + 1);
     z = m->failed || p->op != PV_ITE ? y : translate(m, w[2], depth + 1);
     if (m->failed) return x;
-    return p->op == PV_ITE ? Z3_mk_ite(m->z, x, y, z) : p->op == PV_LT ? Z3_mk_lt(m->z, x, y) : Z3_mk_eq(m->z, x, y);
+    return p->op == PV_ITE ? z3.mk_ite(m->z, x, y, z) : p->op == PV_LT ? z3.mk_lt(m->z, x, y) : z3.mk_eq(m->z, x, y);
   case PV_DOT: case PV_RSUM: return fresh(m, m->real); /* one number, whatever it is */
   case PV_ROOT:
     x = fresh(m, m->real);
-    assume(m, Z3_mk_gt(m->z, x, number(m, 0)));
+    assume(m, z3.mk_gt(m->z, x, number(m, 0)));
     return x;
   case PV_EXP: case PV_SQRT: case PV_FN: case PV_POW: case PV_SELECT: case PV_NOT: return function(m, p, w, depth);
   default: m->failed = "minus infinity outside an exponential"; return number(m, 0);
@@ -250,38 +244,38 @@ static Z3_ast translate(solver *m, pv_id id, int depth) {
   if (depth > MAX_DEPTH) m->failed = "an expression too deep for z3";
   if (m->failed) return number(m, 0);
   Z3_ast r = p ? compound(m, p, depth) : leaf(m, id);
-  if (!m->failed && Z3_get_error_code(m->z) != Z3_OK) m->failed = "z3 refused the question";
+  if (!m->failed && z3.get_error_code(m->z) != Z3_OK) m->failed = "z3 refused the question";
   if (m->failed) return r;
   m->of[id] = r;
-  if (p && p->op == PV_PROD && (p->flags & PV_POS)) assume(m, Z3_mk_gt(m->z, r, number(m, 0)));
+  if (p && p->op == PV_PROD && (p->flags & PV_POS)) assume(m, z3.mk_gt(m->z, r, number(m, 0)));
   if (p && p->op == PV_PROD && !m->expanding) multiply_out(m, id, p, depth);
   return r;
 }
 
 static Z3_func_decl declare(solver *m, const char *name) {
-  return Z3_mk_func_decl(m->z, Z3_mk_string_symbol(m->z, name), 1, &m->real, m->real);
+  return z3.mk_func_decl(m->z, z3.mk_string_symbol(m->z, name), 1, &m->real, m->real);
 }
 
 static void set_limits(solver *m, uint64_t rlimit) {
-  Z3_params p = Z3_mk_params(m->z);
-  Z3_params_inc_ref(m->z, p);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "arith.solver"), 6);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
-  Z3_params_set_uint(m->z, p, Z3_mk_string_symbol(m->z, "timeout"), 60000); /* a backstop: rlimit comes first */
-  Z3_solver_set_params(m->z, m->s, p);
-  Z3_params_dec_ref(m->z, p);
+  Z3_params p = z3.mk_params(m->z);
+  z3.params_inc_ref(m->z, p);
+  z3.params_set_uint(m->z, p, z3.mk_string_symbol(m->z, "arith.solver"), 6);
+  z3.params_set_uint(m->z, p, z3.mk_string_symbol(m->z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
+  z3.params_set_uint(m->z, p, z3.mk_string_symbol(m->z, "timeout"), 60000); /* a backstop: rlimit comes first */
+  z3.solver_set_params(m->z, m->s, p);
+  z3.params_dec_ref(m->z, p);
 }
 
 /* What the solver has used since it was made. */
 static uint64_t used(solver *m) {
   uint64_t n = 0;
-  Z3_stats st = Z3_solver_get_statistics(m->z, m->s);
+  Z3_stats st = z3.solver_get_statistics(m->z, m->s);
   if (!st) return 0;
-  Z3_stats_inc_ref(m->z, st);
-  for (unsigned i = 0; i < Z3_stats_size(m->z, st); i++)
-    if (!strcmp(Z3_stats_get_key(m->z, st, i), "rlimit count") && Z3_stats_is_uint(m->z, st, i))
-      n = Z3_stats_get_uint_value(m->z, st, i);
-  Z3_stats_dec_ref(m->z, st);
+  z3.stats_inc_ref(m->z, st);
+  for (unsigned i = 0; i < z3.stats_size(m->z, st); i++)
+    if (!strcmp(z3.stats_get_key(m->z, st, i), "rlimit count") && z3.stats_is_uint(m->z, st, i))
+      n = z3.stats_get_uint_value(m->z, st, i);
+  z3.stats_dec_ref(m->z, st);
   return n;
 }
 
@@ -305,7 +299,7 @@ static void *watching(void *ctx) {
     t.tv_nsec += WATCH_MS * 1000000L;
     if (t.tv_nsec >= 1000000000L) t.tv_sec++, t.tv_nsec -= 1000000000L;
     pthread_cond_timedwait(&w->ended, &w->lock, &t);
-    if (!w->over && val_stopped(w->o)) Z3_interrupt(w->z); /* again and again: one that came too early is lost */
+    if (!w->over && val_stopped(w->o)) z3.interrupt(w->z); /* again and again: one that came too early is lost */
   }
   pthread_mutex_unlock(&w->lock);
   return NULL;
@@ -316,7 +310,7 @@ static Z3_lbool check(solver *m) {
   watch w = {.z = m->z, .o = m->c->o, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
   pthread_t thread;
   const bool watched = w.o && w.o->stop && pthread_create(&thread, NULL, watching, &w) == 0;
-  const Z3_lbool r = Z3_solver_check(m->z, m->s);
+  const Z3_lbool r = z3.solver_check(m->z, m->s);
   if (watched) {
     pthread_mutex_lock(&w.lock);
     w.over = true;
@@ -334,15 +328,15 @@ static pv_answer ask(solver *m, pv_id a, pv_id b, uint64_t *rlimit, char *reason
     return PV_NO_ANSWER;
   }
   set_limits(m, *rlimit);
-  Z3_solver_push(m->z, m->s);
-  assume(m, Z3_mk_not(m->z, Z3_mk_eq(m->z, x, y)));
+  z3.solver_push(m->z, m->s);
+  assume(m, z3.mk_not(m->z, z3.mk_eq(m->z, x, y)));
   Z3_lbool r = check(m);
-  if (Z3_get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
+  if (z3.get_error_code(m->z) != Z3_OK) r = Z3_L_UNDEF;
   uint64_t spent = used(m);
   if (r == Z3_L_FALSE) {
-    Z3_solver_pop(m->z, m->s, 1);
+    z3.solver_pop(m->z, m->s, 1);
     Z3_lbool v = check(m);
-    if (Z3_get_error_code(m->z) != Z3_OK || v != Z3_L_TRUE) {
+    if (z3.get_error_code(m->z) != Z3_OK || v != Z3_L_TRUE) {
       snprintf(reason, 200, "z3 could not show that the assumptions have a model");
       return PV_NO_ANSWER;
     }
@@ -361,18 +355,15 @@ pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
   }
   solver m = {.c = c};
   m.of = calloc((size_t)c->n_leaves + PV_MAX_NODES, sizeof *m.of); /* expanding makes new expressions */
-  Z3_config cfg = Z3_mk_config();
-  m.z = cfg ? Z3_mk_context(cfg) : NULL;
-  if (cfg) Z3_del_config(cfg);
-  if (m.z) Z3_set_error_handler(m.z, on_error);
-  if (m.z) m.s = Z3_mk_simple_solver(m.z);
+  m.z = val_z3_context();
+  if (m.z) m.s = z3.mk_simple_solver(m.z);
   if (!m.of || !m.z || !m.s) {
     snprintf(reason, 200, "z3 did not start");
   } else {
-    Z3_solver_inc_ref(m.z, m.s);
-    m.real = Z3_mk_real_sort(m.z);
+    z3.solver_inc_ref(m.z, m.s);
+    m.real = z3.mk_real_sort(m.z);
     m.inverse = declare(&m, "inv");
-    m.product = Z3_mk_func_decl(m.z, Z3_mk_string_symbol(m.z, "mul"), 2, (Z3_sort[2]){m.real, m.real}, m.real);
+    m.product = z3.mk_func_decl(m.z, z3.mk_string_symbol(m.z, "mul"), 2, (Z3_sort[2]){m.real, m.real}, m.real);
     m.square_root = declare(&m, "sqrt");
     m.exponential = declare(&m, "exp");
     m.fn[PV_LOG] = declare(&m, "log");
@@ -380,15 +371,19 @@ pv_answer pv_solve(pv_cx *c, pv_id a, pv_id b, uint64_t *rlimit, char *reason) {
     m.fn[PV_SIN] = declare(&m, "sin");
     m.fn[PV_COS] = declare(&m, "cos");
     r = ask(&m, a, b, rlimit, reason);
-    Z3_solver_dec_ref(m.z, m.s);
+    z3.solver_dec_ref(m.z, m.s);
   }
-  if (m.z) Z3_del_context(m.z);
+  if (m.z) z3.del_context(m.z);
   free(m.of);
   return r;
 }
 
 void val_z3_version(char *out, size_t n) {
   unsigned major, minor, build, revision;
-  Z3_get_version(&major, &minor, &build, &revision);
+  if (!val_z3_load()) {
+    snprintf(out, n, "not found");
+    return;
+  }
+  z3.get_version(&major, &minor, &build, &revision);
   snprintf(out, n, "%u.%u.%u", major, minor, build);
 }

@@ -44,7 +44,7 @@ ISO_MUST_USE iso_code val_new(const val_options *o, rule_schemas *schemas, val_e
 void val_free(val_engine *e);
 /* Version of libtorch for reports, e.g. "2.13.0"; loads it. Static. */
 ISO_MUST_USE iso_code val_torch_version(val_engine *e, const char **out, iso_error *err);
-/* Version of Z3, e.g. "4.8.12", into `out` of `n` bytes. */
+/* Version of Z3, e.g. "4.8.12", into `out` of `n` bytes; loads it. "not found" where it cannot be. */
 void val_z3_version(char *out, size_t n);
 /* The schema of an operator in PyTorch's notation, as libtorch (or a library it has loaded) declares it.
  * Returns: NULL in `out` where there is none. Owns: malloc'ed text. */

@@ -1,0 +1,42 @@
+#include "validate/z3_lazy.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#ifndef Z3_LIBRARY
+#define Z3_LIBRARY "libz3.so"
+#endif
+
+val_z3 z3;
+
+static bool loaded;
+
+static void load(void) {
+  void *lib = dlopen(Z3_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!lib) return;
+  bool all = true;
+  /* POSIX has functions come as pointers to void. */
+#define LOOK_UP(name) all &= (*(void **)&z3.name = dlsym(lib, "Z3_" #name)) != NULL;
+  VAL_Z3_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+  loaded = all;
+}
+
+bool val_z3_load(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  return pthread_once(&once, load) == 0 && loaded;
+}
+
+static void on_error(Z3_context z, Z3_error_code e) {
+  (void)z;
+  (void)e;
+}
+
+Z3_context val_z3_context(void) {
+  Z3_config cfg = val_z3_load() ? z3.mk_config() : NULL;
+  if (!cfg) return NULL;
+  Z3_context z = z3.mk_context(cfg);
+  z3.del_config(cfg);
+  if (z) z3.set_error_handler(z, on_error);
+  return z;
+}

@@ -1,0 +1,36 @@
+/* libz3, loaded where a proof first needs it: most commands never do, and mapping it is the larger part of their start. The
+ * functions of its C API are called as `z3.mk_add(...)` for Z3_mk_add. */
+#ifndef VALIDATE_Z3_LAZY_H
+#define VALIDATE_Z3_LAZY_H
+
+#include <stdbool.h>
+
+#include <z3.h>
+
+#define VAL_Z3_FUNCTIONS(F) \
+  F(del_config) F(del_context) F(eval_smtlib2_string) F(get_error_code) F(get_numeral_double) F(get_numeral_int64) \
+  F(get_sort) F(get_sort_kind) F(get_version) F(interrupt) F(mk_add) F(mk_and) F(mk_app) F(mk_bool_sort) F(mk_config) \
+  F(mk_const) F(mk_context) F(mk_div) F(mk_eq) F(mk_false) F(mk_fresh_const) F(mk_func_decl) F(mk_ge) F(mk_gt) \
+  F(mk_iff) F(mk_implies) F(mk_int) F(mk_int2real) F(mk_int64) F(mk_int_sort) F(mk_ite) F(mk_le) F(mk_lt) F(mk_mod) \
+  F(mk_mul) F(mk_not) F(mk_numeral) F(mk_or) F(mk_params) F(mk_real_sort) F(mk_simple_solver) F(mk_solver) \
+  F(mk_string_symbol) F(mk_sub) F(mk_true) F(mk_unary_minus) F(model_dec_ref) F(model_eval) F(model_inc_ref) \
+  F(params_dec_ref) F(params_inc_ref) F(params_set_uint) F(set_error_handler) F(simplify) F(solver_assert) \
+  F(solver_check) F(solver_dec_ref) F(solver_get_model) F(solver_get_statistics) F(solver_inc_ref) F(solver_pop) \
+  F(solver_push) F(solver_set_params) F(stats_dec_ref) F(stats_get_key) F(stats_get_uint_value) F(stats_inc_ref) \
+  F(stats_is_uint) F(stats_size)
+
+typedef struct val_z3 {
+#define VAL_Z3_MEMBER(name) __typeof__(Z3_##name) *name;
+  VAL_Z3_FUNCTIONS(VAL_Z3_MEMBER)
+#undef VAL_Z3_MEMBER
+} val_z3;
+
+/* Requires: val_z3_load said true. */
+extern val_z3 z3;
+
+/* Load it, once; from any thread. Returns: false where it, or one of the functions, is not there. */
+bool val_z3_load(void);
+/* A context of its own whose errors are looked up, not reported. Returns: NULL without the library or without memory. Owns: z3.del_context. */
+Z3_context val_z3_context(void);
+
+#endif
