@@ -179,6 +179,8 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
   while (at < shape->dim[dim] && c->n < MAX_RAW_PIECES) {
     run r;
     if (!best_run(s, c, lines, th, at, by_name, &tmp, &r, &c->tied)) break;
+    const int64_t mine = index_stretch(th, at, shape->dim[dim]);
+    if (mine > 1 && r.at.len <= mine && !r.fresh) break; /* padding: one row of zeros, taken again and again, fits it, and says nothing */
     if (!iso_grow(c->p, c->cap, c->n + 1)) {
       rel_no_memory(s);
       break;

@@ -419,14 +419,17 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
   if ((*out = h->of[cls.i])) return ISO_OK;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, cls, &m);
-  eg_node def = {EG_NONE}, atom = {EG_NONE};
+  eg_node def = {EG_NONE}, atom = {EG_NONE}, captured = {EG_NONE};
   bool konst = false;
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
     if (r->konst && r->valued) konst = true, def = m[i];
     else if (!konst && !r->leaf && r->node[0] < 0 && r->node[1] < 0 && def.i == EG_NONE) def = m[i];
     if (r->leaf && r->atom && atom.i == EG_NONE) atom = m[i];
+    if (!r->leaf && r->tensor && m[i].i < captured.i) captured = m[i];
   }
+  /* A graph may itself compute the part of a leaf that the other one's is made of: leaves were related before, so it is the oldest. */
+  if (def.i == EG_NONE) def = captured;
   iso_code c = ISO_OK;
   rule_tensor *v = NULL;
   if (konst) v = rule_tensor_ref(st_val(s, def, s->run_set)); /* constants stay */

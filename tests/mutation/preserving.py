@@ -5,6 +5,7 @@ import random
 import torch
 
 import algebra
+import rewrites
 import spelling
 import wording
 from graph import LEAVES, base, is_number, is_ref, node_refs
@@ -397,6 +398,6 @@ def kinds(g):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
         if n["op"] not in LEAVES and n["op"] != "getitem":
-            for f in (spelling, algebra, wording):
+            for f in (spelling, algebra, wording, rewrites):
                 for kind, change in f.kinds(g, n):
                     yield kind, n["id"], change
