@@ -192,7 +192,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-static int64_t index_limit(const state *s, int side, size_t i, int64_t *all);
+static int64_t index_limit(const state *s, int side, size_t i, int64_t *all, bool *wraps);
 
 /* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
  * only indexes a table, that one carries the tokens, whatever they happen to be. */
@@ -205,7 +205,7 @@ static void free_tokens(state *s, const bool *const live[2]) {
     for (size_t i = 0; i < g->n_nodes; i++) {
       if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
       if (!s->rec[s->map[side][i].i].konst) free_input = true;
-      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, &all) != INT64_MAX) n++, token = i;
+      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, &all, NULL) != INT64_MAX) n++, token = i;
     }
     if (free_input || n != 1) continue;
     const eg_node *m;
@@ -457,10 +457,29 @@ static bool all_below(const synth_graph *g, size_t i, int64_t limit) {
   return true;
 }
 
+/* What a call that reads rows of a table is given: the table, the dimension along which it is read, and the tensor of indices. Returns:
+ * false where it is none, or reads by more than one tensor. */
+static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim, const rule_term **index) {
+  const bool rows = strcmp(t->u.s, "aten::embedding") == 0, select = strcmp(t->u.s, "aten::index_select") == 0;
+  *dim = 0;
+  *table = t->n ? t->child[0] : NULL;
+  if (rows || select) {
+    *index = t->child[rows ? 1 : 2];
+    if (select) *dim = t->child[1]->u.i;
+  } else {
+    if (strcmp(t->u.s, "aten::index.Tensor") != 0 || t->n < 2 || t->child[1]->kind != RULE_LIST) return false;
+    const rule_term *list = t->child[1];
+    while (*dim < list->n && list->child[*dim]->kind == RULE_NONE) ++*dim;
+    if (*dim + 1 != list->n) return false;
+    *index = list->child[*dim];
+  }
+  return (*table)->kind == RULE_VAR && (*index)->kind == RULE_VAR;
+}
+
 /* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
  * vocabulary) the table's rows say nothing. Padding rows do not count where the captured values do without them.
- * In `all`: with them. */
-static int64_t index_limit(const state *s, int side, size_t i, int64_t *all) {
+ * In `all`: with them. `wraps` is set where an operator reads that would count a negative index from the end. */
+static int64_t index_limit(const state *s, int side, size_t i, int64_t *all, bool *wraps) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1);
   int64_t limit = INT64_MAX;
@@ -470,15 +489,15 @@ static int64_t index_limit(const state *s, int side, size_t i, int64_t *all) {
   for (size_t j = i + 1; j < g->n_nodes; j++) {
     const synth_node *n = &g->node[j];
     if (n->kind != SYNTH_OP || s->map[side][j].i == EG_NONE) continue;
-    const rule_term *t = n->call;
-    const int table = strcmp(t->u.s, "aten::embedding") == 0 ? 1 : strcmp(t->u.s, "aten::index_select") == 0 ? 2 : 0;
-    if (table && t->child[table]->kind == RULE_VAR && flow[t->child[table]->u.i] && t->child[0]->kind == RULE_VAR) {
-      const rule_shape *sh = &g->node[t->child[0]->u.i].shape;
-      const int64_t dim = table == 1 ? 0 : t->child[1]->u.i;
+    const rule_term *t = n->call, *table, *index;
+    int64_t dim;
+    if (reads_rows(t, &table, &dim, &index) && flow[index->u.i]) {
+      const rule_shape *sh = &g->node[table->u.i].shape;
       if (dim < 0 || dim >= (int64_t)sh->rank) continue;
-      const int64_t used = used_rows(&g->node[t->child[0]->u.i], dim);
+      const int64_t used = used_rows(&g->node[table->u.i], dim);
       if (sh->dim[dim] < *all) *all = sh->dim[dim];
       if (used < limit) limit = used;
+      if (wraps && strcmp(t->u.s, "aten::index.Tensor") == 0) *wraps = true;
       continue;
     }
     if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) && st_term_uses(t->child[0], flow)) flow[j] = true;
@@ -487,38 +506,40 @@ static int64_t index_limit(const state *s, int side, size_t i, int64_t *all) {
   return limit != INT64_MAX && all_below(g, i, limit) ? limit : *all;
 }
 
-/* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. */
-int64_t st_index_limit(const state *s, bool *padded) {
+/* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. In `matters`: whether a rule may
+ * hold within it only, as there is padding or what is negative is read from the end. */
+int64_t st_index_limit(const state *s, bool *matters) {
+  bool wraps = false;
   int64_t limit = INT64_MAX, least = INT64_MAX;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
       int64_t all;
-      const int64_t l = index_limit(s, side, i, &all);
+      const int64_t l = index_limit(s, side, i, &all, &wraps);
       if (l < limit) limit = l;
       if (all < least) least = all;
     }
-  if (padded) *padded = limit < least;
+  if (matters) *matters = limit < least || wraps;
   return limit;
 }
 
 static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
 /* Token ids lie below the padding of every table: the input as a term that cannot leave that range, for rules that hold
- * there only (one side reads a padding row where another's masks give zero). */
+ * there only (one side reads a padding row where another's masks give zero, or the last row for -1). */
 iso_code st_bound_indices(state *s, iso_error *err) {
-  bool padded;
-  const int64_t limit = st_index_limit(s, &padded);
+  bool matters;
+  const int64_t limit = st_index_limit(s, &matters);
   const eg_node none = {EG_NONE};
   eg_node done = none;
-  for (int side = 0; side < 2 && padded; side++)
+  for (int side = 0; side < 2 && matters; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
       const eg_node e = s->map[side][i];
       int64_t all;
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[e.i].konst || (done.i != EG_NONE && eg_equal(s->g, done, e)) ||
-          index_limit(s, side, i, &all) == INT64_MAX)
+          index_limit(s, side, i, &all, NULL) == INT64_MAX)
         continue;
       eg_symbol sym;
       eg_node raw, def;
@@ -538,8 +559,8 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       const rule_term *arg[3] = {rule_var(&s->arena, 0), rule_int(&s->arena, 0), rule_int(&s->arena, limit - 1)}, *term;
       if (!arg[0] || !arg[1] || !arg[2] || rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err)) return nomem(err);
       if ((c = st_add_term(s, term, &raw, &def, err)) || (c = st_value(s, def, err))) return c;
-      const char *text = iso_arena_printf(&s->arena, "%s's %s stays below %lld: the rows past it are padding", side == LEFT ? "left" : "right", n->name,
-                                          (long long)limit);
+      const char *text = iso_arena_printf(&s->arena, "%s's %s lies from 0 to %lld: no row of padding is meant, and no index counts from the end",
+                                          side == LEFT ? "left" : "right", n->name, (long long)limit - 1);
       if (!text || !st_assume(s, "input", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
       if ((c = st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err))) return c;
     }
