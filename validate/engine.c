@@ -378,6 +378,8 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
     code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
   if (code == ISO_OK && v->probe != NULL)
     code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
+  if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
+    val_cover_note(v->probe->cover, t, call, *bind, n, room[0]);
   if (v->probe != NULL && v->probe->noise != NULL) val_probe_unblur(*bind, n);
   if (code != ISO_OK) return code;
   r->term = t;

@@ -9,6 +9,22 @@ rule_schemas *val_engine_schemas(val_engine *e);
 /* The caller's reason to stop, or NULL. */
 static inline const char *val_stopped(const val_options *o) { return o && o->stop ? o->stop(o->ctx) : NULL; }
 
+/* The operators of a term in the order in which they ran, and which branches of their choices were taken (cover.c). */
+enum { VAL_COVER = 96 };
+typedef struct val_covered {
+  char name[46]; /* the operator's, cut */
+  uint8_t need, seen;
+} val_covered;
+typedef struct val_cover {
+  val_covered op[VAL_COVER];
+  size_t n; /* may exceed VAL_COVER; what lies behind is not looked at */
+} val_cover;
+/* `term` has made the `call` of `n` tensors, whose first result is `out`. */
+void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out);
+void val_cover_add(val_cover *all, const val_cover *one);
+/* An operator of which one branch was never taken, or NULL. */
+const char *val_cover_gap(const val_cover *c);
+
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
@@ -20,6 +36,7 @@ typedef struct val_probe {
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
+  val_cover *cover; /* in: NULL, or where to note the branches that were taken */
   int how;          /* private: of the call that runs now */
 } val_probe;
 ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind, val_probe *probe,

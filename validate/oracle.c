@@ -12,6 +12,7 @@
 #include "validate/oracle_int.h"
 #include "validate/sample_int.h"
 
+static const double STRICT_REL = 1e-12;
 enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
 
 typedef struct ladder {
@@ -21,9 +22,12 @@ typedef struct ladder {
   val_problem problem;
   iso_rng rng;
   bool strict;
+  bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
   uint32_t good, failed, blind, outside, soft, no_instance;
   uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
+  val_cover cover[2];             /* of the samples that counted, left and right */
+  unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
   char last_error[200];
   val_witness *witness; /* NULL: not wanted */
@@ -81,13 +85,16 @@ static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind,
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
   val_trial t = {0};
   const val_options *o = val_engine_options(l->e);
-  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, k >= l->first && k % 3 == 0, bind, err);
-  if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict, &t, err);
+  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, kind < VAL_SPREAD && k >= l->first && k % 3 == 0, bind, err);
+  if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, &t, err);
   if (c) goto done;
+  /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no sample. */
+  for (int side = 0; side < 2 && (t.outcome == VAL_AGREE || (l->strict && t.outcome == VAL_OUTSIDE)); side++)
+    val_cover_add(&l->cover[side], &t.cover[side]);
   switch (t.outcome) {
   case VAL_AGREE:
     l->good++;
-    l->worked[kind]++;
+    if (kind < VAL_ALL_KINDS) l->worked[kind]++;
     if (t.max_rel > l->max_rel) l->max_rel = t.max_rel;
     break;
   case VAL_BLIND: l->blind++; break;
@@ -98,6 +105,7 @@ static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind,
     break;
   case VAL_DIFFER:
     if (t.soft && l->soft++ == 0) {
+      l->soft_kind = kind;
       l->blind++;
       break;
     }
@@ -114,7 +122,9 @@ done:
 
 /* After all kinds have had their turn: one that counted before, more often than not. */
 static unsigned choose_kind(ladder *l, unsigned k) {
-  if (k < l->first) return k % VAL_KINDS;
+  /* What all kinds were looked at for coarsely, before the proof, and was not quite equal. */
+  const bool again = l->unproved && !l->strict && l->max_rel > STRICT_REL && k < 2 * l->first;
+  if (k < l->first || again) return k % VAL_KINDS;
   const unsigned any = (unsigned)iso_rng_below(&l->rng, VAL_ALL_KINDS);
   if (l->good >= LEAST_SAMPLES || l->outside <= l->good || iso_rng_below(&l->rng, 4) == 0) return any;
   for (unsigned i = 0; i < VAL_ALL_KINDS; i++)
@@ -123,8 +133,7 @@ static unsigned choose_kind(ladder *l, unsigned k) {
 }
 
 /* The same on an instance of its own. */
-static iso_code sample_instance(ladder *l, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
-  const unsigned kind = choose_kind(l, k);
+static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdict *out, bool *refuted, iso_error *err) {
   if (!l->problem.open) return sample_once(l, l->r, k, kind, out, refuted, err);
   /* Every value must lie in the domains: few values do so by chance. */
   l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
@@ -240,6 +249,11 @@ static bool reads_apart(const rule *r) {
   return only == 3;
 }
 
+static const char *gap(const ladder *l) {
+  const char *left = val_cover_gap(&l->cover[0]);
+  return left ? left : val_cover_gap(&l->cover[1]);
+}
+
 static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
   out->n_samples = l->good;
   out->max_rel = l->max_rel;
@@ -253,6 +267,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
   } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
+  } else if (l->good >= LEAST_SAMPLES && gap(l)) {
+    snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s", gap(l));
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
@@ -279,7 +295,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     if (c || proof.status == RULE_PROVED) return c;
   }
   const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
-  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, out, refuted, err);
+  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
       val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
@@ -289,12 +305,18 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
                                       : val_prove(l->r, schemas, o, &proof, err);
   if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
-  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, out, refuted, err);
+  l->unproved = true;
+  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
   const uint32_t enough = l->strict ? 2 * plain : plain;
   const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;
   for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good && !val_stopped(o); k++)
-    c = sample_instance(l, k, out, refuted, err);
+    c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
+  for (unsigned s = 0; !proved && l->soft == 1 && s < VAL_KINDS && !*refuted && !c && !val_stopped(o); s++)
+    c = sample_instance(l, k + s, l->soft_kind, out, refuted, err);
+  const bool seek = !proved && l->good >= LEAST_SAMPLES;
+  for (unsigned s = 0; seek && s < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
+    c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
   if (c) return c;
   const char *stopped = *refuted || proved ? NULL : val_stopped(o);
   if (stopped) {

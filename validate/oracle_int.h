@@ -19,14 +19,15 @@ typedef struct val_trial {
   double abs, rel;     /* its difference */
   bool soft;           /* so small that a second sample should show it too */
   double max_rel;      /* of VAL_AGREE: largest relative difference seen */
+  val_cover cover[2];  /* of both sides */
   rule_tensor *lhs, *rhs; /* unless VAL_FAILED; val_trial_fini */
   char reason[200];    /* VAL_FAILED: the operator's words */
 } val_trial;
 
 /* Evaluate both sides of `r`, whose shapes and attributes are literal, on `bind`, and compare. `strict`: differences that
- * only cancellation could explain are looked into as well. `rng` draws noise. Errors: ISO_NOMEM. */
+ * only cancellation could explain are looked into as well. `unbounded`: integers are meant without end. `rng` draws noise. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
-                              val_trial *out, iso_error *err);
+                              bool unbounded, val_trial *out, iso_error *err);
 void val_trial_fini(val_trial *t);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */

@@ -168,7 +168,18 @@ static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
 
 enum { LONG_ROW = 1024, MANY_ROWS = 1009, SOME_ROWS = 101 };
 
+/* Magnitudes that no literal of the rule names: large ones and small ones in turn, from `k` on for all, then for each its own. */
+static void fill_spread(iso_rng *rng, rule_tensor *t, unsigned k) {
+  const unsigned turn = k < VAL_SPREADS / 2 ? k : (unsigned)iso_rng_below(rng, VAL_SPREADS / 2);
+  const double scale = pow(10, (turn % 2 ? -1.0 : 1.0) * (double)(2 + turn / 2 * 2));
+  for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = iso_rng_normal(rng) * scale;
+}
+
 static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
+  if (k >= VAL_SPREAD) {
+    fill_spread(rng, t, k - VAL_SPREAD);
+    return;
+  }
   double *x = t->data;
   const unsigned kind = k % VAL_ALL_KINDS;
   const bool mask = k % 2 == 1 && is_mask(example);

@@ -7,10 +7,12 @@
 enum {
   VAL_KINDS = 12,           /* kinds of float values that each rule is sampled with once */
   VAL_ALL_KINDS = 16,       /* with those that only some domains ask for */
+  VAL_SPREAD = 64,          /* from here on: numbers of one magnitude, another for each, 1e-2 .. 1e16 */
+  VAL_SPREADS = 32,
   VAL_PLAIN = 0             /* the kind that most operators are defined on */
 };
 
-/* Draw a sample of the kind `k` % VAL_ALL_KINDS (`mixed`: each float variable of its own kind) into `bind` (one tensor per variable; caller unrefs).
+/* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1 (`mixed`: each float variable of its own kind) into `bind` (one tensor per variable; caller unrefs).
  * Errors: ISO_UNSUPPORTED where a shape is symbolic. */
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                                  rule_tensor **bind, iso_error *err);

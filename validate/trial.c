@@ -155,11 +155,11 @@ static bool has_mask(const rule_term *t) {
   return false;
 }
 
-iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, val_trial *t,
-                 iso_error *err) {
+iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, bool unbounded,
+                 val_trial *t, iso_error *err) {
   *t = (val_trial){.outcome = VAL_FAILED, .index = -1};
   /* A rule of a file speaks of integers that do not wrap; a step between two graphs is of those that do. */
-  val_probe pa = {.unbounded = strict}, pb = pa;
+  val_probe pa = {.unbounded = unbounded, .cover = &t->cover[0]}, pb = {.unbounded = unbounded, .cover = &t->cover[1]};
   iso_error local;
   iso_code c = val_eval_probe(e, r->lhs, bind, &pa, &t->lhs, &local);
   if (!c) c = val_eval_probe(e, r->rhs, bind, &pb, &t->rhs, &local);

@@ -121,6 +121,30 @@ START_TEST(wrong_candidates_are_refuted) {
 }
 END_TEST
 
+/* Branches that few numbers take: not refuted, perhaps, and no evidence either way. */
+static const pair unseen[] = {
+    {"(var w f (4 8)) (var b f (4 8))", "w", "(aten::where.self (aten::gt.Scalar (aten::mul.Tensor w w) 1e+15) b w)"},
+    {"(var w f (4 8))", "(aten::add.Tensor w 1.0)",
+     "(aten::add.Tensor (aten::where.ScalarSelf (aten::gt.Scalar (aten::exp w) 1e+35) 0.0 w) 1.0)"},
+    {"(var w f (4 8)) (var b f (4 8))", "w",
+     "(aten::where.self (aten::lt.Scalar (aten::abs (aten::sub.Tensor (aten::mul.Tensor w w) 12345.678)) 0.01) b w)"},
+    {"(var w f (4 8)) (var b f (4 8))", "w", "(aten::where.self (aten::eq.Scalar (aten::sub.Tensor (aten::mul.Tensor w 2.0) 1.0) 0.12345) b w)"},
+    {"(var w f (4 8)) (var b f (4 8))", "w",
+     "(aten::where.self (aten::logical_and (aten::gt.Scalar (aten::mul.Tensor w w) 1000.0) (aten::lt.Scalar (aten::mul.Tensor w w) 1001.0)) b w)"},
+    {"(var w f (4 8))", "(aten::exp (aten::exp w))", "(aten::clamp (aten::exp (aten::exp w)) none 1e+100)"},
+    {"(var w f (4 8))", "(aten::lgamma w)", "(aten::clamp (aten::lgamma w) none 1e+14)"},
+    {"(var w f (4 8))", "(aten::special_i0e w)", "(aten::clamp (aten::special_i0e w) 1e-06)"},
+    {"(var w f (4 8))", "w", "(aten::add.Tensor w (aten::trunc (aten::div.Tensor w 1e+09)))"},
+    {"(var w f (4 8))", "(aten::softplus w 1.0 15.0)", "(aten::log1p (aten::exp w))"},
+    {"(var w f (4 8))", "(aten::div.Tensor w 3.0)", "(aten::mul.Tensor w 0.33333333333)"}};
+
+START_TEST(branches_that_no_sample_takes_are_never_tested) {
+  EACH(unseen, false)
+  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "seed %d: %s: %s <=> %s", (int)seed, rule_status_name(v.status),
+                unseen[i].lhs, unseen[i].rhs);
+}
+END_TEST
+
 START_TEST(true_rules_hold_whatever_rounding_does) {
   EACH(right, true)
   ck_assert_msg(v.status == RULE_PROVED || v.status == RULE_TESTED, "seed %d: %s (%s): %s <=> %s", (int)seed, rule_status_name(v.status),
@@ -141,6 +165,7 @@ int main(void) {
   tcase_set_timeout(t, 240);
   tcase_add_test(t, wrong_rules_are_refuted);
   tcase_add_test(t, wrong_candidates_are_refuted);
+  tcase_add_test(t, branches_that_no_sample_takes_are_never_tested);
   tcase_add_test(t, true_rules_hold_whatever_rounding_does);
   tcase_add_test(t, literals_too_close_are_never_tested);
   suite_add_tcase(s, t);
