@@ -58,7 +58,7 @@ static iso_code no_room(eg_sat *s, iso_error *err) {
 /* ---- a batch ---- */
 
 static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
-  if (!s->op[op].leaf) egi_row_append(s, op, NULL, 0, egi_mix_end(op), EG_NONE);
+  if (!s->op[op].leaf) egi_row_append(s, op, NULL, 0, egi_mix_end(egi_mix_op(op)), EG_NONE);
   const uint32_t c = egi_row_class(s, s->op[op].leaf);
   for (size_t b = 0; b < n; b++) out[b] = c;
 }
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch
   const egi_bucket *bucket = s->bucket;
   const size_t mask = s->n_buckets - 1;
   for (size_t b = 0; b < n; b++) {
-    uint64_t h = op;
+    uint64_t h = egi_mix_op(op);
     for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, x->kid[b * arity + k] = col[k][b]);
     x->hash[b] = egi_mix_end(h);
     __builtin_prefetch(&bucket[x->hash[b] & mask]);
@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch
 static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uint32_t *const *col, uint32_t op, uint32_t arity,
                                                             size_t n, const uint32_t *root, uint32_t *kid, uint32_t *out) {
   for (size_t b = 0; b < n; b++) {
-    uint64_t h = op;
+    uint64_t h = egi_mix_op(op);
     for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, kid[k] = col[k][b]);
     const uint32_t hash = egi_mix_end(h);
     uint32_t row = egi_row_find_in(s, op, kid, arity, hash);
@@ -221,7 +221,7 @@ static iso_code build_one(eg_sat *s, egi_batch *x, const eg_pattern *p, const ui
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
     if (t->is_var) continue;
-    uint64_t h = t->sym;
+    uint64_t h = egi_mix_op(t->sym);
     for (uint32_t k = 0; k < t->n; k++) {
       const uint32_t from = p->kid[t->kid + k];
       const uint32_t c = p->term[from].is_var ? match[1 + p->term[from].sym] : x->value[from * BATCH];

@@ -198,7 +198,7 @@ static bool up(machine *m, const egi_ins *i) {
 
 static bool lookup(machine *m, const egi_ins *i) {
   eg_sat *s = m->s;
-  uint64_t h = i->want & ROW_OP;
+  uint64_t h = egi_mix_op(i->want & ROW_OP);
   for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
   const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
   if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
@@ -233,7 +233,7 @@ static bool bind_ground(machine *m) {
   for (size_t i = 0; i < q->n_regs; i++) m->reg[i] = EG_NONE;
   for (size_t i = 0; i < q->n_ground; i++) {
     const egi_atom *a = &q->atom[i];
-    uint64_t h = a->op;
+    uint64_t h = egi_mix_op(a->op);
     for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
     const uint32_t r = egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h));
     if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
@@ -246,7 +246,7 @@ static bool bind_ground(machine *m) {
 
 static bool ground_is_fresh(machine *m, const egi_atom *a) {
   eg_sat *s = m->s;
-  uint64_t h = a->op;
+  uint64_t h = egi_mix_op(a->op);
   for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
   return s->w[egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
 }

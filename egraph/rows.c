@@ -26,7 +26,7 @@ bool egi_rows_grow(eg_sat *s, size_t n, uint32_t arity) {
 
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row) {
   const uint32_t op = egi_row_op(s, row), n = s->op[op].arity;
-  uint64_t h = op;
+  uint64_t h = egi_mix_op(op);
   for (uint32_t k = 0; k < n; k++) h = egi_mix(h, egi_row_child(s, row, k));
   return egi_mix_end(h);
 }
@@ -42,7 +42,11 @@ void egi_row_mark(eg_sat *s, uint32_t row) {
 }
 
 uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
-  return egi_row_append_in(s, op, child, n, hash, c);
+  switch (n) {
+  case 1: return egi_row_append_in(s, op, child, 1, hash, c);
+  case 2: return egi_row_append_in(s, op, child, 2, hash, c);
+  default: return egi_row_append_in(s, op, child, n, hash, c);
+  }
 }
 
 void egi_row_kill(eg_sat *s, uint32_t row) {

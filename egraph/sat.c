@@ -119,45 +119,54 @@ size_t eg_sat_count_ops(const eg_sat *s) { return s->n_ops; }
 
 /* ---- adding and merging ---- */
 
-static uint32_t canonical(const eg_sat *s, eg_op op, const eg_class *child) {
-  const uint32_t n = s->op[op.i].arity;
-  uint64_t h = op.i;
+static inline uint32_t canonical(const eg_sat *s, uint32_t op, const eg_class *child, uint32_t n, uint32_t *out) {
+  uint64_t h = egi_mix_op(op);
   for (uint32_t k = 0; k < n; k++) {
     assert(child[k].i < s->n_cls);
-    s->args[k] = egi_sat_find(s, child[k].i);
-    h = egi_mix(h, s->args[k]);
+    h = egi_mix(h, out[k] = egi_sat_find(s, child[k].i));
   }
   return egi_mix_end(h);
 }
 
 bool eg_sat_lookup(const eg_sat *s, eg_op op, const eg_class *child, eg_class *out) {
-  const uint32_t row = egi_row_find(s, op.i, s->args, s->op[op.i].arity, canonical(s, op, child));
+  const uint32_t n = s->op[op.i].arity, row = egi_row_find(s, op.i, s->args, n, canonical(s, op.i, child, n, s->args));
   if (!row) return false;
   out->i = egi_row_class(s, row);
   return true;
 }
 
-iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, iso_error *err) {
-  const uint32_t n = s->op[op.i].arity, hash = canonical(s, op, child);
-  uint32_t row = s->n_buckets ? egi_row_find_in(s, op.i, s->args, n, hash) : 0;
-  if (row) {
-    out->i = egi_row_class(s, row);
-    return ISO_OK;
-  }
+static iso_code add_new(eg_sat *s, uint32_t op, uint32_t n, const uint32_t *kid, uint32_t hash, eg_class *out, iso_error *err) {
   if (!egi_rows_reserve(s, 1, n) || (s->log && !egi_log_reserve(s, 1, n))) {
     if (s->n_w + egi_row_words(n) > ROW_MAX || s->n_cls >= ROW_MAX) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
-    return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", s->op[op.i].name);
+    return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", s->op[op].name);
   }
-  row = egi_row_append_in(s, op.i, s->args, n, hash, EG_NONE);
-  const uint32_t c = s->w[row + ROW_CLASS];
+  const uint32_t row = egi_row_append(s, op, kid, n, hash, EG_NONE), c = s->w[row + ROW_CLASS];
+  out->i = c;
   if (s->log) egi_log_class(s, row);
-  if (s->analysis.make) {
-    egi_sat_data_new(s, row);
-    const iso_code code = egi_sat_repair_all(s, err);
-    if (code) return code;
-  }
+  if (!s->analysis.make) return ISO_OK;
+  egi_sat_data_new(s, row);
+  const iso_code code = egi_sat_repair_all(s, err);
   out->i = egi_sat_find(s, c);
+  return code;
+}
+
+/* Inlined with the arity as a constant. */
+static inline __attribute__((always_inline)) iso_code add(eg_sat *s, uint32_t op, uint32_t n, const eg_class *child,
+                                                          uint32_t *kid, eg_class *out, iso_error *err) {
+  const uint32_t hash = canonical(s, op, child, n, kid), row = s->n_buckets ? egi_row_find_in(s, op, kid, n, hash) : 0;
+  if (!row) return add_new(s, op, n, kid, hash, out, err);
+  out->i = egi_row_class(s, row);
   return ISO_OK;
+}
+
+iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, iso_error *err) {
+  const uint32_t n = s->op[op.i].arity;
+  uint32_t kid[2];
+  switch (n) {
+  case 1: return add(s, op.i, 1, child, kid, out, err);
+  case 2: return add(s, op.i, 2, child, kid, out, err);
+  default: return add(s, op.i, n, child, s->args, out, err);
+  }
 }
 
 iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err) {

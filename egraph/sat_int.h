@@ -137,12 +137,13 @@ static inline uint32_t egi_place_row(const uint32_t *w, uint32_t place) {
   return at - ROW_HEAD;
 }
 
-/* The hash of an operator with children, taken in turn. */
+/* The hash of an operator with children, taken in turn: products folded, whose high half depends on all bits. */
+static inline uint64_t egi_mix_op(uint32_t op) { return (uint64_t)op << 32 ^ UINT64_C(0xD6E8FEB86659FD93); }
 static inline uint64_t egi_mix(uint64_t h, uint32_t word) {
-  h = (h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-  return h ^ (h >> 32);
+  const unsigned __int128 p = (unsigned __int128)(h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+  return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
-static inline uint32_t egi_mix_end(uint64_t h) { return (uint32_t)((h * UINT64_C(0xD6E8FEB86659FD93)) >> 32); }
+static inline uint32_t egi_mix_end(uint64_t h) { return (uint32_t)(h ^ h >> 32); }
 
 static inline uint8_t egi_tag(uint32_t hash) { return (uint8_t)((hash >> 24) + !(hash >> 24)); }
 /* Which slots have the tag: a bit each. */
@@ -213,7 +214,7 @@ static inline uint32_t egi_class_new(eg_sat *s) {
 }
 /* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no equal row is there.
  * Requires: reserved. */
-static inline uint32_t egi_row_append_in(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
+static inline __attribute__((always_inline)) uint32_t egi_row_append_in(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
   const uint32_t row = (uint32_t)s->n_w;
   egi_op *o = &s->op[op];
   const uint16_t bit = o->bit;

@@ -110,7 +110,7 @@ static void canonicalise(eg_sat *s, closing *x) {
     x->at[i].changed = false;
     if (!x->at[i].row) continue;
     const uint32_t op = w[ROW_HEAD] & ROW_OP, n = s->op[op].arity;
-    uint64_t old = op, new = op;
+    uint64_t old = egi_mix_op(op), new = old;
     for (uint32_t k = 0; k < n; k++) {
       const uint32_t c = w[ROW_KIDS + 2 * k], f = egi_sat_find(s, c);
       old = egi_mix(old, c);

@@ -23,7 +23,7 @@ static void refill(eg_sat *s) {
     const uint32_t *w = s->w + r, op = w[ROW_HEAD] & ROW_OP, arity = s->op[op].arity, at = (uint32_t)r;
     r += egi_row_words(arity);
     if (w[ROW_HEAD] & ROW_DEAD) continue;
-    uint64_t h = op;
+    uint64_t h = egi_mix_op(op);
     for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, w[ROW_KIDS + 2 * k]);
     if (near) {
       egi_bucket_put(s->bucket, mask, at, egi_mix_end(h));
