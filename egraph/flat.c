@@ -43,13 +43,6 @@ void egi_flat_end(eg_sat *s) {
 
 /* ---- which lists are copied: few, so that a word per class would be much ---- */
 
-static egi_flat_cell *find(const egi_flat *f, uint32_t list) {
-  const size_t mask = f->n_cells - 1;
-  size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
-  while (f->cell[i].runs && f->cell[i].list != list) i = (i + 1) & mask;
-  return &f->cell[i];
-}
-
 static bool reserve(eg_sat *s, egi_flat *f) {
   if (s->n_slots > f->n_slots) {
     egi_run *p = calloc(2 * (size_t)s->n_slots, sizeof *p);
@@ -65,7 +58,7 @@ static bool reserve(eg_sat *s, egi_flat *f) {
   f->n_cells = old.n_cells ? 2 * old.n_cells : 64;
   f->cell = cell;
   for (size_t i = 0; i < old.n_cells; i++)
-    if (old.cell[i].runs) *find(f, old.cell[i].list) = old.cell[i];
+    if (old.cell[i].runs) *egi_flat_cell_of(f, old.cell[i].list) = old.cell[i];
   free(old.cell);
   return true;
 }
@@ -130,15 +123,11 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   return word;
 }
 
-const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c) {
+const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
   egi_flat *f = s->flat;
-  const uint32_t list = 2 * c + side;
-  if (f->off) return NULL;
-  egi_flat_cell *cell = f->n_cells ? find(f, list) : NULL;
-  if (cell && cell->runs) return cell->runs;
-  const uint32_t *runs = reserve(s, f) ? copy(s, f, side, c) : NULL;
+  const uint32_t *runs = reserve(s, f) ? copy(s, f, list % 2, list / 2) : NULL;
   if (runs) {
-    *find(f, list) = (egi_flat_cell){list, runs};
+    *egi_flat_cell_of(f, list) = (egi_flat_cell){list, runs};
     f->n_used++;
   } else {
     f->off = true; /* without memory, lists serve as well */

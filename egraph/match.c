@@ -16,6 +16,7 @@ typedef struct machine {
   const uint32_t *from; /* where the last ones were stored that are not counted yet */
   size_t stride;
   bool direct; /* every match is stored */
+  bool block;  /* matches are so short that registers are copied as a block */
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
 } machine;
@@ -41,6 +42,17 @@ static bool open_store(machine *m) {
 
 static inline bool has_room(machine *m) { return (size_t)(m->end - m->out) >= m->stride || open_store(m); }
 
+/* Returns: where the next match goes, with all registers in it; NULL to stop the search. */
+static inline uint32_t *put(machine *m, uint32_t root) {
+  if (!has_room(m)) return NULL;
+  uint32_t *out = m->out;
+  m->out = out + m->stride;
+  out[0] = root;
+  if (m->block) memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
+  else memcpy(out + 1, m->reg, (m->stride - 1) * sizeof *out);
+  return out;
+}
+
 /* Returns: false to stop the search. */
 static inline bool yield(machine *m) {
   const egi_sink *sink = m->sink;
@@ -52,48 +64,34 @@ static inline bool yield(machine *m) {
       return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) && sink->n < sink->limit;
     }
   }
-  if (!has_room(m)) return false;
-  uint32_t *out = m->out;
-  m->out += m->stride;
-  *out++ = root;
-  for (; out < m->out; out++) *out = *reg++;
-  return true;
+  return put(m, root) != NULL;
 }
 
-/* The last rows of a match, `n` children each and their class before them where `lead` is 1: the rest of the match is
- * copied as a block. */
-static inline __attribute__((always_inline)) bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
-                                                           uint32_t lead, uint32_t n) {
-  const uint32_t *to = i->kid;
-  const size_t stride = m->stride;
-  for (; row < end; row += lead + n) {
-    if (!has_room(m)) return false;
-    uint32_t *out = m->out;
-    m->out = out + stride;
-    out[0] = lead ? row[0] : m->reg[m->q->root];
-    memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
-    for (uint32_t k = 0; k < n; k++) out[1 + to[k]] = row[lead + k];
+/* The last rows of a match, `n` children each and their class before them where `lead` is 1: nothing is left to ask about
+ * them. */
+static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+  const egi_bind *set = i->set;
+  const uint32_t n_set = i->n_set, step = lead + i->n, root = lead ? 0 : m->reg[m->q->root];
+  for (; row < end; row += step) {
+    uint32_t *out = put(m, lead ? row[0] : root);
+    if (!out) return false;
+    for (uint32_t k = 0; k < n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
   }
   return true;
 }
-static bool put_run(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
-  if (i->n == 2) return lead ? put_rows(m, i, row, end, 1, 2) : put_rows(m, i, row, end, 0, 2);
-  return put_rows(m, i, row, end, lead, i->n);
-}
-/* Whether nothing is left to ask about the rows of an instruction. */
-static inline bool only_put(const machine *m, const egi_ins *i) {
-  return i->plain && i[1].kind == EGI_YIELD && m->direct && m->stride <= EGI_SLACK;
-}
+static inline bool only_put(const machine *m, const egi_ins *i) { return i->plain && i[1].kind == EGI_YIELD && m->direct; }
 
-static inline bool bind(machine *m, const egi_ins *i, const uint32_t *row) {
-  for (uint32_t k = 0; k < i->n; k++) {
-    const uint32_t c = row[ROW_KIDS + 2 * k];
-    uint32_t *reg = &m->reg[i->kid[k]];
-    if (!i->known[k]) *reg = c;
-    else if (*reg != c) return false;
-  }
+/* Children `stride` words apart into registers. Returns: false if one is not what its register holds. */
+static inline bool bind(machine *m, const egi_ins *i, const uint32_t *kid, uint32_t stride) {
+  uint32_t *reg = m->reg;
+  for (const egi_bind *b = i->compare, *end = b + i->n_compare; b < end; b++)
+    if (reg[b->reg] != kid[stride * b->at]) return false;
+  for (const egi_bind *b = i->set, *end = b + i->n_set; b < end; b++) reg[b->reg] = kid[stride * b->at];
+  for (const egi_bind *b = i->again, *end = b + i->n_again; b < end; b++)
+    if (reg[b->reg] != kid[stride * b->at]) return false;
   return true;
 }
+static inline bool bind_row(machine *m, const egi_ins *i, const uint32_t *row) { return bind(m, i, row + ROW_KIDS, 2); }
 
 static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
   const uint32_t c = egi_row_class(m->s, row);
@@ -103,41 +101,46 @@ static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
 }
 
 static bool step(machine *m, const egi_ins *i);
-static inline bool go_on(machine *m, const egi_ins *i) { return i->kind == EGI_YIELD ? yield(m) : step(m, i); }
+static bool down(machine *m, const egi_ins *i);
+/* Many a class has no row of the operator, which is found out without a call. */
+static inline bool go_on(machine *m, const egi_ins *i) {
+  if (i->kind == EGI_YIELD) return yield(m);
+  if (i->kind == EGI_DOWN) return !(m->s->cls[m->reg[i->cls]].has & i->bit) || down(m, i);
+  return step(m, i);
+}
 
 static bool scan(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w;
   for (size_t j = 0; j < m->n_start; j++) {
     const uint32_t r = m->start[j];
     if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
-    if (bind_class(m, i, r) && bind(m, i, w + r) && !go_on(m, i + 1)) return false;
+    if (bind_class(m, i, r) && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   }
   return true;
 }
 
 /* ---- lists, and long ones copied flat ---- */
 
-static inline bool bind_flat(machine *m, const egi_ins *i, const uint32_t *kid) {
-  for (uint32_t k = 0; k < i->n; k++) {
-    uint32_t *reg = &m->reg[i->kid[k]];
-    if (!i->known[k]) *reg = kid[k];
-    else if (*reg != kid[k]) return false;
-  }
-  return true;
+/* From a row on the first one, `step` words each, that has what is compared with first. */
+static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uint32_t *kid, const uint32_t *end, uint32_t step) {
+  if (!i->n_compare) return kid;
+  const uint32_t at = i->compare->at, c = m->reg[i->compare->reg];
+  while (kid < end && kid[at] != c) kid += step;
+  return kid;
 }
 
 static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
   const uint32_t first = 2 * i->slot, last = first + !i->old;
-  const bool put = only_put(m, i);
+  const bool all = only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
     if (*run < first || *run > last) continue;
-    if (put) {
-      if (!put_run(m, i, run + 2, next, 0)) return false;
+    if (all) {
+      if (!put_rows(m, i, run + 2, next, 0)) return false;
       continue;
     }
-    for (const uint32_t *kid = run + 2; kid < next; kid += i->n)
-      if (bind_flat(m, i, kid) && !go_on(m, i + 1)) return false;
+    for (const uint32_t *kid = run + 2; (kid = seek(m, i, kid, next, i->n)) < next; kid += i->n)
+      if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
   }
   return true;
 }
@@ -145,54 +148,47 @@ static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
 static bool down(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w, id = m->reg[i->cls], *run;
   const egi_cls *c = &m->s->cls[id];
-  if (!(c->has & i->bit)) return true;
   if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, run);
   for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT])
-    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind(m, i, w + r) && !go_on(m, i + 1)) return false;
+    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   return true;
 }
 
 static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *run) {
   const uint32_t first = 2 * (i->slot + via), last = first + !i->old;
   uint32_t *cls = &m->reg[i->cls];
-  const bool put = !i->cls_known && only_put(m, i);
+  const bool all = only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
     if (*run < first || *run > last) continue;
-    if (put) {
-      if (!put_run(m, i, run + 2, next, 1)) return false;
+    if (all) {
+      if (!put_rows(m, i, run + 2, next, 1)) return false;
       continue;
     }
     for (const uint32_t *row = run + 2; row < next; row += 1 + i->n) {
-      if (!i->cls_known) *cls = row[0];
-      else if (*cls != row[0]) continue;
-      if (bind_flat(m, i, row + 1) && !go_on(m, i + 1)) return false;
+      *cls = row[0];
+      if (bind(m, i, row + 1, 1) && !go_on(m, i + 1)) return false;
     }
   }
   return true;
 }
 
-/* Where the row's head would be if this were the child asked for: an earlier row's words are no heads of ours. */
-static inline bool fits(const machine *m, const egi_ins *i, uint32_t place, uint32_t to_head) {
-  return place >= to_head && (m->s->w[place - to_head] & i->mask) == i->want;
-}
-
-static bool above(machine *m, const egi_ins *i, uint32_t row) {
-  return !bind_class(m, i, row) || !bind(m, i, m->s->w + row) || go_on(m, i + 1);
-}
-
-/* Above the known child with the fewest parents. */
+/* Above the known child with the fewest parents. That of the rows no class is known before. */
 static bool up(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w, *run;
-  uint32_t via = i->n;
-  for (uint32_t k = 0; k < i->n; k++)
-    if (i->before[k] && (via == i->n || m->s->cls[m->reg[i->kid[k]]].weight < m->s->cls[m->reg[i->kid[via]]].weight)) via = k;
-  const uint32_t to_head = ROW_KIDS + 2 * via - ROW_HEAD, id = m->reg[i->kid[via]];
+  const egi_bind *via = i->from;
+  for (uint32_t k = 1; k < i->n_from; k++)
+    if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight) via = &i->from[k];
+  const uint32_t to_row = ROW_KIDS + 2 * via->at, id = m->reg[via->reg];
   const egi_cls *c = &m->s->cls[id];
   if (!(c->above & i->bit)) return true;
-  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_ABOVE, id))) return flat_up(m, i, via, run);
-  for (uint32_t place = c->places; place; place = w[place + 1])
-    if (fits(m, i, place, to_head) && !above(m, i, place - to_head - ROW_HEAD)) return false;
+  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_ABOVE, id))) return flat_up(m, i, via->at, run);
+  for (uint32_t place = c->places; place; place = w[place + 1]) {
+    const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's words are no heads of ours */
+    if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->reg[i->cls] = egi_row_class(m->s, r);
+    if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
   return true;
 }
 
@@ -207,8 +203,6 @@ static bool lookup(machine *m, const egi_ins *i) {
 
 static bool step(machine *m, const egi_ins *i) {
   switch (i->kind) {
-  case EGI_YIELD: return yield(m);
-  case EGI_DOWN: return down(m, i);
   case EGI_UP: return up(m, i);
   case EGI_LOOKUP: return lookup(m, i);
   default: break;
@@ -262,7 +256,7 @@ static bool run(machine *m, size_t start, bool fresh) {
   const egi_query *q = m->q;
   const egi_ins *ins = q->program[2 * start + fresh].ins;
   if (fresh && ground_before_is_fresh(m, start)) return true;
-  if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || step(m, ins);
+  if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || go_on(m, ins);
   const egi_op *op = &m->s->op[q->atom[start].op];
   m->start = fresh ? op->fresh : op->row;
   m->n_start = fresh ? op->n_fresh : op->n_row;
@@ -291,6 +285,7 @@ iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_ne
   assert(!s->n_dirty);
   uint32_t few[32] = {0};
   machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride, .direct = sink->store && !sink->guard};
+  m.block = m.stride <= EGI_SLACK;
   if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0);

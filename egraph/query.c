@@ -52,12 +52,38 @@ static void use(eg_sat *s, uint32_t op, uint32_t bit) {
   s->op[op].used |= bit;
 }
 
+/* How the row of an atom binds its children; its class comes before them, and may be one of them. Returns: false without
+ * memory. */
+static bool bind_kids(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg) {
+  egi_bind *compare = iso_arena_alloc(&q->mem, (3 * a->n + 1) * sizeof *compare), *set = compare + a->n, *again = set + a->n;
+  if (!compare) return false;
+  out->from = out->compare = compare;
+  out->set = set;
+  out->again = again;
+  for (uint32_t k = 0; k < a->n; k++)
+    if (reg[a->kid[k]]) compare[out->n_compare++] = (egi_bind){a->kid[k], k};
+  for (uint32_t k = 0, c = 0; k < a->n; k++) {
+    const egi_bind b = {a->kid[k], k};
+    if (c < out->n_compare && compare[c].at == k) {
+      c++;
+      continue;
+    }
+    if (reg[b.reg] || b.reg == a->cls) again[out->n_again++] = b;
+    else set[out->n_set++] = b;
+    reg[b.reg] = true;
+  }
+  reg[a->cls] = true;
+  out->n_from = out->n_compare;
+  if (out->kind == EGI_UP && out->n_from == 1) out->n_compare = 0;
+  return true;
+}
+
 static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool start, bool old) {
   static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_UP, EGI_UP, EGI_SCAN};
-  bool *known = iso_arena_alloc(&q->mem, (2 * a->n + 1) * sizeof *known);
-  if (!known) return false;
+  const bool known = reg[a->cls];
   *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[rank(q, a, reg)],
-                   .cls_known = reg[a->cls],
+                   .cls_known = known,
+                   .plain = known || (a->cls == q->root && a->cls >= q->n_vars),
                    .want = a->op | ROW_IS_HEAD,
                    .mask = old ? UINT32_MAX : ~ROW_FRESH,
                    .n = a->n,
@@ -65,21 +91,12 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
                    .old = old,
                    .slot = q->s->op[a->op].slot,
                    .bit = q->s->op[a->op].bit,
-                   .kid = a->kid,
-                   .known = known,
-                   .before = known + a->n};
-  for (uint32_t k = 0; k < a->n; k++) {
-    known[a->n + k] = reg[a->kid[k]];
-    if (out->kind == EGI_UP && reg[a->kid[k]]) use(q->s, a->op, egi_used_up(k));
-  }
+                   .kid = a->kid};
+  if (!bind_kids(q, out, a, reg)) return false;
+  out->plain = out->plain && !out->n_compare && !out->n_again;
+  for (uint32_t k = 0; k < out->n_set; k++) out->plain = out->plain && out->set[k].reg < q->n_vars;
   if (out->kind == EGI_DOWN) use(q->s, a->op, EGI_USED_DOWN);
-  reg[a->cls] = true; /* the class is set before the children, and may be one of them */
-  out->plain = out->cls_known || (a->cls == q->root && a->cls >= q->n_vars);
-  for (uint32_t k = 0; k < a->n; k++) {
-    known[k] = reg[a->kid[k]];
-    reg[a->kid[k]] = true;
-    out->plain = out->plain && !known[k] && a->kid[k] < q->n_vars;
-  }
+  for (uint32_t k = 0; out->kind == EGI_UP && k < out->n_from; k++) use(q->s, a->op, egi_used_up(out->from[k].at));
   return true;
 }
 

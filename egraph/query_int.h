@@ -46,17 +46,23 @@ enum egi_kind {
   EGI_CLASSES, /* every class */
   EGI_YIELD
 };
+/* What happens to a child of a row: its class is put into a register, or compared with it. */
+typedef struct egi_bind {
+  uint32_t reg, at; /* at: the how many-th child */
+} egi_bind;
 typedef struct egi_ins {
   enum egi_kind kind;
   bool cls_known, old; /* old: rows that are not fresh */
-  bool plain; /* children are variables that are set here, and the class is known or the root */
+  bool plain; /* class and children are the root and variables that are set here, or known */
+  uint16_t bit;  /* of the operator */
   uint32_t want, mask; /* a row fits if its head under the mask is this */
   uint32_t n, cls;
   uint32_t slot; /* of the operator in flat copies */
-  uint16_t bit;  /* of the operator */
-  const uint32_t *kid;
-  const bool *known;  /* per child: compare, or set */
-  const bool *before; /* per child: known before this row */
+  uint32_t n_from, n_compare, n_set, n_again;
+  const egi_bind *from;    /* up: children that are known before this row */
+  const egi_bind *compare; /* the same of all kinds; none where it is how the row was found */
+  const egi_bind *set, *again; /* again: compared with what the row itself has set */
+  const uint32_t *kid;  /* registers of all children */
 } egi_ins;
 
 typedef struct egi_program {
@@ -142,7 +148,20 @@ void egi_flat_end(eg_sat *s);
 void egi_flat_fini(egi_flat *f);
 /* The runs of a list: tag (twice the slot, plus one where fresh), number of words, rows; behind the last one EG_NONE.
  * NULL: the list is to be walked. Requires: begun. */
-const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c);
+const uint32_t *egi_flat_new(eg_sat *s, uint32_t list);
+static inline egi_flat_cell *egi_flat_cell_of(const egi_flat *f, uint32_t list) {
+  const size_t mask = f->n_cells - 1;
+  size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
+  while (f->cell[i].runs && f->cell[i].list != list) i = (i + 1) & mask;
+  return &f->cell[i];
+}
+static inline const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c) {
+  const egi_flat *f = s->flat;
+  const uint32_t list = 2 * c + side;
+  if (f->off) return NULL;
+  const uint32_t *runs = f->n_cells ? egi_flat_cell_of(f, list)->runs : NULL;
+  return runs ? runs : egi_flat_new(s, list);
+}
 
 typedef struct egi_sink {
   egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
