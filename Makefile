@@ -80,7 +80,7 @@ help:
 	@echo 'core-rules the rules of rules/core.rules, from models/ and CAPTURES=DIR, each proved'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
-	@echo 'asan, ubsan, valgrind   the tests under each; tsan: e-graphs in several threads'
+	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
@@ -175,7 +175,10 @@ $(B)/tests/bench/textbook: $(B)/obj/tests/bench/textbook.o $(B)/obj/tests/suppor
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lxxhash -lm -o $@
 
-# Without libtorch and Z3, so that it can run under -fsanitize=thread.
+# Without libtorch and Z3, so that they can run under -fsanitize=thread.
+$(B)/tests/synth/test_threads: $(B)/obj/tests/synth/test_threads.o $(B)/obj/synth/view.o $(B)/obj/rules/tensor.o $(B)/obj/rules/blocks.o $(B)/libegraph.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
 $(B)/tests/egraph/test_sat_threads: $(B)/obj/tests/egraph/test_sat_threads.o $(B)/libegraph.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
@@ -262,8 +265,9 @@ ubsan:
 	@UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	  $(MAKE) B=build-ubsan OPT='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=all' $(or $(SUITE),check)
 tsan:
-	@$(MAKE) TORCH=0 B=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread build-tsan/tests/egraph/test_sat_threads
+	@$(MAKE) TORCH=0 B=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread build-tsan/tests/egraph/test_sat_threads build-tsan/tests/synth/test_threads
 	TSAN_OPTIONS=exitcode=99 build-tsan/tests/egraph/test_sat_threads
+	TSAN_OPTIONS=exitcode=99 build-tsan/tests/synth/test_threads
 # Without libtorch, which takes minutes to start under it, without the end-to-end tests, and without the tests of failing
 # allocations, whose allocator it would replace by its own (they run under asan).
 valgrind:

@@ -13,6 +13,7 @@
 #include "cli/relations.h"
 #include "cli/report_ci.h"
 #include "cli/repro.h"
+#include "egraph/base/parallel.h"
 #include "validate/validate.h"
 
 enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
@@ -66,7 +67,7 @@ static void help(FILE *f) {
         "  --ops LIB            a library of operators (may be repeated)\n"
         "  --helper CMD         a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
         "  --device cpu|cuda    where operators run\n"
-        "  --jobs N             at most N threads; one computes, so that equal calls give equal bits\n"
+        "  --jobs N             at most N threads (default: a processor each); results do not depend on it\n"
         "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless NO_COLOR is set)\n"
         "  --explain            the steps by which the outputs are equal\n"
         "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see what each buys)\n"
@@ -153,8 +154,9 @@ static int set_option(options *o, const char *name, const char *v) {
   if (strcmp(name, "--seed") == 0) {
     if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = o->synth.seed = n;
-  } else if (strcmp(name, "--jobs") == 0) { /* a bound, which one thread keeps */
+  } else if (strcmp(name, "--jobs") == 0) {
     if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
+    o->synth.threads = (unsigned)n;
   } else if (strcmp(name, "--timeout") == 0) {
     if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
   } else if (strcmp(name, "--memory") == 0) {
@@ -207,6 +209,7 @@ static int settle(options *o) {
 static int parse(int argc, char **argv, options *o) {
   static const char *const with_value[] = {"--seed", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--jobs", NULL};
   *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
+  o->synth.threads = iso_processors();
   for (int i = 1; i < argc; i++) {
     const char *a = argv[i], *eq = strchr(a, '=');
     char name[64];

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "egraph/base/parallel.h"
+#include "egraph/base/wide.h"
 #include "rules/blocks.h"
 
 static const struct {
@@ -386,7 +388,34 @@ void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
   }
 }
 
-iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *err) {
+ISO_WIDE static void widen_floats(const float *s, double *d, int64_t n) {
+  enum { BLOCK = 64 }; /* of one length: compilers turn it into vectors */
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK)
+    for (int64_t k = 0; k < BLOCK; k++) d[i + k] = (double)s[i + k];
+  for (; i < n; i++) d[i] = (double)s[i];
+}
+
+typedef struct widening {
+  const rule_tensor *from;
+  rule_tensor *to;
+} widening;
+
+static void widen_part(void *ctx, int64_t from, int64_t to) {
+  const widening *w = ctx;
+  const rule_tensor *t = w->from;
+  double *d = w->to->data;
+  if (t->dtype == RULE_C64) widen_floats((const float *)t->data + 2 * from, d + 2 * from, 2 * (to - from));
+  else if (t->dtype == RULE_F32) widen_floats((const float *)t->data + from, d + from, to - from);
+  else if (t->dtype == RULE_BF16)
+    for (int64_t i = from; i < to; i++) d[i] = from_bf16(((const uint16_t *)t->data)[i]);
+  else if (t->dtype == RULE_F16)
+    for (int64_t i = from; i < to; i++) d[i] = from_f16(((const uint16_t *)t->data)[i]);
+  else
+    for (int64_t i = from; i < to; i++) d[i] = rule_tensor_get(t, i);
+}
+
+iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out, iso_error *err) {
   const bool complex = t->dtype == RULE_C64;
   if (!complex && (!rule_dtype_is_float(t->dtype) || t->dtype == RULE_F64)) {
     *out = rule_tensor_ref(t);
@@ -395,20 +424,12 @@ iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *er
   rule_tensor *r;
   iso_code code = rule_tensor_new_unset(complex ? RULE_C128 : RULE_F64, &t->shape, &r, err);
   if (code != ISO_OK) return code;
-  double *d = r->data;
-  const int64_t n = t->numel;
-  if (complex || t->dtype == RULE_F32) {
-    const float *s = t->data;
-    for (int64_t i = 0; i < (complex ? 2 * n : n); i++) d[i] = (double)s[i];
-  } else if (t->dtype == RULE_BF16) {
-    const uint16_t *s = t->data;
-    for (int64_t i = 0; i < n; i++) d[i] = from_bf16(s[i]);
-  } else if (t->dtype == RULE_F16) {
-    const uint16_t *s = t->data;
-    for (int64_t i = 0; i < n; i++) d[i] = from_f16(s[i]);
-  } else {
-    for (int64_t i = 0; i < n; i++) d[i] = rule_tensor_get(t, i);
-  }
+  widening w = {t, r};
+  iso_parallel(threads, t->numel, 1, widen_part, &w);
   *out = r;
   return ISO_OK;
+}
+
+iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *err) {
+  return rule_tensor_to_float64_in(t, 1, out, err);
 }

@@ -86,6 +86,8 @@ void rule_tensor_set(rule_tensor *t, int64_t i, double v);
 /* The same values in float64 where the dtype is floating (complex128 where complex), else `t` itself.
  * Owns: the caller has one reference to *out. */
 ISO_MUST_USE iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *err);
+/* The same, in at most so many threads where the tensor is large. */
+ISO_MUST_USE iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out, iso_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "egraph/base/hash.h"
+#include "egraph/base/wide.h"
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -44,11 +45,23 @@ bool st_has_side(state *s, eg_node e, int side) {
   return false;
 }
 
+ISO_WIDE static bool nan_among(const double *x, int64_t n) {
+  enum { BLOCK = 64 }; /* of one length: compilers turn it into vectors */
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK) {
+    uint64_t found = 0;
+    for (int64_t k = 0; k < BLOCK; k++) found |= x[i + k] != x[i + k];
+    if (found) return true;
+  }
+  for (; i < n; i++)
+    if (isnan(x[i])) return true;
+  return false;
+}
+
 static bool nan_anywhere(const rule_tensor *t) {
   const double *x = t->dtype == RULE_F64 ? t->data : NULL;
   if (!rule_dtype_is_float(t->dtype)) return false;
-  for (int64_t i = 0; i < t->numel && x; i++)
-    if (isnan(x[i])) return true;
+  if (x && nan_among(x, t->numel)) return true;
   for (int64_t i = 0; i < t->numel && !x; i++)
     if (isnan(rule_tensor_get(t, i))) return true;
   return false;

@@ -16,6 +16,7 @@ iso_code synth_index_new(rule_tensor *const *source, const char *const *name, si
   if (!x) return iso_fail(err, ISO_NOMEM, "out of memory");
   x->n = n;
   x->schemas = schemas;
+  x->threads = 1;
   x->source = calloc(n + 1, sizeof *x->source);
   x->name = calloc(n + 1, sizeof *x->name);
   x->sum = calloc(n + 1, sizeof *x->sum);
@@ -47,6 +48,8 @@ void synth_index_free(synth_index *x) {
   free(x);
 }
 
+void synth_index_threads(synth_index *x, unsigned threads) { x->threads = threads; }
+
 uint64_t index_flat(synth_index *x, size_t i) {
   const rule_tensor *t = x->source[i];
   if (!x->sum[i].has_flat) {
@@ -58,7 +61,7 @@ uint64_t index_flat(synth_index *x, size_t i) {
 
 uint64_t index_multiset(synth_index *x, size_t i) {
   if (!x->sum[i].has_multiset) {
-    x->sum[i].multiset = view_hash_multiset(x->source[i]);
+    x->sum[i].multiset = view_hash_multiset(x->source[i], x->threads);
     x->sum[i].has_multiset = true;
   }
   return x->sum[i].multiset;
@@ -97,7 +100,7 @@ static bool stands_on(const shelf *f, const rule_shape *s, uint32_t dim) {
 static bool add_lines(synth_index *x, shelf *f, uint32_t src, form as, const rule_shape *shape, uint32_t dim) {
   if (!iso_grow(x->set, x->cap_sets, x->n_sets + 1)) return false;
   view v = view_dense(x->source[src], shape);
-  uint64_t *hash = view_hash_lines(&v, dim);
+  uint64_t *hash = view_hash_lines(&v, dim, x->threads);
   if (!hash) return false;
   line_set *s = &x->set[x->n_sets++];
   *s = (line_set){.src = src, .dim = dim, .form = as, .shape = *shape, .n = shape->dim[dim], .hash = hash};

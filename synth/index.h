@@ -44,6 +44,7 @@ struct synth_index {
   char **name;
   summary *sum;
   rule_schemas *schemas;
+  unsigned threads;
   line_set *set; /* in the order in which they were asked for; of one shelf in the order of the sources */
   size_t n_sets, cap_sets;
   shelf *shelf;

@@ -510,11 +510,46 @@ static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scra
   return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n)) ? ISO_OK : nomem(err);
 }
 
+/* Which of a look-up's arguments is a large table that is not there, of which few rows are read; then `ids` is the other one. -1: none. */
+static int64_t absent_table(state *s, const call_builder *b, size_t d, rule_tensor **ids) {
+  const rule_term *t = b->term;
+  if (strcmp(t->u.s, "aten::embedding") != 0 || t->n < 2 || t->child[0]->kind != RULE_VAR || t->child[1]->kind != RULE_VAR) return -1;
+  const eg_node table = st_home(s, b->dep[t->child[0]->u.i]);
+  const rec *r = &s->rec[table.i];
+  if (t->child[0]->u.i == t->child[1]->u.i || !st_spare(s, table) || !r->leaf || r->shape.rank != 2) return -1;
+  if (r->val[d < s->n_sets || r->lonely ? 0 : d] || !(*ids = st_val(s, b->dep[t->child[1]->u.i], d))) return -1;
+  if (!rule_dtype_is_int((*ids)->dtype) || (*ids)->numel > r->shape.dim[0] / 4) return -1;
+  for (int64_t i = 0; i < (*ids)->numel; i++) {
+    const int64_t at = rule_tensor_get_int(*ids, i);
+    if (at < 0 || at >= r->shape.dim[0]) return -1; /* libtorch is to say so */
+  }
+  return t->child[0]->u.i;
+}
+
+/* The look-up in a table of just those rows. */
+static iso_code look_up(state *s, const call_builder *b, size_t d, int64_t table, rule_tensor *ids, rule_tensor **out, size_t *n_out, iso_error *err) {
+  const eg_node e = st_home(s, b->dep[table]);
+  rule_tensor *bind[MAX_CHILDREN], *rows = NULL, *place = NULL;
+  iso_code c = st_draw_rows(s, e, s->rec[e.i].lonely ? 0 : d, ids, &rows, err);
+  if (!c) c = rule_tensor_new(ids->dtype, &ids->shape, &place, err);
+  for (int64_t i = 0; i < ids->numel && !c; i++) rule_tensor_set(place, i, (double)i);
+  for (uint32_t i = 0; i < b->n && !c; i++) {
+    bind[i] = i == table ? rows : i == b->term->child[1]->u.i ? place : st_val(s, b->dep[i], d);
+    if (!bind[i]) c = st_lost(s, err);
+  }
+  if (!c) c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
+  rule_tensor_unref(rows);
+  rule_tensor_unref(place);
+  return c;
+}
+
 static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d, rule_tensor **out, size_t *n_out, iso_error *err) {
-  rule_tensor *bind[MAX_CHILDREN];
-  for (uint32_t i = 0; i < b->n; i++)
+  rule_tensor *bind[MAX_CHILDREN], *ids = NULL;
+  const int64_t table = absent_table(s, b, d, &ids);
+  for (uint32_t i = 0; i < b->n && table < 0; i++)
     if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(s, err);
-  iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
+  iso_code c = table >= 0 ? look_up(s, b, d, table, ids, out, n_out, err)
+                          : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
   if (c) return c;
   if ((c = check_output(s, e, out, *n_out, err))) drop(out, *n_out);
   return c;

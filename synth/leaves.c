@@ -89,6 +89,7 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
     allowed[k] = NULL;
   }
   if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (own) synth_index_threads(own, s->o->threads);
   if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
   synth_index_free(own);
   free(allowed);
@@ -109,6 +110,7 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
   for (size_t i = 0; i < src->n_nodes && !c; i++)
     if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0 && !s->settled[!side][i]) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
   if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
+  if (!c) synth_index_threads(x, s->o->threads);
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     rule_tensor *v;
     if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
@@ -136,6 +138,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
     }
     synth_index *x = NULL;
     c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
+    if (!c) synth_index_threads(x, s->o->threads);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
       if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
@@ -565,68 +568,6 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       if ((c = st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err))) return c;
     }
   return ISO_OK;
-}
-
-/* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large parameters have millions. */
-static void spread_of(const rule_tensor *t, double *mean, double *dev) {
-  enum { MOST = 1 << 12 };
-  const int64_t step = t->numel / MOST | 1;
-  double sum = 0, sq = 0, n = 0;
-  for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
-  *mean = n > 0 ? sum / n : 0;
-  for (int64_t i = 0; i < t->numel; i += step) sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
-  *dev = n > 0 ? sqrt(sq / n) : 0;
-}
-
-/* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers are as different from one another as normal
- * ones, at a tenth of the time. */
-static void fill_uniform(rule_tensor *t, double mean, double dev, iso_rng *rng) {
-  double *x = t->data;
-  const double width = dev * sqrt(12) * 0x1p-64;
-  for (int64_t i = 0; i < t->numel; i++) x[i] = mean + width * (double)(int64_t)iso_rng_next(rng);
-}
-
-static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
-  rule_tensor *v = n->value[0];
-  iso_rng rng = iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
-  iso_code c;
-  if (!rule_dtype_is_float(v->dtype)) {
-    int64_t limit = st_index_limit(s, NULL), low = 0, high = limit;
-    if (limit == INT64_MAX) {
-      low = INT64_MAX, high = INT64_MIN;
-      for (int64_t i = 0; i < v->numel; i++) {
-        const int64_t x = rule_tensor_get_int(v, i);
-        if (x < low) low = x;
-        if (x >= high) high = x + 1;
-      }
-    }
-    if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
-    int64_t edge[64];
-    const size_t n_edges = st_integer_edges(s, high, edge, sizeof edge / sizeof *edge);
-    for (int64_t i = 0; i < v->numel; i++) {
-      int64_t x = low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1));
-      if (n_edges && i % 3) x = edge[iso_rng_below(&rng, n_edges)];
-      rule_tensor_set(*out, i, (double)x);
-    }
-    return ISO_OK;
-  }
-  double mean, dev;
-  spread_of(v, &mean, &dev);
-  if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12) dev = 0.1;
-  /* A later round makes matrices small, so that eps in the norms behind them shows. */
-  const double scale = round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
-  if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
-  if (st_large(&v->shape)) fill_uniform(*out, scale * mean, scale * dev, &rng);
-  else
-    for (int64_t i = 0; i < v->numel; i++) ((double *)(*out)->data)[i] = scale * (mean + dev * iso_rng_normal(&rng));
-  return ISO_OK;
-}
-
-iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err) {
-  const rec *r = &s->rec[e.i];
-  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
-  const synth_node *n = &s->graph[side]->node[r->node[side]];
-  return draw < s->n_sets ? rule_tensor_to_float64(n->value[0], out, err) : redraw(s, n, r->ordinal, draw - s->n_sets, out, err);
 }
 
 static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {

@@ -121,7 +121,7 @@ static bool same_bytes(search *s, size_t i) {
 }
 
 static uint64_t multiset_of(search *s) {
-  if (!s->has_multiset) s->multiset = view_hash_multiset(s->t), s->has_multiset = true;
+  if (!s->has_multiset) s->multiset = view_hash_multiset(s->t, s->x->threads), s->has_multiset = true;
   return s->multiset;
 }
 

@@ -172,7 +172,7 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
   s->walks++;
   if (lines->n == 0) return false;
   view v = view_dense(s->t, shape);
-  uint64_t *th = view_hash_lines(&v, dim);
+  uint64_t *th = view_hash_lines(&v, dim, s->x->threads);
   if (!th) return rel_no_memory(s);
   runs tmp = {0};
   int64_t at = 0;

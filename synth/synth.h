@@ -18,6 +18,8 @@ typedef struct synth_index synth_index;
 ISO_MUST_USE iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n, rule_schemas *schemas,
                                       synth_index **out, iso_error *err);
 void synth_index_free(synth_index *x);
+/* Large tensors are read in at most so many threads; without this call, in one. What is found does not depend on it. */
+void synth_index_threads(synth_index *x, unsigned threads);
 
 typedef struct synth_relation {
   const rule_term *term; /* over RULE_VAR i = source[i]; evaluates to the target, shape included; NULL: none found */
@@ -87,6 +89,7 @@ typedef struct synth_options {
   size_t max_pattern;       /* operators in one side of a rule; default 120 */
   size_t max_tries;         /* frontiers tried for a candidate; default 24 */
   double deadline;          /* seconds from now; 0: none */
+  unsigned threads;         /* for large tensors, at most; default 1. Results do not depend on it */
   unsigned disable;         /* of SYNTH_FINGERPRINT ... */
   const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on; then UNDECIDED. May be NULL */
   bool require_proved;

@@ -244,6 +244,8 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The value of an atom on a draw, anew. Owns: the caller unrefs. */
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
+/* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such rows. Owns: the caller unrefs. */
+iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
 iso_code st_bound_indices(state *s, iso_error *err);

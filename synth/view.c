@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "egraph/base/parallel.h"
+#include "egraph/base/wide.h"
+
 rule_shape view_shape1(int64_t n) {
   rule_shape s = {.rank = 1};
   s.dim[0] = n;
@@ -129,27 +132,84 @@ bool view_equal(const view *a, const view *b, int64_t *work) {
 
 /* ---- hashes ---- */
 
-/* Sums of the elements, each times a weight of its place in its line in row-major order (multilinear hashing: Lemire, Kaser, "Strongly
- * universal string hashing is fast", 2014): the terms of a sum do not wait for one another, whichever way the lines lie. */
-static inline __attribute__((always_inline)) void lines_pass(const view *v, uint32_t d, size_t item, const uint64_t *weight, int64_t outer, int64_t inner,
-                                                             uint64_t *hash) {
-  const unsigned char *p = v->data;
-  const int64_t n = v->dim[d];
-  for (int64_t o = 0; o < outer; o++) {
-    const uint64_t *w = weight + o * inner;
-    if (inner == 1) {
-      for (int64_t l = 0; l < n; l++, p += item) hash[l] += w[0] * view_number(p, item);
-      continue;
-    }
-    for (int64_t l = 0; l < n; l++) {
-      uint64_t h = 0;
-      for (int64_t i = 0; i < inner; i++, p += item) h += w[i] * view_number(p, item);
-      hash[l] += h;
-    }
+/* Elements of 4 and 8 bytes, which nearly all are, go in blocks of one length: compilers turn those into vectors. */
+enum { BLOCK = 64 };
+
+static inline __attribute__((always_inline)) uint64_t number_at(const unsigned char *p, int64_t i, size_t item) {
+  if (item == 4) {
+    uint32_t x;
+    memcpy(&x, p + 4 * i, 4);
+    return x;
+  }
+  return view_number(p + (size_t)i * item, item);
+}
+
+/* The sum of n numbers, each times its weight. */
+static inline __attribute__((always_inline)) uint64_t weighed(const unsigned char *p, const uint64_t *w, int64_t n, size_t item) {
+  uint64_t h = 0;
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK)
+    for (int64_t k = 0; k < BLOCK; k++) h += w[i + k] * number_at(p + (size_t)i * item, k, item);
+  for (; i < n; i++) h += w[i] * number_at(p, i, item);
+  return h;
+}
+
+ISO_WIDE static uint64_t weighed4(const unsigned char *p, const uint64_t *w, int64_t n) { return weighed(p, w, n, 4); }
+ISO_WIDE static uint64_t weighed8(const unsigned char *p, const uint64_t *w, int64_t n) { return weighed(p, w, n, 8); }
+
+static uint64_t weigh(const unsigned char *p, const uint64_t *w, int64_t n, size_t item) {
+  switch (item) {
+  case 1: return weighed(p, w, n, 1);
+  case 2: return weighed(p, w, n, 2);
+  case 4: return weighed4(p, w, n);
+  case 8: return weighed8(p, w, n);
+  default: return weighed(p, w, n, 16);
   }
 }
 
-uint64_t *view_hash_lines(const view *v, uint32_t d) {
+/* To each of n hashes a number times one weight. */
+static inline __attribute__((always_inline)) void added(const unsigned char *p, uint64_t w, int64_t n, size_t item, uint64_t *restrict hash) {
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK)
+    for (int64_t k = 0; k < BLOCK; k++) hash[i + k] += w * number_at(p + (size_t)i * item, k, item);
+  for (; i < n; i++) hash[i] += w * number_at(p, i, item);
+}
+
+ISO_WIDE static void added4(const unsigned char *p, uint64_t w, int64_t n, uint64_t *restrict hash) { added(p, w, n, 4, hash); }
+ISO_WIDE static void added8(const unsigned char *p, uint64_t w, int64_t n, uint64_t *restrict hash) { added(p, w, n, 8, hash); }
+
+static void add_each(const unsigned char *p, uint64_t w, int64_t n, size_t item, uint64_t *hash) {
+  switch (item) {
+  case 1: added(p, w, n, 1, hash); break;
+  case 2: added(p, w, n, 2, hash); break;
+  case 4: added4(p, w, n, hash); break;
+  case 8: added8(p, w, n, hash); break;
+  default: added(p, w, n, 16, hash); break;
+  }
+}
+
+/* Sums of the elements, each times a weight of its place in its line in row-major order (multilinear hashing: Lemire, Kaser, "Strongly
+ * universal string hashing is fast", 2014): the terms of a sum do not wait for one another, whichever way the lines lie. */
+typedef struct lines {
+  const view *v;
+  const uint64_t *weight;
+  uint64_t *hash;
+  int64_t outer, inner, n;
+} lines;
+
+/* Lines from .. to - 1. */
+static void hash_some(void *ctx, int64_t from, int64_t to) {
+  const lines *s = ctx;
+  const size_t item = s->v->item;
+  for (int64_t o = 0; o < s->outer; o++) {
+    const unsigned char *p = s->v->data + (size_t)(o * s->n + from) * (size_t)s->inner * item;
+    if (s->inner == 1) add_each(p, s->weight[o], to - from, item, s->hash + from);
+    else
+      for (int64_t l = from; l < to; l++, p += (size_t)s->inner * item) s->hash[l] += weigh(p, s->weight + o * s->inner, s->inner, item);
+  }
+}
+
+uint64_t *view_hash_lines(const view *v, uint32_t d, unsigned threads) {
   int64_t outer = 1, inner = 1;
   for (uint32_t k = 0; k < d; k++) outer *= v->dim[k];
   for (uint32_t k = d + 1; k < v->rank; k++) inner *= v->dim[k];
@@ -160,50 +220,89 @@ uint64_t *view_hash_lines(const view *v, uint32_t d) {
     return NULL;
   }
   for (int64_t i = 0; i < outer * inner; i++) weight[i] = view_mix((uint64_t)i * 0x9e3779b97f4a7c15u) | 1;
-  switch (v->item) {
-  case 1: lines_pass(v, d, 1, weight, outer, inner, hash); break;
-  case 2: lines_pass(v, d, 2, weight, outer, inner, hash); break;
-  case 4: lines_pass(v, d, 4, weight, outer, inner, hash); break;
-  case 8: lines_pass(v, d, 8, weight, outer, inner, hash); break;
-  default: lines_pass(v, d, 16, weight, outer, inner, hash); break;
-  }
+  lines s = {v, weight, hash, outer, inner, v->dim[d]};
+  iso_parallel(threads, v->dim[d], outer * inner, hash_some, &s);
   free(weight);
   return hash;
 }
 
-static inline __attribute__((always_inline)) uint64_t multiset_pass(const rule_tensor *t, size_t item) {
-  const unsigned char *p = t->data;
+static inline __attribute__((always_inline)) uint64_t spread_number(uint64_t number) {
+  const uint64_t x = number * 0xd6e8feb86659fd93u;
+  return (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
+}
+
+static inline __attribute__((always_inline)) uint64_t spread(const unsigned char *p, int64_t n, size_t item) {
   uint64_t sum = 0;
-  for (int64_t i = 0; i < t->numel; i++, p += item) {
-    const uint64_t x = view_number(p, item) * 0xd6e8feb86659fd93u;
-    sum += (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
-  }
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK)
+    for (int64_t k = 0; k < BLOCK; k++) sum += spread_number(number_at(p + (size_t)i * item, k, item));
+  for (; i < n; i++) sum += spread_number(number_at(p, i, item));
   return sum;
 }
 
-uint64_t view_hash_multiset(const rule_tensor *t) {
-  switch (rule_dtype_size(t->dtype)) {
-  case 1: return multiset_pass(t, 1);
-  case 2: return multiset_pass(t, 2);
-  case 4: return multiset_pass(t, 4);
-  case 8: return multiset_pass(t, 8);
-  default: return multiset_pass(t, 16);
+ISO_WIDE static uint64_t spread4(const unsigned char *p, int64_t n) { return spread(p, n, 4); }
+ISO_WIDE static uint64_t spread8(const unsigned char *p, int64_t n) { return spread(p, n, 8); }
+
+typedef struct multiset {
+  const rule_tensor *t;
+  _Atomic uint64_t sum; /* of integers: the order does not matter */
+} multiset;
+
+static void add_some(void *ctx, int64_t from, int64_t to) {
+  multiset *m = ctx;
+  const size_t item = rule_dtype_size(m->t->dtype);
+  const unsigned char *p = (const unsigned char *)m->t->data + (size_t)from * item;
+  switch (item) {
+  case 1: m->sum += spread(p, to - from, 1); break;
+  case 2: m->sum += spread(p, to - from, 2); break;
+  case 4: m->sum += spread4(p, to - from); break;
+  case 8: m->sum += spread8(p, to - from); break;
+  default: m->sum += spread(p, to - from, 16); break;
   }
 }
 
-static inline __attribute__((always_inline)) bool has_pass(const rule_tensor *t, const unsigned char *e, size_t item) {
-  const unsigned char *p = t->data;
-  for (int64_t i = 0; i < t->numel; i++, p += item)
-    if (!memcmp(p, e, item)) return true;
+uint64_t view_hash_multiset(const rule_tensor *t, unsigned threads) {
+  multiset m = {t, 0};
+  iso_parallel(threads, t->numel, 1, add_some, &m);
+  return m.sum;
+}
+
+/* ---- which elements there are ---- */
+
+/* Whether one of n numbers is e. */
+static inline __attribute__((always_inline)) bool among(const unsigned char *p, int64_t n, uint64_t e, size_t item) {
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK) {
+    uint64_t found = 0;
+    for (int64_t k = 0; k < BLOCK; k++) {
+      uint64_t x = 0;
+      if (item == 4) x = number_at(p + (size_t)i * item, k, 4);
+      else memcpy(&x, p + (size_t)(i + k) * item, item);
+      found |= x == e;
+    }
+    if (found) return true;
+  }
+  for (; i < n; i++)
+    if (item == 4 ? number_at(p, i, 4) == e : !memcmp(p + (size_t)i * item, &e, item)) return true;
   return false;
 }
 
+ISO_WIDE static bool among4(const unsigned char *p, int64_t n, uint64_t e) { return among(p, n, e, 4); }
+ISO_WIDE static bool among8(const unsigned char *p, int64_t n, uint64_t e) { return among(p, n, e, 8); }
+
 bool view_has_element(const rule_tensor *t, const unsigned char *e) {
-  switch (rule_dtype_size(t->dtype)) {
-  case 4: return has_pass(t, e, 4);
-  case 8: return has_pass(t, e, 8);
-  default: return has_pass(t, e, rule_dtype_size(t->dtype));
+  const size_t item = rule_dtype_size(t->dtype);
+  const unsigned char *p = t->data;
+  if (item == 4 || item == 8) {
+    uint64_t x = 0;
+    uint32_t y;
+    if (item == 8) memcpy(&x, e, 8);
+    else memcpy(&y, e, 4), x = y;
+    return item == 4 ? among4(p, t->numel, x) : among8(p, t->numel, x);
   }
+  for (int64_t i = 0; i < t->numel; i++, p += item)
+    if (!memcmp(p, e, item)) return true;
+  return false;
 }
 
 void view_mark_elements(const rule_tensor *t, uint64_t *present, uint64_t mask) {

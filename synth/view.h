@@ -35,10 +35,11 @@ view view_slice(view v, uint32_t d, int64_t start, int64_t len);
 /* Equal bits everywhere? Requires: same item, rank and sizes. `work` is lowered by about the elements compared. */
 bool view_equal(const view *a, const view *b, int64_t *work);
 
-/* Returns: malloc'ed hashes of the unit slices of a dense view along `d`; NULL when there is no memory. */
-uint64_t *view_hash_lines(const view *v, uint32_t d);
+/* Returns: malloc'ed hashes of the unit slices of a dense view along `d`; NULL when there is no memory. `threads`: at most so many, here and
+ * below; the hashes are the same with any number. */
+uint64_t *view_hash_lines(const view *v, uint32_t d, unsigned threads);
 /* The sum of the elements' hashes: equal for every order of the elements. */
-uint64_t view_hash_multiset(const rule_tensor *t);
+uint64_t view_hash_multiset(const rule_tensor *t, unsigned threads);
 /* Whether an element of t is equal to the one at e, byte by byte. */
 bool view_has_element(const rule_tensor *t, const unsigned char *e);
 /* A bit for each element is set in `present`, `mask` being its bits less 1; whether those of all elements are. */

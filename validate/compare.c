@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "egraph/base/wide.h"
 #include "validate/validate.h"
 
 static const double huge_value =
@@ -75,19 +76,53 @@ static void compare_exact(const rule_tensor *a, const rule_tensor *b, val_diff *
   }
 }
 
+/* The largest sizes, as bits: numbers without their sign are in the order of their bits, NaN behind all others, and integers' maxima may be
+ * taken in any order. */
+typedef struct extremes {
+  uint64_t x, y, diff;
+} extremes;
+
+static double number(uint64_t bits) {
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+static inline uint64_t size_bits(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits & (UINT64_MAX >> 1);
+}
+
+static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+ISO_WIDE static extremes extremes_of(const double *x, const double *y, int64_t n) {
+  enum { BLOCK = 16 }; /* of one length: compilers turn it into vectors */
+  extremes e = {0};
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK) {
+    uint64_t a = 0, b = 0, d = 0;
+    for (int64_t k = i; k < i + BLOCK; k++) {
+      a = larger(a, size_bits(x[k]));
+      b = larger(b, size_bits(y[k]));
+      d = larger(d, size_bits(x[k] - y[k]));
+    }
+    e = (extremes){larger(e.x, a), larger(e.y, b), larger(e.diff, d)};
+  }
+  for (; i < n; i++) e = (extremes){larger(e.x, size_bits(x[i])), larger(e.y, size_bits(y[i])), larger(e.diff, size_bits(x[i] - y[i]))};
+  return e;
+}
+
 /* The same for plain doubles: most of what is compared. Returns: false, and nothing noted, where the slice holds NaN,
  * infinities or masked values. */
 static bool compare_plain(const double *x, const double *y, int64_t from, int64_t n, double rel_tol,
                           double floor_abs, val_diff *d) {
-  double norm = 0, worst = 0;
-  int64_t at = from;
-  for (int64_t i = from; i < from + n; i++) {
-    double ax = fabs(x[i]), diff = fabs(x[i] - y[i]);
-    if (!(ax <= huge_value && fabs(y[i]) <= huge_value)) return false;
-    if (ax > norm) norm = ax;
-    if (diff > worst) worst = diff, at = i;
-  }
+  const extremes e = extremes_of(x + from, y + from, n);
+  const double norm = number(e.x), worst = number(e.diff);
+  if (!(norm <= huge_value && number(e.y) <= huge_value)) return false;
   if (worst == 0) return true;
+  int64_t at = from;
+  while (fabs(x[at] - y[at]) != worst) at++;
   bool close = worst <= rel_tol * norm || worst <= floor_abs;
   if (!close) d->equal = false;
   note_worst(d, worst, norm > 0 ? worst / norm : close ? 0 : INFINITY, at);
