@@ -129,7 +129,7 @@ ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, c
 ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v, const rule_term **out,
                                      iso_error *err);
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its train or training
- * argument is false, or one whose dropout_p is not 0. An operator without schema does not. */
+ * argument is false or its probability 0 (dropout), or one whose dropout_p is not 0. An operator without schema does not. */
 bool rule_draws(rule_schemas *s, const rule_term *t);
 /* Equal kinds, values (floats by bit pattern, all NaNs equal) and children. */
 bool rule_term_eq(const rule_term *a, const rule_term *b);

@@ -647,6 +647,7 @@ bool rule_draws(rule_schemas *s, const rule_term *t) {
     if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && v->kind == RULE_BOOLEAN &&
         v->u.i == 0)
       return false;
+    if (strcmp(name, "p") == 0 && strstr(t->u.s, "dropout") && v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)) return false;
     if (strcmp(name, "dropout_p") == 0 && !(v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)))
       draws = true;
   }

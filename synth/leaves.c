@@ -400,6 +400,17 @@ static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
+/* What equals a parameter of the other side is drawn as that is, even where it is a buffer here. */
+static void free_buffers(state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const eg_node e = s->map[side][i], *m;
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || s->rec[e.i].konst) continue;
+      const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+      for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = false;
+    }
+}
+
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   orientation o = {0};
   iso_code c = ISO_OK;
@@ -421,6 +432,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   if (!c) c = define_rest(s, &o, err);
   if (!c) c = keep_positions(s, live, err);
   if (!c) free_tokens(s, live);
+  if (!c) free_buffers(s);
   for (int side = 0; side < 2; side++) {
     free(o.of[side]);
     free(o.used[side]);

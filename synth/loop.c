@@ -46,16 +46,9 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
   if (writes_in_place(n) || (sc && sc->writes))
     return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s writes to an argument; captures hold functions only", g->path, n->id, n->op);
   if (!sc) return ISO_OK;
-  if (sc->random) {
-    for (size_t k = 0; k < sc->n_args && k < n->call->n; k++) {
-      const rule_term *a = n->call->child[k];
-      if ((strcmp(sc->arg[k].name, "train") == 0 || strcmp(sc->arg[k].name, "training") == 0) && a->kind == RULE_BOOLEAN && !a->u.i)
-        return ISO_OK;
-      if (strcmp(sc->arg[k].name, "dropout_p") == 0 && a->kind == RULE_FLOAT && a->u.f == 0) return ISO_OK;
-    }
+  if (rule_draws(s->schemas, n->call))
     return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs", g->path,
                     n->id, n->op);
-  }
   return ISO_OK;
 }
 

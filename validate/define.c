@@ -471,7 +471,7 @@ static pv_value *define_cast(pv_call_args *a, int which) {
 
 static pv_value *define_dropout(pv_call_args *a, int which) {
   (void)which;
-  if (pv_arg_int(a, "train", 1)) {
+  if (pv_arg_int(a, "train", 1) && pv_arg_float(a, "p", 1) != 0) {
     pv_fail(a->c, "dropout in training");
     return NULL;
   }

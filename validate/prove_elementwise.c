@@ -582,7 +582,8 @@ static const pt_value *define_cast(pt_args *a, int which) {
 
 static const pt_value *define_dropout(pt_args *a, int which) {
   (void)which;
-  if (pt_arg_flag(a, "train", true)) {
+  char kind;
+  if (pt_arg_flag(a, "train", true) && pt_arg_scalar(a, "p", &kind) != a->c->zero) {
     sc_fail(a->c, "dropout in training");
     return NULL;
   }

@@ -136,6 +136,9 @@ START_TEST(random_calls) {
   const rule_term *drop[] = {x, rule_float(&a, 0.5), rule_bool(&a, _i == 1)};
   ck_assert_int_eq(rule_call(&a, s, "aten::dropout", drop, 3, &t, NULL), ISO_OK);
   ck_assert_int_eq(rule_draws(s, t), _i == 1);
+  const rule_term *keep[] = {x, rule_float(&a, 0), rule_bool(&a, true)};
+  ck_assert_int_eq(rule_call(&a, s, "aten::dropout", keep, 3, &t, NULL), ISO_OK);
+  ck_assert(!rule_draws(s, t));
   const rule_term *attend[] = {x, x, x, rule_none(&a), rule_float(&a, _i == 1 ? 0.1 : 0)};
   ck_assert_int_eq(rule_call(&a, s, "aten::scaled_dot_product_attention", attend, 5, &t, NULL),
                    ISO_OK);
