@@ -4,53 +4,15 @@
  * variable. Cutting at every class that both cones contain gives the coarsest shared frontier. Where validation refutes
  * the rule, a class used by it is opened (taken out of the set) and the pattern grows on both sides alike: a best-first
  * search by total pattern size. */
+#include "synth/frontier.h"
 #include "synth/names.h"
-#include "synth/synth_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONE_MAX = 600, MAX_VARS = 48, QUEUE_MAX = 256, MOST_WASTED = 512 };
-enum { OPEN = 1, SHUT = 2, READ = 3 };
+enum { CONE_MAX = 600, QUEUE_MAX = 256, MOST_WASTED = 512 };
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
-
-typedef struct cone {
-  uint32_t *cls;   /* canonical class ids, in order of discovery */
-  size_t n;
-  uint8_t *in;     /* by class id: bit 1 reachable from u, bit 2 from t */
-  double *cost;    /* by class id: size of the smallest pattern under the current cut */
-  uint32_t *best;  /* by class id: the e-node of that pattern */
-  uint8_t *cut;    /* by class id: part of the frontier set */
-  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not occur at all; READ: its captured
-                    * numbers are neither written out nor a variable of their own, it is computed from something */
-} cone;
-
-typedef struct opening { /* a search state: the classes opened so far */
-  uint32_t cls[96];
-  uint8_t how[96];
-  size_t n;
-  double size;
-} opening;
-
-typedef struct builder {
-  state *s;
-  cone *k;
-  eg_class var[MAX_VARS];
-  uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
-  eg_node var_as[MAX_VARS];
-  premise *prem;  /* what the pattern relies on: the member expanded is equal to the one that stood there */
-  size_t n_prem, cap_prem;
-  size_t n_vars;
-  uint8_t side;
-  size_t depth;
-  const rule_term **memo; /* by class id, per side */
-} builder;
-
-static bool shared_ok(state *s, uint32_t c) {
-  const eg_node rep = st_rep(s, (eg_class){c});
-  return rep.i != EG_NONE && s->rec[rep.i].tensor;
-}
 
 /* Literals are no part of a cone: a pattern holds them as they are. */
 static const rule_term *literal_class(state *s, uint32_t c) {
@@ -149,7 +111,7 @@ static bool written_out(state *s, eg_node e) {
   return true;
 }
 
-static bool has_written_out(state *s, eg_class c) {
+bool fr_written_out(state *s, eg_class c) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++)
@@ -288,20 +250,12 @@ static const char *bare_op(const char *op, char *buf, size_t n) {
   return buf;
 }
 
-static bool layout_op(const char *op) {
-  static const char *const ops[] = {"aten::unsqueeze", "aten::reshape", "aten::view", "aten::permute", "aten::transpose.int",
-                                    "getitem", "aten::alias", "aten::contiguous", "aten::slice.Tensor", "aten::squeeze.dim"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
-
 /* The operator that a person would name the side by: the outermost that is not plain layout, else the outermost. */
 static const char *head_op(const rule_term *t) {
   const rule_term *first = NULL;
   while (t->kind == RULE_OP) {
     if (!first) first = t;
-    if (!layout_op(t->u.s)) return t->u.s;
+    if (!fr_layout_op(t->u.s)) return t->u.s;
     if (!t->n) break;
     t = t->child[0];
   }
@@ -313,7 +267,7 @@ static const char *rule_title(state *s, const rule_term *l, const rule_term *r) 
   bare_op(head_op(l), a, sizeof a);
   bare_op(head_op(r), b, sizeof b);
   if (strcmp(a, b) == 0) {
-    const rule_term *outer = r->kind == RULE_OP && layout_op(r->u.s) ? r : l;
+    const rule_term *outer = r->kind == RULE_OP && fr_layout_op(r->u.s) ? r : l;
     if (outer->kind == RULE_OP) bare_op(outer->u.s, b, sizeof b);
   }
   return iso_arena_printf(&s->arena, strcmp(a, b) == 0 ? "%s" : "%s-%s", a, b);
@@ -463,116 +417,6 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   q->queue[q->n++] = o;
 }
 
-/* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of its definition. */
-static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, uint8_t *seen) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  for (size_t i = 0; i < n; i++) inside |= s->rec[m[i].i].leaf && !s->rec[m[i].i].atom;
-  for (size_t i = 0; i < n; i++) {
-    const rec *r = &s->rec[m[i].i];
-    const bool auxiliary = r->node[0] < 0 && r->node[1] < 0;
-    if (r->node[side] < 0 && !(auxiliary && (inside || !r->tensor))) continue;
-    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
-      const uint32_t d = eg_node_child(s->g, m[i], a).i;
-      if (!k->in[d] || seen[d]) continue;
-      seen[d] = 1;
-      sources(s, k, d, side, inside, seen);
-    }
-  }
-}
-
-enum { LAYOUT_DEPTH = 6 };
-
-/* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the way, `c` included, are put into
- * `path`. */
-static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int depth, opening *path) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m), room = sizeof path->cls / sizeof *path->cls;
-  if (c == of) return true;
-  for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
-    const rec *r = &s->rec[m[i].i];
-    if (!(r->tensor || st_is_list(s, m[i])) || ((r->node[0] >= 0 || r->node[1] >= 0) && !layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))) continue;
-    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
-      const uint32_t d = eg_node_child(s->g, m[i], a).i;
-      if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
-      bool seen = !k->cut[c];
-      for (size_t j = 0; j < path->n && !seen; j++) seen = path->cls[j] == c;
-      if (!seen) path->cls[path->n++] = c;
-      return true;
-    }
-  }
-  return false;
-}
-
-static bool constant_class(state *s, uint32_t c) {
-  const eg_node rep = st_rep(s, (eg_class){c});
-  return rep.i != EG_NONE && s->rec[rep.i].konst;
-}
-
-static bool holds(const opening *o, uint32_t c) {
-  for (size_t i = 0; i < o->n; i++)
-    if (o->cls[i] == c) return true;
-  return false;
-}
-
-/* What the classes path[from..] would be read from otherwise: other constants on which the frontier is cut, and which `of` is not. */
-static void detours(state *s, const cone *k, const opening *path, size_t from, uint32_t of, opening *aside) {
-  for (size_t i = from; i < path->n; i++) {
-    const eg_node *m;
-    const size_t n = eg_class_nodes(s->g, (eg_class){path->cls[i]}, &m);
-    for (size_t j = 0; j < n; j++)
-      for (size_t a = 0; a < eg_node_arity(s->g, m[j]); a++) {
-        const uint32_t d = eg_node_child(s->g, m[j], a).i;
-        if (d != of && k->in[d] && k->cut[d] && constant_class(s, d) && !holds(path, d) && !holds(aside, d) &&
-            aside->n < sizeof aside->cls / sizeof *aside->cls)
-          aside->cls[aside->n++] = d;
-      }
-  }
-}
-
-/* Two constants that are layouts of a third: the classes on the ways to it are put into `path`. */
-static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path, opening *aside) {
-  for (size_t i = 0; i < k->n; i++) {
-    const uint32_t d = k->cls[i];
-    opening both = *path;
-    if (d == a || d == b || !shared_ok(s, d) || !constant_class(s, d) || !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) ||
-        !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
-      continue;
-    detours(s, k, &both, path->n, d, aside);
-    *path = both;
-    return true;
-  }
-  return false;
-}
-
-/* Which variables are computed from others of the same rule (freedom that the graphs do not give), and which others are
- * computed from. `near`: not those that are data and computed from constants alone of these, as what stands behind one layer's rotation
- * or mask is from the tables of the next one's. `aside`: what the former would be read from otherwise. Returns: false when there is no
- * memory. */
-static bool dependencies(state *s, const cone *k, const builder *b, bool near, opening *open, opening *shut, opening *aside) {
-  uint8_t *seen = malloc(eg_count_added(s->g) + 1);
-  bool below[MAX_VARS] = {false};
-  if (!seen) return false;
-  for (size_t i = 0; i < b->n_vars; i++) {
-    bool found = false;
-    for (int side = 0; side < 2; side++) {
-      memset(seen, 0, eg_count_added(s->g) + 1);
-      sources(s, k, b->var[i].i, side, false, seen);
-      for (size_t j = 0; j < b->n_vars; j++)
-        if (j != i && seen[b->var[j].i] && !(near && constant_class(s, b->var[j].i) && !constant_class(s, b->var[i].i))) found = below[j] = true;
-    }
-    if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls) open->cls[open->n++] = b->var[i].i;
-    for (size_t j = 0; j < b->n_vars && !found; j++)
-      if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
-    for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
-      if (constant_class(s, b->var[j].i)) found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open, aside);
-  }
-  for (size_t i = 0; i < b->n_vars; i++)
-    if (below[i]) shut->cls[shut->n++] = b->var[i].i;
-  free(seen);
-  return true;
-}
-
 static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b, bool refuted);
 
 /* Queue the finer frontiers of every one in the queue, and theirs. */
@@ -642,7 +486,7 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   }
   for (int near = 1; near >= 0 && refuted; near--) { /* what is the same both times is queued once */
     opening dep = {.n = 0}, base_of = {.n = 0}, aside = {.n = 0}, straight = o;
-    if (!dependencies(s, k, b, near, &dep, &base_of, &aside)) break;
+    if (!fr_dependencies(s, k, b, near, &dep, &base_of, &aside)) break;
     for (size_t i = 0; i < aside.n && straight.n < sizeof o.cls / sizeof *o.cls; i++) straight.how[straight.n] = SHUT, straight.cls[straight.n++] = aside.cls[i];
     if (aside.n) push(s, k, &work, q, base, &straight, dep.cls, dep.n, OPEN, o.size, u, t);
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
@@ -652,7 +496,7 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   /* Leaves of constants as their numbers, too. */
   const size_t n_cut = n_ground;
   for (size_t i = 0; i < b->n_vars; i++)
-    if (!k->cut[b->var[i].i] && has_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
+    if (!k->cut[b->var[i].i] && fr_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
   if (n_ground > n_cut) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, -1, u, t);
   /* One side reads a constant and the other one has its numbers: both read it. */
   uint32_t written[96];
@@ -684,7 +528,7 @@ static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, 
   const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t c = k->cls[i];
-    wide[c] = base[c] || (c != cu && c != ct && shared_ok(s, c) && !holds_leaf(s, c));
+    wide[c] = base[c] || (c != cu && c != ct && fr_shared(s, c) && !holds_leaf(s, c));
   }
   search none = {.n = QUEUE_MAX}; /* full: nothing is queued */
   const opening whole = {.n = 0};
@@ -698,6 +542,26 @@ static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, 
       if (k->cut[b->var[i].i] && !base[b->var[i].i]) moved = true, wide[b->var[i].i] = 0;
   }
   free(wide);
+  return c;
+}
+
+/* From the coarsest frontier on, open what the values say is tied, all of it at once: one way down, where best first has tried many. */
+static iso_code try_tied(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t, builder *b, bool *done, iso_error *err) {
+  enum { STEPS = 12 };
+  search none = {.n = QUEUE_MAX}; /* full: nothing is queued */
+  opening o = {.n = 0};
+  iso_code c = ISO_OK;
+  for (int step = 0; step < STEPS && !c && !*done && !st_stopped(s); step++) {
+    const rule_term *l, *r;
+    bool tied[MAX_VARS], fresh;
+    const size_t n = o.n;
+    set_cut(k, base, &o);
+    costs(s, k);
+    if (!build_both(b, u, t, &l, &r)) break;
+    if (!(c = fr_tied(s, b, l, r, tied, err)) && !fr_tied_open(s, k, b, tied, &o)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (c || o.n == n) break;
+    c = try_opening(s, k, base, &none, o, u, t, b, &fresh, done, err);
+  }
   return c;
 }
 
@@ -733,10 +597,12 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   for (size_t i = 0; i < k.n; i++) {
     const uint32_t cl = k.cls[i];
     /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
-    if (k.in[cl] == 3 && shared_ok(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
+    if (k.in[cl] == 3 && fr_shared(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
   }
   const bool many = s->n_wasted < MOST_WASTED || !holds_open(s, &k, cu, ct);
   const size_t max_tries = many ? s->o->max_tries : s->o->max_tries / 4;
+  const size_t patience = max_tries / 8; /* mostly the first few are enough */
+  bool directed = st_without(s, SYNTH_LAZY);
   size_t tries = 0;
   opening none = {.n = 0};
   push(s, &k, &b, &q, base, &none, NULL, 0, OPEN, -1, u, t);
@@ -747,6 +613,10 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
     size_t best = q.n;
     for (size_t i = q.done; i < q.n; i++)
       if (best == q.n || q.queue[i].size < q.queue[best].size - 1e-9) best = i;
+    if ((tries == patience || best == q.n) && tries && !directed) {
+      directed = true;
+      if ((c = try_tied(s, &k, base, u, t, &b, done, err)) || *done) break;
+    }
     if (best == q.n) break;
     const opening o = q.queue[best];
     q.queue[best] = q.queue[q.done];

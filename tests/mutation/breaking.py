@@ -5,6 +5,7 @@ import random
 import torch
 
 import faults
+import planted
 import slips
 from faults import insert
 from graph import LEAVES, base, is_number, is_ref, node_refs
@@ -329,6 +330,6 @@ def kinds(g):
         for f in (weights,) if n["op"] in LEAVES else (literals, attributes, operators, steps, wiring, kernels):
             for kind, change in f(g, n):
                 yield kind, n["id"], change
-        for f in (faults, slips):
+        for f in (faults, slips, planted):
             for kind, change in f.kinds(g, n):
                 yield kind, n["id"], change
