@@ -52,7 +52,7 @@ static void distribution(const rule_tensor *v, size_t round, double *mean, doubl
 
 static iso_rng stream_of(const state *s, size_t ordinal, size_t round) { return iso_rng_new(s->o->seed, ordinal * 64 + round + 1); }
 
-static iso_code redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
   rule_tensor *v = n->value[0];
   iso_rng rng = stream_of(s, ordinal, round);
   iso_code c;
@@ -88,7 +88,7 @@ iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_e
   const rec *r = &s->rec[e.i];
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
   const synth_node *n = &s->graph[side]->node[r->node[side]];
-  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : redraw(s, n, r->ordinal, draw - s->n_sets, out, err);
+  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : st_redraw(s, n, r->ordinal, draw - s->n_sets, out, err);
 }
 
 iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err) {

@@ -709,7 +709,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
       if (!c && r->konst) c = st_read_mask(s, n->dtype, &val[d], err);
     }
     else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
-    else c = redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
+    else c = st_redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
   }
   if (!c) c = set_values(s, e, val, err);
   for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);

@@ -242,14 +242,18 @@ bool st_forbidden(const state *s, int side, size_t i, size_t source);
 /* ---- leaves.c ---- */
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
-/* The value of an atom on a draw, anew. Owns: the caller unrefs. */
-iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
-/* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such rows. Owns: the caller unrefs. */
-iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
 iso_code st_bound_indices(state *s, iso_error *err);
 iso_code st_relate_constants(state *s, iso_error *err);
+
+/* ---- draw.c ---- */
+/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is not captured. Owns: the caller unrefs. */
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err);
+/* The value of an atom on a draw, anew. Owns: the caller unrefs. */
+iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
+/* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such rows. Owns: the caller unrefs. */
+iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err);
 
 /* ---- layout.c ---- */
 /* A layout term over RULE_VAR 0 (a tensor of `from`'s shape) that equals `to` as far as the values of draw `draw` tell, or NULL. */
