@@ -2,6 +2,7 @@
 #ifndef CHECK_SHA256_H
 #define CHECK_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,7 +10,11 @@ typedef struct chk_sha256 {
   uint32_t h[8];
   uint64_t n_bytes;
   unsigned char block[64];
+  bool instructions; /* the processor's own; set by chk_sha256_init, and may be cleared behind it */
 } chk_sha256;
+
+/* Whether the processor has instructions for it (x86: SHA extensions). */
+bool chk_sha256_has_instructions(void);
 
 void chk_sha256_init(chk_sha256 *s);
 void chk_sha256_add(chk_sha256 *s, const void *p, size_t n);
