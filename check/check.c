@@ -125,7 +125,7 @@ static bool joined_by_a_step(const chk_state *k, uint32_t a, uint32_t b) {
   return false;
 }
 
-/* Two parameters of one side that became one over the other side's: equal where they were captured, and so taken in general. */
+/* Two parameters or inputs of one side that became one over the other side's: equal where they were captured, and so taken in general. */
 static iso_code note_shared(chk_state *k) {
   uint32_t *first = malloc((k->n_terms + 1) * sizeof *first);
   iso_code c = first ? ISO_OK : chk_nomem(k);
@@ -133,12 +133,14 @@ static iso_code note_shared(chk_state *k) {
     for (size_t i = 0; i < k->n_terms; i++) first[i] = CHK_NONE;
     for (uint32_t i = 0; i < k->n_terms && !c; i++) {
       const chk_term *t = &k->term[i];
-      if (!t->node || t->side != side || t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype)) continue;
+      if (!t->node || t->side != side || t->call) continue;
+      const bool input = t->node->kind == CAP_INPUT;
+      if (input ? k->konst[chk_root(k, i)].v != NULL : t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype)) continue;
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;
       else if (!joined_by_a_step(k, *head, i))
-        c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have one captured value, are taken as one parameter", side == LEFT ? "left's" : "right's",
-                                           k->term[*head].node->name, t->node->name));
+        c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have one captured value, are taken as one %s", side == LEFT ? "left's" : "right's",
+                                           k->term[*head].node->name, t->node->name, input ? "input" : "parameter"));
     }
   }
   free(first);
@@ -200,6 +202,7 @@ static void state_free(chk_state *k) {
   free(k->output);
   free(k->fixed);
   free(k->up);
+  free(k->unpinned);
   free(k->assumption);
 }
 
@@ -211,12 +214,15 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   iso_code c = chk_read(k, path);
   const size_t n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
   if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
+  if (!c && !chk_settled(k)) c = chk_relations(k);
   for (k->set = 0; k->set < n_sets && !c && !chk_settled(k); k->set++) {
     c = chk_begin_values(k);
     if (!c) c = check_steps(k);
+    if (!c && !chk_settled(k) && k->set == 0) c = chk_free_elements(k);
     if (!c && !chk_settled(k)) c = note_shared(k);
     if (!c && !chk_settled(k)) c = chk_outputs(k);
     if (!c && !chk_settled(k)) c = chk_run(k);
+    if (!c && !chk_settled(k)) c = chk_variables(k);
   }
   k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);

@@ -55,6 +55,7 @@ typedef enum chk_outcome {
 
 typedef struct chk_options {
   bool trust_rules; /* take the rules' evidence as it is written */
+  bool given_leaves; /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
 } chk_options;

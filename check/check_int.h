@@ -4,7 +4,7 @@
 
 #include "check/check.h"
 
-enum { CHK_NONE = UINT32_MAX };
+enum { CHK_NONE = UINT32_MAX, CHK_LAYOUT_DEPTH = 64 };
 enum { LEFT = 0, RIGHT = 1 };
 
 /* Terms by number: the nodes of the left capture, those of the right, then the calls of the certificate. A term's arguments
@@ -70,6 +70,7 @@ typedef struct chk_state {
   const char **digest[2], **file[2]; /* as the certificate has them */
   size_t n_files[2];
   double own, most;   /* elements of what the certificate's own calls gave on this set, and how many are too many */
+  bool *unpinned;     /* by term: a buffer or constant that is a floating parameter on the other side */
   uint32_t *up;       /* by term: equal so far */
   chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
   chk_values *real;   /* by term: in float64, where needed */
@@ -114,11 +115,22 @@ iso_code chk_begin_values(chk_state *k);
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on);
 /* A leaf against a leaf or layout of leaves, on all input sets. Settles where they differ or are no such terms. */
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step);
+const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs); /* NULL, or how */
+/* The value of a layout of leaves where `leaf` gives each leaf's. NULL in `out`: it is none (settled). Owns: the caller unrefs. */
+typedef iso_code (*chk_leaf_value)(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out);
+iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 /* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which must agree. */
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
+
+/* ---- leaves.c ---- */
+/* Before the steps: names, sides and kinds of what the leaf steps relate. */
+iso_code chk_relations(chk_state *k);
+/* Behind them: no element of a leaf is another one of it. */
+iso_code chk_free_elements(chk_state *k);
+bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 
 /* ---- outputs.c ---- */
 iso_code chk_outputs(chk_state *k);
@@ -129,7 +141,9 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
 /* ---- rules.c ---- */
 /* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions hold of these. */
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
-/* Kinds and shapes of what the variables stand for; then each rule is shown again. */
+/* Kinds and shapes of what the variables stand for, on this set. */
+iso_code chk_variables(chk_state *k);
+/* Each rule is shown again. */
 iso_code chk_rules(chk_state *k);
 
 #endif

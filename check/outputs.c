@@ -180,7 +180,21 @@ static bool same_input(size_t a, const cap_graph *g, size_t b, const cap_graph *
   return true;
 }
 
-/* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's of the same values, looks up. */
+static void mark_live(const rule_term *t, bool *live) {
+  if (t->kind == RULE_VAR) live[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_live(t->child[i], live);
+}
+
+/* What an output depends on; NULL when there is no memory. */
+static bool *live_nodes(const cap_graph *g) {
+  bool *live = calloc(g->n_nodes + 1, 1);
+  for (size_t i = 0; live && i < g->n_results; i++) live[g->result[i].node] = true;
+  for (size_t i = g->n_nodes; live && i-- > 0;)
+    if (live[i] && g->node[i].call) mark_live(g->node[i].call, live);
+  return live;
+}
+
+/* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's of the same values, looks up for an output. */
 iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers) {
   const chk_term *t = &k->term[input];
   const cap_graph *own = k->graph[t->side];
@@ -188,23 +202,19 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
   *covers = false;
   for (int side = 0; side < 2 && !c; side++) {
     const cap_graph *g = k->graph[side];
-    bool *flow = calloc(g->n_nodes + 1, 1);
-    if (!flow) return chk_nomem(k);
-    for (size_t i = 0; i < g->n_nodes; i++) {
+    bool *flow = calloc(g->n_nodes + 1, 1), *live = live_nodes(g);
+    if (!flow || !live) c = chk_nomem(k);
+    for (size_t i = 0; i < g->n_nodes && !c; i++) {
       if (g->node[i].kind != CAP_INPUT || !(side == t->side ? i == t->index : same_input(t->index, own, i, g))) continue;
       for (size_t j = i; (j = next_look_up(g, i, j, flow)) != 0;) {
-        const int64_t rows = used_rows(g, g->node[j].call);
+        const int64_t rows = live[j] ? used_rows(g, g->node[j].call) : 0;
         *covers |= rows > 0 && high >= rows - 1;
       }
     }
+    free(live);
     free(flow);
   }
   return c;
-}
-
-static void mark_live(const rule_term *t, bool *live) {
-  if (t->kind == RULE_VAR) live[t->u.i] = true;
-  for (uint32_t i = 0; i < t->n; i++) mark_live(t->child[i], live);
 }
 
 /* PyTorch's in-place operators end in an underscore; with one output more they are functions. Others may read what was written,
@@ -223,19 +233,15 @@ static bool writes(const chk_state *k, const cap_node *n) {
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
-  bool *live = calloc(g->n_nodes + 1, 1), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
+  bool *live = live_nodes(g), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
   size_t n_tokens = 0;
   iso_code c = live && flow ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < g->n_nodes && !c && !chk_settled(k); i++)
     if (writes(k, &g->node[i]))
       c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument", side == LEFT ? "left" : "right", g->node[i].id);
-  for (size_t i = 0; i < g->n_results && !c; i++) live[g->result[i].node] = true;
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
-    if (live[i] && g->node[i].call) {
-      if (rule_draws(k->schemas, g->node[i].call))
-        c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers", side == LEFT ? "left" : "right", g->node[i].id);
-      mark_live(g->node[i].call, live);
-    }
+    if (live[i] && g->node[i].call && rule_draws(k->schemas, g->node[i].call))
+      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers", side == LEFT ? "left" : "right", g->node[i].id);
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;

@@ -163,6 +163,13 @@ static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
   return ISO_OK;
 }
 
+iso_code chk_variables(chk_state *k) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
+    if (k->step[i].kind == CHK_RULE) c = check_variables(k, &k->step[i], i);
+  return c;
+}
+
 /* ---- evidence ---- */
 
 /* Whether the rule speaks of more than tensors of given shapes: tests say nothing of the rest. */
@@ -201,8 +208,6 @@ iso_code chk_rules(chk_state *k) {
   bool *seen = calloc(k->n_rules + 1, 1);
   iso_code c = seen ? ISO_OK : chk_nomem(k);
   k->report->evidence = RULE_PROVED;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (k->step[i].kind == CHK_RULE) c = check_variables(k, &k->step[i], i);
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
     const chk_step *x = &k->step[i];
     if (x->kind != CHK_RULE || seen[x->rule]) continue;

@@ -9,7 +9,7 @@
 
 #include "check/check_int.h"
 
-enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_LAYOUT_DEPTH = 64, MAX_SCALE = 1 << 28 };
+enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_SCALE = 1 << 28 };
 
 static const double output_tol = 1e-6; /* by slice; tables that differ in their last places are one value by then */
 static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
@@ -77,7 +77,7 @@ iso_code chk_begin_values(chk_state *k) {
     const cap_node *n = k->term[i].node;
     k->up[i] = i;
     if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
-    if (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)) c = keep_constant(k, i);
+    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype))) c = keep_constant(k, i);
   }
   for (size_t i = 0; i < k->n_fixed && !c; i++)
     if (!k->konst[k->fixed[i]].v) c = keep_constant(k, k->fixed[i]);
@@ -360,22 +360,13 @@ static bool moves_elements(const char *op) {
   return false;
 }
 
-typedef struct leaves {
-  bool input; /* inputs are related to inputs, all else to all else */
-  size_t set, step;
-} leaves;
-
-/* The captured value of a layout of leaves. NULL in `out`: it is none (settled). Owns: the caller unrefs. */
-static iso_code layout_value(chk_state *k, const leaves *x, uint32_t t, int depth, rule_tensor **out) {
+/* A layout of leaves at what `leaf` gives for each of them. */
+static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_leaf_value leaf, void *ctx, rule_tensor **out) {
   const chk_term *term = &k->term[t];
   *out = NULL;
-  if (!term->call) {
-    if ((term->node->kind == CAP_INPUT) != x->input) return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
-    *out = rule_tensor_ref(chk_captured(k, t, x->set));
-    return ISO_OK;
-  }
-  if (depth > MAX_LAYOUT_DEPTH || !moves_elements(term->call->u.s))
-    return chk_settle(k, CHK_REFUSED, "step %zu: \"%s\" is no layout of leaves", x->step, term->call->u.s);
+  if (!term->call) return leaf(k, ctx, t, out);
+  if (depth > CHK_LAYOUT_DEPTH || !moves_elements(term->call->u.s))
+    return chk_settle(k, CHK_REFUSED, "step %zu: \"%s\" is no layout of leaves", step, term->call->u.s);
   rule_tensor *bind[MAX_CALL] = {0};
   iso_arena a;
   chk_values v = {0};
@@ -384,10 +375,10 @@ static iso_code layout_value(chk_state *k, const leaves *x, uint32_t t, int dept
   uint32_t n = 0;
   iso_arena_init(&a);
   if (!c && !(l->call = localise(l, term->call, &a))) c = chk_nomem(k);
-  for (; !c && n < l->n && !chk_settled(k); n++) c = layout_value(k, x, l->var[n], depth + 1, &bind[n]);
+  for (; !c && n < l->n && !chk_settled(k); n++) c = layout(k, l->var[n], step, depth + 1, leaf, ctx, &bind[n]);
   if (!c && !chk_settled(k)) c = call(k, t, l, bind, false, &v);
   if (!c && v.n == 1) *out = rule_tensor_ref(v.v[0]);
-  else if (!c) c = chk_settle(k, CHK_REFUSED, "step %zu: it has no value", x->step);
+  else if (!c) c = chk_settle(k, CHK_REFUSED, "step %zu: it has no value", step);
   for (uint32_t i = 0; i < n; i++) rule_tensor_unref(bind[i]);
   drop(&v);
   iso_arena_fini(&a);
@@ -395,7 +386,23 @@ static iso_code layout_value(chk_state *k, const leaves *x, uint32_t t, int dept
   return c;
 }
 
-static const char *leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs) {
+iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out) {
+  return layout(k, t, step, 0, leaf, ctx, out);
+}
+
+typedef struct leaves {
+  bool input; /* inputs are related to inputs, all else to all else */
+  size_t set, step;
+} leaves;
+
+static iso_code captured(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out) {
+  const leaves *x = ctx;
+  if ((k->term[leaf].node->kind == CAP_INPUT) != x->input) return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
+  *out = rule_tensor_ref(chk_captured(k, leaf, x->set));
+  return ISO_OK;
+}
+
+const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   if (a->dtype == b->dtype) return same_bytes(a, b) ? NULL : "their values differ";
   if (inputs || !rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype)) return "they have different dtypes";
@@ -439,9 +446,9 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   iso_code c = ISO_OK;
   if (x.input || k->set == 0) { /* all else is the same on each set */
     rule_tensor *v;
-    c = layout_value(k, &x, b, 0, &v);
+    c = chk_layout(k, b, step, captured, &x, &v);
     if (c || !v) return c;
-    const char *why = leaves_differ(chk_captured(k, a, x.set), v, x.input);
+    const char *why = chk_leaves_differ(chk_captured(k, a, x.set), v, x.input);
     rule_tensor_unref(v);
     if (why) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
   }
@@ -454,8 +461,11 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   int room = 256;
   const char *what = spelled(k, b, &room);
   if (!what) return chk_nomem(k);
-  return chk_assume(k, k->term[b].node ? iso_arena_printf(k->arena, "leaf: %s %s is %s %s by value", side_of(k, a), shown(k, a), side_of(k, b), what)
-                                       : iso_arena_printf(k->arena, "leaf: %s %s is %s by value", side_of(k, a), shown(k, a), what));
+  /* Ones and zeros are equal in any order, and to any other ones and zeros. */
+  const rule_tensor *value = chk_captured(k, a, 0);
+  const char *choice = value->numel > 1 && !varied(value) && !chk_namesakes(k, a, b) ? ", which is one number everywhere" : "";
+  return chk_assume(k, k->term[b].node ? iso_arena_printf(k->arena, "leaf: %s %s is %s %s by value%s", side_of(k, a), shown(k, a), side_of(k, b), what, choice)
+                                       : iso_arena_printf(k->arena, "leaf: %s %s is %s by value%s", side_of(k, a), shown(k, a), what, choice));
 }
 
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {

@@ -123,6 +123,7 @@ int cmd_check(int argc, char **argv) {
   iso_code c = rule_schemas_new(&schemas, &err);
   for (int i = 0; i < 2 && !c; i++) c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
   if (!c && o.relations) c = relations_load(o.relations, graph[0], graph[1], &given, &err);
+  o.check.given_leaves = given.n_given > 0;
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */
   if (!c) {

@@ -279,21 +279,134 @@ def pinned_tokens():
 
 
 def equal_layers():
-    """Weights that are all one may be taken as one, and then it is said."""
+    """Weights that are all one are not therefore one: each has its namesake. Where names do not tell, they may be taken as one, and then it is said."""
+    for names, status, why in ((("w0", "w1"), REFUSED, "under their own name"),
+                               (("u0", "u1"), HOLDS, "leaf: left's w0 and w1, which have one captured value, are taken as one parameter")):
+        def build(c, side):
+            own = names if side else ("w0", "w1")
+            c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+            for w in own:
+                c.leaf(w, "parameter", "float32", [1.0] * 4)
+            c.op("a", "aten::mul.Tensor", [ref("x"), ref(own[0])], [4])
+            c.op("y", "aten::mul.Tensor", [ref("a"), ref(own[0] if side else own[1])], [4])
+        left, right = two(build)
+        if status == REFUSED:
+            compared(left, right, 1)
+        c = Certificate(left, right)
+        xl, w0, w1, al, yl = c.left("x", "w0", "w1", "a", "y")
+        xr, wr, ar, yr = c.right("x", names[0], "a", "y")
+        c.step("leaf", (xr, xl), (w0, wr), (w1, wr))
+        c.step("same", (al, ar), (yl, yr))
+        c.check(yl, yr, status, why)
+
+
+def swapped_layers():
+    """Two norms that are all ones, and two inputs of one value, in the other order."""
+    for kind in ("parameter", "input"):
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25])
+            for w in "uv":
+                c.leaf(w, kind, "float32", [1.0, 1.0])
+            c.op("a", "aten::mul.Tensor", [ref("x"), ref("uv"[side])], [2])
+            c.op("b", "aten::relu", [ref("a")], [2])
+            c.op("y", "aten::add.Tensor", [ref("b"), ref("vu"[side])], [2])
+        left, right = two(build)
+        compared(left, right, 1)
+        c = Certificate(left, right)
+        xl, ul, vl, al, bl, yl = c.left("x", "u", "v", "a", "b", "y")
+        xr, ur, vr, ar, br, yr = c.right("x", "u", "v", "a", "b", "y")
+        c.step("leaf", (xr, xl), (ur, vl), (vr, ul))
+        c.step("same", (al, ar), (bl, br), (yl, yr))
+        c.check(yl, yr, REFUSED, "under their own name")
+
+
+def own_transpose():
+    """A weight that is all ones is its own transpose where it was captured: said of it, over the other side, or over the other side's layout."""
+    for kind in ("parameter", "input"):
+        for named in (True, False):
+            def build(c, side):
+                w = "v" if side and not named else "w"
+                c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
+                c.leaf(w, kind, "float32", [[1.0, 1.0], [1.0, 1.0]])
+                if side:
+                    c.op("t", "aten::t", [ref(w)], [2, 2])
+                c.op("y", "aten::mm", [ref("x"), ref("t" if side else w)], [2, 2])
+            left, right = two(build)
+            if named:
+                compared(left, right, 1)
+            for over in (False, True):
+                c = Certificate(left, right)
+                xl, wl, yl = c.left("x", "w", "y")
+                xr, wr, tr, yr = c.right("x", "w" if named else "v", "t", "y")
+                t = c.call("aten::t", ref(wr if over else wl))
+                c.step("leaf", (xr, xl), (wr, wl), (wl, t))
+                c.step("same", (tr, t), (yl, yr))
+                c.check(yl, yr, REFUSED, "its own side" if not over else "its value as w" if named else "equal to each other")
+
+
+def slices_of_zeros():
+    """Parts of a bias that is all zeros have no order of their own: that they were chosen is said, and that one is taken twice."""
+    for second, says in ((2, "leaf: right's k is left's k by value, which is one number everywhere"),
+                         (0, "leaf: right's q and k, which have captured values in common, are taken as one there")):
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25])
+            for w in ("q", "k") if side else ("b",):
+                c.leaf(w, "parameter", "float32", [0.0] * (2 if side else 4))
+            if not side:
+                c.op("q", "aten::slice.Tensor", [ref("b"), 0, 0, 2, 1], [2])
+                c.op("k", "aten::slice.Tensor", [ref("b"), 0, second, second + 2, 1], [2])
+            c.op("a", "aten::add.Tensor", [ref("x"), ref("q")], [2])
+            c.op("r", "aten::relu", [ref("a")], [2])
+            c.op("y", "aten::add.Tensor", [ref("r"), ref("k")], [2])
+        c = Certificate(*two(build))
+        xl, ql, kl, al, rl, yl = c.left("x", "q", "k", "a", "r", "y")
+        xr, qr, kr, ar, rr, yr = c.right("x", "q", "k", "a", "r", "y")
+        c.step("leaf", (xr, xl), (qr, ql), (kr, kl))
+        c.step("same", (al, ar), (rl, rr), (yl, yr))
+        c.check(yl, yr, HOLDS, says)
+
+
+def pinned_parameter():
+    """A weight that is all ones, and a buffer of ones: a parameter is no constant, whatever it is related to."""
     def build(c, side):
-        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
-        for w in ("w0", "w1"):
-            c.leaf(w, "parameter", "float32", [1.0] * 4)
-        c.op("a", "aten::mul.Tensor", [ref("x"), ref("w0")], [4])
-        c.op("y", "aten::mul.Tensor", [ref("a"), ref("w0" if side else "w1")], [4])
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0])
+        if not side:
+            c.leaf("w", "parameter", "float32", [1.0] * 3)
+        c.leaf("o", "buffer", "float32", [1.0] * 3)
+        c.op("d", "aten::relu", [ref("o")], [3])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("o" if side else "w")], [3])
+    left, right = two(build)
+    c = Certificate(left, right)
+    xl, wl, yl = c.left("x", "w", "y")
+    xr, br, yr = c.right("x", "o", "y")
+    ones = c.call("aten::ones", [3], {"dtype": "float32"}, None, None, None)
+    one = c.call("aten::mul.Tensor", ref(xl), ref(ones))
+    c.step("leaf", (xr, xl), (wl, br))
+    c.step("value", (br, ones))
+    c.step("same", (yl, yr), (yl, one))
+    c.check(yl, yr, REFUSED, "is no constant")
+
+
+def unread_table():
+    """Tokens are not bounded by a table that no output reads."""
+    def build(c, side):
+        c.leaf("i", "input", "int64", [3, 5, 3, 5])
+        for w, rows in (("w", 8), ("s", 6)):
+            c.leaf(w, "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(rows)])
+        c.op("dead", "aten::embedding", [ref("s"), ref("i")], [4, 3])
+        if side:
+            c.op("j", "aten::clamp", [ref("i"), 0, 5], [4], "int64")
+        c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
-    xl, w0, w1, al, yl = c.left("x", "w0", "w1", "a", "y")
-    xr, wr, ar, yr = c.right("x", "w0", "a", "y")
-    c.step("leaf", (xr, xl), (w0, wr), (w1, wr))
-    c.step("same", (al, ar), (yl, yr))
-    c.check(yl, yr, HOLDS, "leaf: left's w0 and w1, which have one captured value, are taken as one parameter")
+    il, wl, yl = c.left("i", "w", "y")
+    ir, jr, wr, yr = c.right("i", "j", "w", "y")
+    c.step("leaf", (ir, il), (wr, wl))
+    q = c.call("aten::clamp", ref(il), 0, 5)
+    c.step("bound", (il, q))
+    c.step("same", (q, jr), (yl, yr))
+    c.check(yl, yr, REFUSED, "not padding")
 
 
 # ---- what has no value of its own ----
@@ -383,7 +496,7 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, no_function, infinite_differences, endless_memory, huge_literals, deep_questions])
+                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, endless_memory, huge_literals, deep_questions])
 
 
 if __name__ == "__main__":
