@@ -51,7 +51,8 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
  * Places are taken in batches from several classes at a time, and each step is done for the whole batch, what the next
  * one touches being asked for ahead: a rebuild waits for memory and for nothing else. */
 
-enum { BATCH = 128, LANES = 16 };
+/* Buckets: below NEAR the table is near. */
+enum { BATCH = 128, LANES = 16, NEAR = 1 << 12 };
 
 typedef struct lane {
   uint32_t gone, place;
@@ -102,6 +103,27 @@ static bool gather(eg_sat *s, closing *x) {
   return x->n > 0;
 }
 
+/* A row into the table, or dead where an equal one, `stays`, is there. Returns: whether their classes are to be merged. */
+static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash, uint32_t *a, uint32_t *b) {
+  uint32_t goes = row;
+  if (!stays) {
+    egi_row_insert(s, row, hash);
+    egi_row_mark(s, row);
+    return false;
+  }
+  /* The one that is shown stays in the table, so that pruning does not hide what somebody else put there. */
+  if ((s->w[stays + ROW_HEAD] & ROW_HIDDEN) && !(s->w[row + ROW_HEAD] & ROW_HIDDEN)) {
+    egi_row_replace(s, stays, row, hash);
+    egi_row_mark(s, row);
+    goes = stays;
+    stays = row;
+  }
+  *a = egi_row_class(s, stays);
+  *b = egi_row_class(s, goes);
+  egi_row_kill(s, goes);
+  return *a != *b;
+}
+
 /* Children brought up to date. A row that is there twice changes once. */
 static void canonicalise(eg_sat *s, closing *x) {
   const size_t mask = s->n_buckets - 1;
@@ -145,24 +167,11 @@ static void put_back(eg_sat *s, closing *x) {
   x->n_pairs = 0;
   for (size_t i = 0; i < x->n; i++) {
     if (!x->at[i].changed) continue;
-    const uint32_t row = x->at[i].row, hash = x->at[i].hash, *w = s->w + row, op = w[ROW_HEAD] & ROW_OP;
-    for (uint32_t k = 0; k < s->op[op].arity; k++) s->args[k] = w[ROW_KIDS + 2 * k];
-    uint32_t stays = egi_row_find(s, op, s->args, s->op[op].arity, hash), goes = row;
-    if (!stays) {
-      egi_row_insert(s, row, hash);
-      egi_row_mark(s, row);
-      continue;
-    }
-    /* The one that is shown stays in the table, so that pruning does not hide what somebody else put there. */
-    if ((s->w[stays + ROW_HEAD] & ROW_HIDDEN) && !(w[ROW_HEAD] & ROW_HIDDEN)) {
-      egi_row_replace(s, stays, row, hash);
-      egi_row_mark(s, row);
-      goes = stays;
-      stays = row;
-    }
-    const uint32_t a = egi_row_class(s, stays), b = egi_row_class(s, goes);
-    egi_row_kill(s, goes);
-    if (a == b) continue;
+    const uint32_t row = x->at[i].row, *w = s->w + row, n = s->op[w[ROW_HEAD] & ROW_OP].arity;
+    for (uint32_t k = 0; k < n; k++) s->args[k] = w[ROW_KIDS + 2 * k];
+    const uint32_t stays = egi_row_find(s, w[ROW_HEAD] & ROW_OP, s->args, n, x->at[i].hash);
+    uint32_t a, b;
+    if (!settle(s, row, stays, x->at[i].hash, &a, &b)) continue;
     x->pair[x->n_pairs][0] = a;
     x->pair[x->n_pairs++][1] = b;
     __builtin_prefetch(&s->w[s->cls[a].rows], 1);
@@ -180,7 +189,61 @@ static void relink(eg_sat *s, closing *x) {
   }
 }
 
+/* ---- closing where the table is near: one place after another, as nothing is gained by asking ahead ---- */
+
+/* As egi_place_row; without a branch up to two children, as nobody could foretell which of them it is. Where the arena is far
+ * a guess is better than to wait. */
+static inline uint32_t near_row(const uint32_t *w, uint32_t place) {
+  return egi_place_row(w, place - (w[place - 1] & ROW_IS_HEAD ? 0 : 2));
+}
+
+/* Inlined with the arity as a constant. The row leaves the table while it still has the children of its hash. */
+static inline __attribute__((always_inline)) void repair(eg_sat *s, uint32_t row, uint32_t n, uint32_t *child) {
+  uint32_t *w = s->w + row, a, b;
+  const uint32_t op = w[ROW_HEAD] & ROW_OP;
+  uint64_t old = egi_mix_op(op), new = old;
+  bool changed = false;
+  for (uint32_t k = 0; k < n; k++) {
+    const uint32_t c = w[ROW_KIDS + 2 * k];
+    child[k] = egi_sat_find(s, c);
+    old = egi_mix(old, c);
+    new = egi_mix(new, child[k]);
+    changed |= c != child[k];
+  }
+  if (!changed) return;
+  egi_row_remove(s, row, egi_mix_end(old));
+  for (uint32_t k = 0; k < n; k++) w[ROW_KIDS + 2 * k] = child[k];
+  const uint32_t hash = egi_mix_end(new), stays = egi_row_find_in(s, op, child, n, hash);
+  if (settle(s, row, stays, hash, &a, &b)) egi_sat_union(s, a, b);
+}
+
+static void close_near(eg_sat *s) {
+  uint32_t *w = s->w, child[2];
+  for (size_t i = 0; i < s->n_dirty; i++) {
+    const uint32_t gone = s->dirty[i];
+    uint32_t next = s->cls[gone].places;
+    s->cls[gone].places = 0;
+    for (uint32_t place; (place = next);) {
+      const uint32_t row = near_row(w, place), head = w[row + ROW_HEAD], n = s->op[head & ROW_OP].arity;
+      next = w[place + 1];
+      if (head & ROW_DEAD) continue;
+      if (n == 1) repair(s, row, 1, child);
+      else if (n == 2) repair(s, row, 2, child);
+      else repair(s, row, n, s->args);
+      if (w[row + ROW_HEAD] & ROW_DEAD) continue;
+      egi_cls *into = &s->cls[egi_sat_find(s, gone)];
+      w[place + 1] = into->places;
+      into->places = place;
+    }
+  }
+  s->n_dirty = 0;
+}
+
 void egi_sat_close(eg_sat *s) {
+  if (s->n_buckets < NEAR) {
+    close_near(s);
+    return;
+  }
   closing x;
   x.n_lanes = x.next = 0;
   while (gather(s, &x)) {
