@@ -6,7 +6,7 @@
 
 /* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY they are mappings, from VERY_MANY on
  * huge pages, which go back to the system when they are read. */
-enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 20, MAPPED = 1 << 20, VERY_MANY = 1 << 24, HUGE = 1 << 21 };
+enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 20, MAPPED = 1 << 20, VERY_MANY = 10 << 20, HUGE = 1 << 21 };
 
 static size_t next_size(const egi_words *x) {
   if (!x->last) return FIRST;
