@@ -133,10 +133,17 @@ static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t te
     for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, out[b]);
 }
 
-static void merge_batch(eg_sat *s, const uint32_t *root, const uint32_t *value, size_t n) {
+/* Those to be merged are first collected without a branch: few are, and nobody could foretell which. */
+static void merge_batch(eg_sat *s, egi_batch *x, const uint32_t *value, size_t n) {
+  const uint32_t *root = x->root;
+  uint32_t *at = x->hash;
+  size_t n_at = 0;
   for (size_t b = 0; b < n; b++) {
-    if (root[b] == value[b]) continue;
-    const uint32_t a = egi_sat_find(s, root[b]), c = egi_sat_find(s, value[b]);
+    at[n_at] = (uint32_t)b;
+    n_at += root[b] != value[b];
+  }
+  for (size_t i = 0; i < n_at; i++) {
+    const uint32_t a = egi_sat_find(s, root[at[i]]), c = egi_sat_find(s, value[at[i]]);
     if (a != c) egi_sat_union(s, a, c);
   }
 }
@@ -185,7 +192,7 @@ static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t
   }
   uint32_t root = p->n_roots ? p->root[0] : 0;
   while (!p->n_roots && !(p->term[root].is_var && p->term[root].sym == p->root_var)) root++;
-  merge_batch(s, x->root, x->value + (size_t)root * BATCH, n);
+  merge_batch(s, x, x->value + (size_t)root * BATCH, n);
   return egi_sat_repair_all(s, err);
 }
 

@@ -130,11 +130,11 @@ static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uin
 }
 
 static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
-  const uint32_t first = 2 * i->slot, last = first + !i->old;
+  const uint32_t tag = 2 * i->slot, more = !i->old;
   const bool all = only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
-    if (*run < first || *run > last) continue;
+    if (*run - tag > more) continue; /* one branch: it is hard to foretell */
     if (all) {
       if (!put_rows(m, i, run + 2, next, 0)) return false;
       continue;
@@ -155,12 +155,12 @@ static bool down(machine *m, const egi_ins *i) {
 }
 
 static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *run) {
-  const uint32_t first = 2 * (i->slot + via), last = first + !i->old;
+  const uint32_t tag = 2 * (i->slot + via), more = !i->old;
   uint32_t *cls = &m->reg[i->cls];
   const bool all = only_put(m, i);
   for (const uint32_t *next; *run != EG_NONE; run = next) {
     next = run + 2 + run[1];
-    if (*run < first || *run > last) continue;
+    if (*run - tag > more) continue; /* one branch: it is hard to foretell */
     if (all) {
       if (!put_rows(m, i, run + 2, next, 1)) return false;
       continue;
