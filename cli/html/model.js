@@ -18,6 +18,14 @@ const STATES = {
   unread: ["not read", "no output depends on it"]
 };
 const STATE_NAMES = Object.keys(STATES);
+/* Where nothing was seen to differ, the same mark is where the chain of steps has a gap. */
+const PARTING = {differs: STATES.diverges, gap: ["gap here", "no rule was found that joins this operator with the other side's: what it reads agrees, and no difference was seen in what it gives"]};
+const AFTER = {differs: STATES.after, gap: ["after a gap", "unmatched, but it depends on a place where the chain has a gap, or only serves what does"]};
+function nameStates(verdict) {
+  const what = verdict === "undecided" ? "gap" : "differs";
+  STATES.diverges = PARTING[what];
+  STATES.after = AFTER[what];
+}
 const STANDINGS = ["unread", "alone", "same", "rule", "within", "assumed"]; /* synth_standing */
 const KINDS = {i: "input", p: "parameter", b: "buffer", c: "constant", o: "operator"};
 
@@ -123,7 +131,8 @@ function buildTree(s) {
 /* Pair `k` of the comparison. */
 function readPair(k) {
   const data = GRAPHS.pairs[k], report = REPORT.pairs ? REPORT.pairs[k] : REPORT;
-  const model = {report, reason: data.reason, rules: data.rules, divergences: data.divergences, sides: data.sides.map(readSide)};
+  nameStates(report.verdict);
+  const model = {report, pair: k, reason: data.reason, rules: data.rules, divergences: data.divergences, sides: data.sides.map(readSide)};
   markDivergences(model);
   model.sides.forEach(buildTree);
   model.members = new Map(); /* class -> its nodes on the left, on the right */

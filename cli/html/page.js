@@ -21,7 +21,7 @@ function show(k) {
   const view = VIEW = new GraphView(readPair(k));
   const parts = [divergences(view), section("graphs", "The two graphs", el("p", {class: "dim"}, "Folded by module and layer; a line joins what was found equal. Select a node to see its class on both sides, a module to see it drawn. ", el("kbd", {}, "?"), " lists the keys."), view.element()),
     rules(view), assumptions(view), coverage(view)].filter(Boolean);
-  document.getElementById("top").replaceChildren(...header(view));
+  document.getElementById("top").replaceChildren(...header(view).filter(Boolean));
   document.getElementById("main").replaceChildren(...parts);
   const links = [["top", "Verdict"], ["divergences", "Divergences"], ["graphs", "Graphs"], ["rules", "Rules"], ["assumptions", "Assumptions"], ["coverage", "Coverage"]];
   document.getElementById("nav").replaceChildren(el("div", {},

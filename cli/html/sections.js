@@ -82,6 +82,7 @@ function header(view) {
     el("h1", {}, el("span", {class: "verdict " + r.verdict, id: "verdict"}, GLYPHS[r.verdict], " ", r.verdict.toUpperCase()),
       r.evidence && el("span", {class: "tag"}, r.evidence), r.divergences.length > 0 && r.divergences.every(d => d.known) && el("span", {class: "tag"}, "known")),
     el("p", {class: "lead", id: "lead"}, leadOf(m)),
+    GRAPHS.pairs.length > 1 && el("p", {class: "dim", id: "pairs"}, `Pair ${m.pair + 1} of ${GRAPHS.pairs.length} is shown: `, REPORT.pairs.map((p, i) => `${i ? ", " : ""}pair ${i + 1} is ${p.verdict}`), ". The bar below chooses another one."),
     el("div", {class: "facts"},
       el("div", {class: "card"}, el("h3", {}, "Compared"), el("table", {}, side(0), side(1)),
         r.outputs.length > 0 && el("table", {}, el("tr", {}, ["output", "on the right", ""].map(t => el("th", {}, t))), r.outputs.map(o => el("tr", {}, el("td", {class: "mono"}, o.left), el("td", {class: "mono"}, o.relation === "equal" ? o.right : o.relation),

@@ -352,6 +352,10 @@ def everything(b, what):
     check(not b.js("/undefined|\\[object|NaN/.test(document.body.innerText)"), "%s: says %s" % (what, b.js("(/.{30}(undefined|\\[object|NaN).{30}/s.exec(document.body.innerText) || [''])[0]")))
     wide = b.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     check(wide <= 1, "%s: wider than the window by %s" % (what, wide))
+    b.size(390, 844)
+    wide = b.js("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    check(wide <= 1, "%s: wider than a phone by %s" % (what, wide))
+    b.size(1400, 1000)
     quiet(b, what)
 
 
@@ -408,7 +412,10 @@ def shown(where, hostile_page, two_page):
         for name, path in (("two-bugs", two_page), ("several", os.path.join(where, "several.html")), ("stopped", os.path.join(where, "stopped.html")), ("same", os.path.join(where, "same.html"))):
             b.open(path)
             keep(b, name)
+            if name == "stopped":
+                check("differs here" not in b.js("document.body.innerText"), "stopped: nothing differs")
             if name == "several":
+                check("pair 1 is equivalent, pair 2 is different" in b.js("document.getElementById('pairs').textContent"), "several: the pairs")
                 b.js("(s => { s.value = 0; s.dispatchEvent(new Event('change')); })(document.getElementById('pair'))")
                 check("EQUIVALENT" in b.js("document.getElementById('verdict').textContent"), "several: the other pair")
             everything(b, name)
