@@ -147,6 +147,14 @@ static bool reads_by_index(const synth_graph *g, const rule_term *t) {
   return false;
 }
 
+/* Where the leaves themselves could not be had (no such device) there is nothing to run on. */
+static bool leaves_are_drawn(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->graph[side]->node[i].kind != SYNTH_OP && (s->map[side][i].i == EG_NONE || !s->rec[s->map[side][i].i].valued)) return false;
+  return true;
+}
+
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
                         iso_error *err) {
   rule_tensor **leaf[2];
@@ -154,6 +162,7 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
   iso_error why[2];
   bool fails[2] = {false, false};
   *alone = *drawn = false;
+  if (!leaves_are_drawn(s)) return ISO_OK;
   iso_code c = leaves_of_draw(s, 0, leaf, err);
   for (int k = 0; k < 2 && !c; k++) {
     const iso_code rc = st_run_graph(s, k, leaf[k], 0, 0, false, NULL, &run[k], &why[k]);
