@@ -68,6 +68,7 @@ KIND_RULE = '(rule kind (var x f (N)) (lhs (aten::abs (aten::mul.Tensor x 200)))
 WHOLE = '(rule whole (var x f (N K)) (lhs (aten::slice.Tensor x 1 0 K)) (rhs (aten::alias x)))'
 RANK = '(rule rank (var x f (N K)) (lhs (aten::softmax.int x 1)) (rhs (aten::softmax.int x -1)))'
 POSITIVE = '(rule positive (var x f (N K)) (attr e float) (lhs (aten::leaky_relu x e)) (rhs (aten::maximum x (aten::mul.Tensor x e))) (where (< e 1)))'
+ROLL = '(rule roll (var x f (M N)) (lhs (aten::roll x (list (- N 1)) (list 1))) (rhs (aten::roll x (list -1) (list 1))))'
 
 
 def r(*shape, **kw):
@@ -100,6 +101,7 @@ CASES = [
     ("gelu", GELU, None, [((lambda x: torch.relu(torch.nn.functional.gelu(x)), (r(3, 4),)), [TEXT])]),
     ("whole", WHOLE, (lambda x: aten.slice.Tensor(x, 1, 0, 4), (r(3, 4),)), [((lambda x: aten.slice.Tensor(x, 1, 0, 2), (r(3, 4),)), [TWO, RESULT])]),
     ("rank", RANK, (lambda x: torch.softmax(x, 1), (r(3, 4),)), [((lambda x: torch.softmax(x, 1), (r(3, 4, 2),)), [RANKS])]),
+    ("roll", ROLL, (lambda x: torch.roll(x, 5, 1), (r(3, 6),)), [((lambda x: torch.roll(x, 2, 1), (r(3, 6),)), [EXPRESSION])]),
     ("positive", POSITIVE, (lambda x: torch.nn.functional.leaky_relu(x, 0.25), (r(3, 4),)),
      [((lambda x: torch.nn.functional.leaky_relu(x, 2.0), (r(3, 4),)), [CONDITION])]),
     ("kind", KIND_RULE, (lambda x: torch.abs(x * 200), (r(4),)), [((lambda x: torch.abs(x * 200), (torch.arange(4, dtype=torch.int8),)), [KIND])]),
