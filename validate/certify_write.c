@@ -92,6 +92,16 @@ static cert_name define(cert_writer *w, sx x, const char *text) {
   return r;
 }
 
+/* A definition of which the text is a real number, though its value may be known to be whole. */
+static cert_name define_real(cert_writer *w, sx x, const char *text) {
+  char floor[300];
+  if (cert_sort_of(w->c, x) != 'i' || (x < w->cap_memo && *w->memo[x])) return define(w, x, text);
+  snprintf(floor, sizeof floor, "(to_int %s)", text);
+  const cert_name r = define(w, x, floor);
+  cert_line(w, "(assert (= (to_real %s) %s)) ; it is whole\n", r.s, text);
+  return r;
+}
+
 /* ---- what a symbol stands for ---- */
 
 static cert_name symbol(cert_writer *w, sx x) {
@@ -378,12 +388,12 @@ static cert_name absolute(cert_writer *w, sx x, sx a, cert_name n) {
   sc *c = w->c;
   char text[256];
   snprintf(text, sizeof text, "(ite (>= %s 0.0) %s (- %s))", n.s, n.s, n.s);
-  const cert_name r = define(w, x, text), p = cert_product(w, r, r), o = cert_product(w, n, n);
+  const cert_name r = define_real(w, x, text), real = cert_real(w, x), p = cert_product(w, real, real), o = cert_product(w, n, n);
   cert_line(w, "(assert (= %s %s)) ; |a| |a| = a a\n", p.s, o.s);
   if (cert_is_fn(c, a, F_MUL)) {
     const cert_name s = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 1)}, 2)), t = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 2)}, 2));
     const cert_name both = cert_product(w, s, t);
-    cert_line(w, "(assert (= %s %s)) ; |a b| = |a| |b|\n", r.s, both.s);
+    cert_line(w, "(assert (= %s %s)) ; |a b| = |a| |b|\n", real.s, both.s);
   }
   return r;
 }
@@ -461,7 +471,7 @@ static cert_name call(cert_writer *w, sx x) {
     } else {
       if ((f == F_POW || f == F_ATAN2) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
       snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
-      p = define(w, x, text);
+      p = define_real(w, x, text);
     }
     if (f != F_MUL || k.open) return p;
     const cert_name o = in_order(w, k, &(int){16});
@@ -476,14 +486,14 @@ static cert_name call(cert_writer *w, sx x) {
   if (f == F_IF) {
     const cert_name g = cert_write(w, a), m = cert_real(w, sc_word(c, x, 2)), n = cert_real(w, sc_word(c, x, 3));
     snprintf(text, sizeof text, "(ite %s %s %s)", g.s, m.s, n.s);
-    return define(w, x, text);
+    return define_real(w, x, text);
   }
   const cert_name n = cert_real(w, a);
   const bool whole = f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC || f == F_CAST_INT;
   if (f == F_ABS) return absolute(w, x, a, n);
   if (!w->fn[f]) declare_fn(w, fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", fn[f], n.s);
-  const cert_name r = define(w, x, text);
+  const cert_name r = whole ? define(w, x, text) : define_real(w, x, text);
   if (f == F_EXP) {
     cert_line(w, "(assert (> %s 0.0))\n", r.s);
     for (size_t i = 0; i < w->n_exponents; i++) {

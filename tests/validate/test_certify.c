@@ -37,6 +37,7 @@ static void check_true(const rule *r, tally *t) {
   t->rules++;
   t->certified += k.n > 0;
   ck_assert_msg((k.n > 0) == (k.reason[0] == 0), "%s: %zu files, reason \"%s\"", r->name, k.n, k.reason);
+  ck_assert_msg(strstr(k.reason, "(error") == NULL, "%s: it is no SMT-LIB: %s", r->name, k.reason);
   bool some = k.n == 0;
   for (size_t i = 0; i < k.n; i++) {
     char got[64];
