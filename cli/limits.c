@@ -12,8 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rules/tensor.h"
+
 /* Beyond the limit, for what is reserved and never touched (the prover's tables, libtorch's arenas). */
 static const uint64_t reserve_bytes = UINT64_C(1) << 30;
+
+enum { KEPT_SHARE = 8 }; /* of the limit, what may be kept for tensors to come */
 
 static volatile sig_atomic_t interrupted;
 
@@ -53,6 +57,7 @@ void limits_start(limits *l) {
   struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
   sigemptyset(&a.sa_mask);
   sigaction(SIGINT, &a, NULL);
+  if (l->memory_bytes && l->memory_bytes / KEPT_SHARE < (uint64_t)5 << 28) rule_memory_keep((size_t)(l->memory_bytes / KEPT_SHARE));
   struct rlimit r;
   if (l->memory_bytes == 0 || l->memory_bytes > UINT64_MAX / 2 || getrlimit(RLIMIT_DATA, &r) != 0) return;
   const rlim_t want = l->memory_bytes + reserve_bytes;
@@ -74,6 +79,7 @@ static uint64_t resident_bytes(void) {
 const char *limits_reached(const limits *l) {
   if (interrupted) return "interrupted";
   if (now() > l->end) return "the time limit was reached";
+  if (l->memory_bytes && resident_bytes() > l->memory_bytes) rule_memory_keep(0); /* what nobody uses is not to end it */
   if (l->memory_bytes && resident_bytes() > l->memory_bytes) return "the memory limit was reached";
   return NULL;
 }

@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
   /* Values come and go by the thousand: what is let go is used again, not handed back and cleared anew by the kernel. */
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_MXFAST, 0); /* what each thread keeps of small pieces is enough: a second store of them is gone through at every large one */
 #endif
   setenv("THP_MEM_ALLOC_ENABLE", "1", 0); /* libtorch's large tensors in large pages */
   config_args with;

@@ -15,7 +15,6 @@
 
 #include "egraph/base/parallel.h"
 #include "egraph/base/wide.h"
-#include "rules/blocks.h"
 
 static const struct {
   const char *name;
@@ -141,13 +140,13 @@ typedef struct block {
 
 static void release_block(void *owner) {
   block *b = owner;
-  blocks_give(b->data, b->bytes);
+  rule_memory_give(b->data, b->bytes);
   free(b);
 }
 
 static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t bytes, rule_tensor **out, iso_error *err) {
   block *b = malloc(sizeof *b);
-  void *data = b ? blocks_take(bytes) : NULL;
+  void *data = b ? rule_memory_take(bytes) : NULL;
   if (data == NULL) {
     free(b);
     return iso_fail(err, ISO_NOMEM, "out of memory for %zu bytes of %s", bytes, rule_dtype_name(dtype));
@@ -165,8 +164,8 @@ iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_t
   if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(dtype), &bytes))
     return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", numel,
                     rule_dtype_name(dtype));
-  if (bytes >= BLOCKS_FROM) return new_large(dtype, shape, (size_t)bytes, out, err);
-  void *data = calloc(numel > 0 ? (size_t)numel : 1, rule_dtype_size(dtype));
+  if (bytes >= RULE_MEMORY_FROM) return new_large(dtype, shape, (size_t)bytes, out, err);
+  void *data = malloc(bytes > 0 ? (size_t)bytes : 1);
   if (data == NULL)
     return iso_fail(err, ISO_NOMEM, "out of memory for %" PRId64 " elements of %s", numel,
                     rule_dtype_name(dtype));
@@ -178,8 +177,7 @@ iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_t
 iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
                          iso_error *err) {
   iso_code code = rule_tensor_new_unset(dtype, shape, out, err);
-  const size_t bytes = code == ISO_OK ? (size_t)(*out)->numel * rule_dtype_size(dtype) : 0;
-  if (bytes >= BLOCKS_FROM) memset((*out)->data, 0, bytes);
+  if (code == ISO_OK) memset((*out)->data, 0, (size_t)(*out)->numel * rule_dtype_size(dtype));
   return code;
 }
 

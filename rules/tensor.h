@@ -70,6 +70,21 @@ void rule_tensor_unref(rule_tensor *t);       /* NULL is fine */
 /* Another shape over the same bytes (keeps a reference to `t`). Requires: same number of elements. */
 ISO_MUST_USE iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tensor **out, iso_error *err);
 
+/* ---- memory of large tensors ----
+ * A block that is let go is kept for the next tensor of its size: layers repeat their sizes, and pages from the kernel are cleared one by one,
+ * which takes longer than to fill them. One store for the process, which threads share. */
+
+/* Bytes from which on it is worth while. */
+enum { RULE_MEMORY_FROM = 32 << 20 };
+/* A block of `bytes`, with whatever stands in it, aligned to 64; NULL: there is no memory, not even with what was kept. */
+void *rule_memory_take(size_t bytes);
+/* Let go what rule_memory_take gave for as many bytes. NULL is fine. */
+void rule_memory_give(void *data, size_t bytes);
+/* From now on keep at most so many bytes in all (1.25 GiB without this call); what is above goes back at once. 0: keep nothing. */
+void rule_memory_keep(size_t bytes);
+/* Bytes that are kept and nobody uses. */
+size_t rule_memory_kept(void);
+
 /* The same dtype, number of elements and bytes: NaNs compare by their bits, and 0 is not -0. */
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */

@@ -43,16 +43,19 @@ static void fill_normal(rule_tensor *t, double mean, double dev, double scale, i
   for (int64_t i = 0; i < t->numel; i++) x[i] = scale * (mean + dev * x[i]);
 }
 
-static void distribution(const rule_tensor *v, size_t round, double *mean, double *dev, double *scale) {
-  spread_of(v, mean, dev);
-  if (!(*dev > 1e-6 * fabs(*mean)) || *dev < 1e-12) *dev = 0.1;
-  /* A later round makes matrices small, so that eps in the norms behind them shows. */
-  *scale = round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
+static void know(st_spread *of, const rule_tensor *v) {
+  if (of->known) return;
+  spread_of(v, &of->mean, &of->dev);
+  if (!(of->dev > 1e-6 * fabs(of->mean)) || of->dev < 1e-12) of->dev = 0.1;
+  of->known = true;
 }
+
+/* A later round makes matrices small, so that eps in the norms behind them shows. */
+static double scale_of(const rule_tensor *v, size_t round) { return round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0; }
 
 static iso_rng stream_of(const state *s, size_t ordinal, size_t round) { return iso_rng_new(s->o->seed, ordinal * 64 + round + 1); }
 
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err) {
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err) {
   rule_tensor *v = n->value[0];
   iso_rng rng = stream_of(s, ordinal, round);
   iso_code c;
@@ -76,11 +79,11 @@ iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, 
     }
     return ISO_OK;
   }
-  double mean, dev, scale;
-  distribution(v, round, &mean, &dev, &scale);
+  know(of, v);
+  const double scale = scale_of(v, round);
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
-  if (st_large(&v->shape)) fill_even(*out, scale * mean, scale * dev, rng, s->o->threads);
-  else fill_normal(*out, mean, dev, scale, &rng);
+  if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
+  else fill_normal(*out, of->mean, of->dev, scale, &rng);
   return ISO_OK;
 }
 
@@ -88,7 +91,8 @@ iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_e
   const rec *r = &s->rec[e.i];
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
   const synth_node *n = &s->graph[side]->node[r->node[side]];
-  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : st_redraw(s, n, r->ordinal, draw - s->n_sets, out, err);
+  st_spread of = {0};
+  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : st_redraw(s, n, r->ordinal, draw - s->n_sets, &of, out, err);
 }
 
 iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err) {
@@ -97,17 +101,18 @@ iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, 
   const rule_tensor *v = s->graph[side]->node[r->node[side]].value[0];
   const int64_t width = v->shape.dim[1];
   const rule_shape shape = {.rank = 2, .dim = {row->numel, width}};
-  double mean = 0, dev = 0, scale = 0;
+  st_spread of = {0};
   iso_code c = rule_tensor_new_unset(RULE_F64, &shape, out, err);
   if (c) return c;
-  if (draw >= s->n_sets) distribution(v, draw - s->n_sets, &mean, &dev, &scale);
+  if (draw >= s->n_sets) know(&of, v);
   for (int64_t k = 0; k < row->numel; k++) {
     const int64_t at = rule_tensor_get_int(row, k) * width;
     double *x = (double *)(*out)->data + k * width;
     if (draw < s->n_sets)
       for (int64_t i = 0; i < width; i++) x[i] = rule_tensor_get(v, at + i);
     else {
-      even_draw d = even(x, scale * mean, scale * dev, iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
+      const double scale = scale_of(v, draw - s->n_sets);
+      even_draw d = even(x, scale * of.mean, scale * of.dev, iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
       fill_part(&d, 0, width);
     }
   }

@@ -29,8 +29,13 @@ static const char *step_text(state *s, const eg_step *x) {
                     : x->why.kind == WHY_RULE        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
                                                      : s->assume[x->why.data].kind;
   const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)), *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
-  return iso_arena_printf(&s->arena, "%s (%s) = %s (%s) by %s%s", st_any_id(s, x->from), from, st_any_id(s, x->to), to,
-                          x->why.kind == WHY_RULE ? "rule " : "", why);
+  const char *const part[] = {st_any_id(s, x->from), " (", from, ") = ", st_any_id(s, x->to), " (", to, ") by ", x->why.kind == WHY_RULE ? "rule " : "", why};
+  enum { PARTS = sizeof part / sizeof *part };
+  size_t n = 1;
+  for (size_t i = 0; i < PARTS; i++) n += strlen(part[i]);
+  char *text = iso_arena_alloc(&s->arena, n), *at = text; /* there is a line for each step, and formatting takes longer than explaining */
+  for (size_t i = 0; i < PARTS && text; i++) at = stpcpy(at, part[i]);
+  return text;
 }
 
 typedef struct pair_queue {

@@ -10,25 +10,31 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static inline void add_moment(double x, double m[4]) {
-  const double a = fabs(x);
-  if (!(a < 1e30)) {
-    m[2] += 1;
-    return;
-  }
-  m[0] += x;
-  m[1] += a;
-  m[2] += x * x;
-  m[3] += x * a;
+/* What is masked or infinite counts as one in the third. */
+static inline void add_moment(double x, double *m0, double *m1, double *m2, double *m3) {
+  const double a = fabs(x), in = a < 1e30 ? x : 0, size = fabs(in);
+  *m0 += in;
+  *m1 += size;
+  *m2 += a < 1e30 ? in * in : 1;
+  *m3 += in * size;
+}
+
+/* Several sums of each, so that one does not wait for another. */
+ISO_WIDE static void add_moments(const double *x, int64_t n, double m[4]) {
+  enum { LANES = 8 };
+  double s0[LANES] = {0}, s1[LANES] = {0}, s2[LANES] = {0}, s3[LANES] = {0};
+  int64_t i = 0;
+  for (; n - i >= LANES; i += LANES)
+    for (int64_t k = 0; k < LANES; k++) add_moment(x[i + k], &s0[k], &s1[k], &s2[k], &s3[k]);
+  for (; i < n; i++) add_moment(x[i], &m[0], &m[1], &m[2], &m[3]);
+  for (int64_t k = 0; k < LANES; k++) m[0] += s0[k], m[1] += s1[k], m[2] += s2[k], m[3] += s3[k];
 }
 
 void st_moments(const rule_tensor *t, double m[4]) {
-  const double *x = t->dtype == RULE_F64 ? t->data : NULL;
   m[0] = m[1] = m[2] = m[3] = 0;
-  if (x)
-    for (int64_t i = 0; i < t->numel; i++) add_moment(x[i], m);
+  if (t->dtype == RULE_F64) add_moments(t->data, t->numel, m);
   else
-    for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), m);
+    for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
 }
 
 bool st_near_moments(const double a[4], const double b[4]) {
@@ -130,13 +136,56 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   return st_prove(s, hi, aux, done, err);
 }
 
+/* Groups are looked up by their size and the first bits of the second moment: near ones have the same, or one next to it. */
+static size_t place_of(const state *s, int64_t numel, double m1) {
+  enum { LESS = 30 }; /* what is left is coarser than near is */
+  uint64_t bits;
+  memcpy(&bits, &m1, sizeof bits);
+  const uint64_t key[2] = {(uint64_t)numel, bits >> LESS};
+  return iso_hash(key, sizeof key, 0) & (s->n_places - 1);
+}
+
+static void put_group(state *s, int32_t i) {
+  const size_t at = place_of(s, s->group[i].numel, s->group[i].moment[1]);
+  s->group[i].next = s->place[at];
+  s->place[at] = i;
+}
+
+static bool place_groups(state *s) {
+  const size_t n = s->n_places ? 4 * s->n_places : 1024;
+  int32_t *place = malloc(n * sizeof *place);
+  if (!place) return false;
+  free(s->place);
+  s->place = place;
+  s->n_places = n;
+  for (size_t i = 0; i < n; i++) place[i] = -1;
+  for (size_t i = 0; i < s->n_group; i++) put_group(s, (int32_t)i);
+  return true;
+}
+
+/* The first of a chain behind `after`. */
+static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, const double m[4], rule_dtype dtype) {
+  int32_t best = -1;
+  for (int32_t i = from; i >= 0; i = s->group[i].next)
+    if (i > after && (best < 0 || i < best) && s->group[i].numel == numel && st_near_moments(s->group[i].moment, m) &&
+        st_dtype(s, s->group[i].member[0]) == dtype)
+      best = i;
+  return best;
+}
+
 static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
   const bool spare = st_spare(s, e);
   const rule_tensor *v = spare ? NULL : st_val(s, e, s->n_draws - 1);
   const rule_dtype dtype = spare ? RULE_F64 : v->dtype;
   const int64_t numel = spare ? st_numel(s, e) : v->numel;
+  if (!st_without(s, SYNTH_FINGERPRINT)) {
+    if (!s->n_places) return -1;
+    const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)), high = place_of(s, numel, m[1] * (1 + 4e-8));
+    const int32_t a = first_near(s, s->place[low], after, numel, m, dtype), b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+  }
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == numel && (st_without(s, SYNTH_FINGERPRINT) || st_near_moments(s->group[i].moment, m)) &&
+    if (s->group[i].numel == numel &&
         st_dtype(s, s->group[i].member[0]) == dtype)
       return (int32_t)i;
   return -1;
@@ -148,6 +197,9 @@ static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], in
     i = (int32_t)s->n_group++;
     s->group[i] = (group){.numel = numel};
     memcpy(s->group[i].moment, m, sizeof s->group[i].moment);
+    if (s->n_group > s->n_places) {
+      if (!place_groups(s)) return nomem(err);
+    } else put_group(s, i);
   }
   group *g = &s->group[i];
   if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);

@@ -753,13 +753,14 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   if (rep.i != EG_NONE) return values_of(s, e, rep, err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
   if (!val) return nomem(err);
+  st_spread of = {0};
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     if (d < s->n_sets) {
       c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
       if (!c && r->konst) c = st_read_mask(s, n->dtype, &val[d], err);
     }
     else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
-    else c = st_redraw(s, n, ordinal, d - s->n_sets, &val[d], err);
+    else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
   }
   if (!c) c = set_values(s, e, val, err);
   for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);

@@ -142,6 +142,7 @@ static void state_free(state *s) {
   free(s->rec);
   free(s->held);
   free(s->group);
+  free(s->place);
   free(s->literal);
   free(s->map[0]);
   free(s->map[1]);

@@ -43,6 +43,7 @@ typedef struct group {
   double moment[4]; /* order-free: sum, sum of |x|, sum of squares, sum of x |x|; of the first redrawn set */
   eg_node *member;
   size_t n, cap;
+  int32_t next; /* in its place; -1: the last */
 } group;
 
 /* A rule applied: what a WHY_RULE merge points at. */
@@ -130,6 +131,7 @@ typedef struct state {
   iso_code lost;          /* one could not be made again, */
   iso_error lost_why;     /* because of this: the comparison ends with it */
   group *group;
+  int32_t *place; size_t n_places; /* of groups.c: the first group of each */
   size_t n_group, cap_group;
   application *app;
   size_t n_app, cap_app;
@@ -248,8 +250,13 @@ iso_code st_bound_indices(state *s, iso_error *err);
 iso_code st_relate_constants(state *s, iso_error *err);
 
 /* ---- draw.c ---- */
-/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is not captured. Owns: the caller unrefs. */
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, rule_tensor **out, iso_error *err);
+typedef struct st_spread {
+  double mean, dev;
+  bool known;
+} st_spread;
+/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is not captured; `of`: the captured values',
+ * found when first asked for. Owns: the caller unrefs. */
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err);
 /* The value of an atom on a draw, anew. Owns: the caller unrefs. */
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
 /* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such rows. Owns: the caller unrefs. */

@@ -201,7 +201,7 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
 }
 
 static iso_code load_now(val_engine *e, iso_error *err) {
-  static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref};
+  static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref, rule_memory_take, rule_memory_give};
   if (!find_folder(e))
     return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
   iso_code code = e->o.n_ops > 0 ? rehearse(e, err) : ISO_OK;

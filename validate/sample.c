@@ -146,23 +146,43 @@ static double multiple(double lit, uint64_t turn) {
   return turn % 2 ? half * lit : half / lit;
 }
 
-static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
-  const double z = iso_rng_normal(rng);
+static double of_normal(double z, unsigned kind) {
   switch (kind) {
   case TINY: return z / 256;
   case LARGE: return z * 64;
   case POSITIVE: return fabs(z) + 0.05;
   case NEGATIVE: return -fabs(z) - 0.05;
+  case WIDE: return exp(3 * z);
+  case ABOVE: return 1 + fabs(z);
+  case MINUTE: return z * 1e-6;
+  default: return z;
+  }
+}
+
+static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
+  const double z = iso_rng_normal(rng);
+  switch (kind) {
   case TIES: return (double)iso_rng_below(rng, 5) - 2;
   case NEAR_LITERALS: return 2 * lit * z;
   case HALVES: return (double)iso_rng_below(rng, 9) - 4 + 0.5; /* where roundings part */
   case ROWS: return row + z * 1e-3;
   case SMALL_LITERALS: return sqrt(lit) * z; /* an eps under a root */
-  case WIDE: return exp(3 * z);
   case INTERVAL: return 2 * iso_rng_uniform(rng) - 1;
-  case ABOVE: return 1 + fabs(z);
-  case MINUTE: return z * 1e-6;
-  default: return z;
+  default: return of_normal(z, kind);
+  }
+}
+
+/* Kinds that are functions of one normal number. */
+static bool by_normal(unsigned kind) {
+  return kind == UNIT || kind == TINY || kind == LARGE || kind == POSITIVE || kind == NEGATIVE || kind == WIDE || kind == ABOVE || kind == MINUTE;
+}
+
+/* The same as one by one, of those kinds. */
+static void fill_rows(iso_rng *rng, double *x, int64_t n, int64_t last, unsigned kind) {
+  for (int64_t i = 0; i < n; i += last) {
+    (void)iso_rng_next(rng); /* the row's own number, of which these kinds make no use */
+    iso_rng_fill_normal(rng, x + i, (size_t)last);
+    for (int64_t k = i; kind != UNIT && k < i + last; k++) x[k] = of_normal(x[k], kind);
   }
 }
 
@@ -190,14 +210,17 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   const uint64_t turn = iso_rng_below(rng, 1024);
   /* A large tensor repeats its first rows, a prime number of them, so that no part of it is another part. */
   const int64_t rows = last <= LONG_ROW ? MANY_ROWS : SOME_ROWS, drawn = t->numel / last > 2 * rows && t->numel > LONG_ROW * MANY_ROWS ? last * rows : t->numel;
-  double row = 0;
-  for (int64_t i = 0; i < drawn; i++) {
-    if (i % last == 0) row = iso_rng_normal(rng) * 2;
-    if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
-    if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
-    else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
-    /* An additive mask: what it hides is far below, and the first element of a row stays. */
-    if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
+  if (by_normal(kind) && !mask && drawn % last == 0) fill_rows(rng, x, drawn, last, kind);
+  else {
+    double row = 0;
+    for (int64_t i = 0; i < drawn; i++) {
+      if (i % last == 0) row = iso_rng_normal(rng) * 2;
+      if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
+      if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
+      else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
+      /* An additive mask: what it hides is far below, and the first element of a row stays. */
+      if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
+    }
   }
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }

@@ -15,6 +15,8 @@ typedef struct shim_hooks {
                    iso_error *err);          /* rule_tensor_wrap */
   rule_tensor *(*ref)(rule_tensor *t);       /* rule_tensor_ref: a result may be a view of an argument */
   void (*unref)(rule_tensor *t);             /* rule_tensor_unref */
+  void *(*take)(size_t bytes);               /* rule_memory_take, for tensors of at least RULE_MEMORY_FROM bytes */
+  void (*give)(void *data, size_t bytes);    /* rule_memory_give */
 } shim_hooks;
 
 typedef struct shim_api {
@@ -31,7 +33,7 @@ typedef struct shim_api {
   iso_code (*call)(const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                    iso_error *err);
 } shim_api;
-enum { SHIM_ABI = 1 };
+enum { SHIM_ABI = 2 };
 /* The one exported symbol: `const shim_api *isomer_shim(void)`. */
 typedef const shim_api *(*shim_entry)(void);
 
