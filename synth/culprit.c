@@ -363,6 +363,43 @@ static bool odd_table(const parting *p, int side, uint32_t i) {
   return s->rec[s->map[side][i].i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && v && v->numel > 1 && !table_related(p, side, i);
 }
 
+/* It has no counterpart although its numbers may be known: what it is computed from may be the fault. */
+static bool lone_table(const parting *p, int side, uint32_t i) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  while (g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op) && g->node[i].call->n && g->node[i].call->child[0]->kind == RULE_VAR)
+    i = (uint32_t)g->node[i].call->child[0]->u.i; /* positions that are made numbers are whole still */
+  const synth_node *d = &g->node[i];
+  const eg_node e = s->map[side][i];
+  const rule_tensor *v = pt_value(p, side, i);
+  return e.i != EG_NONE && s->rec[e.i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && v && v->numel > 1 && !pt_joined(p, side, i) &&
+         !pt_constant_tied(s, e, !side);
+}
+
+static bool reads_rows(const rule_term *call) {
+  static const char *const ops[] = {"aten::index_select", "aten::embedding", "aten::index.Tensor", "aten::gather"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(call->u.s, ops[i]) == 0) return true;
+  return false;
+}
+
+/* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of another base. Which rows of a table are read
+ * is another matter. */
+static int64_t first_lone(const parting *p, int side, int64_t from) {
+  const synth_graph *g = p->s->graph[side];
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  for (bool more = flag != NULL; more;) {
+    more = false;
+    if (g->node[from].kind != SYNTH_OP || reads_rows(g->node[from].call)) break;
+    memset(flag, 0, g->n_nodes);
+    st_term_mark(g->node[from].call, flag);
+    for (int64_t k = from; k-- > 0 && !more;)
+      if (flag[k] && lone_table(p, side, (uint32_t)k)) from = k, more = true;
+  }
+  free(flag);
+  return from;
+}
+
 /* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
 int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
   state *s = p->s;
@@ -391,5 +428,5 @@ int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t
     if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) break;
     found = call->child[0]->u.i;
   }
-  return found;
+  return found < 0 ? found : first_lone(p, side, found);
 }

@@ -453,8 +453,10 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   else if (!exchanged && constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
     d->right = constant[RIGHT];
-    d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
-                               s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
+    const rule_tensor *a = pt_value(p, LEFT, (uint32_t)constant[LEFT]), *b = pt_value(p, RIGHT, (uint32_t)constant[RIGHT]);
+    if (!(d->hint = a && b ? pt_value_hint(p, a, b) : NULL))
+      d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
+                                 s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
   } else if (!c && !p->gap && !plain && !repaired && !exchanged) {
     c = pt_explain_by_repair(p, PT_ANY, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
   }

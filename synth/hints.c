@@ -78,8 +78,22 @@ static const char *swap_hint(const parting *p, const synth_node *l, const synth_
   return NULL;
 }
 
-/* One number explains the difference: a factor, an offset, an order of the same elements. */
-static const char *value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+/* b = a to one power, as frequencies of another base are; NAN where it is not. Both are kept with fewer bits. */
+static double power_of(const rule_tensor *a, const rule_tensor *b) {
+  double xy = 0, xx = 0;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (!(x > 0) || !(y > 0)) return NAN;
+    xy += log(x) * log(y);
+    xx += log(x) * log(x);
+  }
+  const double p = xx > 0 ? xy / xx : NAN;
+  for (int64_t i = 0; i < a->numel; i++)
+    if (!(fabs(pow(rule_tensor_get(a, i), p) - rule_tensor_get(b, i)) <= 1e-6 * rule_tensor_get(b, i))) return NAN;
+  return p;
+}
+
+const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
   state *s = p->s;
   if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) || !pt_same_but_ones(&a->shape, &b->shape)) return NULL;
   double ab = 0, aa = 0, off = 0, norm = 0;
@@ -101,6 +115,8 @@ static const char *value_hint(const parting *p, const rule_tensor *a, const rule
   if (scaled && fabs(factor + 1) < 1e-9) return "the right has the other sign";
   if (scaled) return iso_arena_printf(&s->res->arena, "the right is %.9g times the left", factor);
   if (shifted) return iso_arena_printf(&s->res->arena, "the right is the left %c %.9g", off < 0 ? '-' : '+', fabs(off));
+  const double power = a->numel > 2 ? power_of(a, b) : NAN;
+  if (isfinite(power)) return iso_arena_printf(&s->res->arena, "the right is the left to the power %.6g, as frequencies of another base are", power);
   double ma[4], mb[4];
   st_moments(a, ma);
   st_moments(b, mb);
@@ -215,7 +231,7 @@ const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tens
   if (!h) h = swap_hint(p, l, r);
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
-  if (!h) h = value_hint(p, x, y);
+  if (!h) h = pt_value_hint(p, x, y);
   if (!h) h = operator_hint(p, l, r);
   return h;
 }

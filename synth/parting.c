@@ -133,6 +133,32 @@ static bool class_on(const state *s, eg_class c, int side) {
   return false;
 }
 
+enum { FAR = 6 };
+
+/* Terms of ours lead from a class down to one of the other side, or up. */
+static bool tied_below(const state *s, eg_class c, int other, int depth) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  if (class_on(s, c, other)) return true;
+  for (size_t i = 0; i < n && depth; i++)
+    for (size_t k = 0; auxiliary(s, m[i]) && k < eg_node_arity(s->g, m[i]); k++)
+      if (tied_below(s, eg_node_child(s->g, m[i], k), other, depth - 1)) return true;
+  return false;
+}
+
+static bool tied_above(const state *s, eg_class c, int other, int depth) {
+  const eg_node *m;
+  const size_t n = eg_class_parents(s->g, c, &m);
+  if (class_on(s, c, other)) return true;
+  for (size_t i = 0; i < n && depth; i++)
+    if (auxiliary(s, m[i]) && tied_above(s, eg_class_of(s->g, m[i]), other, depth - 1)) return true;
+  return false;
+}
+
+bool pt_constant_tied(const state *s, eg_node e, int other) {
+  return tied_below(s, eg_class_of(s->g, e), other, FAR) || tied_above(s, eg_class_of(s->g, e), other, FAR);
+}
+
 /* Joined up to a layout term. */
 static bool linked(state *s, eg_node e, int other) {
   const eg_node *m;

@@ -38,6 +38,8 @@ bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b);
 bool pt_joined(const parting *p, int side, uint32_t i);
 /* A constant that a layout ties to the other side. */
 bool pt_constant_related(state *s, eg_node e);
+/* The same to a node of side `other` itself: numbers that were written out are no tie. */
+bool pt_constant_tied(const state *s, eg_node e, int other);
 /* An operator's result has a counterpart; a leaf is explained. */
 bool pt_matched(const parting *p, int side, uint32_t i);
 bool pt_leaf_explained(const parting *p, int side, uint32_t i);
@@ -55,6 +57,8 @@ bool pt_any_output_apart(const parting *p);
 /* The first live operator that reads a leaf; the leaf where there is none. */
 int64_t pt_consumer(const state *s, int side, uint32_t leaf);
 /* One change that tells the nodes of `d` (or their values x and y) apart, in words; NULL: none. */
+/* One number that explains how two values differ: a factor, an offset, a power; or that they are the same elements in another order. NULL: none. */
+const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b);
 const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y);
 /* The change on `side` that explains a divergence, for later ones. */
 void pt_remember(parting *p, const st_change *change);

@@ -72,11 +72,39 @@ static bool varies(const rule_term *t) {
   return false;
 }
 
+static bool one_of(const char *op, const char *const *name, size_t n) {
+  const char *bare = strstr(op, "::");
+  bare = bare ? bare + 2 : op;
+  const size_t length = strcspn(bare, ".");
+  for (size_t i = 0; i < n; i++)
+    if (strlen(name[i]) == length && strncmp(bare, name[i], length) == 0) return true;
+  return false;
+}
+
+/* Places in a dimension, as a maximum, a sort or a choice of the largest gives them, or some of these in another layout. They range over that
+ * dimension whatever is drawn: a bound past its end is never met, and needs not be. */
+static bool places(const rule_term *t) {
+  static const char *const gives[] = {"argmax", "argmin", "argsort"}, *const second[] = {"max", "min", "topk", "sort"},
+                    *const moves[] = {"view", "reshape", "flatten", "cat", "concat", "stack", "unsqueeze", "squeeze", "transpose", "t", "permute",
+                                      "expand", "contiguous", "clone", "alias", "select", "slice", "narrow"};
+  if (t->kind == RULE_LIST) {
+    for (uint32_t i = 0; i < t->n; i++)
+      if (!places(t->child[i])) return false;
+    return t->n > 0;
+  }
+  if (t->kind != RULE_OP || t->n == 0) return false;
+  if (one_of(t->u.s, gives, sizeof gives / sizeof *gives)) return true;
+  if (strcmp(t->u.s, "getitem") == 0)
+    return t->child[0]->kind == RULE_OP && t->child[1]->kind == RULE_INT && t->child[1]->u.i == 1 &&
+           one_of(t->child[0]->u.s, second, sizeof second / sizeof *second);
+  return one_of(t->u.s, moves, sizeof moves / sizeof *moves) && places(t->child[0]);
+}
+
 void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out) {
   const size_t at = c->n++;
   const uint8_t need = at < VAL_COVER ? needs(call, bind, n, out) : 0;
   if (at < VAL_COVER) snprintf(c->op[at].name, sizeof c->op[at].name, "%s", call->u.s);
-  if (!need || !varies(term)) return;
+  if (!need || !varies(term) || ((need & (UP | DOWN)) && term->n && places(term->child[0]))) return;
   c->op[at].need = need;
   c->op[at].seen = taken(need, bind[0], out);
 }

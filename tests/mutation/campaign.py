@@ -54,7 +54,7 @@ def block(scope):
 
 
 PASSES = {"to", "_to_copy", "type_as", "view", "reshape", "_unsafe_view", "alias", "detach", "contiguous", "clone", "unsqueeze", "squeeze", "transpose",
-          "permute", "t", "numpy_T", "expand", "flatten", "dropout", "lift_fresh_copy"}
+          "permute", "t", "numpy_T", "expand", "flatten", "dropout", "lift_fresh_copy", "getitem", "chunk", "split", "split_with_sizes"}
 
 
 def beside(g, at):
@@ -69,7 +69,7 @@ def beside(g, at):
         stack, through = [first], base(g.by_id[first]) in PASSES or first not in given
         while stack:
             for u in g.users.get(stack.pop(), []):
-                if base(u) in PASSES or (u["id"] not in given and first not in given and u["id"] in g.trained):
+                if base(u) in PASSES or (base(u) == "index_select" and g.by_id[u["args"][0]["ref"]]["op"] in LEAVES) or (u["id"] not in given and first not in given and u["id"] in g.trained):
                     stack.append(u["id"])
                 elif not through:
                     continue

@@ -191,7 +191,7 @@ def biases(g, n):
 
 
 def tables(g, n):
-    """Frequencies of another base, positions scaled, cosines and sines one row late."""
+    """Frequencies of another base, positions scaled, cosines for sines."""
     if n["op"] in ("buffer", "constant") and n["outputs"] and len(n["outputs"][0]["shape"]) == 1 and "inv_freq" in n.get("name", "") and g.users.get(n["id"]):
         def values(f):
             def change(g, n):
@@ -202,10 +202,6 @@ def tables(g, n):
         yield "rotary-scaled", values(lambda t: t / 4)
         yield "rotary-one-frequency", values(lambda t: t[:1].expand_as(t).contiguous())
     if n["op"] in ("buffer", "constant") and "cos_sin" in n.get("name", "") and g.users.get(n["id"]):
-        def late(g, n):
-            g.weights[n["name"]] = g.weights[n["name"]].roll(-1, 0)
-            return [n["id"]] + [u["id"] for u in g.users.get(n["id"], [])]
-        yield "table-one-late", late
         def halves(g, n):
             t = g.weights[n["name"]]
             g.weights[n["name"]] = t.roll(t.shape[1] // 2, 1).contiguous()
