@@ -11,8 +11,8 @@
 #include "egraph/log_int.h"
 #include "egraph/query_int.h"
 
-/* Buckets: below NEAR looking up waits for nothing, from FAR on so long that a pass of its own pays. */
-enum { BATCH = 128, CHECK_EVERY = 32, NEAR = 1 << 12, FAR = 1 << 14 };
+/* From FAR buckets on looking up waits so long that a pass of its own pays. */
+enum { BATCH = 128, CHECK_EVERY = 32, FAR = 1 << 14 };
 
 typedef struct egi_batch {
   size_t cap_values, cap_kids, cap_col;
@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uin
 
 static inline __attribute__((always_inline)) void find_or_add(eg_sat *s, egi_batch *x, uint32_t op, uint32_t arity, size_t n,
                                                               const uint32_t *root, uint32_t *out) {
-  if (s->n_buckets < NEAR) {
+  if (s->n_buckets < EGI_NEAR) {
     find_near(s, x->col, op, arity, n, root, x->kid, out);
     return;
   }

@@ -63,8 +63,8 @@ typedef struct egi_op {
 enum { EGI_USED_DOWN = 1 };
 static inline uint32_t egi_used_up(uint32_t k) { return 2u << (k < 30 ? k : 30); }
 
-/* One cache line: see table.c. */
-enum { EGI_BUCKET = 12, EGI_FULL = 10 };
+/* One cache line: see table.c. With less than EGI_NEAR of them, looking up waits for nothing. */
+enum { EGI_BUCKET = 12, EGI_FULL = 10, EGI_NEAR = 1 << 12 };
 typedef struct egi_bucket {
   uint8_t tag[EGI_BUCKET]; /* of each row's hash; 0: free */
   uint32_t passed;         /* rows that belong before or here and are further on */

@@ -51,8 +51,7 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
  * Places are taken in batches from several classes at a time, and each step is done for the whole batch, what the next
  * one touches being asked for ahead: a rebuild waits for memory and for nothing else. */
 
-/* Buckets: below NEAR the table is near. */
-enum { BATCH = 128, LANES = 16, NEAR = 1 << 12 };
+enum { BATCH = 128, LANES = 16 };
 
 typedef struct lane {
   uint32_t gone, place;
@@ -240,7 +239,7 @@ static void close_near(eg_sat *s) {
 }
 
 void egi_sat_close(eg_sat *s) {
-  if (s->n_buckets < NEAR) {
+  if (s->n_buckets < EGI_NEAR) {
     close_near(s);
     return;
   }

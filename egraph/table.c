@@ -11,12 +11,12 @@
 #include "egraph/sat_int.h"
 
 /* Small tables grow by more, as rows are put in anew each time. */
-enum { LINE = 64, AHEAD = 16, FIRST = 32, SMALL = 1 << 11, NEAR = 1 << 12 };
+enum { LINE = 64, AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
 
 /* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap. */
 static void refill(eg_sat *s) {
   const size_t mask = s->n_buckets - 1;
-  const bool near = s->n_buckets < NEAR;
+  const bool near = s->n_buckets < EGI_NEAR;
   uint32_t row[AHEAD], hash[AHEAD];
   size_t n = 0;
   for (size_t r = 1; r < s->n_w;) {
