@@ -73,13 +73,19 @@ static bool nan_anywhere(const rule_tensor *t) {
   return false;
 }
 
+/* By the rules that are there already. */
+static iso_code reuse(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
+  if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
+  return c;
+}
+
 iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   *done = eg_equal(s->g, u, t);
   if (*done) return ISO_OK;
   s->res->n_candidates++;
-  iso_code c = ISO_OK;
-  if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
-  if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
+  iso_code c = reuse(s, u, t, done, err);
   if (c || *done || s->apart) return c;
   c = st_synthesise(s, u, t, done, err);
   bool shards = false;
@@ -253,6 +259,19 @@ static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
   return out;
 }
 
+/* Join `e` with members of its own shape by the rules that are there: a cast or a view beside what it is made of needs no rule of
+ * its own for each thing that the other graph has in its place. */
+static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node e, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (st_without(s, SYNTH_REUSE)) return ISO_OK;
+  for (size_t k = 0; k < n && !c; k++) {
+    bool done = false;
+    if (eg_equal(s->g, member[k], e) || st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 || !values_equal(s, member[k], e)) continue;
+    c = reuse(s, member[k], e, &done, err);
+  }
+  return c;
+}
+
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
  * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
 static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
@@ -263,6 +282,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   size_t n;
   eg_node *member = in_order(s, &s->group[gi], e, &n);
   if (!member) return nomem(err);
+  c = join_by_reuse(s, member, n, e, err);
   for (int round = 0; round < 3 && !c; round++) {
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
     for (size_t k = 0; k < n && !c && failures < 12; k++) {

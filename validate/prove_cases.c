@@ -609,6 +609,7 @@ static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
   bool ok = c && k && sc_init(c, r, schemas, o), memory = ok;
   if (ok) {
     c->read_literals = read_literals;
+    c->read_masks = read_literals && sc_only_masks(r);
     c->mask_frames = mask_frames;
     c->rlimit = o->z3_rlimit;
     c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;

@@ -4,21 +4,24 @@
  * Equal numbers need not mean one size: a square weight is square by chance. Which of them must go together is found by changing
  * some and not the others: where the rule still holds, they are apart. Then shapes become `_` where that is proved, else each such
  * part of equal sizes one name; a size that is the product of two others, or a few times another, is written so only where it must
- * be (four heads for two groups are no square). A float that is 1/sqrt(a size) becomes an attribute with that as its condition, other floats become attributes. What then
- * is not proved is taken back: the floats, then one size after the other. */
+ * be (four heads for two groups are no square). A float that is a power of a size (1/sqrt of it, mostly) becomes an attribute with that as its condition, other floats become
+ * positive attributes; which conditions need not be is found out in the end. What then is not proved is taken back: the floats, then one size after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "validate/prove_int.h"
 
-enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 40, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 24, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
+enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 160, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 32, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
 
 /* A place where a size stands: dimensions of variables in order, then integers of attributes as `rewritten` meets them. */
 typedef struct unit {
   int64_t value;
   size_t size; /* index into g->value */
 } unit;
+
+/* What a float that is any number has to meet. */
+typedef enum needs { AS_A_SIZE /* the power of a size that it is, where it is one; and positive */, POSITIVE, NOTHING } needs;
 
 typedef struct general {
   const rule *r;
@@ -30,10 +33,10 @@ typedef struct general {
   bool named[MAX_VALUES];
   bool plain[MAX_VALUES];       /* neither a product nor a multiple */
   size_t n;
-  const bool *other; /* by unit: which numbers are changed; NULL: none, names are put */
-  int64_t by;        /* by how much */
+  const int64_t *by; /* by unit: how much its number is changed; NULL: none is, names are put */
   double real[MAX_VALUES];
   bool open[MAX_VALUES];
+  needs need[MAX_VALUES]; /* by float: what is asked of it */
   size_t n_real;
   bool any_shape, products, multiples;
 } general;
@@ -63,7 +66,7 @@ static bool counts(const rule_arg *arg) {
 static bool floats(const rule_arg *arg) { return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR || arg->type == RULE_ARG_TENSOR; }
 
 static void note_float(general *g, double f) {
-  bool seen = !isfinite(f) || !(fabs(f) > 0) || g->n_real == MAX_VALUES;
+  bool seen = !isfinite(f) || !(fabs(f) > 0) || sc_mask_literal(f) || g->n_real == MAX_VALUES;
   for (size_t j = 0; j < g->n_real && !seen; j++) seen = !(g->real[j] < f) && !(g->real[j] > f);
   if (!seen) g->real[g->n_real++] = f;
 }
@@ -107,7 +110,7 @@ static const rule_term *next_unit(general *g, const rule_term *t) {
   if (!sized || g->next >= MAX_UNITS) return t;
   const size_t i = g->next++;
   if (i >= g->n_units && !note_unit(g, t->u.i)) return t;
-  if (g->other) return g->other[i] ? rule_int(g->a, t->u.i + g->by) : t;
+  if (g->by) return g->by[i] ? rule_int(g->a, t->u.i + g->by[i]) : t;
   return g->at[i].size < g->n ? size_term(g, g->at[i].size) : t;
 }
 
@@ -142,20 +145,43 @@ static const rule_term *in_list(general *g, const rule_term *t) {
   return t->kind == RULE_OP ? rule_op(g->a, t->u.s, c, t->n) : t->kind == RULE_LIST ? rule_list(g->a, c, t->n) : t;
 }
 
-/* Conditions of float attributes: 1/sqrt of a size, or positive. */
+/* Powers of sizes that scales are: f^up = size, or f^down size = 1. */
+static const struct power { int up, down; } powers[] = {{0, 2}, {2, 0}, {0, 4}, {0, 1}};
+
+/* The size that a float is a power of, by index; g->n where it is none. */
+static size_t size_of_float(const general *g, double f, struct power *as) {
+  for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
+    *as = powers[k];
+    const double v = nearbyint(as->up ? pow(f, as->up) : 1 / pow(f, as->down));
+    if (!(v >= 2) || v > 1e9 || fabs(f - (as->up ? pow(v, 1.0 / as->up) : 1 / pow(v, 1.0 / as->down))) > 4e-16 * f) continue;
+    const size_t i = find_size(g, (int64_t)v);
+    if (i < g->n && g->named[i]) return i;
+  }
+  return g->n;
+}
+
+static const rule_term *times(general *g, const rule_term *x, const rule_term *y) { return rule_expr(g->a, "*", (const rule_term *[]){x, y}, 2); }
+
+/* x^n, n at least 1. */
+static const rule_term *to_the(general *g, const rule_term *x, int n) {
+  const rule_term *r = x;
+  for (int i = 1; i < n; i++) r = times(g, r, x);
+  return r;
+}
+
+/* Conditions of float attributes: the power of a size that they are, and positive. */
 static uint32_t conditions(general *g, const rule_term **where) {
   uint32_t n = 0;
   for (size_t j = 0; j < g->n_real; j++) {
-    const double f = g->real[j], down = nearbyint(1 / (f * f));
-    if (!g->open[j] || f < 0) continue;
-    const rule_term *s = name_of(g, 'a', j), *zero = rule_int(g->a, 0);
-    where[n++] = rule_expr(g->a, ">", (const rule_term *[]){s, zero}, 2);
-    const bool root = down >= 2 && fabs(f - 1 / sqrt(down)) <= 2e-16 * f;
-    const size_t k = root ? find_size(g, (int64_t)down) : g->n;
+    const double f = g->real[j];
+    struct power p;
+    if (!g->open[j] || f < 0 || g->need[j] == NOTHING) continue;
+    const rule_term *s = name_of(g, 'a', j);
+    where[n++] = rule_expr(g->a, ">", (const rule_term *[]){s, rule_int(g->a, 0)}, 2);
+    const size_t k = g->need[j] == AS_A_SIZE ? size_of_float(g, f, &p) : g->n;
     if (k == g->n) continue;
-    const rule_term *square = rule_expr(g->a, "*", (const rule_term *[]){s, s}, 2);
-    const rule_term *product = rule_expr(g->a, "*", (const rule_term *[]){square, size_term(g, k)}, 2);
-    where[n++] = rule_expr(g->a, "=", (const rule_term *[]){product, rule_int(g->a, 1)}, 2);
+    const rule_term *size = size_term(g, k), *l = p.up ? to_the(g, s, p.up) : times(g, to_the(g, s, p.down), size);
+    where[n++] = rule_expr(g->a, "=", (const rule_term *[]){l, p.up ? size : rule_int(g->a, 1)}, 2);
   }
   return n;
 }
@@ -217,20 +243,50 @@ typedef struct attempt {
   size_t n_partings, n_attempts;
 } attempt;
 
-/* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
-static bool apart(general *g, attempt *t, const bool *other) {
-  rule_verdict v = {.status = RULE_PROVED};
-  val_options with = *t->o;
-  with.z3_rlimit = 0; /* without Z3: what is found out here is proved later */
-  g->other = other;
-  for (g->by = 1; g->by >= -1 && v.status == RULE_PROVED && !t->code; g->by -= 2) {
-    rule try;
-    if (++t->n_partings > MAX_PARTINGS) v.status = RULE_UNKNOWN;
-    else if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-    else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, t->err);
+static bool is_number(const general *g, int64_t v) {
+  for (size_t i = 0; i < g->n_units; i++)
+    if (g->at[i].value == v) return true;
+  return false;
+}
+
+/* The numbers of these units, which are all `v`, changed by `by`; with `products`, those that are one of them times another number
+ * as well: four heads are two groups of two. Returns: whether a product was changed. */
+static bool changed(const general *g, const bool *some, int64_t v, int64_t by, bool products, int64_t *out) {
+  bool any = false;
+  for (size_t i = 0; i < g->n_units; i++) {
+    const int64_t u = g->at[i].value;
+    const bool product = products && !some[i] && u > v && u % v == 0 && is_number(g, u / v);
+    out[i] = some[i] ? by : product ? by * (u / v) : 0;
+    any |= product;
   }
-  g->other = NULL;
+  return any;
+}
+
+static bool holds_changed(general *g, attempt *t, const int64_t *by) {
+  rule_verdict v = {.status = RULE_UNKNOWN};
+  val_options with = *t->o;
+  rule try;
+  with.z3_rlimit = 0; /* without Z3: what is found out here is proved later */
+  if (t->code || ++t->n_partings > MAX_PARTINGS) return false;
+  g->by = by;
+  if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, t->err);
+  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, t->err);
+  g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
+}
+
+/* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
+static bool apart(general *g, attempt *t, const bool *some, int64_t v) {
+  int64_t by[MAX_UNITS];
+  for (int products = 0; products < 2; products++) {
+    const bool any = changed(g, some, v, 1, products, by);
+    if (products && !any) return false;
+    if (!holds_changed(g, t, by)) continue;
+    changed(g, some, v, -1, products, by);
+    return holds_changed(g, t, by);
+  }
+  return false;
 }
 
 /* One more size: of these units. */
@@ -261,7 +317,7 @@ static void part(general *g, attempt *t, int64_t v) {
       if (!left[k] || (k > i && n == 2)) continue;
       memset(some, 0, sizeof some);
       some[i] = some[k] = true;
-      if (!apart(g, t, some)) continue;
+      if (!apart(g, t, some, v)) continue;
       add_size(g, some);
       n -= i == k ? 1 : 2;
       left[i] = left[k] = false;
@@ -343,6 +399,7 @@ static void attempt_floats(general *g, attempt *t) {
   const rule_verdict was = *t->verdict;
   bool better = false;
   for (size_t j = 0; j < g->n_real && g->n_real > 1 && !t->code; j++) {
+    if (g->open[j]) continue;
     g->open[j] = true;
     const bool holds = attempt_one(g, t) && !t->code;
     g->open[j] = holds;
@@ -366,12 +423,42 @@ static bool attempt_fewer(general *g, attempt *t) {
   return false;
 }
 
+/* Of the floats that are open: which need meet less. */
+static void attempt_less(general *g, attempt *t) {
+  const rule_verdict was = *t->verdict;
+  struct power p;
+  for (size_t j = 0; j < g->n_real && !t->code; j++) {
+    if (!g->open[j]) continue;
+    const bool as_size = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
+    const needs had = g->need[j];
+    for (int less = NOTHING; less > (as_size ? AS_A_SIZE : POSITIVE) && less > (int)had && !t->code; less--) {
+      g->need[j] = (needs)less;
+      if (attempt_one(g, t)) break;
+      g->need[j] = had;
+      *t->verdict = was;
+    }
+  }
+}
+
+/* Floats that are powers of sizes are open, others stand as they are. Returns: whether there are both. */
+static bool open_sizes(general *g) {
+  struct power p;
+  size_t n = 0;
+  memset(g->named, 1, g->n * sizeof *g->named);
+  for (size_t j = 0; j < g->n_real; j++) n += g->open[j] = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
+  return n > 0 && n < g->n_real;
+}
+
 static bool attempt_sizes(general *g, attempt *t) {
   open_all(g, true);
-  if (attempt_named(g, t)) return true;
+  bool holds = attempt_named(g, t);
+  if (!holds && open_sizes(g) && (holds = attempt_named(g, t)) && !t->code) attempt_floats(g, t);
+  if (holds && !t->code) attempt_less(g, t);
+  if (holds) return true;
   open_all(g, false);
   if (!g->n_real || !attempt_named(g, t)) return false;
   if (!t->code) attempt_floats(g, t);
+  if (!t->code) attempt_less(g, t);
   return true;
 }
 

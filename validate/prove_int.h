@@ -138,6 +138,7 @@ struct sc {
   bool mask_frames; /* zeros around a convolution's input as factors that are 0 or 1, where ranges are cut otherwise */
   bool has_frames;  /* there are such */
   bool read_literals; /* float literals as the roots that they stand for */
+  bool read_masks;    /* finite masks as minus infinity: then each row of a softmax has to keep an element (prove_mask.c) */
   sx_node *node;
   uint32_t n_nodes;
   uint32_t *word;
@@ -189,6 +190,15 @@ struct sc {
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx); /* for sc_number */
   void *value_ctx;
 };
+
+/* ---- finite masks (prove_mask.c) ---- */
+
+/* At or below half of the least finite number of float32 and bfloat16: read as minus infinity. */
+bool sc_mask_literal(double f);
+/* Whether the rule has such literals, and all of them reach a softmax as masks: added to scores, chosen in their place, laid out. */
+bool sc_only_masks(const rule *r);
+/* Whether the row of `t` (in[0] along its dimension k[0]) at `idx` has an element that is never minus infinity. */
+bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx);
 
 /* ---- expressions (prove_expr.c) ---- */
 

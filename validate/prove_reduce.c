@@ -213,6 +213,7 @@ static sx softmax_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx k = t->rank ? sc_index(c, t->dim[t->k[0]]) : c->zero;
   if (t->rank) in[t->k[0]] = k;
   const sx sum = sx_sum(c, k, sx_exp(c, pt_at(c, t->in[0], in))), x = pt_at(c, t->in[0], idx);
+  if (c->read_masks && (t->which == LOG_SOFTMAX || !sc_row_keeps(c, t, idx))) sc_fail(c, "a finite mask that may cover a whole row");
   if (t->which == LOG_SOFTMAX) return sx_sub(c, x, sx_log(c, sum));
   /* A row that is masked wholly: attention gives 0, softmax is not defined. */
   return sx_mul(c, sx_exp(c, x), t->which == SAFE_SOFTMAX ? sx_fn(c, F_SAFE_INV, sum) : sx_inv(c, sum));

@@ -379,9 +379,13 @@ sx sc_size(sc *c, const rule_term *t) {
   return r;
 }
 
-/* A float literal: exact, or read as the root that it stands for (assumption `literal`, proofs.md). */
+/* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption `literal`, proofs.md). */
 sx pt_literal(sc *c, double f) {
   if (f == -INFINITY) return c->neginf;
+  if (c->read_masks && sc_mask_literal(f)) {
+    c->literal = true;
+    return c->neginf;
+  }
   if (!isfinite(f)) {
     sc_fail(c, "an infinite or undefined literal");
     return c->zero;
