@@ -59,10 +59,10 @@ json_t *rules_rule_json(const rule *r) {
   for (uint32_t i = 0; i < r->n_attrs && ok; i++) ok = json_object_set_new(attrs, r->attr[i].name, json_stringn(&r->attr[i].kind, 1)) == 0;
   for (uint32_t i = 0; i < r->n_relative && ok; i++) ok = json_array_append_new(relative, json_string(r->relative_to[i])) == 0;
   json_t *o = !ok ? NULL
-                  : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?}", "name", r->name, "variables", vars, "attributes", attrs, "lhs",
+                  : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?, s:s?}", "name", r->name, "variables", vars, "attributes", attrs, "lhs",
                               rules_term_json(r->lhs), "rhs", rules_term_json(r->rhs), "where", terms_json(r->where, r->n_where), "evidence", "status",
                               r->claimed ? rule_status_name(r->claimed) : NULL, "scope", r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative,
-                              "float", r->float_class);
+                              "float", r->float_class, "literals", r->reads_literals ? "read" : NULL);
   json_decref(vars);
   json_decref(attrs);
   json_decref(relative);

@@ -694,14 +694,20 @@ static iso_code parse_relative(parser *p, const form *f, rule *r) {
   return ISO_OK;
 }
 
+static iso_code parse_literals(parser *p, const form *f, rule *r) {
+  if (f->n != 2 || !is_atom(f->first->next, "read")) return bad(p, f->line, "expected (literals read)");
+  r->reads_literals = true;
+  return ISO_OK;
+}
+
 static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) {
-  static const char *const once[] = {"lhs", "rhs", "where", "evidence", "float", "relative-to"};
+  static const char *const once[] = {"lhs", "rhs", "where", "evidence", "float", "relative-to", "literals"};
   const char *head = head_of(f);
   if (strcmp(head, "var") == 0 || strcmp(head, "attr") == 0) return ISO_OK;
   if (strcmp(head, "in") == 0) return parse_range(p, f);
   unsigned k = 0;
-  while (k < 6 && strcmp(head, once[k]) != 0) k++;
-  if (k == 6) return bad(p, f->line, "unknown clause \"%.40s\"", f->kind == LIST ? head : f->text);
+  while (k < 7 && strcmp(head, once[k]) != 0) k++;
+  if (k == 7) return bad(p, f->line, "unknown clause \"%.40s\"", f->kind == LIST ? head : f->text);
   if (*seen & 1u << k) return bad(p, f->line, "second (%s)", head);
   *seen |= 1u << k;
   switch (k) {
@@ -715,8 +721,10 @@ static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) 
     return parse_evidence(p, f, r);
   case 4:
     return parse_float(p, f, r);
-  default:
+  case 5:
     return parse_relative(p, f, r);
+  default:
+    return parse_literals(p, f, r);
   }
 }
 

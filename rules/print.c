@@ -218,6 +218,7 @@ static void print_where(rule_text *out, const rule *r) {
 }
 
 static void print_optional(rule_text *out, const rule *r) {
+  if (r->reads_literals) rule_text_str(out, "\n  (literals read)");
   if (r->float_class != NULL) {
     rule_text_str(out, "\n  (float ");
     rule_text_str(out, r->float_class);

@@ -175,6 +175,8 @@ typedef struct rule {
   rule_status claimed;               /* (evidence ...): a claim, or what this run found */
   rule_scope scope;
   const char *float_class;           /* "exact", "rounding", "unsafe", or NULL */
+  bool reads_literals;               /* `(literals read)`: it speaks of the numbers that its float literals stand for (0.28867513459481287 for
+                                      * 1/sqrt(12), a mask's -3.4028234663852886e+38 for minus infinity), and not of the doubles */
 } rule;
 
 /* ---- conditions at given values ---- */

@@ -345,6 +345,7 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   if (v->status >= RULE_TESTED) {
+    general.reads_literals = v->status == RULE_PROVED && strstr(v->method, "literals read") != NULL;
     c = rule_set_add(s->rules, &general, index, &first, err);
     if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c) return c;

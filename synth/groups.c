@@ -114,6 +114,42 @@ int st_shape_distance(const rule_shape *a, const rule_shape *b) {
   }
 }
 
+/* Whether `e` is computed from `of` by a few steps that keep the elements. */
+static bool comes_from(state *s, eg_node e, eg_node of) {
+  enum { STEPS = 4 };
+  for (int k = 0; k < STEPS && eg_node_arity(s->g, e) > 0; k++) {
+    e = (eg_node){eg_node_original(s->g, e, 0).i};
+    if (!s->rec[e.i].tensor || !s->rec[e.i].valued || st_numel(s, e) != st_numel(s, of)) return false;
+    if (eg_equal(s->g, e, of)) return true;
+  }
+  return false;
+}
+
+/* A step of a layout term that is a tensor of the graphs is joined with it: what is laid out one way and back needs no rule for each thing
+ * that it is compared with. Rules are made only for a way back. `x`: from the whole term down to `lo`, whose group is `gi`. */
+static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_error *err) {
+  if (x.i == lo.i || gi < 0 || eg_node_arity(s->g, x) == 0 || !s->rec[x.i].tensor) return ISO_OK;
+  iso_code c = join_steps(s, (eg_node){eg_node_original(s->g, x, 0).i}, lo, gi, err);
+  if (c || st_has_side(s, x, LEFT) || st_has_side(s, x, RIGHT)) return c;
+  bool done = false;
+  for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
+    const eg_node m = s->group[gi].member[k];
+    if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
+    if ((c = st_value(s, x, err)) || !values_equal(s, m, x)) continue;
+    c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
+  }
+  return c;
+}
+
+/* A captured e-node of the class, else the e-node itself: what a rule is best made of. */
+static eg_node captured_member(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[LEFT] >= 0 || s->rec[m[i].i].node[RIGHT] >= 0) return m[i];
+  return e;
+}
+
 /* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is written in terms of the
  * other. Returns: in `same` whether their values agree up to layout at all, in `done` whether they are linked. */
 static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done, iso_error *err) {
@@ -139,7 +175,8 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   if (c) return c;
   if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux)) return ISO_OK;
   *same = true;
-  return st_prove(s, hi, aux, done, err);
+  if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
+  return st_prove(s, hi, captured_member(s, aux), done, err);
 }
 
 /* Groups are looked up by their size and the first bits of the second moment: near ones have the same, or one next to it. */

@@ -199,8 +199,8 @@ static bool rests_on_literals(const rule *r) {
   return !subset(a, n, b, m) || !subset(b, m, a, n);
 }
 
-/* A literal of a rule file is the double that stands there: a proof that read 0.1 as 1/10, or 1.4142135623730951 as the root
- * of 2, is of another rule. */
+/* A literal of a rule file is the double that stands there, unless the rule says otherwise: a proof that read 0.1 as 1/10, or
+ * 1.4142135623730951 as the root of 2, is of another rule. */
 static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
   if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return ISO_OK;
   iso_code c = val_prove_as_written(l->r, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
@@ -303,7 +303,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   }
   if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o, l->arena, l->general, &proof, err)
                                       : val_prove(l->r, schemas, o, &proof, err);
-  if (!c && !*refuted && l->strict) c = as_written(l, &proof, err);
+  if (!c && !*refuted && l->strict && !l->r->reads_literals) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   l->unproved = true;
   for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
