@@ -90,7 +90,8 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   c = st_synthesise(s, u, t, done, err);
   bool shards = false;
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
-  if (!c && shards) c = st_synthesise(s, u, t, done, err);
+  if (!c && shards) c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
+  if (!c && shards && !*done) c = st_synthesise(s, u, t, done, err);
   return c;
 }
 
