@@ -31,7 +31,7 @@ static const char examples[] =
     "  (where (in i 0 (- N 1)) (= (* (* s s) D) 1) (or (divides 2 K) (not (= (mod K 3) (/ N 2)))) "
     "(in t -1 N)\n"
     "    (and (!= N 1.5) (< 1 K)))\n"
-    "  (float unsafe) (relative-to vllm::unified_attention aten::gelu))\n";
+    "  (float unsafe) (literals read) (relative-to vllm::unified_attention aten::gelu))\n";
 
 static rule_set *parse(const char *text) {
   rule_set *s = NULL;
@@ -273,6 +273,9 @@ START_TEST(malformed_clauses) {
       "(rule r (var x f _) (lhs x) (rhs x) (evidence proved all))",
       "(rule r (var x f _) (lhs x) (rhs x) (float))",
       "(rule r (var x f _) (lhs x) (rhs x) (float fine))",
+      "(rule r (var x f _) (lhs x) (rhs x) (literals))",
+      "(rule r (var x f _) (lhs x) (rhs x) (literals written))",
+      "(rule r (var x f _) (lhs x) (rhs x) (literals read) (literals read))",
       "(rule r (var x f _) (lhs x) (rhs x) (relative-to (a)))"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     rule_set *s = NULL;

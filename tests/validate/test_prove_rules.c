@@ -25,7 +25,7 @@ static rule_verdict prove(const rule *r) {
 }
 
 /* Names that stand in the file to be proved one day. */
-static const char *const files[] = {"layout", "elementwise", "reduce", "contract", "rewrites", "anyshape", "order", "kernels", "../../rules/published", "../../rules/laws", "../../rules/passes"};
+static const char *const files[] = {"layout", "elementwise", "reduce", "contract", "rewrites", "anyshape", "order", "kernels", "masks", "../../rules/published", "../../rules/laws", "../../rules/passes"};
 
 START_TEST(true_rules_are_proved_and_near_misses_are_not) {
   char path[200];
@@ -87,6 +87,19 @@ static const struct {
     {"(rule r (var q f (1 4 7 12)) (var k f (1 2 7 12)) (lhs (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))"
      " (rhs (aten::alias (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))))",
      {"(* size0 size0)", " 12"}, {"(1 size1 "}},
+    /* two groups of two are four heads; a mask is no number that could be another */
+    {"(rule r (var x f (1 4 7 12)) (var y f (1 2 7 12)) (lhs (aten::matmul (aten::softmax.int (aten::add.Tensor (aten::mul.Tensor (aten::matmul x"
+     " (aten::transpose.int (aten::reshape (aten::expand (aten::unsqueeze y 2) (list 1 2 2 7 12)) (list 1 4 7 12)) 2 3)) 0.28867513459481287)"
+     " (aten::triu (aten::full (list 1 1 7 7) -3.4028234663852886e+38 :dtype float32) 1)) 3 float32)"
+     " (aten::reshape (aten::expand (aten::unsqueeze y 2) (list 1 2 2 7 12)) (list 1 4 7 12))))"
+     " (rhs (aten::scaled_dot_product_attention x y y none 0.0 true :scale 0.28867513459481287 :enable_gqa true)))",
+     {"size0 size0", " 12", "0.28", " 7 "}, {"-3.4028234663852886e+38", ":scale value0"}},
+    /* the root of a size, and the fourth root of one in each factor */
+    {"(rule r (var x f (4 7 12)) (var y f (4 7 12)) (lhs (aten::div.Tensor (aten::bmm x (aten::transpose.int y 1 2)) (aten::full (list) 3.4641016151377544 :dtype float64)))"
+     " (rhs (aten::bmm (aten::mul.Scalar x 0.537284965911771) (aten::transpose.int (aten::mul.Scalar y 0.537284965911771) 1 2))))",
+     {" 12", "3.46", "0.537"}, {"(= (* value", "size"}},
+    /* a probability that does not matter need not be positive */
+    {"(rule r (var x f (3 4)) (lhs x) (rhs (aten::dropout x 0.1 false)))", {"(> value0 0)", "0.1"}, {"x f _"}},
     {"(rule r (var x f (3 4)) (lhs (aten::mul.Tensor x 3)) (rhs (aten::add.Tensor x (aten::mul.Tensor x 2))))", {"(3 4)"}, {"x 3", "x 2"}},
     {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))", {"5", "7"}, {"narrow x 1 1 2"}},
 };
