@@ -9,6 +9,7 @@ every rule that stays is decided once more, on its own: it has to be proved. Whe
 made general speaks of the shapes at hand, and serves models of these sizes only. Without --fresh it begins with the rules that are in the file. --check
 compares only: exit status 1 where a pair needs a rule that is not there."""
 import argparse
+import collections
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent import futures
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEAD = """; Rules between Transformers' and vLLM's ways of writing models, for all sizes at their ranks or for all shapes; a few, of several ranks, for the shapes of
@@ -25,7 +27,7 @@ HEAD = """; Rules between Transformers' and vLLM's ways of writing models, for a
 """
 
 
-MOST_TURNS = 8
+MOST_TURNS = 12
 EVIDENCE = re.compile(r'\(evidence \w+ "[^"]*"\)')
 
 
@@ -57,46 +59,62 @@ def pairs(folders):
 
 class Maker:
     def __init__(self, o, tmp):
-        self.isomer, self.pairs = o.isomer, list(pairs(o.folder or [os.path.join(ROOT, "models", "variants")]))
-        self.core, self.found, self.report = (os.path.join(tmp, n) for n in ("core.rules", "found.rules", "report.json"))
+        self.isomer, self.jobs, self.tmp, self.core = o.isomer, o.jobs, tmp, os.path.join(tmp, "core.rules")
+        each = list(pairs(o.folder or [os.path.join(ROOT, "models", "variants")]))
+        self.pairs = each + [(r, l) for l, r in each]
 
-    def turn(self, add):
-        """Every comparison with the rules so far. Returns: how many rules were made, and the names of those that were used."""
-        made, used = 0, set()
-        for l, r in self.pairs:
-            for pair in ((l, r), (r, l)):
-                run(self.isomer, "compare", "-q", *pair, *(["--rules", self.core] if os.path.exists(self.core) else []), "--save-rules", self.found, "--json",
-                    self.report, ok=(0, 1, 3))
-                report = json.loads(read(self.report))
-                n = report["stats"]["rules_synthesised"]
-                used |= {x["name"] for x in report["rules"] if x["uses"]}
-                made += n
+    def compare(self, i, found=None):
+        report = os.path.join(self.tmp, "%d.json" % i)
+        run(self.isomer, "compare", "-q", *self.pairs[i], *(["--rules", self.core] if os.path.exists(self.core) else []), "--json", report,
+            *(["--save-rules", found] if found else []), ok=(0, 1, 3))
+        r = json.loads(read(report))
+        return r["stats"]["rules_synthesised"], [x["name"] for x in r["rules"] if x["uses"]]
+
+    def turn(self):
+        """Every comparison with the rules so far. Returns: those that made rules, and how often each rule was used."""
+        short, used = [], collections.Counter()
+        with futures.ThreadPoolExecutor(self.jobs) as at_once:
+            for i, (n, names) in enumerate(at_once.map(self.compare, range(len(self.pairs)))):
+                used.update(names)
                 if n:
-                    print("%s %s: %d new" % (os.path.join(*pair[0].split(os.sep)[-2:]), os.path.basename(pair[1]), n), flush=True)
-                if n and add:
-                    write(self.core, run(self.isomer, "rules", "merge", *([self.core] if os.path.exists(self.core) else []), self.found))
-        return made, used
+                    short.append(i)
+                    print("%s %s: %d new" % (os.path.join(*self.pairs[i][0].split(os.sep)[-2:]), os.path.basename(self.pairs[i][1]), n), flush=True)
+        return short, used
 
-    def keep(self, used):
-        """The rules that were used and hold on their own, with the evidence that was found. Returns: how many were left out."""
+    def add(self, short):
+        """One after the other, each with what those before it found."""
+        found = os.path.join(self.tmp, "found.rules")
+        for i in short:
+            if self.compare(i, found)[0]:
+                write(self.core, run(self.isomer, "rules", "merge", *([self.core] if os.path.exists(self.core) else []), found))
+
+    def blocks(self):
+        return ["(rule " + b.rstrip() for b in run(self.isomer, "rules", "show", self.core).split("(rule ") if b.strip()]
+
+    def prune(self, used):
+        """What was not used is left out; the rest in the order of how often it was, since the first rule that fits is taken. Returns: how many are left out."""
+        blocks = self.blocks()
+        left = sorted((b for b in blocks if used[b.split()[1]]), key=lambda b: -used[b.split()[1]])
+        write(self.core, "\n\n".join(left) + "\n")
+        return len(blocks) - len(left)
+
+    def prove(self):
+        """The rules that are proved on their own, with the scope that was found. Returns: how many are not."""
         found = {r["name"]: r for r in json.loads(run(self.isomer, "rules", "check", self.core, "--json", "-", ok=(0, 1, 3)))["rules"]}
-        blocks = [b for b in run(self.isomer, "rules", "show", self.core).split("(rule ") if b.strip()]
-        text, left = "", 0
-        for b in blocks:
-            r = found[b.split()[0]]
-            if r["status"] == "proved" and r["name"] in used:
-                text += "(rule " + EVIDENCE.sub('(evidence proved "%s")' % r["scope"], b.rstrip()) + "\n\n"
-                continue
-            left += 1
-            if r["name"] in used:
-                print("left out: %s is %s %s %s" % (r["name"], r["status"], r["scope"] or "", r["reason"] or ""))
-        write(self.core, text.rstrip() + "\n")
-        return left
+        blocks = self.blocks()
+        good = [EVIDENCE.sub('(evidence proved "%s")' % found[b.split()[1]]["scope"], b) for b in blocks if found[b.split()[1]]["status"] == "proved"]
+        for r in found.values():
+            if r["status"] != "proved":
+                print("left out: %s is %s %s %s" % (r["name"], r["status"], r["scope"] or "", r["reason"] or ""), flush=True)
+        write(self.core, "\n\n".join(good) + "\n")
+        return len(blocks) - len(good)
 
     def make(self):
         for turn in range(MOST_TURNS):
-            made, used = self.turn(True)
-            if not made and not self.keep(used):
+            short, used = self.turn()
+            if short:
+                self.add(short)
+            elif not self.prune(used) and not self.prove():
                 return
 
 
@@ -106,6 +124,7 @@ def main():
     a.add_argument("--out", default=os.path.join(ROOT, "rules", "core.rules"))
     a.add_argument("--fresh", action="store_true")
     a.add_argument("--check", action="store_true")
+    a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     a.add_argument("folder", nargs="*")
     o = a.parse_args()
     with tempfile.TemporaryDirectory() as tmp:
@@ -113,7 +132,7 @@ def main():
         if os.path.exists(o.out) and not o.fresh:
             write(m.core, read(o.out))
         if o.check:
-            return 1 if m.turn(False)[0] else 0
+            return 1 if m.turn()[0] else 0
         m.make()
         text = read(m.core)
         write(o.out, HEAD + text)

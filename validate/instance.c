@@ -446,6 +446,7 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
       if (size > 0) numel *= size;
       if ((dim[d] = rule_int(a, size)) == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
     }
+    if (numel > MAX_NUMEL && p->open) return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
     var[v] = (rule_variable){.name = x->name, .kind = x->kind, .n_dims = lead + x->n_dims, .dim = dim};
     int64_t limit;
     if (x->low != NULL) {
