@@ -77,7 +77,7 @@ help:
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
-	@echo 'core-rules the rules of rules/core.rules, from models/ and CAPTURES=DIR, each proved'
+	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
@@ -249,9 +249,9 @@ seeds: all
 certificates: all $(CHECKER)
 	@$(CERTIFICATES) $(if $(CAPTURES),--captures $(CAPTURES),--mutations $(or $(MUTATIONS),1000))
 
-# rules/core.rules with what the pairs of models/ and of CAPTURES=DIR need beyond it.
+# rules/core.rules with what the pairs of models/variants and of CAPTURES=DIR need beyond it; CHECK=1: whether they need something.
 core-rules: all
-	@python3 rules/make_core.py --isomer $(B)/isomer models $(CAPTURES)
+	@python3 rules/make_core.py --isomer $(B)/isomer $(if $(CHECK),--check) models/variants $(CAPTURES)
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

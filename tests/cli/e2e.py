@@ -256,6 +256,15 @@ def _():
             n = r["stats"]["rules_synthesised"]
             expect(n == 0, "%s, %s, %s: %d rules synthesised", family, left, right, n)
             expect(r["evidence"] == "proved", "%s, %s, %s: %s", family, left, right, r["evidence"])
+    # The other ways to write them (make core-rules CHECK=1 tries every pair, in both orders).
+    for family, one, others in (("gpt2-2l", "hf-sdpa-core", ("hf-eager", "hf-sdpa-mask", "vllm")), ("llama-2l", "hf-sdpa-core", ("hf-eager", "hf-sdpa-pos", "vllm-kernels")),
+                                ("llama-2l", "vllm-tp2", ("hf-eager", "hf-sdpa-core")), ("qwen2-2l", "vllm", ("hf-sdpa", "vllm-kernels")),
+                                ("gpt2-2l-v5", "vllm", ("hf-eager", "hf-sdpa")), ("llama-2l-v5", "vllm", ("hf-eager", "hf-sdpa"))):
+        for other in others:
+            _, r = compare(model("variants/%s/%s" % (family, one)), model("variants/%s/%s" % (family, other)), "--rules", core, verdict="equivalent")
+            n = r["stats"]["rules_synthesised"]
+            expect(n == 0, "%s, %s, %s: %d rules synthesised", family, one, other, n)
+            expect(r["evidence"] == "proved", "%s, %s, %s: %s", family, one, other, r["evidence"])
 
 
 @case("a false rule is not believed", "compare")
