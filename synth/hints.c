@@ -17,6 +17,15 @@ int64_t pt_consumer(const state *s, int side, uint32_t leaf) {
   return found;
 }
 
+/* Argument k counts dimensions, and one of the tensors has more of size 1 in front: the same one from the end. */
+static bool same_dimension(const parting *p, const synth_node *l, const synth_node *r, uint32_t k) {
+  const rule_schema *sc = rule_schemas_find(p->s->schemas, l->call->u.s);
+  const rule_term *x = l->call->child[0], *y = r->call->child[0], *a = l->call->child[k], *b = r->call->child[k];
+  if (!sc || k >= sc->n_args || strncmp(sc->arg[k].name, "dim", 3) != 0 || x->kind != RULE_VAR || y->kind != RULE_VAR || a->kind != RULE_INT || b->kind != RULE_INT)
+    return false;
+  return a->u.i - p->s->graph[LEFT]->node[x->u.i].shape.rank == b->u.i - p->s->graph[RIGHT]->node[y->u.i].shape.rank;
+}
+
 /* The same operator over the same tensors, with another attribute. */
 int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r) {
   if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return -1;
@@ -29,7 +38,7 @@ int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_no
   for (uint32_t k = 0; k < l->call->n; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
     const bool la = a->kind != RULE_VAR && a->kind != RULE_LIST, lb = b->kind != RULE_VAR && b->kind != RULE_LIST;
-    if (la && lb && !rule_term_eq(a, b)) return k;
+    if (la && lb && !rule_term_eq(a, b) && !same_dimension(p, l, r, k)) return k;
   }
   return -1;
 }
