@@ -153,55 +153,6 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   return c;
 }
 
-/* Equal, or equal behind what one of them has in front: a rank, a wrapper. */
-static bool same_name(const char *a, const char *b) {
-  const size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
-  const char *longer = na < nb ? b : a;
-  return strcmp(a + na - n, b + nb - n) == 0 && (na == nb || longer[(na < nb ? nb : na) - n - 1] == '.');
-}
-
-static bool one_number(const rule_tensor *t) {
-  for (int64_t i = 1; i < t->numel; i++)
-    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return false;
-  return true;
-}
-
-/* A parameter of those numbers that nothing is related to yet; -1. */
-static int64_t unclaimed(const state *s, int side, const rule_tensor *v, const bool *claimed) {
-  const synth_graph *g = s->graph[side];
-  for (size_t k = 0; k < g->n_nodes; k++)
-    if (float_parameter(&g->node[k]) && !claimed[k] && s->replica[side][k] < 0 && rule_tensor_same(v, g->node[k].value[0])) return (int64_t)k;
-  return -1;
-}
-
-/* Zeros are equal to zeros, and ones to ones. Where several parameters are so related to one, and that is by its name one of them, the
- * others are not it: they are related to one that is left, or have no partner. */
-static iso_code drop_coincidences(state *s, int side, synth_relation *of, iso_error *err) {
-  const synth_graph *t = s->graph[side], *src = s->graph[!side];
-  int64_t *named = malloc((src->n_nodes + 1) * sizeof *named); /* by source: the target of its name */
-  bool *claimed = calloc(src->n_nodes + 1, 1), *drop = calloc(t->n_nodes + 1, 1);
-  iso_code c = named && claimed && drop ? ISO_OK : nomem(err);
-  for (size_t k = 0; k < src->n_nodes && !c; k++) named[k] = -1;
-  for (int pass = 0; pass < 3 && !c; pass++)
-    for (size_t i = 0; i < t->n_nodes && !c; i++) {
-      const rule_term *r = of[i].term;
-      if (!r || r->kind != RULE_VAR || !float_parameter(&t->node[i]) || !t->node[i].name || s->settled[side][i]) continue;
-      const size_t k = (size_t)r->u.i;
-      const bool same = src->node[k].kind == SYNTH_PARAMETER && src->node[k].name && same_name(t->node[i].name, src->node[k].name);
-      if (pass == 0 && same) named[k] = (int64_t)i;
-      if (pass == 1) drop[i] = !same && named[k] >= 0 && one_number(t->node[i].value[0]), claimed[k] |= !drop[i];
-      if (pass < 2 || !drop[i]) continue;
-      const int64_t m = unclaimed(s, !side, t->node[i].value[0], claimed);
-      of[i].term = m < 0 ? NULL : rule_var(&s->arena, (uint32_t)m);
-      if (m >= 0) claimed[m] = true;
-      if (m >= 0 && !of[i].term) c = nomem(err);
-    }
-  free(named);
-  free(claimed);
-  free(drop);
-  return c;
-}
-
 /* Some leaf of the term is related to nothing itself. */
 static bool any_unrelated(const rule_term *t, const synth_relation *of) {
   if (t->kind == RULE_VAR) return !of[t->u.i].term;
@@ -244,7 +195,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-static int64_t index_limit(const state *s, int side, size_t i, int64_t *all, bool *wraps);
+static int64_t index_limit(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps);
 
 /* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
  * only indexes a table, that one carries the tokens, whatever they happen to be. */
@@ -257,7 +208,7 @@ static void free_tokens(state *s, const bool *const live[2]) {
     for (size_t i = 0; i < g->n_nodes; i++) {
       if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
       if (!s->rec[s->map[side][i].i].konst) free_input = true;
-      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, &all, NULL) != INT64_MAX) n++, token = i;
+      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, live[side], &all, NULL) != INT64_MAX) n++, token = i;
     }
     if (free_input || n != 1) continue;
     const eg_node *m;
@@ -474,14 +425,14 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     if (!o.of[side] || !o.used[side] || !o.defined[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
-  for (int side = 0; side < 2 && !c; side++) c = drop_coincidences(s, side, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
   if (!c) c = define_given(s, &o, err);
   if (!c) c = define_equal(s, &o, err);
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
-  if (!c) c = keep_positions(s, live, err);
   if (!c) free_tokens(s, live);
+  if (!c) c = keep_positions(s, live, err);
   if (!c) free_buffers(s);
   for (int side = 0; side < 2; side++) {
     free(o.of[side]);
@@ -543,8 +494,8 @@ static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim
 
 /* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
  * vocabulary) the table's rows say nothing. Padding rows do not count where the captured values do without them.
- * In `all`: with them. `wraps` is set where an operator reads that would count a negative index from the end. */
-static int64_t index_limit(const state *s, int side, size_t i, int64_t *all, bool *wraps) {
+ * In `all`: with them. `live`: the operators that count, where they are not in the e-graph yet; else NULL. `wraps` is set where an operator reads that would count a negative index from the end. */
+static int64_t index_limit(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1);
   int64_t limit = INT64_MAX;
@@ -553,7 +504,7 @@ static int64_t index_limit(const state *s, int side, size_t i, int64_t *all, boo
   flow[i] = true;
   for (size_t j = i + 1; j < g->n_nodes; j++) {
     const synth_node *n = &g->node[j];
-    if (n->kind != SYNTH_OP || s->map[side][j].i == EG_NONE) continue;
+    if (n->kind != SYNTH_OP || !(live ? live[j] : s->map[side][j].i != EG_NONE)) continue;
     const rule_term *t = n->call, *table, *index;
     int64_t dim;
     if (reads_rows(t, &table, &dim, &index) && flow[index->u.i]) {
@@ -581,7 +532,7 @@ int64_t st_index_limit(const state *s, bool *matters) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
       int64_t all;
-      const int64_t l = index_limit(s, side, i, &all, &wraps);
+      const int64_t l = index_limit(s, side, i, NULL, &all, &wraps);
       if (l < limit) limit = l;
       if (all < least) least = all;
     }
@@ -591,6 +542,26 @@ int64_t st_index_limit(const state *s, bool *matters) {
 
 static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
+/* Ids that one side looks up in a smaller table than the other lie within the smaller one. */
+static iso_code note_smaller_tables(state *s, iso_error *err) {
+  const synth_graph *g[2] = {s->graph[LEFT], s->graph[RIGHT]};
+  for (size_t l = 0; l < g[LEFT]->n_nodes; l++)
+    for (size_t r = 0; r < g[RIGHT]->n_nodes; r++) {
+      const eg_node e[2] = {s->map[LEFT][l], s->map[RIGHT][r]};
+      if (g[LEFT]->node[l].kind != SYNTH_INPUT || g[RIGHT]->node[r].kind != SYNTH_INPUT || !rule_dtype_is_int(g[LEFT]->node[l].dtype) ||
+          s->rec[e[LEFT].i].konst || !eg_equal(s->g, e[LEFT], e[RIGHT]))
+        continue;
+      int64_t rows[2];
+      index_limit(s, LEFT, l, NULL, &rows[LEFT], NULL);
+      index_limit(s, RIGHT, r, NULL, &rows[RIGHT], NULL);
+      const int64_t least = rows[LEFT] < rows[RIGHT] ? rows[LEFT] : rows[RIGHT];
+      if (rows[LEFT] == rows[RIGHT] || rows[LEFT] == INT64_MAX || rows[RIGHT] == INT64_MAX) continue;
+      const char *text = iso_arena_printf(&s->arena, "%s lies below %lld, the rows of the smaller table that it indexes", g[LEFT]->node[l].name, (long long)least);
+      if (!text || !st_assume(s, "input", e[LEFT], e[RIGHT], NULL, text)) return nomem(err);
+    }
+  return ISO_OK;
+}
+
 /* Token ids lie below the padding of every table: the input as a term that cannot leave that range, for rules that hold
  * there only (one side reads a padding row where another's masks give zero, or the last row for -1). */
 iso_code st_bound_indices(state *s, iso_error *err) {
@@ -598,13 +569,15 @@ iso_code st_bound_indices(state *s, iso_error *err) {
   const int64_t limit = st_index_limit(s, &matters);
   const eg_node none = {EG_NONE};
   eg_node done = none;
+  const iso_code noted = note_smaller_tables(s, err);
+  if (noted) return noted;
   for (int side = 0; side < 2 && matters; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
       const eg_node e = s->map[side][i];
       int64_t all;
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[e.i].konst || (done.i != EG_NONE && eg_equal(s->g, done, e)) ||
-          index_limit(s, side, i, &all, NULL) == INT64_MAX)
+          index_limit(s, side, i, NULL, &all, NULL) == INT64_MAX)
         continue;
       eg_symbol sym;
       eg_node raw, def;

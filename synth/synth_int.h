@@ -242,6 +242,8 @@ iso_code st_take_given(state *s, iso_error *err);
 bool st_forbidden(const state *s, int side, size_t i, size_t source);
 
 /* ---- leaves.c ---- */
+/* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to one each (coincidence.c). */
+ISO_MUST_USE iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err);
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */

@@ -229,6 +229,9 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
   /* Where narrower types and floats stop being exact. */
   static const int64_t edges[] = {127,   128,   255,   256,      257,      2049,
                                   4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648), INT64_C(4294967301)}; /* the last is out of range with either sign */
+  /* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
+  static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
+  enum { ENDS = sizeof ends / sizeof *ends, ENDS_TURN = 10 };
   /* One that overflows its type would hide what the smaller ones show: not always all of them. In turn, from a random
    * one on. */
   const uint64_t all = t->dtype == RULE_I64 ? 14 : t->dtype == RULE_I32 ? 11 : 1, turn = iso_rng_below(rng, 1024);
@@ -263,6 +266,7 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
+    if (open && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN) ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
   }
 }
 

@@ -8,12 +8,12 @@ import sys
 import dsl
 import arithmetic  # noqa: F401
 import attention  # noqa: F401  each adds its pairs to dsl.PAIRS
+import choices  # noqa: F401
 import layers  # noqa: F401
 import values  # noqa: F401
 
 # Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its own.
 GAPS = {
-    "undecided: equal token ids are drawn as equal ones": ["repeated token rolled", "repeated token by its mean"],
     "undecided: positions that differ where a mask hides them": ["positions from the mask [1, 1, 1, 0]"],
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
     "undecided: an integer times a float": ["int times 2.0"],
