@@ -11,7 +11,7 @@
 #include "cli/rules_library.h"
 #include "cli/rules_report.h"
 
-enum { MAX_FILES = 1024 };
+enum { MAX_FILES = 1024, MAX_SAMPLES = 100000000, SAMPLES_A_SECOND = 100 };
 
 typedef struct options {
   const char *verb, *json, *counterexample, *certificates, *output, *target, *name;
@@ -36,6 +36,7 @@ static void help(FILE *f) {
         "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
         "  --jobs N                 worker processes (default 1)\n"
         "  --seed N                 of the samples (default 0)\n"
+        "  --samples N              so many of every rule, also of proved ones (default: tens, until a rule is decided)\n"
         "  --ops LIB                a library of operators (may be repeated)\n"
         "  --device cpu|cuda        where operators run\n"
         "  --counterexample FILE    Python that shows each refuted rule's difference\n"
@@ -74,6 +75,9 @@ static int set_option(options *o, const char *name, const char *v) {
   else if (strcmp(name, "--seed") == 0) {
     if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = n;
+  } else if (strcmp(name, "--samples") == 0) {
+    if (!parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES) return usage_error("not a number of samples:", v);
+    o->val.least_samples = (uint32_t)n;
   } else if (strcmp(name, "--jobs") == 0) {
     if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->jobs = n;
@@ -102,7 +106,7 @@ static int set_option(options *o, const char *name, const char *v) {
 static bool takes(const char *verb, const char *name) {
   static const struct {
     const char *verb, *options;
-  } of[] = {{"check", " --json --counterexample --certificates --seed --jobs --require --ops --device "},
+  } of[] = {{"check", " --json --counterexample --certificates --seed --samples --jobs --require --ops --device "},
             {"show", " --name "},
             {"merge", " -o --output "},
             {"minimize", " --terms -o --output --json --seed --ops --device "},
@@ -216,7 +220,8 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
     for (size_t j = 0; j < rule_set_count(set[i]); j++) job[k++] = (rules_job){o->file[i], rule_set_at(set[i], j)};
   json_t *entries = NULL;
   o->val.ops = o->ops;
-  iso_code c = rules_check(job, n, o->jobs, o->limit_s, o->certificates, &o->val, &entries, err);
+  const double limit_s = o->limit_s + (double)o->val.least_samples / SAMPLES_A_SECOND;
+  iso_code c = rules_check(job, n, o->jobs, limit_s, o->certificates, &o->val, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
   if (!c) *status = conclude(o, entries, o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout);

@@ -308,8 +308,9 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   l->unproved = true;
   for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
   const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
-  const uint32_t enough = l->strict ? 2 * plain : plain;
-  const unsigned want = proved ? 0 : (l->strict ? 4 : 2) * enough;
+  const uint32_t least = l->strict ? o->least_samples : 0, needed = proved ? 0 : l->strict ? 2 * plain : plain;
+  const uint32_t enough = needed > least ? needed : least;
+  const unsigned want = (l->strict ? 4 : 2) * enough;
   for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good && !val_stopped(o); k++)
     c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
   for (unsigned s = 0; !proved && l->soft == 1 && s < VAL_KINDS && !*refuted && !c && !val_stopped(o); s++)

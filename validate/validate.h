@@ -24,6 +24,7 @@ extern "C" {
 typedef struct val_options {
   uint64_t seed;
   uint32_t n_samples;     /* random tests for a `tested` rule; default 24 */
+  uint32_t least_samples; /* val_check: so many of every rule, of proved ones too; default 0: no more than it takes */
   uint64_t z3_rlimit;     /* default 5 million */
   double rel_tol;         /* default 1e-9, per slice of the last dimension */
   const char *device;     /* "cpu" (default) or "cuda" */

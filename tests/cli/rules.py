@@ -211,6 +211,14 @@ def no_seed_refutes_what_is_proved():
         expect(p.returncode == 0 and "12 proved" in p.stdout, "seed %d: %s", seed, p.stdout[-200:])
 
 
+def samples_of_proved_rules():
+    """--samples: so many of every rule, and what is decided stays so."""
+    plain, many = check(SOME)[0], check(SOME, "--samples", 400)[0]
+    for a, b in zip(plain, many):
+        expect(a["status"] == b["status"], "%s is %s, with more samples %s", a["name"], a["status"], b["status"])
+    expect(plain[0]["samples"] < 400 <= many[0]["samples"], "%s and %s samples", plain[0]["samples"], many[0]["samples"])
+
+
 def require_proved():
     rule = "(rule r (var x f _) (lhs (aten::lgamma x)) (rhs (aten::lgamma (aten::neg (aten::neg x)))))"
     with tempfile.TemporaryDirectory() as tmp:
@@ -237,7 +245,7 @@ def malformed_files():
 
 
 def usage_errors():
-    for args in ([], ["check"], ["nosuch", LAWS], ["check", LAWS, "--nosuch"], ["check", LAWS, "--jobs", "0"], ["check", LAWS, "--require", "x"],
+    for args in ([], ["check"], ["nosuch", LAWS], ["check", LAWS, "--nosuch"], ["check", LAWS, "--jobs", "0"], ["check", LAWS, "--samples", "0"], ["check", LAWS, "--samples", "1e4"], ["check", LAWS, "--require", "x"],
                  ["diff", LAWS], ["list", LAWS, "--seed", "1"], ["check", LAWS, "--seed"]):
         p = isomer(*args)
         expect(p.returncode == 2 and p.stderr.startswith("isomer: rules: "), "%s: %d %s", args, p.returncode, p.stderr[:100])
@@ -319,7 +327,7 @@ def certificates_are_the_same_again():
 
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
-              counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, require_proved, an_operator_that_dies_is_one_unknown,
+              counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, samples_of_proved_rules, require_proved, an_operator_that_dies_is_one_unknown,
               certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
 
 if __name__ == "__main__":
