@@ -330,9 +330,24 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   return ISO_OK;
 }
 
+/* The operator of `t` that draws random numbers: such a term is no function of its variables, and its samples show nothing. NULL: none. */
+static const char *draws(rule_schemas *s, const rule_term *t) {
+  if (t->kind == RULE_OP && rule_draws(s, t)) return t->u.s;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const char *op = draws(s, t->child[i]);
+    if (op) return op;
+  }
+  return NULL;
+}
+
 static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
+  const char *left = draws(val_engine_schemas(l->e), l->r->lhs), *op = left ? left : draws(val_engine_schemas(l->e), l->r->rhs);
+  if (op) {
+    snprintf(out->reason, sizeof out->reason, "%.100s draws random numbers: a side is no function of its variables", op);
+    return ISO_OK;
+  }
   iso_code c = val_problem_init(&l->problem, l->r, val_engine_schemas(l->e), err);
   if (c == ISO_UNSUPPORTED) {
     if (err != NULL) snprintf(out->reason, sizeof out->reason, "%.255s", err->msg);

@@ -136,6 +136,18 @@ def conditions_are_met():
         expect(got in want, "%s: %s", where, got)
 
 
+def random_numbers_are_refused():
+    """What draws them is no function: neither proved nor refuted, whatever the numbers were."""
+    v = "(var x f (N M)) (var q f (2 N M))"
+    drawing = ("(aten::dropout x 0.5 true)", "(aten::dropout x p true)", "(getitem (aten::native_dropout x 0.5 true) 0)", "(aten::bernoulli.p x 0.5)",
+               "(aten::mul.Tensor x (aten::rand_like x))", "(aten::scaled_dot_product_attention q q q none 0.1)")
+    text = "".join("(rule r%d%d %s (lhs %s) (rhs %s))\n" % (i, j, v, d, d if j else "q" if "q q" in d else "x") for i, d in enumerate(drawing) for j in (0, 1))
+    for e in check(text)[0]:
+        expect(e["status"] == "unknown" and "draws random numbers" in e["reason"], "%s", e)
+    s = status_of("(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x f _) (lhs (aten::dropout x 0.0 true)) (rhs x))")
+    expect(s == {"off": "proved", "none": "proved"}, "%s", s)
+
+
 def shapes_that_differ():
     e = check("(rule r (var x f _) (var y f _) (lhs (aten::mul.Tensor (aten::zeros_like x) y)) (rhs (aten::zeros_like x)))")[0][0]
     expect(e["status"] == "refuted" and e["counterexample"]["difference"] == "shape", "%s", e)
@@ -326,7 +338,7 @@ def certificates_are_the_same_again():
 
 
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
-WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, shapes_that_differ, duplicates_are_reported,
+WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, random_numbers_are_refused, shapes_that_differ, duplicates_are_reported,
               counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, samples_of_proved_rules, require_proved, an_operator_that_dies_is_one_unknown,
               certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved]
 
