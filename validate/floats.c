@@ -85,17 +85,17 @@ static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r,
 static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const rule_tensor *a, const rule_tensor *b, iso_rng *rng,
                       seen *s, iso_error *err) {
   const int64_t n = n_numbers(a);
-  double *moved = calloc((size_t)n + 1, sizeof *moved);
+  double *moved = calloc(2 * (size_t)n + 1, sizeof *moved);
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   bool far = true;
   iso_code c = ISO_OK;
   for (int shakes = SHAKES; far && shakes <= MORE_SHAKES && !c; shakes += MORE_SHAKES - SHAKES) { /* few might all leave a cancelled sum where it is */
     c = sensitivity(e, r->lhs, r, bind, a, shakes, rng, moved, err);
-    if (!c) c = sensitivity(e, r->rhs, r, bind, b, shakes, rng, moved, err);
+    if (!c) c = sensitivity(e, r->rhs, r, bind, b, shakes, rng, moved + n, err);
     far = false;
     for (int64_t i = 0; i < n && !c; i++) {
       const double x = ((const double *)a->data)[i], y = ((const double *)b->data)[i];
-      far |= fabs(x - y) > 64 * moved[i] + 1e-13 * fmax(fabs(x), fabs(y)) + 1e-300;
+      far |= fabs(x - y) > 64 * fmin(moved[i], moved[n + i]) + 1e-13 * fmax(fabs(x), fabs(y)) + 1e-300;
     }
   }
   s->unsafe |= far && !c;
