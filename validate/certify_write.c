@@ -453,13 +453,13 @@ static void facts_of_exp(cert_writer *w, sx x, sx a, bool minus, cert_name r) {
 
 static cert_name call(cert_writer *w, sx x) {
   /* Not by their own names: some solvers know a function of that name. */
-  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin"};
+  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin", "f_and"};
   sc *c = w->c;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   const sx a = sc_word(c, x, 1);
   char text[256];
   uint32_t q;
-  if (f == F_ADD || f == F_MUL || f == F_POWER || f == F_POW || f == F_ATAN2) {
+  if (f == F_ADD || f == F_MUL || f == F_POWER || f == F_POW || f == F_ATAN2 || f == F_AND) {
     const sx b = sc_word(c, x, 2);
     if (f == F_POWER) return sx_is_q(c, b, &q) ? ordered_power(w, x, q) : cert_named("0.0");
     const cert_name m = cert_real(w, a), n = cert_real(w, b);
@@ -469,7 +469,7 @@ static cert_name call(cert_writer *w, sx x) {
     if (f == F_MUL && sc_op(c, a) != X_CONST && sc_op(c, b) != X_CONST) {
       p = cert_product(w, m, n);
     } else {
-      if ((f == F_POW || f == F_ATAN2) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
+      if ((f == F_POW || f == F_ATAN2 || f == F_AND) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
       snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
       p = define_real(w, x, text);
     }

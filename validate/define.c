@@ -267,7 +267,10 @@ static pv_value *define_unary(pv_call_args *a, int op) {
   }
   bool keeps = op == NEG || op == ABS || op == SQUARE || op == RELU;
   if (keeps && x->kind == 'b') return NULL;
-  if (op == BIT_NOT && x->kind != 'b') return NULL;
+  if (op == BIT_NOT && x->kind != 'b') {
+    if (x->kind == 'i') pv_fail(a->c, "bits of integers");
+    return NULL;
+  }
   if ((op == SILU || op == GELU) && x->kind != 'f') return NULL;
   if (op == NOT || op == BIT_NOT) x = pv_kind(c, x, 'b');
   else if (!keeps) x = pv_kind(c, x, 'f');
@@ -320,7 +323,10 @@ static pv_value *define_binary(pv_call_args *a, int op) {
   if (kind == 'b' && (op <= MUL || op == MAXIMUM || op == MINIMUM)) return NULL;
   if ((op == SUB || op == RSUB) && (t[0]->kind == 'b' || t[1]->kind == 'b')) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
-  if (kind != 'b' && (op == BIT_AND || op == BIT_OR)) return NULL;
+  if (kind != 'b' && (op == BIT_AND || op == BIT_OR)) {
+    if (kind == 'i') pv_fail(c, "bits of integers");
+    return NULL;
+  }
   if (op == AND || op == OR) kind = 'b';
   if (op >= CMP_EQ) {
     result = 'b';

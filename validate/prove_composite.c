@@ -87,15 +87,16 @@ static sx slope_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, sx_lt(c, c->zero, x), x, sx_mul(c, pt_at(c, t->in[1], idx), x));
 }
 
+/* The result is of x's kind. */
 static const pt_tensor *pairwise(sc *c, const pt_tensor *x, const pt_tensor *y, pt_elem f) {
   const pt_tensor *both[2] = {x, y};
   sx dim[RULE_MAX_RANK];
   uint32_t rank;
   uint64_t lead;
-  if (!x || !y || x->kind != 'f' || y->kind == 'b' || !pt_broadcast(c, both, 2, dim, &rank, &lead)) return NULL;
+  if (!x || !y || x->kind == 'b' || y->kind == 'b' || (x->kind == 'i' && y->kind == 'f') || !pt_broadcast(c, both, 2, dim, &rank, &lead)) return NULL;
   x = pt_expand(c, x, dim, rank, lead);
   y = pt_expand(c, y, dim, rank, lead);
-  pt_tensor *t = x && y ? pt_like(c, x, 'f', f) : NULL;
+  pt_tensor *t = x && y ? pt_like(c, x, x->kind, f) : NULL;
   if (t) t->in[1] = y;
   return t;
 }
@@ -120,7 +121,7 @@ static const pt_value *define_pairwise(pt_args *a, int which) {
   static const char *const second[] = {"other", "values", "other", "weight", "weight", "other", "other"};
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
-  if (!x || !y || (which != FMOD && y->kind != 'f')) return NULL;
+  if (!x || !y || (which != FMOD && (x->kind != 'f' || y->kind != 'f'))) return NULL;
   if (which == PRELU) { /* one slope, or one for each channel (dimension 1) */
     sx dim[RULE_MAX_RANK];
     bool one;

@@ -199,8 +199,7 @@ static sx softplus1(sc *c, sx x) { /* without threshold: log(1 + e^x) */
 }
 static sx f_log_sigmoid(sc *c, sx x) { return sx_neg(c, softplus1(c, sx_neg(c, x))); }
 static sx f_mish(sc *c, sx x) {
-  const sx plus = sx_ite(c, sx_lt(c, sx_int(c, 20), x), x, softplus1(c, x));
-  return sx_mul(c, x, sx_tanh(c, plus));
+  return sx_mul(c, x, sx_tanh(c, softplus1(c, x)));
 }
 static sx f_not(sc *c, sx x) { return sx_not(c, x); }
 
@@ -249,7 +248,7 @@ static const pt_value *define_unary(pt_args *a, int which) {
 static const pt_value *define_bitwise_not(pt_args *a, int which) {
   (void)which;
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  return x && x->kind == 'b' ? pt_one(a->c, pt_unary(a->c, x, f_not)) : NULL;
+  return x && x->kind != 'f' ? pt_one(a->c, pt_unary(a->c, x, x->kind == 'b' ? f_not : sx_bits_not)) : NULL;
 }
 
 static const pt_value *define_gelu(pt_args *a, int which) {
@@ -304,12 +303,8 @@ enum {
 };
 
 static sx floor_div(sc *c, sx x, sx y, bool whole) {
-  if (!whole) return sx_fn(c, F_FLOOR, sx_mul(c, x, f_inv(c, y)));
-  if (sx_top_guard(c, y) || !sx_gt0(c, y)) {
-    sc_fail(c, "an integer division by what may not be positive");
-    return x;
-  }
-  return sx_div(c, x, y);
+  if (whole && !sx_top_guard(c, y) && sx_gt0(c, y)) return sx_div(c, x, y);
+  return sx_fn(c, F_FLOOR, sx_mul(c, x, f_inv(c, y)));
 }
 
 static sx xor(sc *c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
@@ -331,24 +326,6 @@ static sx power(sc *c, sx x, sx y) {
   return sx_fn2(c, F_POW, x, y);
 }
 
-/* x & m for an integer of few bits, of which m has all or none. */
-static sx masked(sc *c, sx x, sx m) {
-  int64_t bits;
-  if (!sx_is_int(c, m, &bits)) {
-    const sx t = x;
-    x = m, m = t;
-  }
-  for (int k = 0; k < 40 && sx_is_int(c, m, &bits) && sx_ge0(c, x); k++) {
-    const int64_t all = ((int64_t)1 << k) - 1;
-    if (!sx_ge0(c, sx_sub(c, sx_int(c, all), x))) continue;
-    if ((bits & all) == all) return x;
-    if ((bits & all) == 0) return c->zero;
-    break;
-  }
-  sc_fail(c, "some bits of an integer");
-  return c->zero;
-}
-
 static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   switch (op) {
   case ADD: return sx_add(c, x, sx_mul(c, alpha, y));
@@ -360,9 +337,8 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   case MINIMUM: return sx_min(c, x, y);
   case FLOOR_DIV: return floor_div(c, x, y, whole);
   case TRUNC_DIV:
-    if (!whole) return sx_fn(c, F_TRUNC, sx_mul(c, x, f_inv(c, y)));
-    if (!sx_ge0(c, x)) sc_fail(c, "an integer division that cuts towards zero");
-    return floor_div(c, x, y, whole);
+    if (whole && sx_ge0(c, x) && !sx_top_guard(c, y) && sx_gt0(c, y)) return sx_div(c, x, y);
+    return sx_fn(c, F_TRUNC, sx_mul(c, x, f_inv(c, y)));
   case REMAINDER: return sx_sub(c, x, sx_mul(c, y, floor_div(c, x, y, whole)));
   case POW: return power(c, x, y);
   case ATAN2: return sx_fn2(c, F_ATAN2, x, y);
@@ -373,9 +349,11 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   case CMP_LE: return sx_le(c, x, y);
   case CMP_GT: return sx_lt(c, y, x);
   case CMP_GE: return sx_le(c, y, x);
-  case BIT_AND: return whole ? masked(c, x, y) : sx_and(c, x, y);
+  case BIT_AND: return whole ? sx_bits_and(c, x, y) : sx_and(c, x, y);
+  case BIT_OR: return whole ? sx_bits_or(c, x, y) : sx_or(c, x, y);
+  case BIT_XOR: return whole ? sx_bits_xor(c, x, y) : xor(c, x, y);
   case AND: return sx_and(c, x, y);
-  case OR: case BIT_OR: return sx_or(c, x, y);
+  case OR: return sx_or(c, x, y);
   default: return xor(c, x, y);
   }
 }
@@ -393,7 +371,7 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   if (op == LOGADDEXP && wider(x->kind, y->kind) != 'f') return NULL;
   if ((op == SUB || op == RSUB) && (x->kind == 'b' || y->kind == 'b')) return NULL;
   if (kind == 'i' && alpha_kind == 'f') return NULL;
-  const bool bits = kind == 'i' && op == BIT_AND;
+  const bool bits = kind == 'i' && op >= BIT_AND;
   if (kind != 'b' && op >= BIT_AND && !bits) return NULL;
   if (op >= AND && op <= XOR) kind = 'b';
   if (op >= CMP_EQ && !bits) {

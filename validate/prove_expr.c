@@ -117,6 +117,7 @@ static unsigned fn_flags(const sc *c, const uint32_t *w) {
   case F_EXP: return S_POS | S_NONNEG | S_NONZERO;
   case F_ABS: return S_NONNEG | (f & (S_NONZERO | S_INT)) | (f & S_NONZERO ? S_POS : 0u);
   case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT: return S_INT | (f & S_NONNEG);
+  case F_AND: return S_INT | ((f | c->node[w[2]].flags) & S_NONNEG);
   case F_PLACE: return S_INT | S_NONNEG;
   case F_CAST_F32: case F_CAST_BF16: return f & (S_INT | S_NONNEG); /* an integer is rounded to one: beyond 2^24 and 2^8 there are no others */
   default: return 0;

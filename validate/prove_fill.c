@@ -129,6 +129,24 @@ static sx diagonal_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return pt_at(c, t->in[0], in);
 }
 
+/* A vector along a diagonal: p[0] and p[1] are where its rows and columns begin. */
+static sx on_diagonal_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx i = sx_sub(c, idx[0], t->p[0]), j = sx_sub(c, idx[1], t->p[1]);
+  return sx_ite(c, sx_eq(c, i, j), pt_at(c, t->in[0], &i), t->kind == 'b' ? c->no : c->zero);
+}
+
+static const pt_tensor *on_diagonal(sc *c, const pt_tensor *x, sx off) {
+  bool negative;
+  pt_tensor *t = x->lead || !sc_decide(c, sx_lt(c, off, c->zero), &negative) ? NULL : pt_new(c, x->kind, on_diagonal_elem);
+  if (!t) return NULL;
+  t->in[0] = x;
+  t->p[0] = negative ? sx_neg(c, off) : c->zero;
+  t->p[1] = negative ? c->zero : off;
+  t->rank = 2;
+  t->dim[0] = t->dim[1] = sx_add(c, x->dim[0], sx_add(c, t->p[0], t->p[1]));
+  return t;
+}
+
 static const pt_value *define_diagonal(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
@@ -136,6 +154,7 @@ static const pt_value *define_diagonal(pt_args *a, int which) {
   const bool plain = a->schema->n_args == 2; /* diag(self, diagonal) */
   uint32_t d = 0, e = 1;
   bool negative, less, some;
+  if (x && plain && x->rank == 1) return pt_one(c, on_diagonal(c, x, pt_arg_size(a, "diagonal", 0)));
   if (!x || (plain ? x->rank != 2 || x->lead : !pt_arg_dim(a, "dim1", 0, x, &d) || !pt_arg_dim(a, "dim2", 1, x, &e)) || d == e) return NULL;
   const sx off = pt_arg_size(a, plain ? "diagonal" : "offset", 0);
   pt_tensor *t = pt_new(c, x->kind, diagonal_elem);

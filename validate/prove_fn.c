@@ -199,6 +199,7 @@ sx sx_abs(sc *c, sx a) { return sx_fn(c, F_ABS, a); }
 
 sx sx_fn2(sc *c, sx_func f, sx a, sx b) {
   if (c->failed) return c->zero;
+  if (f == F_AND) return sx_bits_and(c, a, b);
   const sx g = sx_smallest_guard(c, (sx[2]){a, b}, 2);
   if (g) {
     const sx x = sx_fn2(c, f, sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));

@@ -50,6 +50,7 @@ typedef enum sx_func {
   F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
   F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT,
   F_ASIN,
+  F_AND, /* of the bits of integers (prove_bits.c) */
   F_PLACE, /* (rank, row): where the element of that rank stands, the largest first */
   F_ADD, F_MUL, F_POWER, F_IF /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;
@@ -245,6 +246,10 @@ sx sx_abs(sc *c, sx a);
 sx sx_max(sc *c, sx a, sx b);
 sx sx_min(sc *c, sx a, sx b);
 sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
+sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (prove_bits.c) */
+sx sx_bits_or(sc *c, sx x, sx y);
+sx sx_bits_xor(sc *c, sx x, sx y);
+sx sx_bits_not(sc *c, sx x);
 /* Terms of a polynomial: number, and each. A monomial of 1 is `one`. */
 size_t sx_terms(const sc *c, sx x);
 void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m);

@@ -39,6 +39,7 @@ static double fn_value(sx_func f, double a, double b) {
   case F_CEIL: return ceil(a);
   case F_ROUND: return nearbyint(a);
   case F_TRUNC: case F_CAST_INT: return trunc(a);
+  case F_AND: return (double)((int64_t)llround(a) & (int64_t)llround(b));
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);
   case F_SAFE_INV: return a > 0 || a < 0 ? 1 / a : 0;
@@ -142,7 +143,7 @@ double sc_number(sc *c, sx x, const double *sym) {
 /* ---- text ---- */
 
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "asin", "place", "+", "*", "^", "if"};
+  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "asin", "and", "place", "+", "*", "^", "if"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);
