@@ -491,6 +491,8 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
       return false;
     }
   }
+  for (uint32_t i = 0; i < a->rank; i++)
+    if (sx_ge0(c, sx_neg(c, a->dim[i]))) return !c->failed; /* no elements */
   for (uint32_t i = 0; i < a->rank; i++) {
     const sx f = sx_sub(c, a->dim[i], c->one);
     if (!sx_ge0(c, f) && c->n_facts < SC_MAX_FACTS) c->fact[c->n_facts++] = f; /* an empty result has no elements */
@@ -523,6 +525,19 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
   return false;
 }
 
+/* The left side is not modelled in this case, which matters only where the right one has a value. Returns: whether it has none; else what
+ * the left side left stays, or the right one asks for a split. */
+static bool other_undefined(cases *k) {
+  sc *c = k->c;
+  char reason[sizeof c->reason];
+  memcpy(reason, c->reason, sizeof reason);
+  if (set_up(k) != FINE) return false;
+  pt_eval_tensor(c, c->r->rhs);
+  if (c->undefined && c->n_choices == 0) return true;
+  if (c->n_choices == 0) memcpy(c->reason, reason, sizeof reason);
+  return false;
+}
+
 static bool prove_case(cases *k) {
   sc *c = k->c;
   if (++k->seen > MAX_CASES) {
@@ -547,6 +562,7 @@ static bool prove_case(cases *k) {
     }
     if (ok) return true;
     if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */
+    if (!a && !c->no_memory && c->n_choices == 0 && !c->undefined && other_undefined(k)) return true;
   }
   if (c->n_choices == 0 || c->no_memory || c->work > c->max_work) {
     snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");

@@ -514,7 +514,9 @@ static sx div_end(sc *c, sx p, const void *ctx) {
 
 sx sx_div(sc *c, sx p, sx d) {
   if (d == c->one || c->failed) return p;
-  if (sx_top_guard(c, d) || !sx_gt0(c, d)) {
+  bool positive = !sx_top_guard(c, d) && sx_gt0(c, d);
+  if (!positive && !sx_top_guard(c, d) && !c->plain && !sc_decide(c, sx_lt(c, c->zero, d), &positive)) return c->zero;
+  if (!positive) {
     sc_fail(c, "a division by what may not be positive");
     return c->zero;
   }
