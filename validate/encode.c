@@ -180,8 +180,15 @@ pv_tensor *pv_eval_tensor(pv_cx *c, const rule_term *t) {
 
 typedef enum shapes { CONCRETE, OPEN, UNSUPPORTED } shapes;
 
+static bool has_name(const rule_term *t) {
+  if (t->kind == RULE_NAME) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_name(t->child[i])) return true;
+  return false;
+}
+
 static shapes shapes_of(const rule *r) {
-  bool concrete = true;
+  bool concrete = !has_name(r->lhs) && !has_name(r->rhs);
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_variable *v = &r->var[i];
     if (v->any_shape || v->leading) concrete = false;
