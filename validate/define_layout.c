@@ -439,6 +439,10 @@ static pv_value *define_join(pv_call_args *a, int which) {
     for (uint32_t k = 0; k < s.rank; k++) s.dim[k] = k < d ? t[i]->s.dim[k] : k == d ? 1 : t[i]->s.dim[k - 1];
     if (!(t[i] = pv_reshape(c, t[i], &s))) return NULL;
   }
+  char kind = t[0]->kind;
+  for (size_t i = 0; i < n && which == CAT; i++) kind = kind == 'f' || t[i]->kind == 'b' ? kind : t[i]->kind;
+  for (size_t i = 0; i < n && which == CAT; i++)
+    if (!(t[i] = pv_kind(c, t[i], kind))) return NULL;
   return pv_value_of(c, pv_join(c, t, n, d));
 }
 

@@ -117,8 +117,11 @@ sx sx_bits_and(sc *c, sx x, sx y) {
   bits p, q, r = {{0}};
   if (c->failed) return c->zero;
   const sx g = sx_smallest_guard(c, (sx[2]){x, y}, 2);
-  if (g) return sx_ite(c, g, sx_bits_and(c, sx_cofactor(c, x, g, true), sx_cofactor(c, y, g, true)),
-                       sx_bits_and(c, sx_cofactor(c, x, g, false), sx_cofactor(c, y, g, false)));
+  if (g) {
+    const sx then = sx_bits_and(c, sx_cofactor(c, x, g, true), sx_cofactor(c, y, g, true));
+    const sx other = sx_bits_and(c, sx_cofactor(c, x, g, false), sx_cofactor(c, y, g, false));
+    return then == other ? then : sc_node(c, X_ITE, (uint32_t[3]){g, then, other}, 3);
+  }
   if (!sc_has(c, x, S_INT) || !sc_has(c, y, S_INT)) sc_fail(c, "bits of what is no integer");
   if (sx_is_int(c, y, &mask)) return masked(c, x, mask);
   if (sx_is_int(c, x, &mask)) return masked(c, y, mask);
