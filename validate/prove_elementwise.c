@@ -199,7 +199,9 @@ static sx softplus1(sc *c, sx x) { /* without threshold: log(1 + e^x) */
 }
 static sx f_log_sigmoid(sc *c, sx x) { return sx_neg(c, softplus1(c, sx_neg(c, x))); }
 static sx f_mish(sc *c, sx x) {
-  return sx_mul(c, x, sx_tanh(c, softplus1(c, x)));
+  /* By PyTorch's softplus, which is x from its threshold on: nothing that float64 shows. */
+  const sx plus = sx_ite(c, sx_lt(c, sx_int(c, 20), x), x, softplus1(c, x));
+  return sx_mul(c, x, sx_tanh(c, plus));
 }
 static sx f_not(sc *c, sx x) { return sx_not(c, x); }
 
