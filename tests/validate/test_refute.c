@@ -92,7 +92,7 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
     ck_assert(f.witness.found == (v.status == RULE_REFUTED));
     val_finding_free(&f);
   } else {
-    rule_tensor *example[1] = {NULL};
+    rule_tensor *example[8] = {NULL}; /* by variable */
     ck_assert_msg(val_decide(e, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s: %s", err.msg, text);
   }
   val_free(e);
