@@ -210,6 +210,7 @@ static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n, 
     product *= fmax(a, 1);
     terms = fmax(terms, (double)bind[i]->numel);
   }
+  if (listed("neg negative abs absolute", name)) return sum >= 2 * limit; /* the least integer has no opposite */
   if (listed(adds, name)) return sum > limit;
   if (listed(products, name)) return product * (strcmp(name, "square") == 0 ? product : 1) > limit;
   if (listed(sums, name)) return sum * terms > limit;
