@@ -225,7 +225,8 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
-static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
+/* `wraps`: the sides are steps of graphs, whose integers do; a rule of a file speaks of integers without end. */
+static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
   /* Where narrower types and floats stop being exact. */
   static const int64_t edges[] = {127,   128,   255,   256,      257,      2049,
                                   4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648), INT64_C(4294967301)}; /* the last is out of range with either sign */
@@ -266,7 +267,7 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, const rule_ten
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
-    if (open && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN) ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
+    if (open && wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN) ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
   }
 }
 
@@ -362,7 +363,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
       fill_range(rng, bind[i], -limit, limit, k);
       continue;
     }
-    fill_int(rng, bind[i], limit, example ? example[i] : NULL, lit, n_lit, k);
+    fill_int(rng, bind[i], limit, example != NULL, example ? example[i] : NULL, lit, n_lit, k);
   }
   if (c)
     for (uint32_t i = 0; i < r->n_vars; i++) {
