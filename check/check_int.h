@@ -4,7 +4,8 @@
 
 #include "check/check.h"
 
-enum { CHK_NONE = UINT32_MAX, CHK_LAYOUT_DEPTH = 64 };
+enum { CHK_NONE = UINT32_MAX };
+enum { CHK_LAYOUT_DEPTH = 64 };
 enum { LEFT = 0, RIGHT = 1 };
 
 /* Terms by number: the nodes of the left capture, those of the right, then the calls of the certificate. A term's arguments
