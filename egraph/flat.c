@@ -1,9 +1,10 @@
 /* Long lists copied flat for one search: the rows of a class, or those above it, side by side.
  *
  * Lists are links in the arena, in the order in which rows came: a walk waits for every link, and passes rows of
- * operators that nobody asked for. A long list is copied when a search comes there first: runs of one operator (and,
- * above, of one position of the child), each row being its children, above a class its own class before them, and
- * nothing else. Rows that are fresh are in runs of their own. What no search comes to is not copied. */
+ * operators that nobody asked for. A long list is copied when a search comes there first: a run per operator (above, per
+ * position of the child), each row being its children, above a class its own class before them, and nothing else. Runs
+ * are found by a hash of class and slot, so that a search meets only what it asks for. Rows that are fresh come last in
+ * a run. What no search comes to is not copied. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ void egi_flat_fini(egi_flat *f) {
   egi_words_free(&f->mem);
   egi_grown_free(f->member, f->cap_member);
   free(f->run);
+  free(f->slot);
   free(f->cell);
 }
 
@@ -43,35 +45,46 @@ void egi_flat_end(eg_sat *s) {
 
 /* ---- which lists are copied: few, so that a word per class would be much ---- */
 
-static bool reserve(eg_sat *s, egi_flat *f) {
-  if (s->n_slots > f->n_slots) {
-    egi_run *p = calloc(2 * (size_t)s->n_slots, sizeof *p);
-    if (!p) return false;
+static bool reserve_slots(eg_sat *s, egi_flat *f) {
+  if (s->n_slots <= f->n_slots) return true;
+  egi_run *run = calloc(2 * (size_t)s->n_slots, sizeof *run);
+  uint32_t *slot = malloc(s->n_slots * sizeof *slot);
+  if (run && slot) {
     free(f->run);
-    f->run = p;
+    free(f->slot);
+    f->run = run;
+    f->slot = slot;
     f->n_slots = s->n_slots;
+    return true;
   }
-  if (2 * (f->n_used + 1) <= f->n_cells) return true;
+  free(run);
+  free(slot);
+  return false;
+}
+
+static bool reserve_cells(egi_flat *f) {
+  size_t cells = f->n_cells ? f->n_cells : 64;
+  if (2 * (f->n_used + 1) > cells) cells *= 2;
+  if (cells == f->n_cells) return true;
   const egi_flat old = *f;
-  egi_flat_cell *cell = calloc(old.n_cells ? 2 * old.n_cells : 64, sizeof *cell);
+  egi_flat_cell *cell = calloc(cells, sizeof *cell);
   if (!cell) return false;
-  f->n_cells = old.n_cells ? 2 * old.n_cells : 64;
+  f->n_cells = cells;
   f->cell = cell;
   for (size_t i = 0; i < old.n_cells; i++)
-    if (old.cell[i].runs) *egi_flat_cell_of(f, old.cell[i].list) = old.cell[i];
+    if (old.cell[i].copy) *egi_flat_cell_of(f, old.cell[i].list) = old.cell[i];
   free(old.cell);
   return true;
 }
 
 /* ---- copying ---- */
 
-/* Its members with what run they go to, and how many words each run has; dead ones leave the list, which does not
- * disturb who walks it. Returns: words in all with those before each run, 0 without memory. */
-static size_t gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
+/* Its members with what run they go to, how many words each run has, and which slots there are; dead ones leave the list,
+ * which does not disturb who walks it. Returns: false without memory. */
+static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;
   uint32_t *w = s->w, *link = side == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
-  size_t total = 1;
-  f->n_member = 0;
+  f->n_member = f->n_seen = 0;
   for (uint32_t at = *link; at; at = w[at + next]) {
     const uint32_t row = side == EGI_ABOVE ? egi_place_row(w, at) : at, head = w[row + ROW_HEAD];
     const uint32_t k = side == EGI_ABOVE ? (at - row - ROW_KIDS) / 2 : 0;
@@ -80,57 +93,71 @@ static size_t gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     *link = at;
     link = &w[at + next];
     if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN))) continue;
-    if (!egi_grow(f->member, f->cap_member, f->n_member + 1)) return 0; /* what is linked so far leads on to the rest */
-    const uint32_t tag = 2 * (op->slot + k) + (f->fresh && (head & ROW_FRESH));
+    if (!egi_grow(f->member, f->cap_member, f->n_member + 1)) return false; /* what is linked so far leads on to the rest */
+    const uint32_t slot = op->slot + k, tag = 2 * slot + (f->fresh && (head & ROW_FRESH));
+    if (!f->run[2 * slot].n && !f->run[2 * slot + 1].n) f->slot[f->n_seen++] = slot;
     f->member[f->n_member++] = (egi_member){row, tag, op->arity};
-    if (!f->run[tag].n) total += 2;
     f->run[tag].n += op->arity + side;
-    total += op->arity + side;
   }
   *link = 0;
-  return total < EG_NONE ? total : 0;
+  return true;
 }
 
-static void fill(eg_sat *s, egi_flat *f, uint32_t side, uint32_t *word) {
-  uint32_t end = 0;
+/* Where each run goes. Returns: words in all. */
+static size_t lay_out(egi_flat *f, size_t n_slots) {
+  size_t end = 1 + n_slots + 3 * (n_slots + 1);
+  for (size_t i = 0; i < f->n_seen; i++) {
+    egi_run *old = &f->run[2 * f->slot[i]], *fresh = old + 1;
+    old->at = end;
+    fresh->at = old->at + old->n;
+    end = fresh->at + fresh->n;
+  }
+  return end;
+}
+
+static void fill(const eg_sat *s, egi_flat *f, uint32_t side, size_t n_slots, uint32_t *word) {
+  uint32_t *slots = word + 1, *out = slots + n_slots;
+  word[0] = (uint32_t)n_slots;
+  for (size_t i = 0; i < f->n_seen; i++) {
+    const egi_run *old = &f->run[2 * f->slot[i]];
+    slots[i] = f->slot[i];
+    out[3 * i] = (uint32_t)old[0].at;
+    out[3 * i + 1] = (uint32_t)old[0].n;
+    out[3 * i + 2] = (uint32_t)old[1].n;
+  }
+  for (size_t i = f->n_seen; i < n_slots; i++) slots[i] = EG_NONE;
+  memset(out + 3 * n_slots, 0, 3 * sizeof *out);
   for (const egi_member *m = f->member, *last = m + f->n_member; m < last; m++) {
     egi_run *run = &f->run[m->tag];
-    if (!run->at) {
-      word[end] = m->tag;
-      word[end + 1] = run->n;
-      run->at = end + 2;
-      end += 2 + run->n;
-    }
     uint32_t *to = word + run->at;
     const uint32_t *kid = s->w + m->row + ROW_KIDS;
     run->at += m->arity + side;
     if (side == EGI_ABOVE) *to++ = egi_row_class(s, m->row);
     for (uint32_t k = 0; k < m->arity; k++) *to++ = kid[2 * k];
   }
-  word[end] = EG_NONE;
 }
 
 static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
-  const size_t total = gather(s, f, side, c);
-  uint32_t *end, *word = total ? egi_words_open(&f->mem, total, &end) : NULL;
-  if (word) {
-    egi_words_close(&f->mem, word + total);
-    fill(s, f, side, word);
-    for (const uint32_t *run = word; *run != EG_NONE; run += 2 + run[1]) f->run[*run] = (egi_run){0};
-  } else {
-    for (size_t i = 0; i < f->n_member; i++) f->run[f->member[i].tag] = (egi_run){0};
+  uint32_t *end, *word = NULL;
+  if (gather(s, f, side, c)) {
+    const size_t n_slots = (f->n_seen + EGI_SLOTS - 1) / EGI_SLOTS * EGI_SLOTS, n = lay_out(f, n_slots);
+    if (n < EG_NONE && (word = egi_words_open(&f->mem, n, &end))) {
+      egi_words_close(&f->mem, word + n);
+      fill(s, f, side, n_slots, word);
+    }
   }
+  for (size_t i = 0; i < f->n_seen; i++) f->run[2 * f->slot[i]] = f->run[2 * f->slot[i] + 1] = (egi_run){0};
   return word;
 }
 
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
   egi_flat *f = s->flat;
-  const uint32_t *runs = reserve(s, f) ? copy(s, f, list % 2, list / 2) : NULL;
-  if (runs) {
-    *egi_flat_cell_of(f, list) = (egi_flat_cell){list, runs};
+  const uint32_t *made = reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
+  if (made) {
+    *egi_flat_cell_of(f, list) = (egi_flat_cell){list, made};
     f->n_used++;
   } else {
     f->off = true; /* without memory, lists serve as well */
   }
-  return runs;
+  return made;
 }

@@ -129,60 +129,46 @@ static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uin
   return kid;
 }
 
-static bool flat_down(machine *m, const egi_ins *i, const uint32_t *run) {
-  const uint32_t tag = 2 * i->slot, more = !i->old;
-  const bool all = only_put(m, i);
-  for (const uint32_t *next; *run != EG_NONE; run = next) {
-    next = run + 2 + run[1];
-    if (*run - tag > more) continue; /* one branch: it is hard to foretell */
-    if (all) {
-      if (!put_rows(m, i, run + 2, next, 0)) return false;
-      continue;
-    }
-    for (const uint32_t *kid = run + 2; (kid = seek(m, i, kid, next, i->n)) < next; kid += i->n)
-      if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
-  }
+static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
+  uint32_t n_old, n;
+  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *end = kid + (i->old ? n_old : n);
+  if (only_put(m, i)) return put_rows(m, i, kid, end, 0);
+  for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n)
+    if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
   return true;
 }
 
 static bool down(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, id = m->reg[i->cls], *run;
+  const uint32_t *w = m->s->w, id = m->reg[i->cls], *copy;
   const egi_cls *c = &m->s->cls[id];
-  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, run);
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, copy);
   for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT])
     if ((w[r + ROW_HEAD] & i->mask) == i->want && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   return true;
 }
 
-static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *run) {
-  const uint32_t tag = 2 * (i->slot + via), more = !i->old;
+static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *copy) {
+  uint32_t n_old, n;
+  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *end = row + (i->old ? n_old : n);
   uint32_t *cls = &m->reg[i->cls];
-  const bool all = only_put(m, i);
-  for (const uint32_t *next; *run != EG_NONE; run = next) {
-    next = run + 2 + run[1];
-    if (*run - tag > more) continue; /* one branch: it is hard to foretell */
-    if (all) {
-      if (!put_rows(m, i, run + 2, next, 1)) return false;
-      continue;
-    }
-    for (const uint32_t *row = run + 2; row < next; row += 1 + i->n) {
-      *cls = row[0];
-      if (bind(m, i, row + 1, 1) && !go_on(m, i + 1)) return false;
-    }
+  if (only_put(m, i)) return put_rows(m, i, row, end, 1);
+  for (; row < end; row += 1 + i->n) {
+    *cls = row[0];
+    if (bind(m, i, row + 1, 1) && !go_on(m, i + 1)) return false;
   }
   return true;
 }
 
 /* Above the known child with the fewest parents. That of the rows no class is known before. */
 static bool up(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, *run;
+  const uint32_t *w = m->s->w, *copy;
   const egi_bind *via = i->from;
   for (uint32_t k = 1; k < i->n_from; k++)
     if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight) via = &i->from[k];
   const uint32_t to_row = ROW_KIDS + 2 * via->at, id = m->reg[via->reg];
   const egi_cls *c = &m->s->cls[id];
   if (!(c->above & i->bit)) return true;
-  if (c->weight >= EGI_LONG && (run = egi_flat_runs(m->s, EGI_ABOVE, id))) return flat_up(m, i, via->at, run);
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_ABOVE, id))) return flat_up(m, i, via->at, copy);
   for (uint32_t place = c->places; place; place = w[place + 1]) {
     const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's words are no heads of ours */
     if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;

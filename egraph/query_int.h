@@ -122,14 +122,14 @@ void egi_words_free(egi_words *x);
 enum { EGI_OF_CLASS, EGI_ABOVE };
 enum { EGI_LONG = 16 }; /* weight of a class whose lists are copied */
 typedef struct egi_member {
-  uint32_t row, tag, arity;
+  uint32_t row, tag, arity; /* tag: twice the slot, plus one where fresh */
 } egi_member;
 typedef struct egi_run {
-  uint32_t n, at; /* words, and where the next one goes */
+  size_t n, at; /* words, and where the next one goes */
 } egi_run;
 typedef struct egi_flat_cell {
-  uint32_t list;        /* twice the class, plus the side */
-  const uint32_t *runs; /* NULL: free */
+  uint32_t list; /* twice the class, plus the side */
+  const uint32_t *copy; /* NULL: free */
 } egi_flat_cell;
 typedef struct egi_flat {
   egi_flat_cell *cell; /* open addressing */
@@ -137,7 +137,9 @@ typedef struct egi_flat {
   egi_words mem;
   egi_member *member; /* scratch: of one list */
   size_t n_member, cap_member;
-  egi_run *run; /* scratch, by tag */
+  egi_run *run;   /* scratch, by tag */
+  uint32_t *slot; /* scratch: those that a list has */
+  size_t n_seen;
   uint32_t n_slots;
   unsigned depth;
   bool fresh; /* marks say what is fresh */
@@ -146,21 +148,33 @@ typedef struct egi_flat {
 void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
 void egi_flat_end(eg_sat *s);
 void egi_flat_fini(egi_flat *f);
-/* The runs of a list: tag (twice the slot, plus one where fresh), number of words, rows; behind the last one EG_NONE.
- * NULL: the list is to be walked. Requires: begun. */
+/* A copy: how many slots, rounded up to EGI_SLOTS; the slots; for each of them where its rows are, how many words of them
+ * are not fresh, and how many are; the rows. NULL: the list is to be walked. Requires: begun. */
+enum { EGI_SLOTS = 4 };
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list);
 static inline egi_flat_cell *egi_flat_cell_of(const egi_flat *f, uint32_t list) {
   const size_t mask = f->n_cells - 1;
   size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
-  while (f->cell[i].runs && f->cell[i].list != list) i = (i + 1) & mask;
+  while (f->cell[i].copy && f->cell[i].list != list) i = (i + 1) & mask;
   return &f->cell[i];
 }
-static inline const uint32_t *egi_flat_runs(eg_sat *s, uint32_t side, uint32_t c) {
+static inline const uint32_t *egi_flat_copy(eg_sat *s, uint32_t side, uint32_t c) {
   const egi_flat *f = s->flat;
   const uint32_t list = 2 * c + side;
   if (f->off) return NULL;
-  const uint32_t *runs = f->n_cells ? egi_flat_cell_of(f, list)->runs : NULL;
-  return runs ? runs : egi_flat_new(s, list);
+  const uint32_t *copy = f->n_cells ? egi_flat_cell_of(f, list)->copy : NULL;
+  return copy ? copy : egi_flat_new(s, list);
+}
+/* The rows of a slot: words of those that are not fresh, and of all. No branch asks which slot it is. */
+static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot, uint32_t *n_old, uint32_t *n) {
+  const uint32_t n_slots = copy[0], *slots = copy + 1;
+  uint32_t at = n_slots; /* behind the last one: nothing */
+  for (uint32_t i = 0; i < n_slots; i += EGI_SLOTS)
+    for (uint32_t k = 0; k < EGI_SLOTS; k++) at = slots[i + k] == slot ? i + k : at;
+  const uint32_t *run = slots + n_slots + 3 * at;
+  *n_old = run[1];
+  *n = run[1] + run[2];
+  return copy + run[0];
 }
 
 typedef struct egi_sink {
