@@ -88,7 +88,7 @@ static double now(clockid_t clock) {
 /* ---- saturation ---- */
 
 /* Kept, and printed behind the run: printing is not what the clock is for. */
-static bool keep_iteration(void *ctx, const eg_sat *s, size_t i, const eg_iteration *it) {
+static bool keep_iteration(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   job *j = ctx;
   (void)s;
   if (!iso_grow(j->done, j->cap_done, i + 1)) {
@@ -125,7 +125,9 @@ static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_e
 
 static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
   fprintf(j->text, "  %s after %zu iterations", eg_stop_name(report->stop), report->iterations);
-  if (report->culprit != SIZE_MAX)
+  if (report->culprit != SIZE_MAX && report->culprit_matches)
+    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, report->culprit), report->culprit_matches);
+  else if (report->culprit != SIZE_MAX)
     fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, report->culprit), report->culprit_nodes);
   fputc('\n', j->text);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/saturate.h"
-#include "egraph/base/vec.h"
 
 enum { MAX_STEPS = 200, MAX_DEPTH = 12 };
 
@@ -40,48 +39,27 @@ static void put_steps(const sat_shown *x, const eg_graph *g, const eg_step *step
   if (n > MAX_STEPS) fprintf(x->f, "    ... %zu more\n", n - MAX_STEPS);
 }
 
-/* The chosen term in the graph of reasons: children first, each class once. */
-static iso_code rebuild_term(const sat_shown *x, const eg_extract *e, eg_graph *g, eg_class c, eg_node *done, bool *has,
-                             iso_error *err) {
-  const uint32_t id = eg_sat_find(x->s, c).i;
-  if (has[id]) return ISO_OK;
-  const eg_row r = eg_extract_row(e, c);
-  const eg_op op = eg_sat_row_op(x->s, r);
-  const size_t n = eg_sat_op_arity(x->s, op);
-  eg_class *child = malloc((n + 1) * sizeof *child);
-  eg_symbol symbol;
-  iso_code code = child ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for a term");
-  for (size_t k = 0; k < n && !code; k++) {
-    const eg_class kid = eg_sat_row_child(x->s, r, k);
-    code = rebuild_term(x, e, g, kid, done, has, err);
-    if (!code) child[k].i = done[kid.i].i;
-  }
-  if (!code) code = eg_intern(g, eg_sat_op_name(x->s, op), strlen(eg_sat_op_name(x->s, op)), &symbol, err);
-  if (!code) code = eg_add(g, symbol, child, n, &done[id], err);
-  has[id] = true;
-  free(child);
-  return code;
+/* What is no instance of a rule is an equation of the input, or was made by an applier or an analysis. */
+static bool other(void *ctx, const eg_step *step) {
+  (void)ctx, (void)step;
+  return true;
 }
 
-static iso_code explain(const sat_shown *x, const eg_extract *e, eg_graph *g, const eg_node *node, eg_class root,
-                        iso_error *err) {
-  const size_t n_ids = eg_sat_count_ids(x->s);
-  eg_node *done = calloc(n_ids + 1, sizeof *done);
-  bool *has = calloc(n_ids + 1, sizeof *has), ok = false;
+/* Why the term that was added is equal to the one in `text`. */
+static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const char *text, iso_error *err) {
+  eg_rule_check check = {g, x->rules, other, NULL};
   eg_step *step = NULL;
+  eg_node to;
   size_t n = 0;
+  bool ok = false;
   const char *why_not = NULL;
-  iso_code code = done && has ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for a proof");
-  if (!code) code = rebuild_term(x, e, g, root, done, has, err);
+  iso_code code = eg_add_term(g, text, strlen(text), &to, err);
   if (!code) code = eg_rebuild(g, err);
-  const eg_node to = code ? (eg_node){0} : done[eg_sat_find(x->s, root).i];
-  if (!code) code = eg_explain(g, node[root.i], to, &step, &n, err);
-  if (!code) code = eg_proof_check(g, step, n, node[root.i], to, NULL, NULL, &ok, &why_not, err);
+  if (!code) code = eg_explain(g, from, to, &step, &n, err);
+  if (!code) code = eg_proof_check(g, step, n, from, to, eg_rule_check_step, &check, &ok, &why_not, err);
   if (!code && !ok) code = iso_fail(err, ISO_INTERNAL, "a proof does not hold: %s", why_not);
   if (!code) put_steps(x, g, step, n);
   free(step);
-  free(done);
-  free(has);
   return code;
 }
 
@@ -96,8 +74,8 @@ iso_code sat_show(const sat_shown *x, iso_error *err) {
     char *text = NULL;
     code = eg_extract_text(e, x->root[i], &text, err);
     if (!code) fprintf(x->f, "  %s\n", text);
+    if (!code && x->explain) code = explain(x, g, node[x->root[i].i], text, err);
     free(text);
-    if (!code && x->explain) code = explain(x, e, g, node, x->root[i], err);
   }
   eg_extract_free(e);
   eg_free(g);

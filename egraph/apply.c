@@ -40,14 +40,23 @@ double egi_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-bool egi_limits_check(eg_sat *s, egi_limits *l) {
+static size_t mem_bytes(const eg_sat *s, const egi_limits *l) { return eg_sat_mem_bytes(s) + l->found->bytes + s->flat->mem.bytes; }
+
+bool egi_limits_search(eg_sat *s, egi_limits *l) {
   if (l->reached) return true;
   l->reached = true;
-  if (l->nodes && eg_sat_count_nodes(s) > l->nodes) l->stop = EG_NODE_LIMIT;
-  else if (l->mem_bytes && eg_sat_mem_bytes(s) > l->mem_bytes) l->stop = EG_MEMORY_LIMIT;
+  if (l->mem_bytes && mem_bytes(s, l) > l->mem_bytes) l->stop = EG_MEMORY_LIMIT;
   else if (l->deadline_s > 0 && egi_now() > l->deadline_s) l->stop = EG_TIME_LIMIT;
   else l->reached = false;
   return l->reached;
+}
+
+bool egi_limits_check(eg_sat *s, egi_limits *l) {
+  if (!l->reached && l->nodes && eg_sat_count_nodes(s) > l->nodes) {
+    l->reached = true;
+    l->stop = EG_NODE_LIMIT;
+  }
+  return egi_limits_search(s, l);
 }
 
 static iso_code no_room(eg_sat *s, iso_error *err) {
@@ -224,18 +233,36 @@ static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
   }
 }
 
-static iso_code build_one(eg_sat *s, egi_batch *x, const eg_pattern *p, const uint32_t *match, iso_error *err) {
+static uint32_t value_of(const egi_batch *x, const eg_pattern *p, uint32_t term, const uint32_t *match) {
+  return p->term[term].is_var ? match[1 + p->term[term].sym] : x->value[term * BATCH];
+}
+
+/* The classes that a right side names, or the one that matched, merged with what was built for them. */
+static iso_code merge_parts(eg_sat *s, const egi_batch *x, const eg_pattern *p, const uint32_t *match, iso_error *err) {
+  uint32_t i = 0;
+  for (size_t k = 0; k < p->n_parts; k++)
+    for (; i < p->part[k].end; i++) {
+      const uint32_t a = egi_sat_find(s, p->part[k].var == EG_NONE ? match[0] : match[1 + p->part[k].var]);
+      const uint32_t c = egi_sat_find(s, value_of(x, p, p->root[i], match));
+      if (a == c) continue;
+      egi_sat_union(s, a, c);
+      const iso_code code = egi_sat_repair_all(s, err);
+      if (code) return code;
+    }
+  return ISO_OK;
+}
+
+static iso_code build_one(eg_sat *s, egi_batch *x, const egi_rule *rule, const uint32_t *match, iso_error *err) {
+  const eg_pattern *p = &rule->rhs;
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
     if (t->is_var) continue;
     uint64_t h = egi_mix_op(t->sym);
     for (uint32_t k = 0; k < t->n; k++) {
-      const uint32_t from = p->kid[t->kid + k];
-      const uint32_t c = p->term[from].is_var ? match[1 + p->term[from].sym] : x->value[from * BATCH];
-      h = egi_mix(h, x->kid[k] = egi_sat_find(s, c));
+      h = egi_mix(h, x->kid[k] = egi_sat_find(s, value_of(x, p, p->kid[t->kid + k], match)));
     }
     const uint32_t hash = egi_mix_end(h);
-    const bool top = i == p->root[0];
+    const bool top = i == p->root[0] && !rule->several;
     uint32_t row = egi_row_find(s, t->sym, x->kid, t->n, hash);
     if (!row) {
       if (!egi_rows_reserve(s, 1, t->n) || !egi_log_reserve(s, 1, t->n)) return no_room(s, err);
@@ -252,6 +279,7 @@ static iso_code build_one(eg_sat *s, egi_batch *x, const eg_pattern *p, const ui
       x->value[i * BATCH] = s->w[row + ROW_CLASS];
     }
   }
+  if (rule->several) return merge_parts(s, x, p, match, err);
   const uint32_t a = egi_sat_find(s, match[0]);
   const uint32_t c = egi_sat_find(s, p->n_roots ? x->value[p->root[0] * BATCH] : match[1 + p->root_var]);
   if (a == c) return ISO_OK;
@@ -271,7 +299,7 @@ static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *matc
   const uint64_t before = eg_sat_version(s);
   const size_t n_event = s->log ? s->log->n_event : 0;
   if (!egi_log_rule(s, (uint32_t)k, match + 1, rule->lhs.n_vars)) return no_room(s, err);
-  code = build_one(s, r->batch, &rule->rhs, match, err);
+  code = build_one(s, r->batch, rule, match, err);
   if (s->log && !code && eg_sat_version(s) == before) s->log->n_event = n_event;
   return code;
 }
@@ -279,7 +307,7 @@ static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *matc
 iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err) {
   egi_rule *rule = &r->rule[k];
   const eg_rule *u = &rule->user;
-  const bool one_by_one = u->condition || u->apply || s->log;
+  const bool one_by_one = u->condition || u->apply || s->log || rule->several;
   const uint64_t before = s->n_added;
   iso_code code = ISO_OK;
   size_t left = rule->n_found;

@@ -10,6 +10,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "egraph/egraph_int.h"
+#include "egraph/text_int.h"
 
 iso_code eg_new(const eg_analysis *analysis, eg_graph **out, iso_error *err) {
   eg_graph *g = calloc(1, sizeof *g);
@@ -72,10 +73,10 @@ static bool add_reserve(eg_graph *g, size_t arity) {
   return ok;
 }
 
-/* Put the e-node in `words` into all tables. Requires: reserved. */
-static void add_commit(eg_graph *g, const eg_class *child, size_t arity, uint32_t hash) {
+/* Put the e-node in `words` into all tables; a twin not into the hashcons. Requires: reserved. */
+static void add_commit(eg_graph *g, const eg_class *child, size_t arity, uint32_t hash, bool twin) {
   const uint32_t id = (uint32_t)g->n_nodes++;
-  g->node[id] = (egi_node){(uint32_t)g->n_key, (uint32_t)arity, EG_NONE, EG_NONE, false};
+  g->node[id] = (egi_node){(uint32_t)g->n_key, (uint32_t)arity, EG_NONE, EG_NONE, twin};
   memcpy(g->key + g->n_key, g->words, (arity + 1) * sizeof *g->words);
   for (size_t k = 0; k < arity; k++) g->original[g->n_key - id + k] = child[k].i;
   g->n_key += arity + 1;
@@ -88,11 +89,29 @@ static void add_commit(eg_graph *g, const eg_class *child, size_t arity, uint32_
     egi_list_push(&c->parents, id);
     c->weight++;
   }
-  egi_table_insert(&g->hashcons, hash, id);
+  if (!twin) egi_table_insert(&g->hashcons, hash, id);
   egi_data_make(g, id);
 }
 
-iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err) {
+static bool is_spelled(const eg_graph *g, uint32_t node, const eg_class *child, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (eg_node_original(g, (eg_node){node}, k).i != child[k].i) return false;
+  return true;
+}
+
+/* The e-node congruent to `like` that was added with these very children, EG_NONE if there is none. */
+static uint32_t spelled_so(const eg_graph *g, uint32_t like, const eg_class *child, size_t n) {
+  if (is_spelled(g, like, child, n)) return like;
+  egi_list *l = &g->cls[egi_find(g, like)].nodes;
+  const eg_node *node = egi_list_items(l);
+  for (uint32_t i = 0; i < l->n; i++)
+    if (eg_node_symbol(g, node[i]).i == eg_node_symbol(g, (eg_node){like}).i && eg_node_arity(g, node[i]) == n &&
+        is_spelled(g, node[i].i, child, n))
+      return node[i].i;
+  return EG_NONE;
+}
+
+static iso_code add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, bool exact, eg_node *out, iso_error *err) {
   assert(op.i < g->n_symbols);
   /* Edges, parents with repetitions and key words are counted in 32 bits; none exceeds the key words. */
   if (n >= EG_NONE - 1 || g->n_key + n + 1 >= EG_NONE) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
@@ -105,16 +124,32 @@ iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_n
   const uint32_t hash = egi_key_hash(g->words, n + 1);
   /* A stale key has a child that is not canonical, so a key found here is congruent even before a rebuild. */
   const uint32_t found = egi_hashcons_find(g, g->words, n + 1, hash);
-  if (found != EG_NONE) {
-    *out = (eg_node){found};
+  const uint32_t there = found != EG_NONE && exact ? spelled_so(g, found, child, n) : found;
+  if (there != EG_NONE) {
+    *out = (eg_node){there};
     return ISO_OK;
   }
   if (!add_reserve(g, n)) goto nomem;
+  if (found != EG_NONE) {
+    egi_list *nodes = &g->cls[egi_find(g, found)].nodes;
+    if (!egi_list_reserve(nodes, (size_t)nodes->n + 1)) goto nomem;
+  }
   *out = (eg_node){(uint32_t)g->n_nodes};
-  add_commit(g, child, n, hash);
+  add_commit(g, child, n, hash, found != EG_NONE);
+  if (found == EG_NONE) return ISO_OK;
+  /* Its class has one e-node and no parents: what was reserved is enough. */
+  ISO_CHECK(egi_union_reserve(g, out->i, found));
+  egi_union(g, out->i, found, (eg_why){EG_WHY_CONGRUENCE, 0});
   return ISO_OK;
 nomem:
   return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", eg_symbol_name(g, op));
+}
+
+iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err) {
+  return add(g, op, child, n, false, out, err);
+}
+iso_code egi_add_exact(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err) {
+  return add(g, op, child, n, true, out, err);
 }
 
 iso_code eg_merge(eg_graph *g, eg_node a, eg_node b, eg_why why, iso_error *err) {

@@ -118,6 +118,10 @@ ISO_MUST_USE iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, s
 /* State that the classes of e-nodes `a` and `b` are equal because of `why`. Parents are not repaired until eg_rebuild:
  * in between congruences may be missed, but nothing false is found. Errors: ISO_NOMEM, and then `g` is unchanged. */
 ISO_MUST_USE iso_code eg_merge(eg_graph *g, eg_node a, eg_node b, eg_why why, iso_error *err);
+/* Add a term without variables, an s-expression of `n` bytes in the syntax of patterns (below). Unlike an e-node of eg_add
+ * the one that comes is always spelled as the text is, so that explanations speak of this term; it may be congruent to
+ * others. Errors: also ISO_FORMAT; some of its e-nodes may have been added. */
+ISO_MUST_USE iso_code eg_add_term(eg_graph *g, const char *text, size_t n, eg_node *out, iso_error *err);
 /* Restore congruence and run repairs, to a fixed point. Errors: ISO_NOMEM, or what a repair returned; the graph is
  * then as between a merge and its rebuild, and calling again goes on. Cost: proportional to what changed. */
 ISO_MUST_USE iso_code eg_rebuild(eg_graph *g, iso_error *err);
@@ -133,6 +137,9 @@ eg_symbol eg_node_symbol(const eg_graph *g, eg_node n);
 size_t eg_node_arity(const eg_graph *g, eg_node n);
 eg_class eg_node_child(const eg_graph *g, eg_node n, size_t k); /* canonical */
 eg_class eg_node_original(const eg_graph *g, eg_node n, size_t k); /* as it was added */
+
+/* The term as it was added. Owns: free(*out). Errors: ISO_NOMEM, ISO_LIMIT over 2^26 characters. */
+ISO_MUST_USE iso_code eg_node_text(const eg_graph *g, eg_node n, char **out, iso_error *err);
 
 size_t eg_count_nodes(const eg_graph *g);   /* different canonical e-nodes; exact when rebuilt */
 size_t eg_count_classes(const eg_graph *g); /* live classes */
@@ -181,7 +188,8 @@ bool eg_dot(eg_graph *g, FILE *f);
  * eg_proof_check checks; where none is asked for nothing is kept. The two do not share ids.
  *
  * Patterns are s-expressions: `?x` is a variable, `(f ?x 0)` an operator f with two children, any other atom a leaf. An
- * operator is identified by its name and its number of children. Atoms end at white space, parentheses, `;` and `"`.
+ * operator is identified by its name and its number of children. Atoms end at white space, parentheses, `;` and `"`; one
+ * that is a whole term also at a comma behind it.
  *
  * One iteration of eg_sat_run: every rule is searched on the same, rebuilt e-graph; then the matches of each rule are
  * applied in order, the right side built with hash-consing and merged with the class that matched; then one rebuild.
@@ -282,6 +290,8 @@ void eg_sat_prune(eg_sat *s, eg_class c);
 eg_class eg_sat_find(const eg_sat *s, eg_class c);
 /* The class of an e-node, if it is there. */
 bool eg_sat_lookup(const eg_sat *s, eg_op op, const eg_class *child, eg_class *out);
+/* The class of a term without variables, if it is there; nothing but its operators is added. Errors: ISO_FORMAT, ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_sat_lookup_term(eg_sat *s, const char *text, size_t n, bool *found, eg_class *out, iso_error *err);
 void *eg_sat_data(const eg_sat *s, eg_class c); /* borrowed until the next change */
 size_t eg_sat_count_nodes(const eg_sat *s);   /* different canonical e-nodes in classes; exact when rebuilt */
 size_t eg_sat_count_classes(const eg_sat *s); /* live classes */
@@ -293,11 +303,14 @@ uint64_t eg_sat_version(const eg_sat *s);     /* goes up with every change */
 eg_row eg_sat_first(const eg_sat *s, eg_class c);
 eg_row eg_sat_next(const eg_sat *s, eg_row r);
 eg_op eg_sat_row_op(const eg_sat *s, eg_row r);
+eg_class eg_sat_row_class(const eg_sat *s, eg_row r);               /* canonical */
 eg_class eg_sat_row_child(const eg_sat *s, eg_row r, size_t k); /* canonical */
 
 /* ---- patterns and rules ---- */
 
-/* A pattern, or several that must match in one class: `?v = (f ?a) = (g ?b)`. Operators and variables are interned. */
+/* A pattern; or several terms that must match in one class, which may have a name: `?v = (f ?a) = (g ?b)`; or several classes,
+ * with a comma behind each but the last: `?v = (f ?a), ?w = (g ?a ?b)`. A match is in the class of the first; those that
+ * have a name are bound like other variables. Operators and variables are interned. */
 typedef struct eg_pattern eg_pattern;
 ISO_MUST_USE iso_code eg_pattern_parse(eg_sat *s, const char *text, size_t n, eg_pattern **out, iso_error *err);
 void eg_pattern_free(eg_pattern *p);
@@ -319,6 +332,9 @@ ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
  * has neither condition nor apply are applied many at a time: merges, and repairs of an analysis, behind each batch. */
 typedef struct eg_rule {
   const char *name, *lhs, *rhs; /* texts; rhs NULL where `apply` is there */
+  /* On the right side `T` goes into the class that matched, `?v = T` into that of ?v, `?v = ?w` merges two; a comma between
+   * several of them. */
+  bool both; /* also from right to left, as a rule of its own, its name with "-rev" behind it; none of the callbacks below */
   void *ctx;
   /* Tested in the search, on the rebuilt e-graph; may not change it. */
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
@@ -328,6 +344,8 @@ typedef struct eg_rule {
   /* In place of rhs: may add, and merge `root` (as it was named at the search) with what it made. */
   iso_code (*apply)(void *ctx, eg_sat *s, eg_class root, const eg_class *var, iso_error *err);
   bool never_done; /* as long as it matches, the run does not count as saturated (egg's multi-patterns) */
+  /* Under backoff: its own first threshold and ban; 0: the run's. SIZE_MAX matches: it is never banned. */
+  size_t match_limit, ban_length;
 } eg_rule;
 
 typedef struct eg_rules eg_rules;
@@ -348,25 +366,42 @@ typedef struct eg_iteration {
   double search_s, apply_s, rebuild_s; /* Unit: seconds */
 } eg_iteration;
 
+/* A scheduler of the caller's. Iterations are counted from 0, rules as they were added. As under backoff, every search finds
+ * all matches. */
+typedef struct eg_scheduler {
+  void *ctx;
+  /* How many matches a rule may have in this iteration: where it has more, its search ends and none is applied. 0: it is
+   * not searched. SIZE_MAX: any number. NULL: the same. */
+  size_t (*limit)(void *ctx, const eg_sat *s, size_t iteration, size_t rule);
+  /* What its search found; more than the limit where that was exceeded. May be NULL. */
+  void (*found)(void *ctx, size_t iteration, size_t rule, size_t n_matches);
+  /* Asked after an iteration that changed nothing: is that the end? NULL: yes. */
+  bool (*may_stop)(void *ctx, size_t iteration);
+} eg_scheduler;
+
 typedef struct eg_run_options {
-  enum { EG_SIMPLE, EG_BACKOFF } scheduler;
+  enum { EG_SIMPLE, EG_BACKOFF, EG_OWN } scheduler;
   size_t match_limit, ban_length; /* backoff: first threshold and ban (1000, 5); both double with each ban */
+  eg_scheduler own;               /* for EG_OWN */
   size_t iteration_limit;         /* 0: none, as for the other limits */
   size_t node_limit;              /* looked at between rules and between batches of matches */
-  double time_limit_s;
-  size_t mem_limit_bytes;
+  double time_limit_s;            /* this and the next also while rules are searched; then nothing is applied */
+  size_t mem_limit_bytes;         /* of eg_sat_mem_bytes and the matches */
   bool full_search; /* find all matches in every iteration (backoff always does) */
   void *ctx;
-  /* After iteration 0 (the start) and each one. Returns false to stop. May be NULL. */
-  bool (*each)(void *ctx, const eg_sat *s, size_t iteration, const eg_iteration *it);
+  /* After iteration 0 (the start) and each one, on the rebuilt graph. May match, extract, add and merge; the run rebuilds and
+   * goes on with what was changed. Returns false to stop. May be NULL. */
+  bool (*each)(void *ctx, eg_sat *s, size_t iteration, const eg_iteration *it);
 } eg_run_options;
 eg_run_options eg_run_options_default(void); /* simple, 30 iterations, no other limit */
 
 typedef struct eg_run_report {
   eg_stop stop;
   size_t iterations;
-  size_t culprit; /* where a limit stopped it: the rule with most new e-nodes in the last iteration; else SIZE_MAX */
-  size_t culprit_nodes;
+  /* Where a limit stopped it, the rule that exploded: the one in whose search it was, with the matches that it had found,
+   * else the one with most new e-nodes in the last iteration. SIZE_MAX: no limit stopped it. */
+  size_t culprit;
+  size_t culprit_nodes, culprit_matches;
 } eg_run_report;
 
 /* Saturate. Rebuilds first. The graph is rebuilt when it returns ISO_OK, also where a limit stopped it.
@@ -380,11 +415,11 @@ ISO_MUST_USE iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *o
 typedef struct eg_extract eg_extract;
 typedef struct eg_cost {
   void *ctx;
-  /* The cost of a term from the costs of its children; more than each of them. NULL: one more than their sum, the size
-   * of the term. */
-  double (*tree)(void *ctx, const eg_sat *s, eg_op op, const double *child, size_t n);
+  /* The cost of a term from its topmost e-node and the costs of its `n` children; more than each of them, HUGE_VAL where
+   * it may not be chosen. NULL: one more than their sum, the size of the term. */
+  double (*tree)(void *ctx, const eg_sat *s, eg_row row, const double *child, size_t n);
   /* For DAG cost, where what occurs twice is paid once: the cost of an e-node without its children, positive. NULL: 1. */
-  double (*node)(void *ctx, const eg_sat *s, eg_op op);
+  double (*node)(void *ctx, const eg_sat *s, eg_row row);
 } eg_cost;
 
 /* The cheapest term of every class by tree cost. `cost` may be NULL. Requires: rebuilt; and the graph stays as it is
@@ -410,6 +445,19 @@ ISO_MUST_USE iso_code eg_extract_text(const eg_extract *x, eg_class c, char **ou
 enum { EG_WHY_RULE = 1 << 20 };
 ISO_MUST_USE iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, eg_node **node,
                                     iso_error *err);
+
+/* For eg_proof_check: is a step that names a rule an instance of its sides? Read from the rules' texts, by a reader and a
+ * matcher of its own, over e-nodes' original children. Guards and conditions are not asked again. All other steps, and those
+ * of rules with several terms or classes, whose premises a step does not have, are put to `other`; NULL refuses them:
+ *     eg_rule_check check = {g, rules, NULL, NULL};
+ *     eg_proof_check(g, step, n, a, b, eg_rule_check_step, &check, &ok, &why_not, &err) */
+typedef struct eg_rule_check {
+  const eg_graph *g;
+  const eg_rules *rules;
+  bool (*other)(void *ctx, const eg_step *step);
+  void *ctx;
+} eg_rule_check;
+bool eg_rule_check_step(void *check, const eg_step *step);
 
 /* ---- other formats ---- */
 

@@ -7,8 +7,9 @@
 
 #include "egraph/base/vec.h"
 #include "egraph/sat_int.h"
+#include "egraph/text_int.h"
 
-enum { MAX_TEXT = 1 << 26, MAX_SWEEPS = 8 };
+enum { MAX_SWEEPS = 8 };
 
 struct eg_extract {
   const eg_sat *s;
@@ -28,11 +29,11 @@ static double tree_cost(const eg_extract *x, uint32_t row, double *child) {
     if (child[k] == HUGE_VAL) return HUGE_VAL;
     sum += child[k];
   }
-  return x->cost.tree ? x->cost.tree(x->cost.ctx, x->s, (eg_op){op}, child, n) : sum;
+  return x->cost.tree ? x->cost.tree(x->cost.ctx, x->s, (eg_row){row}, child, n) : sum;
 }
 
 static double node_cost(const eg_extract *x, uint32_t row) {
-  return x->cost.node ? x->cost.node(x->cost.ctx, x->s, (eg_op){egi_row_op(x->s, row)}) : 1;
+  return x->cost.node ? x->cost.node(x->cost.ctx, x->s, (eg_row){row}) : 1;
 }
 
 /* Returns: whether the row made its class cheaper. Of equal ones the first stays. */
@@ -194,25 +195,12 @@ iso_code eg_extract_dag(eg_extract *x, eg_class root, iso_error *err) {
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
 }
 
-typedef struct text {
-  char *p;
-  size_t n, cap;
-} text;
-
-static bool put(text *t, const char *s, size_t n) {
-  if (t->n + n + 1 > MAX_TEXT || !iso_grow(t->p, t->cap, t->n + n + 1)) return false;
-  memcpy(t->p + t->n, s, n);
-  t->n += n;
-  t->p[t->n] = '\0';
-  return true;
-}
-
 /* Words on the stack: a class to print, or EG_NONE for a closing parenthesis. */
 iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error *err) {
   const eg_sat *s = x->s;
   uint32_t *stack = NULL;
   size_t n = 0, cap = 0;
-  text t = {0};
+  egi_text t = {0};
   const uint32_t root = egi_sat_find(s, c.i);
   if (!x->choice[root]) return iso_fail(err, ISO_USAGE, "a class without a finite term");
   bool ok = iso_grow(stack, cap, 1);
@@ -220,22 +208,16 @@ iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error 
   while (ok && n > 0) {
     const uint32_t at = stack[--n];
     if (at == EG_NONE) {
-      ok = put(&t, ")", 1);
+      ok = egi_text_put(&t, ")", 1);
       continue;
     }
     const egi_op *op = &s->op[egi_row_op(s, x->choice[at])];
-    ok = (!t.n || put(&t, " ", 1)) && (!op->arity || put(&t, "(", 1)) && put(&t, op->name, op->n_name) &&
+    ok = (!t.n || egi_text_put(&t, " ", 1)) && (!op->arity || egi_text_put(&t, "(", 1)) && egi_text_put(&t, op->name, op->n_name) &&
          iso_grow(stack, cap, n + op->arity + 1);
     if (!ok || !op->arity) continue;
     stack[n++] = EG_NONE;
     for (uint32_t k = op->arity; k-- > 0;) stack[n++] = egi_row_child(s, x->choice[at], k);
   }
   free(stack);
-  if (ok) {
-    *out = t.p;
-    return ISO_OK;
-  }
-  free(t.p);
-  return t.n + 1024 > MAX_TEXT ? iso_fail(err, ISO_LIMIT, "a term of more than %d characters", MAX_TEXT)
-                               : iso_fail(err, ISO_NOMEM, "out of memory for a term");
+  return egi_text_done(&t, ok, out, err);
 }

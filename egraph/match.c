@@ -7,6 +7,10 @@
 
 /* ---- the machine ---- */
 
+/* Limits are looked at after so many rows where a search starts, matches that a guard is asked about, and with each new
+ * chunk of matches. */
+enum { CHECK_EVERY = 256 };
+
 typedef struct machine {
   eg_sat *s;
   const egi_query *q;
@@ -14,7 +18,7 @@ typedef struct machine {
   uint32_t *reg;
   uint32_t *out, *end; /* where the next match is stored, and how far there is room and the limit not reached */
   const uint32_t *from; /* where the last ones were stored that are not counted yet */
-  size_t stride;
+  size_t stride, n_asked;
   bool direct; /* every match is stored */
   bool block;  /* matches are so short that registers are copied as a block */
   const uint32_t *start; /* rows of the first instruction */
@@ -27,12 +31,14 @@ static void close_store(machine *m) {
   egi_words_close(m->sink->store, m->out);
 }
 
+static bool over(const machine *m) { return m->sink->limits && egi_limits_search(m->s, m->sink->limits); }
+
 /* Returns: false where the limit is reached, or without memory. */
 static bool open_store(machine *m) {
   egi_sink *sink = m->sink;
   close_store(m);
   m->from = m->out;
-  if (sink->n >= sink->limit) return false;
+  if (sink->n >= sink->limit || over(m)) return false;
   m->from = m->out = egi_words_open(sink->store, m->stride, &m->end);
   sink->no_memory = !m->out;
   if (!m->out) return false;
@@ -58,6 +64,7 @@ static inline bool yield(machine *m) {
   const egi_sink *sink = m->sink;
   const uint32_t *reg = m->reg, root = reg[m->q->root];
   if (!m->direct) {
+    if (++m->n_asked % CHECK_EVERY == 0 && over(m)) return false;
     if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
     if (!sink->store) {
       m->sink->n++;
@@ -244,9 +251,13 @@ static bool run(machine *m, size_t start, bool fresh) {
   if (fresh && ground_before_is_fresh(m, start)) return true;
   if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || go_on(m, ins);
   const egi_op *op = &m->s->op[q->atom[start].op];
-  m->start = fresh ? op->fresh : op->row;
-  m->n_start = fresh ? op->n_fresh : op->n_row;
-  return m->n_start == 0 || scan(m, ins);
+  const uint32_t *row = fresh ? op->fresh : op->row;
+  for (size_t n = fresh ? op->n_fresh : op->n_row; n > 0; n -= m->n_start, row += m->n_start) {
+    m->start = row;
+    m->n_start = n < CHECK_EVERY ? n : CHECK_EVERY;
+    if (!scan(m, ins) || (n > CHECK_EVERY && over(m))) return false;
+  }
+  return true;
 }
 
 static size_t cheapest(const machine *m) {

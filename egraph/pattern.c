@@ -83,6 +83,13 @@ static iso_code make_term(reader *r, const char *name, size_t n_name, size_t fir
   return push_term(r, (egi_term){.sym = op.i, .kid = (uint32_t)kid, .n = (uint32_t)n, .ground = ground});
 }
 
+/* Behind a term that is an atom, a comma is the one between two classes. */
+static void leave_comma(reader *r) {
+  if (r->n_atom < 2 || r->atom[r->n_atom - 1] != ',') return;
+  r->n_atom--;
+  r->p = r->atom + r->n_atom;
+}
+
 /* One whole term, whose first token is `t`. */
 static iso_code read_term(reader *r, enum token t) {
   const size_t bottom = r->n_frames;
@@ -97,6 +104,7 @@ static iso_code read_term(reader *r, enum token t) {
       const struct frame f = r->frame[--r->n_frames];
       code = make_term(r, f.name, f.n_name, f.done);
     } else if (t == T_ATOM) {
+      if (r->n_frames == bottom) leave_comma(r);
       code = *r->atom == '?' ? read_var(r) : make_term(r, r->atom, r->n_atom, r->n_done);
     } else {
       return iso_fail(r->err, ISO_FORMAT, t == T_END ? "a pattern ends too early" : "a pattern has a wrong character");
@@ -106,36 +114,61 @@ static iso_code read_term(reader *r, enum token t) {
   }
 }
 
+/* On a right side a class may be made equal to that of another variable. */
 static iso_code add_root(reader *r) {
   eg_pattern *p = r->out;
+  struct egi_part *part = &p->part[p->n_parts - 1];
   const uint32_t t = r->done[--r->n_done];
-  if (p->term[t].is_var) {
-    if (p->root_var != EG_NONE) return iso_fail(r->err, ISO_FORMAT, "a pattern with two names for its class");
-    p->root_var = p->term[t].sym;
+  if (p->term[t].is_var && part->var == EG_NONE) {
+    part->var = p->term[t].sym;
     return ISO_OK;
   }
+  if (p->term[t].is_var && r->new_vars) return iso_fail(r->err, ISO_FORMAT, "a pattern with two names for its class");
   if (!iso_grow(p->root, p->cap_roots, p->n_roots + 1)) return nomem(r);
   p->root[p->n_roots++] = t;
+  part->end = (uint32_t)p->n_roots;
   return ISO_OK;
 }
 
+static iso_code add_part(reader *r) {
+  eg_pattern *p = r->out;
+  if (!iso_grow(p->part, p->cap_parts, p->n_parts + 1)) return nomem(r);
+  p->part[p->n_parts++] = (struct egi_part){EG_NONE, (uint32_t)p->n_roots};
+  return ISO_OK;
+}
+
+static bool is_atom(const reader *r, enum token t, char c) { return t == T_ATOM && r->n_atom == 1 && *r->atom == c; }
+
 static iso_code read_all(reader *r) {
-  for (enum token t = next(r);;) {
-    iso_code code = read_term(r, t);
+  iso_code code = add_part(r);
+  for (enum token t = next(r); !code; t = next(r)) {
+    code = read_term(r, t);
     if (!code) code = add_root(r);
     if (code) return code;
     t = next(r);
     if (t == T_END) return ISO_OK;
-    if (t != T_ATOM || r->n_atom != 1 || *r->atom != '=')
-      return iso_fail(r->err, ISO_FORMAT, "more text behind a pattern");
-    t = next(r);
+    if (is_atom(r, t, ',')) code = add_part(r);
+    else if (!is_atom(r, t, '=')) code = iso_fail(r->err, ISO_FORMAT, "more text behind a pattern");
   }
+  return code;
+}
+
+/* Of several classes each must have a term, and on a right side a name but for the first. */
+static iso_code check_parts(const reader *r) {
+  const eg_pattern *p = r->out;
+  uint32_t start = 0;
+  for (size_t i = 0; p->n_parts > 1 && i < p->n_parts; start = p->part[i++].end) {
+    if (p->part[i].end == start) return iso_fail(r->err, ISO_FORMAT, "a class of a pattern without a term");
+    if (i && !r->new_vars && p->part[i].var == EG_NONE) return iso_fail(r->err, ISO_FORMAT, "a class of a right side without a name");
+  }
+  return ISO_OK;
 }
 
 iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p, iso_error *err) {
   reader r = {.s = s, .p = text, .end = text + n, .new_vars = new_vars, .out = p, .err = err};
-  p->root_var = EG_NONE;
-  const iso_code code = read_all(&r);
+  iso_code code = read_all(&r);
+  if (!code) code = check_parts(&r);
+  p->root_var = p->n_parts ? p->part[0].var : EG_NONE;
   free(r.done);
   free(r.frame);
   return code;
@@ -147,6 +180,7 @@ void egi_pattern_fini(eg_pattern *p) {
   free(p->term);
   free(p->kid);
   free(p->root);
+  free(p->part);
   egi_query_free(p->query);
 }
 
@@ -172,6 +206,11 @@ void eg_pattern_free(eg_pattern *p) {
 size_t eg_pattern_count_vars(const eg_pattern *p) { return p->n_vars; }
 const char *eg_pattern_var(const eg_pattern *p, size_t k) { return p->var[k]; }
 
+static iso_code read_ground(eg_sat *s, const char *text, size_t n, eg_pattern *p, iso_error *err) {
+  const iso_code code = egi_pattern_read(s, text, n, true, p, err);
+  return !code && (p->n_vars || p->n_roots != 1) ? iso_fail(err, ISO_FORMAT, "a term has no variables") : code;
+}
+
 iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_class *out, iso_error *err) {
   eg_class few[32], kids[8], *made = p->n_terms <= 32 ? few : malloc(p->n_terms * sizeof *made), *child = kids;
   iso_code code = ISO_OK;
@@ -189,10 +228,29 @@ iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_cl
   return code;
 }
 
+iso_code eg_sat_lookup_term(eg_sat *s, const char *text, size_t n, bool *found, eg_class *out, iso_error *err) {
+  eg_pattern p = {0};
+  iso_code code = read_ground(s, text, n, &p, err);
+  eg_class *made = code ? NULL : malloc(p.n_terms * sizeof *made);
+  eg_class *child = code ? NULL : malloc((s->max_arity + 1) * sizeof *child);
+  if (!code && (!made || !child)) code = iso_fail(err, ISO_NOMEM, "out of memory for a term");
+  bool all = !code;
+  for (size_t i = 0; i < p.n_terms && all; i++) {
+    const egi_term *t = &p.term[i];
+    for (uint32_t k = 0; k < t->n; k++) child[k] = made[p.kid[t->kid + k]];
+    all = eg_sat_lookup(s, (eg_op){t->sym}, child, &made[i]);
+  }
+  if (all) *out = made[p.root[0]];
+  if (!code) *found = all;
+  free(made);
+  free(child);
+  egi_pattern_fini(&p);
+  return code;
+}
+
 iso_code eg_sat_add_term(eg_sat *s, const char *text, size_t n, eg_class *out, iso_error *err) {
   eg_pattern p = {0};
-  iso_code code = egi_pattern_read(s, text, n, true, &p, err);
-  if (!code && (p.n_vars || p.n_roots != 1)) code = iso_fail(err, ISO_FORMAT, "a term has no variables");
+  iso_code code = read_ground(s, text, n, &p, err);
   if (!code) code = eg_sat_build(s, &p, NULL, out, err);
   egi_pattern_fini(&p);
   return code;

@@ -6,12 +6,14 @@
 
 #include "egraph/query_int.h"
 
-/* Which register a term's class is in. All roots share one. */
+/* Which register a term's class is in. The roots of a part share one. */
 static uint32_t reg_of(const eg_pattern *p, uint32_t term) {
   const egi_term *t = &p->term[term];
   if (t->is_var) return t->sym;
-  for (size_t i = 0; i < p->n_roots; i++)
-    if (p->root[i] == term) return p->root_var != EG_NONE ? p->root_var : (uint32_t)(p->n_vars + p->root[0]);
+  uint32_t start = 0;
+  for (size_t k = 0; k < p->n_parts; start = p->part[k++].end)
+    for (uint32_t i = start; i < p->part[k].end; i++)
+      if (p->root[i] == term) return p->part[k].var != EG_NONE ? p->part[k].var : (uint32_t)(p->n_vars + p->root[start]);
   return (uint32_t)(p->n_vars + term);
 }
 

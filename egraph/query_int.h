@@ -19,9 +19,14 @@ struct eg_pattern {
   size_t n_kids, cap_kids;
   char **var;
   size_t n_vars, cap_vars;
-  uint32_t *root; /* terms that match in one class; none where the pattern is a variable */
+  uint32_t *root; /* terms whose classes the parts are; none where the pattern is a variable */
   size_t n_roots, cap_roots;
-  uint32_t root_var; /* EG_NONE: the class has no name */
+  struct egi_part {
+    uint32_t var; /* the name of the class; EG_NONE: it has none */
+    uint32_t end; /* of its roots, which start where those of the part before end */
+  } *part;        /* classes, one at least */
+  size_t n_parts, cap_parts;
+  uint32_t root_var; /* of the first part */
   struct egi_query *query;
 };
 
@@ -177,6 +182,18 @@ static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot,
   return copy + run[0];
 }
 
+/* Of a run. */
+typedef struct egi_limits {
+  size_t nodes, mem_bytes;
+  double deadline_s; /* by egi_now; 0: none */
+  const egi_words *found; /* matches count as memory too */
+  eg_stop stop;
+  bool reached;
+} egi_limits;
+double egi_now(void);
+bool egi_limits_check(eg_sat *s, egi_limits *l);
+bool egi_limits_search(eg_sat *s, egi_limits *l); /* of time and memory only: a search adds nothing */
+
 typedef struct egi_sink {
   egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
   size_t stride;
@@ -184,6 +201,7 @@ typedef struct egi_sink {
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
   size_t limit; /* stop behind so many */
+  egi_limits *limits; /* NULL: none */
   size_t n;
   bool no_memory;
 } egi_sink;
@@ -207,6 +225,7 @@ typedef struct egi_rule {
   size_t stride; /* words of a match */
   size_t n_found, n_made; /* by the last search; e-nodes that its application added */
   size_t n_banned, banned_until;
+  bool several;  /* the right side names other classes than the one that matched, or has several terms */
   bool skip_old; /* matches without a fresh row need no second application */
 } egi_rule;
 
@@ -219,15 +238,6 @@ struct eg_rules {
   egi_words found; /* by the last search, rule after rule */
   struct egi_batch *batch; /* room for the largest right side */
 };
-
-typedef struct egi_limits {
-  size_t nodes, mem_bytes;
-  double deadline_s; /* by egi_now; 0: none */
-  eg_stop stop;
-  bool reached;
-} egi_limits;
-double egi_now(void);
-bool egi_limits_check(eg_sat *s, egi_limits *l);
 
 /* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached. */
 ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err);

@@ -1,6 +1,10 @@
-/* The log of an eg_sat told to an eg_graph, which keeps reasons. See log_int.h for what an event is. */
+/* The log of an eg_sat told to an eg_graph, which keeps reasons. See log_int.h for what an event is.
+ *
+ * All terms come first, then the merges: as long as nothing is merged an e-node that is found is spelled as it was asked
+ * for, so the two e-nodes of a rule's step are instances of its sides to the letter. */
 #include <stdlib.h>
 
+#include "egraph/base/vec.h"
 #include "egraph/log_int.h"
 #include "egraph/query_int.h"
 
@@ -11,7 +15,11 @@ typedef struct replay {
   eg_symbol *symbol; /* per operator */
   eg_node *made;     /* per term of a pattern */
   eg_class *child;
-  size_t n_made;
+  struct equation {
+    eg_node a, b;
+    eg_why why;
+  } *equation;
+  size_t n_equations, cap_equations;
   iso_error *err;
 } replay;
 
@@ -31,6 +39,13 @@ static iso_code terms(replay *x) {
   return ISO_OK;
 }
 
+static iso_code equate(replay *x, eg_node a, eg_node b, eg_why why) {
+  if (!iso_grow(x->equation, x->cap_equations, x->n_equations + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
+  x->equation[x->n_equations++] = (struct equation){a, b, why};
+  return ISO_OK;
+}
+
+/* Its terms in `made`. Returns: in `out` the first part. */
 static iso_code instance(replay *x, const eg_pattern *p, const uint32_t *var, eg_node *out) {
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
@@ -45,30 +60,44 @@ static iso_code instance(replay *x, const eg_pattern *p, const uint32_t *var, eg
   return ISO_OK;
 }
 
+static iso_code application(replay *x, const egi_rule *rule, const uint32_t *var, eg_why why) {
+  const eg_pattern *p = &rule->rhs;
+  eg_node a, b;
+  iso_code code = instance(x, &rule->lhs, var, &a);
+  if (!code) code = instance(x, p, var, &b);
+  if (code || !rule->several) return code ? code : equate(x, a, b, why);
+  uint32_t i = 0;
+  for (size_t k = 0; k < p->n_parts; k++)
+    for (; i < p->part[k].end && !code; i++)
+      code = equate(x, p->part[k].var == EG_NONE ? a : x->node[var[p->part[k].var]], x->made[p->root[i]], why);
+  return code;
+}
+
 static iso_code events(replay *x, const eg_rules *r) {
   const egi_log *l = x->s->log;
   uint32_t number = 0;
   for (size_t i = 0; i < l->n_event; number++) {
     const uint32_t *e = l->event + i;
-    eg_node a, b;
-    iso_code code = ISO_OK;
-    eg_why why;
+    iso_code code;
     if (e[0] == EGI_LOG_MERGE) {
-      why = (eg_why){e[1], e[2]};
-      a = x->node[e[3]];
-      b = x->node[e[4]];
+      code = equate(x, x->node[e[3]], x->node[e[4]], (eg_why){e[1], e[2]});
       i += 5;
     } else {
-      const egi_rule *rule = &r->rule[e[0] - EGI_LOG_RULE];
-      why = (eg_why){EG_WHY_RULE + e[0] - EGI_LOG_RULE, number};
-      code = instance(x, &rule->lhs, e + 1, &a);
-      if (!code) code = instance(x, &rule->rhs, e + 1, &b);
-      i += 1 + rule->lhs.n_vars;
+      const uint32_t k = e[0] - EGI_LOG_RULE;
+      if (!r || k >= r->n) return iso_fail(x->err, ISO_USAGE, "a replay needs the rules that were run");
+      code = application(x, &r->rule[k], e + 1, (eg_why){EG_WHY_RULE + k, number});
+      i += 1 + r->rule[k].lhs.n_vars;
     }
-    if (!code) code = eg_merge(x->g, a, b, why, x->err);
     if (code) return code;
   }
-  return eg_rebuild(x->g, x->err);
+  return ISO_OK;
+}
+
+static iso_code merges(replay *x) {
+  iso_code code = ISO_OK;
+  for (size_t i = 0; i < x->n_equations && !code; i++)
+    code = eg_merge(x->g, x->equation[i].a, x->equation[i].b, x->equation[i].why, x->err);
+  return code ? code : eg_rebuild(x->g, x->err);
 }
 
 static iso_code prepare(replay *x, const eg_rules *r) {
@@ -95,6 +124,8 @@ iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, e
   iso_code code = prepare(&x, rules);
   if (!code) code = terms(&x);
   if (!code) code = events(&x, rules);
+  if (!code) code = merges(&x);
+  free(x.equation);
   free(x.symbol);
   free(x.made);
   free(x.child);

@@ -9,6 +9,8 @@
 #include "egraph/query_int.h"
 
 iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err) {
+  if (options && options->analysis.make && (!options->analysis.size || !options->analysis.join))
+    return iso_fail(err, ISO_USAGE, "an analysis needs the size of its data and a join");
   eg_sat *s = calloc(1, sizeof *s);
   if (!s) return iso_fail(err, ISO_NOMEM, "out of memory for an e-graph");
   if (options) s->analysis = options->analysis;
@@ -17,7 +19,6 @@ iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err)
   s->look = s->repair = EG_NONE;
   bool ok = true;
   if (s->analysis.make) {
-    assert(s->analysis.size && s->analysis.join);
     ok = (s->scratch = calloc(1, s->analysis.size)) != NULL;
   } else {
     s->analysis.size = 0;
@@ -230,6 +231,7 @@ static eg_row shown(const eg_sat *s, uint32_t r) {
 eg_row eg_sat_first(const eg_sat *s, eg_class c) { return shown(s, s->cls[egi_sat_find(s, c.i)].rows); }
 eg_row eg_sat_next(const eg_sat *s, eg_row r) { return shown(s, s->w[r.i + ROW_NEXT]); }
 eg_op eg_sat_row_op(const eg_sat *s, eg_row r) { return (eg_op){egi_row_op(s, r.i)}; }
+eg_class eg_sat_row_class(const eg_sat *s, eg_row r) { return (eg_class){egi_row_class(s, r.i)}; }
 eg_class eg_sat_row_child(const eg_sat *s, eg_row r, size_t k) {
   return (eg_class){egi_sat_find(s, egi_row_child(s, r.i, (uint32_t)k))};
 }

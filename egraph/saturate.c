@@ -49,16 +49,34 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
     u->rhs.n_vars = u->lhs.n_vars;
     code = egi_pattern_read(r->s, u->user.rhs, strlen(u->user.rhs), false, &u->rhs, err);
   }
-  if (!code && u->rhs.n_roots > 0 && u->rhs.root_var != EG_NONE) {
-    /* `?v = T` names the class that T goes to, which is the one that matched. */
-    if (u->rhs.root_var != u->lhs.root_var) code = iso_fail(err, ISO_FORMAT, "the right side names another class");
-  }
-  if (!code && u->rhs.n_roots > 1) code = iso_fail(err, ISO_FORMAT, "a right side with several terms");
+  /* `?v = T` names the class that T goes to; mostly that is the one that matched. */
+  u->several = u->rhs.n_roots > 1 || (u->rhs.n_roots && u->rhs.root_var != EG_NONE && u->rhs.root_var != u->lhs.root_var) ||
+               (u->rhs.n_roots && u->rhs.term[u->rhs.root[0]].is_var);
   if (!code) code = egi_query_new(r->s, &u->lhs, &u->query, err);
   return code;
 }
 
+static iso_code add_both(eg_rules *r, const eg_rule *rule, iso_error *err) {
+  const char *name = rule->name ? rule->name : "";
+  if (!rule->rhs || rule->guard || rule->condition || rule->apply)
+    return iso_fail(err, ISO_USAGE, "rule %s: a rule in both directions has two sides and no callbacks", name);
+  eg_rule one = *rule;
+  one.both = false;
+  iso_code code = eg_rules_add(r, &one, err);
+  char *back = code ? NULL : malloc(strlen(name) + 5);
+  if (!code && !back) code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
+  if (code) return code;
+  one.name = strcat(strcpy(back, name), "-rev");
+  one.lhs = rule->rhs;
+  one.rhs = rule->lhs;
+  code = eg_rules_add(r, &one, err);
+  free(back);
+  if (code) rule_fini(&r->rule[--r->n]); /* both or none */
+  return code;
+}
+
 iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
+  if (rule->both) return add_both(r, rule, err);
   if (!rule->lhs || (!rule->rhs && !rule->apply)) return iso_fail(err, ISO_USAGE, "a rule needs two sides");
   egi_rule u = {.user = *rule};
   u.user.name = strdup(rule->name ? rule->name : "");
@@ -103,29 +121,48 @@ typedef struct run {
   uint32_t n_cls_seen; /* classes below were there at the last search */
   bool fresh;          /* marks tell what changed since the last search */
   size_t iteration;
+  size_t stopped_in; /* the rule in whose search a limit was reached; SIZE_MAX: none */
+  size_t stopped_at; /* how many matches it had */
   eg_iteration it;
 } run;
 
+/* A number doubled so often. */
+static size_t doubled(size_t n, size_t times) { return times < 40 && n <= SIZE_MAX >> times ? n << times : SIZE_MAX; }
+
+/* How many matches a rule may have in this iteration; 0: it is not searched. */
+static size_t allowed(const run *x, size_t k) {
+  const egi_rule *u = &x->r->rule[k];
+  const eg_scheduler *own = &x->o->own;
+  if (x->o->scheduler == EG_OWN) return own->limit ? own->limit(own->ctx, x->s, x->iteration, k) : SIZE_MAX;
+  if (x->o->scheduler == EG_SIMPLE) return SIZE_MAX;
+  if (x->iteration < u->banned_until) return 0;
+  return doubled(u->user.match_limit ? u->user.match_limit : x->o->match_limit, u->n_banned);
+}
+
+static void ban(const run *x, egi_rule *u) {
+  const size_t length = doubled(u->user.ban_length ? u->user.ban_length : x->o->ban_length, u->n_banned++);
+  u->banned_until = length < SIZE_MAX - x->iteration ? x->iteration + length : SIZE_MAX;
+}
+
 static iso_code search_rule(run *x, size_t k, iso_error *err) {
   egi_rule *u = &x->r->rule[k];
-  u->n_found = u->n_made = 0;
-  size_t limit = SIZE_MAX;
-  if (x->o->scheduler == EG_BACKOFF) {
-    if (x->iteration < u->banned_until) return ISO_OK;
-    limit = u->n_banned < 40 ? x->o->match_limit << u->n_banned : SIZE_MAX;
-  }
+  const size_t limit = allowed(x, k);
+  if (!limit && x->o->scheduler != EG_BACKOFF) return ISO_OK;
+  if (x->o->scheduler == EG_BACKOFF && x->iteration < u->banned_until) return ISO_OK;
   const egi_mark mark = egi_words_mark(&x->r->found);
-  egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx};
+  egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx, .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
   const iso_code code = egi_search(x->s, u->query, x->fresh && u->skip_old, x->n_cls_seen, &sink, err);
   if (code) return code;
-  if (sink.n > limit) {
-    egi_words_rewind(&x->r->found, mark);
-    u->banned_until = x->iteration + (x->o->ban_length << (u->n_banned < 40 ? u->n_banned : 40));
-    u->n_banned++;
-  } else {
-    u->n_found = sink.n;
+  if (x->limits.reached) {
+    x->stopped_in = k;
+    x->stopped_at = sink.n;
+    return ISO_OK;
   }
+  if (sink.n > limit) egi_words_rewind(&x->r->found, mark);
+  else u->n_found = sink.n;
+  if (sink.n > limit && x->o->scheduler == EG_BACKOFF) ban(x, u);
+  if (x->o->scheduler == EG_OWN && x->o->own.found) x->o->own.found(x->o->own.ctx, x->iteration, k, sink.n);
   return ISO_OK;
 }
 
@@ -144,14 +181,15 @@ static iso_code search_all(run *x, iso_error *err) {
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
+  for (size_t k = 0; k < x->r->n; k++) x->r->rule[k].n_found = x->r->rule[k].n_made = 0;
   egi_flat_begin(s, x->fresh);
   iso_code code = ISO_OK;
-  for (size_t k = 0; k < x->r->n && !code; k++) {
+  for (size_t k = 0; k < x->r->n && !code && !x->limits.reached; k++) {
     code = search_rule(x, k, err);
     x->it.matches += x->r->rule[k].n_found;
   }
   egi_flat_end(s);
-  if (code) return code;
+  if (code || x->limits.reached) return code;
   /* What follows marks what it changes. */
   egi_unmark(s);
   s->track = s->marked = incremental;
@@ -183,6 +221,12 @@ static bool lift_bans(run *x) {
   return true;
 }
 
+static bool goes_on_unchanged(run *x) {
+  const eg_scheduler *own = &x->o->own;
+  if (x->o->scheduler == EG_OWN) return own->may_stop && !own->may_stop(own->ctx, x->iteration);
+  return x->o->scheduler == EG_BACKOFF && lift_bans(x);
+}
+
 static bool report(run *x, size_t iteration) {
   if (!x->o->each) return true;
   for (size_t k = 0; k < x->r->n; k++) x->r->counts[k] = x->r->rule[k].n_found;
@@ -190,6 +234,16 @@ static bool report(run *x, size_t iteration) {
   x->it.classes = eg_sat_count_classes(x->s);
   x->it.rule_matches = iteration ? x->r->counts : NULL;
   return x->o->each(x->o->ctx, x->s, iteration, &x->it);
+}
+
+static bool is_rebuilt(const eg_sat *s) { return !s->n_dirty && s->look == EG_NONE && s->repair == EG_NONE; }
+
+/* Tells the caller, who may change the graph. Returns: in `on` whether to go on, and in `changed` whether he did. */
+static iso_code tell(run *x, size_t iteration, bool *on, bool *changed, iso_error *err) {
+  const uint64_t version = eg_sat_version(x->s);
+  *on = report(x, iteration);
+  if (eg_sat_version(x->s) != version) *changed = true;
+  return is_rebuilt(x->s) ? ISO_OK : eg_sat_rebuild(x->s, err);
 }
 
 /* Returns: in `changed` whether the graph is another one now. */
@@ -200,9 +254,9 @@ static iso_code iterate(run *x, bool *changed, iso_error *err) {
   const double t0 = egi_now();
   iso_code code = search_all(x, err);
   const double t1 = egi_now();
-  if (!code) code = apply_all(x, err);
+  if (!code && x->stopped_in == SIZE_MAX) code = apply_all(x, err);
   const double t2 = egi_now();
-  if (code) {
+  if (code || x->stopped_in != SIZE_MAX) {
     egi_words_clear(&x->r->found);
     return code;
   }
@@ -217,9 +271,9 @@ static iso_code iterate(run *x, bool *changed, iso_error *err) {
 }
 
 static void blame(run *x, eg_run_report *out) {
-  out->culprit = SIZE_MAX;
-  out->culprit_nodes = 0;
-  if (out->stop == EG_SATURATED || out->stop == EG_STOPPED) return;
+  out->culprit = x->stopped_in;
+  out->culprit_matches = x->stopped_at;
+  if (x->stopped_in != SIZE_MAX || out->stop == EG_SATURATED || out->stop == EG_STOPPED) return;
   for (size_t k = 0; k < x->r->n; k++)
     if (x->r->rule[k].n_made > out->culprit_nodes) {
       out->culprit = k;
@@ -238,13 +292,18 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
       out->stop = x->limits.stop;
       return ISO_OK;
     }
-    const iso_code code = iterate(x, &changed, err);
+    iso_code code = iterate(x, &changed, err);
     if (code) return code;
+    if (x->stopped_in != SIZE_MAX) {
+      out->stop = x->limits.stop;
+      return ISO_OK;
+    }
+    const bool goes_on = !changed && goes_on_unchanged(x);
     out->iterations = ++x->iteration;
-    x->iteration--;
-    const bool lifted = !changed && x->o->scheduler == EG_BACKOFF && lift_bans(x);
-    x->iteration++;
-    if (!report(x, x->iteration)) {
+    bool on;
+    code = tell(x, x->iteration, &on, &changed, err);
+    if (code) return code;
+    if (!on) {
       out->stop = EG_STOPPED;
       return ISO_OK;
     }
@@ -253,7 +312,7 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
       out->stop = x->limits.stop;
       return ISO_OK;
     }
-    if (!changed && !lifted) {
+    if (!changed && !goes_on) {
       out->stop = EG_SATURATED;
       return ISO_OK;
     }
@@ -261,7 +320,9 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
 }
 
 iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out, iso_error *err) {
-  run x = {.s = s, .r = r, .o = options};
+  run x = {.s = s, .r = r, .o = options, .stopped_in = SIZE_MAX};
+  if (r->s != s) return iso_fail(err, ISO_USAGE, "rules of another e-graph");
+  x.limits.found = &r->found;
   x.limits.nodes = options->node_limit;
   x.limits.mem_bytes = options->mem_limit_bytes;
   x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
@@ -269,7 +330,9 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   iso_code code = eg_sat_rebuild(s, err);
   if (code) return code;
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
-  if (report(&x, 0)) code = loop(&x, out, err);
+  bool on, changed;
+  code = tell(&x, 0, &on, &changed, err);
+  if (!code && on) code = loop(&x, out, err);
   s->track = false; /* marks stay until the next run */
   blame(&x, out);
   return code;

@@ -35,11 +35,13 @@ typedef struct iso_error {
   char msg[480]; /* one line, no newline at its end; cut where it is too long */
 } iso_error;
 
+#pragma GCC visibility push(default)
 /* Fill `err` (if not NULL) and return `code`. Newlines in the text become spaces. */
 iso_code iso_fail(iso_error *err, iso_code code, const char *fmt, ...) ISO_PRINTF(3, 4);
 
 /* Put text in front of the message that is there. Returns `err->code`, or ISO_INTERNAL if err is NULL. */
 iso_code iso_prefix(iso_error *err, const char *fmt, ...) ISO_PRINTF(2, 3);
+#pragma GCC visibility pop
 
 /* Stays on in release builds: for the few steps on which soundness rests. */
 #define ISO_CHECK(cond)                                                                            \

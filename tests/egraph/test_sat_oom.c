@@ -41,10 +41,36 @@ static iso_code repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
   return code;
 }
 
+static bool given(void *ctx, const eg_step *step) {
+  (void)ctx;
+  return step->why.kind == EG_WHY_GIVEN || step->why.kind == EG_WHY_RULE + 5; /* the rule of several classes */
+}
+
 static bool count(void *ctx, eg_class root, const eg_class *var) {
   (void)root, (void)var;
   ++*(size_t *)ctx;
   return true;
+}
+
+/* Why the smallest term is equal to the one that was added, the steps held against the rules. */
+static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char *term, eg_graph **g, iso_error *err) {
+  eg_node *node = NULL, to = {0};
+  eg_step *step = NULL;
+  char *back = NULL;
+  size_t n = 0;
+  bool ok = true;
+  iso_code code = eg_sat_replay(s, r, g, &node, err);
+  eg_rule_check check = {*g, r, given, NULL};
+  if (!code) code = eg_add_term(*g, term, strlen(term), &to, err);
+  if (!code) code = eg_rebuild(*g, err);
+  if (!code) code = eg_node_text(*g, to, &back, err);
+  if (!code) code = eg_explain(*g, node[root.i], to, &step, &n, err);
+  if (!code) code = eg_proof_check(*g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, NULL, err);
+  if (!code && (!ok || strcmp(back, term) != 0)) abort();
+  free(step);
+  free(back);
+  free(node);
+  return code;
 }
 
 /* Everything once. Returns: the first error. */
@@ -70,6 +96,12 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
     const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
     code = eg_rules_add(r, &rule, err);
   }
+  static const eg_rule more[] = {{.name = "several", .lhs = "?p = (f ?x ?y), ?q = (g ?z)", .rhs = "?q = (f ?y ?x), ?p = (f ?p ?z)"},
+                                 {.name = "both", .lhs = "(* ?a ?b)", .rhs = "(* ?b ?a)", .both = true}};
+  for (size_t i = 0; !code && i < 2; i++) code = eg_rules_add(r, &more[i], err);
+  bool found = false;
+  if (!code) code = eg_sat_lookup_term(*s, "(* x (+ y (+ z 0)))", 19, &found, &root[2], err);
+  if (!code && !found) abort();
   if (!code) code = eg_sat_run(*s, r, &o, &report, err);
   if (!code) code = eg_pattern_parse(*s, "(+ ?a (+ ?b ?a))", 16, &p, err);
   if (!code) code = eg_sat_match(*s, p, count, &calls, &n, err);
@@ -77,7 +109,7 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   if (!code) code = eg_extract_new(*s, NULL, &x, err);
   if (!code) code = eg_extract_dag(x, root[1], err);
   if (!code) code = eg_extract_text(x, root[1], &term, err);
-  if (!code && mode == 1) code = eg_sat_replay(*s, r, &g, NULL, err);
+  if (!code && mode == 1) code = explain(*s, r, root[1], term, &g, err);
   if (!code) *nodes = eg_sat_count_nodes(*s);
   free(term);
   eg_free(g);

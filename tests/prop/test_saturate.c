@@ -19,7 +19,8 @@ static const struct {
   uint32_t arity;
 } ops[N_OPS] = {{"a", 0}, {"b", 0}, {"f", 1}, {"g", 2}, {"h", 3}};
 
-/* Patterns as texts and as terms in prefix order: an operator, or -1 - variable. All are matched in one class. */
+/* Patterns as texts and as terms in prefix order: an operator, or -1 - variable. The roots are matched in one class,
+ * from APART on each in any. */
 typedef struct pat {
   const char *text;
   int n_vars, n_roots, term[10];
@@ -40,8 +41,12 @@ static const pat pats[] = {
     {"(f ?x) = (g ?y ?z)", 3, 2, {F, X, G, Y, Z}},
     {"?x = (f ?x)", 1, 1, {F, X}}, /* the class has a name: see roots */
     {"(g ?x a) = (f ?x)", 1, 2, {G, X, A, F, X}},
+    {"(f ?x), (g ?x ?y)", 2, 2, {F, X, G, X, Y}},
+    {"(f ?x), (g ?y ?z)", 3, 2, {F, X, G, Y, Z}},
+    {"(g a ?x), (f (f ?x))", 1, 2, {G, A, X, F, F, X}},
+    {"(h ?x ?y ?x), b", 2, 2, {H, X, Y, X, B}},
 };
-enum { N_PATS = sizeof pats / sizeof *pats, NAMED = 12 };
+enum { N_PATS = sizeof pats / sizeof *pats, NAMED = 12, APART = 14 };
 
 typedef struct tuple {
   uint32_t v[4];
@@ -193,7 +198,11 @@ static void call_match(trace *t) {
     tuple m = {{b, EG_NONE, EG_NONE, EG_NONE}};
     if (k == NAMED) m.v[1] = b;
     todo second = {skip_term(p, 0), b, NULL};
-    enumerate(t, p, &(todo){0, b, p->n_roots == 2 ? &second : NULL}, &m);
+    for (second.block = k >= APART ? 0 : b; second.block < t->n.n; second.block++) {
+      if (t->n.block[second.block] == second.block)
+        enumerate(t, p, &(todo){0, b, p->n_roots == 2 ? &second : NULL}, &m);
+      if (k < APART) break;
+    }
   }
   qsort(t->mine.t, t->mine.n, sizeof(tuple), by_value);
   qsort(t->naive.t, t->naive.n, sizeof(tuple), by_value);
@@ -343,10 +352,10 @@ typedef struct counts {
   size_t n, nodes[MAX_ITER + 1], classes[MAX_ITER + 1], matches[MAX_ITER + 1];
 } counts;
 
-static bool note(void *ctx, const eg_sat *s, size_t i, const eg_iteration *it) {
+static bool note(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   counts *c = ctx;
   iso_error err;
-  ck_assert_msg(!eg_sat_check((eg_sat *)(uintptr_t)s, &err), "iteration %zu: %s", i, err.msg);
+  ck_assert_msg(!eg_sat_check(s, &err), "iteration %zu: %s", i, err.msg);
   c->nodes[i] = it->nodes;
   c->classes[i] = it->classes;
   c->matches[i] = it->matches;
@@ -414,12 +423,55 @@ START_TEST(runs_agree) {
 }
 END_TEST
 
+/* ---- rules of several classes: incrementally, in full, and with a log ---- */
+
+static const char *const several[][2] = {
+    {"?p = (g ?x ?y), ?q = (g ?y ?z)", "?p = (g ?x ?z)"}, {"?p = (f ?x), ?q = (g ?x ?y)", "?p = ?q"},
+    {"(f ?x), (f ?y)", "(g ?x ?y)"},                      {"?p = (f ?x), (g ?p ?y)", "?x = (f ?y)"},
+    {"?p = (g ?x ?x), a", "?p = a, ?x = (f a)"},          {"(g ?x ?y)", "?y = (f ?x)"},
+    {"(h ?x ?y ?z), (f ?x)", "(g ?y ?z)"},                {"?p = (f ?x) = (g ?x ?y)", "?p = (f ?y) = ?y"}};
+enum { N_SEVERAL = sizeof several / sizeof *several };
+
+static size_t random_several(iso_rng *r, char *out) {
+  size_t n = (size_t)sprintf(out, "(workload (rules");
+  for (int i = 0, m = 1 + (int)iso_rng_below(r, 3); i < m; i++) {
+    const size_t k = iso_rng_below(r, N_SEVERAL);
+    n += (size_t)sprintf(out + n, " (multi-rule r%d \"%s\" \"%s\")", i, several[k][0], several[k][1]);
+  }
+  n += (size_t)sprintf(out + n, " (rule s (g ?x (f ?y)) (g (f ?x) ?y))) (start");
+  for (uint64_t i = 0, m = 2 + iso_rng_below(r, 3); i < m; i++) {
+    n += (size_t)sprintf(out + n, " (term ");
+    n += random_term(r, 3, out + n);
+    n += (size_t)sprintf(out + n, ")");
+  }
+  return n + (size_t)sprintf(out + n, ") (measure (run (scheduler simple) (iteration-limit %d))))", MAX_ITER);
+}
+
+START_TEST(several_classes_agree) {
+  static char text[1 << 16];
+  iso_rng rng = iso_rng_new((uint64_t)_i, 11);
+  for (int k = 0; k < N_RUNS / 20; k++) {
+    eg_workload *w;
+    counts c[3] = {0};
+    const size_t n = random_several(&rng, text);
+    ck_assert_int_eq(eg_workload_parse(text, n, "random", &w, NULL), ISO_OK);
+    for (int mode = 0; mode < 3; mode++) run(w, mode > 0, mode == 2, &c[mode]);
+    for (int mode = 0; mode < 3; mode += 2)
+      for (size_t i = 0; i <= c[1].n; i++)
+        ck_assert_msg(c[mode].n == c[1].n && c[mode].nodes[i] == c[1].nodes[i] && c[mode].classes[i] == c[1].classes[i],
+                      "%s: mode %d, iteration %zu", text, mode, i);
+    eg_workload_free(w);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("saturate");
   TCase *t = tcase_create("traces");
   tcase_set_timeout(t, 3600);
   tcase_add_loop_test(t, traces_agree_with_naive_closure, 0, (int)((n_traces() + PER_TEST - 1) / PER_TEST));
   tcase_add_loop_test(t, runs_agree, 0, 20);
+  tcase_add_loop_test(t, several_classes_agree, 0, 20);
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   srunner_run_all(r, CK_ENV);
