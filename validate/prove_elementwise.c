@@ -361,6 +361,9 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
 }
 
 static sx binary_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const bool equation = t->which == CMP_EQ || t->which == CMP_NE;
+  const sx masked = equation && pt_at(c, t->in[1], idx) == c->neginf ? sc_masked_if(c, t->in[0], idx) : 0;
+  if (masked) return t->which == CMP_EQ ? masked : sx_not(c, masked);
   return binary(c, t->which, pt_at(c, t->in[0], idx), pt_at(c, t->in[1], idx), t->p[0], t->k[0]);
 }
 

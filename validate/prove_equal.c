@@ -162,30 +162,41 @@ static sx replaced(sc *c, sx d, sx u, sx v) {
   return r;
 }
 
-/* Two binders with one body: the longer range is the shorter one and the rest. */
-static bool split_range(sc *c, sx u, sx v, sx *out) {
-  const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
-  if (n == 0 || n != sc_word(c, v, 0) || sc_word(c, u, n + 1) != sc_word(c, v, n + 1)) return false;
+/* Number `at` of the ranges of u, where all others are v's in their places; n: none, or several. */
+static uint32_t other_range(const sc *c, sx u, sx v, uint32_t n) {
   uint32_t at = n;
-  for (uint32_t i = 0; i < n; i++)
-    if (sc_word(c, u, i + 1) != sc_word(c, v, i + 1)) {
-      if (at < n) return false;
-      at = i;
-    }
-  if (at == n) return false;
-  const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1), rest = sx_sub(c, longer, shorter);
-  if (sx_same(c, longer, shorter)) return *out = v, true;
-  if (!sx_ge0(c, rest)) return false;
-  sx k[16], body;
+  for (uint32_t i = 0; i < n; i++) {
+    if (sc_word(c, u, i + 1) == sc_word(c, v, i + 1)) continue;
+    if (at < n) return n;
+    at = i;
+  }
+  return at;
+}
+
+/* The part of the sum u where its index number `at` is in [from, from + n). 0: that index has one value. */
+static sx part_of_sum(sc *c, sx u, uint32_t at, sx from, sx n) {
+  sx k[16];
   uint32_t m;
-  body = sx_open(c, u, k, &m);
-  if (rest == c->zero || k[at] == c->zero) return false;
-  const sx i = sc_index(c, rest);
-  body = sx_subst(c, body, &(sx_map){k[at], sx_add(c, i, shorter)}, 1);
+  sx body = sx_open(c, u, k, &m);
+  if (k[at] == c->zero) return 0;
+  const sx i = sc_index(c, n);
+  body = sx_subst(c, body, &(sx_map){k[at], sx_add(c, i, from)}, 1);
   k[at] = i;
   for (uint32_t j = m; j-- > 0;) body = sx_sum(c, k[j], body);
-  *out = sx_add(c, v, body);
-  return !c->failed;
+  return body;
+}
+
+/* Two sums that are one but for the range of one index: the longer one is the shorter one, its beginning, and the rest. */
+static bool split_range(sc *c, sx u, sx v, sx *out) {
+  const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
+  if (n == 0 || n != sc_word(c, v, 0) || c->failed) return false;
+  const uint32_t at = other_range(c, u, v, n);
+  if (at == n || sc_word(c, u, n + 1) != sc_word(c, v, n + 1)) return false;
+  const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1), rest = sx_sub(c, longer, shorter);
+  if (sx_same(c, longer, shorter)) return *out = v, true;
+  const sx more = rest != c->zero && sx_ge0(c, rest) ? part_of_sum(c, u, at, shorter, rest) : 0;
+  if (more) *out = sx_add(c, v, more);
+  return more && !c->failed;
 }
 
 /* u with one index replaced. */
@@ -227,6 +238,46 @@ static bool rewritten(sc *c, sx u, sx v) {
   for (uint32_t i = 0; i < n && m == n + 1; i++)
     for (uint32_t j = 0; j < m; j++)
       if (reindexed(c, u, i, in_two, sc_word(c, v, j + 1)) == v) return true;
+  return false;
+}
+
+/* Whether the ranges of u are v's in some order, but for number i of u and number j of v. */
+static bool ranges_permuted(const sc *c, sx u, sx v, uint32_t n, uint32_t i, uint32_t j) {
+  uint32_t taken = 1u << j;
+  for (uint32_t a = 0; a < n; a++) {
+    uint32_t b = 0;
+    if (a == i) continue;
+    while (b < n && (taken >> b & 1 || sc_word(c, u, a + 1) != sc_word(c, v, b + 1))) b++;
+    if (b == n) return false;
+    taken |= 1u << b;
+  }
+  return true;
+}
+
+/* The same where v is the beginning of u or its end, run either way; the order of the indices in a block depends on their ranges. */
+static bool split_anywhere(sc *c, sx u, sx v, sx *out) {
+  const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
+  if (n == 0 || n != sc_word(c, v, 0)) return false;
+  const sx a = sc_word(c, u, n + 1), b = sc_word(c, v, n + 1);
+  if (sc_op(c, a) != sc_op(c, b) || sc_at(c, a)->n != sc_at(c, b)->n || (sc_op(c, a) == X_LEAF && sc_word(c, a, 0) != sc_word(c, b, 0))) return false;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < n && !c->failed; j++) {
+      const sx longer = sc_word(c, u, i + 1), shorter = sc_word(c, v, j + 1), rest = sx_sub(c, longer, shorter);
+      if (rest == c->zero || !ranges_permuted(c, u, v, n, i, j) || !sx_ge0(c, rest) || !sx_ge0(c, shorter)) continue;
+      const sx back = reindexed(c, v, j, from_the_end, 0);
+      for (int end = 0; end < 2 && !c->failed; end++) {
+        const sx part = part_of_sum(c, u, i, end ? rest : c->zero, shorter);
+        if (part != v && part != back) continue;
+        *out = sx_add(c, v, part_of_sum(c, u, i, end ? c->zero : shorter, rest));
+        return !c->failed;
+      }
+    }
+  return false;
+}
+
+static bool empty_sum(sc *c, sx u) {
+  for (uint32_t i = 0, n = sc_op(c, u) == X_SUM ? sc_word(c, u, 0) : 0; i < n; i++)
+    if (sx_ge0(c, sx_neg(c, sc_word(c, u, i + 1)))) return true;
   return false;
 }
 
@@ -608,6 +659,11 @@ static bool zero(sc *c, sx d, int deep) {
         else if (rewritten(c, a[i], a[k])) d = replaced(c, d, a[i], a[k]), changed = true;
         else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1)) d = replaced(c, d, a[k], a[i]), changed = true;
       }
+    for (size_t i = 0; i < n && !changed && !c->failed; i++) {
+      if (empty_sum(c, a[i])) d = replaced(c, d, a[i], c->zero), changed = true;
+      for (size_t k = 0; k < n && !changed && !c->failed; k++)
+        if (i != k && split_anywhere(c, a[i], a[k], &v)) d = replaced(c, d, a[i], v), changed = true;
+    }
     if (!changed) break;
     d = without_denominators(c, d);
   }

@@ -161,7 +161,8 @@ static unsigned flags_of(const sc *c, sx_op op, const uint32_t *w, size_t n) {
 static void describe(const sc *c, sx_node *p, const uint32_t *w) {
   const sx_op op = (sx_op)p->op;
   p->hash = structure(c, op, w, p->n);
-  p->flags = (uint8_t)(flags_of(c, op, w, p->n) & ~(unsigned)S_INDEX);
+  p->flags = (uint8_t)(flags_of(c, op, w, p->n) & ~(unsigned)(S_INDEX | S_MASKED));
+  if (op == X_NEGINF) p->flags = S_MASKED;
   if (op == X_SYM) {
     p->bloom = 1ULL << (mix(w[0], 3) & 63);
     if (c->sym[w[0]].role == 'x') p->flags |= S_INDEX;
@@ -173,7 +174,7 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     if (!is_child(op, i)) continue;
     const sx_node *k = &c->node[w[i]];
     p->bloom |= k->bloom;
-    p->flags |= k->flags & S_INDEX;
+    p->flags |= k->flags & (S_INDEX | S_MASKED);
     if (k->height > p->height) p->height = k->height;
   }
   if (op == X_SUM || op == X_TOP || op == X_ROW) p->height = (uint16_t)(p->height + w[0]);

@@ -55,7 +55,7 @@ typedef enum sx_func {
   F_ADD, F_MUL, F_POWER, F_IF /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;
 
-enum { S_POS = 1, S_NONNEG = 2, S_NONZERO = 4, S_INT = 8, S_BOOL = 16, S_INDEX = 32 /* has a symbol with a range in it */ };
+enum { S_POS = 1, S_NONNEG = 2, S_NONZERO = 4, S_INT = 8, S_BOOL = 16, S_INDEX = 32 /* has a symbol with a range in it */, S_MASKED = 64 /* minus infinity */ };
 
 typedef struct sx_node {
   uint8_t op, flags;
@@ -200,6 +200,8 @@ bool sc_mask_literal(double f);
 bool sc_only_masks(const rule *r);
 /* Whether the row of `t` (in[0] along its dimension k[0]) at `idx` has an element that is never minus infinity. */
 bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx);
+/* The condition under which the element of `t` at `idx` is minus infinity, found without a normal form of it. 0: not found. */
+sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx);
 
 /* ---- expressions (prove_expr.c) ---- */
 

@@ -5,6 +5,7 @@
  * one. So the literal has to go nowhere but into softmaxes, through operators that only move, add or choose it, and every row of these
  * has to keep its first element or that of its own index (a causal mask, a window). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "validate/prove_int.h"
@@ -58,10 +59,36 @@ bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx) {
   memcpy(at, idx, t->rank * sizeof *at);
   const uint32_t d = (uint32_t)t->k[0];
   for (uint32_t j = 0; j <= t->rank && !c->failed; j++) {
-    if (j < t->rank && (j == d || t->dim[j] != t->dim[d])) continue;
+    if (j < t->rank && (j == d || !sx_ge0(c, sx_sub(c, t->dim[d], t->dim[j])))) continue;
     if (t->rank) at[d] = j < t->rank ? idx[j] : c->zero;
     const sx x = pt_at(c, t->in[0], at);
-    if (!c->failed && !sx_occurs(c, c->neginf, x)) return true;
+    if (!c->failed && !(sc_flags(c, x) & S_MASKED)) return true;
   }
   return false;
+}
+
+/* Where x, as the definitions give it, is minus infinity: yes or no, by conditions on indices alone. 0: by others, or it stands within. */
+static sx masked_if(sc *c, sx x) {
+  const sx g = sx_top_guard(c, x);
+  if (!(sc_flags(c, x) & S_MASKED) || x == c->neginf) return x == c->neginf ? c->yes : c->no;
+  if (!g || (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) || !sc_has(c, sc_word(c, g, 0), S_INT)) return 0;
+  const sx a = masked_if(c, sc_word(c, x, 1)), b = masked_if(c, sc_word(c, x, 2));
+  return a && b ? sx_ite(c, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3), a, b) : 0;
+}
+
+/* A normal form can be large, and would only take away what is asked for. */
+sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx) {
+  if (c->plain || c->failed) return 0;
+  struct sc_elem *const elems = c->elems;
+  const size_t n = c->n_elems, cap = c->cap_elems;
+  c->elems = NULL;
+  c->n_elems = c->cap_elems = 0;
+  c->plain = true;
+  const sx x = pt_at(c, t, idx);
+  c->plain = false;
+  free(c->elems);
+  c->elems = elems;
+  c->n_elems = n;
+  c->cap_elems = cap;
+  return c->failed ? 0 : masked_if(c, x);
 }

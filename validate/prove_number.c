@@ -43,6 +43,9 @@ static double fn_value(sx_func f, double a, double b) {
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);
   case F_SAFE_INV: return a > 0 || a < 0 ? 1 / a : 0;
+  case F_ADD: return a + b;
+  case F_MUL: return a * b;
+  case F_POWER: return pow(a, b);
   case F_CAST_F32: return (double)(float)a;
   default: return NAN;
   }
@@ -113,6 +116,7 @@ static double value(numbers *m, sx x) {
   case X_DIV: return floor(value(m, sc_word(c, x, 0)) / value(m, sc_word(c, x, 1)));
   case X_LEAF: return leaf_value(m, x);
   case X_FN:
+    if (sc_word(c, x, 0) == F_IF) return value(m, sc_word(c, x, value(m, sc_word(c, x, 1)) > 0 ? 2 : 3));
     if (sc_word(c, x, 0) == F_PLACE) return place(m, value(m, sc_word(c, x, 1)), sc_word(c, x, 2));
     return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)), p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
   case X_SUM: case X_TOP:
