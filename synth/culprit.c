@@ -227,7 +227,16 @@ static iso_code find_suspects(const parting *p, const place *q, bool integers, s
   return c;
 }
 
-/* The repaired values of the right graph, into `next`. A constant computed anew is not rounded as
+/* How many of the right values have a counterpart. */
+static size_t met(const parting *p, const st_run *r) {
+  const synth_graph *g = p->s->graph[RIGHT];
+  size_t n = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    n += g->node[i].kind == SYNTH_OP && r->value[i].n == 1 && !pt_passes(g, i) && pt_has(p, LEFT, r->value[i].v[0]);
+  return n;
+}
+
+/* The repaired values of the right graph, into `next`, unless what was carried on there is nearer to the left. A constant computed anew is not rounded as
  * its storage is: what reads it takes the reference instead, where that was carried on. */
 static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run *next,
                              bool *touched, iso_error *err) {
@@ -242,9 +251,12 @@ static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run
                                  st_term_uses(g->node[i].call, again));
   st_run repaired;
   if (!st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
-    st_run_free(next);
-    *next = repaired;
-    memcpy(touched, again, g->n_nodes);
+    if (next->value && met(p, next) > met(p, &repaired)) st_run_free(&repaired);
+    else {
+      st_run_free(next);
+      *next = repaired;
+      memcpy(touched, again, g->n_nodes);
+    }
   }
   free(again);
   return ISO_OK;
@@ -271,7 +283,8 @@ static iso_code explain_side(parting *p, const place *q, bool integers, st_chang
                          .want =
                              goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]),
                          .earlier = p->change,
-                         .n_earlier = p->n_changes};
+                         .n_earlier = p->n_changes,
+                         .settled = p->settled[side]};
   if (!task.want || (changes == ST_TWIN && q->odd < 0)) return ISO_OK;
   iso_code c = find_suspects(p, q, integers, &task, suspect, err);
   if (!c) c = st_repair(s, &task, &r, err);
@@ -314,6 +327,16 @@ static void point_at_odd(const parting *p, const place *q, synth_divergence *d, 
                                                                            : "the same graph");
 }
 
+/* The change is of one side alone, and the other is the one whose layers are not alike: there it was made, and the change is what it looks
+ * like from here. */
+static void point_at_partner(const parting *p, const place at[2], int side, const int64_t before[2], synth_divergence *d) {
+  const place *q = &at[!side];
+  int64_t *partner = side == LEFT ? &d->right : &d->left;
+  if (*partner == before[!side] && at[side].odd < 0 && q->odd >= 0 &&
+      same_place(&p->s->graph[!side]->node[q->odd], &p->s->graph[!side]->node[q->model]))
+    *partner = q->odd;
+}
+
 iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err) {
   const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
@@ -335,7 +358,9 @@ iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], c
         if (at[!side].odd < 0) point_at_odd(p, &at[side], d, found);
     for (int side = RIGHT; side >= LEFT && !c && !*found; side--) {
       if (!sides[side]) continue;
+      const int64_t before[2] = {d->left, d->right};
       c = explain_side(p, &at[side], integers, changes, exit, d, next, touched, found, err);
+      if (!c && *found) point_at_partner(p, at, side, before, d);
       if (!c && changes == ST_LOOSE) point_at_odd(p, &at[side], d, found);
     }
   }
@@ -400,8 +425,15 @@ static int64_t first_lone(const parting *p, int side, int64_t from) {
   return from;
 }
 
+/* A mask that is added. */
+static bool hides(const rule_tensor *v) {
+  for (int64_t i = 0; i < v->numel; i++)
+    if (rule_tensor_get(v, i) < -1e30) return true;
+  return false;
+}
+
 /* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
-int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
+static int64_t odd_constant(const parting *p, int side, const uint32_t *node, size_t n, bool masks, iso_code *c, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
@@ -412,7 +444,7 @@ int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t
     if (g->node[node[i]].kind != SYNTH_OP) continue;
     if (s->rec[s->map[side][node[i]].i].konst) flag[node[i]] = true;
     else st_term_mark(g->node[node[i]].call, flag);
-    for (size_t k = 0; k < g->n_nodes; k++) any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k);
+    for (size_t k = 0; k < g->n_nodes; k++) any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k) && (masks || !hides(pt_value(p, side, (uint32_t)k)));
   }
   for (size_t i = g->n_nodes; flag && i-- > 0;) {
     if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
@@ -429,4 +461,10 @@ int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t
     found = call->child[0]->u.i;
   }
   return found < 0 ? found : first_lone(p, side, found);
+}
+
+/* Masks last: many ways to hide what is later are one. */
+int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
+  const int64_t table = odd_constant(p, side, node, n, false, c, err);
+  return table >= 0 || *c ? table : odd_constant(p, side, node, n, true, c, err);
 }

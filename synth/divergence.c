@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DIVERGENCES = 64, MAX_EXITS = 24 };
+enum { MAX_DIVERGENCES = 64 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -126,6 +126,7 @@ static bool visit(parting *p, int side, uint32_t i) {
   const eg_node e = s->map[side][i];
   if (p->seen[side][i]) return p->seen[side][i] != 3;
   p->seen[side][i] = 3; /* has a counterpart */
+  if (p->sound[side][i]) return false;
   if (n->kind == SYNTH_OP && n->n_outputs == 1 && pt_matched(p, side, i)) return false;
   if (n->kind != SYNTH_OP && pt_leaf_explained(p, side, i)) return false;
   if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
@@ -167,9 +168,65 @@ static bool lacks_product(const parting *p, int side, uint32_t i) {
   return g->node[w].kind == SYNTH_PARAMETER;
 }
 
-/* The earliest root: one that other ranks have right first, a product, any; a transparent one, or a
+/* ---- the first place ---- */
+
+typedef struct stretch {
+  bool *aside;     /* by node: only passes on what both sides have, or is the same whatever is given: it stands where it is read */
+  uint32_t *place; /* where that is; of others, the node itself */
+  uint32_t *last;  /* reader within the region */
+} stretch;
+
+/* Every argument of the region that a term has is aside. */
+static bool reads_aside(const parting *p, int side, const rule_term *t, const bool *aside) {
+  bool all = t->kind != RULE_VAR || !pt_in_region(p, side, (uint32_t)t->u.i) || aside[t->u.i];
+  for (uint32_t k = 0; k < t->n && all; k++) all = reads_aside(p, side, t->child[k], aside);
+  return all;
+}
+
+static void put_before(const rule_term *t, uint32_t at, const stretch *x) {
+  if (t->kind == RULE_VAR && x->aside[t->u.i] && at < x->place[t->u.i]) x->place[t->u.i] = at;
+  for (uint32_t k = 0; k < t->n; k++) put_before(t->child[k], at, x);
+}
+
+static void note_last(const rule_term *t, uint32_t by, uint32_t *last) {
+  if (t->kind == RULE_VAR) last[t->u.i] = by;
+  for (uint32_t k = 0; k < t->n; k++) note_last(t->child[k], by, last);
+}
+
+static void find_places(const parting *p, int side, stretch *x) {
+  const synth_graph *g = p->s->graph[side];
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    x->aside[i] = pt_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
+                                               (pt_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
+    x->place[i] = x->aside[i] ? UINT32_MAX : i;
+  }
+  for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
+    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP) put_before(g->node[i].call, x->place[i], x);
+}
+
+/* Where the roots end that have to do with the first one: there, all that was computed in the region goes through one
+ * tensor. Roots behind it are faults of their own. */
+static uint32_t first_stretch(const parting *p, int side, stretch *x) {
+  const synth_graph *g = p->s->graph[side];
+  uint32_t first = UINT32_MAX, furthest = 0;
+  find_places(p, side, x);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    if (!pt_in_region(p, side, i)) continue;
+    if (g->node[i].kind == SYNTH_OP) note_last(g->node[i].call, i, x->last);
+    if (p->seen[side][i] == 2 && x->place[i] < first) first = x->place[i];
+  }
+  for (uint32_t i = first; i < g->n_nodes; i++) {
+    if (!pt_in_region(p, side, i) || x->aside[i]) continue;
+    if (x->last[i] > furthest) furthest = x->last[i];
+    if (furthest <= i + 1 || i + 1 >= g->n_nodes) return i;
+  }
+  return UINT32_MAX;
+}
+
+/* The earliest root of the first stretch: one that other ranks have right first, a product, any; a transparent one, or a
  * constant, only where nothing else is there. */
-static int64_t pick(parting *p, int side) {
+static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t end) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
   p->odd_rank[side] = false;
@@ -179,171 +236,31 @@ static int64_t pick(parting *p, int side) {
       return i;
     }
   for (int strict = 3; strict >= 0; strict--) {
-    int64_t best = -1, where = INT64_MAX;
+    int64_t best = -1;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-      if (p->seen[side][i] != 2) continue;
+      if (p->seen[side][i] != 2 || place[i] > end) continue;
       const bool leaf = g->node[i].kind != SYNTH_OP;
       if (strict == 3 && !leaf && !lacks_product(p, side, i)) continue;
       if (strict >= 1 && !leaf && pt_passes(g, i)) continue;
       if (strict >= 2 && s->rec[s->map[side][i].i].konst) continue;
-      const int64_t at = leaf ? pt_consumer(s, side, i)
-                              : (int64_t)i; /* leaves stand before everything, whoever reads them */
-      if (at < where) best = i, where = at;
+      if (best < 0 || place[i] < place[best]) best = i;
     }
     if (best >= 0 && !(strict == 3 && g->node[best].kind != SYNTH_OP)) return best;
   }
   return -1;
 }
 
-/* ---- carrying the reference on ---- */
-
-/* Live nodes that depend on `root`, itself included. Owns: malloc'ed. */
-static bool *downstream(const parting *p, int side, int64_t root) {
-  const synth_graph *g = p->s->graph[side];
-  bool *flag = calloc(g->n_nodes + 1, 1);
-  if (!flag) return NULL;
-  flag[root] = true;
-  for (size_t i = (size_t)root + 1; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) flag[i] = true;
-  return flag;
-}
-
-/* The left value takes the right node's place: what follows is run again. */
-static iso_code carry(const parting *p, uint32_t a, uint32_t b, const bool *after, st_run *out, iso_error *err) {
-  const rule_tensor *x = pt_value(p, LEFT, a), *y = pt_value(p, RIGHT, b);
-  rule_tensor *v;
-  iso_code c = rule_tensor_new(x->dtype, &y->shape, &v, err);
-  if (c) return c;
-  memcpy(v->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
-  rule_tensor **instead = calloc(p->s->graph[RIGHT]->n_nodes + 1, sizeof *instead);
-  const st_carry with = {.from = &p->run[RIGHT], .again = after, .value = instead};
-  if (!instead) c = nomem(err);
-  else {
-    instead[b] = v;
-    c = st_run_graph(p->s, RIGHT, NULL, 0, 0, true, &with, out, err);
+static iso_code pick(parting *p, int side, int64_t *root, iso_error *err) {
+  const size_t n = p->s->graph[side]->n_nodes + 1;
+  stretch x = {.aside = calloc(n, 1), .place = calloc(n, sizeof *x.place), .last = calloc(n, sizeof *x.last)};
+  const iso_code c = x.aside && x.place && x.last ? ISO_OK : nomem(err);
+  if (!c) {
+    const uint32_t end = first_stretch(p, side, &x);
+    *root = earliest(p, side, x.place, end);
   }
-  free(instead);
-  rule_tensor_unref(v);
-  return c;
-}
-
-/* Carrying on made the rest meet: every use of `b` in the region has a counterpart now, or the outputs agree. */
-static bool helped(const parting *q, uint32_t b, const bool *region) {
-  const synth_graph *g = q->s->graph[RIGHT];
-  bool used = false, all = true;
-  bool *flag = calloc(g->n_nodes + 1, 1);
-  if (!flag) return false;
-  flag[b] = true;
-  for (size_t i = b + 1; i < g->n_nodes && all; i++) {
-    if (!region[i] || g->node[i].kind != SYNTH_OP || !st_term_uses(g->node[i].call, flag)) continue;
-    if (pt_passes_on(q, RIGHT, (uint32_t)i)) flag[i] = true;
-    else used = true, all = pt_occurs(q, RIGHT, (uint32_t)i);
-  }
-  free(flag);
-  return (used && all) || !pt_any_output_apart(q);
-}
-
-static bool in_region(const parting *p, int side, size_t i) { return p->seen[side][i] == 1 || p->seen[side][i] == 2; }
-
-static int64_t last_use(const parting *p, int side, uint32_t i, const int64_t *last) {
-  const synth_graph *g = p->s->graph[side];
-  for (size_t o = 0; o < g->n_outputs; o++)
-    if (g->output[o].node == i) return (int64_t)g->n_nodes;
-  return last[i];
-}
-
-static void note_uses(const rule_term *t, int64_t by, int64_t *last) {
-  if (t->kind == RULE_VAR) last[t->u.i] = by;
-  for (uint32_t k = 0; k < t->n; k++) note_uses(t->child[k], by, last);
-}
-
-/* Nodes through which everything passes that comes from `root` within the region. Owns: malloc'ed. */
-static bool *bottlenecks(const parting *p, int side, int64_t root) {
-  const synth_graph *g = p->s->graph[side];
-  bool *flag = downstream(p, side, root), *out = calloc(g->n_nodes + 1, 1);
-  int64_t *last = calloc(g->n_nodes + 1, sizeof *last), furthest = root;
-  if (flag && out && last) {
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && in_region(p, side, i)) note_uses(g->node[i].call, i, last);
-    for (uint32_t i = (uint32_t)root; i < g->n_nodes; i++) {
-      if (!flag[i] || !in_region(p, side, i)) continue;
-      out[i] = furthest <= (int64_t)i;
-      const int64_t use = last_use(p, side, i, last);
-      if (use > furthest) furthest = use;
-    }
-  } else {
-    free(out);
-    out = NULL;
-  }
-  free(flag);
-  free(last);
-  return out;
-}
-
-typedef struct exits {
-  const parting *p;
-  const bool *region; /* of the right */
-  bool *narrow[2];    /* bottlenecks */
-  int64_t at[2];
-  st_run *next;
-  bool *touched;
-} exits;
-
-/* Carry the value of `a` on in the place of `b`: whether that is where the regions end. `again`: what depends on b. */
-static iso_code try_exit(exits *x, uint32_t a, uint32_t b, const bool *again, iso_error *err) {
-  parting q = *x->p;
-  q.by_size[RIGHT] = NULL;
-  q.run[RIGHT] = (st_run){0};
-  iso_code c = carry(x->p, a, b, again, &q.run[RIGHT], err);
-  if (c == ISO_TORCH || c == ISO_RANGE) return ISO_OK;
-  if (!c && helped(&q, b, x->region)) {
-    x->at[LEFT] = a, x->at[RIGHT] = b;
-    memcpy(x->touched, again, x->p->s->graph[RIGHT]->n_nodes);
-    *x->next = q.run[RIGHT];
-  } else st_run_free(&q.run[RIGHT]);
-  return c;
-}
-
-/* Through some pairs of nodes whose shapes are alike, earliest first: `narrow`: of bottlenecks, else of others. */
-static iso_code try_exits(exits *x, const bool *const after[2], bool narrow, iso_error *err) {
-  const parting *p = x->p;
-  const state *s = p->s;
-  iso_code c = ISO_OK;
-  int tries = 0;
-  for (uint32_t b = 0; !c && b < s->graph[RIGHT]->n_nodes && x->at[LEFT] < 0 && tries < MAX_EXITS; b++) {
-    const rule_tensor *r = pt_value(p, RIGHT, b);
-    if (!after[RIGHT][b] || !x->region[b] || !r || (narrow && !x->narrow[RIGHT][b])) continue;
-    bool *again = downstream(p, RIGHT, b);
-    if (!again) c = nomem(err);
-    for (uint32_t a = 0; !c && a < s->graph[LEFT]->n_nodes && x->at[LEFT] < 0 && tries < MAX_EXITS; a++) {
-      const rule_tensor *l = pt_value(p, LEFT, a);
-      if (!after[LEFT][a] || !in_region(p, LEFT, a) || narrow != (x->narrow[LEFT][a] && x->narrow[RIGHT][b]) || !l || l->dtype != r->dtype ||
-          !pt_same_but_ones(&l->shape, &r->shape))
-        continue;
-      tries++;
-      c = try_exit(x, a, b, again, err);
-    }
-    free(again);
-  }
-  return c;
-}
-
-/* Find where both regions end: a pair of nodes whose values should be one. `first`: the roots. In `next`: the
- * right graph's values with the reference carried on from there. */
-static iso_code leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err) {
-  bool *after[2] = {downstream(p, LEFT, first[LEFT]), downstream(p, RIGHT, first[RIGHT])};
-  const size_t n_right = p->s->graph[RIGHT]->n_nodes;
-  bool *region = calloc(n_right + 1, 1);
-  exits x = {.p = p, .region = region, .narrow = {bottlenecks(p, LEFT, first[LEFT]), bottlenecks(p, RIGHT, first[RIGHT])}, .at = {-1, -1}, .next = next, .touched = touched};
-  iso_code c = after[LEFT] && after[RIGHT] && x.narrow[LEFT] && x.narrow[RIGHT] && region ? ISO_OK : nomem(err);
-  for (size_t i = 0; i < n_right && !c; i++) region[i] = in_region(p, RIGHT, i);
-  for (int pass = 0; pass < 2 && !c && x.at[LEFT] < 0; pass++) c = try_exits(&x, (const bool *const *)after, pass == 0, err);
-  for (int side = 0; side < 2; side++) {
-    exit[side] = x.at[side];
-    free(after[side]);
-    free(x.narrow[side]);
-  }
-  free(region);
+  free(x.aside);
+  free(x.place);
+  free(x.last);
   return c;
 }
 
@@ -407,6 +324,16 @@ static bool missing_there(const parting *p, int side, const int64_t root[2], syn
   return true;
 }
 
+/* One side reads another tensor where its region ends: which. */
+static void put_there(const parting *p, const int64_t exit[2], synth_divergence *d) {
+  const int side = pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
+  d->left = exit[LEFT];
+  d->right = exit[RIGHT];
+  d->hint = iso_arena_printf(&p->s->res->arena, "what reads \"%s\" on the %s would have to read what \"%s\" is on the %s",
+                             p->s->graph[side]->node[exit[side]].id, side == LEFT ? "left" : "right",
+                             p->s->graph[!side]->node[exit[!side]].id, side == LEFT ? "right" : "left");
+}
+
 static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   const size_t n_right = s->graph[RIGHT]->n_nodes;
@@ -417,15 +344,17 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
   d->hint = pt_hint(p, d, x, y);
   if (!c) c = pt_measure(p, root, d, err);
-  if (!c && !p->gap) c = leave(p, root, exit, &next, touched, err);
-  if (!c && exit[LEFT] >= 0 && d->max_abs == 0) c = pt_measure(p, exit, d, err);
+  if (!c && !p->gap) c = pt_leave(p, root, exit, &next, touched, err);
+  const bool moved = exit[LEFT] >= 0 && !(pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) && pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
+  if (moved) put_there(p, exit, d);
+  if (!c && exit[LEFT] >= 0 && (moved || d->max_abs == 0)) c = pt_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
   /* A leaf that only one side lacks may be of an operator that the other side does without. */
   const bool leaf[2] = {l->kind != SYNTH_OP, r->kind != SYNTH_OP};
-  const int64_t attribute = leaf[LEFT] || leaf[RIGHT] ? -1 : pt_attribute_apart(p, l, r);
-  const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0;
+  const int64_t attribute = leaf[LEFT] || leaf[RIGHT] || moved ? -1 : pt_attribute_apart(p, l, r);
+  const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0 || moved;
   if (attribute >= 0)
     pt_remember(p, &(st_change){.side = RIGHT, .op = r->call->u.s, .k = (uint32_t)attribute, .from = r->call->child[attribute], .to = l->call->child[attribute]});
   int64_t constant[2] = {-1, -1};
@@ -434,18 +363,18 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
   }
   const int with = leaf[LEFT] ? LEFT : RIGHT;
-  if (!c && !p->gap && leaf[LEFT] != leaf[RIGHT] && does_more(s, with, (uint32_t)root[with])) {
+  if (!c && !p->gap && !moved && leaf[LEFT] != leaf[RIGHT] && does_more(s, with, (uint32_t)root[with])) {
     c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
     if (!c && !repaired) (void)missing_there(p, with, root, d);
   }
   /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
   const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0, constant[RIGHT] < 0 && constant[LEFT] >= 0};
   const bool exchanged =
-      !c && !p->gap && !repaired && !leaf[LEFT] && !leaf[RIGHT] && pt_exchanged_leaves(p, root, d);
-  if (!c && !repaired && !exchanged)
+      !c && !p->gap && !repaired && !moved && !leaf[LEFT] && !leaf[RIGHT] && pt_exchanged_leaves(p, root, d);
+  if (!c && !repaired && !exchanged && !moved)
     c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
   /* Where a table is read comes before what it holds. */
-  if (!c && !repaired && !exchanged)
+  if (!c && !repaired && !exchanged && !moved)
     c = pt_explain_by_repair(p, PT_INTEGERS,
                              (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d,
                              &next, touched, &repaired, err);
@@ -457,8 +386,9 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     if (!(d->hint = a && b ? pt_value_hint(p, a, b) : NULL))
       d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
                                  s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
-  } else if (!c && !p->gap && !plain && !repaired && !exchanged) {
-    c = pt_explain_by_repair(p, PT_ANY, (const bool[]){true, true}, exit, d, &next, touched, &repaired, err);
+  } else if (!c && !p->gap && (!plain || moved) && !repaired && !exchanged) {
+    const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]), !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
+    c = pt_explain_by_repair(p, PT_ANY, read, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
     int64_t end[2] = {exit[LEFT], exit[RIGHT]};
@@ -469,6 +399,8 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   if (!c && next.value) {
     for (size_t i = 0; i < n_right; i++) p->changed[i] |= touched[i];
     p->changed[n_right] = true;
+    for (int side = 0; side < 2; side++)
+      if (exit[side] >= 0) p->settled[side][exit[side]] = true;
     st_run_free(&p->run[RIGHT]);
     p->run[RIGHT] = next;
     next = (st_run){0};
@@ -485,16 +417,54 @@ static bool same_hint(const synth_divergence *a, const synth_divergence *b) {
   return a->hint && b->hint && strcmp(a->hint, b->hint) == 0;
 }
 
+/* One node, or one constant that is computed twice. */
+static bool same_step(const state *s, int side, int64_t a, int64_t b) {
+  return a == b || (s->map[side][a].i == s->map[side][b].i && s->map[side][a].i != EG_NONE && s->rec[s->map[side][a].i].konst);
+}
+
+/* A leaf or a constant: read in several places it is one. */
+static bool same_for_all(const state *s, int64_t left) {
+  return s->graph[LEFT]->node[left].kind != SYNTH_OP || s->rec[s->map[LEFT][left].i].konst;
+}
+
+static void mark_read(const parting *p, int side, const rule_term *t, bool *any) {
+  if (t->kind == RULE_VAR && pt_in_region(p, side, (uint32_t)t->u.i) && !p->s->rec[p->s->map[side][t->u.i].i].konst &&
+      p->s->graph[side]->node[t->u.i].kind == SYNTH_OP)
+    p->sound[side][t->u.i] = *any = true;
+  for (uint32_t k = 0; k < t->n; k++) mark_read(p, side, t->child[k], any);
+}
+
+/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is outside of the region and
+ * reads them comes out right. A part may be right where the whole is not, and so may a decision. */
+static bool find_sound(const parting *p, int side) {
+  const synth_graph *g = p->s->graph[side];
+  bool any = false;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !pt_in_region(p, side, i) && !pt_takes_part(n->op) && n->n_outputs == 1 &&
+        rule_dtype_is_float(n->dtype))
+      mark_read(p, side, n->call, &any);
+  }
+  return any;
+}
+
+static void walk(parting *p, int side) {
+  const synth_graph *g = p->s->graph[side];
+  memset(p->seen[side], 0, g->n_nodes + 1);
+  for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
+    if (pt_output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : p->s->right_of[o]].node);
+}
+
 static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   int64_t root[2];
   *more = false;
   for (int side = 0; side < 2; side++) {
-    const synth_graph *g = s->graph[side];
-    memset(p->seen[side], 0, g->n_nodes + 1);
-    for (size_t o = 0; o < s->graph[LEFT]->n_outputs; o++)
-      if (pt_output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : s->right_of[o]].node);
-    root[side] = pick(p, side);
+    memset(p->sound[side], 0, s->graph[side]->n_nodes + 1);
+    walk(p, side);
+    if (!p->gap && find_sound(p, side)) walk(p, side);
+    const iso_code c = pick(p, side, &root[side], err);
+    if (c) return c;
   }
   if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
   for (int side = 0; side < 2; side++)
@@ -503,31 +473,33 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   iso_code c = describe(p, root, d, more, err);
   bool known = false; /* one faulty operator that several places read */
   for (size_t i = 0; i < s->res->n_divergences; i++)
-    known |= d->right == s->res->divergence[i].right ||
-             (d->left == s->res->divergence[i].left && same_hint(d, &s->res->divergence[i]));
+    known |= same_step(s, RIGHT, d->right, s->res->divergence[i].right) ||
+             (same_step(s, LEFT, d->left, s->res->divergence[i].left) && (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left)));
   if (!known) s->res->n_divergences++;
   return c;
 }
 
-/* What may be spent on looking for explanations: as much as a few runs of both graphs, which the comparison took anyhow; with
- * small graphs what is little beside starting up. */
-static size_t allowance(const parting *p) {
-  enum { AT_LEAST = 80000, RUNS = 6 };
+static size_t run_of_both(const parting *p) {
   size_t run = 0;
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = p->s->graph[side];
     for (uint32_t i = 0; i < g->n_nodes; i++)
       if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE) run += st_work(g->node[i].call, &p->run[side], i);
   }
-  return AT_LEAST + RUNS * run;
+  return run;
 }
 
 iso_code st_divergences(state *s, iso_error *err) {
+  /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the comparison took anyhow;
+   * with small graphs what is little beside starting up. */
+  enum { AT_LEAST = 80000, RUNS = 6 };
   parting p = {.s = s};
   iso_code c = ISO_OK;
   synth_divergence *d = iso_arena_alloc(&s->res->arena, MAX_DIVERGENCES * sizeof *d);
   for (int side = 0; side < 2; side++)
-    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1))) c = nomem(err);
+    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1))  || !(p.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1)) ||
+        !(p.sound[side] = calloc(s->graph[side]->n_nodes + 1, 1)))
+      c = nomem(err);
   if (!d || !(p.changed = calloc(s->graph[RIGHT]->n_nodes + 1, 1))) c = nomem(err);
   p.gap = s->res->verdict == SYNTH_UNDECIDED;
   if (!c && !s->witness[LEFT].value) c = st_run_draw(s, 0, err);
@@ -537,7 +509,8 @@ iso_code st_divergences(state *s, iso_error *err) {
   if (!c) c = pt_index(&p, LEFT, err);
   if (!c) c = pt_index(&p, RIGHT, err);
   if (!c) c = st_mark_parts(s, p.run, err);
-  s->work_left = allowance(&p);
+  p.a_run = run_of_both(&p);
+  s->work_left = AT_LEAST + RUNS * p.a_run;
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
   for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);
@@ -545,6 +518,8 @@ iso_code st_divergences(state *s, iso_error *err) {
     st_run_free(&p.run[side]);
     free(p.by_size[side]);
     free(p.seen[side]);
+    free(p.settled[side]);
+    free(p.sound[side]);
   }
   free(p.changed);
   return c;

@@ -59,21 +59,25 @@ bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
 /* Some node of the other side has this value, as it is now. */
 bool pt_occurs(const parting *p, int side, uint32_t i) {
   const rule_tensor *v = pt_value(p, side, i);
-  if (!v) return false;
+  return v && pt_has(p, !side, v);
+}
+
+bool pt_has(const parting *p, int side, const rule_tensor *v) {
   double m[4];
   st_moments(v, m);
   const double slack = 1e-7 * fabs(m[1]);
-  const feature *f = p->by_size[!side];
-  size_t lo = 0, hi = p->n_feature[!side];
+  const feature *f = p->by_size[side];
+  size_t lo = 0, hi = p->n_feature[side];
   while (lo < hi) {
     const size_t mid = lo + (hi - lo) / 2;
     if (f[mid].moment[1] < m[1] - slack) lo = mid + 1;
     else hi = mid;
   }
-  for (; lo < p->n_feature[!side] && f[lo].moment[1] <= m[1] + slack; lo++)
-    if (f[lo].numel == v->numel && pt_agree(p, v, pt_value(p, !side, f[lo].node))) return true;
+  for (; lo < p->n_feature[side] && f[lo].moment[1] <= m[1] + slack; lo++)
+    if (f[lo].numel == v->numel && pt_agree(p, v, pt_value(p, side, f[lo].node))) return true;
   return false;
 }
+
 static bool changed(const parting *p, int side, uint32_t i) { return side == RIGHT && p->changed[i]; }
 
 /* Joined with a node of the other side, or in one group with it (equal up to layout on every draw) and equal here. */
@@ -211,6 +215,9 @@ bool pt_leaf_explained(const parting *p, int side, uint32_t i) {
     if (auxiliary(s, q[k])) return true;
   return false;
 }
+
+bool pt_in_region(const parting *p, int side, uint32_t i) { return p->seen[side][i] == 1 || p->seen[side][i] == 2; }
+
 /* ---- operators that make no value ---- */
 
 bool pt_transparent(const char *op) {
@@ -239,6 +246,13 @@ bool pt_transparent(const char *op) {
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;
+}
+
+bool pt_takes_part(const char *op) {
+  static const char *const ops[] = {"aten::chunk", "aten::split", "aten::unbind", "aten::slice", "aten::select", "aten::narrow", "aten::index", "aten::gather", "aten::embedding"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
+  return strcmp(op, "getitem") == 0;
 }
 
 /* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an operator as others are. */

@@ -17,11 +17,14 @@ typedef struct parting {
   feature *by_size[2];  /* by the moment of |x| */
   size_t n_feature[2];
   uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
+  bool *sound[2];       /* nodes of a region that operators outside of it read as well: what they give there is right */
+  bool *settled[2];     /* nodes where a divergence ended: those behind it start from there */
   bool odd_rank[2];     /* the root is one that other ranks have right */
   bool rounded;         /* a constant was computed anew: what follows is off by its storage's rounding */
   st_change change[8];  /* what mended the divergences so far */
   size_t n_changes;
   bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
+  size_t a_run;         /* what a run of both graphs takes, as st_work counts */
 } parting;
 
 /* ---- parting.c ---- */
@@ -31,6 +34,10 @@ rule_tensor *pt_value(const parting *p, int side, uint32_t i);
 iso_code pt_index(parting *p, int side, iso_error *err);
 /* Some node of the other side has the value of node i, up to layout. */
 bool pt_occurs(const parting *p, int side, uint32_t i);
+/* Some node of `side` has the value v. */
+bool pt_has(const parting *p, int side, const rule_tensor *v);
+/* Node i has no counterpart: it belongs to the region (or is a root). */
+bool pt_in_region(const parting *p, int side, uint32_t i);
 bool pt_same_but_ones(const rule_shape *a, const rule_shape *b);
 /* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
 bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b);
@@ -47,11 +54,18 @@ bool pt_leaf_explained(const parting *p, int side, uint32_t i);
  * is one of its arguments. */
 bool pt_transparent(const char *op);
 bool pt_passes(const synth_graph *g, uint32_t i);
+/* It gives parts of what it is given. */
+bool pt_takes_part(const char *op);
 bool pt_passes_on(const parting *p, int side, uint32_t i);
 /* Output o of the left differs from its counterpart; the first that does, where `end` names none yet; whether any does. */
 bool pt_output_apart(const parting *p, size_t o);
 void pt_apart_at(const parting *p, int64_t end[2]);
 bool pt_any_output_apart(const parting *p);
+
+/* ---- exits.c ---- */
+/* Where both regions end: a pair of nodes whose values should be one, -1 where there is none. `first`: the roots. In
+ * `next`: the right graph's values with the reference carried on from there, in `touched` which nodes' these are. */
+iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err);
 
 /* ---- hints.c ---- */
 /* The first live operator that reads a leaf; the leaf where there is none. */

@@ -68,21 +68,22 @@ static iso_code run_on(repair *r, uint32_t n, iso_error *err) {
   return ISO_OK;
 }
 
-/* The same, its twins changed as it is; then it alone. */
+/* It alone; then its twins changed as it is. */
 iso_code rp_try_values(repair *r, uint32_t n, iso_error *err) {
   bool any = false;
-  for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    if (i != n && r->instead[n] && rp_twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]), any = true;
-  iso_code c = run_on(r, n, err);
-  if (r->found || !any) return c;
-  for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    if (i != n && rp_twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
-  if (c) return c;
+  for (uint32_t i = 0; i < r->g->n_nodes && !any; i++) any = i != n && r->instead[n] && rp_twin(r, n, i) && !r->instead[i];
+  if (!any) return run_on(r, n, err);
   r->alone = true;
   flag_after(r, n);
-  c = run_on(r, n, err);
+  iso_code c = run_on(r, n, err);
   r->alone = false;
   flag_after(r, n);
+  if (c || r->found) return c;
+  for (uint32_t i = 0; i < r->g->n_nodes; i++)
+    if (i != n && rp_twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
+  c = run_on(r, n, err);
+  for (uint32_t i = 0; i < r->g->n_nodes && !r->found; i++)
+    if (i != n && rp_twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
   return c;
 }
 
@@ -222,8 +223,10 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
   iso_code c = r.bind && r.instead && r.call && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
   if (!c) {
     r.to_goal[task->goal] = true;
-    for (uint32_t i = task->goal + 1; i-- > 0;)
+    for (uint32_t i = task->goal + 1; i-- > 0;) {
+      if (task->settled[i] && i != task->goal) r.to_goal[i] = false;
       if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
+    }
     for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
   for (size_t k = 0; k < task->n_earlier && task->changes <= ST_ODD && task->changes >= ST_TWIN && !c && !r.found; k++)

@@ -383,6 +383,7 @@ typedef struct st_repair_task {
   st_changes changes;
   const st_change *earlier;        /* what mended others of this comparison: tried first */
   size_t n_earlier;
+  const bool *settled;             /* nodes that keep their values: where an earlier divergence ended */
 } st_repair_task;
 typedef struct st_repair_result {
   bool found;

@@ -41,6 +41,8 @@ def literals(g, n):
         return x * 10 if 0 < abs(x) < 1e-3 else x * 1.01 if x else 0.01
     places = [(set_arg, k, v) for k, v in enumerate(n["args"])] + [(set_kwarg, k, v) for k, v in n["kwargs"].items()]
     for how, k, v in places:
+        if base(n) == "scaled_dot_product_attention" and k in (4, "dropout_p"):
+            continue  # what draws is refused
         if isinstance(v, float) and abs(v) < 1e30:
             yield kind(v), how(k, other)
             if v and kind(v) != "eps":
@@ -228,6 +230,13 @@ def steps(g, n):
         yield "precision-integer", integer
 
 
+def unspecified(g, m):
+    """Memory that nothing was written to, or a view of it."""
+    while base(m) in ("view", "reshape", "alias", "to", "_unsafe_view") and is_ref(m["args"][0]):
+        m = g.by_id[m["args"][0]["ref"]]
+    return base(m).startswith("empty")
+
+
 def wiring(g, n):
     """An argument is another tensor of the same shape: a wrong leaf, q for k, the value before the norm."""
     rng = random.Random(n["id"])
@@ -240,7 +249,7 @@ def wiring(g, n):
         leaf = own["op"] in LEAVES
         if own["op"] == "input":
             continue
-        like = [m for m in g.nodes[:at] if m is not own and len(m["outputs"]) == 1 and m["outputs"] == own["outputs"] and (m["op"] in LEAVES) == leaf and not base(m).startswith("empty")]
+        like = [m for m in g.nodes[:at] if m is not own and len(m["outputs"]) == 1 and m["outputs"] == own["outputs"] and (m["op"] in LEAVES) == leaf and not unspecified(g, m)]
         if not leaf:
             like = like[-6:]
         if like:

@@ -179,7 +179,7 @@ class Twice(Mutant):
         except Exception:  # the mutant does not run: none
             return
         self.moved = moved(side.outputs, outputs)
-        if min(f[2] for f in self.faults) <= 1e-9 or any(a.shape != b.shape for a, b in zip(side.outputs.values(), outputs.values())):
+        if min(f[2] for f in self.faults) <= 1e-9 or not all(t.isfinite().all() for t in outputs.values()) or any(a.shape != b.shape for a, b in zip(side.outputs.values(), outputs.values())):
             return
         self.want = "different"
         self.at = set().union(*[f[0] for f in self.faults])
