@@ -17,10 +17,30 @@ static size_t inputs(pt_args *a, const pt_tensor *const **t) {
   return n;
 }
 
-static const pt_tensor *total(sc *c, const pt_tensor *const *t, size_t n) {
-  const pt_tensor *sum = n && t[0]->kind != 'b' ? t[0] : NULL;
-  for (size_t i = 1; i < n && sum; i++) sum = pt_combine(c, c->one, sum, c->one, t[i]);
-  return sum;
+/* in[0] and in[1], element by element: the larger, or the smaller (which = 1). */
+static sx extreme_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = pt_at(c, t->in[0], idx), y = pt_at(c, t->in[1], idx);
+  return t->which ? sx_min(c, x, y) : sx_max(c, x, y);
+}
+
+/* The ranks' tensors as one, by the name of the reduction. NULL: another name. */
+static const pt_tensor *total(pt_args *a, const pt_tensor *const *t, size_t n) {
+  sc *c = a->c;
+  const bool max = pt_arg_is(a, "op", "max"), min = pt_arg_is(a, "op", "min"), mean = pt_arg_is(a, "op", "avg");
+  const pt_tensor *r = n && t[0]->kind != 'b' && (max || min || mean || pt_arg_is(a, "op", "sum")) ? t[0] : NULL;
+  if (mean && r && r->kind != 'f') return NULL;
+  for (size_t i = 1; i < n && r; i++) {
+    if (!max && !min) {
+      r = pt_combine(c, c->one, r, c->one, t[i]);
+      continue;
+    }
+    pt_tensor *m = pt_like(c, r, r->kind, extreme_elem);
+    if (!m) return NULL;
+    m->in[1] = t[i];
+    m->which = min;
+    r = m;
+  }
+  return mean && r ? pt_times(c, r, pt_scalar_tensor(c, sx_inv(c, sx_int(c, (int64_t)n)), 'f')) : r;
 }
 
 enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER };
@@ -31,10 +51,10 @@ static const pt_value *define_collective(pt_args *a, int which) {
   const size_t n = inputs(a, &t);
   uint32_t d = 0;
   sx step;
-  if (n == 0 || (which != ALL_GATHER && !pt_arg_is(a, "op", "sum"))) return NULL;
+  if (n == 0) return NULL;
   if (which != ALL_REDUCE && (t[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, t[0], &d))) return NULL;
   if (which == ALL_GATHER) return pt_one(c, pt_cat(c, t, n, d));
-  const pt_tensor *sum = total(c, t, n);
+  const pt_tensor *sum = total(a, t, n);
   if (!sum || which == ALL_REDUCE) return sum ? pt_one(c, sum) : NULL;
   const pt_tensor **part = sc_take(c, n * sizeof *part);
   if (!part || !sc_multiple(c, sum->dim[d], sx_int(c, (int64_t)n), &step)) return NULL;

@@ -387,6 +387,7 @@ bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_composite(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
+bool pt_define_written(const char *name, pt_definition *out);
 
 /* Helpers shared by definitions. */
 bool pt_named(const char *full, const char *base);

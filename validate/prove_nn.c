@@ -369,8 +369,8 @@ const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads) {
   return sc_multiple(c, heads, k->dim[d], &times) ? pt_repeat_each(c, k, d, times) : NULL;
 }
 
-static const pt_value *define_sdpa(pt_args *a, int which) {
-  (void)which;
+/* `flash`: a form of it that takes four dimensions and broadcasts nothing; its first result. */
+static const pt_value *define_sdpa(pt_args *a, int flash) {
   sc *c = a->c;
   const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"), *v = pt_arg_tensor(a, "value"),
                   *mask = pt_arg(a, "attn_mask") ? pt_arg_tensor(a, "attn_mask") : NULL;
@@ -380,13 +380,19 @@ static const pt_value *define_sdpa(pt_args *a, int which) {
   if (pt_arg(a, "dropout_p") && pt_arg_scalar(a, "dropout_p", &kind) != c->zero) return NULL;
   const bool causal = pt_arg_flag(a, "is_causal", false);
   if (causal && mask) return NULL;
+  if (flash) {
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4 || (mask && mask->kind != 'f')) return NULL;
+    for (uint32_t d = 0; d < 4; d++)
+      if (!sc_require_eq(c, k->dim[d], v->dim[d]) || (d != 2 && !sc_require_eq(c, q->dim[d], k->dim[d]))) return NULL;
+  }
   if (pt_arg_flag(a, "enable_gqa", false)) {
     if (q->rank < 3) return NULL;
     k = pt_grouped(c, k, q->dim[q->rank - 3]);
     v = pt_grouped(c, v, q->dim[q->rank - 3]);
     if (!k || !v) return NULL;
   }
-  return pt_one(c, pt_attention(c, q, k, v, scale, causal, mask));
+  const pt_tensor *o = pt_attention(c, q, k, v, scale, causal, mask);
+  return flash ? pt_list(c, &o, 1) : pt_one(c, o);
 }
 
 /* ---- tables ---- */
@@ -518,22 +524,6 @@ static const pt_value *define_pick(pt_args *a, int which) {
   }
 }
 
-static const pt_value *define_all_reduce(pt_args *a, int which) {
-  (void)which;
-  sc *c = a->c;
-  const pt_tensor *const *list, *r;
-  size_t n;
-  if (!pt_arg_is(a, "op", "sum") || !pt_arg_list(a, "inputs", &list, &n) || n == 0) return NULL;
-  r = list[0];
-  for (size_t i = 1; i < n && r; i++) {
-    if (!list[i] || list[i]->rank != r->rank || list[i]->lead != r->lead) return NULL;
-    for (uint32_t k = 0; k < r->rank; k++)
-      if (!sc_require_eq(c, list[i]->dim[k], r->dim[k])) return NULL;
-    r = pt_combine(c, c->one, r, c->one, list[i]);
-  }
-  return pt_one(c, r);
-}
-
 static sx silu_gate(sc *c, sx x) { return sx_sigmoid(c, x); }
 
 static const pt_value *define_glu(pt_args *a, int which) {
@@ -570,7 +560,8 @@ static const pt_definition table[] = {
     {"max_pool1d", define_pool, 2 | LARGEST},
     {"max_pool2d", define_pool, 4 | LARGEST},
     {"max_pool3d", define_pool, 6 | LARGEST},
-    {"scaled_dot_product_attention", define_sdpa, 0},
+    {"scaled_dot_product_attention", define_sdpa, false},
+    {"_scaled_dot_product_flash_attention_for_cpu", define_sdpa, true},
     {"embedding", define_pick, EMBEDDING},
     {"index_select", define_pick, INDEX_SELECT},
     {"gather", define_pick, GATHER},
@@ -580,7 +571,6 @@ static const pt_definition table[] = {
 };
 
 bool pt_define_nn(const char *name, pt_definition *out) {
-  if (!strcmp(name, "dist::all_reduce")) return *out = (pt_definition){name, define_all_reduce, 0}, true;
   if (strncmp(name, "aten::", 6)) return false;
   name += 6;
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)

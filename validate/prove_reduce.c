@@ -312,24 +312,45 @@ static const pt_tensor *by_channel(sc *c, const pt_tensor *v, const pt_tensor *x
   return pt_reshape(c, v, dim, x->rank);
 }
 
-static const pt_value *define_group_norm(pt_args *a, int which) {
-  (void)which;
-  sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
-                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+/* x normalised over each of `groups` groups of its channels, then scaled and shifted by channel. `stat`, where not NULL: the groups' means
+ * and reciprocal deviations, [batch, groups]. */
+static const pt_tensor *group_norm(sc *c, const pt_tensor *x, const pt_tensor *w, const pt_tensor *b, sx groups, sx eps, const pt_tensor **stat) {
   bool drop[RULE_MAX_RANK] = {false};
   sx dim[RULE_MAX_RANK], per;
-  char kind;
   if (!x || x->lead || x->rank < 2 || x->rank + 1 > RULE_MAX_RANK || x->kind != 'f' || c->failed) return NULL;
-  const sx groups = pt_arg_size(a, "num_groups", 1), eps = pt_arg_scalar(a, "eps", &kind);
   if (!sc_multiple(c, x->dim[1], groups, &per)) return NULL;
   for (uint32_t k = 0; k <= x->rank; k++) dim[k] = k == 0 ? x->dim[0] : k == 1 ? groups : k == 2 ? per : x->dim[k - 1], drop[k] = k > 1;
-  const pt_tensor *y = pt_reshape(c, x, dim, x->rank + 1);
-  y = y ? norm_over(c, y, drop, eps, false, norm_elem) : NULL;
+  const pt_tensor *parts = pt_reshape(c, x, dim, x->rank + 1);
+  const pt_tensor *y = parts ? norm_over(c, parts, drop, eps, false, norm_elem) : NULL;
   y = y ? pt_reshape(c, y, x->dim, x->rank) : NULL;
   if (y && w) y = pt_times(c, y, by_channel(c, w, x));
   if (y && b) y = pt_combine(c, c->one, y, c->one, by_channel(c, b, x));
-  return pt_one(c, y);
+  if (!y || !stat) return y;
+  pt_tensor *m = over_dims(c, parts, drop, true, 'f'), *r = norm_over(c, parts, drop, eps, false, rstd_elem);
+  if (!m || !r) return NULL;
+  m->which = MEAN;
+  stat[0] = pt_reshape(c, m, dim, 2);
+  stat[1] = pt_reshape(c, r, dim, 2);
+  return stat[0] && stat[1] ? y : NULL;
+}
+
+enum { GROUP_NORM, NATIVE_GROUP_NORM, INSTANCE_NORM };
+
+static const pt_value *define_group_norm(pt_args *a, int which) {
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
+                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL, *out[3];
+  char kind;
+  const sx eps = pt_arg_scalar(a, "eps", &kind);
+  if (!x || x->rank < 2) return NULL;
+  if (which == INSTANCE_NORM) /* a group is a channel; its own statistics, which running ones do not touch */
+    return x->rank > 2 && pt_arg_flag(a, "use_input_stats", false) && !pt_arg(a, "running_mean") && !pt_arg(a, "running_var")
+               ? pt_one(c, group_norm(c, x, w, b, x->dim[1], eps, NULL)) : NULL;
+  if (which == GROUP_NORM) return pt_one(c, group_norm(c, x, w, b, pt_arg_size(a, "num_groups", 1), eps, NULL));
+  const sx rest = sx_prod_dims(c, x->dim + 2, x->rank - 2);
+  if (!sc_require_eq(c, pt_arg_size(a, "N", 0), x->dim[0]) || !sc_require_eq(c, pt_arg_size(a, "C", 0), x->dim[1]) || !sc_require_eq(c, pt_arg_size(a, "HxW", 0), rest)) return NULL;
+  out[0] = group_norm(c, x, w, b, pt_arg_size(a, "group", 1), eps, out + 1);
+  return out[0] ? pt_list(c, out, 3) : NULL;
 }
 
 static sx inverse_root(sc *c, sx x) { return sx_inv(c, sx_sqrt(c, x)); }
@@ -377,7 +398,9 @@ static const pt_definition table[] = {
     {"layer_norm", define_layer_norm, LAYER_NORM},
     {"native_layer_norm", define_layer_norm, NATIVE_LAYER_NORM},
     {"rms_norm", define_layer_norm, RMS_NORM},
-    {"group_norm", define_group_norm, 0},
+    {"group_norm", define_group_norm, GROUP_NORM},
+    {"native_group_norm", define_group_norm, NATIVE_GROUP_NORM},
+    {"instance_norm", define_group_norm, INSTANCE_NORM},
     {"batch_norm", define_batch_norm, 0},
 };
 

@@ -99,8 +99,17 @@ static bool change(odd_call *k, iso_rng *rng) {
   }
 }
 
+/* What trusts its caller that the arguments fit together, and reads beyond them or divides by 0 where they do not. */
+static bool trusting(const char *text) {
+  static const char *const names[] = {"flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm", "::_fused_rms_norm", "::native_group_norm"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strstr(text, names[i])) return true;
+  return false;
+}
+
 /* One or two changes. false: there is nothing of the kind to change. */
 static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
+  if (trusting(from->text)) return false;
   snprintf(k->vars, sizeof k->vars, "%s", from->vars);
   snprintf(k->text, sizeof k->text, "%s", from->text);
   return change(k, rng) && (iso_rng_below(rng, 2) || change(k, rng));

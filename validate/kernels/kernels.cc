@@ -240,14 +240,15 @@ Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor
 
 Tensor all_reduce(at::TensorList inputs, const std::string &op) {
   TORCH_CHECK(!inputs.empty(), "no ranks");
-  TORCH_CHECK(op == "sum", "reduction \"", op, "\"");
+  TORCH_CHECK(op == "sum" || op == "avg" || op == "max" || op == "min", "reduction \"", op, "\"");
+  TORCH_CHECK(op != "avg" || inputs[0].is_floating_point(), "the average of ", inputs[0].scalar_type());
   Tensor total = inputs[0];
   for (size_t i = 1; i < inputs.size(); i++) {
     TORCH_CHECK(inputs[i].sizes() == total.sizes(), "rank ", i, " has ", inputs[i].sizes(),
                 ", rank 0 ", total.sizes());
-    total = total + inputs[i];
+    total = op == "max" ? at::maximum(total, inputs[i]) : op == "min" ? at::minimum(total, inputs[i]) : total + inputs[i];
   }
-  return total;
+  return op == "avg" ? total / static_cast<double>(inputs.size()) : total;
 }
 
 Tensor all_gather(at::TensorList inputs, int64_t dim) {

@@ -1,0 +1,160 @@
+/* Definitions for the symbolic prover that are other operators in a term: "aten::mse_loss" is a mean of squares. Nothing is told
+ * twice: shapes, domains and elements are those of the operators in the term. They are of floating tensors, indices aside.
+ *
+ * In a text, `$name` is the operator's argument of that name; calls are in the rule language, their arguments in the schema's order
+ * (keyword-only ones too) and what is left out at its default. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/prove_int.h"
+
+typedef struct written {
+  const char *op;
+  const char *when, *is; /* only where this argument is this literal ("none" too); NULL: always */
+  const char *text[2];   /* its results, as many as are told */
+  enum { ALONE, FIRST, FIRST_OF_MATRIX } form; /* its only result; its first ones; the same, and its first tensor is a matrix */
+} written;
+
+#define BATCH_NORM "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
+/* x at the shape of x and y, at length 1. */
+#define AT_BOTH(x, y) "(aten::add.Tensor $" x " $" y " 0)"
+#define UNIT(x, y) "(aten::div.Tensor " AT_BOTH(x, y) " (aten::clamp_min (aten::linalg_vector_norm " AT_BOTH(x, y) " 2 (list $dim) true) $eps))"
+#define POOL(n) "(aten::max_pool" n " $self $kernel_size $stride $padding $dilation $ceil_mode)"
+#define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
+#define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
+#define ADDMM "(aten::addmm $self $mat1 $mat2 $beta $alpha)"
+
+static const written table[] = {
+    {"aten::mse_loss", "reduction", "0", {SQUARE}, ALONE},
+    {"aten::mse_loss", "reduction", "1", {"(aten::mean " SQUARE ")"}, ALONE},
+    {"aten::mse_loss", "reduction", "2", {"(aten::sum " SQUARE ")"}, ALONE},
+    {"aten::l1_loss", "reduction", "0", {DISTANCE}, ALONE},
+    {"aten::l1_loss", "reduction", "1", {"(aten::mean " DISTANCE ")"}, ALONE},
+    {"aten::l1_loss", "reduction", "2", {"(aten::sum " DISTANCE ")"}, ALONE},
+    {"aten::linalg_vecdot", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor $x $y) (list $dim))"}, ALONE},
+    {"aten::cosine_similarity", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor " UNIT("x1", "x2") " " UNIT("x2", "x1") ") (list $dim))"}, ALONE},
+    {"aten::pairwise_distance", NULL, NULL, {"(aten::linalg_vector_norm (aten::add.Scalar (aten::sub.Tensor $x1 $x2) $eps) $p (list -1) $keepdim)"}, ALONE},
+    {"aten::dist", NULL, NULL, {"(aten::linalg_vector_norm (aten::sub.Tensor $self $other) $p)"}, ALONE},
+    {"aten::logaddexp2", NULL, NULL, {"(aten::log2 (aten::add.Tensor (aten::exp2 $self) (aten::exp2 $other)))"}, ALONE},
+    {"aten::float_power.Tensor_Scalar", NULL, NULL, {"(aten::pow.Tensor_Scalar (aten::to.dtype $self float64) $exponent)"}, ALONE},
+    {"aten::ldexp.Tensor", NULL, NULL, {"(aten::mul.Tensor $self (aten::exp2 $other))"}, ALONE},
+    {"aten::take", NULL, NULL, {"(aten::reshape_as (aten::index_select (aten::reshape $self (list -1)) 0 (aten::reshape $index (list -1))) $index)"}, ALONE},
+    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int $self 1 (list $groups -1)) 1 2) 1 2)"}, ALONE},
+    {"aten::nansum", NULL, NULL, {"(aten::sum.dim_IntList $self $dim $keepdim)"}, ALONE}, /* no real number is NaN */
+    {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
+    {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
+    {"aten::max_pool1d_with_indices", NULL, NULL, {POOL("1d")}, FIRST},
+    {"aten::max_pool2d_with_indices", NULL, NULL, {POOL("2d")}, FIRST},
+    {"aten::max_pool3d_with_indices", NULL, NULL, {POOL("3d")}, FIRST},
+    {"aten::native_batch_norm", "training", "false", {BATCH_NORM}, FIRST},
+    {"aten::_native_batch_norm_legit_no_training", NULL, NULL, {BATCH_NORM}, FIRST},
+    {"aten::_fused_rms_norm", NULL, NULL, {"(aten::rms_norm $input $normalized_shape $weight $eps)"}, FIRST},
+    {"aten::_scaled_dot_product_attention_math", "dropout_mask", "none", {"(aten::scaled_dot_product_attention $query $key $value $attn_mask $dropout_p $is_causal $scale $enable_gqa)"}, FIRST},
+    {"_C::gelu_fast.isomer", NULL, NULL, {"(aten::gelu $input \"tanh\")"}, ALONE},
+    {"_moe_C::topk_softmax.isomer", NULL, NULL,
+     {"(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 0)", "(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 1)"}, FIRST_OF_MATRIX},
+};
+
+typedef struct reader {
+  pt_args *a;
+  const char *at;
+} reader;
+
+enum { MOST_PARTS = 16 };
+
+/* The argument of that name; none where it is left out. */
+static const rule_term *argument(pt_args *a, const char *name, size_t n) {
+  for (size_t i = 0; i < a->schema->n_args; i++)
+    if (strlen(a->schema->arg[i].name) == n && !strncmp(a->schema->arg[i].name, name, n)) return a->t->child[i];
+  sc_fail(a->c, "%s has no argument %.*s", a->t->u.s, (int)n, name);
+  return NULL;
+}
+
+static const rule_term *literal(reader *r, const char *word, size_t n) {
+  iso_arena *arena = &r->a->c->arena;
+  rule_dtype d;
+  char text[64];
+  if (n >= sizeof text) return NULL;
+  memcpy(text, word, n);
+  text[n] = 0;
+  if (!strcmp(text, "none")) return rule_none(arena);
+  if (!strcmp(text, "true") || !strcmp(text, "false")) return rule_bool(arena, *text == 't');
+  if (*text == '"' && n > 1) return text[n - 1] = 0, rule_string(arena, text + 1);
+  if (rule_dtype_find(text, &d)) return rule_dtype_term(arena, d);
+  return rule_int(arena, strtoll(text, NULL, 10));
+}
+
+static const rule_term *read_term(reader *r);
+
+static const rule_term *read_parts(reader *r) {
+  sc *c = r->a->c;
+  const rule_term *part[MOST_PARTS], *out = NULL;
+  const char *op = ++r->at;
+  const size_t n_op = strcspn(op, " )");
+  size_t n = 0;
+  iso_error err = {ISO_OK, ""};
+  char name[80];
+  r->at += n_op;
+  while (*r->at == ' ' && n < MOST_PARTS) {
+    r->at++;
+    if (!(part[n++] = read_term(r))) return NULL;
+  }
+  if (*r->at != ')' || n_op >= sizeof name) return NULL;
+  r->at++;
+  memcpy(name, op, n_op);
+  name[n_op] = 0;
+  if (!strcmp(name, "list")) return rule_list(&c->arena, part, n);
+  if (!strcmp(name, "getitem")) return rule_op(&c->arena, name, part, n);
+  if (rule_call(&c->arena, c->schemas, name, part, n, &out, &err) != ISO_OK) sc_fail(c, "%s: %.120s", r->a->t->u.s, err.msg);
+  return out;
+}
+
+static const rule_term *read_term(reader *r) {
+  if (*r->at == '(') return read_parts(r);
+  const char *word = r->at;
+  const size_t n = strcspn(word, " )");
+  r->at += n;
+  return *word == '$' ? argument(r->a, word + 1, n - 1) : literal(r, word, n);
+}
+
+/* Whether the argument `w->when` is the literal w->is. */
+static bool holds(pt_args *a, const written *w) {
+  if (!w->when) return true;
+  reader r = {a, w->is};
+  const rule_term *have = argument(a, w->when, strlen(w->when)), *want = read_term(&r);
+  return have && want && rule_term_eq(have, want);
+}
+
+/* Floating tensors but for what is called an index. */
+static bool fits(pt_args *a, const written *w) {
+  bool first = true;
+  for (size_t i = 0; i < a->schema->n_args; i++) {
+    if (a->schema->arg[i].type != RULE_ARG_TENSOR || a->t->child[i]->kind == RULE_NONE) continue;
+    const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
+    if (!x || x->kind != (strcmp(a->schema->arg[i].name, "index") ? 'f' : 'i')) return false;
+    if (first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
+    first = false;
+  }
+  return true;
+}
+
+static const pt_value *define_written(pt_args *a, int which) {
+  const pt_tensor *t[2];
+  size_t n = 0;
+  const written *w = &table[which];
+  for (; !holds(a, w); w++)
+    if (a->c->failed || w + 1 == table + sizeof table / sizeof *table || strcmp(w[1].op, w->op) != 0) return NULL;
+  if (!fits(a, w)) return NULL;
+  for (; n < 2 && w->text[n]; n++) {
+    reader r = {a, w->text[n]};
+    const rule_term *term = read_term(&r);
+    if (!term || !(t[n] = pt_eval_tensor(a->c, term))) return NULL;
+  }
+  return w->form == ALONE ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
+}
+
+bool pt_define_written(const char *name, pt_definition *out) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(name, table[i].op)) return *out = (pt_definition){table[i].op, define_written, (int)i}, true;
+  return false;
+}
