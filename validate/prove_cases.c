@@ -48,23 +48,30 @@ static void names_of(sc *c, const rule_term *t, char role, unsigned flags) {
     for (uint32_t i = 0; i < t->n; i++) names_of(c, t->child[i], role, flags);
 }
 
+/* The signs that condition `t`, or a part of what it joins by `and`, gives to a name outright. */
+static unsigned sign_from(const rule_term *t, const char *name) {
+  unsigned f = 0;
+  if (t->kind != RULE_EXPR) return f;
+  if (!strcmp(t->u.s, "and"))
+    for (uint32_t i = 0; i < t->n; i++) f |= sign_from(t->child[i], name);
+  if (t->n != 2) return f;
+  const rule_term *a = t->child[0], *b = t->child[1];
+  const bool left = a->kind == RULE_NAME && !strcmp(a->u.s, name), right = b->kind == RULE_NAME && !strcmp(b->u.s, name);
+  const rule_term *v = left ? b : a;
+  if (left == right || (v->kind != RULE_INT && v->kind != RULE_FLOAT)) return f;
+  const double k = v->kind == RULE_INT ? (double)v->u.i : v->u.f;
+  const bool less = !strcmp(t->u.s, "<"), more = !strcmp(t->u.s, ">"), le = !strcmp(t->u.s, "<="), ge = !strcmp(t->u.s, ">=");
+  const bool strict = left ? more : less, weak = left ? ge : le;
+  if ((strict && k >= 0) || (weak && k > 0)) f |= S_POS | S_NONNEG | S_NONZERO;
+  if (weak && k >= 0) f |= S_NONNEG;
+  if (!strcmp(t->u.s, "!=") && !(k < 0) && !(k > 0)) f |= S_NONZERO;
+  return f;
+}
+
 /* Signs that the conditions give to a name outright: part of its nodes from the start. */
 static unsigned signs(const sc *c, const char *name) {
   unsigned f = 0;
-  for (uint32_t i = 0; i < c->r->n_where; i++) {
-    const rule_term *t = c->r->where[i];
-    if (t->kind != RULE_EXPR || t->n != 2) continue;
-    const rule_term *a = t->child[0], *b = t->child[1];
-    const bool left = a->kind == RULE_NAME && !strcmp(a->u.s, name), right = b->kind == RULE_NAME && !strcmp(b->u.s, name);
-    const rule_term *v = left ? b : a;
-    if (left == right || (v->kind != RULE_INT && v->kind != RULE_FLOAT)) continue;
-    const double k = v->kind == RULE_INT ? (double)v->u.i : v->u.f;
-    const bool less = !strcmp(t->u.s, "<"), more = !strcmp(t->u.s, ">"), le = !strcmp(t->u.s, "<="), ge = !strcmp(t->u.s, ">=");
-    const bool strict = left ? more : less, weak = left ? ge : le;
-    if ((strict && k >= 0) || (weak && k > 0)) f |= S_POS | S_NONNEG | S_NONZERO;
-    if (weak && k >= 0) f |= S_NONNEG;
-    if (!strcmp(t->u.s, "!=") && !(k < 0) && !(k > 0)) f |= S_NONZERO;
-  }
+  for (uint32_t i = 0; i < c->r->n_where; i++) f |= sign_from(c->r->where[i], name);
   return f;
 }
 
