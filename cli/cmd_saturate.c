@@ -134,7 +134,7 @@ static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
 
 static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path, bool dot, iso_error *err) {
   FILE *f = fopen(path, "w");
-  bool ok = f && (dot ? eg_sat_dot(s, f) : eg_sat_write_json(s, root, n, f));
+  bool ok = f && (dot ? eg_sat_dot(s, f) : eg_sat_write_json(s, NULL, root, n, f));
   if (f && fclose(f)) ok = false;
   return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
 }

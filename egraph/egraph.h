@@ -295,7 +295,8 @@ ISO_MUST_USE iso_code eg_sat_lookup_term(eg_sat *s, const char *text, size_t n, 
 void *eg_sat_data(const eg_sat *s, eg_class c); /* borrowed until the next change */
 size_t eg_sat_count_nodes(const eg_sat *s);   /* different canonical e-nodes in classes; exact when rebuilt */
 size_t eg_sat_count_classes(const eg_sat *s); /* live classes */
-size_t eg_sat_count_ids(const eg_sat *s);     /* classes ever made; eg_class ids are 0 .. this - 1 */
+size_t eg_sat_count_ids(const eg_sat *s);     /* classes ever made; eg_class ids are 0 .. this - 1, and those that
+                                               * eg_sat_find gives back are live */
 size_t eg_sat_mem_bytes(const eg_sat *s);     /* what its arrays take */
 uint64_t eg_sat_version(const eg_sat *s);     /* goes up with every change */
 
@@ -462,12 +463,13 @@ bool eg_rule_check_step(void *check, const eg_step *step);
 /* ---- other formats ---- */
 
 /* egraph-serialize JSON, as the extraction gym and visualisers read it: nodes with op, children, eclass and cost, and
- * root_eclasses. Returns false on a write error. */
-bool eg_sat_write_json(const eg_sat *s, const eg_class *root, size_t n_roots, FILE *f);
-/* Read it into an empty graph and rebuild it. Root classes, where `root` is not NULL: free(*root).
+ * root_eclasses. Costs are those of `cost->node`; 1 without. Returns false on a write error. */
+bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *root, size_t n_roots, FILE *f);
+/* Read it into an empty graph and rebuild it. Root classes, where `root` is not NULL: free(*root). Where `cost` is not NULL,
+ * the cost of each e-node, (*cost)[row.i] for an eg_row of this graph as it is now: free(*cost).
  * Errors: ISO_FORMAT, also for a class without a finite term; ISO_NOMEM. */
 ISO_MUST_USE iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots,
-                                       iso_error *err);
+                                       double **cost, iso_error *err);
 /* Graphviz: a cluster per class. Returns false on a write error. */
 bool eg_sat_dot(const eg_sat *s, FILE *f);
 

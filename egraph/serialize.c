@@ -1,4 +1,5 @@
 /* eg_sat in other formats: egraph-serialize JSON out and in, DOT out. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +23,27 @@ static void put_string(FILE *f, const char *s, size_t n) {
 /* A child is named by an e-node of its class: the first shown. */
 static uint32_t speaker(const eg_sat *s, uint32_t c) { return eg_sat_first(s, (eg_class){c}).i; }
 
-bool eg_sat_write_json(const eg_sat *s, const eg_class *root, size_t n_roots, FILE *f) {
+/* A pruned class may have nothing left to name it by; e-nodes above it are then left out. */
+static bool can_speak(const eg_sat *s, eg_row r) {
+  bool can = true;
+  for (uint32_t k = 0; k < s->op[egi_row_op(s, r.i)].arity; k++) can = can && speaker(s, eg_sat_row_child(s, r, k).i);
+  return can;
+}
+
+bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *root, size_t n_roots, FILE *f) {
   const char *comma = "";
   fputs("{\"nodes\": {", f);
   for (uint32_t c = 0; c < s->n_cls; c++) {
     if (s->up[c] != c) continue;
     for (eg_row r = eg_sat_first(s, (eg_class){c}); r.i; r = eg_sat_next(s, r)) {
       const egi_op *op = &s->op[egi_row_op(s, r.i)];
+      if (!can_speak(s, r)) continue;
       fprintf(f, "%s\n  \"%u\": {\"op\": ", comma, r.i);
       put_string(f, op->name, op->n_name);
       fputs(", \"children\": [", f);
       for (uint32_t k = 0; k < op->arity; k++)
         fprintf(f, "%s\"%u\"", k ? ", " : "", speaker(s, eg_sat_row_child(s, r, k).i));
-      fprintf(f, "], \"eclass\": \"%u\", \"cost\": 1.0}", c);
+      fprintf(f, "], \"eclass\": \"%u\", \"cost\": %.17g}", c, cost && cost->node ? cost->node(cost->ctx, s, r) : 1);
       comma = ",";
     }
   }
@@ -88,6 +97,7 @@ typedef struct str {
 typedef struct in_node {
   str id, op, eclass;
   size_t child, n_children; /* ids, in `child` of the reader */
+  double cost;
   bool added;
 } in_node;
 
@@ -105,10 +115,10 @@ typedef struct reader {
   iso_error *err;
 } reader;
 
-static iso_code bad(reader *r, const char *what) {
+static iso_code bad(const reader *r, const char *what) {
   return iso_fail(r->err, ISO_FORMAT, "byte %zu: %s", (size_t)(r->p - r->begin), what);
 }
-static iso_code nomem(reader *r) { return iso_fail(r->err, ISO_NOMEM, "out of memory for a serialised e-graph"); }
+static iso_code nomem(const reader *r) { return iso_fail(r->err, ISO_NOMEM, "out of memory for a serialised e-graph"); }
 
 static void skip(reader *r) {
   while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r')) r->p++;
@@ -203,10 +213,21 @@ static iso_code read_strings(reader *r, str **list, size_t *n, size_t *cap) {
   return eat(r, ']') ? ISO_OK : bad(r, "a list does not end");
 }
 
+static iso_code read_cost(reader *r, double *out) {
+  char text[64], *end;
+  size_t n = 0;
+  skip(r);
+  while (r->p < r->end && n < sizeof text - 1 && strchr("+-.0123456789eE", *r->p) && *r->p) text[n++] = *r->p++;
+  text[n] = '\0';
+  *out = strtod(text, &end);
+  return n && !*end && *out >= 0 && *out < HUGE_VAL ? ISO_OK : bad(r, "a cost that is no number from 0");
+}
+
 static iso_code node_field(reader *r, str key) {
   in_node *x = &r->node[r->n_nodes - 1];
   if (is(key, "op")) return read_string(r, &x->op);
   if (is(key, "eclass")) return read_string(r, &x->eclass);
+  if (is(key, "cost")) return read_cost(r, &x->cost);
   if (!is(key, "children")) return skip_value(r, 0);
   x->child = r->n_child;
   const iso_code code = read_strings(r, &r->child, &r->n_child, &r->cap_child);
@@ -216,7 +237,7 @@ static iso_code node_field(reader *r, str key) {
 
 static iso_code node_entry(reader *r, str key) {
   if (!iso_grow(r->node, r->cap_nodes, r->n_nodes + 1)) return nomem(r);
-  r->node[r->n_nodes++] = (in_node){.id = key};
+  r->node[r->n_nodes++] = (in_node){.id = key, .cost = 1};
   return ISO_OK;
 }
 
@@ -274,14 +295,23 @@ static iso_code index_nodes(reader *r) {
   return ISO_OK;
 }
 
-/* Add a node whose children's classes are all there. */
-static iso_code add_node(reader *r, in_node *x, eg_class *child, bool *progress) {
-  for (size_t k = 0; k < x->n_children; k++) {
+/* Returns: in `all` whether the classes of its children are there. */
+static iso_code children_of(const reader *r, const in_node *x, eg_class *child, bool *all) {
+  *all = true;
+  for (size_t k = 0; k < x->n_children && *all; k++) {
     const uint32_t at = *cell(r, r->by_id, r->child[x->child + k], false);
     if (at == EG_NONE) return bad(r, "a child that is no node");
     child[k] = r->cls[*cell(r, r->by_class, r->node[at].eclass, true)];
-    if (child[k].i == EG_NONE) return ISO_OK;
+    *all = child[k].i != EG_NONE;
   }
+  return ISO_OK;
+}
+
+/* Add a node whose children's classes are all there. */
+static iso_code add_node(reader *r, in_node *x, eg_class *child, bool *progress) {
+  bool all;
+  const iso_code known = children_of(r, x, child, &all);
+  if (known || !all) return known;
   eg_op op;
   eg_class made, *mine = &r->cls[*cell(r, r->by_class, x->eclass, true)];
   iso_code code = eg_sat_op(r->s, x->op.p, x->op.n, x->n_children, &op, r->err);
@@ -292,7 +322,31 @@ static iso_code add_node(reader *r, in_node *x, eg_class *child, bool *progress)
   return code;
 }
 
-static iso_code add_nodes(reader *r) {
+/* By row; of nodes that have become one the least. */
+static iso_code give_costs(const reader *r, eg_class *child, double **cost) {
+  double *out = cost ? malloc(r->s->n_w * sizeof *out) : NULL;
+  if (cost && !out) return nomem(r);
+  for (size_t i = 0; out && i < r->s->n_w; i++) out[i] = HUGE_VAL;
+  for (size_t i = 0; out && i < r->n_nodes; i++) {
+    const in_node *x = &r->node[i];
+    eg_op op;
+    bool all;
+    iso_code code = children_of(r, x, child, &all);
+    if (!code) code = eg_sat_op(r->s, x->op.p, x->op.n, x->n_children, &op, r->err);
+    if (code) {
+      free(out);
+      return code;
+    }
+    uint64_t h = egi_mix_op(op.i);
+    for (uint32_t k = 0; k < x->n_children; k++) h = egi_mix(h, r->s->args[k] = egi_sat_find(r->s, child[k].i));
+    const uint32_t row = egi_row_find(r->s, op.i, r->s->args, (uint32_t)x->n_children, egi_mix_end(h));
+    if (row && x->cost < out[row]) out[row] = x->cost;
+  }
+  if (cost) *cost = out;
+  return ISO_OK;
+}
+
+static iso_code add_nodes(reader *r, double **cost) {
   size_t arity = 1, left = r->n_nodes;
   for (size_t i = 0; i < r->n_nodes; i++)
     if (r->node[i].n_children > arity) arity = r->node[i].n_children;
@@ -307,9 +361,11 @@ static iso_code add_nodes(reader *r) {
       left -= r->node[i].added;
     }
   }
-  free(child);
   if (!code && left) code = bad(r, "a class without a finite term");
-  return code ? code : eg_sat_rebuild(r->s, r->err);
+  if (!code) code = eg_sat_rebuild(r->s, r->err);
+  if (!code) code = give_costs(r, child, cost);
+  free(child);
+  return code;
 }
 
 static iso_code give_roots(reader *r, eg_class **root, size_t *n_roots) {
@@ -329,15 +385,19 @@ static iso_code give_roots(reader *r, eg_class **root, size_t *n_roots) {
   return ISO_OK;
 }
 
-iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots, iso_error *err) {
+iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots, double **cost,
+                          iso_error *err) {
+  double *costs = NULL;
   reader r = {.s = s, .begin = text, .p = text, .end = text + n, .err = err};
   iso_arena_init(&r.mem);
   iso_code code = read_object(&r, 0);
   skip(&r);
   if (!code && r.p != r.end) code = bad(&r, "more text behind the e-graph");
   if (!code) code = index_nodes(&r);
-  if (!code) code = add_nodes(&r);
+  if (!code) code = add_nodes(&r, cost ? &costs : NULL);
   if (!code) code = give_roots(&r, root, n_roots);
+  if (!code && cost) *cost = costs;
+  else free(costs);
   iso_arena_fini(&r.mem);
   void *owned[] = {r.node, r.child, r.root, r.by_id, r.by_class, r.cls};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);

@@ -535,6 +535,82 @@ START_TEST(congruent_terms_keep_their_spelling) {
 }
 END_TEST
 
+/* ---- costs in files ---- */
+
+static double listed(void *ctx, const eg_sat *s, eg_row row) {
+  (void)s;
+  return ((double *)ctx)[row.i];
+}
+static double listed_tree(void *ctx, const eg_sat *s, eg_row row, const double *child, size_t n) {
+  double sum = listed(ctx, s, row);
+  for (size_t k = 0; k < n; k++) sum += child[k];
+  return sum;
+}
+
+START_TEST(costs_go_through_files) {
+  static const char text[] =
+      "{\"nodes\": {\"n0\": {\"op\": \"x\", \"children\": [], \"eclass\": \"p\", \"cost\": 2.5},"
+      "\"n1\": {\"op\": \"y\", \"children\": [], \"eclass\": \"p\", \"cost\": 1e1, \"subsumed\": false},"
+      "\"n2\": {\"op\": \"f\", \"children\": [\"n0\"], \"eclass\": \"q\", \"cost\": 7},"
+      "\"n3\": {\"op\": \"f\", \"children\": [\"n1\"], \"eclass\": \"q\", \"cost\": 4},"
+      "\"n4\": {\"op\": \"g\", \"children\": [\"n1\", \"n0\"], \"eclass\": \"q\"}},"
+      "\"root_eclasses\": [\"q\"], \"class_data\": {\"p\": {\"type\": \"Math\"}}}";
+  char *copy = (char *)(uintptr_t)text;
+  size_t n = sizeof text - 1;
+  for (int round = 0; round < 2; round++) {
+    eg_sat *s = graph(false);
+    eg_class *root;
+    size_t n_roots;
+    double *cost;
+    iso_error err;
+    eg_extract *x;
+    ck_assert_msg(!eg_sat_read_json(s, copy, n, &root, &n_roots, &cost, &err), "%s", err.msg);
+    if (round) free(copy);
+    ck_assert(n_roots == 1 && eg_sat_count_nodes(s) == 4 && eg_sat_count_classes(s) == 2);
+    const eg_cost c = {cost, listed_tree, listed};
+    ck_assert_int_eq(eg_extract_new(s, &c, &x, NULL), ISO_OK);
+    ck_assert(eg_extract_cost(x, root[0]) == 1 + 2.5 + 2.5); /* g, for which nothing is said; f has the least of its two */
+    eg_extract_free(x);
+    double least = HUGE_VAL;
+    for (eg_row r = eg_sat_first(s, root[0]); r.i; r = eg_sat_next(s, r))
+      if (!strcmp(eg_sat_op_name(s, eg_sat_row_op(s, r)), "f")) least = cost[r.i];
+    ck_assert(least == 4);
+    FILE *f = open_memstream(&copy, &n);
+    ck_assert(f && eg_sat_write_json(s, &c, root, 1, f) && !fclose(f));
+    if (round) free(copy);
+    free(cost);
+    free(root);
+    eg_sat_free(s);
+  }
+  eg_sat *s = graph(false);
+  static const char *const bad[] = {"-1", "\"2\"", "1e999", "", "nan", "1..2"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char file[200];
+    sprintf(file, "{\"nodes\": {\"n\": {\"op\": \"x\", \"children\": [], \"eclass\": \"p\", \"cost\": %s}}}", bad[i]);
+    ck_assert_msg(eg_sat_read_json(s, file, strlen(file), NULL, NULL, NULL, NULL) == ISO_FORMAT, "%s", bad[i]);
+  }
+  eg_sat_free(s);
+}
+END_TEST
+
+/* A pruned class without a leaf has nothing to be named by: what is above it is left out. */
+START_TEST(files_of_pruned_classes) {
+  eg_sat *s = graph(false), *t = graph(false);
+  const eg_class c = term(s, "(f (g a))");
+  char *text;
+  size_t n;
+  eg_sat_prune(s, term(s, "(g a)"));
+  FILE *f = open_memstream(&text, &n);
+  ck_assert(f && eg_sat_write_json(s, NULL, NULL, 0, f) && !fclose(f));
+  ck_assert_int_eq(eg_sat_read_json(t, text, n, NULL, NULL, NULL, NULL), ISO_OK);
+  ck_assert_uint_eq(eg_sat_count_nodes(t), 1);
+  (void)c;
+  free(text);
+  eg_sat_free(t);
+  eg_sat_free(s);
+}
+END_TEST
+
 /* ---- misuse ---- */
 
 static void make_nothing(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
@@ -614,6 +690,8 @@ int main(void) {
   tcase_add_test(t, cost_sees_the_e_node);
   tcase_add_test(t, terms_are_explained_as_written);
   tcase_add_test(t, congruent_terms_keep_their_spelling);
+  tcase_add_test(t, costs_go_through_files);
+  tcase_add_test(t, files_of_pruned_classes);
   tcase_add_test(t, misuse_is_an_error);
   tcase_add_test(t, replay_needs_its_rules);
   suite_add_tcase(suite, t);

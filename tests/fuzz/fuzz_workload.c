@@ -20,8 +20,8 @@ static void again(const eg_sat *s) {
   size_t n = 0;
   eg_sat *t = NULL;
   FILE *f = open_memstream(&text, &n);
-  if (!f || !eg_sat_write_json(s, NULL, 0, f) || fclose(f) || eg_sat_new(NULL, &t, NULL)) abort();
-  if (eg_sat_read_json(t, text, n, NULL, NULL, NULL) == ISO_OK) {
+  if (!f || !eg_sat_write_json(s, NULL, NULL, 0, f) || fclose(f) || eg_sat_new(NULL, &t, NULL)) abort();
+  if (eg_sat_read_json(t, text, n, NULL, NULL, NULL, NULL) == ISO_OK) {
     check(t);
     if (eg_sat_count_nodes(s) != eg_sat_count_nodes(t) || eg_sat_count_classes(s) != eg_sat_count_classes(t)) abort();
   } else if (memchr(text, '\\', n) == NULL) {
@@ -37,6 +37,7 @@ static void run(const eg_workload *w, eg_sat *s) {
   eg_run_options o = eg_run_options_default();
   o.iteration_limit = 3;
   o.node_limit = 2000;
+  o.mem_limit_bytes = 16 << 20; /* a pattern of several classes may match very often */
   if (eg_rules_new(s, &r, NULL)) abort();
   for (size_t i = 0; i < w->n_rules; i++) {
     const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
@@ -51,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   eg_workload *w = NULL;
   eg_sat *s = NULL;
   eg_pattern *p = NULL;
+  double *cost = NULL;
   if (eg_sat_new(NULL, &s, NULL)) abort();
   if (eg_workload_parse(text, n, "fuzz", &w, NULL) == ISO_OK && !w->closure && eg_workload_start(w, s, NULL, NULL) == ISO_OK) {
     check(s);
@@ -61,10 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (eg_pattern_parse(s, text, n, &p, NULL) == ISO_OK) eg_pattern_free(p);
   eg_sat_free(s);
   if (eg_sat_new(NULL, &s, NULL)) abort();
-  if (eg_sat_read_json(s, text, n, NULL, NULL, NULL) == ISO_OK) {
+  if (eg_sat_read_json(s, text, n, NULL, NULL, &cost, NULL) == ISO_OK) {
     check(s);
     again(s);
   }
+  free(cost);
   eg_sat_free(s);
   return 0;
 }
