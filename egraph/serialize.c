@@ -97,9 +97,15 @@ typedef struct str {
 typedef struct in_node {
   str id, op, eclass;
   size_t child, n_children; /* ids, in `child` of the reader */
+  size_t missing;          /* children whose classes are not there yet */
+  uint32_t waiting;        /* where it speaks for its class: children that wait for that, EG_NONE at the end */
   double cost;
-  bool added;
 } in_node;
+
+/* A child: the node that speaks for its class, whose child it is, and the next that waits for the same class. */
+typedef struct in_link {
+  uint32_t cls, owner, next;
+} in_link;
 
 typedef struct reader {
   eg_sat *s;
@@ -108,6 +114,7 @@ typedef struct reader {
   in_node *node;
   size_t n_nodes, cap_nodes;
   str *child, *root;
+  in_link *link; /* per child */
   size_t n_child, cap_child, n_root, cap_root;
   uint32_t *by_id, *by_class; /* open addressing over nodes: by their id; one of each class */
   size_t mask;
@@ -237,7 +244,7 @@ static iso_code node_field(reader *r, str key) {
 
 static iso_code node_entry(reader *r, str key) {
   if (!iso_grow(r->node, r->cap_nodes, r->n_nodes + 1)) return nomem(r);
-  r->node[r->n_nodes++] = (in_node){.id = key, .cost = 1};
+  r->node[r->n_nodes++] = (in_node){.id = key, .waiting = EG_NONE, .cost = 1};
   return ISO_OK;
 }
 
@@ -295,31 +302,40 @@ static iso_code index_nodes(reader *r) {
   return ISO_OK;
 }
 
-/* Returns: in `all` whether the classes of its children are there. */
-static iso_code children_of(const reader *r, const in_node *x, eg_class *child, bool *all) {
-  *all = true;
-  for (size_t k = 0; k < x->n_children && *all; k++) {
-    const uint32_t at = *cell(r, r->by_id, r->child[x->child + k], false);
-    if (at == EG_NONE) return bad(r, "a child that is no node");
-    child[k] = r->cls[*cell(r, r->by_class, r->node[at].eclass, true)];
-    *all = child[k].i != EG_NONE;
+/* The classes of the children: nodes wait for those that are not there yet. */
+static iso_code link_children(reader *r) {
+  for (uint32_t i = 0; i < r->n_nodes; i++) {
+    in_node *x = &r->node[i];
+    x->missing = x->n_children;
+    for (size_t k = x->child; k < x->child + x->n_children; k++) {
+      const uint32_t at = *cell(r, r->by_id, r->child[k], false);
+      if (at == EG_NONE) return bad(r, "a child that is no node");
+      in_node *c = &r->node[*cell(r, r->by_class, r->node[at].eclass, true)];
+      r->link[k] = (in_link){(uint32_t)(c - r->node), i, c->waiting};
+      c->waiting = (uint32_t)k;
+    }
   }
   return ISO_OK;
 }
 
-/* Add a node whose children's classes are all there. */
-static iso_code add_node(reader *r, in_node *x, eg_class *child, bool *progress) {
-  bool all;
-  const iso_code known = children_of(r, x, child, &all);
-  if (known || !all) return known;
+static void children_of(const reader *r, const in_node *x, eg_class *child) {
+  for (size_t k = 0; k < x->n_children; k++) child[k] = r->cls[r->link[x->child + k].cls];
+}
+
+/* Whose children are all there. Nodes that waited for its class come behind `n` in the queue. */
+static iso_code add_node(reader *r, const in_node *x, eg_class *child, uint32_t *queue, size_t *n) {
+  const uint32_t speaks = *cell(r, r->by_class, x->eclass, true);
+  eg_class made, *mine = &r->cls[speaks];
   eg_op op;
-  eg_class made, *mine = &r->cls[*cell(r, r->by_class, x->eclass, true)];
+  children_of(r, x, child);
   iso_code code = eg_sat_op(r->s, x->op.p, x->op.n, x->n_children, &op, r->err);
   if (!code) code = eg_sat_add(r->s, op, child, &made, r->err);
-  if (!code && mine->i != EG_NONE) code = eg_sat_merge(r->s, *mine, made, (eg_why){EG_WHY_GIVEN, 3}, r->err);
-  if (!code && mine->i == EG_NONE) *mine = made;
-  x->added = *progress = true;
-  return code;
+  if (code) return code;
+  if (mine->i != EG_NONE) return eg_sat_merge(r->s, *mine, made, (eg_why){EG_WHY_GIVEN, 3}, r->err);
+  *mine = made;
+  for (uint32_t k = r->node[speaks].waiting; k != EG_NONE; k = r->link[k].next)
+    if (--r->node[r->link[k].owner].missing == 0) queue[(*n)++] = r->link[k].owner;
+  return ISO_OK;
 }
 
 /* By row; of nodes that have become one the least. */
@@ -330,9 +346,8 @@ static iso_code give_costs(const reader *r, eg_class *child, double **cost) {
   for (size_t i = 0; out && i < r->n_nodes; i++) {
     const in_node *x = &r->node[i];
     eg_op op;
-    bool all;
-    iso_code code = children_of(r, x, child, &all);
-    if (!code) code = eg_sat_op(r->s, x->op.p, x->op.n, x->n_children, &op, r->err);
+    children_of(r, x, child);
+    const iso_code code = eg_sat_op(r->s, x->op.p, x->op.n, x->n_children, &op, r->err);
     if (code) {
       free(out);
       return code;
@@ -347,23 +362,19 @@ static iso_code give_costs(const reader *r, eg_class *child, double **cost) {
 }
 
 static iso_code add_nodes(reader *r, double **cost) {
-  size_t arity = 1, left = r->n_nodes;
+  size_t arity = 1, n = 0;
   for (size_t i = 0; i < r->n_nodes; i++)
     if (r->node[i].n_children > arity) arity = r->node[i].n_children;
   eg_class *child = malloc(arity * sizeof *child);
-  if (!child) return nomem(r);
-  iso_code code = ISO_OK;
-  for (bool progress = true; progress && left && !code;) {
-    progress = false;
-    for (size_t i = 0; i < r->n_nodes && !code; i++) {
-      if (r->node[i].added) continue;
-      code = add_node(r, &r->node[i], child, &progress);
-      left -= r->node[i].added;
-    }
-  }
-  if (!code && left) code = bad(r, "a class without a finite term");
+  uint32_t *queue = malloc((r->n_nodes + 1) * sizeof *queue);
+  iso_code code = child && queue && (r->link = malloc((r->n_child + 1) * sizeof *r->link)) ? link_children(r) : nomem(r);
+  for (uint32_t i = 0; !code && i < r->n_nodes; i++)
+    if (!r->node[i].missing) queue[n++] = i;
+  for (size_t i = 0; !code && i < n; i++) code = add_node(r, &r->node[queue[i]], child, queue, &n);
+  if (!code && n < r->n_nodes) code = bad(r, "a class without a finite term");
   if (!code) code = eg_sat_rebuild(r->s, r->err);
   if (!code) code = give_costs(r, child, cost);
+  free(queue);
   free(child);
   return code;
 }
@@ -399,7 +410,7 @@ iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root
   if (!code && cost) *cost = costs;
   else free(costs);
   iso_arena_fini(&r.mem);
-  void *owned[] = {r.node, r.child, r.root, r.by_id, r.by_class, r.cls};
+  void *owned[] = {r.node, r.child, r.root, r.by_id, r.by_class, r.cls, r.link};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
   return code;
 }

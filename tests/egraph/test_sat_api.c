@@ -593,6 +593,26 @@ START_TEST(costs_go_through_files) {
 }
 END_TEST
 
+/* A tower whose top comes first. */
+START_TEST(files_in_any_order) {
+  enum { HEIGHT = 50000 };
+  eg_sat *s = graph(false);
+  char *text;
+  size_t n;
+  FILE *f = open_memstream(&text, &n);
+  ck_assert(f);
+  fputs("{\"nodes\": {", f);
+  for (int i = HEIGHT; i > 0; i--)
+    fprintf(f, "\"n%d\": {\"op\": \"f\", \"children\": [\"n%d\"], \"eclass\": \"c%d\"},", i, i - 1, i);
+  fputs("\"n0\": {\"op\": \"a\", \"children\": [], \"eclass\": \"c0\"}}}", f);
+  ck_assert(!fclose(f));
+  ck_assert_int_eq(eg_sat_read_json(s, text, n, NULL, NULL, NULL, NULL), ISO_OK);
+  ck_assert_uint_eq(eg_sat_count_nodes(s), HEIGHT + 1);
+  free(text);
+  eg_sat_free(s);
+}
+END_TEST
+
 /* A pruned class without a leaf has nothing to be named by: what is above it is left out. */
 START_TEST(files_of_pruned_classes) {
   eg_sat *s = graph(false), *t = graph(false);
@@ -691,6 +711,7 @@ int main(void) {
   tcase_add_test(t, terms_are_explained_as_written);
   tcase_add_test(t, congruent_terms_keep_their_spelling);
   tcase_add_test(t, costs_go_through_files);
+  tcase_add_test(t, files_in_any_order);
   tcase_add_test(t, files_of_pruned_classes);
   tcase_add_test(t, misuse_is_an_error);
   tcase_add_test(t, replay_needs_its_rules);

@@ -73,6 +73,24 @@ static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char 
   return code;
 }
 
+static const char file[] =
+    "{\"nodes\": {\"n\": {\"op\": \"f\", \"children\": [\"m\", \"m\"], \"eclass\": \"p\", \"cost\": 2},"
+    "\"m\": {\"op\": \"a\", \"children\": [], \"eclass\": \"q\", \"cost\": 3}}, \"root_eclasses\": [\"p\"]}";
+static iso_code read_file(iso_error *err) {
+  eg_sat *s;
+  eg_class *root = NULL;
+  double *cost = NULL;
+  size_t n;
+  iso_code code = eg_sat_new(NULL, &s, err);
+  if (code) return code;
+  code = eg_sat_read_json(s, file, sizeof file - 1, &root, &n, &cost, err);
+  if (!code && cost[eg_sat_first(s, root[0]).i] != 2) abort();
+  free(root);
+  free(cost);
+  eg_sat_free(s);
+  return code;
+}
+
 /* Everything once. Returns: the first error. */
 static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   const eg_sat_options so = {.log = mode == 1, .analysis = {.size = mode == 2 ? sizeof(int) : 0, .make = mode == 2 ? make : NULL, .join = join, .repair = repair}};
@@ -102,6 +120,7 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   bool found = false;
   if (!code) code = eg_sat_lookup_term(*s, "(* x (+ y (+ z 0)))", 19, &found, &root[2], err);
   if (!code && !found) abort();
+  if (!code && mode == 1) code = read_file(err);
   if (!code) code = eg_sat_run(*s, r, &o, &report, err);
   if (!code) code = eg_pattern_parse(*s, "(+ ?a (+ ?b ?a))", 16, &p, err);
   if (!code) code = eg_sat_match(*s, p, count, &calls, &n, err);
