@@ -65,7 +65,7 @@ static void pinned(cert_writer *w, const double *v) {
 static char *answers(const char *text) {
   Z3_context z = val_z3_context();
   if (!z) return NULL;
-  (void)z3.eval_smtlib2_string(z, "(set-option :timeout 1500)(set-option :rlimit 1000000)"); /* not in the file */
+  (void)z3.eval_smtlib2_string(z, "(set-option :timeout 20000)(set-option :rlimit 1000000)"); /* not in the file; a backstop: rlimit comes first */
   const char *r = z3.eval_smtlib2_string(z, text);
   char *copy = r ? strdup(r) : NULL;
   z3.del_context(z);
