@@ -31,7 +31,10 @@ static void close_store(machine *m) {
   egi_words_close(m->sink->store, m->out);
 }
 
-static bool over(const machine *m) { return m->sink->limits && egi_limits_search(m->s, m->sink->limits); }
+static inline bool over(const machine *m) {
+  egi_limits *l = m->sink->limits;
+  return l && (l->mem_bytes || l->deadline_s > 0) && egi_limits_search(m->s, l);
+}
 
 /* Returns: false where the limit is reached, or without memory. */
 static bool open_store(machine *m) {

@@ -129,26 +129,36 @@ typedef struct run {
 /* A number doubled so often. */
 static size_t doubled(size_t n, size_t times) { return times < 40 && n <= SIZE_MAX >> times ? n << times : SIZE_MAX; }
 
-/* How many matches a rule may have in this iteration; 0: it is not searched. */
-static size_t allowed(const run *x, size_t k) {
+/* How many matches a rule may have in this iteration. Returns: false where it is not to be searched. Kept out of runs of
+ * microseconds, which wait for each line of code. */
+static __attribute__((noinline)) bool allowed(const run *x, size_t k, size_t *limit) {
   const egi_rule *u = &x->r->rule[k];
   const eg_scheduler *own = &x->o->own;
-  if (x->o->scheduler == EG_OWN) return own->limit ? own->limit(own->ctx, x->s, x->iteration, k) : SIZE_MAX;
-  if (x->o->scheduler == EG_SIMPLE) return SIZE_MAX;
-  if (x->iteration < u->banned_until) return 0;
-  return doubled(u->user.match_limit ? u->user.match_limit : x->o->match_limit, u->n_banned);
+  if (x->o->scheduler == EG_OWN) {
+    *limit = own->limit ? own->limit(own->ctx, x->s, x->iteration, k) : SIZE_MAX;
+    return *limit > 0;
+  }
+  *limit = doubled(u->user.match_limit ? u->user.match_limit : x->o->match_limit, u->n_banned);
+  return x->iteration >= u->banned_until;
 }
 
-static void ban(const run *x, egi_rule *u) {
-  const size_t length = doubled(u->user.ban_length ? u->user.ban_length : x->o->ban_length, u->n_banned++);
-  u->banned_until = length < SIZE_MAX - x->iteration ? x->iteration + length : SIZE_MAX;
+/* What was found is told, or decides about a ban. */
+static __attribute__((noinline)) void judge(const run *x, size_t k, size_t n, size_t limit) {
+  egi_rule *u = &x->r->rule[k];
+  if (x->o->scheduler == EG_OWN) {
+    if (x->o->own.found) x->o->own.found(x->o->own.ctx, x->iteration, k, n);
+  } else if (n > limit) {
+    const size_t length = doubled(u->user.ban_length ? u->user.ban_length : x->o->ban_length, u->n_banned++);
+    u->banned_until = length < SIZE_MAX - x->iteration ? x->iteration + length : SIZE_MAX;
+  }
 }
 
 static iso_code search_rule(run *x, size_t k, iso_error *err) {
   egi_rule *u = &x->r->rule[k];
-  const size_t limit = allowed(x, k);
-  if (!limit && x->o->scheduler != EG_BACKOFF) return ISO_OK;
-  if (x->o->scheduler == EG_BACKOFF && x->iteration < u->banned_until) return ISO_OK;
+  const bool judged = x->o->scheduler != EG_SIMPLE;
+  size_t limit = SIZE_MAX;
+  u->n_found = u->n_made = 0;
+  if (judged && !allowed(x, k, &limit)) return ISO_OK;
   const egi_mark mark = egi_words_mark(&x->r->found);
   egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx, .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
@@ -161,8 +171,7 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   }
   if (sink.n > limit) egi_words_rewind(&x->r->found, mark);
   else u->n_found = sink.n;
-  if (sink.n > limit && x->o->scheduler == EG_BACKOFF) ban(x, u);
-  if (x->o->scheduler == EG_OWN && x->o->own.found) x->o->own.found(x->o->own.ctx, x->iteration, k, sink.n);
+  if (judged) judge(x, k, sink.n, limit);
   return ISO_OK;
 }
 
@@ -181,7 +190,6 @@ static iso_code search_all(run *x, iso_error *err) {
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
-  for (size_t k = 0; k < x->r->n; k++) x->r->rule[k].n_found = x->r->rule[k].n_made = 0;
   egi_flat_begin(s, x->fresh);
   iso_code code = ISO_OK;
   for (size_t k = 0; k < x->r->n && !code && !x->limits.reached; k++) {
@@ -236,14 +244,13 @@ static bool report(run *x, size_t iteration) {
   return x->o->each(x->o->ctx, x->s, iteration, &x->it);
 }
 
-static bool is_rebuilt(const eg_sat *s) { return !s->n_dirty && s->look == EG_NONE && s->repair == EG_NONE; }
-
 /* Tells the caller, who may change the graph. Returns: in `on` whether to go on, and in `changed` whether he did. */
 static iso_code tell(run *x, size_t iteration, bool *on, bool *changed, iso_error *err) {
   const uint64_t version = eg_sat_version(x->s);
   *on = report(x, iteration);
-  if (eg_sat_version(x->s) != version) *changed = true;
-  return is_rebuilt(x->s) ? ISO_OK : eg_sat_rebuild(x->s, err);
+  if (eg_sat_version(x->s) == version) return ISO_OK;
+  *changed = true;
+  return eg_sat_rebuild(x->s, err);
 }
 
 /* Returns: in `changed` whether the graph is another one now. */
