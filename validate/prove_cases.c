@@ -657,6 +657,8 @@ static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
 
 iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
                   iso_error *err) {
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    if (r->var[i].n_dims > RULE_MAX_RANK) return say(out, "a variable of too many dimensions"), ISO_OK;
   bool has_frames = false, memory = attempt(r, schemas, o, read_literals, false, certify, &has_frames, out);
   if (memory && has_frames && out->status != RULE_PROVED && !val_stopped(o)) {
     forget_certificates(certify);

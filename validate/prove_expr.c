@@ -23,7 +23,7 @@ void sc_fail(sc *c, const char *fmt, ...) {
 bool sc_work(sc *c, size_t n) {
   c->work += (int64_t)n;
   if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
-  if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason);
+  if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason), c->no_memory |= c->q.no_memory;
   if (c->work > c->next_look) {
     const char *why = val_stopped(c->o);
     c->next_look = c->work + SC_LOOK_WORK;
@@ -283,8 +283,7 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   c->cap_table = SC_TABLE;
   c->table = calloc(SC_TABLE, sizeof *c->table);
   if (!c->table) return false;
-  for (int64_t i = 0; i < 3; i++) (void)pv_q_int(&c->q, i == 2 ? -1 : i);
-  if (c->q.failed) return false;
+  if (!pv_q_init(&c->q)) return false;
   c->n_nodes = 1;
   c->node[0] = (sx_node){.op = X_NONE};
   c->zero = sx_q(c, PV_ZERO_Q);
@@ -294,6 +293,7 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   c->yes = sc_node(c, X_TRUE, &(uint32_t){0}, 0);
   c->neginf = sc_node(c, X_NEGINF, &(uint32_t){0}, 0);
   c->o = o; /* from here on it may stop */
+  c->next_look = 0;
   return !c->failed;
 }
 
@@ -303,8 +303,7 @@ void sc_fini(sc *c) {
   free(c->table);
   for (size_t i = 0; i < c->n_owned && i < 256; i++) free(c->owned[i]);
   free(c->sym);
-  free(c->q.q);
-  free(c->q.q_table);
+  pv_q_fini(&c->q);
   free(c->memo);
   free(c->elems);
   iso_arena_fini(&c->arena);

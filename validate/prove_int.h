@@ -18,7 +18,8 @@
 #ifndef VALIDATE_PROVE_INT_H
 #define VALIDATE_PROVE_INT_H
 
-#include "validate/encode_int.h"
+#include "validate/engine_int.h"
+#include "validate/rational.h"
 
 typedef uint32_t sx; /* an expression; 0 is none */
 
@@ -118,7 +119,7 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
 } sc_guess;
 
 enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000, SC_MAX_CUT_SYMS = 3000 };
-enum { SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
+enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 /* The obligations of a proof, one text per case (certify.c). */
 enum { SC_MAX_CERTIFICATES = 64 };
@@ -131,7 +132,7 @@ typedef struct sc_certificate {
 } sc_certificate;
 
 struct sc {
-  pv_cx q; /* for its rationals */
+  pv_rationals q;
   const rule *r;
   rule_schemas *schemas;
   sc_certificate *certify; /* NULL: not wanted */
@@ -182,7 +183,7 @@ struct sc {
   uint32_t n_tensors, next_index;
   sx domain[SC_MAX_FACTS]; /* conditions under which the parts are defined */
   size_t n_domain;
-  const char *relative[PV_MAX_RELATIVE];
+  const char *relative[SC_MAX_RELATIVE];
   size_t n_relative;
   struct sc_elem *elems;
   size_t n_elems, cap_elems;
@@ -455,8 +456,5 @@ typedef struct sc_point {
  * `undefined` where they say that it has no value. Owns: malloc'ed numbers in `out`. */
 bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape, char *kind, double **out, bool *undefined,
                char *reason);
-/* The same from the definitions for literal sizes, at a level of expansion (encode_int.h); 1/0 is `no_value`. */
-bool pv_values(const rule *r, rule_schemas *schemas, int level, double no_value, const sc_point *at, rule_shape *shape, char *kind,
-               double **out, char *reason);
 
 #endif

@@ -264,7 +264,7 @@ void pt_note(sc *c, const char *op) {
   if (!strncmp(op, "aten::", 6) || !strncmp(op, "dist::", 6)) return;
   for (size_t i = 0; i < c->n_relative; i++)
     if (!strcmp(c->relative[i], op)) return;
-  if (c->n_relative < PV_MAX_RELATIVE) c->relative[c->n_relative++] = op;
+  if (c->n_relative < SC_MAX_RELATIVE) c->relative[c->n_relative++] = op;
 }
 
 static bool definition(const char *op, pt_definition *out) {

@@ -1,14 +1,18 @@
-/* Exact rationals n / d * 2^e in 128 bits, interned, so that coefficients compare by number. Doubles are dyadic, so
- * the power of two stands apart: 1e-12 needs no 92-bit denominator. What does not fit fails the proof. */
+/* Exact rationals: see rational.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
-#include "validate/encode_int.h"
+#include "validate/rational.h"
 
 typedef __int128 i128;
+
+static void fail(pv_rationals *c, const char *why) {
+  if (!c->failed) c->reason = why;
+  c->failed = true;
+}
 
 static i128 gcd(i128 a, i128 b) {
   if (a < 0) a = -a;
@@ -35,8 +39,8 @@ static uint64_t hash_q(const pv_q *q) {
   return iso_hash(w, sizeof w, 0);
 }
 
-static bool grow_table(pv_cx *c) {
-  size_t cap = c->q_table_cap ? 2 * c->q_table_cap : 64;
+static bool grow_table(pv_rationals *c) {
+  size_t cap = c->cap_table ? 2 * c->cap_table : 64;
   uint32_t *t = calloc(cap, sizeof *t);
   if (!t) return false;
   for (size_t i = 0; i < c->n_q; i++) {
@@ -44,35 +48,46 @@ static bool grow_table(pv_cx *c) {
     while (t[h]) h = (h + 1) & (cap - 1);
     t[h] = (uint32_t)i + 1;
   }
-  free(c->q_table);
-  c->q_table = t;
-  c->q_table_cap = cap;
+  free(c->table);
+  c->table = t;
+  c->cap_table = cap;
   return true;
 }
 
-static uint32_t intern(pv_cx *c, pv_q q) {
+static uint32_t intern(pv_rationals *c, pv_q q) {
   q = normalize(q);
-  if (2 * (c->n_q + 1) > c->q_table_cap && !grow_table(c)) goto memory;
-  size_t h = hash_q(&q) & (c->q_table_cap - 1);
-  for (; c->q_table[h]; h = (h + 1) & (c->q_table_cap - 1)) {
-    const pv_q *p = &c->q[c->q_table[h] - 1];
-    if (p->n == q.n && p->d == q.d && p->e == q.e) return c->q_table[h] - 1;
+  if (2 * (c->n_q + 1) > c->cap_table && !grow_table(c)) goto memory;
+  size_t h = hash_q(&q) & (c->cap_table - 1);
+  for (; c->table[h]; h = (h + 1) & (c->cap_table - 1)) {
+    const pv_q *p = &c->q[c->table[h] - 1];
+    if (p->n == q.n && p->d == q.d && p->e == q.e) return c->table[h] - 1;
   }
   if (!iso_grow(c->q, c->cap_q, c->n_q + 1)) goto memory;
   c->q[c->n_q++] = q;
-  c->q_table[h] = (uint32_t)c->n_q;
+  c->table[h] = (uint32_t)c->n_q;
   return (uint32_t)c->n_q - 1;
 memory:
   c->no_memory = true;
-  pv_fail(c, "out of memory");
+  fail(c, "out of memory");
   return 0;
 }
 
-uint32_t pv_q_int(pv_cx *c, int64_t i) { return intern(c, (pv_q){i, 1, 0}); }
+bool pv_q_init(pv_rationals *c) {
+  *c = (pv_rationals){0};
+  for (int64_t i = 0; i < 3; i++) (void)intern(c, (pv_q){i == 2 ? -1 : i, 1, 0});
+  return !c->failed;
+}
 
-uint32_t pv_q_double(pv_cx *c, double f) {
+void pv_q_fini(pv_rationals *c) {
+  free(c->q);
+  free(c->table);
+}
+
+uint32_t pv_q_int(pv_rationals *c, int64_t i) { return intern(c, (pv_q){i, 1, 0}); }
+
+uint32_t pv_q_double(pv_rationals *c, double f) {
   if (!isfinite(f)) {
-    pv_fail(c, "a literal that is not finite");
+    fail(c, "a literal that is not finite");
     return PV_ZERO_Q;
   }
   int e = 0;
@@ -80,7 +95,7 @@ uint32_t pv_q_double(pv_cx *c, double f) {
   return intern(c, (pv_q){(i128)(int64_t)ldexp(m, 53), 1, e - 53});
 }
 
-uint32_t pv_q_mul(pv_cx *c, uint32_t a, uint32_t b) {
+uint32_t pv_q_mul(pv_rationals *c, uint32_t a, uint32_t b) {
   if (a == PV_ONE_Q) return b;
   if (b == PV_ONE_Q) return a;
   if (a == PV_ZERO_Q || b == PV_ZERO_Q) return PV_ZERO_Q;
@@ -88,7 +103,7 @@ uint32_t pv_q_mul(pv_cx *c, uint32_t a, uint32_t b) {
   i128 g = gcd(x.n, y.d), h = gcd(y.n, x.d);
   if (__builtin_mul_overflow(x.n / g, y.n / h, &r.n) || __builtin_mul_overflow(x.d / h, y.d / g, &r.d) ||
       __builtin_add_overflow(x.e, y.e, &r.e) || abs(r.e) > 100000) {
-    pv_fail(c, "a coefficient beyond 128 bits");
+    fail(c, "a coefficient beyond 128 bits");
     return PV_ZERO_Q;
   }
   return intern(c, r);
@@ -101,7 +116,7 @@ static bool shift(i128 *n, int32_t k) {
   return true;
 }
 
-uint32_t pv_q_add(pv_cx *c, uint32_t a, uint32_t b) {
+uint32_t pv_q_add(pv_rationals *c, uint32_t a, uint32_t b) {
   if (a == PV_ZERO_Q) return b;
   if (b == PV_ZERO_Q) return a;
   pv_q x = c->q[a], y = c->q[b], r;
@@ -110,29 +125,29 @@ uint32_t pv_q_add(pv_cx *c, uint32_t a, uint32_t b) {
   if (x.e - r.e > 127 || y.e - r.e > 127 || __builtin_mul_overflow(x.n, y.d / g, &p) ||
       __builtin_mul_overflow(y.n, x.d / g, &q) || !shift(&p, x.e - r.e) || !shift(&q, y.e - r.e) ||
       __builtin_add_overflow(p, q, &r.n) || __builtin_mul_overflow(x.d, y.d / g, &r.d)) {
-    pv_fail(c, "a coefficient beyond 128 bits");
+    fail(c, "a coefficient beyond 128 bits");
     return PV_ZERO_Q;
   }
   return intern(c, r);
 }
 
-static uint32_t inverse(pv_cx *c, uint32_t a) {
+static uint32_t inverse(pv_rationals *c, uint32_t a) {
   pv_q x = c->q[a];
   if (x.n == 0) {
-    pv_fail(c, "division by zero");
+    fail(c, "division by zero");
     return PV_ZERO_Q;
   }
   return intern(c, x.n < 0 ? (pv_q){-x.d, -x.n, -x.e} : (pv_q){x.d, x.n, -x.e});
 }
 
-uint32_t pv_q_pow(pv_cx *c, uint32_t a, int64_t k) {
+uint32_t pv_q_pow(pv_rationals *c, uint32_t a, int64_t k) {
   if (k < 0) {
     a = inverse(c, a);
     k = -k;
   }
   if (a == PV_ONE_Q) return a;
   if (k > 200) {
-    pv_fail(c, "a coefficient beyond 128 bits");
+    fail(c, "a coefficient beyond 128 bits");
     return PV_ZERO_Q;
   }
   uint32_t r = PV_ONE_Q;
@@ -140,9 +155,9 @@ uint32_t pv_q_pow(pv_cx *c, uint32_t a, int64_t k) {
   return r;
 }
 
-int pv_q_sign(const pv_cx *c, uint32_t a) { return c->q[a].n < 0 ? -1 : c->q[a].n > 0; }
+int pv_q_sign(const pv_rationals *c, uint32_t a) { return c->q[a].n < 0 ? -1 : c->q[a].n > 0; }
 
-bool pv_q_is_int(const pv_cx *c, uint32_t a, int64_t *out) {
+bool pv_q_is_int(const pv_rationals *c, uint32_t a, int64_t *out) {
   pv_q x = c->q[a];
   if (x.d != 1 || x.e < 0 || x.e > 62) return false;
   i128 n = x.n;

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
+
+#include "validate/validate.h"
 
 #ifndef Z3_LIBRARY
 #define Z3_LIBRARY "libz3.so"
@@ -39,4 +42,14 @@ Z3_context val_z3_context(void) {
   z3.del_config(cfg);
   if (z) z3.set_error_handler(z, on_error);
   return z;
+}
+
+void val_z3_version(char *out, size_t n) {
+  unsigned major, minor, build, revision;
+  if (!val_z3_load()) {
+    snprintf(out, n, "not found");
+    return;
+  }
+  z3.get_version(&major, &minor, &build, &revision);
+  snprintf(out, n, "%u.%u.%u", major, minor, build);
 }

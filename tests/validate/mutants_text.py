@@ -19,32 +19,20 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = ["define", "define_layout", "define_nn", "define_dist"] + \
-        ["prove_" + f for f in "elementwise bits layout fill reduce nn order dist kernels composite written".split()]
+FILES = ["prove_" + f for f in "elementwise bits layout fill reduce nn order dist kernels composite written".split()]
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
-    ("define_nn", "j < n && !c->failed; j++", "< -> <=", "one element beyond a row, which the next row writes again: beyond the last one a fault of memory"),
-    ("define_nn", "s[j] == c->neginf", "", "which number a row is shifted by, a softmax does not see"),
-    ("define_nn", "pv_flags(c, s[j]) & PV_EXT", "", "which number a row is shifted by, a softmax does not see"),
     ("prove_composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
     ("prove_layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
     ("prove_elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
     ("prove_elementwise", "i < n && *lead; i++", "", "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules hold them"),
     ("prove_order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
     ("prove_nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
-    ("define_nn", 'pv_arg_float(a, "scale", 1)', "", "the default of an argument that is there"),
     ("prove_nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
     ("prove_reduce", "if (!x || !m || !v || x->lead", "|| -> &&", "a failure sticks, whoever looks first"),
     ("prove_elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
     ("prove_elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
     ("prove_order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
-    ("define_nn", "c->word[p->off + i + 1] == c->one) return c->word[p->off + i]", "", "which number a row is shifted by, a softmax does not see"),
-    ("define_nn", "j < d && variable && !c->failed; j++", "< -> <=", "one column beyond a row, which nobody reads: beyond the last one a fault of memory"),
-    ("define_nn", "rule_shape batch = {.rank = r - 2}", "2 -> 3", "broadcasting puts the missing 1 in front"),
-    ("define_layout", "v[k] > 1000000000", "", "a bound on numbers that no tensor here has"),
-    ("define_layout", "k < s.rank; k++", "< -> <=", "one dimension beyond a shape, which nobody reads: a fault of memory at the highest rank"),
-    ("define_layout", "!sizes || sizes->kind != RULE_LIST", "|| -> &&", "sizes are a list by their schema"),
-    ("define_layout", "define_arange, 0}", "0 -> 1", "a number that the definition does not read"),
     ("prove_nn", "define_glu, 0}", "0 -> 1", "a number that the definition does not read"),
     ("prove_nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
     ("prove_nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le", "sizes of 0, which rules do not have"),
@@ -195,7 +183,7 @@ def main():
     a.add_argument("--libraries", required=True)
     a.add_argument("--sites", type=int, default=120)
     a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--file", help="only of this file (define_nn, prove_reduce, ...)")
+    a.add_argument("--file", help="only of this file (prove_nn, prove_reduce, ...)")
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     rng = random.Random(o.seed)

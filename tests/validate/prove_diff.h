@@ -89,7 +89,6 @@ typedef struct sample {
   rule_tensor *want; /* NULL: it refuses */
   char refusal[160]; /* why */
   char text[5000];
-  bool odd;     /* a changed call: a definition need not go that far */
   bool reaches; /* the definition has its value with names for sizes too: of sample_compare */
 } sample;
 
@@ -116,7 +115,7 @@ static bool sample_take(sample *s, const call *k, iso_rng *rng, bool empty) {
   iso_error err = {ISO_OK, ""};
   bool all = true;
   char text[5000];
-  *s = (sample){.odd = !empty};
+  *s = (sample){0};
   draw_numbers(rng, s->number);
   for (int c = 'A'; c <= 'D' && !empty; c++) s->number[c] += s->number[c] == 0;
   s->set = as_rule(k, s->number, false, s->text, sizeof s->text);
@@ -192,52 +191,6 @@ static outcome open_compare(sample *s, char *why) {
   return o;
 }
 
-/* What the definitions for literal sizes leave to the others. */
-static bool literal_limit(const sample *s, const char *reason) {
-  static const char *const less[] = {"(aten::roll x (list 1)))", "(aten::cat (list x n) 0))", "(aten::pow.Scalar 2 x))", "(aten::addmm o n i", "\"max\"", "\"min\"", "\"avg\""};
-  const rule *r = rule_set_at(s->set, 0);
-  bool limit = strstr(reason, "a cast from float to int") || strstr(reason, "bits of integers");
-  for (size_t i = 0; i < sizeof less / sizeof *less; i++) limit |= strstr(s->text, less[i]) != NULL;
-  for (uint32_t i = 0; i < r->n_vars; i++) limit |= s->v.bind[i]->numel == 0; /* sums of nothing */
-  return limit;
-}
-
-/* The definitions for literal sizes at one level of expansion. In them 1/0 is some number: where a row is masked wholly it counts for
- * nothing, elsewhere it has no value. */
-static outcome literal_at(sample *s, int level, char *why) {
-  const sc_point at = {.value_of = value_of, .ctx = &s->v};
-  outcome o = NO_VALUE;
-  const double inverse[2] = {INFINITY, 4321.5};
-  for (int i = 0; i < 2 && o != SAME; i++) {
-    char reason[200] = "", kind = 0;
-    rule_shape shape;
-    int64_t n = 0;
-    double *got = NULL;
-    if (!pv_values(rule_set_at(s->set, 0), schemas, level, inverse[i], &at, &shape, &kind, &got, reason)) {
-      const bool goes_far = !some_value(s->want) || strstr(reason, "has no definition here") || literal_limit(s, reason);
-      if (!goes_far) snprintf(why, 300, "the operator has a value: %s", reason);
-      return goes_far || s->odd ? NO_VALUE : OTHER;
-    }
-    ck_assert(rule_shape_numel(&shape, &n, NULL) == ISO_OK);
-    const bool masks = strstr(s->text, "-inf");
-    for (int64_t k = 0; k < n && !masks; k++)
-      if (!isfinite(got[k])) got[k] = NAN;
-    if (s->want) o = same_values(s->want, &shape, kind, got, masks, why);
-    else if (n > 0) o = OTHER, snprintf(why, 300, "defined where the operator refuses");
-    free(got);
-    if (n == 0) break;
-  }
-  return o;
-}
-
-static outcome literal_compare(sample *s, char *why) {
-  outcome o = NO_VALUE;
-  char where[300] = "";
-  for (int level = 0; level < 3 && o != OTHER; level++) o = literal_at(s, level, where);
-  if (o == OTHER) snprintf(why, 300, "at literal sizes: %.250s", where);
-  return o;
-}
-
 /* The definition's answer beside libtorch's; `why` (300 bytes) says where they differ. */
 static outcome sample_compare(sample *s, char *why) {
   char reason[200] = "", kind = 0;
@@ -260,9 +213,8 @@ static outcome sample_compare(sample *s, char *why) {
   }
   free(got);
   const outcome open_too = o != OTHER && s->open ? open_compare(s, why) : NO_VALUE;
-  const outcome literal = o != OTHER && open_too != OTHER ? literal_compare(s, why) : NO_VALUE;
   s->reaches = open_too == SAME;
-  return open_too == OTHER || literal == OTHER ? OTHER : o;
+  return open_too == OTHER ? OTHER : o;
 }
 
 enum { SEEDS = 48, LEAST_GOOD = 3, N_CALLS = sizeof calls / sizeof *calls };

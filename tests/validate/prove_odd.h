@@ -141,7 +141,6 @@ static outcome odd_compare(sample *s, char *why) {
   if (o == OTHER) snprintf(why, 300, "%s", where);
   free(got);
   if (o != OTHER && s->open) o = open_compare(s, why);
-  if (o != OTHER && (s->want || refused)) o = literal_compare(s, why) == OTHER ? OTHER : o;
   return o;
 }
 
