@@ -294,6 +294,7 @@ static const pt_value *define_shaped(pt_args *a, int which) {
     t->p[i] = pt_arg_scalar(a, names[which][i], &kind);
     if (kind == 'b') return NULL;
   }
+  if (which == SOFTPLUS && t->p[0] == a->c->zero) return NULL; /* x or infinite, by the threshold alone */
   return pt_one(a->c, t);
 }
 

@@ -1,4 +1,10 @@
-/* The prover for symbolic sizes: one expression per tensor, at one generic index, hash-consed and in normal form.
+/* The prover, and the one definition of each operator that there is: prove_elementwise.c, prove_layout.c, prove_fill.c, prove_reduce.c,
+ * prove_nn.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c. A definition gives the result's sizes, its
+ * element at any index, and under which conditions it has one (sc_require: on sizes; sc_defined_if: on values). From it come the proof, the
+ * certificate (certify.c), and the shapes and numbers that the differential test holds against libtorch (sc_values). Where sizes are
+ * numbers they are sizes like others.
+ *
+ * Expressions: one per tensor, at one generic index, hash-consed and in normal form.
  *
  * A tensor is its sizes (polynomials over size names) and a way to give its element at an index (expressions again).
  * Both sides of a rule are asked for their element at the same fresh index symbols; equal ids are equal functions.

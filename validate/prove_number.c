@@ -24,6 +24,12 @@ static double q_value(const sc *c, uint32_t q) {
 
 static double value(numbers *m, sx x);
 
+/* A quotient that is whole but for rounding: its factors come in the order of a normal form. */
+static double whole(double a) {
+  const double n = nearbyint(a);
+  return fabs(a - n) <= 1e-13 * fabs(n) ? n : a;
+}
+
 static double fn_value(sx_func f, double a, double b) {
   switch (f) {
   case F_EXP: return exp(a);
@@ -35,10 +41,10 @@ static double fn_value(sx_func f, double a, double b) {
   case F_ATAN: return atan(a);
   case F_ASIN: return asin(a);
   case F_ABS: return fabs(a);
-  case F_FLOOR: return floor(a);
-  case F_CEIL: return ceil(a);
+  case F_FLOOR: return floor(whole(a));
+  case F_CEIL: return ceil(whole(a));
   case F_ROUND: return nearbyint(a);
-  case F_TRUNC: case F_CAST_INT: return trunc(a);
+  case F_TRUNC: case F_CAST_INT: return trunc(whole(a));
   case F_AND: return (double)((int64_t)llround(a) & (int64_t)llround(b));
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);
