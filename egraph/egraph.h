@@ -455,7 +455,8 @@ ISO_MUST_USE iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_g
 
 /* For eg_proof_check: is a step that names a rule an instance of its sides? Read from the rules' texts, by a reader and a
  * matcher of its own, over e-nodes' original children. Guards and conditions are not asked again. All other steps, and those
- * of rules with several terms or classes, whose premises a step does not have, are put to `other`; NULL refuses them:
+ * of rules with several terms or classes, or with the name of a class within a term of the right side, of which a step does
+ * not say enough, are put to `other`; NULL refuses them:
  *     eg_rule_check check = {g, rules, NULL, NULL};
  *     eg_proof_check(g, step, n, a, b, eg_rule_check_step, &check, &ok, &why_not, &err) */
 typedef struct eg_rule_check {

@@ -12,6 +12,8 @@ typedef struct reading {
   const eg_graph *g;
   const char *p;
   size_t n_vars;
+  bool closed;  /* variables are those of the left side */
+  bool unbound; /* another one was met: the name of a class, whose e-node a step does not have */
   struct {
     const char *name;
     size_t n;
@@ -38,7 +40,8 @@ static size_t atom(reading *r, const char **out) {
 static bool stands_for(reading *r, const char *name, size_t n, uint32_t node) {
   for (size_t i = 0; i < r->n_vars; i++)
     if (r->var[i].n == n && !memcmp(r->var[i].name, name, n)) return r->var[i].node == node;
-  if (r->n_vars == MAX_VARS) return false;
+  r->unbound = r->unbound || r->closed;
+  if (r->closed || r->n_vars == MAX_VARS) return false;
   r->var[r->n_vars].name = name;
   r->var[r->n_vars].n = n;
   r->var[r->n_vars++].node = node;
@@ -84,9 +87,14 @@ static bool side_over(reading *r, const char *text, eg_node node) {
   return !*r->p;
 }
 
-static bool is_instance(const eg_graph *g, const egi_rule *rule, eg_node lhs, eg_node rhs) {
+/* Returns: in `open` whether it is because of a name that it is none. */
+static bool is_instance(const eg_graph *g, const egi_rule *rule, eg_node lhs, eg_node rhs, bool *open) {
   reading r = {.g = g};
-  return side_over(&r, rule->user.lhs, lhs) && side_over(&r, rule->user.rhs, rhs);
+  if (!side_over(&r, rule->user.lhs, lhs)) return false;
+  r.closed = true;
+  const bool ok = side_over(&r, rule->user.rhs, rhs);
+  *open = *open || r.unbound;
+  return ok;
 }
 
 bool eg_rule_check_step(void *check, const eg_step *s) {
@@ -95,5 +103,7 @@ bool eg_rule_check_step(void *check, const eg_step *s) {
   if (s->why.kind < EG_WHY_RULE || k >= x->rules->n) return x->other && x->other(x->ctx, s);
   const egi_rule *rule = &x->rules->rule[k];
   if (!rule->user.rhs || rule->several || rule->lhs.n_roots > 1) return x->other && x->other(x->ctx, s);
-  return is_instance(x->g, rule, s->from, s->to) || is_instance(x->g, rule, s->to, s->from);
+  bool open = false;
+  if (is_instance(x->g, rule, s->from, s->to, &open) || is_instance(x->g, rule, s->to, s->from, &open)) return true;
+  return open && x->other && x->other(x->ctx, s);
 }

@@ -503,6 +503,35 @@ START_TEST(terms_are_explained_as_written) {
 }
 END_TEST
 
+/* What a class is called is not to be read off a step: neither accepted nor refused by the library. */
+START_TEST(names_of_classes_are_asked_about) {
+  eg_sat *s = graph(true);
+  const eg_rule rule[] = {{.name = "named", .lhs = "?v = (f ?x)", .rhs = "(g ?v)"}, {.name = "plain", .lhs = "?v = (g ?x)", .rhs = "?v = (h ?x)"}};
+  const eg_class c = term(s, "(f a)");
+  eg_rules *r = rules(s, rule, 2);
+  eg_run_options o = eg_run_options_default();
+  o.iteration_limit = 2;
+  run(s, r, &o);
+  eg_graph *g;
+  eg_node *node, fa, gz, ha, ga;
+  ck_assert_int_eq(eg_sat_replay(s, r, &g, &node, NULL), ISO_OK);
+  ck_assert(!eg_add_term(g, "(f a)", 5, &fa, NULL) && !eg_add_term(g, "(g zzz)", 7, &gz, NULL));
+  ck_assert(!eg_add_term(g, "(g a)", 5, &ga, NULL) && !eg_add_term(g, "(h a)", 5, &ha, NULL));
+  size_t asked = 0;
+  eg_rule_check check = {g, r, refuse, &asked};
+  ck_assert(!eg_rule_check_step(&check, &(eg_step){fa, gz, {EG_WHY_RULE, 0}}) && asked == 1);
+  ck_assert(!eg_rule_check_step(&check, &(eg_step){fa, fa, {EG_WHY_RULE, 0}}) && asked == 1);
+  ck_assert(eg_rule_check_step(&check, &(eg_step){ga, ha, {EG_WHY_RULE + 1, 0}}) && asked == 1);
+  ck_assert(eg_rule_check_step(&check, &(eg_step){ha, ga, {EG_WHY_RULE + 1, 0}}) && asked == 1);
+  ck_assert(!eg_rule_check_step(&check, &(eg_step){gz, ha, {EG_WHY_RULE + 1, 0}}) && asked == 1);
+  (void)c;
+  free(node);
+  eg_free(g);
+  eg_rules_free(r);
+  eg_sat_free(s);
+}
+END_TEST
+
 /* Equal e-nodes are told apart by how they are spelled, before and after a rebuild. */
 START_TEST(congruent_terms_keep_their_spelling) {
   for (int rebuilt = 0; rebuilt < 2; rebuilt++) {
@@ -782,6 +811,7 @@ int main(void) {
   tcase_add_test(t, exploding_rule_is_named);
   tcase_add_test(t, cost_sees_the_e_node);
   tcase_add_test(t, terms_are_explained_as_written);
+  tcase_add_test(t, names_of_classes_are_asked_about);
   tcase_add_test(t, congruent_terms_keep_their_spelling);
   tcase_add_test(t, copies_share_nothing);
   tcase_add_test(t, costs_go_through_files);
