@@ -342,13 +342,30 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
   return c;
 }
 
-/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that with the weakest evidence. */
+/* How much the inputs of a pair hold. */
+static int64_t input_elements(const pair *p) {
+  int64_t n = 0;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < p->graph[side]->n_nodes; i++) {
+      const cap_node *node = &p->graph[side]->node[i];
+      int64_t own = node->kind == CAP_INPUT;
+      for (uint32_t d = 0; own && d < node->output[0].shape.rank; d++) own *= node->output[0].shape.dim[d];
+      n += own;
+    }
+  return n;
+}
+
+/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that with the weakest evidence, of different
+ * ones that with the shortest inputs. */
 static size_t deciding(const pair *p, size_t n) {
   static const int rank[] = {[SYNTH_EQUIVALENT] = 0, [SYNTH_UNDECIDED] = 1, [SYNTH_DIFFERENT] = 2};
   size_t worst = 0;
   for (size_t k = 1; k < n; k++) {
     const synth_result *a = p[k].result, *b = p[worst].result;
-    if (rank[a->verdict] > rank[b->verdict] || (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT && a->evidence < b->evidence)) worst = k;
+    bool worse = rank[a->verdict] > rank[b->verdict];
+    if (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT) worse = a->evidence < b->evidence;
+    if (a->verdict == b->verdict && a->verdict == SYNTH_DIFFERENT) worse = input_elements(&p[k]) < input_elements(&p[worst]);
+    if (worse) worst = k;
   }
   return worst;
 }

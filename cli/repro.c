@@ -15,7 +15,8 @@ typedef struct script {
   const report *p;
   const synth_cut *cut;
   char **name[2]; /* by node: of those that occur */
-  bool *drawn;    /* by left given */
+  int shown;      /* the side whose values are written out: the left, or the one that fails */
+  bool *drawn;    /* by given of that side */
 } script;
 
 static const cap_graph *graph(const script *s, int side) { return side == 0 ? s->p->left : s->p->right; }
@@ -226,28 +227,31 @@ static void print_drawn(FILE *f, const rule_tensor *t, size_t seed) {
 
 /* The largest floating values are drawn, until the rest fits. */
 static void choose_drawn(script *s) {
+  rule_tensor *const *value = s->cut->value[s->shown];
+  const size_t n = s->cut->n_given[s->shown];
   int64_t total = 0;
-  for (size_t i = 0; i < s->cut->n_given[0]; i++) total += s->cut->value[0][i]->numel;
+  for (size_t i = 0; i < n; i++) total += value[i]->numel;
   while (total > MAX_EMBEDDED) {
     int64_t largest = -1;
-    for (size_t i = 0; i < s->cut->n_given[0]; i++) {
-      const rule_tensor *t = s->cut->value[0][i];
-      if (!s->drawn[i] && rule_dtype_is_float(t->dtype) && t->numel > LISTED && (largest < 0 || t->numel > s->cut->value[0][largest]->numel)) largest = (int64_t)i;
+    for (size_t i = 0; i < n; i++) {
+      const rule_tensor *t = value[i];
+      if (!s->drawn[i] && rule_dtype_is_float(t->dtype) && t->numel > LISTED && (largest < 0 || t->numel > value[largest]->numel)) largest = (int64_t)i;
     }
     if (largest < 0) return;
     s->drawn[largest] = true;
-    total -= s->cut->value[0][largest]->numel;
+    total -= value[largest]->numel;
   }
 }
 
 static bool print_given(script *s) {
   for (int side = 0; side < 2; side++) {
+    if (s->cut->fails == !side) continue;
     fprintf(s->f, "\n# What the %s region reads.\n", side == 0 ? "left" : "right");
     for (size_t i = 0; i < s->cut->n_given[side]; i++) {
       const cap_node *n = &graph(s, side)->node[s->cut->given[side][i]];
       fprintf(s->f, "%s = ", s->name[side][s->cut->given[side][i]]);
-      if (side == 1 && s->cut->same[i]) print_term(s, 0, s->cut->same[i], given_name);
-      else if (side == 0 && s->drawn[i]) print_drawn(s->f, s->cut->value[0][i], i + 1);
+      if (side == 1 && s->cut->same && s->cut->same[i]) print_term(s, 0, s->cut->same[i], given_name);
+      else if (side == s->shown && s->drawn[i]) print_drawn(s->f, s->cut->value[side][i], i + 1);
       else if (!print_tensor(s->f, s->cut->value[side][i])) return false;
       if (n->name) fprintf(s->f, "  # %s", n->name);
       fputc('\n', s->f);
@@ -307,8 +311,9 @@ static void print_region(const script *s, int side) {
 }
 
 static void print_head(const script *s) {
-  const synth_divergence *d = &s->p->r->divergence[0];
-  fputs("#!/usr/bin/env python3\n\"\"\"Two regions that should compute one tensor, and do not.\n\n", s->f);
+  const synth_divergence *d = &s->p->r->divergence[s->cut->divergence];
+  const bool fails = s->cut->fails >= 0;
+  fprintf(s->f, "#!/usr/bin/env python3\n\"\"\"%s\n\n", fails ? "An operator that cannot be run on one side." : "Two regions that should compute one tensor, and do not.");
   for (int side = 0; side < 2; side++) {
     const int64_t at = side == 0 ? d->left : d->right;
     if (at < 0) continue;
@@ -320,8 +325,8 @@ static void print_head(const script *s) {
     fprintf(s->f, "; %s\n", graph(s, side)->model);
   }
   if (d->hint) fprintf(s->f, "hint   %s\n", d->hint);
-  fputs("\nNeeds PyTorch only, computes in float64. Exit status 1 while the two differ, 0 once they are one.\"\"\"\n"
-        "import base64\nimport sys\n\nimport torch\n\ntorch.set_default_dtype(torch.float64)\n\n\n"
+  fprintf(s->f, "\nNeeds PyTorch only, computes in float64. Exit status 1 while %s.\"\"\"\n", fails ? "it cannot be run, 0 once it can" : "the two differ, 0 once they are one");
+  fputs("import base64\nimport sys\n\nimport torch\n\ntorch.set_default_dtype(torch.float64)\n\n\n"
         "def values(dtype, shape, text):\n"
         "    t = torch.frombuffer(bytearray(base64.b64decode(text)), dtype=dtype).reshape(shape)\n"
         "    return t.double() if t.is_floating_point() else t\n\n\n"
@@ -330,13 +335,15 @@ static void print_head(const script *s) {
         s->f);
 }
 
-static bool print_script(script *s) {
-  print_head(s);
-  print_kernels(s);
-  fputc('\n', s->f);
-  if (!print_given(s)) return false;
-  print_region(s, 0);
-  print_region(s, 1);
+static void print_attempt(const script *s) {
+  const char *side = s->cut->fails == 0 ? "left" : "right";
+  fprintf(s->f,
+          "\n\ntry:\n    %s()\nexcept Exception as why:\n    print(\"the %s cannot be run:\", str(why).splitlines()[0])\n    sys.exit(1)\n"
+          "print(\"it runs\")\nsys.exit(0)\n",
+          side, side);
+}
+
+static void print_comparison(const script *s) {
   fprintf(s->f,
           "\n\nl, r = left().double().flatten(), right().double().flatten()\n"
           "if l.shape != r.shape:\n    print(\"the left has\", l.numel(), \"elements, the right\", r.numel())\n    sys.exit(1)\n"
@@ -347,14 +354,25 @@ static bool print_script(script *s) {
           "print(\"largest difference %%.6g at element %%d, relative %%.3g\" %% (difference.max(), difference.argmax(), relative))\n"
           "sys.exit(1 if relative > %s else 0)\n",
           s->cut->constants ? "1e-6" : "1e-9");
+}
+
+static bool print_script(script *s) {
+  print_head(s);
+  print_kernels(s);
+  fputc('\n', s->f);
+  if (!print_given(s)) return false;
+  for (int side = 0; side < 2; side++)
+    if (s->cut->fails != !side) print_region(s, side);
+  if (s->cut->fails < 0) print_comparison(s);
+  else print_attempt(s);
   return true;
 }
 
 char *repro_script(const report *p) {
   char *text = NULL;
   size_t n = 0;
-  script s = {.p = p, .cut = p->r->cut};
-  bool ok = (s.f = open_memstream(&text, &n)) != NULL && (s.drawn = calloc(s.cut->n_given[0] + 1, 1)) != NULL;
+  script s = {.p = p, .cut = p->r->cut, .shown = p->r->cut->fails == 1};
+  bool ok = (s.f = open_memstream(&text, &n)) != NULL && (s.drawn = calloc(s.cut->n_given[s.shown] + 1, 1)) != NULL;
   for (int side = 0; side < 2 && ok; side++) ok = (s.name[side] = calloc(graph(&s, side)->n_nodes + 1, sizeof(char *))) != NULL;
   for (int side = 0; side < 2 && ok; side++) {
     for (size_t i = 0; i < s.cut->n_given[side] && ok; i++) ok = name_node(&s, side, s.cut->given[side][i], true);

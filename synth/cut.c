@@ -103,7 +103,7 @@ static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
 iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err) {
   synth_cut *cut = iso_arena_alloc(&s->res->arena, sizeof *cut);
   if (!cut) return nomem(err);
-  *cut = (synth_cut){0};
+  *cut = (synth_cut){.fails = -1, .divergence = s->res->n_divergences};
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) {
     bool *in = calloc(s->graph[side]->n_nodes + 1, 1);
@@ -117,4 +117,46 @@ iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < cut->n_given[side]; i++) rule_tensor_unref(cut->value[side][i]);
   return c == ISO_NOMEM ? c : ISO_OK; /* without one the verdict stands all the same */
+}
+
+static size_t count_vars(const rule_term *t) {
+  size_t n = t->kind == RULE_VAR;
+  for (uint32_t k = 0; k < t->n; k++) n += count_vars(t->child[k]);
+  return n;
+}
+
+static void list_vars(const rule_term *t, synth_output *out, size_t *n) {
+  if (t->kind == RULE_VAR) out[(*n)++] = (synth_output){.name = "", .node = (uint32_t)t->u.i};
+  for (uint32_t k = 0; k < t->n; k++) list_vars(t->child[k], out, n);
+}
+
+/* The graph is run up to the operator, for what that one reads. */
+iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf, iso_error *err) {
+  const synth_graph *const whole = s->graph[side];
+  const rule_term *call = whole->node[node].call;
+  synth_graph part = *whole;
+  synth_cut *cut = iso_arena_alloc(&s->res->arena, sizeof *cut);
+  synth_output *read = calloc(count_vars(call) + 1, sizeof *read);
+  bool *in = calloc(whole->n_nodes + 1, 1);
+  st_run run = {0};
+  if (!cut || !read || !in) {
+    free(read);
+    free(in);
+    return nomem(err);
+  }
+  *cut = (synth_cut){.fails = side};
+  in[node] = true;
+  part.n_nodes = node;
+  part.output = read;
+  part.n_outputs = 0;
+  list_vars(call, read, &part.n_outputs);
+  s->graph[side] = &part;
+  iso_code c = st_run_graph(s, side, leaf, 0, 0, false, NULL, &run, err);
+  s->graph[side] = whole;
+  if (!c) c = collect(s, side, &run, node, in, cut, err);
+  if (!c) s->res->cut = cut;
+  st_run_free(&run);
+  free(read);
+  free(in);
+  return c == ISO_NOMEM ? c : ISO_OK;
 }

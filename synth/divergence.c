@@ -334,6 +334,12 @@ static void put_there(const parting *p, const int64_t exit[2], synth_divergence 
                              p->s->graph[!side]->node[exit[!side]].id, side == LEFT ? "right" : "left");
 }
 
+/* On the witness: a decision may be wrong and come out as it should there. */
+static bool shows(const parting *p, const int64_t end[2]) {
+  const rule_tensor *l = pt_value(p, LEFT, (uint32_t)end[LEFT]), *r = pt_value(p, RIGHT, (uint32_t)end[RIGHT]);
+  return !l || !r || !p->s->oracle->compare(p->s->oracle->ctx, l, r, p->s->o->rel_tol).equal;
+}
+
 static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
   const size_t n_right = s->graph[RIGHT]->n_nodes;
@@ -390,10 +396,10 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
     const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]), !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
     c = pt_explain_by_repair(p, PT_ANY, read, exit, d, &next, touched, &repaired, err);
   }
-  if (!c && !p->gap && s->o->keep_witness && s->res->n_divergences == 0) {
+  if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
     int64_t end[2] = {exit[LEFT], exit[RIGHT]};
     pt_apart_at(p, end);
-    if (end[LEFT] >= 0) c = st_cut(s, p->run, end, d, err);
+    if (end[LEFT] >= 0 && shows(p, end)) c = st_cut(s, p->run, end, d, err);
   }
   *more = false;
   if (!c && next.value) {
@@ -471,11 +477,13 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
     if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
   iso_code c = describe(p, root, d, more, err);
-  bool known = false; /* one faulty operator that several places read */
-  for (size_t i = 0; i < s->res->n_divergences; i++)
-    known |= same_step(s, RIGHT, d->right, s->res->divergence[i].right) ||
-             (same_step(s, LEFT, d->left, s->res->divergence[i].left) && (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left)));
-  if (!known) s->res->n_divergences++;
+  size_t known = s->res->n_divergences; /* one faulty operator that several places read: the earlier one */
+  for (size_t i = known; i-- > 0;)
+    if (same_step(s, RIGHT, d->right, s->res->divergence[i].right) ||
+             (same_step(s, LEFT, d->left, s->res->divergence[i].left) && (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left))))
+      known = i;
+  if (s->res->cut && s->res->cut->divergence == s->res->n_divergences) s->res->cut->divergence = known;
+  if (known == s->res->n_divergences) s->res->n_divergences++;
   return c;
 }
 

@@ -1,6 +1,7 @@
 /* A small counterexample: the witness with as many elements of its inputs zero as still show the difference, and the others
  * small whole numbers where these do. The search is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
- * failure-inducing input", 2002) over elements, in halves, quarters and so on; it is bounded by a count of runs, never by time. */
+ * failure-inducing input", 2002) over elements, in halves, quarters and so on, what stands last first, so that the
+ * first tokens show it where they can; it is bounded by a count of runs, never by time. */
 #include "synth/synth_int.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static iso_code shrink_input(shrink *k, size_t j, iso_error *err) {
   bool kept;
   iso_code c = ISO_OK;
   for (int64_t size = n; size > 0 && !c; size /= 2)
-    for (int64_t from = 0; from < n && !c; from += size) c = put(k, j, from, size < n - from ? size : n - from, 0, &kept, err);
+    for (int64_t from = (n - 1) / size * size; from >= 0 && !c; from -= size) c = put(k, j, from, size < n - from ? size : n - from, 0, &kept, err);
   if (!c && rule_dtype_is_float(dtype)) c = put(k, j, 0, n, NAN, &kept, err);
   for (int64_t i = 0; i < n && !c; i++) {
     const double x = rule_tensor_get(k->v.value[j], i);

@@ -158,6 +158,8 @@ typedef struct synth_cut {
   const rule_term *const *same;    /* by right given: what it is of the left ones (RULE_VAR i: given i), NULL where nothing */
   uint32_t end[2];
   bool constants;                  /* tables are computed inside: rounding of stored ones shows (1e-7) */
+  int fails;                       /* the side (0, 1) whose one operator cannot be run, the other then has none; -1: both run */
+  size_t divergence;               /* which one it is of */
 } synth_cut;
 
 /* What was looked at: the limits of the evidence. */
@@ -244,7 +246,7 @@ typedef struct synth_result {
   bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
   rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
   size_t n_leaf[2];
-  const synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */
+  synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */
   synth_coverage coverage;
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;

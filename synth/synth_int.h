@@ -353,6 +353,8 @@ iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
 /* ---- cut.c ---- */
 /* Cut the regions of `d` out, up to the nodes `end`, into the result (left out where a value is lacking). */
 iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err);
+/* The same of an operator that cannot be run: it alone. `leaf`: by node. */
+iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf, iso_error *err);
 
 /* ---- repair.c ---- */
 enum { ST_PHASES = 4 };

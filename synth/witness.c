@@ -176,7 +176,8 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
     const synth_node *n = &s->graph[*side]->node[*node];
     *alone = n->kind == SYNTH_OP && reads_by_index(s->graph[*side], n->call);
   }
-  if (*alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
+  if (*alone && s->o->keep_witness) c = st_cut_failing(s, *side, (uint32_t)*node, leaf[*side], err);
+  if (!c && *alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
   for (int k = 0; k < 2; k++) st_run_free(&run[k]);
   free_leaves(s, leaf);
   return c;

@@ -7,6 +7,7 @@ Scripts are run by PYTHON where it has PyTorch, else only compiled. The last lin
 import argparse
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -55,7 +56,7 @@ def runs(script):
         return None
     p = subprocess.run([OPTIONS.python, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
     expect(p.returncode in (0, 1), "%s: %s", os.path.basename(script), p.stderr.decode()[-300:])
-    expect("difference" in p.stdout.decode(), "the script says %s", p.stdout.decode()[:200])
+    expect("difference" in p.stdout.decode() or "run" in p.stdout.decode(), "the script says %s", p.stdout.decode()[:200])
     return p.returncode
 
 
@@ -189,6 +190,46 @@ def _():
         # The order of pairs does not matter, nor does a third that agrees.
         report, _ = compare(*long, "--also", *short, "--also", *short, status=1)
         expect([p["verdict"] for p in report["pairs"]] == ["different", "equivalent", "equivalent"], "verdicts")
+
+
+@case("also: the shortest input that shows it")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        short, long = windows(tmp, 2)
+        report, text = compare(*long, "--also", *short, status=1)
+        expect(report["left"]["path"] == short[0] and [d["pair"] for d in report["divergences"]] == [1], "the shorter pair is not the one that is shown")
+        expect(text.splitlines()[-1].endswith("pair 2 of 2]"), "last line %s", text.splitlines()[-1])
+
+
+@case("repro: an operator that cannot be run on one side")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        rows = lambda n: lambda g: g.param("t", dsl.Data((n, 4), dsl.values("t", 9, 4).values[:4 * n])).index_select(0, g.arange(8)).mul(2.0)
+        for k, pair in enumerate((sides(tmp, "right", rows(9), rows(6)), sides(tmp, "left", rows(6), rows(9)))):
+            script = os.path.join(tmp, "bug.py")
+            report, _ = compare(*pair, "--repro", script, status=1)
+            expect(report["repro"] == script, "no script")
+            text = open(script, encoding="utf-8").read()
+            expect(("right" if k == 0 else "left") + "()" in text, "the script is of the other side")
+            expect(runs(script) in (1, None), "the script does not fail")
+            table, side = re.search(r"index_select\.default\((\w+), 0", text).group(1), "def %s():" % ("right" if k == 0 else "left")
+            with open(script, "w", encoding="utf-8") as f:
+                f.write(text.replace(side, "%s = torch.cat([%s] * 2)\n\n\n%s" % (table, table, side)))
+            expect(runs(script) in (0, None), "the mended script fails")
+
+
+@case("repro: of the first divergence that shows on the inputs")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        def build(threshold):
+            def f(g):
+                x = g.x(4, 8)
+                return {"y": (x > threshold).where(x, 0.0), "z": x.linear(g.param("w", 6, 8)).mul(1.0 if threshold > 90 else 2.0)}
+            return f
+        pair = sides(tmp, "rare", build(1000.0), build(50.0))
+        script = os.path.join(tmp, "bug.py")
+        report, _ = compare(*pair, "--repro", script, status=1)
+        expect(runs(script) in (1, None), "the script does not show the difference")
 
 
 @case("also: all agree, and rules are reused")
