@@ -37,7 +37,7 @@ static bool reserved(const char *s) {
   static const char *const words[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
                                       "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass",
                                       "raise", "return", "try", "while", "with", "yield", "None", "True", "False", "torch", "left", "right",
-                                      "main", "base64", "sys", "values", "drawn", "sum", "enumerate", "len", "float"};
+                                      "main", "base64", "sys", "values", "drawn", "l", "r", "wide", "same", "sum", "enumerate", "len", "float"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(s, words[i]) == 0) return true;
   return kernel_piece(s, strlen(s)) != NULL;
@@ -345,7 +345,9 @@ static void print_attempt(const script *s) {
 
 static void print_comparison(const script *s) {
   fprintf(s->f,
-          "\n\nl, r = left().double().flatten(), right().double().flatten()\n"
+          "\n\nl, r = left().flatten(), right().flatten()\n"
+          "wide = torch.complex128 if l.is_complex() or r.is_complex() else torch.float64\n"
+          "l, r = l.to(wide), r.to(wide)\n"
           "if l.shape != r.shape:\n    print(\"the left has\", l.numel(), \"elements, the right\", r.numel())\n    sys.exit(1)\n"
           "same = (l == r) | (l.isnan() & r.isnan())\n"
           "difference = torch.where(same, 0.0, (l - r).abs()).nan_to_num(float(\"inf\"))\n"

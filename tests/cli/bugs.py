@@ -4,6 +4,8 @@
 
     bugs.py [--isomer build/isomer] [--quick] [--captures DIR] [--only TEXT] [--table FILE]
 
+Without --quick the script that --repro writes of each must run alone and end with status 1.
+
 The captures are made by models/bugs/make.py in a temporary folder (in DIR, which is kept, where that is given: what is there is not
 made again). --table writes what was found as Markdown. The last line is `N passed, N failed`."""
 import argparse
@@ -69,6 +71,14 @@ HINTS = {
 }
 # Two bugs in different layers: both are listed, and nothing else.
 TWO = ["aten::add.Tensor model.layers.0.input_layernorm", "aten::gelu model.layers.1.mlp.act_fn"]
+# Why no one change explains the others.
+UNHINTED = {
+    "01-internlm2-wqkv": "each rank would have to gather the other's part and to take other rows of it: the view, the sizes of its parts and a collective at once",
+    "02-olmo-ff-proj": "the rows that a rank would have to read are another rank's: neither its leaf nor its operators have them; what is named is where "
+                       "the other side has a function of one half and this one halves once more",
+    "05-glm-rotary-*": "the width of the rotation stands in the ends of several parts, in a table of other frequencies and in what is left unrotated: "
+                       "no single one of them mends it",
+}
 # No sample that is drawn at the captured scale shows it; nothing but a proof may say that it is not there.
 UNSEEN = "19-olmoe-clip-8"
 
@@ -120,14 +130,15 @@ def is_at(graph, at, pattern):
 
 
 class Run:
-    def __init__(self, isomer, captures, timeout):
+    def __init__(self, isomer, captures, timeout, scripts):
         self.isomer, self.captures, self.timeout = isomer, captures, timeout
+        self.scripts = scripts  # a Python with torch to run what --repro writes, or None
         self.failed, self.passed, self.rows = 0, 0, []
 
-    def compare(self, name, left, right):
+    def compare(self, name, left, right, *options):
         a, b = (os.path.join(self.captures, name, s) for s in (left, right))
         start = time.monotonic()
-        p = subprocess.run([self.isomer, "compare", a, b, "--json", "-", "--timeout", str(self.timeout)], stdin=subprocess.DEVNULL,
+        p = subprocess.run([self.isomer, "compare", a, b, "--json", "-", "--timeout", str(self.timeout), *options], stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         verdict = VERDICT.get(p.returncode, "status %d" % p.returncode)
         said = p.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
@@ -136,6 +147,17 @@ class Run:
     def report(self, ok, what, said):
         self.passed, self.failed = self.passed + ok, self.failed + (not ok)
         print("%-6s %-36s %s" % ("ok" if ok else "FAILED", what, said), flush=True)
+
+    def script(self, name):
+        """What --repro writes runs alone, and ends with status 1."""
+        with tempfile.TemporaryDirectory() as tmp:
+            path = os.path.join(tmp, "bug.py")
+            self.compare(name, "reference", "faulty", "--repro", path)
+            if not os.path.exists(path):
+                return self.report(False, name + ", its script", "none was written")
+            p = subprocess.run([self.scripts, path], cwd=tmp, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            said = (p.stdout + p.stderr).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+            self.report(p.returncode == 1 and b"Traceback" not in p.stderr, name + ", its script", said)
 
     def faulty(self, name):
         verdict, r, said, seconds = self.compare(name, "reference", "faulty")
@@ -199,6 +221,8 @@ class Run:
                 self.unseen(name)
             else:
                 self.faulty(name)
+                if self.scripts:
+                    self.script(name)
             has = [s for s in ("twin", "mended") if os.path.isdir(os.path.join(self.captures, name, s))]
             other = os.path.isdir(os.path.join(self.captures, name, "twin-reference"))
             for s in has if name != UNSEEN else ():
@@ -220,6 +244,8 @@ def table(rows, path):
         size = "%.2g" % r["size"] if isinstance(r["size"], float) else "not a number" if r["how"] == "exact" else ""
         hint = re.sub(r"\S*/%s/" % re.escape(r["bug"]), "", r["hint"]).replace("|", "\\|")
         out.append("| %s | %s | `%s` | %s | %s | %s | %s | %.1f |" % (r["bug"], r["verdict"], r["place"], r["how"], hint, size, r.get("twin", ""), r["seconds"]))
+    out += ["", "Where there is no hint, or only the two operators, no one change explains it:", ""]
+    out += ["- %s: %s." % i for i in sorted(UNHINTED.items())]
     out += ["", "Of %d bugs %d are different, %d with the place exactly. Where a bug has several variants, one of them counts." %
             (len(number), sum(any(r["verdict"] == "different" for r in rs) for rs in number.values()), exact), ""]
     with open(path, "w", encoding="utf-8") as f:
@@ -246,7 +272,7 @@ def main():
             return 0
         if missing and subprocess.run([py, MAKE, folder] + missing, stdout=subprocess.DEVNULL).returncode:
             return 1
-        run = Run(a.isomer, folder, a.timeout)
+        run = Run(a.isomer, folder, a.timeout, None if a.quick else python())
         run.all(names)
     if a.table:
         table([r for r in run.rows], a.table)
