@@ -683,9 +683,12 @@ static bool generic(const rule_tensor *t) {
   return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
 }
 
-/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. */
+/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. Where both sides
+ * have such parameters, those of one may have been computed from the other's when they were loaded (-exp(A_log), a norm's
+ * weight + 1, an adapter merged into its weight), and are off by their storage's rounding. */
 static void mark_lonely(state *s) {
   enum { DEPTH = 8 }; /* of the layout terms that relate leaves */
+  bool lonely[2] = {false, false};
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const eg_node e = s->map[side][i];
@@ -694,7 +697,9 @@ static void mark_lonely(state *s) {
         s->rec[e.i].lonely = true;
       if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !generic(s->graph[side]->node[i].value[0])) continue;
       s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
+      lonely[side] |= s->rec[e.i].lonely;
     }
+  s->lonely_both = lonely[LEFT] && lonely[RIGHT];
 }
 
 /* A leaf takes the values of its class where there are some, else of its definition, else its own. */

@@ -84,10 +84,11 @@ void st_term_mark(const rule_term *t, bool *flag) {
   for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
 }
 
-/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of its captured dtype;
- * numbers with few digits are taken to be exact. Owns: the caller unrefs. */
+/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of its captured dtype; a parameter, which
+ * may be a result of several roundings, by two units. Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
 static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v, iso_rng *rng, rule_tensor **out, iso_error *err) {
-  const double eps = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24 : captured == RULE_F16 ? 0x1p-11 : captured == RULE_BF16 ? 0x1p-8 : 0;
+  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24 : captured == RULE_F16 ? 0x1p-11 : captured == RULE_BF16 ? 0x1p-8 : 0;
+  const double eps = s->rec[e.i].lonely ? 4 * half : half;
   const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
@@ -223,6 +224,10 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1) {
       rule_tensor *v;
       if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep(r, i, &v, 1, err);
+      if (!c) rule_tensor_unref(v);
+    } else if (noise == ST_STORAGE && s->lonely_both && q->lonely && n->kind == SYNTH_PARAMETER) {
+      rule_tensor *v;
+      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep(r, i, &v, 1, err);
       if (!c) rule_tensor_unref(v);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);

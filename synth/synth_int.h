@@ -161,6 +161,7 @@ typedef struct state {
   bool linking;           /* shards are being linked: not again inside */
   uint32_t *right_of;     /* left output to right output */
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
+  bool lonely_both;       /* either side has parameters that are lonely */
   bool inexact;           /* constants were related that differ by rounding */
   size_t work_left;       /* for the search for explanations, as st_work counts */
   double t0;
@@ -302,7 +303,7 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
   rule_tensor *const *value; /* per node, NULL: none */
   const rule_term *const *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
 } st_carry;
-#define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them */
+#define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them; so are lonely parameters of both */
 /* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
  * `with` (may be NULL) needs no leaves. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
