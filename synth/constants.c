@@ -410,20 +410,37 @@ static const rule_term *list_term(state *s, const rule_tensor *t) {
   return arg[0] && arg[1] && !rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored) ? out : NULL;
 }
 
+/* first, first + 1, ... along the one dimension that is not of size 1. */
+static const rule_term *steps_term(state *s, const rule_tensor *t, int64_t first) {
+  iso_arena *a = &s->arena;
+  const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)}, *out;
+  iso_error ignored;
+  if (!bound[0] || !bound[1] || rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored)) return NULL;
+  for (uint32_t d = 0, rank = 1; d < t->shape.rank && rank < t->shape.rank; d++) {
+    if (t->shape.dim[d] != 1) continue;
+    const rule_term *arg[2] = {out, rule_int(a, d)};
+    if (!arg[1] || rule_call(a, s->schemas, "aten::unsqueeze", arg, 2, &out, &ignored)) return NULL;
+    rank++;
+  }
+  return out;
+}
+
+static bool one_long_dim(const rule_shape *sh) {
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < sh->rank; d++) n += sh->dim[d] != 1;
+  return n == 1;
+}
+
 /* The numbers that a leaf holds as a term: consecutive integers (positions), one number (which row is taken, a scale), or a
  * short list; an input that is one number everywhere is so by chance. */
 static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input) {
   iso_arena *a = &s->arena;
   const bool whole = t->dtype == RULE_I64;
   const int64_t first = whole ? rule_tensor_get_int(t, 0) : 0;
-  bool steps = whole && t->numel > 1 && t->shape.rank == 1;
+  bool steps = whole && t->numel > 1 && one_long_dim(&t->shape);
   for (int64_t i = 1; steps && i < t->numel; i++) steps = rule_tensor_get_int(t, i) == first + i;
-  const rule_term *out = NULL, *dim[RULE_MAX_RANK];
-  iso_error ignored;
-  if (steps) {
-    const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)};
-    return bound[0] && bound[1] && !rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored) ? out : NULL;
-  }
+  const rule_term *dim[RULE_MAX_RANK];
+  if (steps) return steps_term(s, t, first);
   if (!whole && !input && rule_tensor_varies(t) && t->shape.rank == 1 && t->numel <= MAX_LISTED) return list_term(s, t);
   if (rule_tensor_varies(t) || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
@@ -477,6 +494,72 @@ static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   c = note_constant(s, left ? e : def, left ? def : e, text, err);
   free(text);
   return c ? c : st_merge(s, e, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+}
+
+/* Zeros and ones by their runs: the numbers themselves, for rules that hold where no row is masked wholly. */
+static const rule_term *runs_term(state *s, const rule_tensor *t) {
+  iso_arena *a = &s->arena;
+  const rule_term *run[MAX_LISTED], *dim[RULE_MAX_RANK] = {NULL}, *out;
+  uint32_t n = 0;
+  for (int64_t from = 0, to; from < t->numel; from = to) {
+    const int64_t v = rule_tensor_get_int(t, from);
+    for (to = from + 1; to < t->numel && rule_tensor_get_int(t, to) == v;) to++;
+    const rule_term *length = rule_int(a, to - from), *value = rule_int(a, v);
+    if (n == MAX_LISTED || !length || !value || !(run[n++] = fill_term(s, rule_list(a, &length, 1), value, t->dtype))) return NULL;
+  }
+  for (uint32_t i = 0; i < t->shape.rank; i++)
+    if (!(dim[i] = rule_int(a, t->shape.dim[i]))) return NULL;
+  const rule_term *shape = rule_list(a, dim, t->shape.rank);
+  if (n == 1) return shape ? fill_term(s, shape, rule_int(a, rule_tensor_get_int(t, 0)), t->dtype) : NULL;
+  const rule_term *cat[2] = {rule_list(a, run, n), rule_int(a, 0)}, *view[2] = {NULL, shape};
+  iso_error ignored;
+  if (!cat[0] || !cat[1] || !shape || rule_call(a, s->schemas, "aten::cat", cat, 2, &view[0], &ignored)) return NULL;
+  return t->shape.rank == 1 ? view[0] : rule_call(a, s->schemas, "aten::reshape", view, 2, &out, &ignored) ? NULL : out;
+}
+
+static bool flags(const rule_tensor *t) {
+  if (t->numel < 2 || !rule_dtype_is_int(t->dtype)) return false;
+  for (int64_t i = 0; i < t->numel; i++)
+    if ((uint64_t)rule_tensor_get_int(t, i) > 1) return false;
+  return true;
+}
+
+/* m = to(m != 0) */
+static const rule_term *truth_term(state *s, rule_dtype dtype) {
+  iso_arena *a = &s->arena;
+  const rule_term *ne[2] = {rule_var(a, 0), rule_int(a, 0)}, *to[2] = {NULL, rule_dtype_term(a, dtype)}, *out;
+  iso_error ignored;
+  if (!ne[0] || !ne[1] || !to[1] || rule_call(a, s->schemas, "aten::ne.Scalar", ne, 2, &to[0], &ignored)) return NULL;
+  return rule_call(a, s->schemas, "aten::to.dtype", to, 2, &out, &ignored) ? NULL : out;
+}
+
+/* An input of zeros and ones (which tokens are padding) is one of truth values: a rule that compares it with 0 on one side and
+ * subtracts it from 1 on the other holds for those, and for no other integers. Where it is the same on every set, it is its numbers, too. */
+static iso_code relate_flags(state *s, eg_node e, iso_error *err) {
+  bool all = input_leaf(s, e), same = true;
+  for (size_t set = 0; set < s->n_kept && all; set++) {
+    all = flags(s->rec[e.i].cval[set]);
+    same &= rule_tensor_same(s->rec[e.i].cval[0], s->rec[e.i].cval[set]);
+  }
+  if (!all) return ISO_OK;
+  const rule_term *term[2] = {truth_term(s, s->rec[e.i].cval[0]->dtype), same ? runs_term(s, s->rec[e.i].cval[0]) : NULL};
+  for (int k = 0; k < 2; k++) {
+    eg_node def;
+    if (!term[k]) continue;
+    iso_code c = st_add_term(s, term[k], &e, &def, err);
+    if (!c) c = st_value(s, def, err);
+    if (c) return c;
+    if (eg_equal(s->g, e, def)) continue;
+    ISO_CHECK(identical_constants(s, def, e));
+    const char *name = st_any_id(s, e);
+    char *text = rule_term_print(term[k], s->schemas, &name);
+    const bool left = s->rec[e.i].node[LEFT] >= 0;
+    c = note_constant(s, left ? e : def, left ? def : e, text, err);
+    free(text);
+    if (!c) c = st_merge(s, e, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+    if (c) return c;
+  }
+  return ISO_OK;
 }
 
 /* ---- complex numbers ----
@@ -554,6 +637,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
   for (size_t k = 0; k < n && !c; k++) {
     c = relate_triangle(s, all[k], err);
     if (!c) c = relate_numbers(s, all[k], err);
+    if (!c) c = relate_flags(s, all[k], err);
   }
   bool *related = calloc(n + 1, 1);
   if (!related && !c) c = nomem(err);
