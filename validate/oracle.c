@@ -301,6 +301,9 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
+  /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong there shows sooner than a proof fails. */
+  for (unsigned n = 0; !l->strict && early == l->first && l->good > 0 && n < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); n++)
+    c = sample_instance(l, l->first + n, VAL_SPREAD + n, out, refuted, err);
   if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o, l->arena, l->general, &proof, err)
                                       : val_prove(l->r, schemas, o, &proof, err);
   if (!c && !*refuted && l->strict && !l->r->reads_literals) c = as_written(l, &proof, err);
