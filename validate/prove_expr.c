@@ -721,6 +721,7 @@ static int q_compare(sc *c, uint32_t a, uint32_t b) {
 /* The common factor of a sum's terms: known-positive bases at their least exponent, others (`any_base`) where all terms
  * have them; and the coefficient of the term with the least hash (its absolute value unless `any_base`). */
 sx sx_content(sc *c, sx a, bool any_base) {
+  enum { LONG_SUM = 24 };
   const size_t n = sx_terms(c, a);
   sx r = c->one;
   for (size_t i = 0; i < n && !c->failed; i++) {
@@ -732,6 +733,7 @@ sx sx_content(sc *c, sx a, bool any_base) {
       if (exponent_in(c, r, b) != PV_ZERO_Q || sc_op(c, b) == X_CONST || sc_op(c, b) == X_IVER) continue;
       const bool pos = sc_has(c, b, S_POS);
       if (!pos && !any_base) continue;
+      if (n >= LONG_SUM && !sc_work(c, n)) return c->one; /* what takes the square of its length is not to run away */
       uint32_t least = e;
       for (size_t j = 0; j < n; j++) {
         uint32_t p;

@@ -10,12 +10,12 @@ import arithmetic  # noqa: F401
 import attention  # noqa: F401  each adds its pairs to dsl.PAIRS
 import choices  # noqa: F401
 import layers  # noqa: F401
+import padding  # noqa: F401
 import tied  # noqa: F401
 import values  # noqa: F401
 
 # Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its own.
 GAPS = {
-    "undecided: positions that differ where a mask hides them": ["positions from the mask [1, 1, 1, 0]"],
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
     "undecided: a stored table that repeats": ["a stored table and its half"],
     "undecided: an integer times a float": ["int times 2.0"],
