@@ -63,7 +63,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: mutants-text certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
+.PHONY: mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
 .PHONY: all help check check-build test test-all pairs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -79,6 +79,7 @@ help:
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
+	@echo 'rule-figures   how many rules comparisons need, how many serve several models, how many are proved: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
@@ -252,6 +253,10 @@ certificates: all $(CHECKER)
 # rules/core.rules with what the pairs of models/variants and of CAPTURES=DIR need beyond it; CHECK=1: whether they need something.
 core-rules: all
 	@python3 rules/make_core.py --isomer $(B)/isomer $(if $(CHECK),--check) models/variants $(CAPTURES)
+
+# How many rules comparisons need, how many different ones, shared by models, proved: of models/variants, or of CAPTURES=DIR.
+rule-figures: all
+	@python3 tests/bench/rule_figures.py --isomer $(B)/isomer $(CAPTURES)
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

@@ -40,6 +40,7 @@ static void head(const sc *c, FILE *f) {
         "; bound indices), of which only the instances of axioms below are told. t7, p7, ... are definitions. Real numbers stand as\n"
         "; the operators' definitions give them; arithmetic on indices is simplified. What is divided by is not 0: the rule speaks\n"
         "; of values for which both sides are defined.\n", f);
+  if (c->read_literals) fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus infinity for masks.\n", f);
   for (size_t i = 0; i < c->n_bound_sizes; i++) {
     char *from = sx_print((sc *)c, c->bound_size[i].from), *to = sx_print((sc *)c, c->bound_size[i].to);
     fprintf(f, "; in this case %s is %s\n", from ? from : "", to ? to : "");
@@ -124,6 +125,18 @@ static char *empty_case(cert_writer *w) {
   return empty ? text : NULL;
 }
 
+/* Why z3's answer is not the one that is wanted. */
+static void explain(const cert_writer *w, const char *got, char *why) {
+  char of[120];
+  cert_spoken_of(w, of, sizeof of);
+  if (!strncmp(got, "sat", 3)) snprintf(why, 200, "z3 does not see it from the axioms that are told of %s", of);
+  else if (!strncmp(got, "unknown", 7)) snprintf(why, 200, "z3 gives up on the axioms that are told of %s", of);
+  else if (!strncmp(got, "unsat", 5)) snprintf(why, 200, "z3 does not see that what is assumed has a model, told of %s", of);
+  else snprintf(why, 200, "z3 does not answer as it should: %.100s", got);
+  for (char *p = why; *p; p++)
+    if (*p == '\n') *p = ' ';
+}
+
 static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   char *body = NULL;
   size_t n = 0;
@@ -150,9 +163,7 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
     char *text = compose(w, body, end[pin]), *got = text ? answers(text) : NULL;
     if (got && (c->certify->unchecked || !strcmp(got, "unsat\nsat\n"))) *out = text, text = NULL;
     const bool goal = got && !strncmp(got, "unsat", 5);
-    if (!*out) snprintf(why, 200, "z3 does not answer as it should: %.100s", got ? got : "");
-    for (char *p = why; *p; p++)
-      if (*p == '\n') *p = ' ';
+    if (!*out) explain(w, got ? got : "", why);
     free(got);
     free(text);
     if (!goal || c->certify->unchecked) break; /* other sizes change nothing in the goal */
@@ -206,9 +217,14 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   *out = (val_certificate){0};
   sc_certificate *k = calloc(1, sizeof *k);
   if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
-  k->unchecked = unchecked;
   rule_verdict v = {0};
+  k->unchecked = unchecked;
   iso_code c = sc_prove(r, schemas, o, false, k, &v, err);
+  if (!c && v.status != RULE_PROVED && r->reads_literals) { /* it is proved of the numbers that its literals stand for */
+    for (size_t i = 0; i < k->n; i++) free(k->text[i]);
+    *k = (sc_certificate){.unchecked = unchecked};
+    c = sc_prove(r, schemas, o, true, k, &v, err);
+  }
   const char *why = k->why[0] ? k->why : v.status != RULE_PROVED && !unchecked ? v.reason : !k->some ? "no case has elements to compare" : "";
   snprintf(out->reason, sizeof out->reason, "%.199s", *why || v.status == RULE_PROVED ? why : v.reason);
   if (!c && !*why) {

@@ -53,10 +53,12 @@ void cert_give_up(cert_writer *w, const char *why);
 void cert_line(cert_writer *w, const char *fmt, ...) ISO_PRINTF(2, 3);
 cert_name cert_named(const char *fmt, ...) ISO_PRINTF(1, 2);
 cert_name cert_plain_name(char role, const char *s, size_t at);
+void cert_spoken_of(const cert_writer *w, char *text, size_t cap); /* of what it has axioms: "products, sums, exp" */
 cert_name cert_write(cert_writer *w, sx x); /* its name, its lines written before */
 cert_name cert_real(cert_writer *w, sx x);  /* as a real number */
 cert_name cert_product(cert_writer *w, cert_name a, cert_name b);
 cert_name cert_within(cert_writer *w, sx x); /* the witnesses in x are within their ranges */
+void cert_tell_turn(cert_writer *w, bool sine, sx a, cert_name r); /* of r, the sine or cosine of a (certify_turn.c) */
 sx cert_witness(cert_writer *w, sx high); /* a fresh index, of which the range is said where it is used; 0: no room */
 
 /* ---- axioms (certify_sums.c, certify_order.c) ---- */

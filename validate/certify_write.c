@@ -29,7 +29,7 @@ cert_name cert_named(const char *fmt, ...) {
 
 cert_name cert_plain_name(char role, const char *s, size_t at) {
   cert_name n = cert_named("%c_%.40s", role, s);
-  bool changed = strlen(s) > 40;
+  bool changed = strlen(s) > 40 || (role != 'n' && role != 'a'); /* what is not the rule's own may be called alike */
   for (char *p = n.s; *p; p++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p)) *p = '_', changed = true;
   return changed ? cert_named("%.42s_%zu", n.s, at) : n;
@@ -149,6 +149,15 @@ sx cert_witness(cert_writer *w, sx high) {
 
 /* ---- real functions, with their axioms at the arguments that occur ---- */
 
+/* Not by their own names: some solvers know a function of that name. */
+static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin", "f_and"};
+
+void cert_spoken_of(const cert_writer *w, char *text, size_t cap) {
+  size_t n = (size_t)snprintf(text, cap, "products%s", w->n_sums ? ", sums" : "");
+  for (size_t f = 0; f < sizeof fn / sizeof *fn; f++)
+    if ((w->fn[f] || w->two[f]) && n + 16 < cap) n += (size_t)snprintf(text + n, cap - n, ", %s", fn[f] + 2);
+}
+
 cert_name cert_product(cert_writer *w, cert_name a, cert_name b) {
   const size_t at = w->n_lines;
   cert_line(w, "(define-fun p%zu () Real (mul %s %s))\n", at, a.s, b.s);
@@ -160,8 +169,8 @@ cert_name cert_product(cert_writer *w, cert_name a, cert_name b) {
   return cert_named("p%zu", at);
 }
 
-static void declare_fn(cert_writer *w, const char *fn, int n, const char *to) {
-  cert_line(w, "(declare-fun %s (%s) %s)\n", fn, n == 1 ? "Real" : "Real Real", to);
+static void declare_fn(cert_writer *w, const char *name, int n, const char *to) {
+  cert_line(w, "(declare-fun %s (%s) %s)\n", name, n == 1 ? "Real" : "Real Real", to);
 }
 
 static cert_name inverse(cert_writer *w, cert_name a, sx whose);
@@ -451,9 +460,22 @@ static void facts_of_exp(cert_writer *w, sx x, sx a, bool minus, cert_name r) {
   }
 }
 
+/* x where `cond` holds or not, as far as it is the first thing that x asks. */
+static sx in_case(const sc *c, sx x, sx cond, bool holds) {
+  return cert_is_fn(c, x, F_IF) && sc_word(c, x, 1) == cond ? sc_word(c, x, holds ? 2 : 3) : x;
+}
+
+/* p = a b where a or b is one thing or another: a product in either case, in which signs and factors can come out. */
+static void by_case(cert_writer *w, sx a, sx b, cert_name p) {
+  sc *c = w->c;
+  const sx first = cert_is_fn(c, a, F_IF) ? a : cert_is_fn(c, b, F_IF) ? b : 0, g = first ? sc_word(c, first, 1) : 0;
+  cert_name r[2];
+  if (!g || w->n_lines > CERT_MAX_LINES / 4) return;
+  for (int k = 0; k < 2; k++) r[k] = cert_real(w, sc_node(c, X_FN, (uint32_t[3]){F_MUL, in_case(c, a, g, k == 0), in_case(c, b, g, k == 0)}, 3));
+  cert_line(w, "(assert (= %s (ite %s %s %s))) ; by case\n", p.s, cert_write(w, g).s, r[0].s, r[1].s);
+}
+
 static cert_name call(cert_writer *w, sx x) {
-  /* Not by their own names: some solvers know a function of that name. */
-  static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin", "f_and"};
   sc *c = w->c;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   const sx a = sc_word(c, x, 1);
@@ -473,6 +495,7 @@ static cert_name call(cert_writer *w, sx x) {
       snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
       p = define_real(w, x, text);
     }
+    if (f == F_MUL) by_case(w, a, b, p);
     if (f != F_MUL || k.open) return p;
     const cert_name o = in_order(w, k, &(int){16});
     if (strcmp(o.s, p.s) != 0) cert_line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
@@ -494,6 +517,7 @@ static cert_name call(cert_writer *w, sx x) {
   if (!w->fn[f]) declare_fn(w, fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", fn[f], n.s);
   const cert_name r = whole ? define(w, x, text) : define_real(w, x, text);
+  if (a == c->zero && (f == F_EXP || f == F_SIN || f == F_COS)) return cert_line(w, "(assert (= %s %s)) ; at 0\n", r.s, f == F_SIN ? "0.0" : "1.0"), r;
   if (f == F_EXP) {
     cert_line(w, "(assert (> %s 0.0))\n", r.s);
     for (size_t i = 0; i < w->n_exponents; i++) {
@@ -518,8 +542,11 @@ static cert_name call(cert_writer *w, sx x) {
   if (f == F_SAFE_INV) {
     const cert_name p = cert_product(w, n, r);
     cert_line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", n.s, p.s);
+    if (!w->fn[30]) declare_fn(w, "inv", 1, "Real"), w->fn[30] = true;
+    cert_line(w, "(assert (=> (distinct %s 0.0) (= %s (inv %s)))) ; there it is the inverse\n", n.s, r.s, n.s);
   }
   if (f == F_EXP) facts_of_exp(w, x, a, minus != 0, r);
+  if ((f == F_SIN || f == F_COS) && !minus) cert_tell_turn(w, f == F_SIN, a, r);
   return r;
 }
 
