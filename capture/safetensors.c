@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/capture_int.h"
@@ -347,13 +348,13 @@ static iso_code write_all(int fd, const void *bytes, size_t n, iso_error *err) {
 }
 
 static iso_code write_file(int fd, piece *const *order, size_t n, const char *text, size_t len,
-                           iso_error *err) {
+                           bool sync, iso_error *err) {
   uint64_t length = len;
   iso_code code = write_all(fd, &length, 8, err);
   if (code == ISO_OK) code = write_all(fd, text, len, err);
   for (size_t i = 0; i < n && code == ISO_OK; i++)
     code = write_all(fd, order[i]->t->tensor->data, order[i]->bytes, err);
-  if (code == ISO_OK && fsync(fd) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
+  if (code == ISO_OK && sync && fsync(fd) != 0) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
   return code;
 }
 
@@ -376,13 +377,26 @@ static iso_code open_temporary(const char *path, char **out, int *fd, iso_error 
   return code;
 }
 
+/* A device or a pipe is written as it is: a file in its place would be a file of that name. */
+static iso_code save_straight(const char *path, piece *const *order, size_t n, const char *text,
+                              size_t len, iso_error *err) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return iso_fail(err, ISO_IO, "%s", strerror(errno));
+  iso_code code = write_file(fd, order, n, text, len, false, err);
+  if (close(fd) != 0 && code == ISO_OK) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
+  return code;
+}
+
 static iso_code save_pieces(const char *path, piece *const *order, size_t n, const char *text,
                             size_t len, iso_error *err) {
   char *temporary = NULL;
   int fd = -1;
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    return save_straight(path, order, n, text, len, err);
   iso_code code = open_temporary(path, &temporary, &fd, err);
   if (code != ISO_OK) return code;
-  code = write_file(fd, order, n, text, len, err);
+  code = write_file(fd, order, n, text, len, true, err);
   if (close(fd) != 0 && code == ISO_OK) code = iso_fail(err, ISO_IO, "%s", strerror(errno));
   if (code == ISO_OK && rename(temporary, path) != 0)
     code = iso_fail(err, ISO_IO, "%s", strerror(errno));

@@ -2,6 +2,10 @@
  * through. */
 #include "tests/capture/capture_test.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 enum { ROOM = 4096 };
 
 /* A file of this header and n bytes 0, 1, 2, ... of data. Returns its size. */
@@ -279,6 +283,24 @@ START_TEST(what_is_saved_reads_back) {
 }
 END_TEST
 
+/* What is no file is written to, and stays what it is. */
+START_TEST(a_pipe_stays_a_pipe) {
+  const char *path = in_tmp("pipe");
+  struct stat st;
+  iso_error err = {0};
+  char got[64];
+  ck_assert_int_eq(mkfifo(path, 0600), 0);
+  const int fd = open(path, O_RDWR | O_NONBLOCK);
+  ck_assert_int_ge(fd, 0);
+  ck_assert_msg(cap_tensors_save(path, NULL, 0, &err) == ISO_OK, "%s", err.msg);
+  ck_assert(stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+  ck_assert_int_ge(read(fd, got, sizeof got), 10);
+  close(fd);
+  unlink(path);
+  ck_assert_int_ne(cap_tensors_save(in_tmp(""), NULL, 0, &err), ISO_OK); /* a folder */
+}
+END_TEST
+
 START_TEST(no_tensors_at_all) {
   cap_tensors *t = NULL;
   ck_assert_int_eq(cap_tensors_save(in_tmp("x"), NULL, 0, NULL), ISO_OK);
@@ -328,6 +350,7 @@ int main(void) {
   tcase_add_test(c, bools_are_0_or_1);
   tcase_add_test(c, files_that_cannot_be_read);
   tcase_add_test(c, what_is_saved_reads_back);
+  tcase_add_test(c, a_pipe_stays_a_pipe);
   tcase_add_test(c, no_tensors_at_all);
   tcase_add_test(c, what_cannot_be_saved);
   return run_case("safetensors", c);
