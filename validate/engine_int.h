@@ -9,11 +9,36 @@ rule_schemas *val_engine_schemas(val_engine *e);
 /* The caller's reason to stop, or NULL. */
 static inline const char *val_stopped(const val_options *o) { return o && o->stop ? o->stop(o->ctx) : NULL; }
 
+/* The operands of an elementwise call: tensors that broadcast to the result's shape, or numbers. */
+typedef struct val_operands {
+  const rule_tensor *tensor[2]; /* NULL: a number, in `scalar` */
+  double scalar[2];
+  int64_t stride[2][RULE_MAX_RANK];
+  rule_shape shape;
+  int64_t numel;
+  bool two; /* there is a second one */
+} val_operands;
+/* Of a flat call with the result `out`. Returns: false where its operands are others. */
+bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out, val_operands *o);
+/* Where in operand `k` stands what result `i` takes of it, and that number. */
+int64_t val_operand_place(const val_operands *o, int k, int64_t i);
+double val_operand(const val_operands *o, int k, int64_t i);
+
+/* Arithmetic that rounds correctly, or is known at one number. */
+typedef enum val_step {
+  VAL_NO_STEP, VAL_ADD, VAL_SUB, VAL_RSUB, VAL_MUL, VAL_DIV, VAL_SQRT, VAL_SQUARE, VAL_RECIPROCAL, VAL_RSQRT, VAL_AT_ZERO, VAL_AT_ONE
+} val_step;
+/* What the operator `name` (bare) of `call` is. */
+val_step val_step_of(const char *name, const rule_term *call);
+/* Whether its result on these doubles is the real number's, without rounding. */
+bool val_step_exact(val_step step, double a, double b);
+
 /* The operators of a term in the order in which they ran, and which branches of their choices were taken (cover.c). */
 enum { VAL_COVER = 96 };
 typedef struct val_covered {
   char name[46]; /* the operator's, cut */
-  uint8_t need, seen;
+  uint16_t need, seen;
+  uint64_t term; /* a hash of the term: one that stands on both sides makes one choice */
 } val_covered;
 typedef struct val_cover {
   val_covered op[VAL_COVER];
@@ -22,8 +47,8 @@ typedef struct val_cover {
 /* `term` has made the `call` of `n` tensors, whose first result is `out`. */
 void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out);
 void val_cover_add(val_cover *all, const val_cover *one);
-/* An operator of which one branch was never taken, or NULL. */
-const char *val_cover_gap(const val_cover *c);
+/* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never seen where it does, or NULL. */
+const char *val_cover_gap(const val_cover *left, const val_cover *right);
 
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {
@@ -31,6 +56,7 @@ typedef struct val_probe {
   int lean;         /* in: 1 or -1 where all noise goes up or down, 0 at random */
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
   bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments, or integers left their range */
+  bool pole;        /* out: the first of these is of real numbers: 0/0, the root of -1, a row that is masked wholly; nothing overflowed before */
   bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
   bool unbounded;   /* in: integers are meant without end, so that where they may wrap nothing is defined */
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */

@@ -249,10 +249,7 @@ static bool reads_apart(const rule *r) {
   return only == 3;
 }
 
-static const char *gap(const ladder *l) {
-  const char *left = val_cover_gap(&l->cover[0]);
-  return left ? left : val_cover_gap(&l->cover[1]);
-}
+static const char *gap(const ladder *l) { return val_cover_gap(&l->cover[0], &l->cover[1]); }
 
 static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
   out->n_samples = l->good;
@@ -268,7 +265,7 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
-    snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s", gap(l));
+    snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s, or met where it jumps", gap(l));
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
@@ -319,6 +316,10 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   for (unsigned s = 0; !proved && l->soft == 1 && s < VAL_KINDS && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, l->soft_kind, out, refuted, err);
   const bool seek = !proved && l->good >= LEAST_SAMPLES;
+  for (unsigned s = 0; seek && s < VAL_SMALLS && val_has_eps(l->r) && !*refuted && !c && !val_stopped(o); s++)
+    c = sample_instance(l, k + s, VAL_SMALL + s, out, refuted, err);
+  for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
+    c = sample_instance(l, k + s, VAL_SEAM + s % VAL_SEAMS, out, refuted, err);
   for (unsigned s = 0; seek && s < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
   if (c) return c;

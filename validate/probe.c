@@ -4,10 +4,11 @@
  * rounds computes f(x (1 + d)) (1 + e) with |d|, |e| <= 2^-50, and drawing d and e anew shows how far the result could
  * have been elsewhere. Both are there because library functions are mixed forward-backward stable: a sum that cancels
  * shows through d, a saturated sigmoid through e. Operators that move, select or compare values round nothing. Nor do
- * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers: without that, thresholds
- * and ties at 0.5 behind a sum would never count. */
+ * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers, nor single sums, products and
+ * quotients without a residual: without that, thresholds and ties at 0.5 behind a sum would never count. */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "validate/engine_int.h"
@@ -117,14 +118,63 @@ static double shaken(const val_probe *p, double v, double by) {
   return v * (1 + by * (u < 0 ? u / 2 - 0.5 : u / 2 + 0.5));
 }
 
-static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, bool positive_op, rule_tensor **out, iso_error *err) {
+/* `keep` (may be NULL): elements that are exact. */
+static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, bool positive_op, const bool *keep, rule_tensor **out,
+                            iso_error *err) {
   iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (code != ISO_OK) return code;
   const double *x = t->data;
   double *y = (*out)->data;
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
-    if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
+    if (keep && keep[i]) y[i] = x[i];
+    else if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
     else y[i] = !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
+  return ISO_OK;
+}
+
+/* ---- elements on which nothing rounds ---- */
+
+/* The operator's step where its operands and its result are doubles that can be looked at one by one. */
+static val_step looked_at(const char *name, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out, val_operands *o) {
+  const val_step step = val_step_of(name, call);
+  if (step == VAL_NO_STEP || n == 0 || n > 2 || !val_operands_of(call, bind, n, out, o)) return VAL_NO_STEP;
+  for (size_t i = 0; i < n; i++)
+    if (bind[i]->dtype != RULE_F64) return VAL_NO_STEP;
+  return step <= VAL_DIV && !o->two ? VAL_NO_STEP : step;
+}
+
+/* Where nothing rounds: of the result, and of both operands (each may be NULL). */
+static bool mark_exact(val_step step, const val_operands *o, bool *result, bool *const operand[2]) {
+  bool any = false;
+  for (int64_t i = 0; i < o->numel; i++) {
+    if (!val_step_exact(step, val_operand(o, 0, i), o->two ? val_operand(o, 1, i) : 0)) continue;
+    any = true;
+    if (result) result[i] = true;
+    for (int k = 0; k < 2; k++)
+      if (operand && operand[k]) operand[k][val_operand_place(o, k, i)] = true;
+  }
+  return any;
+}
+
+/* Elements of `bind` that are not to be moved: NULL where there are none. Owns: the caller frees both. */
+static iso_code exact_operands(const char *name, const rule_term *call, rule_tensor *const *bind, size_t n, bool *keep[2], iso_error *err) {
+  val_operands o;
+  const rule_tensor *largest = n == 2 && bind[1]->numel > bind[0]->numel ? bind[1] : n ? bind[0] : NULL;
+  /* Operands that both are spread are left as they are: none of them has the result's shape. */
+  const val_step step = largest ? looked_at(name, call, bind, n, largest, &o) : VAL_NO_STEP;
+  keep[0] = keep[1] = NULL;
+  if (step == VAL_NO_STEP) return ISO_OK;
+  bool *by_operand[2] = {NULL, NULL};
+  for (size_t i = 0; i < n; i++)
+    if (!(keep[i] = calloc((size_t)bind[i]->numel + 1, 1))) {
+      free(keep[0]);
+      keep[0] = NULL;
+      return iso_fail(err, ISO_NOMEM, "out of memory");
+    }
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < n && o.tensor[k] && !by_operand[k]; i++)
+      if (o.tensor[k] == bind[i]) by_operand[k] = keep[i];
+  mark_exact(step, &o, NULL, by_operand);
   return ISO_OK;
 }
 
@@ -137,19 +187,22 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
     for (size_t i = 0; i < n; i++)
       if (!tensor_on_grid(bind[i])) p->how = ROUNDS;
   }
-  iso_code code = ISO_OK;
+  bool *keep[2] = {NULL, NULL};
+  iso_code code = p->how == ROUNDS ? exact_operands(name, call, bind, n, keep, err) : ISO_OK;
   for (size_t i = n; i-- > 0;) rule_tensor_ref(bind[i]);
   for (size_t i = 0; i < n && p->how == ROUNDS && code == ISO_OK; i++) {
     rule_tensor *was = bind[i];
     if (!wide(was) || was->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p, was, unit, false, false, &now, err);
+    code = shaken_copy(p, was, unit, false, false, i < 2 ? keep[i] : NULL, &now, err);
     for (size_t j = i; j < n && code == ISO_OK; j++)
       if (bind[j] == was) { /* one tensor given twice stays one */
         rule_tensor_unref(was);
         bind[j] = j == i ? now : rule_tensor_ref(now);
       }
   }
+  free(keep[0]);
+  free(keep[1]);
   return code;
 }
 
@@ -239,19 +292,41 @@ static bool is_empty_maker(const char *name) {
   return strncmp(name, "empty", 5) == 0 || strncmp(name, "new_empty", 9) == 0;
 }
 
+/* Infinite at 0. */
+static const char poles[] = "div divide true_divide reciprocal rsqrt log log2 log10 log1p pow";
+
+static bool any_zero(const rule_tensor *t) {
+  const double *x = t->data;
+  for (int64_t i = 0, n = wide(t) ? n_numbers(t) : 0; i < n; i++)
+    if (x[i] == 0) return true;
+  return false;
+}
+
+/* At a pole, and not past the largest number. */
+static bool at_pole(const char *name, rule_tensor *const *bind, size_t n) {
+  bool zero = false;
+  if (!listed(poles, name)) return false;
+  for (size_t i = 0; i < n; i++) {
+    if (largest_number(bind[i]) >= huge_value) return false;
+    zero |= any_zero(bind[i]);
+  }
+  return zero;
+}
+
 /* Which of the results' numbers nobody gave: a NaN or an infinity that the operator made itself. */
 static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, bool nan, bool inf) {
   char name[64];
+  const bool first = !p->undefined && !p->far;
   base_name(call->u.s, name);
   if (nan && !is_empty_maker(name) && !nan_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], true);
-    if (!given) p->undefined = true;
+    if (!given) p->undefined = true, p->pole |= first;
   }
   if (inf && !infinite_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], false);
-    if (!given) p->undefined = true;
+    if (!given) p->undefined = true, p->pole |= first && at_pole(name, bind, n);
   }
 }
 
@@ -304,7 +379,13 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   for (size_t k = 0; k < n_out && p->how != EXACT && code == ISO_OK; k++) {
     if (!wide(out[k]) || out[k]->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, listed(positive, name), &now, err);
+    val_operands o;
+    const val_step step = p->how == ROUNDS ? looked_at(name, call, bind, n, out[k], &o) : VAL_NO_STEP;
+    bool *keep = step ? calloc((size_t)out[k]->numel + 1, 1) : NULL;
+    if (step && !keep) code = iso_fail(err, ISO_NOMEM, "out of memory");
+    else if (step) mark_exact(step, &o, keep, NULL);
+    if (!code) code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, listed(positive, name), keep, &now, err);
+    free(keep);
     if (code != ISO_OK) break;
     if (n && listed(cancels_within, name)) shake_absolutely(p, now, bind[0]);
     rule_tensor_unref(out[k]);

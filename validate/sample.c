@@ -166,7 +166,7 @@ static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
   case NEAR_LITERALS: return 2 * lit * z;
   case HALVES: return (double)iso_rng_below(rng, 9) - 4 + 0.5; /* where roundings part */
   case ROWS: return row + z * 1e-3;
-  case SMALL_LITERALS: return sqrt(lit) * z; /* an eps under a root */
+  case SMALL_LITERALS: return sqrt(lit) * z; /* an eps beside a square */
   case INTERVAL: return 2 * iso_rng_uniform(rng) - 1;
   default: return of_normal(z, kind);
   }
@@ -195,7 +195,70 @@ static void fill_spread(iso_rng *rng, rule_tensor *t, unsigned k) {
   for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = iso_rng_normal(rng) * scale;
 }
 
+static double power_of_two(iso_rng *rng, int span) { return ldexp(iso_rng_below(rng, 2) ? 1 : -1, (int)iso_rng_below(rng, (uint64_t)(2 * span + 1)) - span); }
+
+/* A literal, its root, its inverse: what a sum, a square, a quotient compares with it. */
+static double of_literal(iso_rng *rng, const double *lit, size_t n_lit) {
+  const double l = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
+  switch (iso_rng_below(rng, 4)) {
+  case 0: return sqrt(l);
+  case 1: return 1 / l;
+  default: return l;
+  }
+}
+
+/* Numbers beside which the rule's least literal counts, an eps: as it is or as its root, of both signs or of one. */
+static void fill_small(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit) {
+  double least = 1;
+  for (size_t i = 0; i < n_lit; i++) least = fmin(least, lit[i]);
+  const double scale = k / 2 % 2 ? sqrt(least) : least;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double z = scale * iso_rng_normal(rng);
+    ((double *)t->data)[i] = k % 2 ? z : fabs(z);
+  }
+}
+
+/* Numbers by which operators are met where they jump: exact ones, row by row. `how` 0: eighths. 1: a literal times a power of two, or 0, in
+ * any place. 2: odd halves of what the row's largest, a literal times a power of two, stands for. 3: rows of one number. 4: rows with one
+ * number, else 0. 5: zeros and ones. 6: a row's numbers sum up to a literal. 7: odd halves of a literal. From 8 on: each variable its own. */
+static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit) {
+  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const unsigned how = k < 8 ? k : (unsigned)iso_rng_below(rng, 8);
+  double *x = t->data, unit = 1, sum = 0;
+  int64_t place = 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    if (i % last == 0) {
+      unit = power_of_two(rng, 3);
+      sum = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
+      if (how != 2) unit = of_literal(rng, lit, n_lit) * power_of_two(rng, 2);
+      place = (int64_t)iso_rng_below(rng, (uint64_t)last);
+    }
+    const double odd = 2 * (double)iso_rng_below(rng, 5) + 1;
+    switch (how) {
+    case 0: x[i] = ((double)iso_rng_below(rng, 65) - 32) / 8; break;
+    case 1: x[i] = iso_rng_below(rng, 4) == 0 ? 0 : iso_rng_below(rng, 3) ? of_literal(rng, lit, n_lit) * power_of_two(rng, 1) : power_of_two(rng, 1); break;
+    case 2: x[i] = i % last == place ? unit * (n_lit ? lit[i / last % (int64_t)n_lit] : 127) : unit / 2 * odd * (iso_rng_below(rng, 2) ? 1 : -1); break;
+    case 3: x[i] = unit; break;
+    case 4: x[i] = i % last == place ? unit : 0; break;
+    case 5: x[i] = (double)iso_rng_below(rng, 3) - 1; break;
+    case 6:
+      x[i] = i % last == last - 1 ? sum : ((double)iso_rng_below(rng, 17) - 8) / 4;
+      sum -= x[i];
+      break;
+    default: x[i] = (odd - 6) / 2 * (n_lit ? lit[i % (int64_t)n_lit] : 1); break;
+    }
+  }
+}
+
 static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
+  if (k >= VAL_SMALL) {
+    fill_small(rng, t, k - VAL_SMALL, lit, n_lit);
+    return;
+  }
+  if (k >= VAL_SEAM) {
+    fill_seam(rng, t, k - VAL_SEAM, lit, n_lit);
+    return;
+  }
   if (k >= VAL_SPREAD) {
     fill_spread(rng, t, k - VAL_SPREAD);
     return;
@@ -218,6 +281,10 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
       if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
       if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
       else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
+      /* A row of zeros, by which nothing can be divided. */
+      if (kind == TIES && i < last && (i < t->numel - last || turn % 2)) x[i] = 0;
+      /* Behind a mean that is no square an eps counts as it is, and a root takes no negative numbers. */
+      if (kind == SMALL_LITERALS && turn % 2) x[i] = fabs(x[i]);
       /* An additive mask: what it hides is far below, and the first element of a row stays. */
       if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
     }
@@ -309,6 +376,15 @@ static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err
     out->dim[i] = v->dim[i]->u.i;
   }
   return ISO_OK;
+}
+
+bool val_has_eps(const rule *r) {
+  double lit[16], least = 1;
+  size_t n_lit = 0;
+  literals(r->lhs, lit, &n_lit, 16);
+  literals(r->rhs, lit, &n_lit, 16);
+  for (size_t i = 0; i < n_lit; i++) least = fmin(least, lit[i]);
+  return least < 1e-2;
 }
 
 unsigned val_samples_wanted(const rule *r) {

@@ -9,13 +9,20 @@ enum {
   VAL_ALL_KINDS = 16,       /* with those that only some domains ask for */
   VAL_SPREAD = 64,          /* from here on: numbers of one magnitude, another for each, 1e-2 .. 1e16 */
   VAL_SPREADS = 32,
+  VAL_SEAM = 128,           /* from here on: numbers on which sums, means and quotients by the rule's literals are exact: where operators jump */
+  VAL_SEAMS = 16,
+  VAL_SMALL = 256,          /* from here on: of the size of the rule's least literal */
+  VAL_SMALLS = 4,
   VAL_PLAIN = 0             /* the kind that most operators are defined on */
 };
 
-/* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1 (`mixed`: each float variable of its own kind) into `bind` (one tensor per variable; caller unrefs).
+/* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1, or VAL_SEAM or VAL_SMALL + as many (`mixed`: each float variable of its own kind) into `bind` (one tensor per variable; caller unrefs).
  * Errors: ISO_UNSUPPORTED where a shape is symbolic. */
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                                  rule_tensor **bind, iso_error *err);
+
+/* Whether some literal of the rule is so small that samples at other magnitudes do not show it. */
+bool val_has_eps(const rule *r);
 
 /* How many samples reach every integer at and beside a literal of the rule, 0 where it has no integer variables. */
 unsigned val_samples_wanted(const rule *r);

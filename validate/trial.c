@@ -155,6 +155,51 @@ static bool has_mask(const rule_term *t) {
   return false;
 }
 
+/* A finite literal beyond 1e30: a mask that is read as minus infinity, where a row keeps an element. */
+static bool has_finite_mask(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return isfinite(t->u.f) && fabs(t->u.f) >= huge_value;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_finite_mask(t->child[i])) return true;
+  return false;
+}
+
+/* Whether the side that is undefined at element i stays so when its operators are blurred. */
+static iso_code stays_undefined(val_engine *e, const rule_term *side, rule_tensor *const *bind, iso_rng *rng, int64_t n, bool *lost, iso_error *err) {
+  for (int lean = -1; lean <= 1; lean += 2) {
+    val_probe p = {.noise = rng, .lean = lean};
+    rule_tensor *x = NULL;
+    iso_error local;
+    const iso_code c = val_eval_probe(e, side, bind, &p, &x, &local);
+    if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
+    for (int64_t i = 0; i < n; i++) lost[i] = lost[i] && !c && n_numbers(x) == n && is_float(x) && !isfinite(number_of(x, i));
+    rule_tensor_unref(x);
+  }
+  return ISO_OK;
+}
+
+/* A step between graphs whose one side is undefined (0/0, a row that is masked wholly) where the other has a value: the graphs differ there,
+ * as a guard against NaN that one of them lacks. `undefined`: which. */
+static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, int undefined, val_trial *t, iso_error *err) {
+  const rule_tensor *at = undefined ? t->rhs : t->lhs, *other = undefined ? t->lhs : t->rhs;
+  const int64_t n = n_numbers(at);
+  bool *lost = calloc((size_t)n + 1, 1), any = false, tied;
+  double *moved = calloc((size_t)n + 1, sizeof *moved);
+  iso_code c = lost && moved ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (int64_t i = 0; i < n && !c; i++) any |= lost[i] = !isfinite(number_of(at, i)) && isfinite(number_of(other, i));
+  if (!c && any) c = stays_undefined(e, undefined ? r->rhs : r->lhs, bind, rng, n, lost, err);
+  if (!c && any) c = add_noise(e, undefined ? r->lhs : r->rhs, bind, other, rng, CANDIDATE_RUNS, false, moved, &tied, err);
+  for (int64_t i = 0; i < n && !c && t->outcome != VAL_DIFFER; i++) {
+    if (!lost[i] || !(moved[i] <= 1e-6 * fabs(number_of(other, i)))) continue;
+    t->outcome = VAL_DIFFER;
+    t->what = 'v';
+    t->index = rule_dtype_is_complex(at->dtype) ? i / 2 : i;
+    t->abs = t->rel = (double)INFINITY;
+  }
+  free(lost);
+  free(moved);
+  return c;
+}
+
 iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, bool unbounded,
                  val_trial *t, iso_error *err) {
   *t = (val_trial){.outcome = VAL_FAILED, .index = -1};
@@ -179,7 +224,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
   const survey s = survey_both(a, b, floor, strict, rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
-    return ISO_OK;
+    const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined && (pa.pole || pb.pole) && !pa.far && !pb.far;
+    return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs) ? seek_undefined(e, r, bind, rng, pb.pole, t, err) : ISO_OK;
   }
   const bool far = pa.far || pb.far;
   if (s.suspect && far && (has_mask(r->lhs) || has_mask(r->rhs))) {
