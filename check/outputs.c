@@ -229,6 +229,19 @@ static bool writes(const chk_state *k, const cap_node *n) {
   return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
 }
 
+/* Whether strides, which no capture holds, are read of what need not lie row by row. */
+static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live, const cap_node **reader) {
+  bool *dense = calloc(g->n_nodes + 1, 1);
+  if (!dense) return chk_nomem(k);
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *call = g->node[i].call;
+    dense[i] = !call || rule_gives_dense(call, dense);
+    if (call && live[i] && rule_reads_memory(call) && !(call->child[0]->kind == RULE_VAR && dense[call->child[0]->u.i])) *reader = &g->node[i];
+  }
+  free(dense);
+  return ISO_OK;
+}
+
 /* A function of nothing is not what was captured: the one input that chooses rows of a table stays free. */
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
@@ -242,6 +255,9 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
     if (live[i] && g->node[i].call && rule_draws(k->schemas, g->node[i].call))
       c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers", side == LEFT ? "left" : "right", g->node[i].id);
+  const cap_node *reader = NULL;
+  if (!c) c = reads_strides(k, g, live, &reader);
+  if (!c && reader) c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" reads memory whose order is not captured", side == LEFT ? "left" : "right", reader->id);
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;

@@ -309,8 +309,8 @@ static bool same_bytes(const rule_tensor *a, const rule_tensor *b) {
 static double masked(const rule_tensor *t, double x, bool read) { return read && t->dtype == RULE_F16 && x == f16_least ? f32_least : x; }
 
 /* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2 ulp. A float16 mask may be
- * beside one in float64. */
-static const char *constants_differ(const rule_tensor *a, const rule_tensor *b) {
+ * beside one in float64. `signs`: 0 and -0 are two. */
+static const char *constants_differ(const rule_tensor *a, const rule_tensor *b, bool signs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   const bool fa = rule_dtype_is_float(a->dtype);
   if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return "they have different dtypes";
@@ -319,6 +319,7 @@ static const char *constants_differ(const rule_tensor *a, const rule_tensor *b) 
   const bool read = a->dtype != b->dtype;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = masked(a, rule_tensor_get(a, i), read), y = masked(b, rule_tensor_get(b, i), read);
+    if (signs && signbit(x) != signbit(y)) return "their zeros have different signs";
     if (x == y) continue;
     if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return "their values differ";
   }
@@ -337,6 +338,38 @@ static iso_code depends(chk_state *k, size_t step, uint32_t on) {
   return chk_settle(k, CHK_REFUSED, "step %zu: it depends on %s %s, which is no constant", step, side_of(k, on), shown(k, on));
 }
 
+/* Whether something reads signs of zeros. */
+static bool signs_count(const chk_state *k) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < k->graph[side]->n_nodes; i++) {
+      const rule_term *call = k->graph[side]->node[i].call;
+      if (call && rule_reads_zero_sign(call)) return true;
+    }
+  return false;
+}
+
+/* Whether something can tell 0 from -0 in a leaf. */
+static iso_code zero_sign_matters(chk_state *k, uint32_t leaf, bool *matters) {
+  const cap_graph *g = k->graph[k->term[leaf].side];
+  bool *carries = calloc(g->n_nodes + 1, 1);
+  if (!carries) return chk_nomem(k);
+  carries[k->term[leaf].index] = true;
+  *matters = false;
+  for (size_t i = 0; i < g->n_nodes && !*matters; i++) *matters = rule_zero_sign_matters(g->node[i].call, carries, i);
+  free(carries);
+  return ISO_OK;
+}
+
+/* Whether two leaves are equal but for signs of zeros, at which nothing looks. */
+static iso_code same_but_zeros(chk_state *k, uint32_t a, uint32_t b, const rule_tensor *x, const rule_tensor *y, bool *same) {
+  bool matters[2] = {false, false};
+  *same = k->term[b].node != NULL && rule_tensor_same_numbers(x, y);
+  iso_code c = *same ? zero_sign_matters(k, a, &matters[0]) : ISO_OK;
+  if (!c && *same) c = zero_sign_matters(k, b, &matters[1]);
+  *same = *same && !matters[0] && !matters[1];
+  return c;
+}
+
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const chk_values *x, *y;
   uint32_t on;
@@ -345,7 +378,7 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   c = chk_constant(k, b, 0, &y, &on);
   if (c || !y) return c ? c : depends(k, step, on);
   if (x->n != 1 || y->n != 1) return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value", step);
-  const char *why = constants_differ(x->v[0], y->v[0]);
+  const char *why = constants_differ(x->v[0], y->v[0], signs_count(k));
   if (why) return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
   return chk_assume(k, iso_arena_printf(k->arena, "value: %s %s and %s %s have the same captured value", side_of(k, a), shown(k, a), side_of(k, b), shown(k, b)));
 }
@@ -449,8 +482,11 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
     c = chk_layout(k, b, step, captured, &x, &v);
     if (c || !v) return c;
     const char *why = chk_leaves_differ(chk_captured(k, a, x.set), v, x.input);
+    bool same = false;
+    if (why) c = same_but_zeros(k, a, b, chk_captured(k, a, x.set), v, &same);
     rule_tensor_unref(v);
-    if (why) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
+    if (c) return c;
+    if (why && !same) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
   }
   if (c || chk_settled(k)) return c;
   const chk_values *v;

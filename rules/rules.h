@@ -131,6 +131,15 @@ ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const ru
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its train or training
  * argument is false or its probability 0 (dropout), or one whose dropout_p is not 0. An operator without schema does not. */
 bool rule_draws(rule_schemas *s, const rule_term *t);
+/* Whether the call reads the sign of a zero (signbit, copysign, atan2). */
+bool rule_reads_zero_sign(const rule_term *call);
+/* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries` flags, by node; where it cannot, its own
+ * flag says whether its result carries them on. Infinities of quotients count. `call` may be NULL (a leaf). */
+bool rule_zero_sign_matters(const rule_term *call, bool *carries, size_t node);
+/* Whether the call reads memory by strides (as_strided): a function only of what lies row by row. */
+bool rule_reads_memory(const rule_term *call);
+/* Whether the result of a call over nodes (RULE_VAR i: node i) surely lies in memory row by row. `dense`: by node, whether that does. */
+bool rule_gives_dense(const rule_term *call, const bool *dense);
 /* Equal kinds, values (floats by bit pattern, all NaNs equal) and children. */
 bool rule_term_eq(const rule_term *a, const rule_term *b);
 /* A deep copy into `a`. */

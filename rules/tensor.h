@@ -88,6 +88,8 @@ size_t rule_memory_kept(void);
 /* The same dtype, number of elements and bytes: NaNs compare by their bits, and 0 is not -0. */
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */
+/* Of one floating dtype and shape, with equal numbers: 0 and -0 are one. */
+bool rule_tensor_same_numbers(const rule_tensor *a, const rule_tensor *b);
 bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
 
 /* Not one number everywhere (complex: by the real parts). */

@@ -20,8 +20,8 @@ static double epsilon(rule_dtype d) {
 }
 
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and float64, where that cannot be
- * a value of its own, and only for tables: one number filled in is what it is. */
-static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
+ * a value of its own, and only for tables: one number filled in is what it is. `signs`: 0 and -0 are two. */
+static bool same_constant(const rule_tensor *a, const rule_tensor *b, bool signs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
   if (fa != fb || (!fa && a->dtype != b->dtype)) return false;
@@ -30,7 +30,7 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   const double eps = rounds ? 2 * epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (isnan(x) || isnan(y)) return false;
+    if (isnan(x) || isnan(y) || (signs && signbit(x) != signbit(y))) return false;
     if (x == y) continue;
     if (!isfinite(x) || !isfinite(y)) return false;
     if (!(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return false;
@@ -38,11 +38,18 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   return true;
 }
 
+static bool signs_count(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->graph[side]->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && rule_reads_zero_sign(s->graph[side]->node[i].call)) return true;
+  return false;
+}
+
 /* On every set. */
 static bool same_constants(const state *s, eg_node a, eg_node b) {
   const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
   for (size_t set = 0; set < s->n_kept; set++)
-    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
+    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out], s->signs)) return false;
   return true;
 }
 
@@ -307,7 +314,9 @@ static iso_code refresh_class(state *s, eg_class cls, uint8_t *mark, iso_error *
       rule_tensor_unref(q->val[k]);
       q->val[k] = rule_tensor_ref(r->val[k]);
     }
+    /* One of another dtype keeps its own value: what is made of it expects that dtype. */
     for (size_t k = 0; k < q->n_out * s->n_kept; k++) {
+      if (q->cval[k]->dtype != r->cval[k]->dtype) continue;
       rule_tensor_unref(q->cval[k]);
       q->cval[k] = rule_tensor_ref(r->cval[k]);
     }
@@ -610,6 +619,7 @@ static iso_code join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_err
 }
 
 iso_code st_relate_constants(state *s, iso_error *err) {
+  s->signs = signs_count(s);
   eg_node *all = calloc(3 * s->n_rec + 1, sizeof *all); /* complex ones and their parts */
   size_t n = 0;
   iso_code c = all ? ISO_OK : nomem(err);

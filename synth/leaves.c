@@ -124,6 +124,43 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
   return c;
 }
 
+/* Whether something that counts tells 0 from -0 in leaf `i`. */
+static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool *live, bool *matters, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool *carries = calloc(g->n_nodes + 1, 1);
+  if (!carries) return nomem(err);
+  carries[i] = true;
+  *matters = false;
+  for (size_t j = i + 1; j < g->n_nodes && !*matters; j++)
+    if (g->node[j].kind == SYNTH_OP && live[j]) *matters = rule_zero_sign_matters(g->node[j].call, carries, j);
+  free(carries);
+  return ISO_OK;
+}
+
+/* Leaves that are equal but for signs of zeros, where nothing looks at these. */
+static iso_code relate_zeros(state *s, int side, const bool *const live[2], synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    const synth_node *n = &t->node[i];
+    if (n->kind == SYNTH_OP || of[i].term || !live[side][i] || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+    size_t found = src->n_nodes;
+    for (size_t k = 0; k < src->n_nodes; k++) {
+      const synth_node *m = &src->node[k];
+      if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) || s->replica[!side][k] >= 0 || s->settled[!side][k] ||
+          st_forbidden(s, side, i, k) || !rule_tensor_same_numbers(n->value[0], m->value[0]))
+        continue;
+      if (found == src->n_nodes || strcmp(n->name, m->name) == 0) found = k;
+    }
+    bool matters[2] = {false, false};
+    if (found == src->n_nodes) continue;
+    c = zero_sign_matters(s, side, i, live[side], &matters[0], err);
+    if (!c) c = zero_sign_matters(s, !side, found, live[!side], &matters[1], err);
+    if (!c && !matters[0] && !matters[1] && !(of[i].term = rule_var(&s->arena, (uint32_t)found))) c = nomem(err);
+  }
+  return c;
+}
+
 /* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. */
 static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
@@ -195,125 +232,11 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-static int64_t index_limit(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps);
-
-/* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
- * only indexes a table, that one carries the tokens, whatever they happen to be. */
-static void free_tokens(state *s, const bool *const live[2]) {
-  for (int side = 0; side < 2; side++) {
-    const synth_graph *g = s->graph[side];
-    size_t n = 0, token = 0;
-    int64_t all;
-    bool free_input = false;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-      if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
-      if (!s->rec[s->map[side][i].i].konst) free_input = true;
-      else if (rule_dtype_is_int(g->node[i].value[0]->dtype) && index_limit(s, side, i, live[side], &all, NULL) != INT64_MAX) n++, token = i;
-    }
-    if (free_input || n != 1) continue;
-    const eg_node *m;
-    const size_t cnt = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][token]), &m);
-    for (size_t k = 0; k < cnt; k++) s->rec[m[k].i].konst = false;
-  }
-}
-
-/* What becomes of the integers of an input on one side. */
-typedef struct integer_use {
-  bool counts;   /* they become floating numbers */
-  bool looks_up; /* they index a table that is a constant */
-  bool chooses;  /* they index a table of parameters */
-} integer_use;
-
-static const rule_term *index_of(const rule_term *call) {
-  const char *op = call->u.s;
-  const int at = strcmp(op, "aten::embedding") == 0 || strcmp(op, "aten::index.Tensor") == 0 ? 1 : strcmp(op, "aten::index_select") == 0 ? 2 : 0;
-  return at && (uint32_t)at < call->n ? call->child[at] : NULL;
-}
-
-static bool all_flagged(const rule_term *t, const bool *flag) {
-  if (t->kind == RULE_VAR) return flag[t->u.i];
-  for (uint32_t k = 0; k < t->n; k++)
-    if (!all_flagged(t->child[k], flag)) return false;
-  return true;
-}
-
-static iso_code use_of(const state *s, int side, size_t input, const bool *live, integer_use *u, iso_error *err) {
-  const synth_graph *g = s->graph[side];
-  bool *flow = calloc(g->n_nodes + 1, 1), *konst = calloc(g->n_nodes + 1, 1);
-  if (!flow || !konst) {
-    free(flow);
-    free(konst);
-    return nomem(err);
-  }
-  flow[input] = true;
-  for (size_t j = 0; j < g->n_nodes; j++) {
-    const synth_node *n = &g->node[j];
-    if (n->kind != SYNTH_OP) konst[j] = j != input && s->map[side][j].i != EG_NONE && s->rec[s->map[side][j].i].konst;
-    if (n->kind != SYNTH_OP || !live[j]) continue;
-    konst[j] = all_flagged(n->call, konst);
-    if (!st_term_uses(n->call, flow)) continue;
-    const rule_term *index = index_of(n->call), *table = n->call->child[0];
-    if (index && st_term_uses(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] && rule_dtype_is_float(n->dtype))
-      *(konst[table->u.i] ? &u->looks_up : &u->chooses) = true;
-    else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
-    else if (rule_dtype_is_float(n->dtype)) u->counts = true;
-  }
-  free(flow);
-  free(konst);
-  return ISO_OK;
-}
-
-/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
- * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
-static iso_code keep_position(state *s, const bool *const live[2], size_t l, size_t r, iso_error *err) {
-  const size_t input[2] = {l, r};
-  integer_use u[2] = {{0}};
-  for (int side = 0; side < 2; side++) {
-    const iso_code c = use_of(s, side, input[side], live[side], &u[side], err);
-    if (c) return c;
-  }
-  const bool mixed = (u[LEFT].counts && u[RIGHT].looks_up) || (u[RIGHT].counts && u[LEFT].looks_up);
-  if (!mixed || u[LEFT].chooses || u[RIGHT].chooses) return ISO_OK;
-  for (int side = 0; side < 2; side++) {
-    const eg_node *m;
-    const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][input[side]]), &m);
-    for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = true;
-  }
-  char text[512];
-  snprintf(text, sizeof text, "%s keeps its captured values: one side computes with them, the other looks them up in a table",
-           s->graph[LEFT]->node[l].name);
-  return st_assume(s, "input", s->map[LEFT][l], s->map[RIGHT][r], NULL, text) ? ISO_OK : nomem(err);
-}
-
-static bool free_integers(const state *s, int side, size_t i, const bool *live) {
-  const synth_node *n = &s->graph[side]->node[i];
-  return n->kind == SYNTH_INPUT && live[i] && rule_dtype_is_int(n->value[0]->dtype) && !s->rec[s->map[side][i].i].konst;
-}
-
-static bool same_integers(const state *s, size_t l, size_t r) {
-  for (size_t set = 0; set < s->n_sets; set++) {
-    const rule_tensor *a = s->graph[LEFT]->node[l].value[set], *b = s->graph[RIGHT]->node[r].value[set];
-    if (a->numel != b->numel) return false;
-    for (int64_t k = 0; k < a->numel; k++)
-      if (rule_tensor_get_int(a, k) != rule_tensor_get_int(b, k)) return false;
-  }
-  return true;
-}
-
-/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
- * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
-static iso_code keep_positions(state *s, const bool *const live[2], iso_error *err) {
-  iso_code c = ISO_OK;
-  for (size_t l = 0; l < s->graph[LEFT]->n_nodes && !c; l++)
-    for (size_t r = 0; free_integers(s, LEFT, l, live[LEFT]) && r < s->graph[RIGHT]->n_nodes && !c; r++)
-      if (free_integers(s, RIGHT, r, live[RIGHT]) && same_integers(s, l, r)) c = keep_position(s, live, l, r, err);
-  return c;
-}
-
 /* What orients the relations: a leaf that others are written in may not be defined itself. By node of each side. */
 typedef struct orientation {
   synth_relation *of[2];
   bool *used[2], *defined[2];
+  bool *equal[2]; /* defined as what another leaf is: of one class with it, so that terms may use either */
 } orientation;
 
 static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_error *err) {
@@ -344,7 +267,7 @@ static iso_code define_equal(state *s, orientation *o, iso_error *err) {
       const rule_term *t = o->of[side][i].term;
       if (!t || t->kind != RULE_VAR || o->used[side][i]) continue;
       c = define(s, side, i, &o->of[side][i], err);
-      o->used[side][i] = o->defined[side][i] = true;
+      o->used[side][i] = o->defined[side][i] = o->equal[side][i] = true;
       if (side == RIGHT) o->used[LEFT][t->u.i] = true;
     }
   return c;
@@ -389,13 +312,21 @@ static iso_code define_wholes(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* All else: by leaves that nothing defines, the right's first. */
+/* Some leaf of the term is made of others. */
+static bool uses_made(const orientation *o, int side, const rule_term *t) {
+  if (t->kind == RULE_VAR) return o->defined[side][t->u.i] && !o->equal[side][t->u.i];
+  for (uint32_t i = 0; i < t->n; i++)
+    if (uses_made(o, side, t->child[i])) return true;
+  return false;
+}
+
+/* All else: by leaves that are not made of others, the right's first. */
 static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = RIGHT; side >= LEFT; side--)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       const rule_term *t = o->of[side][i].term;
-      if (t && !o->used[side][i] && !o->defined[side][i] && !st_term_uses(t, o->defined[!side])) c = define_by(s, o, side, i, err);
+      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_made(o, !side, t)) c = define_by(s, o, side, i, err);
     }
   return c;
 }
@@ -422,22 +353,25 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     o.of[side] = calloc(n, sizeof *o.of[side]);
     o.used[side] = calloc(n, 1);
     o.defined[side] = calloc(n, 1);
-    if (!o.of[side] || !o.used[side] || !o.defined[side]) c = nomem(err);
+    o.equal[side] = calloc(n, 1);
+    if (!o.of[side] || !o.used[side] || !o.defined[side] || !o.equal[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
   if (!c) c = define_given(s, &o, err);
   if (!c) c = define_equal(s, &o, err);
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
-  if (!c) free_tokens(s, live);
-  if (!c) c = keep_positions(s, live, err);
+  if (!c) c = st_free_tokens(s, live, err);
+  if (!c) c = st_keep_positions(s, live, err);
   if (!c) free_buffers(s);
   for (int side = 0; side < 2; side++) {
     free(o.of[side]);
     free(o.used[side]);
     free(o.defined[side]);
+    free(o.equal[side]);
   }
   return c;
 }
@@ -495,7 +429,7 @@ static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim
 /* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
  * vocabulary) the table's rows say nothing. Padding rows do not count where the captured values do without them.
  * In `all`: with them. `live`: the operators that count, where they are not in the e-graph yet; else NULL. `wraps` is set where an operator reads that would count a negative index from the end. */
-static int64_t index_limit(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps) {
+int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1);
   int64_t limit = INT64_MAX;
@@ -532,7 +466,7 @@ int64_t st_index_limit(const state *s, bool *matters) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
       int64_t all;
-      const int64_t l = index_limit(s, side, i, NULL, &all, &wraps);
+      const int64_t l = st_index_rows(s, side, i, NULL, &all, &wraps);
       if (l < limit) limit = l;
       if (all < least) least = all;
     }
@@ -552,8 +486,8 @@ static iso_code note_smaller_tables(state *s, iso_error *err) {
           s->rec[e[LEFT].i].konst || !eg_equal(s->g, e[LEFT], e[RIGHT]))
         continue;
       int64_t rows[2];
-      index_limit(s, LEFT, l, NULL, &rows[LEFT], NULL);
-      index_limit(s, RIGHT, r, NULL, &rows[RIGHT], NULL);
+      st_index_rows(s, LEFT, l, NULL, &rows[LEFT], NULL);
+      st_index_rows(s, RIGHT, r, NULL, &rows[RIGHT], NULL);
       const int64_t least = rows[LEFT] < rows[RIGHT] ? rows[LEFT] : rows[RIGHT];
       if (rows[LEFT] == rows[RIGHT] || rows[LEFT] == INT64_MAX || rows[RIGHT] == INT64_MAX) continue;
       const char *text = iso_arena_printf(&s->arena, "%s lies below %lld, the rows of the smaller table that it indexes", g[LEFT]->node[l].name, (long long)least);
@@ -577,7 +511,7 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       const eg_node e = s->map[side][i];
       int64_t all;
       if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[e.i].konst || (done.i != EG_NONE && eg_equal(s->g, done, e)) ||
-          index_limit(s, side, i, NULL, &all, NULL) == INT64_MAX)
+          st_index_rows(s, side, i, NULL, &all, NULL) == INT64_MAX)
         continue;
       eg_symbol sym;
       eg_node raw, def;

@@ -52,6 +52,25 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
   return ISO_OK;
 }
 
+/* Strides are not captured: what reads by them must be given what lies row by row. */
+static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error *err) {
+  bool *dense = NULL;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind != SYNTH_OP || !live[i] || !rule_reads_memory(n->call)) continue;
+    if (!dense) {
+      if (!(dense = calloc(g->n_nodes + 1, 1))) return nomem(err);
+      for (size_t k = 0; k < g->n_nodes; k++) dense[k] = g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense);
+    }
+    const rule_term *self = n->call->child[0];
+    if (self->kind != RULE_VAR || !dense[self->u.i])
+      c = iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s reads memory whose order is not in the capture; put contiguous before it", g->path, n->id, n->op);
+  }
+  free(dense);
+  return c;
+}
+
 /* ---- limits ---- */
 
 bool st_stopped(state *s) {
@@ -338,6 +357,21 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return ISO_OK;
 }
 
+/* Joined outputs are equal as real numbers. Where one graph guards against what is no number and the other does not, inputs are looked for on
+ * which that shows. */
+static iso_code look_behind_guards(state *s, iso_error *err) {
+  size_t output = 0;
+  rule_diff diff = {0};
+  bool found = false;
+  if (!st_guards_differ(s) || st_stopped(s)) return ISO_OK;
+  iso_code c = st_hunt(s, &output, &diff, &found, err);
+  if (c || !found) return c;
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason = iso_arena_printf(&s->res->arena, "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where the other is not",
+                                    s->graph[LEFT]->output[output].name);
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
 static iso_code judge(state *s, pairing *p, iso_error *err) {
   synth_result *r = s->res;
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
@@ -378,7 +412,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "the outputs are joined, and a witness tells them apart all the same";
   }
-  return ISO_OK;
+  return r->verdict == SYNTH_EQUIVALENT ? look_behind_guards(s, err) : ISO_OK;
 }
 
 /* The other side's node to show beside one: the same occurrence of its operator, else what the output is computed by. */
@@ -452,6 +486,7 @@ static iso_code look_over(state *s, synth_graph own[2], bool *live[2], iso_error
     c = live_nodes(g, &live[side], err);
     for (size_t i = 0; i < g->n_nodes && !c; i++)
       if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
+    if (!c) c = refuse_strides(g, live[side], err);
     if (!c && rule_schemas_starved(s->schemas)) c = nomem(err); /* something was not looked at */
   }
   return c;

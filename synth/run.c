@@ -6,6 +6,7 @@
  * function may be apart. */
 #include "synth/synth_int.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static iso_code disturbed(const rule_tensor *t, double noise, disturb what, iso_
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (x[i] == 0 && what != ARGUMENTS) x[i] = 1e-300 * iso_rng_uniform(rng); /* what underflowed, and ties because of it */
+    if (fabs(x[i]) < DBL_MIN && what != ARGUMENTS) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30 && !(what == RESULTS_BUT_SHORT && few_digits(x[i], 0x1p26))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }

@@ -162,6 +162,7 @@ typedef struct state {
   uint32_t *right_of;     /* left output to right output */
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
   bool lonely_both;       /* either side has parameters that are lonely */
+  bool signs;             /* something reads signs of zeros */
   bool inexact;           /* constants were related that differ by rounding */
   size_t work_left;       /* for the search for explanations, as st_work counts */
   double t0;
@@ -249,8 +250,17 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
+/* The same of node `i` of `side` as it is. In `all`: with padding rows. `live`: the operators that count, where they are not in the e-graph
+ * yet; else NULL. `wraps` (may be NULL) is set where an operator reads that would count a negative index from the end. */
+int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps);
 iso_code st_bound_indices(state *s, iso_error *err);
 iso_code st_relate_constants(state *s, iso_error *err);
+
+/* ---- tokens.c ---- */
+/* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks up and the other computes with are.
+ * Requires: the leaves are related. */
+ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err);
+ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 
 /* ---- draw.c ---- */
 typedef struct st_spread {
@@ -322,6 +332,8 @@ void st_term_mark(const rule_term *t, bool *flag);
 iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Whether one graph looks at what is no number (nan_to_num, isnan) where the other does not: over the reals such an operator does nothing. */
+bool st_guards_differ(const state *s);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,

@@ -255,7 +255,7 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
 
 /* ---- more draws ---- */
 
-typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, N_HOW } how;
+typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, ZERO_ROW, N_HOW } how;
 
 typedef struct kind {
   how input; double input_scale;
@@ -274,7 +274,8 @@ static const kind kinds[] = {
     {NORMAL, 1, POSITIVE, 1, POSITIVE, 1},            {ROWS, 1, NORMAL, 1, NORMAL, 1},
     {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},            {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
     {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1},
-    {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
+    {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},      {ZERO_ROW, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+    {POSITIVE, 64, POSITIVE, 64, POSITIVE, 64},       {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8 };
 
 typedef struct hunt {
@@ -284,7 +285,22 @@ typedef struct hunt {
   double literal[N_LITERALS];
   size_t n_literal;
   int64_t limit;          /* rows of the smallest table that integer inputs index */
+  bool undefined;         /* NaN on one side only counts */
 } hunt;
+
+static size_t count_guards(const state *s, int side) {
+  static const char *const guards[] = {"nan_to_num", "isnan", "isinf", "isfinite", "isneginf", "isposinf", "nanmean", "nansum", "nanmedian", "fmax", "fmin"};
+  size_t k = 0;
+  for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+    const synth_node *n = &s->graph[side]->node[i];
+    if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) != 0) continue;
+    const size_t length = strcspn(n->op + 6, ".");
+    for (size_t g = 0; g < sizeof guards / sizeof *guards; g++) k += strlen(guards[g]) == length && strncmp(n->op + 6, guards[g], length) == 0;
+  }
+  return k;
+}
+
+bool st_guards_differ(const state *s) { return count_guards(s, LEFT) != count_guards(s, RIGHT); }
 
 static void collect_literals(hunt *h, const rule_term *t) {
   if ((t->kind == RULE_FLOAT && isfinite(t->u.f)) || (t->kind == RULE_INT && llabs(t->u.i) > 2)) {
@@ -339,7 +355,7 @@ static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tens
   double row = 0;
   for (int64_t i = 0; i < v->numel && !c; i++) {
     if (i % last == 0) row = mean + dev * iso_rng_normal(rng);
-    ((double *)(*out)->data)[i] = scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
+    ((double *)(*out)->data)[i] = m == ZERO_ROW && i < last ? 0 : scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
   }
   return c;
 }
@@ -478,7 +494,7 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
     apart = l && r && l->numel == r->numel && !s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal;
   }
   /* What was looked for must be clear: a thousand times what rounding moves. */
-  if (!c && apart) c = differs(s, leaf, base, (margin){1e-7, 1e3, false}, 5000 + h->k * 16, which, diff, found, err);
+  if (!c && apart) c = differs(s, leaf, base, (margin){1e-7, 1e3, h->undefined && !base[LEFT].overflow && !base[RIGHT].overflow}, 5000 + h->k * 16, which, diff, found, err);
   if (!c && *found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = run_both(s, leaf, true, s->witness, err);
@@ -545,7 +561,7 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
 }
 
 iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  hunt h = {.s = s, .limit = st_index_limit(s, NULL)};
+  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = st_guards_differ(s)};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;
