@@ -256,9 +256,6 @@ typedef struct eg_sat_analysis {
   /* Called after a class was made or changed: may add, merge and prune, but not rebuild. May be NULL. */
   iso_code (*repair)(void *ctx, eg_sat *s, eg_class c, iso_error *err);
   void (*free)(void *ctx, void *data); /* may be NULL */
-  /* For eg_sat_copy, where `free` is not NULL: `into` has the bytes of `from`, and is to own what it points to. Returns:
-   * false without memory, and then `into` owns nothing. */
-  bool (*copy)(void *ctx, void *into, const void *from);
 } eg_sat_analysis;
 
 typedef struct eg_sat_options {
@@ -269,9 +266,6 @@ typedef struct eg_sat_options {
 /* Owns: the caller frees. `options` may be NULL and is copied. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code eg_sat_new(const eg_sat_options *options, eg_sat **out, iso_error *err);
 void eg_sat_free(eg_sat *s);
-/* Another e-graph with the same operators, e-nodes, classes, data and log: every id means the same in both. Patterns and rules
- * belong to one. The callbacks' `ctx` is shared. Errors: ISO_NOMEM; ISO_USAGE where an analysis has `free` and no `copy`. */
-ISO_MUST_USE iso_code eg_sat_copy(const eg_sat *s, eg_sat **out, iso_error *err);
 
 /* The operator of `n` bytes of name with `arity` children. Errors: ISO_NOMEM, ISO_LIMIT. */
 ISO_MUST_USE iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *out, iso_error *err);

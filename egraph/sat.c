@@ -171,7 +171,6 @@ iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, i
 }
 
 iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err) {
-  assert(a.i < s->n_cls && b.i < s->n_cls);
   const uint32_t x = egi_sat_find(s, a.i), y = egi_sat_find(s, b.i);
   if (x == y) return ISO_OK;
   if (!egi_log_merge(s, a.i, b.i, why)) return iso_fail(err, ISO_NOMEM, "out of memory for the log of a merge");

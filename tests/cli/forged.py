@@ -409,6 +409,128 @@ def unread_table():
     c.check(yl, yr, REFUSED, "not padding")
 
 
+# ---- rules where they do not hold ----
+
+def unary(left, right, dtype="float32", values=(0.5, -1.25, 2.0, 3.5), out=None):
+    """x through one of two operators, (name, further arguments)."""
+    def build(c, side):
+        op, args = (left, right)[side]
+        c.leaf("x", "input", dtype, list(values))
+        c.op("y", op, [ref("x")] + list(args), [len(values)], out or dtype)
+    return two(build)
+
+
+def joined_by(captures, rule):
+    """The certificate that joins the two outputs by one rule over x."""
+    c = Certificate(*captures)
+    xl, yl = c.left("x", "y")
+    xr, yr = c.right("x", "y")
+    c.step("leaf", (xr, xl))
+    return c, xl, yl, xr, yr, c.rule(rule)
+
+
+def ties_of_roundings():
+    """round and floor(x + 1/2) differ at halves: no samples make it a rule."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("q", "aten::div.Tensor", [ref("x"), 3.0], [4])
+        if not side:
+            c.op("h", "aten::add.Tensor", [ref("q"), 0.5], [4])
+        c.op("y", "aten::round" if side else "aten::floor", [ref("q" if side else "h")], [4])
+    for scale in ("3.0", "s"):
+        c = Certificate(*two(build))
+        xl, ql, yl = c.left("x", "q", "y")
+        xr, qr, yr = c.right("x", "q", "y")
+        c.step("leaf", (xr, xl))
+        c.step("same", (ql, qr))
+        q = "(aten::div.Tensor x %s)" % scale
+        r = c.rule('(rule r (var x f (4)) %s(lhs (aten::floor (aten::add.Tensor %s 0.5))) (rhs (aten::round %s)) (evidence tested "these shapes"))' % (
+            "(attr s float) " if scale == "s" else "", q, q))
+        c.apply(r, [xl], yl, c.call("aten::round", ref(ql)), **({"s": 3.0} if scale == "s" else {}))
+        c.step("same", (c.call("aten::round", ref(ql)), yr))
+        r = c.check(yl, yr, REFUSED, evidence="tested")
+
+
+def ranges_of_indices():
+    """A rule of integers from 0 to 3 is none of the tokens, of which there are eight."""
+    for clause in ("(in i 0 4)", ""):
+        def build(c, side):
+            c.leaf("i", "input", "int64", [3, 1, 3, 2])
+            c.leaf("w", "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(8)])
+            if side:
+                c.op("j", "aten::clamp", [ref("i"), 0, 3], [4], "int64")
+            c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
+        left, right = two(build)
+        compared(left, right, 1)
+        c = Certificate(left, right)
+        il, wl, yl = c.left("i", "w", "y")
+        ir, jr, wr, yr = c.right("i", "j", "w", "y")
+        c.step("leaf", (ir, il), (wr, wl))
+        q = c.call("aten::clamp", ref(il), 0, 3)
+        r = c.rule('(rule r (var i i _) %s (lhs (aten::clamp i 0 3)) (rhs i) (evidence proved "all shapes"))' % clause)
+        c.apply(r, [il], q, il)
+        c.step("same", (q, jr), (yl, yr))
+        c.check(yl, yr, REFUSED)
+
+
+def other_kinds():
+    """A cast of floats is an identity, and a cast of integers is not; a mean over one row is that row, and over two it is not."""
+    c, xl, yl, xr, yr, r = joined_by(unary(("aten::to.dtype", [{"dtype": "float16"}]), ("aten::to.dtype", [{"dtype": "float32"}]), "int64", (4099, 2, 70000, 1), "float32"),
+                                     '(rule r (var x f _) (lhs (aten::to.dtype x float16)) (rhs (aten::to.dtype x float32)) (evidence proved "all shapes"))')
+    c.apply(r, [xl], yl, yr)
+    c.check(yl, yr, REFUSED)
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
+        c.op("y", "aten::cumsum" if side else "aten::alias", [ref("x")] + ([0] if side else []), [2, 2])
+    c = Certificate(*two(build))
+    xl, yl = c.left("x", "y")
+    xr, yr = c.right("x", "y")
+    c.step("leaf", (xr, xl))
+    r = c.rule('(rule r (var x f (1 N)) (lhs (aten::cumsum x 0)) (rhs (aten::alias x)) (evidence proved "all shapes"))')
+    c.apply(r, [xr], yr, yl)
+    c.check(yl, yr, REFUSED)
+
+
+def zeros_of_both_signs():
+    """0 and -0 are one real number, as leaves and not as divisors, and not where a sign is read."""
+    c, xl, yl, xr, yr, r = joined_by(unary(("aten::div.Tensor", [0.0]), ("aten::div.Tensor", [-0.0])),
+                                     '(rule r (var x f _) (lhs (aten::div.Tensor x 0.0)) (rhs (aten::div.Tensor x -0.0)) (evidence proved "all shapes"))')
+    c.step("same", (yl, yr))
+    c.check(yl, yr, REFUSED)
+    c.steps.pop()
+    c.apply(r, [xl], yl, yr)
+    c.check(yl, yr, REFUSED)
+    for op, status in (("aten::add.Tensor", HOLDS), ("aten::copysign.Tensor", REFUSED), ("aten::div.Tensor", REFUSED)):
+        for kind in ("parameter", "constant"):
+            def build(c, side):
+                c.leaf("x", "input", "float32", [0.5, -1.25])
+                c.leaf("b", kind, "float32", [-0.0 if side else 0.0, 1.0])
+                c.op("y", op, [ref("x"), ref("b")], [2])
+            c = Certificate(*two(build))
+            xl, bl, yl = c.left("x", "b", "y")
+            xr, br, yr = c.right("x", "b", "y")
+            c.step("leaf", (xr, xl), (br, bl))
+            c.step("same", (yl, yr))
+            c.check(yl, yr, status)
+
+
+def strided_memory():
+    """What is read by strides lies row by row, or nobody knows what it is."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
+        c.op("t", "aten::t", [ref("x")], [2, 2])
+        c.op("y", "aten::as_strided", [ref("t"), [2, 2], [2, 1]], [2, 2])
+    left, right = two(build)
+    compared(left, right, 2)
+    c = Certificate(left, right)
+    xl, tl, yl = c.left("x", "t", "y")
+    xr, tr, yr = c.right("x", "t", "y")
+    c.step("leaf", (xr, xl))
+    c.step("same", (tl, tr), (yl, yr))
+    c.check(yl, yr, REFUSED, "order is not captured")
+
+
 # ---- what has no value of its own ----
 
 def no_function():
@@ -496,7 +618,8 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, endless_memory, huge_literals, deep_questions])
+                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, ties_of_roundings, ranges_of_indices,
+                              other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
 
 
 if __name__ == "__main__":

@@ -660,79 +660,6 @@ START_TEST(files_of_pruned_classes) {
 }
 END_TEST
 
-/* ---- copies ---- */
-
-/* Owned data: the size of the smallest term, in memory of its own. `left` copies may still be made. */
-static void own_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
-  int *p = malloc(sizeof *p);
-  (void)ctx, (void)op;
-  ck_assert(p);
-  *p = 1;
-  for (size_t k = 0; k < n; k++) *p += **(int **)eg_sat_data(s, child[k]);
-  *(int **)data = p;
-}
-static unsigned own_join(void *ctx, const eg_sat *s, void *into, void *from) {
-  int *a = *(int **)into, *b = *(int **)from;
-  const int was = *a, other = *b;
-  (void)ctx, (void)s;
-  if (other < was) *a = other;
-  free(b);
-  return (*a != was ? EG_INTO_CHANGED : 0u) | (*a != other ? EG_FROM_DIFFERS : 0u);
-}
-static void own_free(void *ctx, void *data) {
-  (void)ctx;
-  free(*(int **)data);
-}
-static bool own_copy(void *ctx, void *into, const void *from) {
-  int *left = ctx;
-  if (left && --*left < 0) return false;
-  int *p = malloc(sizeof *p);
-  ck_assert(p);
-  *p = **(int *const *)from;
-  *(int **)into = p;
-  return true;
-}
-
-START_TEST(copies_share_nothing) {
-  int left = 1000;
-  eg_sat_options o = {.analysis = {.ctx = &left, .size = sizeof(int *), .make = own_make, .join = own_join, .free = own_free}, .log = true};
-  eg_sat *s, *t;
-  ck_assert_int_eq(eg_sat_new(&o, &s, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_copy(s, &t, NULL), ISO_USAGE); /* it frees, and does not copy */
-  eg_sat_free(s);
-  o.analysis.copy = own_copy;
-  ck_assert_int_eq(eg_sat_new(&o, &s, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_copy(s, &t, NULL), ISO_OK); /* of nothing */
-  term(t, "(f a)");
-  eg_sat_free(t);
-  const eg_class deep = term(s, "(f (f (f (g a b))))"), a = term(s, "a"), b = term(s, "b");
-  for (left = 0; left < 6; left++) { /* fails at each of six classes */
-    const int keep = left;
-    ck_assert_int_eq(eg_sat_copy(s, &t, NULL), ISO_NOMEM);
-    left = keep;
-  }
-  ck_assert_int_eq(eg_sat_merge(s, a, b, (eg_why){1, 0}, NULL), ISO_OK);
-  left = 1000;
-  ck_assert_int_eq(eg_sat_copy(s, &t, NULL), ISO_OK); /* with what is still to be rebuilt */
-  ck_assert_int_eq(eg_sat_merge(t, deep, a, (eg_why){1, 0}, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_rebuild(t, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_rebuild(s, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_check(s, NULL), ISO_OK);
-  ck_assert_int_eq(eg_sat_check(t, NULL), ISO_OK);
-  ck_assert(equal(s, a, b) && !equal(s, deep, a) && equal(t, deep, a));
-  ck_assert(**(int **)eg_sat_data(s, deep) == 6 && **(int **)eg_sat_data(t, deep) == 1);
-  eg_graph *g;
-  eg_node *node;
-  ck_assert_int_eq(eg_sat_replay(t, NULL, &g, &node, NULL), ISO_OK);
-  ck_assert(eg_equal(g, node[deep.i], node[b.i]));
-  free(node);
-  eg_free(g);
-  eg_sat_free(s);
-  term(t, "(h a)");
-  eg_sat_free(t);
-}
-END_TEST
-
 /* ---- misuse ---- */
 
 static void make_nothing(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
@@ -813,7 +740,6 @@ int main(void) {
   tcase_add_test(t, terms_are_explained_as_written);
   tcase_add_test(t, names_of_classes_are_asked_about);
   tcase_add_test(t, congruent_terms_keep_their_spelling);
-  tcase_add_test(t, copies_share_nothing);
   tcase_add_test(t, costs_go_through_files);
   tcase_add_test(t, files_in_any_order);
   tcase_add_test(t, files_of_pruned_classes);

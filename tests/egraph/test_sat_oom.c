@@ -91,15 +91,6 @@ static iso_code read_file(iso_error *err) {
   return code;
 }
 
-static iso_code copy_it(const eg_sat *s, iso_error *err) {
-  eg_sat *t;
-  const iso_code code = eg_sat_copy(s, &t, err);
-  if (code) return code;
-  if (eg_sat_count_nodes(s) != eg_sat_count_nodes(t) || eg_sat_mem_bytes(t) == 0) abort();
-  eg_sat_free(t);
-  return ISO_OK;
-}
-
 /* Everything once. Returns: the first error. */
 static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   const eg_sat_options so = {.log = mode == 1, .analysis = {.size = mode == 2 ? sizeof(int) : 0, .make = mode == 2 ? make : NULL, .join = join, .repair = repair}};
@@ -130,7 +121,6 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   if (!code) code = eg_sat_lookup_term(*s, "(* x (+ y (+ z 0)))", 19, &found, &root[2], err);
   if (!code && !found) abort();
   if (!code && mode == 1) code = read_file(err);
-  if (!code) code = copy_it(*s, err);
   if (!code) code = eg_sat_run(*s, r, &o, &report, err);
   if (!code) code = eg_pattern_parse(*s, "(+ ?a (+ ?b ?a))", 16, &p, err);
   if (!code) code = eg_sat_match(*s, p, count, &calls, &n, err);

@@ -273,21 +273,8 @@ static void call_explain(trace *t) {
   eg_free(g);
 }
 
-/* Goes on with a copy: nothing shows. */
-static void call_copy(trace *t) {
-  eg_sat *s;
-  ck_assert_int_eq(eg_sat_copy(t->s, &s, NULL), ISO_OK);
-  for (int i = 0; i < N_PATS; i++) {
-    eg_pattern_free(t->p[i]);
-    t->p[i] = NULL;
-  }
-  eg_sat_free(t->s);
-  t->s = s;
-}
-
 static void trace_step(trace *t) {
   const uint32_t what = below(t, 16);
-  if (below(t, 16) == 0) call_copy(t);
   if (what < 7) call_add(t);
   else if (what < 10) call_merge(t);
   else if (what < 12) {
@@ -376,21 +363,6 @@ static bool note(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   return it->nodes < 3000;
 }
 
-static eg_rules *rules_of(const eg_workload *w, eg_sat *s) {
-  eg_rules *r;
-  ck_assert_int_eq(eg_rules_new(s, &r, NULL), ISO_OK);
-  for (size_t i = 0; i < w->n_rules; i++) {
-    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
-    ck_assert_int_eq(eg_rules_add(r, &rule, NULL), ISO_OK);
-  }
-  return r;
-}
-
-static bool stop(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
-  (void)ctx, (void)s, (void)i, (void)it;
-  return false;
-}
-
 static void run(const eg_workload *w, bool full, bool log, counts *out) {
   const eg_sat_options so = {.log = log};
   eg_sat *s;
@@ -399,20 +371,15 @@ static void run(const eg_workload *w, bool full, bool log, counts *out) {
   eg_run_options o = eg_run_options_default();
   ck_assert_int_eq(eg_sat_new(&so, &s, NULL), ISO_OK);
   ck_assert_int_eq(eg_workload_start(w, s, NULL, NULL), ISO_OK);
-  r = rules_of(w, s);
+  ck_assert_int_eq(eg_rules_new(s, &r, NULL), ISO_OK);
+  for (size_t i = 0; i < w->n_rules; i++) {
+    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
+    ck_assert_int_eq(eg_rules_add(r, &rule, NULL), ISO_OK);
+  }
   o.iteration_limit = MAX_ITER;
   o.full_search = full;
   o.each = note;
   o.ctx = out;
-  if (w->n_rules % 2) { /* a copy does as well */
-    eg_sat *t;
-    ck_assert_int_eq(eg_sat_run(s, r, &(eg_run_options){.iteration_limit = 0, .each = stop}, &report, NULL), ISO_OK);
-    ck_assert_int_eq(eg_sat_copy(s, &t, NULL), ISO_OK);
-    eg_rules_free(r);
-    eg_sat_free(s);
-    s = t;
-    r = rules_of(w, s);
-  }
   ck_assert_int_eq(eg_sat_run(s, r, &o, &report, NULL), ISO_OK);
   if (log) {
     eg_graph *g;

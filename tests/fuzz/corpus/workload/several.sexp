@@ -1,6 +1,0 @@
-(workload (name several) (language math) (analysis none)
-  (rules (multi-rule join "?p = (f ?x), ?q = (g ?x ?y)" "?p = ?q, ?x = (f ?p)")
-    (multi-rule both "(f ?x) = (g ?y ?z), a" "?x = (g ?z ?y), ?y = a")
-    (multi-rule bad "?x, (f ?x)" "?x = ?y"))
-  (start (term (f (g a b))) (term (g a b)) (union (f a) (g a (f b))))
-  (measure (run (scheduler simple) (iteration-limit 3) (node-limit none))))
