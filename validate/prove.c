@@ -4,14 +4,15 @@
 
 /* First with literals as they stand, then as what they stand for. */
 iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
-  iso_code code = sc_prove(r, schemas, o, false, NULL, out, err);
-  if (code != ISO_OK || out->status == RULE_PROVED) return code;
+  bool readable = false;
+  iso_code code = sc_prove(r, schemas, o, false, NULL, out, &readable, err);
+  if (code != ISO_OK || out->status == RULE_PROVED || !readable) return code;
   rule_verdict read;
-  code = sc_prove(r, schemas, o, true, NULL, &read, err);
+  code = sc_prove(r, schemas, o, true, NULL, &read, NULL, err);
   if (code == ISO_OK && read.status == RULE_PROVED) *out = read;
   return code;
 }
 
 iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
-  return sc_prove(r, schemas, o, false, NULL, out, err);
+  return sc_prove(r, schemas, o, false, NULL, out, NULL, err);
 }

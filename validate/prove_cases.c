@@ -626,7 +626,7 @@ static void forget_certificates(sc_certificate *k) {
 
 /* One way to look at the rule. Returns: false where memory ran out. */
 static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, bool mask_frames, sc_certificate *certify,
-                    bool *has_frames, rule_verdict *out) {
+                    bool *has_frames, bool *readable, rule_verdict *out) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, r, schemas, o), memory = ok;
@@ -648,6 +648,7 @@ static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
     if (ok) describe(c, out);
     else say(out, k->why[0] ? k->why : c->reason);
     *has_frames = c->has_frames;
+    *readable |= c->readable || sc_only_masks(r);
   }
   if (c) sc_fini(c);
   free(c);
@@ -656,14 +657,15 @@ static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
 }
 
 iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
-                  iso_error *err) {
+                  bool *readable, iso_error *err) {
   for (uint32_t i = 0; i < r->n_vars; i++)
     if (r->var[i].n_dims > RULE_MAX_RANK) return say(out, "a variable of too many dimensions"), ISO_OK;
-  bool has_frames = false, memory = attempt(r, schemas, o, read_literals, false, certify, &has_frames, out);
+  bool has_frames = false, any = false, memory = attempt(r, schemas, o, read_literals, false, certify, &has_frames, &any, out);
   if (memory && has_frames && out->status != RULE_PROVED && !val_stopped(o)) {
     forget_certificates(certify);
-    memory = attempt(r, schemas, o, read_literals, true, certify, &has_frames, out);
+    memory = attempt(r, schemas, o, read_literals, true, certify, &has_frames, &any, out);
   }
+  if (readable) *readable = any;
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 

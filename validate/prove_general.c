@@ -270,8 +270,8 @@ static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   if (t->code || ++t->n_partings > MAX_PARTINGS) return false;
   g->by = by;
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, t->err);
-  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, t->err);
+  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, NULL, t->err);
+  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, NULL, t->err);
   g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
 }

@@ -146,6 +146,7 @@ struct sc {
   bool mask_frames; /* zeros around a convolution's input as factors that are 0 or 1, where ranges are cut otherwise */
   bool has_frames;  /* there are such */
   bool read_literals; /* float literals as the roots that they stand for */
+  bool readable;      /* there was one that could be read so */
   bool read_masks;    /* finite masks as minus infinity: then each row of a softmax has to keep an element (prove_mask.c) */
   sx_node *node;
   uint32_t n_nodes;
@@ -440,9 +441,10 @@ sx sx_gelu_tanh(sc *c, sx x);
 sx sx_prod_dims(sc *c, const sx *d, uint32_t n);
 void pt_note(sc *c, const char *op);
 
-/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. */
+/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `readable` (may be NULL): whether that, or else its
+ * opposite, could have had another answer. */
 ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify,
-                               rule_verdict *out, iso_error *err);
+                               rule_verdict *out, bool *readable, iso_error *err);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* ---- for tests: definitions as numbers ---- */

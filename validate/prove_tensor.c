@@ -379,6 +379,19 @@ sx sc_size(sc *c, const rule_term *t) {
   return r;
 }
 
+typedef enum root_kind { NO_ROOT, TWO_BY_PI, ROOT, INVERSE_ROOT, INVERSE_FOURTH } root_kind;
+
+/* The root of a whole number, or its inverse, whose double `a` is. */
+static root_kind root_of(double a, int64_t *n) {
+  if (a < 1e-3 || a > 1e3) return NO_ROOT;
+  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a)), fourth = nearbyint(1 / (a * a * a * a));
+  if (a == 0.79788456080286541) return TWO_BY_PI;
+  if (up >= 2 && a == sqrt(up)) return *n = (int64_t)up, ROOT;
+  if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down)))) return *n = (int64_t)down, INVERSE_ROOT;
+  if (fourth >= 2 && a == sqrt(1 / sqrt(fourth))) return *n = (int64_t)fourth, INVERSE_FOURTH;
+  return NO_ROOT;
+}
+
 /* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption `literal`, proofs.md). */
 sx pt_literal(sc *c, double f) {
   if (f == -INFINITY) return c->neginf;
@@ -390,18 +403,17 @@ sx pt_literal(sc *c, double f) {
     sc_fail(c, "an infinite or undefined literal");
     return c->zero;
   }
-  const double a = fabs(f);
   const uint32_t q = pv_q_double(&c->q, f);
-  if (!c->read_literals || a < 1e-3 || a > 1e3) return sx_q(c, q);
   const pv_q v = c->q.q[q];
-  if (v.n < (1 << 24) && v.n > -(1 << 24)) return sx_q(c, q);
-  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a)), fourth = nearbyint(1 / (a * a * a * a));
-  sx r;
-  if (a == 0.79788456080286541) r = sc_symbol_named(c, "sqrt(2/pi)");
-  else if (up >= 2 && a == sqrt(up)) r = sx_sqrt(c, sx_int(c, (int64_t)up));
-  else if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down)))) r = sx_inv(c, sx_sqrt(c, sx_int(c, (int64_t)down)));
-  else if (fourth >= 2 && a == sqrt(1 / sqrt(fourth))) r = sx_inv(c, sx_sqrt(c, sx_sqrt(c, sx_int(c, (int64_t)fourth)))); /* attention's scale on each factor */
-  else return sx_q(c, q);
+  int64_t n = 0;
+  const root_kind is = v.n < (1 << 24) && v.n > -(1 << 24) ? NO_ROOT : root_of(fabs(f), &n);
+  if (is == NO_ROOT || !c->read_literals) {
+    c->readable |= is != NO_ROOT;
+    return sx_q(c, q);
+  }
+  sx r = is == TWO_BY_PI ? sc_symbol_named(c, "sqrt(2/pi)") : sx_sqrt(c, sx_int(c, n));
+  if (is == INVERSE_FOURTH) r = sx_sqrt(c, r); /* attention's scale on each factor */
+  if (is == INVERSE_ROOT || is == INVERSE_FOURTH) r = sx_inv(c, r);
   c->literal = true;
   return f < 0 ? sx_neg(c, r) : r;
 }
