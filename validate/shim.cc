@@ -426,6 +426,27 @@ struct DefaultDtype {
   ~DefaultDtype() { c10::set_default_dtype(before); }
 };
 
+/* Attention whose fused kernel scales what a causal mask hid: with a scale that is not positive minus infinity becomes infinity, or NaN.
+ * The reference for float64 is what the operator means. */
+bool scales_masked(const Call &c, const c10::FunctionSchema &schema, const torch::jit::Stack &stack) {
+  if (!c.float64 || schema.name() != "aten::scaled_dot_product_attention") return false;
+  const auto causal = schema.argumentIndexWithName("is_causal"), scale = schema.argumentIndexWithName("scale");
+  if (!causal || !scale || !stack[*causal].isBool() || !stack[*causal].toBool()) return false;
+  return stack[*scale].isDouble() && !(stack[*scale].toDouble() > 0);
+}
+
+void call_attention(const c10::FunctionSchema &schema, torch::jit::Stack &stack) {
+  auto math = find("aten::_scaled_dot_product_attention_math");
+  if (!math) stop(ISO_UNSUPPORTED, "no _scaled_dot_product_attention_math in libtorch");
+  torch::jit::Stack plain;
+  for (const c10::Argument &a : math->schema().arguments()) {
+    const auto i = schema.argumentIndexWithName(a.name());
+    plain.push_back(i ? stack[*i] : c10::IValue());
+  }
+  math->callBoxed(plain);
+  stack = {plain.front()};
+}
+
 std::vector<at::Tensor> run(const Call &c) {
   auto op = find(c.term->u.s);
   if (!op) stop(ISO_UNSUPPORTED, "no such operator in libtorch or in the kernels that are loaded");
@@ -445,7 +466,8 @@ std::vector<at::Tensor> run(const Call &c) {
     if (alias && alias->isWrite() && !v.isNone()) written.push_back(v = cloned(v));
     stack.push_back(std::move(v));
   }
-  op->callBoxed(stack);
+  if (scales_masked(c, schema, stack)) call_attention(schema, stack);
+  else op->callBoxed(stack);
   std::vector<at::Tensor> out;
   for (const c10::IValue &v : stack) flatten(v, out);
   const std::string &name = schema.name();

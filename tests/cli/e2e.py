@@ -144,8 +144,8 @@ def _():
 @case("ranks that cannot reduce", "compare")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
-        faulty = ranks.shard(model("gpt2-2l/vllm"), os.path.join(tmp, "ranks"), 2, "reduce-max")
-        fails("compare", model("gpt2-2l/hf-sdpa"), faulty, mentions="max")
+        faulty = ranks.shard(model("gpt2-2l/vllm"), os.path.join(tmp, "ranks"), 2, "reduce-xor")
+        fails("compare", model("gpt2-2l/hf-sdpa"), faulty, mentions="xor")
 
 
 @case("disguised ranks", "compare")

@@ -224,7 +224,7 @@ class Ranks:
         self.reduce(n, parts)
 
     def reduce(self, n, parts):
-        all = self.emit("dist_" + n["id"], "dist::all_reduce", [parts, "max" if self.fault == "reduce-max" else "sum"],
+        all = self.emit("dist_" + n["id"], "dist::all_reduce", [parts, {"reduce-max": "max", "reduce-xor": "xor"}.get(self.fault, "sum")],
                         [self.shape[parts[0]["ref"]]], n)
         if self.has("reduce-twice", 0, n) and ".mlp." in n["scope"]:
             all = self.emit("dist_again_" + n["id"], "dist::all_reduce", [[all] * self.ranks, "sum"], [self.shape[all["ref"]]], n)
@@ -301,6 +301,7 @@ def shard(source, target, ranks, fault=None):
 FAULTS = {
     "no-reduce": (("gpt2-2l", 2, "transformer.h.0"), ("llama-2l", 2, "layers.0.post_attention_layernorm")),
     "reduce-twice": (("gpt2-2l", 2, "transformer.h.0"), ("llama-2l", 4, "dist_again_linear_3|layernorm")),
+    "reduce-max": (("gpt2-2l", 2, "dist_"),),
     "reduce-for-gather": (("llama-2l", 2, "logits_processor"),),
     "gather-order": (("gpt2-2l", 2, "dist_linear_8"), ("llama-2l", 4, "dist_linear_8")),
     "bias-each": (("gpt2-2l", 2, "transformer.h.0.mlp.c_proj"), ("gpt2-2l", 4, "transformer.h.0.mlp.c_proj")),
