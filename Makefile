@@ -194,7 +194,7 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
-MUTANTS := elementwise layout fill reduce nn order dist kernels composite
+MUTANTS := elementwise layout fill reduce nn order dist kernels composite written
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/prove_%.o)
 $(B)/obj/mutants/prove_%.o: validate/prove_%.c tests/validate/mutate.h $(B)/flags
 	@mkdir -p $(@D)

@@ -129,7 +129,7 @@ for _f, _cases in ranks.FAULTS.items():
     case("%d ranks of %s, %s" % (_n, _m, _f), "compare")(rank_fault_case(_f, _m, _n, _p))
 
 
-@case("rules of several ranks", "rules")
+@case("rules of several ranks", "run")
 def _():
     path = os.path.join(ROOT, "tests", "validate", "rules", "ranks.rules")
     with tempfile.TemporaryDirectory() as tmp:
