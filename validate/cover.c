@@ -234,6 +234,17 @@ static const char *gap_of(const val_cover *c, const val_cover *other) {
   return NULL;
 }
 
+static bool alone(const val_cover *c, const val_cover *other) {
+  for (size_t i = 0; i < c->n && i < VAL_COVER; i++) {
+    bool shared = !(c->op[i].need & EDGE);
+    for (size_t k = 0; k < other->n && k < VAL_COVER && !shared; k++) shared = other->op[k].term == c->op[i].term;
+    if (!shared) return true;
+  }
+  return false;
+}
+
+bool val_cover_jumps(const val_cover *left, const val_cover *right) { return alone(left, right) || alone(right, left); }
+
 const char *val_cover_gap(const val_cover *left, const val_cover *right) {
   const char *name = gap_of(left, right);
   return name ? name : gap_of(right, left);

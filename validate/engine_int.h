@@ -49,6 +49,8 @@ void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, 
 void val_cover_add(val_cover *all, const val_cover *one);
 /* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never seen where it does, or NULL. */
 const char *val_cover_gap(const val_cover *left, const val_cover *right);
+/* Whether one side has an operator that jumps and that is not, on the same operands, one of the other side's. */
+bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {

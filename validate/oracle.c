@@ -318,7 +318,9 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   const bool seek = !proved && l->good >= LEAST_SAMPLES;
   for (unsigned s = 0; seek && s < VAL_SMALLS && val_has_eps(l->r) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SMALL + s, out, refuted, err);
-  for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
+  /* A jump that is seen may be one of those where the sides agree: of halves every other one. So all these kinds are tried. */
+  const bool jumps = seek && val_cover_jumps(&l->cover[0], &l->cover[1]);
+  for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && (gap(l) || (jumps && s < VAL_SEAMS)) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SEAM + s % VAL_SEAMS, out, refuted, err);
   for (unsigned s = 0; seek && s < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
