@@ -25,6 +25,10 @@ LDFLAGS += $(SAN)
 # libz3 is loaded when a proof needs it (validate/z3_lazy.h), under the name by which programs linked with it would find it.
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
 LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
+# AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
+ifneq ($(findstring address,$(SAN)),)
+LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state
+endif
 
 FOLDERS = egraph/base egraph rules capture validate synth check
 LIB_SRC := $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))

@@ -178,6 +178,31 @@ static iso_code exact_operands(const char *name, const rule_term *call, rule_ten
   return ISO_OK;
 }
 
+/* A mask that attention adds to its scores is rounded with each of them: where it is one number for a row, or for all, moving that number
+ * moves the row as a whole, which softmax does not see. Returns: in `*out` the mask spread to the scores' size, NULL where it has it. */
+static iso_code spread_mask(const char *name, const rule_term *call, rule_tensor *const *bind, size_t *which, rule_tensor **out, iso_error *err) {
+  enum { QUERY, KEY, MASK = 3 };
+  *out = NULL;
+  if (strcmp(name, "scaled_dot_product_attention") != 0 || call->n <= MASK) return ISO_OK;
+  for (int k = 0; k <= MASK; k++)
+    if (call->child[k]->kind != RULE_VAR) return ISO_OK;
+  const rule_tensor *q = bind[call->child[QUERY]->u.i], *k = bind[call->child[KEY]->u.i], *m = bind[call->child[MASK]->u.i];
+  const uint32_t r = m->shape.rank;
+  if (m->dtype != RULE_F64 || r < 2 || q->shape.rank < 2 || k->shape.rank < 2) return ISO_OK;
+  rule_shape shape = m->shape;
+  shape.dim[r - 2] = q->shape.dim[q->shape.rank - 2];
+  shape.dim[r - 1] = k->shape.dim[k->shape.rank - 2];
+  const int64_t rows = m->shape.dim[r - 2], columns = m->shape.dim[r - 1], all_rows = shape.dim[r - 2], all_columns = shape.dim[r - 1];
+  if (rule_shape_eq(&shape, &m->shape) || (rows != 1 && rows != all_rows) || (columns != 1 && columns != all_columns)) return ISO_OK;
+  iso_code c = rule_tensor_new(RULE_F64, &shape, out, err);
+  for (int64_t i = 0; !c && i < (*out)->numel; i++) {
+    const int64_t column = i % all_columns, row = i / all_columns % all_rows, block = i / all_columns / all_rows;
+    rule_tensor_set(*out, i, rule_tensor_get(m, (block * rows + (rows == 1 ? 0 : row)) * columns + (columns == 1 ? 0 : column)));
+  }
+  *which = (size_t)call->child[MASK]->u.i;
+  return c;
+}
+
 iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err) {
   char name[64];
   base_name(call->u.s, name);
@@ -190,6 +215,13 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
   bool *keep[2] = {NULL, NULL};
   iso_code code = p->how == ROUNDS ? exact_operands(name, call, bind, n, keep, err) : ISO_OK;
   for (size_t i = n; i-- > 0;) rule_tensor_ref(bind[i]);
+  rule_tensor *mask = NULL;
+  size_t at = 0;
+  if (!code && p->how == ROUNDS) code = spread_mask(name, call, bind, &at, &mask, err);
+  if (!code && mask) {
+    rule_tensor_unref(bind[at]);
+    bind[at] = mask;
+  }
   for (size_t i = 0; i < n && p->how == ROUNDS && code == ISO_OK; i++) {
     rule_tensor *was = bind[i];
     if (!wide(was) || was->numel == 0) continue;
