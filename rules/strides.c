@@ -2,20 +2,11 @@
  * meaning where these follow from the graph. Views in another order, and all that is computed elementwise of them, do not lie so. */
 #include <string.h>
 
-#include "rules/rules.h"
-
-static bool one_of(const char *op, const char *const *name) {
-  if (strncmp(op, "aten::", 6) != 0) return false;
-  op += 6;
-  const size_t n = strcspn(op, ".");
-  for (; *name; name++)
-    if (strlen(*name) == n && strncmp(op, *name, n) == 0) return true;
-  return false;
-}
+#include "rules/rules_int.h"
 
 bool rule_reads_memory(const rule_term *call) {
   static const char *const readers[] = {"as_strided", "as_strided_copy", "as_strided_scatter", NULL};
-  return call->kind == RULE_OP && one_of(call->u.s, readers);
+  return call->kind == RULE_OP && rule_is_one_of(call->u.s, readers);
 }
 
 static bool operands_dense(const rule_term *t, const bool *dense) {
@@ -38,6 +29,6 @@ bool rule_gives_dense(const rule_term *call, const bool *dense) {
                                       "select", "unbind", "diagonal", "split", "split_with_sizes", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk",
                                       "unsafe_split_with_sizes", "expand", "expand_as", "broadcast_to", "unfold", "as_strided", "real", "imag", NULL};
   if (names_a_format(call)) return false;
-  if (one_of(call->u.s, makes)) return true;
-  return !one_of(call->u.s, moves) && strncmp(call->u.s, "aten::conv", 10) != 0 && operands_dense(call, dense);
+  if (rule_is_one_of(call->u.s, makes)) return true;
+  return !rule_is_one_of(call->u.s, moves) && strncmp(call->u.s, "aten::conv", 10) != 0 && operands_dense(call, dense);
 }

@@ -3,25 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/rules.h"
-
-static bool one_of(const char *op, const char *const *name) {
-  if (strncmp(op, "aten::", 6) != 0) return false;
-  op += 6;
-  const size_t n = strcspn(op, ".");
-  for (; *name; name++)
-    if (strlen(*name) == n && strncmp(op, *name, n) == 0) return true;
-  return false;
-}
+#include "rules/rules_int.h"
 
 bool rule_reads_zero_sign(const rule_term *call) {
   static const char *const reads[] = {"signbit", "copysign", "atan2", "arctan2", "nextafter", "angle", "frexp", NULL};
-  return call->kind == RULE_OP && (one_of(call->u.s, reads) || strcmp(call->u.s, "aten::view.dtype") == 0);
+  return call->kind == RULE_OP && (rule_is_one_of(call->u.s, reads) || strcmp(call->u.s, "aten::view.dtype") == 0);
 }
 
 static bool has_pole(const rule_term *call) {
   static const char *const poles[] = {"reciprocal", "rsqrt", "div", "divide", "true_divide", "pow", NULL};
-  return one_of(call->u.s, poles);
+  return rule_is_one_of(call->u.s, poles);
 }
 
 /* What has one result for both. */
@@ -29,7 +20,7 @@ static bool forgets(const rule_term *call) {
   static const char *const ops[] = {"add", "sub", "rsub", "sum", "mean", "mm", "matmul", "linear", "addmm", "bmm", "baddbmm", "einsum", "softmax", "log_softmax",
                                     "layer_norm", "rms_norm", "group_norm", "batch_norm", "exp", "cos", "sigmoid", "abs", "square", "eq", "ne", "lt", "le", "gt",
                                     "ge", "scaled_dot_product_attention", "conv1d", "conv2d", "conv3d", NULL};
-  return one_of(call->u.s, ops);
+  return rule_is_one_of(call->u.s, ops);
 }
 
 static bool uses(const rule_term *t, const bool *flag) {
