@@ -310,7 +310,7 @@ iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_err
   const bool one_by_one = u->condition || u->apply || s->log || rule->several;
   const uint64_t before = s->n_added;
   iso_code code = ISO_OK;
-  size_t left = rule->n_found;
+  size_t left = rule->n_stored;
   for (size_t n_batches = 1; left > 0 && !code; n_batches++) {
     if (n_batches % CHECK_EVERY == 0 && egi_limits_check(s, limits)) break;
     size_t n;

@@ -9,7 +9,7 @@
 
 /* Limits are looked at after so many rows where a search starts, matches that a guard is asked about, and with each new
  * chunk of matches. */
-enum { CHECK_EVERY = 256 };
+enum { CHECK_EVERY = 256, COUNT_EVERY = 1 << 14 };
 
 typedef struct machine {
   eg_sat *s;
@@ -18,8 +18,10 @@ typedef struct machine {
   uint32_t *reg;
   uint32_t *out, *end; /* where the next match is stored, and how far there is room and the limit not reached */
   const uint32_t *from; /* where the last ones were stored that are not counted yet */
-  size_t stride, n_asked;
-  bool direct; /* every match is stored */
+  size_t stride, n_asked, n_counted;
+  bool direct; /* no guard is asked, and every match that is new is stored */
+  uint32_t news;  /* not 0: the rows so far make a match that is stored; others are only counted */
+  uint32_t fresh; /* the mark of rows that do so; 0 where all are stored */
   bool block;  /* matches are so short that registers are copied as a block */
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
@@ -27,7 +29,9 @@ typedef struct machine {
 
 static void close_store(machine *m) {
   if (!m->out) return;
-  m->sink->n += (size_t)(m->out - m->from) / m->stride;
+  const size_t n = (size_t)(m->out - m->from) / m->stride;
+  m->sink->n += n;
+  m->sink->n_stored += n;
   egi_words_close(m->sink->store, m->out);
 }
 
@@ -62,6 +66,17 @@ static inline uint32_t *put(machine *m, uint32_t root) {
   return out;
 }
 
+/* Matches that are only counted. Returns: false to stop the search. */
+static inline bool count(machine *m, size_t n) {
+  m->sink->n += n;
+  m->n_counted += n;
+  if (m->n_counted >= COUNT_EVERY) {
+    m->n_counted = 0;
+    if (over(m)) return false;
+  }
+  return m->sink->n < m->sink->limit;
+}
+
 /* Returns: false to stop the search. */
 static inline bool yield(machine *m) {
   const egi_sink *sink = m->sink;
@@ -74,14 +89,18 @@ static inline bool yield(machine *m) {
       return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) && sink->n < sink->limit;
     }
   }
-  return put(m, root) != NULL;
+  return m->news ? put(m, root) != NULL : count(m, 1);
 }
 
 /* The last rows of a match, `n` children each and their class before them where `lead` is 1: nothing is left to ask about
- * them. */
-static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+ * them. From `fresh` on they are fresh. */
+static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
   const egi_bind *set = i->set;
   const uint32_t n_set = i->n_set, step = lead + i->n, root = lead ? 0 : m->reg[m->q->root];
+  if (!m->news) {
+    if (fresh > row && !count(m, (uint32_t)(fresh - row) / step)) return false;
+    row = fresh;
+  }
   for (; row < end; row += step) {
     uint32_t *out = put(m, lead ? row[0] : root);
     if (!out) return false;
@@ -120,12 +139,14 @@ static inline bool go_on(machine *m, const egi_ins *i) {
 }
 
 static bool scan(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w;
+  const uint32_t *w = m->s->w, news = m->news;
   for (size_t j = 0; j < m->n_start; j++) {
     const uint32_t r = m->start[j];
     if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
     if (bind_class(m, i, r) && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   }
+  m->news = news;
   return true;
 }
 
@@ -141,37 +162,48 @@ static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uin
 
 static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
   uint32_t n_old, n;
-  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *end = kid + (i->old ? n_old : n);
-  if (only_put(m, i)) return put_rows(m, i, kid, end, 0);
-  for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n)
+  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *fresh = kid + n_old, *end = i->old ? fresh : kid + n;
+  const uint32_t news = m->news;
+  if (only_put(m, i)) return put_rows(m, i, kid, fresh, end, 0);
+  for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n) {
+    m->news = news | (kid < fresh ? 0 : m->fresh);
     if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
   return true;
 }
 
 static bool down(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, id = m->reg[i->cls], *copy;
+  const uint32_t *w = m->s->w, id = m->reg[i->cls], news = m->news, *copy;
   const egi_cls *c = &m->s->cls[id];
   if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, copy);
-  for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT])
-    if ((w[r + ROW_HEAD] & i->mask) == i->want && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT]) {
+    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
+    if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
   return true;
 }
 
 static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *copy) {
   uint32_t n_old, n;
-  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *end = row + (i->old ? n_old : n);
+  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *fresh = row + n_old, *end = i->old ? fresh : row + n;
+  const uint32_t news = m->news;
   uint32_t *cls = &m->reg[i->cls];
-  if (only_put(m, i)) return put_rows(m, i, row, end, 1);
+  if (only_put(m, i)) return put_rows(m, i, row, fresh, end, 1);
   for (; row < end; row += 1 + i->n) {
+    m->news = news | (row < fresh ? 0 : m->fresh);
     *cls = row[0];
     if (bind(m, i, row + 1, 1) && !go_on(m, i + 1)) return false;
   }
+  m->news = news;
   return true;
 }
 
 /* Above the known child with the fewest parents. That of the rows no class is known before. */
 static bool up(machine *m, const egi_ins *i) {
-  const uint32_t *w = m->s->w, *copy;
+  const uint32_t *w = m->s->w, news = m->news, *copy;
   const egi_bind *via = i->from;
   for (uint32_t k = 1; k < i->n_from; k++)
     if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight) via = &i->from[k];
@@ -182,9 +214,11 @@ static bool up(machine *m, const egi_ins *i) {
   for (uint32_t place = c->places; place; place = w[place + 1]) {
     const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's words are no heads of ours */
     if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
     m->reg[i->cls] = egi_row_class(m->s, r);
     if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   }
+  m->news = news;
   return true;
 }
 
@@ -194,7 +228,11 @@ static bool lookup(machine *m, const egi_ins *i) {
   for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
   const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
   if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
-  return go_on(m, i + 1);
+  const uint32_t news = m->news;
+  m->news |= s->w[r + ROW_HEAD] & m->fresh;
+  const bool on = go_on(m, i + 1);
+  m->news = news;
+  return on;
 }
 
 static bool step(machine *m, const egi_ins *i) {
@@ -227,6 +265,7 @@ static bool bind_ground(machine *m) {
     for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
     const uint32_t r = egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h));
     if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
+    m->news |= s->w[r + ROW_HEAD] & m->fresh;
     const uint32_t c = egi_row_class(s, r);
     if (m->reg[a->cls] != EG_NONE && m->reg[a->cls] != c) return false;
     m->reg[a->cls] = c;
@@ -273,22 +312,27 @@ static size_t cheapest(const machine *m) {
   return best;
 }
 
-static void classes(machine *m, uint32_t from) {
+static void classes(machine *m, uint32_t from, uint32_t first_new) {
   for (uint32_t c = from; c < m->s->n_cls; c++) {
     if (m->s->up[c] != c) continue;
+    if (c >= first_new) m->news |= m->fresh;
     m->reg[m->q->root] = c;
     if (!yield(m)) return;
   }
 }
 
-iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink, iso_error *err) {
+iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class, egi_sink *sink,
+                    iso_error *err) {
   assert(!s->n_dirty);
   uint32_t few[32] = {0};
   machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride, .direct = sink->store && !sink->guard};
+  const bool fresh = wanted == EGI_NEW;
   m.block = m.stride <= EGI_SLACK;
+  if (wanted == EGI_STORE_NEW) m.fresh = ROW_FRESH;
+  else m.news = ROW_FRESH;
   if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
   if (!q->n_atoms) {
-    classes(&m, fresh ? first_new_class : 0);
+    classes(&m, fresh ? first_new_class : 0, first_new_class);
   } else if (bind_ground(&m)) {
     if (!fresh) run(&m, cheapest(&m), false);
     for (size_t i = 0; fresh && i < q->n_atoms; i++)
@@ -371,7 +415,7 @@ iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg
   if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   egi_flat_begin(s, false);
-  const iso_code code = egi_search(s, p->query, false, 0, &sink, err);
+  const iso_code code = egi_search(s, p->query, EGI_ALL, 0, &sink, err);
   egi_flat_end(s);
   if (!code) *n = sink.n;
   return code;

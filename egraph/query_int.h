@@ -202,13 +202,19 @@ typedef struct egi_sink {
   void *ctx, *guard_ctx;
   size_t limit; /* stop behind so many */
   egi_limits *limits; /* NULL: none */
-  size_t n;
+  size_t n, n_stored;
   bool no_memory;
 } egi_sink;
 
-/* All matches, or those with a fresh row and classes not below `first_new_class`. Requires: rebuilt, and indexed. */
-ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, bool fresh, uint32_t first_new_class, egi_sink *sink,
-                                 iso_error *err);
+/* A match is new if it has a fresh row, or is a class not below `first_new_class`. */
+enum egi_wanted {
+  EGI_ALL,
+  EGI_NEW,      /* nothing else is looked for */
+  EGI_STORE_NEW /* all are found, old ones only counted */
+};
+/* Requires: rebuilt, and indexed; for new ones, marks. */
+ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
+                                 egi_sink *sink, iso_error *err);
 /* The operators' lists of all rows brought up to date. Returns: false without memory. */
 bool egi_index(eg_sat *s);
 /* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything then. */
@@ -223,8 +229,9 @@ typedef struct egi_rule {
   eg_pattern lhs, rhs;
   egi_query *query;
   size_t stride; /* words of a match */
-  size_t n_found, n_made; /* by the last search; e-nodes that its application added */
+  size_t n_found, n_stored, n_made; /* by the last search; what is to be applied; e-nodes that this added */
   size_t n_banned, banned_until;
+  size_t applied_until; /* before this iteration all its matches were applied */
   bool several;  /* the right side names other classes than the one that matched, or has several terms */
   bool skip_old; /* matches without a fresh row need no second application */
 } egi_rule;

@@ -2,7 +2,9 @@
  *
  * Under the simple scheduler a match all of whose rows were there unchanged at the last search was applied then, and
  * applying it again does nothing; so from the second iteration on only matches with a fresh row are looked for
- * (semi-naive evaluation, as egglog has it). Rules whose condition may change its mind are searched in full. */
+ * (semi-naive evaluation, as egglog has it). Rules whose condition may change its mind are searched in full. Where the number
+ * of all matches counts, under backoff, all are found, but those without a fresh row are not stored if the rule was not
+ * banned in the last iteration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +121,8 @@ typedef struct run {
   const eg_run_options *o;
   egi_limits limits;
   uint32_t n_cls_seen; /* classes below were there at the last search */
-  bool fresh;          /* marks tell what changed since the last search */
+  bool marks;          /* they tell what changed since the last search */
+  bool fresh;          /* only matches with what changed are looked for */
   size_t iteration;
   size_t stopped_in; /* the rule in whose search a limit was reached; SIZE_MAX: none */
   size_t stopped_at; /* how many matches it had */
@@ -157,20 +160,28 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   egi_rule *u = &x->r->rule[k];
   const bool judged = x->o->scheduler != EG_SIMPLE;
   size_t limit = SIZE_MAX;
-  u->n_found = u->n_made = 0;
+  u->n_found = u->n_stored = u->n_made = 0;
   if (judged && !allowed(x, k, &limit)) return ISO_OK;
+  enum egi_wanted wanted = EGI_ALL;
+  if (x->fresh && u->skip_old) wanted = EGI_NEW;
+  else if (x->marks && u->skip_old && u->applied_until == x->iteration) wanted = EGI_STORE_NEW;
   const egi_mark mark = egi_words_mark(&x->r->found);
   egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx, .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
-  const iso_code code = egi_search(x->s, u->query, x->fresh && u->skip_old, x->n_cls_seen, &sink, err);
+  const iso_code code = egi_search(x->s, u->query, wanted, x->n_cls_seen, &sink, err);
   if (code) return code;
   if (x->limits.reached) {
     x->stopped_in = k;
     x->stopped_at = sink.n;
     return ISO_OK;
   }
-  if (sink.n > limit) egi_words_rewind(&x->r->found, mark);
-  else u->n_found = sink.n;
+  if (sink.n > limit) {
+    egi_words_rewind(&x->r->found, mark);
+  } else {
+    u->n_found = sink.n;
+    u->n_stored = sink.n_stored;
+    u->applied_until = x->iteration + 1;
+  }
   if (judged) judge(x, k, sink.n, limit);
   return ISO_OK;
 }
@@ -184,13 +195,14 @@ static bool mostly_fresh(const eg_sat *s) {
 
 static iso_code search_all(run *x, iso_error *err) {
   eg_sat *s = x->s;
-  const bool incremental = x->o->scheduler == EG_SIMPLE && !x->o->full_search;
-  x->fresh = incremental && x->fresh && egi_index_fresh(s) && !mostly_fresh(s);
+  const bool only_new = x->o->scheduler == EG_SIMPLE && !x->o->full_search;
+  x->marks = x->marks && !s->lost;
+  x->fresh = only_new && x->marks && egi_index_fresh(s) && !mostly_fresh(s);
   bool all = !x->fresh;
   for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
-  egi_flat_begin(s, x->fresh);
+  egi_flat_begin(s, x->marks);
   iso_code code = ISO_OK;
   for (size_t k = 0; k < x->r->n && !code && !x->limits.reached; k++) {
     code = search_rule(x, k, err);
@@ -200,15 +212,14 @@ static iso_code search_all(run *x, iso_error *err) {
   if (code || x->limits.reached) return code;
   /* What follows marks what it changes. */
   egi_unmark(s);
-  s->track = s->marked = incremental;
-  x->fresh = incremental;
+  s->track = s->marked = x->marks = true;
   x->n_cls_seen = (uint32_t)s->n_cls;
   return ISO_OK;
 }
 
 static iso_code apply_all(run *x, iso_error *err) {
   for (size_t k = 0; k < x->r->n; k++) {
-    if (x->r->rule[k].n_found == 0 || x->limits.reached) continue;
+    if (x->r->rule[k].n_stored == 0 || x->limits.reached) continue;
     const iso_code code = egi_apply(x->s, x->r, k, &x->limits, err);
     if (code) return code;
     (void)egi_limits_check(x->s, &x->limits);
@@ -333,7 +344,7 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   x.limits.nodes = options->node_limit;
   x.limits.mem_bytes = options->mem_limit_bytes;
   x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
-  for (size_t k = 0; k < r->n; k++) r->rule[k].n_banned = r->rule[k].banned_until = 0;
+  for (size_t k = 0; k < r->n; k++) r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
   iso_code code = eg_sat_rebuild(s, err);
   if (code) return code;
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
