@@ -363,7 +363,18 @@ static bool note(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   return it->nodes < 3000;
 }
 
-static void run(const eg_workload *w, bool full, bool log, counts *out) {
+static iso_code always(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err) {
+  (void)ctx, (void)s, (void)var, (void)err;
+  *holds = true;
+  return ISO_OK;
+}
+
+/* How: incrementally; in full; in full with a log; under backoff; likewise with a condition, so that no match may be left
+ * out as one that was applied before. */
+enum { INCREMENTAL, FULL, LOGGED, BACKOFF, BACKOFF_ALL, N_WAYS };
+
+static void run(const eg_workload *w, int way, counts *out) {
+  const bool log = way == LOGGED;
   const eg_sat_options so = {.log = log};
   eg_sat *s;
   eg_rules *r;
@@ -373,11 +384,13 @@ static void run(const eg_workload *w, bool full, bool log, counts *out) {
   ck_assert_int_eq(eg_workload_start(w, s, NULL, NULL), ISO_OK);
   ck_assert_int_eq(eg_rules_new(s, &r, NULL), ISO_OK);
   for (size_t i = 0; i < w->n_rules; i++) {
-    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
+    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs,
+                          .condition = way == BACKOFF_ALL ? always : NULL};
     ck_assert_int_eq(eg_rules_add(r, &rule, NULL), ISO_OK);
   }
   o.iteration_limit = MAX_ITER;
-  o.full_search = full;
+  o.full_search = way != INCREMENTAL;
+  if (way >= BACKOFF) o.scheduler = EG_BACKOFF, o.match_limit = 6, o.ban_length = 1;
   o.each = note;
   o.ctx = out;
   ck_assert_int_eq(eg_sat_run(s, r, &o, &report, NULL), ISO_OK);
@@ -399,12 +412,11 @@ START_TEST(runs_agree) {
   iso_rng rng = iso_rng_new((uint64_t)_i, 9);
   for (int k = 0; k < N_RUNS / 20; k++) {
     eg_workload *w;
-    counts c[3] = {0};
+    counts c[N_WAYS] = {0};
     const size_t n = random_workload(&rng, text);
     ck_assert_int_eq(eg_workload_parse(text, n, "random", &w, NULL), ISO_OK);
-    run(w, false, false, &c[0]);
-    run(w, true, false, &c[1]);
-    run(w, true, true, &c[2]);
+    for (int way = 0; way < N_WAYS; way++) run(w, way, &c[way]);
+    ck_assert_msg(!memcmp(&c[BACKOFF], &c[BACKOFF_ALL], sizeof *c), "%s: under backoff", text);
     textbook *t = textbook_new();
     ck_assert(textbook_load(t, w));
     for (size_t i = 0; i <= c[1].n; i++) {
@@ -414,7 +426,7 @@ START_TEST(runs_agree) {
                         (!i || c[1].matches[i] == matches),
                     "%s: iteration %zu: %zu %zu %zu, textbook %zu %zu %zu", text, i, c[1].nodes[i], c[1].classes[i],
                     c[1].matches[i], textbook_count_nodes(t), textbook_count_classes(t), matches);
-      for (int m = 0; m < 3; m += 2)
+      for (int m = INCREMENTAL; m <= LOGGED; m += LOGGED)
         ck_assert_msg(c[m].nodes[i] == c[1].nodes[i] && c[m].classes[i] == c[1].classes[i], "%s: mode %d, iteration %zu", text, m, i);
     }
     textbook_free(t);
@@ -455,7 +467,7 @@ START_TEST(several_classes_agree) {
     counts c[3] = {0};
     const size_t n = random_several(&rng, text);
     ck_assert_int_eq(eg_workload_parse(text, n, "random", &w, NULL), ISO_OK);
-    for (int mode = 0; mode < 3; mode++) run(w, mode > 0, mode == 2, &c[mode]);
+    for (int way = INCREMENTAL; way <= LOGGED; way++) run(w, way, &c[way]);
     for (int mode = 0; mode < 3; mode += 2)
       for (size_t i = 0; i <= c[1].n; i++)
         ck_assert_msg(c[mode].n == c[1].n && c[mode].nodes[i] == c[1].nodes[i] && c[mode].classes[i] == c[1].classes[i],
