@@ -131,6 +131,8 @@ ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const ru
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its train or training
  * argument is false or its probability 0 (dropout), or one whose dropout_p is not 0. An operator without schema does not. */
 bool rule_draws(rule_schemas *s, const rule_term *t);
+/* Whether the call tells NaN or an infinity from numbers (nan_to_num, isnan, x != x). */
+bool rule_sees_undefined(const rule_term *call);
 /* Whether the call reads the sign of a zero (signbit, copysign, atan2). */
 bool rule_reads_zero_sign(const rule_term *call);
 /* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries` flags, by node; where it cannot, its own

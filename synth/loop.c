@@ -357,17 +357,18 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return ISO_OK;
 }
 
-/* Joined outputs are equal as real numbers. Where one graph guards against what is no number and the other does not, inputs are looked for on
- * which that shows. */
-static iso_code look_behind_guards(state *s, iso_error *err) {
+/* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which guards against that, is one, no proof
+ * sees it: such inputs are looked for. */
+static iso_code look_where_undefined(state *s, iso_error *err) {
   size_t output = 0;
   rule_diff diff = {0};
   bool found = false;
-  if (!st_guards_differ(s) || st_stopped(s)) return ISO_OK;
-  iso_code c = st_hunt(s, &output, &diff, &found, err);
+  if (st_stopped(s)) return ISO_OK;
+  iso_code c = st_hunt_undefined(s, &output, &diff, &found, err);
   if (c || !found) return c;
   s->res->verdict = SYNTH_UNDECIDED;
-  s->res->reason = iso_arena_printf(&s->res->arena, "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where the other is not",
+  s->res->reason = iso_arena_printf(&s->res->arena, isfinite(diff.max_abs) ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
+                                    : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where the other is not",
                                     s->graph[LEFT]->output[output].name);
   return s->res->reason ? ISO_OK : nomem(err);
 }
@@ -412,7 +413,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "the outputs are joined, and a witness tells them apart all the same";
   }
-  return r->verdict == SYNTH_EQUIVALENT ? look_behind_guards(s, err) : ISO_OK;
+  return r->verdict == SYNTH_EQUIVALENT ? look_where_undefined(s, err) : ISO_OK;
 }
 
 /* The other side's node to show beside one: the same occurrence of its operator, else what the output is computed by. */

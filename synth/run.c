@@ -58,18 +58,47 @@ static bool few_digits(double x, double digits) {
   return mantissa == floor(mantissa);
 }
 
-typedef enum disturb { ARGUMENTS, RESULTS, RESULTS_BUT_SHORT } disturb;
+typedef enum disturb { ALL, ALL_BUT_SHORT } disturb;
 
-/* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, double noise, disturb what, iso_rng *rng, rule_tensor **out, iso_error *err) {
+/* Whether some argument of the call holds a number from `low` up to, and not with, `high` (absolute values). */
+static bool holds_between(const rule_term *t, rule_tensor *const *bind, double low, double high) {
+  for (uint32_t k = 0; k < t->n; k++)
+    if (holds_between(t->child[k], bind, low, high)) return true;
+  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
+  if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return false;
+  const double *x = v->data;
+  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
+    if (fabs(x[i]) >= low && fabs(x[i]) < high) return true;
+  return false;
+}
+
+static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) { return holds_between(t, bind, DBL_TRUE_MIN, 1e-100); }
+
+/* Whether infinities among the results are those of 1/0 and the like, and not of numbers that became too large. */
+static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
+  static const char *const ops[] = {"aten::div", "aten::reciprocal", "aten::rsqrt", "aten::log", "aten::log2", "aten::log10", "aten::pow"};
+  return listed(call->u.s, ops, sizeof ops / sizeof *ops) && !holds_tiny(call, bind) && !holds_between(call, bind, 1e100, INFINITY) &&
+         holds_between(call, bind, 0, DBL_TRUE_MIN);
+}
+
+/* Whether a zero among the results may be a small number that underflowed: an exponential, or something of tiny numbers. Else it is 0. */
+static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
+  static const char *const exponentials[] = {"aten::exp", "aten::exp2", "aten::softmax", "aten::_softmax", "aten::sigmoid", "aten::silu", "aten::gelu",
+                                             "aten::erfc", "aten::pow", "aten::prod", "aten::cumprod", "aten::softplus", "aten::mish",
+                                             "aten::scaled_dot_product_attention"};
+  return strncmp(call->u.s, "aten::", 6) != 0 || listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) || holds_tiny(call, bind);
+}
+
+/* `faint`: what is 0 may have underflowed. Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, double noise, disturb what, bool faint, iso_rng *rng, rule_tensor **out, iso_error *err) {
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (fabs(x[i]) < DBL_MIN && what != ARGUMENTS) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30 && !(what == RESULTS_BUT_SHORT && few_digits(x[i], 0x1p26))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+    if (fabs(x[i]) < DBL_MIN && faint) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
+    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && few_digits(x[i], 0x1p26))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }
 
@@ -98,7 +127,7 @@ static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captur
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c = disturbed(v, eps, ARGUMENTS, rng, out, err);
+  iso_code c = disturbed(v, eps, ALL, false, rng, out, err);
   for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
     const double x = rule_tensor_get(v, i);
     if (few_digits(x, digits)) rule_tensor_set(*out, i, x);
@@ -184,19 +213,21 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], noise, ARGUMENTS, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
+      if (!(c = disturbed(bind[a->u.i], noise, ALL, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
-  if (!c && noise > 0 && rounds(n->op))
+  if (!c && noise > 0 && rounds(n->op)) {
+    const bool faint = may_underflow(n->call, bind);
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], noise, shows_rounding(n->op) ? RESULTS_BUT_SHORT : RESULTS, rng, &d, err))) break;
+      if ((c = disturbed(out[k], noise, shows_rounding(n->op) ? ALL_BUT_SHORT : ALL, faint, rng, &d, err))) break;
       rule_tensor_unref(out[k]);
       out[k] = d;
     }
+  }
   if (!c && !r->overflow && bounds)
     for (size_t k = 0; k < n_out && !r->overflow; k++)
-      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r);
+      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
   if (!c) c = keep(r, i, out, n_out, err);
   drop(out, n_out);
   drop(own, n_own);

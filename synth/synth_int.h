@@ -332,8 +332,8 @@ void st_term_mark(const rule_term *t, bool *flag);
 iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
-/* Whether one graph looks at what is no number (nan_to_num, isnan) where the other does not: over the reals such an operator does nothing. */
-bool st_guards_differ(const state *s);
+/* The same among inputs on which something may be undefined (rows of zeros), and where one output is NaN and the other a number. */
+iso_code st_hunt_undefined(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,

@@ -255,7 +255,7 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
 
 /* ---- more draws ---- */
 
-typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, ZERO_ROW, N_HOW } how;
+typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, ZERO_ROW, ZEROS, N_HOW } how;
 
 typedef struct kind {
   how input; double input_scale;
@@ -275,8 +275,9 @@ static const kind kinds[] = {
     {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},            {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
     {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1},
     {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},      {ZERO_ROW, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {POSITIVE, 64, POSITIVE, 64, POSITIVE, 64},       {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64}};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8 };
+    {POSITIVE, 64, POSITIVE, 64, POSITIVE, 64},       {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64},
+    {ZEROS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8, TIES_DRAW = 5, ZERO_ROW_DRAW = 21, ZEROS_DRAW = N_KINDS - 1 };
 
 typedef struct hunt {
   state *s;
@@ -288,19 +289,22 @@ typedef struct hunt {
   bool undefined;         /* NaN on one side only counts */
 } hunt;
 
+/* Operators that look at what is no number (nan_to_num, isnan): over the reals they do nothing. */
 static size_t count_guards(const state *s, int side) {
-  static const char *const guards[] = {"nan_to_num", "isnan", "isinf", "isfinite", "isneginf", "isposinf", "nanmean", "nansum", "nanmedian", "fmax", "fmin"};
   size_t k = 0;
   for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
     const synth_node *n = &s->graph[side]->node[i];
-    if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) != 0) continue;
-    const size_t length = strcspn(n->op + 6, ".");
-    for (size_t g = 0; g < sizeof guards / sizeof *guards; g++) k += strlen(guards[g]) == length && strncmp(n->op + 6, guards[g], length) == 0;
+    k += n->kind == SYNTH_OP && s->map[side][i].i != EG_NONE && rule_sees_undefined(n->call);
   }
   return k;
 }
 
-bool st_guards_differ(const state *s) { return count_guards(s, LEFT) != count_guards(s, RIGHT); }
+static bool has_float_input(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->graph[side]->node[i].kind == SYNTH_INPUT && s->map[side][i].i != EG_NONE && rule_dtype_is_float(s->graph[side]->node[i].dtype)) return true;
+  return false;
+}
 
 static void collect_literals(hunt *h, const rule_term *t) {
   if ((t->kind == RULE_FLOAT && isfinite(t->u.f)) || (t->kind == RULE_INT && llabs(t->u.i) > 2)) {
@@ -326,6 +330,7 @@ static double draw_one(const hunt *h, iso_rng *rng, how m, double mean, double d
     return iso_rng_below(rng, 2) ? v : -v;
   }
   case ROWS: return row;
+  case ZEROS: return 0;
   case OUTLIERS: return iso_rng_below(rng, 8) == 0 ? 1e3 * dev * z : mean + dev * z;
   default: return mean + dev * z;
   }
@@ -560,8 +565,9 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = st_guards_differ(s)};
+/* Draws `number`[0..n), NULL: all. `undefined`: NaN on one side only counts. */
+static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;
@@ -571,9 +577,10 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP) collect_literals(&h, s->graph[side]->node[i].call);
-  for (h.k = 0; h.k < N_DRAWS && !c && !*found; h.k++) {
+  for (size_t d = 0; d < n && !c && !*found; d++) {
     if (st_stopped(s)) break;
-    if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", h.k, N_DRAWS);
+    h.k = number ? number[d] : d;
+    if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", d, n);
     c = try_draw(&h, leaf, which, diff, found, err);
     s->res->coverage.n_searched++;
     for (size_t i = 0; i < n_class; i++) {
@@ -585,4 +592,17 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
   free(leaf[LEFT]);
   free(leaf[RIGHT]);
   return c;
+}
+
+iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  return hunt_among(s, NULL, N_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), which, diff, found, err);
+}
+
+/* Without any guard, what is undefined on one side only is so because the other one leaves it out (a mask that multiplies, and one that
+ * selects): a few inputs show that, as far as inputs can be zero at all. */
+iso_code st_hunt_undefined(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+  static const unsigned char zeros[] = {ZEROS_DRAW, ZERO_ROW_DRAW, TIES_DRAW};
+  *found = false;
+  if (count_guards(s, LEFT) || count_guards(s, RIGHT)) return hunt_among(s, NULL, N_DRAWS, true, which, diff, found, err);
+  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, which, diff, found, err) : ISO_OK;
 }

@@ -13,6 +13,7 @@ import edges  # noqa: F401
 import layers  # noqa: F401
 import padding  # noqa: F401
 import tied  # noqa: F401
+import undefined  # noqa: F401
 import values  # noqa: F401
 
 # Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its own.
