@@ -125,8 +125,8 @@ static const pt_value *define_pairwise(pt_args *a, int which) {
   if (which == PRELU) { /* one slope, or one for each channel (dimension 1) */
     sx dim[RULE_MAX_RANK];
     bool one;
-    if (y->rank != 1 || y->lead || x->lead || x->rank < 2 || !sc_decide(c, sx_eq(c, y->dim[0], c->one), &one)) return NULL;
-    if (!one && !sc_require_eq(c, y->dim[0], x->dim[1])) return NULL;
+    if (y->rank != 1 || y->lead || x->lead || !sc_decide(c, sx_eq(c, y->dim[0], c->one), &one)) return NULL;
+    if (!one && (x->rank < 2 ? !sc_require(c, c->no) : !sc_require_eq(c, y->dim[0], x->dim[1]))) return NULL;
     for (uint32_t k = 0; k < x->rank; k++) dim[k] = k == 1 ? y->dim[0] : c->one;
     y = pt_reshape(c, y, dim, x->rank);
   }
@@ -378,6 +378,7 @@ static const pt_value *define_named(pt_args *a, int which) {
   if (!x || !i || x->lead || i->lead || i->kind != 'i' || x->kind == 'b' || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
   if (which == FILL && i->rank == 0) i = pt_unsqueeze(c, i, 0);
   if (!i || i->rank != (which == FILL ? 1 : x->rank)) return NULL;
+  if (which == FILL && !(i = pt_from_end(c, i, x->dim[d]))) return NULL;
   const sx value = pt_arg_scalar(a, "value", &kind);
   if (kind == 'b' || (x->kind == 'i' && kind == 'f')) return NULL;
   for (uint32_t k = 0; k < x->rank && which == SCATTER; k++)

@@ -51,8 +51,8 @@ const pt_tensor *pt_pad(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right
   return sc_require(c, sx_le(c, c->zero, t->dim[d])) ? t : NULL;
 }
 
-const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx size) {
-  const pt_tensor *t = pt_pad(c, x, d, size, size, c->zero);
+const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx behind) {
+  const pt_tensor *t = pt_pad(c, x, d, before, behind, c->zero);
   if (!t || t == x) return t;
   pt_tensor *own = sc_take(c, sizeof *own);
   if (!own) return NULL;

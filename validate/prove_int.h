@@ -1,4 +1,4 @@
-/* The prover, and the one definition of each operator that there is: prove_elementwise.c, prove_layout.c, prove_fill.c, prove_reduce.c,
+/* The prover, and the one definition of each operator that there is: prove_elementwise.c, prove_layout.c, prove_views.c, prove_fill.c, prove_reduce.c,
  * prove_nn.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c. A definition gives the result's sizes, its
  * element at any index, and under which conditions it has one (sc_require: on sizes; sc_defined_if: on values). From it come the proof, the
  * certificate (certify.c), and the shapes and numbers that the differential test holds against libtorch (sc_values). Where sizes are
@@ -388,6 +388,7 @@ typedef struct pt_definition {
 } pt_definition;
 bool pt_define_elementwise(const char *name, pt_definition *out);
 bool pt_define_layout(const char *name, pt_definition *out);
+bool pt_define_views(const char *name, pt_definition *out);
 bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
@@ -421,10 +422,12 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
-/* Zeros around x along d, as a convolution pads: see mask_frames. */
-const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx size);
+/* Zeros before and behind x along d, as a convolution pads: see mask_frames. */
+const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx behind);
 /* A table of this size is read or written at `index`, whose values are in range. */
 void pt_bound_index(sc *c, const pt_tensor *index, sx size);
+/* An index that counts from the end where it is negative, of a table of this size. */
+const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size);
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);
 const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x));
 const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times);

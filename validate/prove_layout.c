@@ -730,6 +730,7 @@ static const pt_definition table[] = {
     {"stack", define_cat, STACK},
     {"hstack", define_cat, HSTACK},
     {"vstack", define_cat, VSTACK},
+    {"row_stack", define_cat, VSTACK},
     {"column_stack", define_cat, COLUMNS},
 };
 

@@ -183,6 +183,7 @@ static const pt_value *define_einsum(pt_args *a, int which) {
 typedef struct window {
   uint32_t n; /* dimensions */
   sx size[3], stride[3], pad[3], dilation[3];
+  sx more[3]; /* padding behind beyond that before; 0: none */
 } window;
 
 static void spread(sx *v, uint32_t given, uint32_t n) {
@@ -207,7 +208,8 @@ static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx va
   for (uint32_t i = 0; i < w->n && x; i++) {
     const uint32_t d = x->rank - w->n + i;
     if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]), sx_and(c, sx_lt(c, c->zero, w->stride[i]), sx_lt(c, c->zero, w->dilation[i]))))) return NULL;
-    x = value == c->zero ? pt_frame(c, x, d, w->pad[i]) : pt_pad(c, x, d, w->pad[i], w->pad[i], value);
+    const sx behind = w->more[i] ? sx_add(c, w->pad[i], w->more[i]) : w->pad[i];
+    x = value == c->zero ? pt_frame(c, x, d, w->pad[i], behind) : pt_pad(c, x, d, w->pad[i], behind, value);
     if (!x) return NULL;
     const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one), room = sx_sub(c, x->dim[d], span);
     if (!sc_require(c, sx_le(c, c->zero, room))) return NULL;
@@ -251,8 +253,15 @@ static const pt_value *define_conv(pt_args *a, int n) {
   for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
   const bool word = pt_arg(a, "padding") && pt_arg(a, "padding")->kind == RULE_STRING;
   if (!numbers(a, "stride", win.n, c->one, win.stride) || !numbers(a, "dilation", win.n, c->one, win.dilation)) return NULL;
-  if (word && !pt_arg_is(a, "padding", "valid")) return NULL;
+  const bool same = word && pt_arg_is(a, "padding", "same");
+  if (word && !same && !pt_arg_is(a, "padding", "valid")) return NULL;
   if (word ? !numbers(a, "none", win.n, c->zero, win.pad) : !numbers(a, "padding", win.n, c->zero, win.pad)) return NULL;
+  for (uint32_t i = 0; i < win.n && same; i++) { /* as long as x: what is odd is behind */
+    const sx total = sx_mul(c, win.dilation[i], sx_sub(c, win.size[i], c->one));
+    win.pad[i] = sx_div(c, total, sx_int(c, 2));
+    win.more[i] = sx_sub(c, total, sx_add(c, win.pad[i], win.pad[i]));
+    if (!sc_require_eq(c, win.stride[i], c->one)) return NULL;
+  }
   sx more[3];
   if (!numbers(a, "output_padding", win.n, c->zero, more)) return NULL;
   for (uint32_t i = 0; i < win.n; i++)
@@ -464,24 +473,73 @@ static sx wrap_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, sx_lt(c, i, c->zero), sx_add(c, i, t->p[0]), i);
 }
 
+const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size) {
+  pt_tensor *w = pt_like(c, index, 'i', wrap_elem);
+  if (w) w->p[0] = size;
+  return w;
+}
+
 enum { EMBEDDING, INDEX_SELECT, GATHER, ONE_HOT, INDEX };
+
+/* in[0] at list[k] along each dimension k that has one; their own indices stand from `which` on, k[0] many. */
+static sx picks_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const uint32_t at = (uint32_t)t->which, n = (uint32_t)t->k[0];
+  sx in[RULE_MAX_RANK];
+  uint32_t next = 0;
+  for (uint32_t k = 0; k < t->in[0]->rank; k++) {
+    if (next == at) next += n;
+    in[k] = t->list[k] ? pt_at(c, t->list[k], idx + at) : idx[next++];
+  }
+  return pt_at(c, t->in[0], in);
+}
+
+/* Several indices, broadcast; `by`: for each dimension of x its own, or NULL. */
+static const pt_tensor *pick_several(sc *c, const pt_tensor *x, const pt_tensor *const *by) {
+  const pt_tensor *several[RULE_MAX_RANK], **list = sc_take(c, x->rank * sizeof *list);
+  uint32_t n = 0, first = 0, last = 0, rank;
+  uint64_t lead;
+  sx dim[RULE_MAX_RANK];
+  for (uint32_t k = 0; k < x->rank; k++) {
+    if (!by[k]) continue;
+    if (n == 0) first = k;
+    last = k;
+    several[n++] = by[k];
+  }
+  pt_tensor *t = pt_new(c, x->kind, picks_elem);
+  if (!t || !list || !pt_broadcast(c, several, n, dim, &rank, &lead) || lead || x->rank - n + rank > RULE_MAX_RANK) return NULL;
+  t->which = last - first + 1 == n ? (int)first : 0; /* in front where they do not stand side by side */
+  t->k[0] = (int32_t)rank;
+  t->in[0] = x;
+  t->list = list;
+  t->n_list = x->rank;
+  for (uint32_t k = 0; k <= x->rank; k++) {
+    if (t->rank == (uint32_t)t->which)
+      for (uint32_t i = 0; i < rank; i++) t->dim[t->rank++] = dim[i];
+    if (k == x->rank) break;
+    list[k] = by[k] ? pt_expand(c, by[k], dim, rank, 0) : NULL;
+    if (by[k] && !list[k]) return NULL;
+    if (!by[k]) t->dim[t->rank++] = x->dim[k];
+  }
+  return t;
+}
 
 static const pt_value *define_index(pt_args *a) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self");
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *by[RULE_MAX_RANK] = {NULL};
   const pt_tensor *const *list;
-  size_t n, at = SIZE_MAX;
+  size_t n, several = 0, at = 0;
   if (!x || x->lead || !pt_arg_list(a, "indices", &list, &n) || n > x->rank) return NULL;
   for (size_t i = 0; i < n; i++) {
     if (!list[i]) continue;
-    if (at != SIZE_MAX || list[i]->kind != 'i') return NULL;
-    at = i;
+    by[at = i] = list[i]->kind == 'i' ? pt_from_end(c, list[i], x->dim[i]) : NULL;
+    if (!by[i]) return NULL;
+    several++;
   }
-  if (at == SIZE_MAX) return NULL;
-  pt_tensor *w = pt_like(c, list[at], 'i', wrap_elem);
-  if (!w) return NULL;
-  w->p[0] = x->dim[at];
-  return pt_one(c, pt_pick(c, x, w, (uint32_t)at));
+  if (several == 0) return NULL;
+  if (several == 1) return pt_one(c, pt_pick(c, x, by[at], (uint32_t)at));
+  for (size_t i = 0; i < n; i++)
+    if (by[i]) pt_bound_index(c, by[i], x->dim[i]);
+  return pt_one(c, pick_several(c, x, by));
 }
 
 static const pt_value *define_pick(pt_args *a, int which) {
@@ -567,6 +625,8 @@ static const pt_definition table[] = {
     {"gather", define_pick, GATHER},
     {"one_hot", define_pick, ONE_HOT},
     {"index.Tensor", define_pick, INDEX},
+    {"_unsafe_index", define_pick, INDEX},
+
     {"glu", define_glu, 0},
 };
 

@@ -358,10 +358,24 @@ static sx inverse_root(sc *c, sx x) { return sx_inv(c, sx_sqrt(c, x)); }
 static const pt_value *define_batch_norm(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
-                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL, *m = pt_arg_tensor(a, "running_mean"), *v = pt_arg_tensor(a, "running_var");
+                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL, *m = pt_arg(a, "running_mean") ? pt_arg_tensor(a, "running_mean") : NULL,
+                  *v = pt_arg(a, "running_var") ? pt_arg_tensor(a, "running_var") : NULL;
   char kind;
   (void)which;
-  if (!x || !m || !v || x->lead || x->rank < 2 || x->kind != 'f' || c->failed || pt_arg_flag(a, "training", true)) return NULL;
+  if (!x || x->lead || x->rank < 2 || x->kind != 'f' || c->failed) return NULL;
+  if (pt_arg_flag(a, "training", true)) { /* its own statistics; running ones, where given, would be written to */
+    bool drop[RULE_MAX_RANK];
+    if (m || v) return NULL;
+    for (uint32_t k = 0; k < x->rank; k++) {
+      drop[k] = k != 1;
+      if (!sc_require(c, sx_lt(c, c->zero, x->dim[k]))) return NULL;
+    }
+    const pt_tensor *y = norm_over(c, x, drop, pt_arg_scalar(a, "eps", &kind), false, norm_elem);
+    if (y && w) y = pt_times(c, y, by_channel(c, w, x));
+    if (y && b) y = pt_combine(c, c->one, y, c->one, by_channel(c, b, x));
+    return pt_one(c, y);
+  }
+  if (!m || !v) return NULL;
   const pt_tensor *eps = pt_scalar_tensor(c, pt_arg_scalar(a, "eps", &kind), 'f');
   const pt_tensor *scale = pt_unary(c, pt_combine(c, c->one, by_channel(c, v, x), c->one, eps), inverse_root);
   if (w) scale = pt_times(c, scale, by_channel(c, w, x));
@@ -388,6 +402,8 @@ static const pt_definition table[] = {
     {"adaptive_avg_pool1d", define_adaptive, 1},
     {"adaptive_avg_pool2d", define_adaptive, 2},
     {"_adaptive_avg_pool2d", define_adaptive, 2},
+    {"adaptive_avg_pool3d", define_adaptive, 3},
+    {"_adaptive_avg_pool3d", define_adaptive, 3},
     {"cumsum", define_cumsum, 0},
     {"softmax", define_softmax, SOFTMAX},
     {"special_softmax", define_softmax, SOFTMAX},

@@ -267,9 +267,25 @@ void pt_note(sc *c, const char *op) {
   if (c->n_relative < SC_MAX_RELATIVE) c->relative[c->n_relative++] = op;
 }
 
-static bool definition(const char *op, pt_definition *out) {
-  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
+static bool own_definition(const char *op, pt_definition *out) {
+  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
          pt_define_kernel(op, out) || pt_define_written(op, out);
+}
+
+/* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same names. */
+static bool definition(const char *op, pt_definition *out) {
+  static const char special[] = "aten::special_", copy[] = "_copy";
+  char name[96];
+  if (own_definition(op, out)) return true;
+  if (strlen(op) >= sizeof name) return false;
+  if (!strncmp(op, special, sizeof special - 1)) {
+    snprintf(name, sizeof name, "aten::%s", op + sizeof special - 1);
+    return own_definition(name, out);
+  }
+  const size_t base = strcspn(op, ".");
+  if (base < sizeof copy || strncmp(op + base - (sizeof copy - 1), copy, sizeof copy - 1)) return false;
+  snprintf(name, sizeof name, "%.*s%s", (int)(base - (sizeof copy - 1)), op, op + base);
+  return own_definition(name, out);
 }
 
 static const pt_value *call(sc *c, const rule_term *t) {

@@ -10,9 +10,10 @@
 
 typedef struct written {
   const char *op;
-  const char *when, *is; /* only where this argument is this literal ("none" too); NULL: always */
+  const char *when, *is; /* only where these arguments are these literals ("none" too), one space between; NULL: always */
   const char *text[2];   /* its results, as many as are told */
-  enum { ALONE, FIRST, FIRST_OF_MATRIX } form; /* its only result; its first ones; the same, and its first tensor is a matrix */
+  enum { ALONE, ALONE_OF_RANK, FIRST, FIRST_OF_MATRIX } form; /* its only result; the same, and its tensors are of one rank; its first ones; the same,
+                                                              * and its first tensor is a matrix */
 } written;
 
 #define BATCH_NORM "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
@@ -22,15 +23,61 @@ typedef struct written {
 #define POOL(n) "(aten::max_pool" n " $self $kernel_size $stride $padding $dilation $ceil_mode)"
 #define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
 #define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
+#define BILINEAR "(aten::einsum \"bi,oij,bj->bo\" (list $input1 $weight $input2))"
+/* Half a square up to delta, from there on straight; the other one is divided by its beta. */
+#define HUBER \
+  "(aten::where.self (aten::lt.Scalar " DISTANCE " $delta) (aten::mul.Scalar " SQUARE " 0.5)" \
+  " (aten::mul.Scalar (aten::sub.Tensor " DISTANCE " (aten::mul.Scalar (aten::full_like " DISTANCE " $delta) 0.5)) $delta))"
+#define SMOOTH_L1 \
+  "(aten::where.self (aten::lt.Scalar " DISTANCE " $beta) (aten::div.Scalar (aten::mul.Scalar " SQUARE " 0.5) $beta)" \
+  " (aten::sub.Tensor " DISTANCE " (aten::mul.Scalar (aten::full_like " DISTANCE " $beta) 0.5)))"
+#define ONE_LESS(x) "(aten::rsub.Scalar $" x " 1)"
+#define LOGITS "(aten::expand_as $self $target)"
+#define CROSS_ENTROPY_LOGITS "(aten::sub.Tensor (aten::mul.Tensor " ONE_LESS("target") " " LOGITS ") (aten::log_sigmoid " LOGITS "))"
+#define DIVERGENCE "(aten::sub.Tensor (aten::xlogy.Tensor $target $target) (aten::mul.Tensor $target $self))"
+#define LOG_DIVERGENCE "(aten::mul.Tensor (aten::exp $target) (aten::sub.Tensor $target $self))"
+/* A loss by its reduction: 0 none, 1 mean, 2 sum. */
+#define LOSS(op, names, values, x, form) \
+  {op, "reduction" names, "0" values, {x}, form}, {op, "reduction" names, "1" values, {"(aten::mean " x ")"}, form}, {op, "reduction" names, "2" values, {"(aten::sum " x ")"}, form}
+/* Of three components along dim. */
+#define PART(x, k) "(getitem (aten::split_with_sizes $" x " (list 1 1 1) $dim) " k ")"
+#define MINOR(i, j) "(aten::sub.Tensor (aten::mul.Tensor " PART("self", i) " " PART("other", j) ") (aten::mul.Tensor " PART("self", j) " " PART("other", i) "))"
+#define CROSS "(aten::cat (list " MINOR("1", "2") " " MINOR("2", "0") " " MINOR("0", "1") ") $dim)"
+/* Transposed within, so that vectors are refused. */
+#define TURNED(x) "(aten::transpose.int " x " -1 -2)"
+#define SELF TURNED("$self")
+#define POWER(op) \
+  {op, "n", "2", {TURNED("(aten::matmul " SELF " " SELF ")")}, ALONE}, {op, "n", "3", {TURNED("(aten::matmul (aten::matmul " SELF " " SELF ") " SELF ")")}, ALONE}
 #define ADDMM "(aten::addmm $self $mat1 $mat2 $beta $alpha)"
 
 static const written table[] = {
-    {"aten::mse_loss", "reduction", "0", {SQUARE}, ALONE},
-    {"aten::mse_loss", "reduction", "1", {"(aten::mean " SQUARE ")"}, ALONE},
-    {"aten::mse_loss", "reduction", "2", {"(aten::sum " SQUARE ")"}, ALONE},
-    {"aten::l1_loss", "reduction", "0", {DISTANCE}, ALONE},
-    {"aten::l1_loss", "reduction", "1", {"(aten::mean " DISTANCE ")"}, ALONE},
-    {"aten::l1_loss", "reduction", "2", {"(aten::sum " DISTANCE ")"}, ALONE},
+    LOSS("aten::mse_loss", "", "", SQUARE, ALONE),
+    LOSS("aten::l1_loss", "", "", DISTANCE, ALONE),
+    LOSS("aten::huber_loss", "", "", HUBER, ALONE),
+    LOSS("aten::smooth_l1_loss", "", "", SMOOTH_L1, ALONE),
+    LOSS("aten::binary_cross_entropy_with_logits", " weight pos_weight", " none none", CROSS_ENTROPY_LOGITS, ALONE),
+    LOSS("aten::kl_div", " log_target", " false", DIVERGENCE, ALONE),
+    LOSS("aten::kl_div", " log_target", " true", LOG_DIVERGENCE, ALONE),
+    {"aten::bilinear", "bias", "none", {BILINEAR}, ALONE},
+    {"aten::bilinear", NULL, NULL, {"(aten::add.Tensor " BILINEAR " (aten::reshape $bias (list -1)))"}, ALONE},
+    {"aten::linalg_cross", NULL, NULL, {CROSS}, ALONE_OF_RANK},
+    {"aten::fliplr", NULL, NULL, {"(aten::flip $self (list 1))"}, ALONE},
+    {"aten::flipud", NULL, NULL, {"(aten::flip $self (list 0))"}, ALONE},
+    {"aten::diff", "n prepend append", "1 none none", {"(aten::sub.Tensor (aten::slice.Tensor $self $dim 1) (aten::slice.Tensor $self $dim 0 -1))"}, ALONE},
+    {"aten::logcumsumexp", NULL, NULL, {"(aten::log (aten::cumsum (aten::exp $self) $dim))"}, ALONE},
+    {"aten::deg2rad", NULL, NULL, {"(aten::mul.Scalar $self 0.017453292519943295)"}, ALONE},
+    {"aten::rad2deg", NULL, NULL, {"(aten::mul.Scalar $self 57.295779513082323)"}, ALONE},
+    {"aten::linalg_matmul", NULL, NULL, {"(aten::matmul $self $other)"}, ALONE},
+    {"aten::linalg_diagonal", NULL, NULL, {"(aten::diagonal $A $offset $dim1 $dim2)"}, ALONE},
+    {"aten::linalg_norm", "ord dim dtype", "none none none", {"(aten::linalg_vector_norm $self 2 none $keepdim)"}, ALONE},
+    {"aten::linalg_matrix_norm.str_ord", "ord dtype", "\"fro\" none", {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"}, ALONE},
+    {"aten::frobenius_norm.dim", NULL, NULL, {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"}, ALONE},
+    {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE}, /* no real number is */
+    {"aten::nanmean", "dtype", "none", {"(aten::mean.dim $self $dim $keepdim)"}, ALONE},
+    {"aten::aminmax", "dim", "none", {"(aten::amin $self (list) $keepdim)", "(aten::amax $self (list) $keepdim)"}, FIRST},
+    {"aten::aminmax", NULL, NULL, {"(aten::amin $self (list $dim) $keepdim)", "(aten::amax $self (list $dim) $keepdim)"}, FIRST},
+    POWER("aten::matrix_power"),
+    POWER("aten::linalg_matrix_power"),
     {"aten::linalg_vecdot", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor $x $y) (list $dim))"}, ALONE},
     {"aten::cosine_similarity", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor " UNIT("x1", "x2") " " UNIT("x2", "x1") ") (list $dim))"}, ALONE},
     {"aten::pairwise_distance", NULL, NULL, {"(aten::linalg_vector_norm (aten::add.Scalar (aten::sub.Tensor $x1 $x2) $eps) $p (list -1) $keepdim)"}, ALONE},
@@ -80,6 +127,7 @@ static const rule_term *literal(reader *r, const char *word, size_t n) {
   if (!strcmp(text, "none")) return rule_none(arena);
   if (!strcmp(text, "true") || !strcmp(text, "false")) return rule_bool(arena, *text == 't');
   if (*text == '"' && n > 1) return text[n - 1] = 0, rule_string(arena, text + 1);
+  if (strchr(text, '.')) return rule_float(arena, strtod(text, NULL));
   if (rule_dtype_find(text, &d)) return rule_dtype_term(arena, d);
   return rule_int(arena, strtoll(text, NULL, 10));
 }
@@ -117,23 +165,28 @@ static const rule_term *read_term(reader *r) {
   return *word == '$' ? argument(r->a, word + 1, n - 1) : literal(r, word, n);
 }
 
-/* Whether the argument `w->when` is the literal w->is. */
+/* Whether each argument of `w->when` is the literal of w->is. */
 static bool holds(pt_args *a, const written *w) {
-  if (!w->when) return true;
   reader r = {a, w->is};
-  const rule_term *have = argument(a, w->when, strlen(w->when)), *want = read_term(&r);
-  return have && want && rule_term_eq(have, want);
+  for (const char *name = w->when; name && *name; r.at += *r.at == ' ') {
+    const size_t n = strcspn(name, " ");
+    const rule_term *have = argument(a, name, n), *want = read_term(&r);
+    if (!have || !want || !rule_term_eq(have, want)) return false;
+    name += n + (name[n] == ' ');
+  }
+  return true;
 }
 
 /* Floating tensors but for what is called an index. */
 static bool fits(pt_args *a, const written *w) {
-  bool first = true;
+  const pt_tensor *first = NULL;
   for (size_t i = 0; i < a->schema->n_args; i++) {
     if (a->schema->arg[i].type != RULE_ARG_TENSOR || a->t->child[i]->kind == RULE_NONE) continue;
     const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
     if (!x || x->kind != (strcmp(a->schema->arg[i].name, "index") ? 'f' : 'i')) return false;
-    if (first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
-    first = false;
+    if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
+    if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank)) return false;
+    first = first ? first : x;
   }
   return true;
 }
@@ -150,7 +203,7 @@ static const pt_value *define_written(pt_args *a, int which) {
     const rule_term *term = read_term(&r);
     if (!term || !(t[n] = pt_eval_tensor(a->c, term))) return NULL;
   }
-  return w->form == ALONE ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
+  return w->form <= ALONE_OF_RANK ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
 }
 
 bool pt_define_written(const char *name, pt_definition *out) {

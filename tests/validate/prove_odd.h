@@ -117,7 +117,7 @@ static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
 
 /* Where the operator refuses what a definition takes for granted: that indices lie within their table, and divisors are not 0. */
 static bool refuses_values(const sample *s) {
-  return strstr(s->refusal, "index out of range") || strstr(s->refusal, "out of bounds for") || strstr(s->refusal, "out of DATA bounds") ||
+  return strstr(s->refusal, "index out of range") || strstr(s->refusal, "out of bounds for") || strstr(s->refusal, "out of DATA bounds") || strstr(s->refusal, "out of range: tried") ||
          strstr(s->refusal, "Class values") || strstr(s->refusal, "ZeroDivision");
 }
 
