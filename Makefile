@@ -166,7 +166,9 @@ $(B)/libisomer.a: $(LIB_OBJ)
 # The commands without their main, for what tests them.
 $(B)/libcli.a: $(filter-out %/main.o,$(CLI_OBJ))
 	rm -f $@ && ar rcs $@ $^
-$(B)/isomer: $(CLI_OBJ) $(B)/libisomer.a
+# What `isomer saturate` runs lies side by side, so that it takes few pages of the program into memory.
+SATURATE_OBJ := $(filter %/main.o %/cmd_saturate.o $(B)/obj/cli/saturate_%.o,$(CLI_OBJ)) $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
+$(B)/isomer: $(SATURATE_OBJ) $(CLI_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 
 $(B)/libisomer_shim.so: $(wildcard validate/*.cc) $(B)/torch.mk

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Equality saturation measured: medians, rates and peak memory on every workload, beside the textbook e-graph of
 tests/support and, with --peer COMMAND, beside another engine that prints what `isomer saturate --json -` prints.
+Memory is the peak of the process, and what of it came after its start: more than a run without rules takes.
 
 Engines take turns on each row, so that all see the same machine; ratios are of medians of that one run, over processor
 time, which neighbours disturb least. Rows of the textbook that would take minutes are left out.
 
     egraph.py --isomer build/isomer --textbook build/tests/bench/textbook [--data DIR] [--peer COMMAND] [--repeat 5] [FILE...]
 """
-import argparse, json, math, os, re, shlex, statistics, subprocess, sys
+import argparse, json, math, os, re, shlex, statistics, subprocess, sys, tempfile
 
 SMALL = 30000   # e-nodes at the end up to which the textbook is asked
 BATCHES = [1, 64]
@@ -21,6 +22,17 @@ def measure(command, path, k, batches):
     r = json.loads(p.stdout)
     rows = r.get("runs", r.get("cases"))
     return rows[0] if rows else None
+
+
+def start_mb(command):
+    """Peak of a run that does nothing."""
+    with tempfile.TemporaryDirectory() as t:
+        path = os.path.join(t, "nothing.sexp")
+        with open(path, "w") as f:
+            f.write("(workload (name nothing) (language simple) (analysis none) (rules) (start (term a))\n"
+                    "  (measure (run (scheduler simple) (iteration-limit 1) (node-limit none))))\n")
+        seen = [r["peak_rss_bytes"] for r in (measure(command, path, 0, 0) for _ in range(5)) if r]
+        return 1e-6 * statistics.median(seen) if seen else 0.0
 
 
 def end(row):
@@ -51,7 +63,12 @@ def main():
     engines += [("peer", shlex.split(a.peer))] if a.peer else []
     files = a.files or sorted(f[:-5] for f in os.listdir(a.data) if f.endswith(".sexp"))
     ratios = {name: [] for name, _ in engines}
-    print("%-24s %-8s %10s %9s %9s %9s  %s" % ("workload", "run", "ms", "Mnodes/s", "Mmatch/s", "peak MB", "times faster, memory"))
+    base = {name: start_mb(command) for name, command in engines}
+    above = {name: [] for name, _ in engines}
+    for name, mb in base.items():
+        print("%s: %.1f MB at its start" % (name, mb))
+    print("%-24s %-8s %10s %9s %9s %9s %9s  %s" % ("workload", "run", "ms", "Mnodes/s", "Mmatch/s", "peak MB", "+ start",
+          "times faster, memory, without the start"))
     for f in files:
         path = os.path.join(a.data, f + ".sexp")
         for label, k, batches in rows(path):
@@ -76,13 +93,20 @@ def main():
                     continue
                 q = ms[n] / max(ms["isomer"], 1e-3)
                 ratios[n].append(q)
-                text.append("%s %.1fx, %.2fx%s" % (n, q, mb[n] / mb["isomer"], "" if end(seen[n][0]) == end(mine) else " (other counts)"))
+                own = max(mb[n] - base[n], 0.01) / max(mb["isomer"] - base["isomer"], 0.01)
+                if mb[n] >= 2 * base[n]:
+                    above[n].append(own)  # elsewhere it is the start's noise
+                text.append("%s %.1fx, %.2fx, %s%s" % (n, q, mb[n] / mb["isomer"], "%.2fx" % own if mb[n] >= 2 * base[n] else "-",
+                                                       "" if end(seen[n][0]) == end(mine) else " (other counts)"))
             t = max(ms["isomer"], 1e-3) * 1e3
-            print("%-24s %-8s %10.2f %9.2f %9.2f %9.1f  %s" % (f, label + ("/%d" % batches if batches else ""), ms["isomer"],
-                  end(mine)[0] / t, matches / t, mb["isomer"], "; ".join(text)), flush=True)
+            print("%-24s %-8s %10.2f %9.2f %9.2f %9.1f %9.1f  %s" % (f, label + ("/%d" % batches if batches else ""), ms["isomer"],
+                  end(mine)[0] / t, matches / t, mb["isomer"], mb["isomer"] - base["isomer"], "; ".join(text)), flush=True)
     for n, q in ratios.items():
         if q:
             print("%s: geometric mean %.2f, least %.2f, of %d rows" % (n, math.exp(statistics.fmean(map(math.log, q))), min(q), len(q)))
+        if above[n]:
+            print("%s: memory without the start, where it is more than that: geometric mean %.2f, %d of %d rows a quarter or less" %
+                  (n, math.exp(statistics.fmean(map(math.log, above[n]))), sum(x >= 4 for x in above[n]), len(above[n])))
     return 0
 
 
