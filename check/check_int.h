@@ -75,6 +75,7 @@ typedef struct chk_state {
   uint32_t *up;       /* by term: equal so far */
   chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
   chk_values *real;   /* by term: in float64, where needed */
+  rule_tensor **drawn; /* by term, or NULL: other values of free leaves than the captured ones */
   uint32_t *open;     /* by term: the question for a constant that it was no answer to, */
   uint32_t *open_on;  /* and the leaf that it depends on: else a question takes time without bounds */
   uint32_t n_asked;   /* such questions */
@@ -126,12 +127,36 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
+/* What a term is in float64 on this set, in k->real, from what its arguments are there; a leaf by k->drawn, where that has it. */
+iso_code chk_run_term(chk_state *k, uint32_t id);
+/* Flag, by term, all that the flagged ones are computed from. */
+void chk_mark_below(chk_state *k, bool *need);
+
 /* ---- leaves.c ---- */
+/* Elements of free leaves by number; those that the relations of leaves make one are in one class. */
+typedef struct chk_elements {
+  uint32_t *first; /* by leaf term: the leaf that is it by plain relations */
+  int64_t *base;   /* by such a leaf: its first element's number, -1 where it has none */
+  uint32_t *up;    /* by element; NULL where there are none, or too many (UINT32_MAX) */
+  size_t n;
+} chk_elements;
+
+/* An input that is not fixed, a floating parameter, and what is one on the other side. */
+bool chk_leaf_is_free(chk_state *k, uint32_t leaf);
+/* Behind the steps of a set. `all`: of every free leaf, else of those that layouts speak of. Owns: chk_elements_free, also after an error. */
+iso_code chk_elements_new(chk_state *k, bool all, chk_elements *out);
+/* The class of element `i` of a leaf; -1 where the leaf's have no numbers. */
+int64_t chk_element(chk_elements *e, uint32_t leaf, int64_t i);
+void chk_elements_free(chk_elements *e);
 /* Before the steps: names, sides and kinds of what the leaf steps relate. */
 iso_code chk_relations(chk_state *k);
 /* Behind them: no element of a leaf is another one of it. */
 iso_code chk_free_elements(chk_state *k);
 bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
+
+/* ---- undefined.c ---- */
+/* Behind all else: outputs are NaN together on other inputs and parameters, too. */
+iso_code chk_undefined(chk_state *k);
 
 /* ---- outputs.c ---- */
 iso_code chk_outputs(chk_state *k);

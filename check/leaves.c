@@ -148,39 +148,38 @@ iso_code chk_relations(chk_state *k) {
 
 /* ---- freedom: elements by number, equal ones in one class ---- */
 
-typedef struct elements {
-  uint32_t *first;  /* by leaf term: the leaf that is it by plain relations */
-  int64_t *base;    /* by such a leaf: its first element's number, -1 where no layout speaks of it */
-  uint32_t *up;     /* by element */
-  uint32_t *owner;  /* by element: 1 + the leaf of the group at hand that has it */
-  size_t n;
-  below x;
-} elements;
-
-static uint32_t first_of(elements *e, uint32_t leaf) {
+static uint32_t first_of(chk_elements *e, uint32_t leaf) {
   while (e->first[leaf] != leaf) leaf = e->first[leaf] = e->first[e->first[leaf]];
   return leaf;
 }
 
-static uint32_t element(elements *e, uint32_t i) {
+static uint32_t element(chk_elements *e, uint32_t i) {
   while (e->up[i] != i) i = e->up[i] = e->up[e->up[i]];
   return i;
 }
 
-/* Pinned leaves have one value, whatever is said of them. */
-static bool moves(chk_state *k, const chk_step *s) {
-  if (s->kind != CHK_LEAF) return false;
-  return k->term[s->a].node->kind == CAP_INPUT ? !k->konst[chk_root(k, s->a)].v : is_free(k, s->a);
+int64_t chk_element(chk_elements *e, uint32_t leaf, int64_t i) {
+  const int64_t base = e->base[first_of(e, leaf)];
+  return base < 0 ? -1 : (int64_t)element(e, (uint32_t)(base + i));
 }
 
-static void number_leaf(const chk_state *k, elements *e, uint32_t leaf) {
+bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
+  const chk_term *t = &k->term[leaf];
+  if (!t->node || t->call) return false;
+  return t->node->kind == CAP_INPUT ? !k->konst[chk_root(k, leaf)].v : is_free(k, leaf);
+}
+
+/* Pinned leaves have one value, whatever is said of them. */
+static bool moves(chk_state *k, const chk_step *s) { return s->kind == CHK_LEAF && chk_leaf_is_free(k, s->a); }
+
+static void number_leaf(const chk_state *k, chk_elements *e, uint32_t leaf) {
   const uint32_t f = first_of(e, leaf);
   if (e->base[f] >= 0) return;
   e->base[f] = (int64_t)e->n;
   e->n += (size_t)first_value(k, f)->numel;
 }
 
-static iso_code number_all(chk_state *k, elements *e) {
+static iso_code number_all(chk_state *k, chk_elements *e, below *x, bool all) {
   iso_code c = ISO_OK;
   e->first = malloc((k->n_terms + 1) * sizeof *e->first);
   e->base = malloc((k->n_terms + 1) * sizeof *e->base);
@@ -190,15 +189,17 @@ static iso_code number_all(chk_state *k, elements *e) {
     if (moves(k, &k->step[i]) && !k->term[k->step[i].b].call) e->first[first_of(e, k->step[i].a)] = first_of(e, k->step[i].b);
   for (size_t i = 0; i < k->n_steps && !c; i++) {
     if (!moves(k, &k->step[i]) || !k->term[k->step[i].b].call) continue;
-    c = leaves_of(k, &e->x, k->step[i].b);
+    c = leaves_of(k, x, k->step[i].b);
     number_leaf(k, e, k->step[i].a);
-    for (size_t j = 0; j < e->x.n; j++) number_leaf(k, e, e->x.leaf[j]);
+    for (size_t j = 0; j < x->n; j++) number_leaf(k, e, x->leaf[j]);
   }
+  for (uint32_t i = 0; i < k->n_terms && !c && all; i++)
+    if (chk_leaf_is_free(k, i)) number_leaf(k, e, i);
   return c;
 }
 
 static iso_code numbered(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out) {
-  elements *e = ctx;
+  chk_elements *e = ctx;
   const rule_tensor *v = first_value(k, leaf);
   iso_code c = rule_tensor_new(RULE_I64, &v->shape, out, k->err);
   int64_t *id = c ? NULL : (*out)->data;
@@ -206,7 +207,7 @@ static iso_code numbered(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **o
   return c;
 }
 
-static iso_code join_elements(chk_state *k, elements *e, const chk_step *s, size_t step) {
+static iso_code join_elements(chk_state *k, chk_elements *e, const chk_step *s, size_t step) {
   rule_tensor *id;
   iso_code c = chk_layout(k, s->b, step, numbered, e, &id);
   if (c || !id) return c;
@@ -221,11 +222,11 @@ static iso_code join_elements(chk_state *k, elements *e, const chk_step *s, size
 }
 
 /* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Returns whether two of its own are one. */
-static bool claim(const chk_state *k, elements *e, uint32_t leaf, uint32_t *other) {
+static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t leaf, uint32_t *other) {
   const int64_t base = e->base[first_of(e, leaf)], n = first_value(k, leaf)->numel;
   *other = 0;
   for (int64_t i = 0; i < n; i++) {
-    uint32_t *o = &e->owner[element(e, (uint32_t)(base + i))];
+    uint32_t *o = &owner[element(e, (uint32_t)(base + i))];
     if (*o == leaf + 1) return true;
     if (*o) *other = *o;
     else *o = leaf + 1;
@@ -239,10 +240,10 @@ static long rank_of(const chk_term *t) {
   return r;
 }
 
-/* The leaves of one side and rank, from `from` on. */
-static iso_code check_group(chk_state *k, elements *e, uint32_t from, bool *done) {
+/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the leaf of the group that has it. */
+static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint32_t from, bool *done) {
   iso_code c = ISO_OK;
-  memset(e->owner, 0, e->n * sizeof *e->owner);
+  memset(owner, 0, e->n * sizeof *owner);
   for (uint32_t i = from; i < k->n_terms && !c; i++) {
     const chk_term *t = &k->term[i];
     uint32_t other;
@@ -252,7 +253,7 @@ static iso_code check_group(chk_state *k, elements *e, uint32_t from, bool *done
     bool whole = false; /* the same leaf twice by plain relations: listed where classes are */
     for (uint32_t j = from; j < i && !whole; j++) whole = done[j] && first_of(e, j) == first_of(e, i) && k->term[j].side == t->side && rank_of(&k->term[j]) == rank_of(t);
     if (whole) continue;
-    if (claim(k, e, i, &other)) return chk_settle(k, CHK_REFUSED, "the relations of leaves make elements of %s %s equal to each other", side, name_of(t));
+    if (claim(k, e, owner, i, &other)) return chk_settle(k, CHK_REFUSED, "the relations of leaves make elements of %s %s equal to each other", side, name_of(t));
     if (other)
       c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have captured values in common, are taken as one there", side,
                                          name_of(&k->term[other - 1]), name_of(t)));
@@ -260,26 +261,38 @@ static iso_code check_group(chk_state *k, elements *e, uint32_t from, bool *done
   return c;
 }
 
+iso_code chk_elements_new(chk_state *k, bool all, chk_elements *e) {
+  below x = {0};
+  *e = (chk_elements){0};
+  iso_code c = number_all(k, e, &x, all);
+  below_free(&x);
+  if (c || !e->n || e->n >= UINT32_MAX) return c;
+  if (!(e->up = malloc(e->n * sizeof *e->up))) return chk_nomem(k);
+  for (size_t i = 0; i < e->n; i++) e->up[i] = (uint32_t)i;
+  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
+    if (moves(k, &k->step[i]) && k->term[k->step[i].b].call) c = join_elements(k, e, &k->step[i], i);
+  return c;
+}
+
+void chk_elements_free(chk_elements *e) {
+  free(e->first);
+  free(e->base);
+  free(e->up);
+  *e = (chk_elements){0};
+}
+
 iso_code chk_free_elements(chk_state *k) {
-  elements e = {0};
+  chk_elements e;
+  uint32_t *owner = NULL;
   bool *done = calloc(k->n_terms + 1, sizeof *done);
-  iso_code c = done ? number_all(k, &e) : chk_nomem(k);
+  iso_code c = chk_elements_new(k, false, &e);
+  if (!c && !done) c = chk_nomem(k);
   if (!c && e.n >= UINT32_MAX) c = chk_assume(k, "leaf: whether relations of leaves make elements of one equal was not looked at: there are too many");
-  else if (!c && e.n) {
-    e.up = malloc(e.n * sizeof *e.up);
-    e.owner = malloc(e.n * sizeof *e.owner);
-    if (!e.up || !e.owner) c = chk_nomem(k);
-    for (size_t i = 0; i < e.n && !c; i++) e.up[i] = (uint32_t)i;
-    for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-      if (moves(k, &k->step[i]) && k->term[k->step[i].b].call) c = join_elements(k, &e, &k->step[i], i);
-    for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++)
-      if (!done[i] && k->term[i].node && !k->term[i].call && e.base[first_of(&e, i)] >= 0) c = check_group(k, &e, i, done);
-  }
-  free(e.first);
-  free(e.base);
-  free(e.up);
-  free(e.owner);
-  below_free(&e.x);
+  else if (!c && e.n && !(owner = malloc(e.n * sizeof *owner))) c = chk_nomem(k);
+  for (uint32_t i = 0; i < k->n_terms && !c && owner && !chk_settled(k); i++)
+    if (!done[i] && k->term[i].node && !k->term[i].call && e.base[first_of(&e, i)] >= 0) c = check_group(k, &e, owner, i, done);
+  chk_elements_free(&e);
+  free(owner);
   free(done);
   return c;
 }

@@ -532,6 +532,11 @@ static void mark_below(const rule_term *t, bool *mark) {
   for (uint32_t i = 0; i < t->n; i++) mark_below(t->child[i], mark);
 }
 
+void chk_mark_below(chk_state *k, bool *need) {
+  for (uint32_t i = (uint32_t)k->n_terms; i-- > 0;)
+    if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v) mark_below(k->term[i].call, need);
+}
+
 static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
   rule_tensor **v = calloc(from->n + 1, sizeof *v);
   if (!v) return chk_nomem(k);
@@ -545,12 +550,13 @@ static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
   return ISO_OK;
 }
 
-static iso_code run_term(chk_state *k, uint32_t id) {
+iso_code chk_run_term(chk_state *k, uint32_t id) {
   const chk_values *fixed = &k->konst[chk_root(k, id)];
   const rule_term *term = k->term[id].call;
+  drop(&k->real[id]);
   if (fixed->v) return widen(k, id, fixed);
   if (!term) {
-    rule_tensor *v = chk_captured(k, id, k->set);
+    rule_tensor *v = k->drawn && k->drawn[id] ? k->drawn[id] : chk_captured(k, id, k->set);
     return widen(k, id, &(chk_values){&v, 1});
   }
   rule_tensor *bind[MAX_CALL];
@@ -591,8 +597,7 @@ static iso_code run_needed(chk_state *k, const bool *need, bool filled, bool *em
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
     if (!need[i]) continue;
-    drop(&k->real[i]);
-    c = run_term(k, i);
+    c = chk_run_term(k, i);
     if (!k->term[i].call || !unspecified(k->term[i].call)) continue;
     *empty = true;
     if (!c && filled) c = fill_memory(&k->real[i], FILL, k->err);
@@ -623,8 +628,7 @@ iso_code chk_run(chk_state *k) {
   for (size_t i = 0; i < k->n_vars && !c; i++)
     if (k->var[i] != CHK_NONE) need[k->var[i]] = true;
   for (size_t i = 0; i < k->n_outputs && !c; i++) need[k->output[i].a] = need[k->output[i].b] = true;
-  for (uint32_t i = (uint32_t)k->n_terms; i-- > 0 && !c;)
-    if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v) mark_below(k->term[i].call, need);
+  if (!c) chk_mark_below(k, need);
   if (!c) c = run_needed(k, need, false, &empty);
   if (!c && !chk_settled(k)) c = outputs_agree(k, NULL);
   for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k) && empty; i++) before[i] = rule_tensor_ref(k->real[k->output[i].a].v[0]);

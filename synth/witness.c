@@ -601,7 +601,7 @@ iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_erro
 /* Without any guard, what is undefined on one side only is so because the other one leaves it out (a mask that multiplies, and one that
  * selects): a few inputs show that, as far as inputs can be zero at all. */
 iso_code st_hunt_undefined(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  static const unsigned char zeros[] = {ZEROS_DRAW, ZERO_ROW_DRAW, TIES_DRAW};
+  static const unsigned char zeros[] = {ZEROS_DRAW, ZERO_ROW_DRAW, TIES_DRAW, N_KINDS, N_KINDS + 1};
   *found = false;
   if (count_guards(s, LEFT) || count_guards(s, RIGHT)) return hunt_among(s, NULL, N_DRAWS, true, which, diff, found, err);
   return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, which, diff, found, err) : ISO_OK;

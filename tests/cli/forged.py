@@ -574,6 +574,73 @@ def infinite_differences():
     c.check(yl, yr, REFUSED)
 
 
+def guards():
+    """A guard against NaN does nothing over the reals, and 0/0 of a row of zeros is none: where one side alone has it, or each has it elsewhere."""
+    zero, x = 0.0, [[0.5, -1.25], [2.0, 3.5]]
+
+    def normed(c):
+        c.leaf("x", "input", "float32", x)
+        c.op("a", "aten::abs", [ref("x")], [2, 2])
+        c.op("s", "aten::sum.dim_IntList", [ref("a"), [-1], True], [2, 1])
+        c.op("q", "aten::div.Tensor", [ref("x"), ref("s")], [2, 2])
+
+    def nan_to_num(c, id, of):
+        c.op(id, "aten::nan_to_num", [ref(of)], [2, 2])
+
+    def where(c, id, of):
+        c.op("n", "aten::isnan", [ref(of)], [2, 2], "bool")
+        c.op(id, "aten::where.ScalarSelf", [ref("n"), zero, ref(of)], [2, 2])
+
+    def unequal(c, id, of):
+        c.op("n", "aten::ne.Tensor", [ref(of), ref(of)], [2, 2], "bool")
+        c.op(id, "aten::masked_fill.Scalar", [ref(of), ref("n"), zero], [2, 2])
+    for guard, told, evidence in ((nan_to_num, "(aten::nan_to_num x none none none)", "proved"), (where, "(aten::where.ScalarSelf (aten::isnan x) 0.0 x)", "tested"),
+                                  (unequal, "(aten::masked_fill.Scalar x (aten::ne.Tensor x x) 0.0)", "proved")):
+        def build(c, side):
+            normed(c)
+            (guard if side else lambda c, id, of: c.op(id, "aten::alias", [ref(of)], [2, 2]))(c, "y", "q")
+        left, right = two(build)
+        compared(left, right, 3)
+        c = Certificate(left, right)
+        xl, al, sl, ql, yl = c.left("x", "a", "s", "q", "y")
+        xr, ar, sr, qr, yr = c.right("x", "a", "s", "q", "y")
+        c.step("leaf", (xr, xl))
+        c.step("same", (al, ar), (sl, sr), (ql, qr))
+        alias = c.rule('(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))')
+        r = c.rule('(rule r (var x f (2 2)) (lhs %s) (rhs x) (evidence %s "these shapes"))' % (told, evidence))
+        c.apply(alias, [ql], yl, ql)
+        c.apply(r, [qr], yr, qr)
+        c.check(yl, yr, REFUSED, "one is NaN where the other is not", evidence)
+
+
+def guards_elsewhere():
+    """Two quotients, of which each side guards another one; and the same one."""
+    for second, status in ((True, REFUSED), (False, HOLDS)):
+        def build(c, side):
+            for of in "xz":
+                c.leaf(of, "input", "float32", [[0.5, -1.25], [2.0, 3.5]] if of == "x" else [[1.5, 0.25], [-2.0, 1.0]])
+                c.op("s" + of, "aten::amax", [ref(of), [-1], True], [2, 1])
+                c.op("q" + of, "aten::div.Tensor", [ref(of), ref("s" + of)], [2, 2])
+            guarded = "qz" if side and second else "qx"
+            c.op("g", "aten::nan_to_num", [ref(guarded)], [2, 2])
+            c.op("y", "aten::add.Tensor", [ref("g"), ref("qz")] if guarded == "qx" else [ref("qx"), ref("g")], [2, 2])
+        left, right = two(build)
+        compared(left, right, 3 if second else 0)
+        c = Certificate(left, right)
+        r = c.rule('(rule r (var x f _) (lhs (aten::nan_to_num x none none none)) (rhs x) (evidence proved "all shapes"))')
+        for of in "xz":
+            for id in (of, "s" + of, "q" + of):
+                c.step("same" if id != of else "leaf", (c.right(id), c.left(id)))
+        yl, yr = c.left("y"), c.right("y")
+        if second:
+            c.apply(r, [c.left("qx")], c.left("g"), c.left("qx"))
+            c.apply(r, [c.right("qz")], c.right("g"), c.right("qz"))
+        else:
+            c.step("same", (c.left("g"), c.right("g")))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, status, "one is NaN where the other is not" if second else "")
+
+
 # ---- numbers past all bounds ----
 
 def deep_questions():
@@ -618,7 +685,7 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, ties_of_roundings, ranges_of_indices,
+                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, ties_of_roundings, ranges_of_indices,
                               other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
 
 
