@@ -92,21 +92,49 @@ static inline bool yield(machine *m) {
   return m->news ? put(m, root) != NULL : count(m, 1);
 }
 
-/* The last rows of a match, `n` children each and their class before them where `lead` is 1: nothing is left to ask about
- * them. From `fresh` on they are fresh. */
-static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
-  const egi_bind *set = i->set;
-  const uint32_t n_set = i->n_set, step = lead + i->n, root = lead ? 0 : m->reg[m->q->root];
-  if (!m->news) {
-    if (fresh > row && !count(m, (uint32_t)(fresh - row) / step)) return false;
-    row = fresh;
-  }
-  for (; row < end; row += step) {
-    uint32_t *out = put(m, lead ? row[0] : root);
-    if (!out) return false;
-    for (uint32_t k = 0; k < n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
+/* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many of them are set as a
+ * constant, and all that stays the same from row to row out of the way of what is stored. */
+static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
+                                                          uint32_t lead, uint32_t n_set) {
+  const size_t stride = m->stride;
+  const uint32_t step = lead + i->n;
+  egi_bind set[2] = {{0, 0}, {0, 0}};
+  uint32_t same[EGI_SLACK], root = m->reg[m->q->root];
+  for (uint32_t k = 0; k < n_set; k++) set[k] = i->set[k];
+  memcpy(same, m->reg, sizeof same);
+  while (row < end) {
+    if (!has_room(m)) return false;
+    uint32_t *out = m->out;
+    const uint32_t *to = m->end;
+    for (; row < end && (size_t)(to - out) >= stride; row += step, out += stride) {
+      out[0] = lead ? row[0] : root;
+      memcpy(out + 1, same, sizeof same);
+      for (uint32_t k = 0; k < n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
+    }
+    m->out = out;
   }
   return true;
+}
+
+static bool put_many(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+  const egi_bind *set = i->set;
+  const uint32_t root = m->reg[m->q->root];
+  for (; row < end; row += lead + i->n) {
+    uint32_t *out = put(m, lead ? row[0] : root);
+    if (!out) return false;
+    for (uint32_t k = 0; k < i->n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
+  }
+  return true;
+}
+
+/* The last rows of a match: nothing is left to ask about them. From `fresh` on they are fresh. */
+static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
+  if (!m->news) {
+    if (fresh > row && !count(m, (uint32_t)(fresh - row) / (lead + i->n))) return false;
+    row = fresh;
+  }
+  if (!m->block || i->n_set > 2) return put_many(m, i, row, end, lead);
+  return i->n_set == 2 ? put_run(m, i, row, end, lead, 2) : i->n_set == 1 ? put_run(m, i, row, end, lead, 1) : put_run(m, i, row, end, lead, 0);
 }
 static inline bool only_put(const machine *m, const egi_ins *i) { return i->plain && i[1].kind == EGI_YIELD && m->direct; }
 
