@@ -41,10 +41,28 @@ static enum token next(reader *r) {
 
 static iso_code nomem(reader *r) { return iso_fail(r->err, ISO_NOMEM, "out of memory for a pattern"); }
 
+/* What a right side has twice is built once; of a long one, where the two are near. Returns: n_terms if it is new. */
+static size_t same_term(const reader *r, const egi_term *t) {
+  const eg_pattern *p = r->out;
+  for (size_t i = p->n_terms; !r->new_vars && i-- > 0 && p->n_terms - i <= 64;) {
+    const egi_term *o = &p->term[i];
+    if (o->is_var == t->is_var && o->sym == t->sym && o->n == t->n && (!t->n || !memcmp(p->kid + o->kid, p->kid + t->kid, t->n * sizeof *p->kid)))
+      return i;
+  }
+  return p->n_terms;
+}
+
+/* The children of an application are the last of `kid`. */
 static iso_code push_term(reader *r, egi_term t) {
   eg_pattern *p = r->out;
   if (!iso_grow(p->term, p->cap_terms, p->n_terms + 1) || !iso_grow(r->done, r->cap_done, r->n_done + 1))
     return nomem(r);
+  const size_t same = same_term(r, &t);
+  if (same < p->n_terms) {
+    p->n_kids -= t.n;
+    r->done[r->n_done++] = (uint32_t)same;
+    return ISO_OK;
+  }
   r->done[r->n_done++] = (uint32_t)p->n_terms;
   p->term[p->n_terms++] = t;
   return ISO_OK;
