@@ -3,8 +3,8 @@
  * Under the simple scheduler a match all of whose rows were there unchanged at the last search was applied then, and
  * applying it again does nothing; so from the second iteration on only matches with a fresh row are looked for
  * (semi-naive evaluation, as egglog has it). Rules whose condition may change its mind are searched in full. Where the number
- * of all matches counts, under backoff, all are found, but those without a fresh row are not stored if the rule was not
- * banned in the last iteration. */
+ * of all matches counts, under backoff, or most rows are fresh, all are found, but those without a fresh row are not stored
+ * if the rule was not banned in the last iteration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,19 +156,34 @@ static __attribute__((noinline)) void judge(const run *x, size_t k, size_t n, si
   }
 }
 
+/* A search for new matches starts at the fresh rows of every atom, one for all at the rows of one atom: where those are half
+ * as many again, or fewer, it passes the old matches for less. */
+static bool fewer_starts(const eg_sat *s, const egi_query *q) {
+  size_t n = 0, least = SIZE_MAX;
+  for (size_t i = q->n_ground; i < q->n_atoms; i++) {
+    const egi_op *op = &s->op[q->atom[i].op];
+    n += op->n_fresh;
+    if (op->n_rows < least) least = op->n_rows;
+  }
+  return n / 3 * 2 <= least;
+}
+
+static enum egi_wanted wanted_of(const run *x, const egi_rule *u) {
+  if (!x->marks || !u->skip_old) return EGI_ALL;
+  if (x->fresh && fewer_starts(x->s, u->query)) return EGI_NEW;
+  return u->applied_until == x->iteration ? EGI_STORE_NEW : EGI_ALL;
+}
+
 static iso_code search_rule(run *x, size_t k, iso_error *err) {
   egi_rule *u = &x->r->rule[k];
   const bool judged = x->o->scheduler != EG_SIMPLE;
   size_t limit = SIZE_MAX;
   u->n_found = u->n_stored = u->n_made = 0;
   if (judged && !allowed(x, k, &limit)) return ISO_OK;
-  enum egi_wanted wanted = EGI_ALL;
-  if (x->fresh && u->skip_old) wanted = EGI_NEW;
-  else if (x->marks && u->skip_old && u->applied_until == x->iteration) wanted = EGI_STORE_NEW;
   const egi_mark mark = egi_words_mark(&x->r->found);
   egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx, .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
-  const iso_code code = egi_search(x->s, u->query, wanted, x->n_cls_seen, &sink, err);
+  const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
   if (code) return code;
   if (x->limits.reached) {
     x->stopped_in = k;
@@ -186,20 +201,13 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   return ISO_OK;
 }
 
-/* Where there is little old, starting at every fresh row costs more than the old matches that it saves. */
-static bool mostly_fresh(const eg_sat *s) {
-  size_t n = 0;
-  for (size_t i = 0; i < s->n_ops; i++) n += s->op[i].n_fresh;
-  return n > s->n_rows / 8 * 7;
-}
-
 static iso_code search_all(run *x, iso_error *err) {
   eg_sat *s = x->s;
   const bool only_new = x->o->scheduler == EG_SIMPLE && !x->o->full_search;
   x->marks = x->marks && !s->lost;
-  x->fresh = only_new && x->marks && egi_index_fresh(s) && !mostly_fresh(s);
+  x->fresh = only_new && x->marks && egi_index_fresh(s);
   bool all = !x->fresh;
-  for (size_t k = 0; k < x->r->n && !all; k++) all = !x->r->rule[k].skip_old || x->r->rule[k].query->scans;
+  for (size_t k = 0; k < x->r->n && !all; k++) all = wanted_of(x, &x->r->rule[k]) != EGI_NEW || x->r->rule[k].query->scans;
   if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
   egi_flat_begin(s, x->marks);
