@@ -58,6 +58,11 @@ static void numbers_in(const rule_term *t, int64_t *out, size_t *n, size_t cap) 
   for (uint32_t i = 0; i < t->n; i++) numbers_in(t->child[i], out, n, cap);
 }
 
+static void floats_in(const rule_term *t, double *out, size_t *n, size_t cap) {
+  if (t->kind == RULE_FLOAT && t->u.f != 0 && isfinite(t->u.f) && *n < cap) out[(*n)++] = t->u.f;
+  for (uint32_t i = 0; i < t->n; i++) floats_in(t->child[i], out, n, cap);
+}
+
 /* left - right of an equation at x. */
 static double residue(val_problem *p, val_name *n, const rule_term *t, double x) {
   n->set = true;
@@ -69,11 +74,12 @@ static double residue(val_problem *p, val_name *n, const rule_term *t, double x)
   return a - b;
 }
 
-/* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values. */
+/* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values; of what is none (a remainder) by none. */
 static size_t roots(val_problem *p, val_name *n, const rule_term *t, double out[2]) {
   const double c = residue(p, n, t, 0), f1 = residue(p, n, t, 1), f2 = residue(p, n, t, -1);
   if (isnan(c) || isnan(f1) || isnan(f2)) return 0;
-  const double a = (f1 + f2) / 2 - c, b = (f1 - f2) / 2;
+  const double a = (f1 + f2) / 2 - c, b = (f1 - f2) / 2, f5 = residue(p, n, t, 5);
+  if (!(fabs(25 * a + 5 * b + c - f5) <= 1e-6 * (fabs(a) + fabs(b) + fabs(c)))) return 0;
   if (fabs(a) <= 1e-12 * (fabs(b) + fabs(c))) return b != 0 ? (out[0] = -c / b, 1u) : 0;
   const double d = b * b - 4 * a * c;
   if (d < 0) return 0;
@@ -103,9 +109,23 @@ static size_t solve_numerically(val_problem *p, val_name *n, const rule_term *t,
   return 0;
 }
 
+/* Numbers about which the conditions speak, and between them: where a real attribute can be. */
+static size_t reals_near(const val_problem *p, double *out, size_t cap) {
+  static const double some[] = {0.5, 2, 1, 0.25, 3, -1, 0.1, 10, -0.5, 0, 1e-3, 100};
+  double lit[8];
+  size_t n = 0, n_lit = 0;
+  for (size_t i = 0; i < sizeof some / sizeof *some && n < cap; i++) out[n++] = some[i];
+  for (uint32_t i = 0; i < p->n_where; i++) floats_in(p->where[i], lit, &n_lit, 8);
+  for (size_t i = 0; i < n_lit; i++) {
+    const double near[] = {lit[i], -lit[i], lit[i] / 2, 1.5 * lit[i], sqrt(fabs(lit[i])) / 2, -sqrt(fabs(lit[i])) / 2, i ? (lit[i] + lit[i - 1]) / 2 : 0};
+    for (size_t k = 0; k < sizeof near / sizeof *near && n < cap; k++) out[n++] = near[k];
+  }
+  return n;
+}
+
 bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng *rng) {
   val_name *n = &p->name[which];
-  double real[24];
+  double real[72];
   int64_t whole[160];
   size_t n_real = 0, n_whole = 0;
   const bool equation = strcmp(t->u.s, "=") == 0;
@@ -114,9 +134,7 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
   if (n->kind == 'f') {
     for (size_t i = 0; i < k; i++) real[n_real++] = r[i];
     if (equation) n_real += solve_numerically(p, n, t, real + n_real);
-    static const double some[] = {0.5, 2, 1, 0.25, 3, -1, 0.1, 10, -0.5, 0, 1e-3, 100};
-    if (!equation)
-      for (size_t i = 0; i < sizeof some / sizeof *some; i++) real[n_real++] = some[i];
+    if (!equation) n_real = reals_near(p, real, sizeof real / sizeof *real);
   } else {
     for (size_t i = 0; i < k; i++) whole[n_whole++] = (int64_t)nearbyint(r[i]);
     if (!equation || k == 0) {

@@ -165,7 +165,7 @@ iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_er
     for (uint32_t d = 0; d < r->var[v].n_dims && fits; d++) {
       const rule_term *t = r->var[v].dim[d];
       if (t->kind == RULE_NONE) {
-        const char *hidden = iso_arena_printf(&p->arena, "%s.%u", r->var[v].name, d);
+        const char *hidden = iso_arena_printf(&p->arena, "%s %u", r->var[v].name, d);
         if (hidden == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
         fits = note_name(p, hidden, 's', 0);
         if (fits) p->name[p->n_names - 1].hidden = true;
@@ -436,7 +436,7 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
       if (d < lead) size = p->lead[v][d];
       else if (x->dim[d - lead]->kind == RULE_NONE) {
         char hidden[160];
-        snprintf(hidden, sizeof hidden, "%.120s.%u", x->name, d - lead);
+        snprintf(hidden, sizeof hidden, "%.120s %u", x->name, d - lead);
         for (uint32_t i = 0; i < p->n_names; i++)
           if (strcmp(p->name[i].name, hidden) == 0) size = p->name[i].i;
       } else if (!val_size_at(p, x->dim[d - lead], &size)) size = 0;
@@ -473,18 +473,18 @@ static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t 
   rule_tensor *bind[VAL_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
   val_probe p = {0};
-  bool empty = false;
+  bool empty = true; /* both: of one alone, the shapes differ */
   *ok = false;
   iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
     if (c) break;
-    empty |= x->numel == 0;
+    empty &= x->numel == 0;
     rule_tensor_unref(x);
   }
   *score = p.n_run;
   *ok = !c && !empty;
-  if (empty) snprintf(why, 200, "the result has no elements");
+  if (!c && empty) snprintf(why, 200, "the result has no elements");
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   if (c) snprintf(why, 200, "%.199s", local.msg);
   return c == ISO_NOMEM ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
@@ -492,8 +492,6 @@ static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t 
 
 /* Draw one or two things anew; the rest stays where the conditions let it. */
 static bool vary(val_problem *p, iso_rng *rng) {
-  val_name was[VAL_MAX_NAMES];
-  memcpy(was, p->name, p->n_names * sizeof *was);
   for (int attempt = 0; attempt < 8; attempt++) {
     if (iso_rng_below(rng, 3) == 0 || p->n_names == 0) draw_leads(p, rng);
     const uint64_t n = 1 + iso_rng_below(rng, 2);
@@ -508,7 +506,6 @@ static bool vary(val_problem *p, iso_rng *rng) {
     if (!complete(p, rng)) continue;
     if (some_integer(p) && iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
     return true;
-    memcpy(p->name, was, p->n_names * sizeof *was);
   }
   return val_draw_names(p, rng);
 }
@@ -530,6 +527,7 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     bool ok = false;
     iso_code c = val_instantiate(p, &scratch, &r, &local);
     if (c == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, why, &local);
+    else snprintf(why, 200, "%.199s", local.msg);
     iso_arena_fini(&scratch);
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
     if (ok) {

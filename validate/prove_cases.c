@@ -103,7 +103,7 @@ static void declare_names(sc *c) {
       names_of(c, r->var[i].dim[k], 's', 0);
       char *name = r->var[i].dim[k]->kind == RULE_NONE ? malloc(32) : NULL;
       if (name) {
-        snprintf(name, 32, "_%u_%u", i, k);
+        snprintf(name, 32, "size %u %u", i, k); /* no name that a rule can give */
         if (c->n_owned == 256) sc_fail(c, "too many names"), free(name);
         else c->owned[c->n_owned++] = name, declare(c, name, 's', 0);
       }
@@ -485,6 +485,10 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
   }
   if (a->kind != b->kind) {
     sc_fail(c, "dtypes differ in kind: %c and %c", a->kind, b->kind);
+    return false;
+  }
+  if (a->narrow != b->narrow) {
+    sc_fail(c, "the sides are integers of different widths");
     return false;
   }
   for (uint32_t i = 0; i < a->rank; i++) {

@@ -264,7 +264,7 @@ static const pt_value *define_arange(pt_args *a, int which) {
   t->p[0] = start;
   t->p[1] = step;
   const bool floats = k[0] == 'f' || k[1] == 'f' || k[2] == 'f';
-  if (pt_arg_dtype(a, "dtype", &d)) return pt_one(c, d == RULE_I64 ? t : pt_cast(c, t, d));
+  if (pt_arg_dtype(a, "dtype", &d)) return rule_dtype_is_int(d) && floats ? NULL : pt_one(c, pt_cast(c, t, d)); /* ATen cuts the numbers off first */
   return pt_one(c, floats ? pt_cast(c, t, RULE_F32) : t);
 }
 

@@ -1,5 +1,5 @@
 /* The prover, and the one definition of each operator that there is: prove_elementwise.c, prove_layout.c, prove_views.c, prove_fill.c, prove_reduce.c,
- * prove_nn.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c. A definition gives the result's sizes, its
+ * prove_nn.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c (integer types: prove_narrow.c). A definition gives the result's sizes, its
  * element at any index, and under which conditions it has one (sc_require: on sizes; sc_defined_if: on values). From it come the proof, the
  * certificate (certify.c), and the shapes and numbers that the differential test holds against libtorch (sc_values). Where sizes are
  * numbers they are sizes like others.
@@ -55,7 +55,7 @@ typedef enum sx_op {
 typedef enum sx_func {
   F_EXP, F_LOG, F_ERF, F_SIN, F_COS, F_TAN, F_ATAN, F_ABS, F_FLOOR, F_CEIL, F_ROUND, F_TRUNC, F_POW, F_ATAN2,
   F_SAFE_INV, /* 1/x, or anything where x = 0: its factor is 0 there */
-  F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8, F_CAST_INT,
+  F_CAST_F32, F_CAST_F16, F_CAST_BF16, F_CAST_F8E4M3FN, F_CAST_F8E5M2, F_CAST_INT,
   F_ASIN,
   F_AND, /* of the bits of integers (prove_bits.c) */
   F_PLACE, /* (rank, row): where the element of that rank stands, the largest first */
@@ -103,6 +103,7 @@ struct pt_tensor {
   int32_t k[RULE_MAX_RANK]; /* dimensions */
   sx (*unary)(sc *c, sx x);
   bool wrapped;     /* a plain number */
+  uint8_t narrow;   /* of integers: their rule_dtype, 0 where that is int64 */
   const char *text; /* of an einsum */
   sx size[3];       /* of a window */
   uint32_t id;
@@ -173,6 +174,7 @@ struct sc {
   uint32_t n_places, at_place;                             /* 0: within none */
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
+  bool narrow; /* some integers are not int64 */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
   bool literal, used_z3, ties, unsorted; /* what a proof used */
   struct sc_z3 *z3; /* made on first need */
@@ -401,7 +403,11 @@ bool pt_define_written(const char *name, pt_definition *out);
 /* Helpers shared by definitions. */
 bool pt_named(const char *full, const char *base);
 pt_tensor *pt_like(sc *c, const pt_tensor *x, char kind, pt_elem f); /* x's shape, x its first input */
-const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d);
+const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d); /* elements alone */
+/* Integers of another width (prove_narrow.c): the same, where each fits. What is no tensor of integers stays. */
+const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d);
+/* The results of a call with their integer types. */
+const pt_value *pt_typed_results(pt_args *a, const pt_value *v);
 void pt_join_leads(sc *c, uint64_t a, uint64_t b); /* these variables' leading dimensions are equal */
 const pt_tensor *pt_kind(sc *c, const pt_tensor *t, char kind);
 const pt_tensor *pt_expand(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank, uint64_t lead);

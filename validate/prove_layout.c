@@ -41,7 +41,7 @@ static sx reshape_elem(sc *c, const pt_tensor *t, const sx *idx) {
     uint32_t p = i < n, q = j < m;
     sx a = p ? t->dim[to[i]] : c->one, b = q ? t->in[0]->dim[from[j]] : c->one, x;
     while (!sx_same(c, a, b) && (i + p < n || j + q < m)) {
-      const bool grow_to = i + p < n && (j + q >= m || (!sx_divides(c, b, a, &x) || a == b));
+      const bool grow_to = i + p < n && (j + q >= m || !sx_divides(c, b, a, &x));
       if (grow_to) a = sx_mul(c, a, t->dim[to[i + p++]]);
       else b = sx_mul(c, b, t->in[0]->dim[from[j + q++]]);
     }

@@ -384,7 +384,7 @@ static const pt_value *define_sdpa(pt_args *a, int flash) {
   const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"), *v = pt_arg_tensor(a, "value"),
                   *mask = pt_arg(a, "attn_mask") ? pt_arg_tensor(a, "attn_mask") : NULL;
   char kind;
-  if (!q || !k || !v || c->failed || q->rank < 2) return NULL;
+  if (!q || !k || !v) return NULL;
   const sx scale = pt_arg(a, "scale") ? pt_arg_scalar(a, "scale", &kind) : 0;
   if (pt_arg(a, "dropout_p") && pt_arg_scalar(a, "dropout_p", &kind) != c->zero) return NULL;
   const bool causal = pt_arg_flag(a, "is_causal", false);

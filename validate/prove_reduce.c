@@ -121,7 +121,7 @@ static sx never_elem(sc *c, const pt_tensor *t, const sx *idx) {
 /* The dtype argument; NULL where it asks for something that is not modelled. */
 static const pt_tensor *as_dtype(pt_args *a, const pt_tensor *x) {
   rule_dtype d;
-  if (x && pt_arg_dtype(a, "dtype", &d)) return rule_dtype_is_float(d) ? pt_kind(a->c, x, 'f') : d == RULE_I64 && x->kind != 'f' ? pt_kind(a->c, x, 'i') : NULL;
+  if (x && pt_arg_dtype(a, "dtype", &d)) return rule_dtype_is_float(d) ? pt_cast(a->c, x, d) : d == RULE_I64 && x->kind != 'f' ? pt_kind(a->c, x, 'i') : NULL;
   return x;
 }
 

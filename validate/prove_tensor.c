@@ -195,8 +195,9 @@ const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k) {
   bool whole;
   if (!(k == 0 ? sc_require(c, c->yes) : sc_require(c, sx_lt(c, start, size)))) return NULL;
   if (!sc_decide(c, sx_le(c, end, size), &whole)) return NULL;
-  if (v->unbind) return pt_drop(c, v->base, v->dim, start);
-  return pt_slice(c, v->base, v->dim, start, whole ? v->step : sx_sub(c, size, start), c->one);
+  const rule_dtype type = v->base->narrow ? (rule_dtype)v->base->narrow : RULE_I64;
+  if (v->unbind) return pt_typed(c, pt_drop(c, v->base, v->dim, start), type);
+  return pt_typed(c, pt_slice(c, v->base, v->dim, start, whole ? v->step : sx_sub(c, size, start), c->one), type);
 }
 
 /* ---- variables ---- */
@@ -230,7 +231,7 @@ static const pt_tensor *variable(sc *c, int64_t index) {
   t->which = (int)index;
   if (v->any_shape || v->leading) t->lead = 1ULL << index;
   for (uint32_t k = 0; k < v->n_dims && !c->failed; k++) {
-    char *name = v->dim[k]->kind == RULE_NONE ? iso_arena_printf(&c->arena, "_%" PRId64 "_%u", index, k) : NULL;
+    char *name = v->dim[k]->kind == RULE_NONE ? iso_arena_printf(&c->arena, "size %" PRId64 " %u", index, k) : NULL; /* no name that a rule can give */
     const rule_term n = {.kind = RULE_NAME, .u.s = name};
     t->dim[t->rank++] = sc_size(c, name ? &n : v->dim[k]);
   }
@@ -305,6 +306,7 @@ static const pt_value *call(sc *c, const rule_term *t) {
   const pt_value *v = d.f(&a, d.which);
   if (!v) sc_fail(c, "%s is not modelled with these arguments", t->u.s);
   else pt_note(c, t->u.s);
+  if (v && !c->failed) v = pt_typed_results(&a, v);
   return c->failed ? NULL : v;
 }
 
@@ -313,7 +315,6 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
   for (size_t i = 0; i < c->n_memo; i++)
     if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t))) return c->memo[i].v;
   const pt_value *v = NULL;
-  int64_t k = 0;
   char kind = 'f';
   if (++c->depth > 400) sc_fail(c, "a term too deep");
   else if (t->kind == RULE_VAR) v = pt_one(c, variable(c, t->u.i));
@@ -322,7 +323,6 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
     const sx x = pt_scalar(c, t, &kind);
     v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
   } else sc_fail(c, "a literal where a tensor belongs");
-  (void)k;
   c->depth--;
   if (!v || c->failed) return NULL;
   if (!iso_grow(c->memo, c->cap_memo, c->n_memo + 1)) {
