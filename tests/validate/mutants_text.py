@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = ["prove_" + f for f in "elementwise bits layout fill reduce nn order dist kernels composite written".split()]
+FILES = ["prove_" + f for f in "elementwise bits layout fill reduce nn order dist kernels composite written narrow".split()]
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
     ("prove_composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
@@ -33,7 +33,6 @@ SAME = [
     ("prove_elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
     ("prove_elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
     ("prove_order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
-    ("prove_nn", "define_glu, 0}", "0 -> 1", "a number that the definition does not read"),
     ("prove_nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
     ("prove_nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le", "sizes of 0, which rules do not have"),
     ("prove_nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "false -> true", "a failure sticks, whoever looks first"),
@@ -49,6 +48,28 @@ SAME = [
     ("prove_fill", "t->kind == 'b' ? c->no : c->zero", "'b' -> 'f'", "as numbers, false and 0 are the same"),
     ("prove_elementwise", "case RULE_F16: return 1 << 11", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
     ("prove_elementwise", "case RULE_BF16: return 1 << 8", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    ("prove_composite", "k < x->rank && which == SCATTER; k++", "< -> <=", "behind the last dimension both have none"),
+    ("prove_elementwise", "if (!sc_require(c, sx_eq(c, d, c->one))) return false", "false -> true", "a failure sticks, whoever looks first"),
+    ("prove_layout", "sx_lt(c, shift, c->zero)", "sx_lt -> sx_le", "a shift by the whole size is one by 0"),
+    ("prove_composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
+    ("prove_elementwise", "names[][4] = ", "4 -> 5", "a longer array"),
+    ("prove_nn", "at[256] = {0}, k[16]", "", "a longer array"),
+    ("prove_kernels", "(sx[2]){o->dim[0]", "2 -> 3", "a longer array"),
+    ("prove_nn", "2 * strlen(from) + 64", "", "room to spare"),
+    ("prove_nn", "d < 4; d++", "< -> <=", "behind the last dimension both have none"),
+    ("prove_bits", "x[k - 1] > x[k]; k--", "> -> >=", "no two of them are the same"),
+    ("prove_bits", "to < 63 && mask >> to", "< -> <=", "of a mask that is not negative the highest bit is 0"),
+    ("prove_fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2", "the default of an argument that is there"),
+    ("prove_layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1", "the default of an argument that is there"),
+    ("prove_elementwise", "case RULE_F32: return 1 << 24", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    ("", "if (!t) return NULL;", "if ( -> if (0 && (", "memory ran out, which sticks"),
+    ("prove_nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one", "a frame of zeros is a border of zeros told otherwise"),
+    ("prove_layout", "for (int64_t r = 1; r < k; r++)", "< -> <=", "what is a whole part more leaves nothing, which was asked before"),
+    ("prove_dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
+    ("prove_elementwise", "sx_powi(c, x, 2), c->one)); /* of a sine", "2 -> 3", "beyond 1 the arc has no value either, and below all powers are below 1"),
+    ("prove_kernels", "sx_lt(c, c->zero, head)", "sx_lt -> sx_le", "a head is at least as wide as the table, whose size is not 0"),
+    ("prove_nn", "if (!a || !b || a->rank", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("prove_fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le", "a length of 0 is 0 either way"),
     ("prove_kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
 ]
 
@@ -83,11 +104,17 @@ def enums(code):
     return others
 
 
+def unread(text):
+    """Where tables of definitions have a number that the definition does not read."""
+    idle = {m.group(1) for m in re.finditer(r"\n\w[^\n]*\b(define_\w+|kernel_\w+)\(pt_args \*a, int which\) \{\n(?:  [^\n]*\n){0,12}?  \(void\)which;", text)}
+    return [m.span(2) for m in re.finditer(r"\{\"[^\"]*\", (define_\w+|kernel_\w+), (\w+)\}", text) if m.group(1) in idle]
+
+
 def sites(text):
     """(offset, what stands there, what to put there) of every change."""
     code, out = code_of(text), []
     start = code.find("\nstatic")
-    skip = [m.span() for m in re.finditer(r"enum \{[^}]*\}", code)]
+    skip = [m.span() for m in re.finditer(r"enum \{[^}]*\}", code)] + unread(text)
     def add(at, old, new):
         if at > start and not any(a <= at < b for a, b in skip):
             out.append((at, old, new))
@@ -172,7 +199,7 @@ def run(command):
 
 
 def means_the_same(name, line, old, new):
-    return next((why for f, part, change, why in SAME if f == name and part in line and change in ("", old + " -> " + new)), None)
+    return next((why for f, part, change, why in SAME if f in ("", name) and part in line and change in ("", old + " -> " + new)), None)
 
 
 def main():
@@ -208,7 +235,9 @@ def main():
             same += why is not None
             if not noticed and why is None:
                 missed.append((f, at))
-                print("%s.c:%d: %s -> %s: %s" % (f, at, site[1], site[2] or "nothing", line[:140]), flush=True)
+                start = text[f].rfind("\n", 0, site[0]) + 1
+                marked = text[f][start:site[0]] + "<<" + site[1] + ">>" + text[f][site[0] + len(site[1]):text[f].find("\n", site[0])]
+                print("%s.c:%d: %s -> %s: %s" % (f, at, site[1], site[2] or "nothing", marked.strip()), flush=True)
             elif o.verbose:
                 print("%s %s.c:%d: %s -> %s" % ("caught" if noticed else "same  ", f, at, site[1], site[2] or "nothing"), flush=True)
     print("%d caught, %d mean the same, %d not caught" % (caught, same, len(missed)))
