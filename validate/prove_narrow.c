@@ -103,7 +103,7 @@ static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
   const bool elementwise = pt_define_elementwise(full, &d);
   if (o->mixed && (o->ranks == 3 || !elementwise)) return false;
   *out = o->type;
-  return elementwise || among(name, keeping) || pt_define_layout(full, &d) || pt_define_fill(full, &d);
+  return elementwise || among(name, keeping) || pt_define_layout(full, &d) || pt_define_views(full, &d) || pt_define_fill(full, &d);
 }
 
 static bool has_integers(const pt_value *v) {
@@ -128,7 +128,7 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
     return NULL;
   }
   /* Of several results the first has the numbers' type, the others are places; but for pieces, which are all alike. */
-  const bool alike = pt_define_layout(a->t->u.s, &layout);
+  const bool alike = pt_define_layout(a->t->u.s, &layout) || pt_define_views(a->t->u.s, &layout);
   pt_value *r = sc_take(c, sizeof *r);
   const pt_tensor **t = v->t ? sc_take(c, (v->n + 1) * sizeof *t) : NULL;
   if (!r || (v->t && !t)) return NULL;

@@ -59,7 +59,7 @@ static const written table[] = {
     LOSS("aten::kl_div", " log_target", " false", DIVERGENCE, ALONE),
     LOSS("aten::kl_div", " log_target", " true", LOG_DIVERGENCE, ALONE),
     {"aten::bilinear", "bias", "none", {BILINEAR}, ALONE},
-    {"aten::bilinear", NULL, NULL, {"(aten::add.Tensor " BILINEAR " (aten::reshape $bias (list -1)))"}, ALONE},
+    {"aten::bilinear", NULL, NULL, {"(aten::add.Tensor " BILINEAR " (aten::reshape_as $bias (aten::select.int (aten::select.int $weight 1 0) 1 0)))"}, ALONE},
     {"aten::linalg_cross", NULL, NULL, {CROSS}, ALONE_OF_RANK},
     {"aten::fliplr", NULL, NULL, {"(aten::flip $self (list 1))"}, ALONE},
     {"aten::flipud", NULL, NULL, {"(aten::flip $self (list 0))"}, ALONE},
