@@ -214,7 +214,7 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 
 # One token of a definition file wrong at a time, against the differential test; what is not noticed is listed. [SITES=120] [SEED=1] [FILE=prove_reduce]
-mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_prove_rules
+mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_prove_rules $(B)/tests/validate/test_sampling $(B)/tests/validate/test_refute
 	@python3 tests/validate/mutants_text.py --build $(B) --compile '$(CC) $(CPPFLAGS) $(CFLAGS)' --link '$(CC) -rdynamic $(LDFLAGS)' \
 	  --libraries '-lcheck -lsubunit -lrt $(LIBS)' --sites $(or $(SITES),120) --seed $(or $(SEED),1) $(if $(FILE),--file $(FILE)) $(MUTANT_OPTIONS)
 

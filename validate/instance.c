@@ -191,6 +191,15 @@ iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_er
   return collect_conditions(p, err);
 }
 
+/* The name that stands for dimension `d` of the variable, which the rule leaves unnamed. */
+static const val_name *hidden_of(const val_problem *p, const char *var, uint32_t d) {
+  char hidden[160];
+  snprintf(hidden, sizeof hidden, "%.120s %u", var, d);
+  for (uint32_t i = 0; i < p->n_names; i++)
+    if (strcmp(p->name[i].name, hidden) == 0) return &p->name[i];
+  return NULL;
+}
+
 void val_problem_set(val_problem *p, const val_witness *w) {
   for (uint32_t i = 0; i < w->n_names; i++) {
     val_name *n = find_name(p, w->name[i]);
@@ -201,6 +210,16 @@ void val_problem_set(val_problem *p, const val_witness *w) {
     else if (v->kind == RULE_INT) n->i = v->u.i;
     else
       for (n->n = 0; n->n < v->n; n->n++) n->list[n->n] = v->child[n->n]->u.i;
+  }
+  for (uint32_t v = 0; v < p->r->n_vars; v++) {
+    const rule_variable *x = &p->r->var[v], *at = &w->r->var[v];
+    const uint32_t lead = x->any_shape || x->leading ? at->n_dims - x->n_dims : 0;
+    p->lead_rank[v] = lead;
+    for (uint32_t i = 0; i < lead; i++) p->lead[v][i] = at->dim[i]->u.i;
+    for (uint32_t d = 0; d < x->n_dims; d++) {
+      const val_name *n = x->dim[d]->kind == RULE_NONE ? hidden_of(p, x->name, d) : NULL;
+      if (n != NULL) p->name[n - p->name].set = true, p->name[n - p->name].i = at->dim[lead + d]->u.i;
+    }
   }
 }
 
@@ -319,7 +338,7 @@ static bool propagate(val_problem *p, iso_rng *rng) {
   return true;
 }
 
-static bool conditions_hold(const val_problem *p) {
+bool val_names_hold(const val_problem *p) {
   for (uint32_t i = 0; i < p->n_where; i++)
     if (val_condition_at(p, p->where[i]) != VAL_TRUE) return false;
   for (uint32_t i = 0; i < p->n_names; i++)
@@ -338,7 +357,7 @@ static bool complete(val_problem *p, iso_rng *rng) {
     draw_name(p, n, rng);
     if (!propagate(p, rng)) return false;
   }
-  return conditions_hold(p);
+  return val_names_hold(p);
 }
 
 static bool some_integer(const val_problem *p) {
@@ -365,10 +384,10 @@ static void to_the_edge(val_problem *p, iso_rng *rng) {
   const uint64_t how = p->n_where ? iso_rng_below(rng, 3) : 2;
   if (how == 2) {
     *v = p->name[other].i;
-    if (!conditions_hold(p)) *v = was;
+    if (!val_names_hold(p)) *v = was;
     return;
   }
-  for (int k = 0; k < FAR && conditions_hold(p); k++) was = *v, *v += how ? 1 : -1;
+  for (int k = 0; k < FAR && val_names_hold(p); k++) was = *v, *v += how ? 1 : -1;
   *v = was;
 }
 
@@ -435,10 +454,8 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
       int64_t size = 0;
       if (d < lead) size = p->lead[v][d];
       else if (x->dim[d - lead]->kind == RULE_NONE) {
-        char hidden[160];
-        snprintf(hidden, sizeof hidden, "%.120s %u", x->name, d - lead);
-        for (uint32_t i = 0; i < p->n_names; i++)
-          if (strcmp(p->name[i].name, hidden) == 0) size = p->name[i].i;
+        const val_name *n = hidden_of(p, x->name, d - lead);
+        size = n != NULL ? n->i : 0;
       } else if (!val_size_at(p, x->dim[d - lead], &size)) size = 0;
       if (size < (x->n_dims > 0 && d >= lead && x->dim[d - lead]->kind == RULE_INT ? 0 : 1) || numel > MAX_NUMEL ||
           (size > MAX_NUMEL && p->open))
@@ -499,7 +516,7 @@ static bool vary(val_problem *p, iso_rng *rng) {
       val_name *x = &p->name[iso_rng_below(rng, p->n_names)];
       draw_name(p, x, rng);
     }
-    if (conditions_hold(p)) return true;
+    if (val_names_hold(p)) return true;
     /* What an equation ties together moves together. */
     for (uint32_t k = 0; k < p->n_names; k++)
       if (iso_rng_below(rng, 3) == 0) p->name[k].set = false;

@@ -39,7 +39,7 @@ typedef struct val_problem {
   bool roomy;                       /* draw larger ones: values that tell functions apart need places */
 } val_problem;
 
-/* Set the names to a counterexample's. */
+/* Set the names and the open dimensions to a counterexample's. */
 void val_problem_set(val_problem *p, const val_witness *w);
 /* What is open in `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is too large. */
 ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_error *err);
@@ -57,6 +57,8 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
 
 /* Draw values for all names so that the conditions hold. Returns: false where none were found in some hundred tries. */
 bool val_draw_names(val_problem *p, iso_rng *rng);
+/* Whether all names are set, and the conditions hold. */
+bool val_names_hold(const val_problem *p);
 /* Values from Z3. Returns: VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */
 val_truth val_ask_names(val_problem *p, uint64_t rlimit);
 

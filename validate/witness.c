@@ -128,6 +128,19 @@ static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool
   return c;
 }
 
+/* Every kind of value on it, where it has fewer elements. */
+static iso_code try_values(search *s, const rule *r, bool *kept, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (elements(r) >= elements(s->w->r)) return ISO_OK;
+  for (unsigned k = 0; k < VAL_ALL_KINDS && !c && !*kept; k++) {
+    rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+    if (val_sample(s->e, r, NULL, s->rng, k, false, bind, err)) break;
+    c = attempt(s, r, bind, kept, err);
+    for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
+  }
+  return c;
+}
+
 static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
   iso_arena a = {0};
   rule r;
@@ -135,14 +148,76 @@ static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
   bool found = false;
   iso_code c = val_find_instance(s->e, s->p, s->rng, &a, &r, &found, why, err);
   s->trials++;
-  if (!c && found && elements(&r) < elements(s->w->r))
-    for (unsigned k = 0; k < VAL_ALL_KINDS && !c && !*kept; k++) {
-      rule_tensor *bind[VAL_MAX_VARS] = {NULL};
-      if (val_sample(s->e, &r, NULL, s->rng, k, false, bind, err)) break;
-      c = attempt(s, &r, bind, kept, err);
-      for (uint32_t i = 0; i < r.n_vars; i++) rule_tensor_unref(bind[i]);
-    }
+  if (!c && found) c = try_values(s, &r, kept, err);
   iso_arena_fini(&a);
+  return c;
+}
+
+/* What is set in the problem now; else it is as it was. */
+static iso_code try_set(search *s, const val_problem *was, bool *kept, iso_error *err) {
+  iso_arena a = {0};
+  iso_error local;
+  rule r;
+  iso_code c = ISO_OK;
+  if (val_names_hold(s->p) && val_instantiate(s->p, &a, &r, &local) == ISO_OK) c = try_values(s, &r, kept, err);
+  iso_arena_fini(&a);
+  if (!*kept) *s->p = *was;
+  return c;
+}
+
+/* All that is `from` among sizes and integers, or the name `only` alone. */
+static void set_sizes(val_problem *p, uint32_t only, bool alone, int64_t from, int64_t to) {
+  for (uint32_t i = 0; i < p->n_names; i++)
+    if (alone ? i == only : (p->name[i].kind == 's' || p->name[i].kind == 'i') && p->name[i].i == from) p->name[i].i = to;
+}
+
+static iso_code lower_names(search *s, const val_problem *was, bool *kept, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < was->n_names; i++)
+    for (int64_t to = 1; was->name[i].kind == 's' && to < was->name[i].i && to <= 8; to++)
+      for (int alone = 1; alone >= 0; alone--) {
+        if (c || *kept || s->trials >= SHAPE_TRIALS) return c;
+        set_sizes(s->p, i, alone, was->name[i].i, to);
+        c = try_set(s, was, kept, err);
+      }
+  return c;
+}
+
+/* Open dimensions from the outside in: none, or all that stand in one place shorter. */
+static iso_code lower_leads(search *s, const val_problem *was, bool *kept, iso_error *err) {
+  iso_code c = ISO_OK;
+  uint32_t most = 0;
+  for (uint32_t v = 0; v < was->r->n_vars; v++) most = was->lead_rank[v] > most ? was->lead_rank[v] : most;
+  for (uint32_t place = most; place > 0; place--) /* counted from the inside */
+    for (int64_t to = 0; to < 4; to++) {
+      if (c || *kept || s->trials >= SHAPE_TRIALS) return c;
+      bool moved = false;
+      for (uint32_t v = 0; v < was->r->n_vars; v++) {
+        const uint32_t n = s->p->lead_rank[v];
+        int64_t *lead = s->p->lead[v];
+        if (n < place || (to > 0 && lead[n - place] <= to)) continue;
+        moved = true;
+        if (to > 0) lead[n - place] = to;
+        else memmove(lead + n - place, lead + n - place + 1, (place - 1) * sizeof *lead), s->p->lead_rank[v]--;
+      }
+      if (moved) c = try_set(s, was, kept, err);
+    }
+  return c;
+}
+
+/* One size after another, until none can be less. */
+static iso_code lower_sizes(search *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  val_problem *was = malloc(sizeof *was);
+  if (was == NULL) return no_memory(err);
+  val_problem_set(s->p, s->w);
+  for (bool kept = true; kept && !c && s->trials < SHAPE_TRIALS;) {
+    kept = false;
+    *was = *s->p;
+    c = lower_leads(s, was, &kept, err);
+    if (!c && !kept) c = lower_names(s, was, &kept, err);
+  }
+  free(was);
   return c;
 }
 
@@ -151,12 +226,12 @@ static iso_code shrink_shapes(search *s, iso_error *err) {
   s->p->roomy = false;
   for (int64_t size = 1; size <= 4 && !c; size++) {
     s->p->max_size = size;
-    for (int i = 0; i < 8 && s->trials < SHAPE_TRIALS && !c; i++) {
+    for (int i = 0; i < 8 && s->trials < SHAPE_TRIALS / 2 && !c; i++) {
       bool kept = false;
       c = smaller_instance(s, &kept, err);
     }
   }
-  return c;
+  return c ? c : lower_sizes(s, err);
 }
 
 /* ---- smaller values ---- */
@@ -201,20 +276,35 @@ static iso_code change(search *s, uint32_t var, int64_t at, double to, bool *kep
   return c;
 }
 
-static double simplicity(double v) { return v == 0 ? 0 : v == 1 ? 1 : v == nearbyint(v) && fabs(v) < 1000 ? 2 + fabs(v) : 2000; }
+static double simplicity(double v) {
+  if (v == 0 || v == 1) return v;
+  if (!(fabs(v) < 1e15)) return INFINITY;
+  return v == nearbyint(v) ? 2 + fabs(v) : 2 * v == nearbyint(2 * v) && fabs(v) < 1000 ? 1000 + fabs(v) : 1e16;
+}
+
+/* Within what the rule says of the variable. */
+static bool allowed(const rule_variable *v, double x) {
+  return (v->low == NULL || x >= (double)v->low->u.i) && (v->high == NULL || x < (double)v->high->u.i);
+}
+
+static iso_code shrink_number(search *s, uint32_t v, int64_t i, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (bool kept = true; kept && !c;) {
+    const double was = rule_tensor_get(s->w->bind[v], i);
+    const double to[] = {0, 1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5, nearbyint(was), nearbyint(2 * was) / 2, trunc(was / 2), was - copysign(1, was)};
+    const bool floats = s->w->r->var[v].kind == 'f';
+    kept = false;
+    for (size_t k = 0; k < sizeof to / sizeof *to && !kept && !c && s->trials < VALUE_TRIALS; k++)
+      if (simplicity(to[k]) < simplicity(was) && allowed(&s->w->r->var[v], to[k]) && (floats || to[k] == nearbyint(to[k]))) c = change(s, v, i, to[k], &kept, err);
+    if (s->trials >= VALUE_TRIALS) break;
+  }
+  return c;
+}
 
 static iso_code shrink_numbers(search *s, iso_error *err) {
   iso_code c = ISO_OK;
-  for (uint32_t v = 0; v < s->w->r->n_vars && !c; v++) {
-    if (s->w->r->var[v].kind != 'f') continue;
-    for (int64_t i = 0; i < s->w->bind[v]->numel && !c; i++) {
-      const double was = rule_tensor_get(s->w->bind[v], i);
-      const double to[] = {0, 1, -1, 2, -2, nearbyint(was), nearbyint(2 * was) / 2};
-      bool kept = false;
-      for (size_t k = 0; k < sizeof to / sizeof *to && !kept && !c && s->trials < VALUE_TRIALS; k++)
-        if (simplicity(to[k]) < simplicity(was) || (k == 6 && was != to[k] && simplicity(was) == 2000)) c = change(s, v, i, to[k], &kept, err);
-    }
-  }
+  for (uint32_t v = 0; v < s->w->r->n_vars && !c; v++)
+    for (int64_t i = 0; s->w->r->var[v].kind != 'c' && i < s->w->bind[v]->numel && !c; i++) c = shrink_number(s, v, i, err);
   return c;
 }
 
