@@ -42,9 +42,10 @@ static sx softshrink_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx below = sx_ite(c, sx_lt(c, x, sx_neg(c, l)), sx_add(c, x, l), c->zero);
   return sx_ite(c, sx_lt(c, l, x), sx_sub(c, x, l), below);
 }
-/* Integers times or by 2^p[0]. */
+/* Integers times or by p[0], a power of two; 0: by all their bits but the sign. */
 static sx shift_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
+  if (t->p[0] == c->zero) return sx_ite(c, sx_lt(c, x, c->zero), c->minus_one, c->zero);
   return t->which ? sx_div(c, x, t->p[0]) : sx_mul(c, x, t->p[0]);
 }
 
@@ -62,10 +63,11 @@ static const pt_value *define_shrink(pt_args *a, int which) {
 static const pt_value *define_shift(pt_args *a, int right) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   const rule_term *by = pt_arg(a, "other");
-  pt_tensor *t = x && x->kind == 'i' && by && by->kind == RULE_INT && by->u.i >= 0 && by->u.i < 31 ? pt_like(a->c, x, 'i', shift_elem) : NULL;
+  const bool sign = right && by && by->kind == RULE_INT && by->u.i == 63;
+  pt_tensor *t = x && x->kind == 'i' && by && by->kind == RULE_INT && by->u.i >= 0 && (by->u.i < 31 || sign) ? pt_like(a->c, x, 'i', shift_elem) : NULL;
   if (!t) return NULL;
   t->which = right;
-  t->p[0] = sx_int(a->c, (int64_t)1 << by->u.i);
+  t->p[0] = sign ? a->c->zero : sx_int(a->c, (int64_t)1 << by->u.i);
   return pt_one(a->c, t);
 }
 

@@ -41,7 +41,7 @@ static bool fixes(sc *c, sx g, sx_map *out) {
   return false;
 }
 
-/* Neither p < 0 nor -p < 0, or p = 0: the value of an element that is a term of p. */
+/* Neither p < 0 nor -p < 0, or p = 0: the value of an element or attribute that is a term of p. */
 static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
   const sx p = sc_op(c, g) == X_LT || sc_op(c, g) == X_EQ ? sc_word(c, g, 0) : 0;
   if (!p || (sc_op(c, g) == X_EQ) != holds) return false;
@@ -53,7 +53,8 @@ static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_LEAF || !sx_linear(c, p, m, &a, &b) || sc_op(c, a) != X_CONST || sx_occurs(c, m, b)) continue;
+    const bool attribute = sc_op(c, m) == X_SYM && c->sym[sc_word(c, m, 0)].role == 'a';
+    if ((sc_op(c, m) != X_LEAF && !attribute) || !sx_linear(c, p, m, &a, &b) || sc_op(c, a) != X_CONST || sx_occurs(c, m, b)) continue;
     if (sc_has(c, p, S_INT) && a != c->one && a != c->minus_one) continue;
     *out_from = m;
     *out_to = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
@@ -644,6 +645,73 @@ static bool by_square(sc *c, sx d, int deep) {
   return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
 }
 
+/* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest: what has a logarithm is positive. false: no such sum. */
+static bool by_logarithms(sc *c, sx d, int deep) {
+  sx product = c->one, rest = c->zero;
+  size_t logs = 0;
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+    uint32_t q;
+    int64_t k;
+    sx m;
+    sx_term(c, d, i, &q, &m);
+    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG && pv_q_is_int(&c->q, q, &k) && k >= -3 && k <= 3) {
+      product = sx_mul(c, product, sx_powi(c, sc_word(c, m, 1), k));
+      logs++;
+    } else {
+      rest = sx_add(c, rest, sx_scale(c, q, m));
+    }
+  }
+  return logs > 0 && logs < 6 && !c->failed && equal(c, product, sx_exp(c, sx_neg(c, rest)), deep);
+}
+
+/* A floor of integers anywhere in x, none within it. */
+static sx quotient_in(const sc *c, sx x, int depth) {
+  const sx_node *p = sc_at(c, x);
+  if (depth > 12 || p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : (p->op != X_FN && p->op != X_LEAF) || i > 0;
+    const sx r = child ? quotient_in(c, sc_word(c, x, i), depth + 1) : 0;
+    if (r) return r;
+  }
+  return p->op == X_DIV ? x : 0;
+}
+
+/* The floors in d as they are under what is known by now. */
+static sx quotients_now(sc *c, sx d) {
+  for (int i = 0; i < MAX_ROUNDS && !c->failed; i++) {
+    const sx u = quotient_in(c, d, 0);
+    sx v = u ? sx_div(c, sc_word(c, u, 0), sc_word(c, u, 1)) : u;
+    if (u == v && u) v = sx_same(c, u, c->zero) ? c->zero : sx_same(c, u, c->minus_one) ? c->minus_one : u;
+    if (u == v) break;
+    d = sx_subst(c, d, &(sx_map){u, v}, 1);
+  }
+  return d;
+}
+
+enum { MAX_MODULUS = 16, MAX_RESIDUES = 72 };
+
+/* An integer element by which the remainder of a polynomial by a small number goes. */
+static sx element_in(const sc *c, sx p) {
+  sx a[MAX_ATOMS];
+  for (size_t i = 0, n = atoms(c, p, a); i < n; i++)
+    if (sc_op(c, a[i]) == X_LEAF && sc_has(c, a[i], S_INT)) return a[i];
+  return 0;
+}
+
+/* floor(p / k) for each remainder by k of an element in p. false: that is no way. */
+static bool by_residues(sc *c, sx d, int deep) {
+  const sx u = quotient_in(c, d, 0), x = u ? element_in(c, sc_word(c, u, 0)) : 0;
+  int64_t k;
+  if (!x || !sx_is_int(c, sc_word(c, u, 1), &k) || k > MAX_MODULUS || c->residues * k > MAX_RESIDUES) return false;
+  const sx times = sc_symbol(c, "times", 'q', S_INT | (sc_flags(c, x) & S_NONNEG));
+  c->residues *= k;
+  bool ok = !c->failed;
+  for (int64_t r = 0; r < k && ok; r++)
+    ok = equal(c, sx_subst(c, d, &(sx_map){x, sx_add(c, sx_scale(c, pv_q_int(&c->q, k), times), sx_int(c, r))}, 1), c->zero, deep);
+  c->residues /= k;
+  return ok;
+}
+
 static bool zero(sc *c, sx d, int deep) {
   d = split_products(c, without_denominators(c, plain_inverses(c, d)));
   for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
@@ -678,6 +746,9 @@ static bool zero(sc *c, sx d, int deep) {
     if (u != d) return equal(c, u, c->zero, deep - 1);
     const sx m = choice_in(c, d, 0);
     if (m) return by_choice(c, d, m, deep - 1);
+    const sx now = c->n_path ? quotients_now(c, d) : d;
+    if (now != d) return equal(c, now, c->zero, deep - 1);
+    if (by_logarithms(c, d, deep - 1) || (deep > 1 && by_residues(c, d, deep - 1))) return true;
   }
   return sc_z3_equal(c, d, c->zero);
 }

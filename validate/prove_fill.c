@@ -40,8 +40,23 @@ static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, inside, pt_at(c, t->in[0], in), t->p[1]);
 }
 
+/* x, which may be padded already, with one border for both along d. NULL: it is not, or by another value, or something is cut off. */
+static const pt_tensor *padded_more(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right, sx value) {
+  if (x->elem != pad_elem || x->p[1] != value || c->plain) return NULL;
+  const uint32_t own = (uint32_t)x->which;
+  const sx before = x->p[0], behind = sx_sub(c, x->dim[own], sx_add(c, before, x->in[0]->dim[own]));
+  if (own != d) {
+    const pt_tensor *inner = padded_more(c, x->in[0], d, left, right, value);
+    return inner ? pt_pad(c, inner, own, before, behind, value) : NULL;
+  }
+  if (!sx_ge0(c, before) || !sx_ge0(c, behind) || !sx_ge0(c, left) || !sx_ge0(c, right)) return NULL;
+  return pt_pad(c, x->in[0], d, sx_add(c, before, left), sx_add(c, behind, right), value);
+}
+
 const pt_tensor *pt_pad(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right, sx value) {
   if (!x || (left == c->zero && right == c->zero)) return x;
+  const pt_tensor *both = padded_more(c, x, d, left, right, value);
+  if (both) return both;
   pt_tensor *t = pt_like(c, x, x->kind, pad_elem);
   if (!t) return NULL;
   t->which = (int)d;

@@ -156,6 +156,34 @@ static sx sine_or_cosine(sc *c, bool sine, sx a) {
   return plain ? plain : raw_fn(c, sine ? F_SIN : F_COS, a);
 }
 
+/* The least whole number by which a's coefficients are whole; 0: none that is small. */
+static int64_t common_denominator(const sc *c, sx a) {
+  int64_t all = 1;
+  for (size_t i = 0, n = sx_terms(c, a); i < n; i++) {
+    uint32_t q;
+    sx m;
+    sx_term(c, a, i, &q, &m);
+    const pv_q v = c->q.q[q];
+    if (v.d > (1 << 20) || v.e < -20) return 0;
+    int64_t d = (int64_t)v.d << (v.e < 0 ? -v.e : 0), x = all, y = d;
+    while (y) {
+      const int64_t t = x % y;
+      x = y;
+      y = t;
+    }
+    all = all / x * d;
+    if (all > (1 << 30)) return 0;
+  }
+  return all;
+}
+
+/* floor(p / n) of an integer p. 0: a is no such quotient. */
+static sx whole_quotient(sc *c, sx a) {
+  const int64_t n = common_denominator(c, a);
+  const sx p = n > 1 ? sx_scale(c, pv_q_int(&c->q, n), a) : 0;
+  return p && sc_has(c, p, S_INT) ? sx_div(c, p, sx_int(c, n)) : 0;
+}
+
 static sx fn_end(sc *c, sx a, const void *ctx) {
   const sx_func f = ((const fn_ctx *)ctx)->f;
   sx inner;
@@ -179,7 +207,10 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT:
     if (sc_has(c, a, S_INT)) return a;
     if (f == F_CAST_INT) return raw_fn(c, F_TRUNC, a);
-    if (f == F_FLOOR) return floor_of(c, a);
+    if (f == F_FLOOR) {
+      inner = whole_quotient(c, a);
+      return inner ? inner : floor_of(c, a);
+    }
     if (f == F_CEIL) return raw_fn(c, f, a);
     if (f == F_ROUND) { /* ties stay with the even ones */
       const sx even = even_part(c, a);
@@ -236,7 +267,7 @@ static sx max_flat(sc *c, sx a, sx b) {
     for (size_t k = 0; k < m; k++) {
       if (i == k) continue;
       const sx d = sx_sub(c, w[k], w[i]);
-      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d))) {
+      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d)) || sx_largest_ge0(c, d)) {
         memmove(w + i, w + i + 1, (m - i - 1) * sizeof *w);
         m--, i--;
         break;

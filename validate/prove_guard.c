@@ -118,6 +118,7 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
   if (!high) { /* d * floor(x / d) = x - m with m in [0, d) */
     const sx x = sc_word(c, atom, 0), d = sc_word(c, atom, 1), base = sx_add(c, sx_mul(c, a, x), sx_mul(c, b, d));
     if (a == c->one) return ge0(c, base, facts); /* floor(x / d) >= -b where x >= -b d */
+    if (a == c->minus_one) return ge0(c, sx_add(c, base, sx_sub(c, d, c->one)), facts); /* floor(x / d) <= b where x < (b + 1) d */
     const bool up = ge0(c, a, 0);
     if (up || !ge0(c, sx_neg(c, a), 0)) {
       if (!ge0(c, sx_sub(c, base, sx_mul(c, a, sx_sub(c, d, c->one))), facts)) return false;
@@ -335,9 +336,14 @@ static bool by_parts(sc *c, sx p, sx *out) {
       return *out = negative(c, pv_q_sign(&c->q, q) > 0 ? sx_sub(c, a, b) : sx_sub(c, b, a)), true;
   }
   const sx common = sx_content(c, p, true);
-  if (sx_is_long(c, p) && common != c->one) {
-    const int sign = sign_known(c, sx_without(c, p, common));
+  if (sx_is_long(c, p) && common != c->one && sc_op(c, common) != X_CONST) {
+    const sx rest = sx_without(c, p, common);
+    const int sign = sign_known(c, rest), own = sign_known(c, common);
     if (sign) return *out = negative(c, sign > 0 ? common : sx_neg(c, common)), true;
+    if (own) return *out = negative(c, own > 0 ? rest : sx_neg(c, rest)), true;
+    if (sx_is_long(c, common)) return false;
+    *out = sx_or(c, sx_and(c, negative(c, common), negative(c, sx_neg(c, rest))), sx_and(c, negative(c, sx_neg(c, common)), negative(c, rest)));
+    return true;
   }
   if (sx_terms(c, p) != 1) return false;
   sx_term(c, p, 0, &q, &m);
@@ -347,6 +353,41 @@ static bool by_parts(sc *c, sx p, sx *out) {
   b = sx_scale(c, q, sx_mul(c, m, sx_inv(c, a)));
   *out = sx_or(c, sx_and(c, negative(c, a), negative(c, sx_neg(c, b))), sx_and(c, negative(c, sx_neg(c, a)), negative(c, b)));
   return true;
+}
+
+/* An integer p < 0 with a floor(x / d) in it, once: floor(x / d) < -b is x < -b d, and -floor(x / d) < -b is (b + 1) d <= x. */
+static bool by_quotient(sc *c, sx p, sx *out) {
+  for (size_t i = 0, n = c->plain ? 0 : sx_terms(c, p); i < n; i++) {
+    uint32_t q;
+    sx m, a, b;
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_DIV || (q != PV_ONE_Q && q != PV_MINUS_Q) || !sx_linear(c, p, m, &a, &b) || a != sx_q(c, q) || sx_occurs(c, m, b)) continue;
+    const sx x = sc_word(c, m, 0), d = sc_word(c, m, 1);
+    if (sx_top_guard(c, x) || sx_top_guard(c, b)) continue;
+    *out = q == PV_ONE_Q ? sx_add(c, x, sx_mul(c, b, d)) : sx_sub(c, sx_mul(c, sx_add(c, b, c->one), d), sx_add(c, x, c->one));
+    return true;
+  }
+  return false;
+}
+
+bool sx_largest_ge0(sc *c, sx p) {
+  sx first = 0, all = c->zero;
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+    uint32_t q;
+    sx m;
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_TOP || sc_word(c, m, 0) != 1 || pv_q_sign(&c->q, q) < 0 || (first && sc_word(c, m, 1) != sc_word(c, first, 1))) return false;
+    first = first ? first : m;
+  }
+  if (!first || !sx_gt0(c, sc_word(c, first, 1))) return false;
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+    uint32_t q, k;
+    sx m, at[8];
+    sx_term(c, p, i, &q, &m);
+    const sx body = sx_open(c, m, at, &k);
+    all = sx_add(c, all, sx_scale(c, q, at[0] == c->zero ? body : sx_subst(c, body, &(sx_map){at[0], c->zero}, 1)));
+  }
+  return !c->failed && sc_has(c, all, S_NONNEG);
 }
 
 static sx negative(sc *c, sx p) {
@@ -360,6 +401,7 @@ static sx negative(sc *c, sx p) {
   if (c->failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
     p = positive_at(c, p);
+    if (sx_largest_ge0(c, p)) return c->no;
     if (by_parts(c, p, &r)) return r;
     return truth(c, sc_node(c, X_LT, &p, 1));
   }
@@ -372,6 +414,7 @@ static sx negative(sc *c, sx p) {
   if (sx_ge0(c, p)) return c->no;
   if (sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->yes;
   if (by_radix(c, p, &r, &s) && r != p) return negative(c, r);
+  if (by_quotient(c, p, &r)) return negative(c, r);
   return truth(c, sc_node(c, X_LT, &p, 1));
 }
 

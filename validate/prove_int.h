@@ -181,6 +181,7 @@ struct sc {
   char reason[200];
   int64_t work, depth;
   int ge_depth, ge_left;
+  int64_t residues; /* cases by remainders so far, 1 to begin with */
   uint64_t rlimit; /* of Z3; the work below is bounded in proportion */
   int64_t max_work;
   const val_options *o; /* for `stop` and `scratch`; may be NULL */
@@ -296,6 +297,8 @@ sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx);
 bool sx_ge0(sc *c, sx p); /* known to be at least 0 (integers) */
 bool sx_gt0(sc *c, sx p);
 bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
+/* A sum of the largest elements of rows over one range, which is at least that of the elements at any one place: known to be at least 0. */
+bool sx_largest_ge0(sc *c, sx p);
 sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts what is known. */
