@@ -86,7 +86,7 @@ static const written table[] = {
     {"aten::float_power.Tensor_Scalar", NULL, NULL, {"(aten::pow.Tensor_Scalar (aten::to.dtype $self float64) $exponent)"}, ALONE},
     {"aten::ldexp.Tensor", NULL, NULL, {"(aten::mul.Tensor $self (aten::exp2 $other))"}, ALONE},
     {"aten::take", NULL, NULL, {"(aten::reshape_as (aten::index.Tensor (aten::reshape $self (list -1)) (list (aten::reshape $index (list -1)))) $index)"}, ALONE},
-    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int $self 1 (list $groups -1)) 1 2) 1 2)"}, ALONE},
+    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int (aten::transpose.int (aten::transpose.int $self 0 2) 0 2) 1 (list $groups -1)) 1 2) 1 2)"}, ALONE},
     {"aten::nansum", NULL, NULL, {"(aten::sum.dim_IntList $self $dim $keepdim)"}, ALONE}, /* no real number is NaN */
     {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
     {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
