@@ -67,6 +67,9 @@ typedef struct val_probe {
   val_cover *cover; /* in: NULL, or where to note the branches that were taken */
   int how;          /* private: of the call that runs now */
 } val_probe;
+/* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or an infinity stands in it. Flags in `at`, by
+ * variable, what stands below such an operator (`below`: all of the term does). */
+bool val_poles(const rule_term *t, bool below, bool *at);
 ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind, val_probe *probe,
                                      rule_tensor **out, iso_error *err);
 

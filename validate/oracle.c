@@ -280,6 +280,18 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   }
 }
 
+/* A rule speaks of where both of its sides are defined. Between two graphs it must not join what is 0/0 with a number either, whether it was
+ * found or given: each variable that may be at a pole is zero once. */
+static iso_code sample_poles(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool at[VAL_MAX_VARS] = {false};
+  const bool left = val_poles(l->r->lhs, false, at), right = val_poles(l->r->rhs, false, at);
+  if (!left && !right) return ISO_OK;
+  for (unsigned k = 0; k <= l->r->n_vars && !*refuted && !c && !val_stopped(val_engine_options(l->e)); k++)
+    if (k == 0 || (at[k - 1] && l->r->var[k - 1].kind == 'f')) c = sample_instance(l, k, VAL_POLE + k, out, refuted, err);
+  return c;
+}
+
 static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_verdict proof = {0};
@@ -288,7 +300,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   rule_schemas *schemas = val_engine_schemas(l->e);
   if (!l->strict && l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
     c = val_prove(l->r, schemas, o, &proof, err);
-    if (!c && proof.status == RULE_PROVED) conclude(l, out, &proof, false);
+    if (!c && proof.status == RULE_PROVED && !(c = sample_poles(l, out, refuted, err))) conclude(l, out, &proof, *refuted);
     if (c || proof.status == RULE_PROVED) return c;
   }
   const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
@@ -298,6 +310,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
+  if (!c && !l->strict && !*refuted) c = sample_poles(l, out, refuted, err);
   /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong there shows sooner than a proof fails. */
   for (unsigned n = 0; !l->strict && early == l->first && l->good > 0 && n < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); n++)
     c = sample_instance(l, l->first + n, VAL_SPREAD + n, out, refuted, err);

@@ -327,6 +327,16 @@ static bool is_empty_maker(const char *name) {
 /* Infinite at 0. */
 static const char poles[] = "div divide true_divide reciprocal rsqrt log log2 log10 log1p pow";
 
+bool val_poles(const rule_term *t, bool below, bool *at) {
+  static const char undefined[] = "sqrt acos arccos asin arcsin acosh atanh lgamma digamma";
+  char name[64];
+  bool any = t->kind == RULE_FLOAT && !isfinite(t->u.f);
+  if (t->kind == RULE_VAR) at[t->u.i] |= below;
+  if (t->kind == RULE_OP && (listed(poles, base_name(t->u.s, name)) || listed(undefined, name))) any = below = true;
+  for (uint32_t i = 0; i < t->n; i++) any |= val_poles(t->child[i], below, at);
+  return any;
+}
+
 static bool any_zero(const rule_tensor *t) {
   const double *x = t->data;
   for (int64_t i = 0, n = wide(t) ? n_numbers(t) : 0; i < n; i++)

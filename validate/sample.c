@@ -250,6 +250,11 @@ static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *li
   }
 }
 
+/* What cannot be divided by. `zero`: everywhere. */
+static void fill_zeros(iso_rng *rng, rule_tensor *t, bool zero, bool mixed) {
+  for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = zero || (mixed && iso_rng_below(rng, 2)) ? 0 : iso_rng_normal(rng);
+}
+
 static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
   if (k >= VAL_SMALL) {
     fill_small(rng, t, k - VAL_SMALL, lit, n_lit);
@@ -417,7 +422,8 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     rule_dtype d = v->kind == 'f' ? RULE_F64 : v->kind == 'b' ? RULE_BOOL : v->kind == 'c' ? RULE_C128 : RULE_I64;
     if (v->kind == 'i' && example && example[i] && rule_dtype_is_int(example[i]->dtype)) d = example[i]->dtype;
     if ((c = rule_tensor_new(d, &sh, &bind[i], err))) break;
-    if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
+    if (v->kind == 'f' && k >= VAL_POLE) fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
+    else if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
     if (v->kind == 'c')
       for (int64_t j = 0; j < 2 * bind[i]->numel; j++) ((double *)bind[i]->data)[j] = iso_rng_normal(rng);
     if (v->kind == 'b') fill_bool(rng, bind[i], k);

@@ -641,6 +641,38 @@ def guards_elsewhere():
         c.check(yl, yr, status, "one is NaN where the other is not" if second else "")
 
 
+def proved_rules_at_poles():
+    """A rule is true where both of its sides are defined. Between two graphs, (x/w)*w at w = 0 is not x: no more with the rule given than without it."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.leaf("w", "parameter", "float32", [1.5, -0.25, 3.0, 0.75])
+        if side:
+            c.op("y", "aten::alias", [ref("x")], [4])
+        else:
+            c.op("q", "aten::div.Tensor", [ref("x"), ref("w")], [4])
+            c.op("y", "aten::mul.Tensor", [ref("q"), ref("w")], [4])
+    left, right = two(build)
+    rules = os.path.join(WHERE.name, "poles.rules")
+    for shape, scope in (("(N)", "these ranks"), ("(4)", "these shapes")):
+        text = ('(rule r (var x f %s) (var w f %s) (lhs (aten::mul.Tensor (aten::div.Tensor x w) w)) (rhs x) (evidence proved "%s"))' % (shape, shape, scope))
+        with open(rules, "w") as f:
+            f.write(text + "\n")
+        r = isomer("rules", "check", rules)
+        expect(r.status == 0 and b"1 proved" in r.out, "rules check: status %d: %s", r.status, short(r.out))
+        compared(left, right, 3)
+        for a, b in ((left, right), (right, left)):
+            r = isomer("compare", a, b, "-q", "--rules", rules)
+            expect(r.status == 3, "compare --rules: status %d: %s", r.status, short(r.out or r.err))
+        c = Certificate(left, right)
+        xl, wl, ql, yl = c.left("x", "w", "q", "y")
+        xr, yr = c.right("x", "y")
+        c.step("leaf", (xr, xl))
+        names = {"N": 4} if scope == "these ranks" else {}
+        c.apply(c.rule(text), [xl, wl], yl, xl, **names)
+        c.apply(c.rule('(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))'), [xr], yr, xr)
+        c.check(yl, yr, REFUSED, "refuted")
+
+
 # ---- numbers past all bounds ----
 
 def deep_questions():
@@ -685,7 +717,7 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, ties_of_roundings, ranges_of_indices,
+                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, proved_rules_at_poles, ties_of_roundings, ranges_of_indices,
                               other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
 
 
