@@ -200,7 +200,7 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
-MUTANTS := elementwise layout fill reduce nn order dist kernels composite written
+MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/prove_%.o)
 $(B)/obj/mutants/prove_%.o: validate/prove_%.c tests/validate/mutate.h $(B)/flags
 	@mkdir -p $(@D)
@@ -332,4 +332,4 @@ schemas:
 clean:
 	rm -rf build build-asan build-ubsan build-tsan build-valgrind build-fuzz $(B)
 
--include $(EMBEDDED:%=$(B)/obj/gen/%.d) $(B)/obj/gen/page.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d)
+-include $(EMBEDDED:%=$(B)/obj/gen/%.d) $(B)/obj/gen/page.d $(patsubst %.c,$(B)/obj/%.d,$(LIB_SRC) $(CLI_SRC) $(SUPPORT_SRC) $(ALL_TEST_SRC)) $(wildcard $(B)/*.d $(B)/obj/mutants/*.d)

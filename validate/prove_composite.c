@@ -391,7 +391,7 @@ static const pt_value *define_named(pt_args *a, int which) {
   t->which = which;
   t->k[0] = (int32_t)d;
   t->p[0] = value;
-  pt_bound_index(c, i, x->dim[d]);
+  if (which != FILL) pt_bound_index(c, i, x->dim[d]);
   return pt_one(c, t);
 }
 

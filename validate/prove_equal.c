@@ -211,7 +211,7 @@ static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *mo
   body = sx_subst(c, body, &(sx_map){k[at], value}, 1);
   k[at] = more[0];
   if (n == 2) k[m++] = more[1];
-  for (uint32_t j = m; j-- > 0;) body = sc_op(c, u) == X_SUM ? sx_sum(c, k[j], body) : sx_largest(c, k[j], body);
+  for (uint32_t j = m; j-- > 0;) body = sc_op(c, u) == X_SUM ? sx_sum(c, k[j], body) : sc_op(c, u) == X_PROD ? sx_product(c, k[j], body) : sx_largest(c, k[j], body);
   return body;
 }
 
@@ -232,7 +232,7 @@ static sx in_two(sc *c, sx k, sx d, sx *more, uint32_t *n) {
 
 /* u written with v's indices: an index run from its end, or taken as two. */
 static bool rewritten(sc *c, sx u, sx v) {
-  if (sc_op(c, u) != sc_op(c, v) || (sc_op(c, u) != X_SUM && sc_op(c, u) != X_TOP)) return false;
+  if (sc_op(c, u) != sc_op(c, v) || (sc_op(c, u) != X_SUM && sc_op(c, u) != X_TOP && sc_op(c, u) != X_PROD)) return false;
   const uint32_t n = sc_word(c, u, 0), m = sc_word(c, v, 0);
   for (uint32_t i = 0; i < n && n == m; i++)
     if (reindexed(c, u, i, from_the_end, 0) == v) return true;
@@ -380,7 +380,7 @@ static bool unify(sc *c, sx u, sx v, int deep) {
     return true;
   case X_ADD: return equal(c, u, v, deep);
   case X_MUL: return equal(c, u, v, deep);
-  case X_SUM: case X_TOP: case X_ROW: return same_binder(c, u, v, deep);
+  case X_SUM: case X_TOP: case X_PROD: case X_ROW: return same_binder(c, u, v, deep);
   case X_LEAF:
     if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
     for (uint32_t i = 1; i < p.n; i++)
@@ -434,7 +434,7 @@ static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
   const bool choice = p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC));
-  if (p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
+  if (p->op == X_SUM || p->op == X_TOP || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
   for (uint32_t i = 0; i < p->n; i++) {
     const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : (p->op != X_FN && p->op != X_LEAF) || i > 0;
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
@@ -463,7 +463,7 @@ static bool by_choice(sc *c, sx d, sx m, int deep) {
 static sx small_binder_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   int64_t high;
-  if (depth > 12 || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  if (depth > 12 || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
   if (p->op == X_SUM || p->op == X_TOP) {
     for (uint32_t i = 0; i < sc_word(c, x, 0); i++)
       if (sx_is_int(c, sc_word(c, x, i + 1), &high) && high <= MAX_UNROLLED) return x;

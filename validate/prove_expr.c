@@ -45,7 +45,7 @@ static bool is_child(sx_op op, size_t i) {
   case X_CONST: case X_SYM: case X_BOUND: return false;
   case X_ADD: return i & 1;
   case X_MUL: return !(i & 1);
-  case X_LEAF: case X_FN: case X_SUM: case X_TOP: case X_ROW: return i > 0;
+  case X_LEAF: case X_FN: case X_SUM: case X_TOP: case X_PROD: case X_ROW: return i > 0;
   default: return true;
   }
 }
@@ -144,7 +144,7 @@ static unsigned flags_of(const sc *c, sx_op op, const uint32_t *w, size_t n) {
     f = c->node[w[n - 1]].flags;
     for (size_t i = 1; i + 1 < n; i++) all &= c->node[w[i]].flags;
     return (f & (S_INT | S_NONNEG)) | ((f & all & S_POS) ? positive : 0u);
-  case X_TOP: return c->node[w[n - 1]].flags & (S_INT | positive);
+  case X_TOP: case X_PROD: return c->node[w[n - 1]].flags & (S_INT | positive);
   case X_MAX:
     for (size_t i = 0; i < n; i++) {
       all &= c->node[w[i]].flags;
@@ -177,7 +177,7 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     p->flags |= k->flags & (S_INDEX | S_MASKED);
     if (k->height > p->height) p->height = k->height;
   }
-  if (op == X_SUM || op == X_TOP || op == X_ROW) p->height = (uint16_t)(p->height + w[0]);
+  if (op == X_SUM || op == X_TOP || op == X_PROD || op == X_ROW) p->height = (uint16_t)(p->height + w[0]);
 }
 
 static size_t node_slot(const sc *c, sx_op op, const uint32_t *w, size_t n) {

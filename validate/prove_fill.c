@@ -85,7 +85,9 @@ static const pt_value *define_pad(pt_args *a, int which) {
   uint32_t n;
   char kind = 'i';
   if (!x || !pt_arg_sizes(a, "pad", pad, &n) || n % 2 || n / 2 > x->rank) return NULL;
-  if (pt_arg(a, "mode") && !pt_arg_is(a, "mode", "constant")) return NULL;
+  const rule_term *mode = pt_arg(a, "mode");
+  if (mode && (mode->kind != RULE_STRING || (strcmp(mode->u.s, "constant") && pt_arg(a, "value")))) return NULL;
+  if (mode && strcmp(mode->u.s, "constant")) return strcmp(mode->u.s, "reflect") && strcmp(mode->u.s, "replicate") && strcmp(mode->u.s, "circular") ? NULL : pt_one(c, pt_mirror(a, "pad", x, mode->u.s));
   if (pt_arg(a, "value")) value = pt_arg_scalar(a, "value", &kind);
   if (kind == 'b' || x->kind == 'b' || (x->kind == 'i' && kind == 'f' && value != c->zero)) return NULL;
   for (uint32_t k = 0; k < n / 2 && x; k++) {

@@ -1,5 +1,5 @@
 /* The prover, and the one definition of each operator that there is: prove_elementwise.c, prove_layout.c, prove_views.c, prove_fill.c, prove_reduce.c,
- * prove_nn.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c (integer types: prove_narrow.c). A definition gives the result's sizes, its
+ * prove_nn.c, prove_window.c, prove_index.c, prove_order.c, prove_dist.c, prove_composite.c, prove_written.c and prove_kernels.c (integer types: prove_narrow.c). A definition gives the result's sizes, its
  * element at any index, and under which conditions it has one (sc_require: on sizes; sc_defined_if: on values). From it come the proof, the
  * certificate (certify.c), and the shapes and numbers that the differential test holds against libtorch (sc_values). Where sizes are
  * numbers they are sizes like others.
@@ -49,6 +49,7 @@ typedef enum sx_op {
   X_FALSE,
   X_NEGINF, /* minus infinity, of a mask */
   X_IVER,  /* [condition]: 1 where it holds, else 0 */
+  X_PROD,   /* [n, range..., body]: the product over n indices */
   X_ROW    /* [1, range, body]: a row, up to its order; only in F_PLACE (prove_order.c) */
 } sx_op;
 
@@ -201,6 +202,9 @@ struct sc {
   size_t n_owned;
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx); /* for sc_number */
   void *value_ctx;
+  void (*on_index)(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides); /* NULL, or told of each bound of an index; see domains.c */
+  const pt_tensor *(*otherwise)(sc *c, const rule_term *t); /* NULL, or asked for what has no definition */
+  void *index_ctx;
 };
 
 /* ---- finite masks (prove_mask.c) ---- */
@@ -312,6 +316,7 @@ typedef struct sx_map {
 sx sx_subst(sc *c, sx x, const sx_map *map, size_t n);
 sx sx_sum(sc *c, sx k, sx body); /* over the index symbol k, in its range (k may be 0, for a range of 1) */
 sx sx_largest(sc *c, sx k, sx body);
+sx sx_product(sc *c, sx k, sx body);
 /* A row of elements `body` over k, up to what keeps its order; the place of the element that is the `rank`-th largest. */
 sx sx_row(sc *c, sx k, sx body);
 sx sx_place(sc *c, sx rank, sx row);
@@ -397,6 +402,8 @@ bool pt_define_views(const char *name, pt_definition *out);
 bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
+bool pt_define_window(const char *name, pt_definition *out);
+bool pt_define_index(const char *name, pt_definition *out);
 bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_composite(const char *name, pt_definition *out);
@@ -431,11 +438,18 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right, sx value);
+/* Padding with x's own elements ("reflect", "replicate", "circular") by the sizes of the argument `name`. */
+const pt_tensor *pt_mirror(pt_args *a, const char *name, const pt_tensor *x, const char *mode);
+const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x, const pt_tensor *w); /* over the last n dimensions */
+const pt_tensor *pt_by_channel(sc *c, const pt_tensor *y, const pt_tensor *bias, uint32_t n); /* y + bias (NULL: none), before the last n */
 /* Zeros before and behind x along d, as a convolution pads: see mask_frames. */
 const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx behind);
-/* A table of this size is read or written at `index`, whose values are in range. */
+/* A table of this size is read or written at `index`, whose values are in [0, size). From here come what a proof knows of them and the
+ * range in which samples are drawn (domains.c): every definition that takes an index says so. */
 void pt_bound_index(sc *c, const pt_tensor *index, sx size);
-/* An index that counts from the end where it is negative, of a table of this size. */
+/* The same where others have a value too: from -size on, counted from the end; or `besides`, a number that names no row (0: none). */
+void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides);
+/* An index that may count from the end of `size`, from 0 on; its bound is told. */
 const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size);
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);
 const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x));

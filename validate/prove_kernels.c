@@ -85,6 +85,7 @@ static const pt_value *kernel_rotary(pt_args *a, int which) {
   if (!p || !q || !k || !cache || c->failed || p->rank != 1 || p->lead || p->kind != 'i' || cache->rank != 2 || cache->lead || cache->kind != 'f') return NULL;
   if (!sc_require(c, sx_lt(c, c->zero, head)) || !sc_multiple(c, cache->dim[1], sx_int(c, 2), &half)) return NULL;
   if (!sc_require(c, sx_le(c, cache->dim[1], head))) return NULL;
+  pt_bound_index(c, p, cache->dim[0]);
   const pt_tensor *t[2] = {rotated(c, q, p, cache, head, half, neox), rotated(c, k, p, cache, head, half, neox)};
   return t[0] && t[1] ? pt_list(c, t, 2) : NULL;
 }

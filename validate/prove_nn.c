@@ -104,6 +104,10 @@ static sx einsum_elem(sc *c, const pt_tensor *t, const sx *idx) {
     sx in[RULE_MAX_RANK];
     for (uint32_t j = 0; *p != ',' && p != arrow; p++, j++) {
       sx *slot = &at[(unsigned char)*p];
+      if (*p <= '9' && sx_same(c, t->list[i]->dim[j], c->one)) {
+        in[j] = c->zero;
+        continue;
+      }
       if (!*slot) {
         if (n == 16) {
           sc_fail(c, "an einsum over too many indices");
@@ -119,16 +123,51 @@ static sx einsum_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return r;
 }
 
-/* The equation without blanks, with its result; NULL where it is not modelled. */
-static char *equation(sc *c, const char *from) {
-  char *to = sc_take(c, 2 * strlen(from) + 64), *w = to;
-  if (!to || strchr(from, '.')) return NULL;
-  for (; *from; from++)
-    if (*from != ' ') *w++ = *from;
+/* How many letters an operand's part of the equation has. */
+static uint32_t letters_of(const char *p) {
+  uint32_t n = 0;
+  for (; *p && *p != ',' && strncmp(p, "->", 2); p++) n += *p != ' ' && *p != '.';
+  return n;
+}
+
+/* The most dimensions that "..." stands for; digits are the names of them, the last one's 9. UINT32_MAX: not modelled. */
+static uint32_t unnamed(const char *p, const pt_tensor *const *list, size_t n) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < n; i++) {
+    const char *end = p + strcspn(p, ",-"), *dots = strchr(p, '.');
+    const uint32_t named = letters_of(p);
+    if (dots && dots < end && (!list[i] || list[i]->rank < named || list[i]->rank - named > 9)) return UINT32_MAX;
+    if (dots && dots < end && list[i]->rank - named > most) most = list[i]->rank - named;
+    p = *end == ',' ? end + 1 : end;
+  }
+  return most;
+}
+
+/* The equation without blanks, with its result, "..." written out; NULL where it is not modelled. */
+static char *equation(sc *c, const char *from, const pt_tensor *const *list, size_t n) {
+  const uint32_t most = unnamed(from, list, n);
+  char *to = sc_take(c, 12 * (strlen(from) + 4) + 64), *w = to;
+  bool result = false;
+  size_t i = 0;
+  if (!to || most == UINT32_MAX) return NULL;
+  for (const char *part = from; *from; from++) {
+    if (*from == '>') result = true;
+    if (*from == ',' && !result) i++;
+    if (*from == ',' || *from == '>') part = from + 1;
+    if (*from >= '0' && *from <= '9') return NULL;
+    if (*from == '.') {
+      if (strncmp(from, "...", 3) || i >= n) return NULL;
+      for (uint32_t k = result ? most : list[i]->rank - letters_of(part); k > 0; k--) *w++ = (char)('9' + 1 - k);
+      from += 2;
+    } else if (*from != ' ') {
+      *w++ = *from;
+    }
+  }
   if (strstr(to, "->")) return to;
-  /* Letters that occur once, in alphabetical order. */
+  /* What has no letter, then letters that occur once, in alphabetical order. */
   char *end = w;
   *w++ = '-', *w++ = '>';
+  for (uint32_t k = most; k > 0; k--) *w++ = (char)('9' + 1 - k);
   for (int l = 'A'; l <= 'z'; l++) {
     int times = 0;
     for (const char *p = to; p < end; p++) times += *p == l;
@@ -144,6 +183,16 @@ bool pt_same_index(sc *c, sx p, sx q) {
   return sc_require_modelled(c, equal, "a sum over an index that broadcasts");
 }
 
+/* Two sizes of a dimension without a letter: equal, or one of them is 1. */
+static bool broadcast_size(sc *c, sx *s, sx d) {
+  bool same, one;
+  if (!*s || *s == c->one) return *s = d, true;
+  if (d == c->one || sx_same(c, *s, d)) return true;
+  if (!sc_decide(c, sx_eq(c, *s, d), &same) || same) return !c->failed;
+  if (!sc_decide(c, sx_eq(c, d, c->one), &one) || one) return !c->failed;
+  return sc_require(c, sx_eq(c, *s, c->one)) ? *s = d, true : false;
+}
+
 static const pt_value *define_einsum(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
@@ -152,15 +201,20 @@ static const pt_value *define_einsum(pt_args *a, int which) {
   size_t n;
   sx size[256] = {0};
   if (!e || e->kind != RULE_STRING || !pt_arg_list(a, "tensors", &list, &n) || n == 0) return NULL;
-  char *text = equation(c, e->u.s), *arrow = text ? strstr(text, "->") : NULL;
+  for (size_t i = 0; i < n; i++)
+    if (!list[i] || list[i]->lead || list[i]->kind != 'f') return NULL;
+  char *text = equation(c, e->u.s, list, n), *arrow = text ? strstr(text, "->") : NULL;
   if (!arrow) return NULL;
   const char *p = text;
   for (size_t i = 0; i < n; i++, p++) {
     uint32_t j = 0;
-    if (!list[i] || list[i]->lead || list[i]->kind != 'f') return NULL;
     for (; *p != ',' && p != arrow; p++, j++) {
       sx *s = &size[(unsigned char)*p];
       if (j >= list[i]->rank) return NULL;
+      if (*p <= '9') { /* broadcast */
+        if (!broadcast_size(c, s, list[i]->dim[j])) return NULL;
+        continue;
+      }
       if (*s && !pt_same_index(c, *s, list[i]->dim[j])) return NULL;
       *s = list[i]->dim[j];
     }
@@ -248,7 +302,7 @@ static const pt_value *define_conv(pt_args *a, int n) {
   if (any && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
   if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead || w->lead || w->rank != win.n + 2) return NULL;
   if (x->rank != win.n + 2 && (any || x->rank != win.n + 1)) return NULL;
-  if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false)) return NULL;
+  if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false)) return pt_one(c, pt_by_channel(c, pt_conv_transpose(a, win.n, x, w), bias, win.n));
   const uint32_t b = x->rank == win.n + 2;
   for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
   const bool word = pt_arg(a, "padding") && pt_arg(a, "padding")->kind == RULE_STRING;
@@ -284,10 +338,7 @@ static const pt_value *define_conv(pt_args *a, int n) {
   if (b) t->dim[t->rank++] = x->dim[0];
   t->dim[t->rank++] = w->dim[0];
   for (uint32_t i = 0; i < win.n; i++) t->p[i] = win.stride[i], t->p[3 + i] = win.dilation[i], t->dim[t->rank++] = out[i];
-  if (!bias) return pt_one(c, t);
-  if (bias->rank != 1 || bias->lead || bias->kind != 'f' || !sc_require_eq(c, bias->dim[0], w->dim[0])) return NULL;
-  for (uint32_t i = 0; i < win.n; i++) bias = pt_unsqueeze(c, bias, bias ? bias->rank : 0);
-  return pt_one(c, pt_combine(c, c->one, t, c->one, bias));
+  return pt_one(c, pt_by_channel(c, t, bias, win.n));
 }
 
 enum { AVERAGE, LARGEST };
@@ -436,10 +487,19 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
   return true;
 }
 
-void pt_bound_index(sc *c, const pt_tensor *index, sx size) {
+void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
+  if (c->on_index && !c->failed) c->on_index(c, index, size, from_end, besides);
+}
+
+static void in_range(sc *c, const pt_tensor *index, sx size) {
   uint32_t var;
   if (pt_is_variable(index)) c->table_size[index->which] = size;
   else if (shows_all(c, index, &var)) c->table_size[var & 63] = size;
+}
+
+void pt_bound_index(sc *c, const pt_tensor *index, sx size) {
+  pt_bound_index_else(c, index, size, false, 0);
+  in_range(c, index, size);
 }
 
 const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d) {
@@ -450,7 +510,6 @@ const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, 
   t->in[1] = index;
   t->which = (int)d;
   t->lead = index->lead;
-  pt_bound_index(c, index, table->dim[d]);
   for (uint32_t k = 0; k < d; k++) t->dim[t->rank++] = table->dim[k];
   for (uint32_t k = 0; k < index->rank; k++) t->dim[t->rank++] = index->dim[k];
   for (uint32_t k = d + 1; k < table->rank; k++) t->dim[t->rank++] = table->dim[k];
@@ -473,13 +532,18 @@ static sx wrap_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, sx_lt(c, i, c->zero), sx_add(c, i, t->p[0]), i);
 }
 
+/* An index from 0 on, of one that may count from the end of the size. */
 const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size) {
   pt_tensor *w = pt_like(c, index, 'i', wrap_elem);
-  if (w) w->p[0] = size;
+  if (!w) return NULL;
+  w->p[0] = size;
+  pt_bound_index_else(c, index, size, true, 0);
+  in_range(c, w, size);
   return w;
 }
 
 enum { EMBEDDING, INDEX_SELECT, GATHER, ONE_HOT, INDEX };
+enum { SOME_CLASSES = 4 /* of a one_hot that counts them itself, in samples */ };
 
 /* in[0] at list[k] along each dimension k that has one; their own indices stand from `which` on, k[0] many. */
 static sx picks_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -537,8 +601,6 @@ static const pt_value *define_index(pt_args *a) {
   }
   if (several == 0) return NULL;
   if (several == 1) return pt_one(c, pt_pick(c, x, by[at], (uint32_t)at));
-  for (size_t i = 0; i < n; i++)
-    if (by[i]) pt_bound_index(c, by[i], x->dim[i]);
   return pt_one(c, pick_several(c, x, by));
 }
 
@@ -552,10 +614,13 @@ static const pt_value *define_pick(pt_args *a, int which) {
   switch (which) {
   case EMBEDDING:
     x = pt_arg_tensor(a, "weight"), i = pt_arg_tensor(a, "indices");
-    return x && x->rank == 2 ? pt_one(c, pt_pick(c, x, i, 0)) : NULL;
+    if (!x || !i || x->rank != 2) return NULL;
+    pt_bound_index(c, i, x->dim[0]);
+    return pt_one(c, pt_pick(c, x, i, 0));
   case INDEX_SELECT:
     x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
     if (!x || !i || x->rank == 0 || i->rank > 1 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+    pt_bound_index(c, i, x->dim[d]);
     return pt_one(c, pt_pick(c, x, i->rank ? i : pt_unsqueeze(c, i, 0), d));
   case GATHER:
     x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
@@ -572,8 +637,9 @@ static const pt_value *define_pick(pt_args *a, int which) {
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");
     n = pt_arg_size(a, "num_classes", -1);
-    /* -1: as many as the values ask for */
-    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || !sc_decide(c, sx_eq(c, n, c->minus_one), &counted) || counted) return NULL;
+    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || !sc_decide(c, sx_eq(c, n, c->minus_one), &counted)) return NULL;
+    if (counted) return pt_bound_index_else(c, x, sx_q(c, pv_q_int(&c->q, SOME_CLASSES)), false, 0), NULL; /* as many as the values ask for: none is told of */
+    pt_bound_index(c, x, n);
     t = pt_like(c, x, 'i', one_hot_elem);
     if (!t) return NULL;
     t->dim[t->rank++] = n;
@@ -612,6 +678,7 @@ static const pt_definition table[] = {
     {"conv2d", define_conv, 2},
     {"conv3d", define_conv, 3},
     {"convolution", define_conv, 0},
+    {"_convolution", define_conv, 0},
     {"avg_pool1d", define_pool, 2 | AVERAGE},
     {"avg_pool2d", define_pool, 4 | AVERAGE},
     {"avg_pool3d", define_pool, 6 | AVERAGE},

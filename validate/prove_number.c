@@ -57,16 +57,17 @@ static double fn_value(sx_func f, double a, double b) {
   }
 }
 
-/* Sum or maximum over the binder's indices. */
-static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, bool sum) {
+/* Sum, product or maximum over the binder's indices. */
+static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, sx_op op) {
   if (at == n) return value(m, sc_word(m->c, x, n + 1));
   const int64_t k = (int64_t)llround(value(m, sc_word(m->c, x, at + 1)));
-  double r = sum ? 0 : -INFINITY;
+  double r = op == X_SUM ? 0 : op == X_PROD ? 1 : -INFINITY;
   if (base + 1 + at >= 256) return NAN;
   for (int64_t i = 0; i < k && m->steps <= MAX_STEPS; i++) {
     m->bound[base + 1 + at] = (double)i;
-    const double v = binder(m, x, at + 1, n, base, sum);
-    if (sum) r += v;
+    const double v = binder(m, x, at + 1, n, base, op);
+    if (op == X_SUM) r += v;
+    else if (op == X_PROD) r *= v;
     else if (v > r || isnan(v)) r = v;
   }
   return r;
@@ -125,8 +126,8 @@ static double value(numbers *m, sx x) {
     if (sc_word(c, x, 0) == F_IF) return value(m, sc_word(c, x, value(m, sc_word(c, x, 1)) > 0 ? 2 : 3));
     if (sc_word(c, x, 0) == F_PLACE) return place(m, value(m, sc_word(c, x, 1)), sc_word(c, x, 2));
     return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)), p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
-  case X_SUM: case X_TOP:
-    return binder(m, x, 0, sc_word(c, x, 0), sc_at(c, sc_word(c, x, sc_word(c, x, 0) + 1))->height, p.op == X_SUM);
+  case X_SUM: case X_TOP: case X_PROD:
+    return binder(m, x, 0, sc_word(c, x, 0), sc_at(c, sc_word(c, x, sc_word(c, x, 0) + 1))->height, (sx_op)p.op);
   case X_MAX:
     r = -INFINITY;
     for (uint32_t i = 0; i < p.n; i++) {
@@ -183,11 +184,11 @@ static void show(sc *c, sx x, FILE *f, int depth) {
     return;
   default: break;
   }
-  static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver", [X_ROW] = "row"};
+  static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver", [X_PROD] = "prod", [X_ROW] = "row"};
   uint32_t from = 0;
   if (p.op == X_FN && sc_word(c, x, 0) < sizeof fn / sizeof *fn) fputs(fn[sc_word(c, x, 0)], f), from = 1;
   else fputs(p.op < X_ROW + 1 && name[p.op] ? name[p.op] : "?", f);
-  if (p.op == X_SUM || p.op == X_TOP || p.op == X_ROW) from = 1;
+  if (p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW) from = 1;
   fputc('(', f);
   for (uint32_t i = from; i < p.n; i++) fputs(i > from ? "; " : "", f), show(c, sc_word(c, x, i), f, depth + 1);
   fputc(')', f);

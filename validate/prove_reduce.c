@@ -3,7 +3,7 @@
 
 #include "validate/prove_int.h"
 
-enum { SUM, MEAN, AMAX, AMIN, VAR, STD, ANY, ALL, NORM, LOGSUMEXP, SUM_SQUARES, DIM_MAX, DIM_MIN, SUM_ABS, COUNT };
+enum { SUM, MEAN, AMAX, AMIN, VAR, STD, ANY, ALL, NORM, LOGSUMEXP, SUM_SQUARES, DIM_MAX, DIM_MIN, SUM_ABS, COUNT, PROD };
 
 /* t->k[i]: whether dimension i of the input is reduced; t->p[7]: how many elements that is. */
 typedef struct reduced {
@@ -68,6 +68,7 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   case AMAX: case DIM_MAX: return closed(c, &r, x, sx_largest);
   case AMIN: case DIM_MIN: return sx_neg(c, closed(c, &r, sx_neg(c, x), sx_largest));
   case SUM_ABS: return closed(c, &r, sx_abs(c, x), sx_sum);
+  case PROD: return closed(c, &r, x, sx_product);
   case COUNT: return closed(c, &r, sx_ite(c, x, c->one, c->zero), sx_sum);
   case LOGSUMEXP: return sx_log(c, closed(c, &r, sx_exp(c, x), sx_sum));
   case ANY: return some(c, &r, x);
@@ -133,7 +134,7 @@ static const pt_value *define_reduction(pt_args *a, int which) {
   if (!x || !dims_of(a, x, drop)) return NULL;
   const bool logic = which == ANY || which == ALL || which == COUNT, floats = which == MEAN || which == VAR || which == STD || which == NORM || which == LOGSUMEXP;
   if (floats && x->kind != 'f') return NULL;
-  if (which == SUM && x->kind == 'b') x = pt_kind(c, x, 'i');
+  if ((which == SUM || which == PROD) && x->kind == 'b') x = pt_kind(c, x, 'i');
   if (logic) x = pt_kind(c, x, 'b');
   if (!x || (!logic && x->kind == 'b')) return NULL;
   pt_tensor *t = over_dims(c, x, drop, pt_arg_flag(a, "keepdim", false), which == COUNT ? 'i' : x->kind);
@@ -399,6 +400,7 @@ static const pt_definition table[] = {
     {"norm", define_reduction, NORM},
     {"linalg_vector_norm", define_reduction, NORM},
     {"count_nonzero", define_reduction, COUNT},
+    {"prod", define_reduction, PROD},
     {"adaptive_avg_pool1d", define_adaptive, 1},
     {"adaptive_avg_pool2d", define_adaptive, 2},
     {"_adaptive_avg_pool2d", define_adaptive, 2},

@@ -98,7 +98,7 @@ static sx run_binder(sc *c, subst *s, sx x) {
     map[s->n + i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
   }
   body = sx_subst(c, sc_word(c, x, n + 1), map, s->n + n);
-  for (uint32_t i = n; i-- > 0;) body = p.op == X_SUM ? sx_sum(c, k[i], body) : p.op == X_TOP ? sx_largest(c, k[i], body) : sx_row(c, k[i], body);
+  for (uint32_t i = n; i-- > 0;) body = p.op == X_SUM ? sx_sum(c, k[i], body) : p.op == X_TOP ? sx_largest(c, k[i], body) : p.op == X_PROD ? sx_product(c, k[i], body) : sx_row(c, k[i], body);
   return body;
 }
 
@@ -165,7 +165,7 @@ static sx run_op(sc *c, subst *s, sx x) {
     if (a == F_PLACE && !s->raw) return sx_place(c, y, run(c, s, d));
     if (p.n == 2) return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
     return sx_fn2(c, (sx_func)a, y, run(c, s, d));
-  case X_SUM: case X_TOP: case X_ROW: return run_binder(c, s, x);
+  case X_SUM: case X_TOP: case X_PROD: case X_ROW: return run_binder(c, s, x);
   case X_ITE:
     y = run_guard(c, s, a);
     return sx_ite(c, y, run(c, s, b), run(c, s, d));
@@ -240,7 +240,7 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d) {
     }
   }
   for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
+    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
     if (child && apart_in(c, sc_word(c, x, i), only, k, d)) return true;
   }
   return false;
@@ -595,6 +595,69 @@ sx sx_largest(sc *c, sx k, sx body) {
     }
     r = sx_add(c, r, out);
   }
+  c->depth--;
+  return r;
+}
+
+/* ---- products ---- */
+
+enum { MAX_FACTORS = 8 }; /* of a product that is written out */
+
+/* The product over k of b^e as a power of a product over k, one block with b's own. 0: its exponent is not whole. */
+static sx product_of(sc *c, sx k, sx b, uint32_t e) {
+  sx sym[MAX_BLOCK] = {k};
+  uint32_t n = 1, more;
+  int64_t times;
+  if (!pv_q_is_int(&c->q, e, &times)) return 0;
+  bool joins = sc_op(c, b) == X_PROD && sc_word(c, b, 0) + 1 <= MAX_BLOCK;
+  for (uint32_t i = 0; joins && i < sc_word(c, b, 0); i++) joins = !sx_occurs(c, k, sc_word(c, b, i + 1));
+  if (joins) b = sx_open(c, b, sym + 1, &more), n += more;
+  return sx_pow(c, close_block(c, X_PROD, b, sym, n), e);
+}
+
+static sx product_monomial(sc *c, sx k, sx body) {
+  int64_t n = 0;
+  uint32_t q = PV_ONE_Q;
+  sx m, r = c->one, rest = c->one;
+  const bool known = sx_is_int(c, range_of(c, k), &n);
+  sx_term(c, body, 0, &q, &m);
+  if (known) r = sx_powi(c, sx_q(c, q), n);
+  else rest = sx_q(c, q);
+  for (size_t i = 0, l = m == c->one ? 0 : sx_factors(c, m); i < l && !c->failed; i++) {
+    sx b;
+    uint32_t e;
+    sx_factor(c, m, i, &b, &e);
+    const sx p = !sx_occurs(c, k, b) ? (known ? sx_powi(c, sx_pow(c, b, e), n) : 0) : product_of(c, k, b, e);
+    if (p) r = sx_mul(c, r, p);
+    else rest = sx_mul(c, rest, sx_pow(c, b, e));
+  }
+  return rest == c->one ? r : sx_mul(c, r, close_block(c, X_PROD, rest, &k, 1));
+}
+
+static sx product_ite(sc *c, sx k, sx body) {
+  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2), high = range_of(c, k);
+  cut t;
+  if (!sx_occurs(c, k, g)) return sx_ite(c, truth(c, g, NULL), sx_product(c, k, x), sx_product(c, k, y));
+  if (cut_of(c, g, k, &t) && !t.point && sx_gt0(c, t.at) && sx_gt0(c, sx_sub(c, high, t.at)))
+    return sx_mul(c, over(c, k, t.lower ? x : y, c->zero, t.at, sx_product), over(c, k, t.lower ? y : x, t.at, sx_sub(c, high, t.at), sx_product));
+  return close_block(c, X_PROD, body, &k, 1);
+}
+
+sx sx_product(sc *c, sx k, sx body) {
+  int64_t n;
+  sx r = c->one;
+  if (c->failed || k == c->zero) return c->failed ? c->zero : body;
+  if (body == c->neginf) sc_fail(c, "minus infinity in a product");
+  if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a product of truth values");
+  if (c->plain) return sx_close(c, X_PROD, k, body);
+  if (++c->depth > MAX_DEPTH) sc_fail(c, "products nested too deeply");
+  if (c->failed) r = c->zero;
+  else if (sx_is_int(c, range_of(c, k), &n) && n <= MAX_FACTORS)
+    for (int64_t i = 0; i < n && !c->failed; i++) r = sx_mul(c, r, sx_subst(c, body, &(sx_map){k, sx_int(c, i)}, 1));
+  else if (in_two(c, k, body, sx_product, &r)) r = c->failed ? c->zero : r;
+  else if (sx_top_guard(c, body)) r = product_ite(c, k, body);
+  else if (sx_terms(c, body) == 1) r = product_monomial(c, k, body);
+  else r = close_block(c, X_PROD, body, &k, 1);
   c->depth--;
   return r;
 }

@@ -269,7 +269,7 @@ void pt_note(sc *c, const char *op) {
 }
 
 static bool own_definition(const char *op, pt_definition *out) {
-  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
+  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_window(op, out) || pt_define_index(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
          pt_define_kernel(op, out) || pt_define_written(op, out);
 }
 
@@ -318,7 +318,10 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
   char kind = 'f';
   if (++c->depth > 400) sc_fail(c, "a term too deep");
   else if (t->kind == RULE_VAR) v = pt_one(c, variable(c, t->u.i));
-  else if (t->kind == RULE_OP) v = call(c, t);
+  else if (t->kind == RULE_OP) {
+    v = call(c, t);
+    if (c->failed && c->otherwise) v = pt_one(c, c->otherwise(c, t));
+  }
   else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN || t->kind == RULE_NAME || t->kind == RULE_EXPR) {
     const sx x = pt_scalar(c, t, &kind);
     v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));

@@ -12,8 +12,8 @@ typedef struct written {
   const char *op;
   const char *when, *is; /* only where these arguments are these literals ("none" too), one space between; NULL: always */
   const char *text[2];   /* its results, as many as are told */
-  enum { ALONE, ALONE_OF_RANK, FIRST, FIRST_OF_MATRIX } form; /* its only result; the same, and its tensors are of one rank; its first ones; the same,
-                                                              * and its first tensor is a matrix */
+  enum { ALONE, ALONE_OF_RANK, ALONE_OF_IMAGES, FIRST, FIRST_OF_MATRIX } form; /* its only result; the same, and its tensors are of one rank; of more
+                                                              * than two dimensions; its first ones; the same, and its first tensor is a matrix */
 } written;
 
 #define BATCH_NORM "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
@@ -85,8 +85,8 @@ static const written table[] = {
     {"aten::logaddexp2", NULL, NULL, {"(aten::log2 (aten::add.Tensor (aten::exp2 $self) (aten::exp2 $other)))"}, ALONE},
     {"aten::float_power.Tensor_Scalar", NULL, NULL, {"(aten::pow.Tensor_Scalar (aten::to.dtype $self float64) $exponent)"}, ALONE},
     {"aten::ldexp.Tensor", NULL, NULL, {"(aten::mul.Tensor $self (aten::exp2 $other))"}, ALONE},
-    {"aten::take", NULL, NULL, {"(aten::reshape_as (aten::index.Tensor (aten::reshape $self (list -1)) (list (aten::reshape $index (list -1)))) $index)"}, ALONE},
-    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int (aten::transpose.int (aten::transpose.int $self 0 2) 0 2) 1 (list $groups -1)) 1 2) 1 2)"}, ALONE},
+    {"aten::take", NULL, NULL, {"(aten::index.Tensor (aten::reshape $self (list -1)) (list $index))"}, ALONE},
+    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int $self 1 (list $groups -1)) 1 2) 1 2)"}, ALONE_OF_IMAGES},
     {"aten::nansum", NULL, NULL, {"(aten::sum.dim_IntList $self $dim $keepdim)"}, ALONE}, /* no real number is NaN */
     {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
     {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
@@ -185,6 +185,7 @@ static bool fits(pt_args *a, const written *w) {
     const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
     if (!x || x->kind != (strcmp(a->schema->arg[i].name, "index") ? 'f' : 'i')) return false;
     if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
+    if (!first && w->form == ALONE_OF_IMAGES && !x->lead && x->rank < 3) return false;
     if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank)) return false;
     first = first ? first : x;
   }
@@ -203,7 +204,7 @@ static const pt_value *define_written(pt_args *a, int which) {
     const rule_term *term = read_term(&r);
     if (!term || !(t[n] = pt_eval_tensor(a->c, term))) return NULL;
   }
-  return w->form <= ALONE_OF_RANK ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
+  return w->form <= ALONE_OF_IMAGES ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
 }
 
 bool pt_define_written(const char *name, pt_definition *out) {

@@ -3,111 +3,10 @@
 #include "validate/sample_int.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* ---- domains of integer variables ---- */
-
-static bool mentions(const rule_term *t, uint32_t var) {
-  if (t->kind == RULE_VAR) return t->u.i == var;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (mentions(t->child[i], var)) return true;
-  return false;
-}
-
-/* Operators that read a table by an index: which arguments they are. The dimension is a number, or that of argument
- * `dim` where it is negative - 1: -1 is argument 0. */
-typedef struct index_op {
-  const char *name;
-  uint32_t table, index;
-  int dim_arg;   /* argument with the dimension; -1: `dim` */
-  int64_t dim;
-  bool negative; /* counts from the end where below 0 */
-} index_op;
-
-static const index_op index_ops[] = {
-    {"aten::embedding", 0, 1, -1, 0, false},        {"aten::embedding_bag", 0, 1, -1, 0, false},
-    {"aten::index_select", 0, 2, 1, 0, false},      {"aten::gather", 0, 2, 1, 0, false},
-    {"aten::take_along_dim", 0, 1, 2, 0, false},    {"aten::scatter.src", 0, 2, 1, 0, false},
-    {"aten::scatter.value", 0, 2, 1, 0, false},     {"aten::scatter_add", 0, 2, 1, 0, false},
-    {"aten::index_add", 0, 2, 1, 0, false},         {"aten::index_copy", 0, 2, 1, 0, false},
-    {"aten::index_fill.int_Scalar", 0, 2, 1, 0, false}, {"aten::nll_loss", 0, 1, -1, 1, false},
-    {"aten::cross_entropy_loss", 0, 1, -1, 1, false}, {"aten::nll_loss_forward", 0, 1, -1, 1, false},
-    {"_C::rotary_embedding.isomer", 4, 0, -1, 0, false}};
-
-static int64_t size_of(val_engine *e, const rule_term *table, int64_t dim, rule_tensor *const *bind) {
-  rule_tensor *v = NULL;
-  iso_error err;
-  int64_t size = INT64_MAX;
-  if (val_eval(e, table, bind, VAL_FLOAT64, &v, &err) != ISO_OK) return size;
-  if (dim == INT64_MIN) size = v->numel;
-  else if (v->shape.rank > 0) {
-    if (dim < 0) dim += v->shape.rank;
-    if (dim >= 0 && dim < (int64_t)v->shape.rank) size = v->shape.dim[dim];
-  }
-  rule_tensor_unref(v);
-  return size;
-}
-
-/* The variable itself, or its elements in another place: what bounds the one bounds the other. Behind arithmetic and masks
- * (the shards of a vocabulary) an index is another number than the variable. */
-static bool is_moved(const rule_term *t, uint32_t var) {
-  static const char *const ops[] = {"aten::to.dtype", "aten::view", "aten::reshape", "aten::unsqueeze", "aten::squeeze.dim", "aten::alias",
-                                    "aten::contiguous", "aten::clone", "aten::detach", "aten::flatten.using_ints", "aten::transpose.int",
-                                    "aten::permute", "aten::expand", "aten::slice.Tensor", "aten::_to_copy"};
-  if (t->kind == RULE_VAR) return t->u.i == var;
-  if (t->kind != RULE_OP || t->n == 0) return false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(t->u.s, ops[i]) == 0) return is_moved(t->child[0], var);
-  return false;
-}
-
-typedef bool (*index_of)(const rule_term *t, uint32_t var); /* is_moved, or mentions: anything that is computed from it */
-
-/* The size that an index in `t` itself is bounded by; INT64_MAX where `t` reads none with `var`. */
-static int64_t limit_here(val_engine *e, const rule_term *t, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
-  if (strcmp(t->u.s, "aten::index.Tensor") == 0 && t->n >= 2 && t->child[1]->kind == RULE_LIST) {
-    int64_t limit = INT64_MAX;
-    for (uint32_t k = 0; k < t->child[1]->n; k++)
-      if (reads(t->child[1]->child[k], var)) {
-        const int64_t l = size_of(e, t->child[0], k, bind);
-        limit = l < limit ? l : limit;
-      }
-    return limit;
-  }
-  if (strcmp(t->u.s, "aten::take") == 0 && t->n >= 2 && reads(t->child[1], var)) return size_of(e, t->child[0], INT64_MIN, bind);
-  if (strcmp(t->u.s, "aten::one_hot") == 0 && t->n >= 2 && t->child[1]->kind == RULE_INT && reads(t->child[0], var)) {
-    *negative = false;
-    return t->child[1]->u.i > 0 ? t->child[1]->u.i : 4;
-  }
-  for (size_t k = 0; k < sizeof index_ops / sizeof *index_ops; k++) {
-    const index_op *o = &index_ops[k];
-    if (strcmp(o->name, t->u.s) != 0 || t->n <= o->table || t->n <= o->index || !reads(t->child[o->index], var)) continue;
-    *negative = false;
-    int64_t dim = o->dim;
-    if (o->dim_arg >= 0) {
-      if (t->child[o->dim_arg]->kind != RULE_INT) continue;
-      dim = t->child[o->dim_arg]->u.i;
-    }
-    return size_of(e, t->child[o->table], dim, bind);
-  }
-  return INT64_MAX;
-}
-
-/* The smallest size that variable `var` indexes in `t`, found by evaluating the tables on `bind`. `negative` stays true
- * where all that read it count from the end. */
-static int64_t limit_in(val_engine *e, const rule_term *t, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
-  int64_t limit = t->kind == RULE_OP ? limit_here(e, t, var, reads, bind, negative) : INT64_MAX;
-  for (uint32_t i = 0; i < t->n; i++) {
-    const int64_t l = limit_in(e, t->child[i], var, reads, bind, negative);
-    if (l < limit) limit = l;
-  }
-  return limit;
-}
-
-static int64_t limit_of(val_engine *e, const rule *r, uint32_t var, index_of reads, rule_tensor *const *bind, bool *negative) {
-  const int64_t l = limit_in(e, r->lhs, var, reads, bind, negative), m = limit_in(e, r->rhs, var, reads, bind, negative);
-  return l < m ? l : m;
-}
+#include "validate/engine_int.h"
 
 /* ---- float literals of the rule: thresholds that samples should pass ---- */
 
@@ -407,6 +306,24 @@ unsigned val_samples_wanted(const rule *r) {
   return least == INT64_MAX ? 0 : (unsigned)(2 * (3 * (int64_t)n_lit / least + 1));
 }
 
+static void draw_index(iso_rng *rng, const rule *r, uint32_t var, const val_domain *d, const rule_tensor *example, bool wraps, const double *lit,
+                       size_t n_lit, unsigned k, rule_tensor *out) {
+  const rule_variable *v = &r->var[var];
+  const bool own = d->size != INT64_MAX, from_end = own ? d->from_end : d->behind_from_end;
+  int64_t limit = own ? d->size : d->behind;
+  if (!own && limit != INT64_MAX && k % 2 == 0)
+    for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
+      if ((int64_t)lit[j] + 2 > limit) limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
+  if (v->low != NULL || v->high != NULL) {
+    fill_range(rng, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
+    return;
+  }
+  if (limit != INT64_MAX && from_end && k % 2 == 1) fill_range(rng, out, -limit, limit, k);
+  else fill_int(rng, out, limit, wraps, example, lit, n_lit, k);
+  for (int64_t i = 0; i < out->numel && d->has_besides && k % 3 == 2; i++)
+    if (iso_rng_below(rng, 3) == 0) rule_tensor_set(out, i, (double)d->besides);
+}
+
 iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                     rule_tensor **bind, iso_error *err) {
   double lit[16];
@@ -429,24 +346,12 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
   /* Indices last: their range depends on the shapes of what they index. They are zero until then, which every table has. */
-  for (uint32_t i = 0; i < r->n_vars && !c; i++) {
-    if (r->var[i].kind != 'i') continue;
-    bool negative = true;
-    int64_t limit = limit_of(e, r, i, is_moved, bind, &negative);
-    if (limit == INT64_MAX && (limit = limit_of(e, r, i, mentions, bind, &negative)) != INT64_MAX && k % 2 == 0)
-      for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
-        if ((int64_t)lit[j] + 2 > limit) limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
-    const rule_variable *v = &r->var[i];
-    if (v->low != NULL || v->high != NULL) {
-      fill_range(rng, bind[i], v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
-      continue;
-    }
-    if (limit != INT64_MAX && negative && k % 2 == 1) {
-      fill_range(rng, bind[i], -limit, limit, k);
-      continue;
-    }
-    fill_int(rng, bind[i], limit, example != NULL, example ? example[i] : NULL, lit, n_lit, k);
-  }
+  val_domain *domain = calloc(r->n_vars + 1, sizeof *domain);
+  if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);
+  for (uint32_t i = 0; i < r->n_vars && !c; i++)
+    if (r->var[i].kind == 'i') draw_index(rng, r, i, &domain[i], example ? example[i] : NULL, example != NULL, lit, n_lit, k, bind[i]);
+  free(domain);
   if (c)
     for (uint32_t i = 0; i < r->n_vars; i++) {
       rule_tensor_unref(bind[i]);

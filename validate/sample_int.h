@@ -22,6 +22,19 @@ enum {
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
                                  rule_tensor **bind, iso_error *err);
 
+/* What an integer variable may be, as the definitions of the operators that take it as an index say (domains.c). */
+typedef struct val_domain {
+  int64_t size;    /* its values are in [0, size), or in [-size, size) if `from_end`; INT64_MAX: not bounded */
+  bool from_end;
+  int64_t behind;  /* the least of what bounds numbers computed from it, too */
+  bool behind_from_end;
+  bool has_besides;
+  int64_t besides; /* a value that is no index and is allowed too */
+} val_domain;
+/* Of each variable, at the sizes of the instance `r` of a rule. What has no definition is run on `bind`, where it has one tensor a
+ * variable (NULL: it stays open). Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind, val_domain *out, iso_error *err);
+
 /* Whether some literal of the rule is so small that samples at other magnitudes do not show it. */
 bool val_has_eps(const rule *r);
 

@@ -15,6 +15,7 @@ import tempfile
 from harness import OPTIONS, ROOT, Wrong, expect, run_functions
 
 LAWS = os.path.join(ROOT, "tests", "rules", "laws.rules")
+OPERATORS = os.path.join(ROOT, "tests", "rules", "operators.rules")
 PUBLISHED = os.path.join(ROOT, "tests", "rules", "published.rules")
 IDENTITIES = os.path.join(ROOT, "tests", "rules", "identities.rules")
 COMPILERS = os.path.join(ROOT, "tests", "rules", "compilers.rules")
@@ -82,6 +83,10 @@ def rules_of_passes_are_proved():
 
 def rules_of_compilers_are_proved():
     all_proved(COMPILERS)
+
+
+def rules_of_other_operators_are_proved():
+    all_proved(OPERATORS)
 
 
 def identities_are_proved():
@@ -355,7 +360,7 @@ def certificates_are_the_same_again():
 WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, random_numbers_are_refused, shapes_that_differ, duplicates_are_reported,
               counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, samples_of_proved_rules, require_proved, an_operator_that_dies_is_one_unknown,
-              certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved,
+              certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved, rules_of_other_operators_are_proved,
               rules_of_passes_are_proved, rules_of_compilers_are_proved, identities_are_proved, traps_are_seen]
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include "egraph/base/hash.h"
 #include "tests/validate/prove_odd.h"
+#include "validate/sample_int.h"
 
 /* With DIFF_FIRST the first thing wrong ends the program: that is all that mutants_text.py asks. */
 static bool fine(bool yes) {
@@ -98,6 +99,58 @@ START_TEST(unknown_operands_stay_unknown) {
 }
 END_TEST
 
+/* Reads whatever is there; or bounds what is computed from an index beside itself. */
+static bool unchecked_index(const char *text) { return strstr(text, "take_along_dim") || strstr(text, "rotary_embedding") || strstr(text, "i j (aten::add"); }
+
+/* Whether libtorch takes the sample with all elements of a variable `x`. */
+static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal) {
+  static iso_error err;
+  rule_tensor *bind[8], *own = NULL, *out = NULL;
+  const rule *r = rule_set_at(s->set, 0);
+  memcpy(bind, s->v.bind, sizeof bind);
+  ck_assert(rule_tensor_new(RULE_I64, &bind[var]->shape, &own, &err) == ISO_OK);
+  for (int64_t i = 0; i < own->numel; i++) rule_tensor_set(own, i, (double)x);
+  bind[var] = own;
+  const bool yes = val_eval(engine, r->lhs, bind, VAL_FLOAT64, &out, &err) == ISO_OK;
+  *refusal = err.msg;
+  if (yes) rule_tensor_unref(out);
+  rule_tensor_unref(own);
+  return yes;
+}
+
+/* What the definitions say that an index may be, against the operators: the ends of the range are taken, what lies beyond is refused, and
+ * an integer variable of which nothing is said may be anything. Samples are drawn from there (validate/domains.c). */
+START_TEST(indices_are_bounded_as_operators_bound_them) {
+  const call *k = &calls[_i];
+  for (int seed = 0; seed < 12; seed++) {
+    iso_rng rng = iso_rng_new((uint64_t)seed, (uint64_t)_i + 3 * N_CALLS);
+    iso_error err = {ISO_OK, ""};
+    val_domain domain[8];
+    sample s;
+    ck_assert_msg(sample_take(&s, k, &rng, false), "no rule: %s", k->text);
+    const rule *r = rule_set_at(s.set, 0);
+    ck_assert(val_domains(engine, schemas, r, s.v.bind, domain, &err) == ISO_OK);
+    for (uint32_t v = 0; v < r->n_vars && s.want; v++) {
+      const char *refusal = "";
+      if (r->var[v].kind != 'i' || s.v.bind[v]->numel == 0 || unchecked_index(k->text)) continue;
+      const val_domain *d = &domain[v];
+      if (d->size == INT64_MAX && d->behind == INT64_MAX) {
+        ck_assert_msg(fine(takes(&s, v, 1000003, &refusal) || !strstr(refusal, "out of")), "%s: nothing is said of an index: %s", refusal, s.text);
+        continue;
+      }
+      if (d->size == INT64_MAX) continue; /* of what is computed from it */
+      const int64_t last = d->size - 1, first = d->from_end ? -d->size : 0;
+      ck_assert_msg(fine(takes(&s, v, last, &refusal)), "%d: %s: %s", (int)last, refusal, s.text);
+      ck_assert_msg(fine(takes(&s, v, first, &refusal)), "%d: %s: %s", (int)first, refusal, s.text);
+      ck_assert_msg(fine(!takes(&s, v, last + 1, &refusal)), "%d is taken: %s", (int)last + 1, s.text);
+      ck_assert_msg(fine((d->has_besides && d->besides == first - 1) || !takes(&s, v, first - 1, &refusal)), "%d is taken: %s", (int)first - 1, s.text);
+      if (d->has_besides) ck_assert_msg(fine(takes(&s, v, d->besides, &refusal)), "%d: %s: %s", (int)d->besides, refusal, s.text);
+    }
+    sample_free(&s);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("prove_diff");
   TCase *t = tcase_create("prove_diff");
@@ -105,6 +158,7 @@ int main(void) {
   tcase_add_loop_test(t, definitions_are_what_operators_do, 0, N_CALLS);
   tcase_add_loop_test(t, what_operators_refuse_has_no_value, 0, N_CALLS);
   tcase_add_loop_test(t, unknown_operands_stay_unknown, 0, N_CALLS);
+  tcase_add_loop_test(t, indices_are_bounded_as_operators_bound_them, 0, N_CALLS);
   tcase_add_loop_test(t, refused_calls_have_no_value, 0, (int)(sizeof refusals / sizeof *refusals));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

@@ -5,7 +5,7 @@
 
 #include "tests/validate/prove_diff.h"
 
-enum { MAX_SITES = 10000 };
+enum { MAX_SITES = 20000 };
 
 /* Mutants that mean the same: so many of an operation on the line with this text. */
 static const struct {
@@ -51,6 +51,12 @@ static const struct {
     {"fill", "sx_lt(c, c->zero, n)", "sx_lt", 1, "a length of 0 is 0 either way"},
     {"nn", "sx_lt(c, c->zero, w->stride[i])", "sx_lt", 1, "a division by a stride of 0 has no value"},
     {"nn", "w.size[i])", "sx_lt", 1, "the count of a window of no elements has no inverse"},
+    {"reduce", "sx_lt(c, c->zero, x->dim[k])", "sx_lt", 1, "where there is nothing there is nothing to normalise"},
+    {"window", "sc_decide(c, sx_lt(c, pad[k], c->zero)", "sx_lt", 1, "padding by 0 cuts off and adds nothing"},
+    {"window", "sx_lt(c, c->zero, stride)", "sx_lt", 1, "a division by a stride of 0 has no value"},
+    {"window", "sx_lt(c, c->zero, groups)", "sx_lt", 1, "nothing is a multiple of 0"},
+    {"index", "sc_decide(c, sx_lt(c, c->zero, smoothing)", "sx_lt", 1, "a share of 0 is none"},
+    {"index", "sx_or(c, sx_not(c, inside)", "sx_not", 1, "samples name each place once, within or not"},
     {"kernels", "sx_lt(c, c->zero, head)", "sx_lt", 1, "a head is at least as wide as the table, whose size is not 0"},
     {"kernels", "sx_sub(c, idx[2], idx[1])", "sx_sub", 1, "a softmax does not see what is added to a whole row"},
     {"kernels", "sx_lt(c, c->zero, window)", "sx_lt", 1, "a window of 0 was another case before"},
