@@ -111,6 +111,17 @@ static sx masked(sc *c, sx x, int64_t mask) {
   return r;
 }
 
+/* x is below 2^k and y a multiple of it: they have no bit in common. */
+static bool apart(sc *c, sx x, sx y) {
+  sx q;
+  if (!sx_ge0(c, x)) return false;
+  for (int k = MAX_BITS; k > 0; k--) {
+    const sx power = sx_int(c, (int64_t)1 << k);
+    if (sx_divides(c, power, y, &q) && sc_has(c, q, S_INT)) return sx_ge0(c, sx_sub(c, sx_sub(c, power, c->one), x));
+  }
+  return false;
+}
+
 sx sx_bits_and(sc *c, sx x, sx y) {
   int64_t mask;
   atoms a = {0};
@@ -125,6 +136,7 @@ sx sx_bits_and(sc *c, sx x, sx y) {
   if (!sc_has(c, x, S_INT) || !sc_has(c, y, S_INT)) sc_fail(c, "bits of what is no integer");
   if (sx_is_int(c, y, &mask)) return masked(c, x, mask);
   if (sx_is_int(c, x, &mask)) return masked(c, y, mask);
+  if (apart(c, x, y) || apart(c, y, x)) return c->zero;
   const bool one = read(c, x, &a, &p);
   if (!one || !read(c, y, &a, &q)) {
     sc_fail(c, "bits of too many integers");

@@ -640,6 +640,13 @@ static bool cancels(sc *c, sx sum, sx b, sx *out) {
   return false;
 }
 
+/* Whether p is max(0, x), so that p x is p^2. */
+static bool is_positive_part(const sc *c, sx p, sx x) {
+  if (sc_op(c, p) != X_MAX || c->node[p].n != 2) return false;
+  const sx u = sc_word(c, p, 0), v = sc_word(c, p, 1);
+  return (u == c->zero && v == x) || (v == c->zero && u == x);
+}
+
 sx sx_mul(sc *c, sx a, sx b) {
   sx r;
   if (c->failed) return c->zero;
@@ -658,6 +665,8 @@ sx sx_mul(sc *c, sx a, sx b) {
   if ((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) sc_fail(c, "arithmetic on truth values");
   if (c->plain && !of_sizes(c, (sx[2]){a, b}, 2)) return sx_fn2(c, F_MUL, a, b);
   if (cancels(c, a, b, &r) || cancels(c, b, a, &r)) return r;
+  if (is_positive_part(c, a, b)) return sx_powi(c, a, 2);
+  if (is_positive_part(c, b, a)) return sx_powi(c, b, 2);
   const size_t n = sx_terms(c, a), m = sx_terms(c, b), start = c->sp;
   if (n * m > MAX_TERMS) sc_fail(c, "a product of more than %d terms", (int)MAX_TERMS);
   for (size_t i = 0; i < n && !c->failed; i++)

@@ -90,10 +90,13 @@ static const written table[] = {
     {"aten::nansum", NULL, NULL, {"(aten::sum.dim_IntList $self $dim $keepdim)"}, ALONE}, /* no real number is NaN */
     {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
     {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
+    {"aten::scatter_reduce.two", "reduce include_self", "\"sum\" true", {"(aten::scatter_add $self $dim $index $src)"}, ALONE},
+    {"aten::scatter.reduce", "reduce", "\"add\"", {"(aten::scatter_add $self $dim $index $src)"}, ALONE},
     {"aten::max_pool1d_with_indices", NULL, NULL, {POOL("1d")}, FIRST},
     {"aten::max_pool2d_with_indices", NULL, NULL, {POOL("2d")}, FIRST},
     {"aten::max_pool3d_with_indices", NULL, NULL, {POOL("3d")}, FIRST},
     {"aten::native_batch_norm", "training", "false", {BATCH_NORM}, FIRST},
+    {"aten::native_batch_norm", "training running_mean running_var", "true none none", {"(aten::batch_norm $input $weight $bias none none true $momentum $eps false)"}, FIRST},
     {"aten::_native_batch_norm_legit_no_training", NULL, NULL, {BATCH_NORM}, FIRST},
     {"aten::_fused_rms_norm", NULL, NULL, {"(aten::rms_norm $input $normalized_shape $weight $eps)"}, FIRST},
     {"aten::_scaled_dot_product_attention_math", "dropout_mask", "none", {"(aten::scaled_dot_product_attention $query $key $value $attn_mask $dropout_p $is_causal $scale $enable_gqa)"}, FIRST},

@@ -20,6 +20,7 @@ PUBLISHED = os.path.join(ROOT, "tests", "rules", "published.rules")
 IDENTITIES = os.path.join(ROOT, "tests", "rules", "identities.rules")
 COMPILERS = os.path.join(ROOT, "tests", "rules", "compilers.rules")
 PASSES = os.path.join(ROOT, "tests", "rules", "passes.rules")
+COLLECTION = os.path.join(ROOT, "tests", "rules", "collection.rules")
 TRAPS = os.path.join(ROOT, "tests", "rules", "traps.rules")
 STATUS = {"proved", "tested", "refuted", "unknown"}
 
@@ -91,6 +92,10 @@ def rules_of_other_operators_are_proved():
 
 def identities_are_proved():
     all_proved(IDENTITIES)
+
+
+def the_collection_is_proved():
+    all_proved(COLLECTION)
 
 
 def traps_are_seen():
@@ -361,7 +366,7 @@ WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_e
 WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, random_numbers_are_refused, shapes_that_differ, duplicates_are_reported,
               counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, samples_of_proved_rules, require_proved, an_operator_that_dies_is_one_unknown,
               certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved, rules_of_other_operators_are_proved,
-              rules_of_passes_are_proved, rules_of_compilers_are_proved, identities_are_proved, traps_are_seen]
+              rules_of_passes_are_proved, rules_of_compilers_are_proved, identities_are_proved, the_collection_is_proved, traps_are_seen]
 
 if __name__ == "__main__":
     sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))
