@@ -13,6 +13,7 @@
 #include "cli/relations.h"
 #include "cli/report_ci.h"
 #include "cli/repro.h"
+#include "cli/targets.h"
 #include "egraph/base/parallel.h"
 #include "validate/validate.h"
 
@@ -199,6 +200,9 @@ static int settle(options *o) {
     return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
   if (o->n_pairs > 1 && (o->sarif || o->junit || o->explorer || o->baseline || o->github))
     return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, --model-explorer, --baseline", NULL);
+  const char *const target[] = {o->json, o->html, o->save_rules, o->certificate, o->sarif, o->junit, o->counterexample, o->repro};
+  iso_error err;
+  if (targets_check(target, sizeof target / sizeof *target, &err)) return usage_error(err.msg, NULL);
   o->synth.certificate = o->certificate != NULL;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;

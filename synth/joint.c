@@ -268,6 +268,11 @@ static void drop(rule_tensor **t, size_t n) {
   for (size_t i = 0; i < n; i++) rule_tensor_unref(t[i]);
 }
 
+/* Dtypes that are one where floats are real numbers, and are computed in float64. */
+static bool same_numbers(rule_dtype a, rule_dtype b) {
+  return (rule_dtype_is_float(a) && rule_dtype_is_float(b)) || (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
+}
+
 static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_t n_out, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     int32_t i = s->rec[e.i].node[side];
@@ -281,6 +286,8 @@ static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_
       return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s",
                       rule_shape_print(&n->shape, a, sizeof a), rule_shape_print(&t->shape, b, sizeof b));
     }
+    if (n->n_outputs == 1 && n->dtype != t->dtype && !same_numbers(n->dtype, t->dtype))
+      return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s", rule_dtype_name(n->dtype), rule_dtype_name(t->dtype));
   }
   return ISO_OK;
 }

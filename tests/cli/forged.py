@@ -673,6 +673,40 @@ def proved_rules_at_poles():
         c.check(yl, yr, REFUSED, "refuted")
 
 
+# ---- what is refused before any work ----
+
+def declared_dtypes():
+    """An operator of a library, whose dtype no table knows, gives floats where the graph says integers."""
+    for dtype, status in (("float32", 0), ("float16", 0), ("int64", 2), ("bool", 2)):
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25])
+            c.op("y", "dist::all_reduce", [[ref("x"), ref("x")], "sum"], [2], dtype)
+        left, right = two(build)
+        r = isomer("compare", left, right, "-q")
+        expect(r.status == status, "%s: status %d: %s", dtype, r.status, short(r.out or r.err))
+        expect(status == 0 or (r.err.count(b"\n") == 1 and b"output is %s in the graph, its operator gives float64" % dtype.encode() in r.err), "%s: %s", dtype, short(r.err))
+
+
+def targets():
+    """Files that cannot be written, and one file for two results: refused at once, and nothing is written."""
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25])
+        c.op("y", "aten::exp" if side else "aten::sin", [ref("x")], [2])
+    left, right = two(build)
+    folder = tempfile.mkdtemp(dir=WHERE.name)
+    missing, one, other = os.path.join(folder, "none", "f"), os.path.join(folder, "f"), os.path.join(folder, ".", "f")
+    for option in ("--json", "--html", "--save-rules", "--certificate", "--sarif", "--junit", "--counterexample", "--repro"):
+        for path in (missing, folder):
+            r = isomer("compare", left, right, option, path)
+            expect(r.status == 2 and r.out == b"" and r.err.count(b"\n") == 1 and b"cannot be written" in r.err, "%s: status %d: %s", option, r.status, short(r.err))
+    for options in (("--json", one, "--html", one), ("--repro", one, "--counterexample", other), ("--sarif", "-", "--json", "-")):
+        r = isomer("compare", left, right, *options)
+        expect(r.status == 2 and r.out == b"" and r.err.count(b"\n") == 1 and b"one file" in r.err, "%s: status %d: %s", options, r.status, short(r.err))
+    expect(os.listdir(folder) == [], "left behind: %s", os.listdir(folder))
+    r = isomer("compare", left, right, "--json", one, "--html", os.path.join(folder, "g"), "--repro", os.devnull)
+    expect(r.status == 1 and sorted(os.listdir(folder)) == ["f", "g"], "status %d, %s", r.status, os.listdir(folder))
+
+
 # ---- numbers past all bounds ----
 
 def deep_questions():
@@ -717,7 +751,7 @@ def endless_memory():
 
 def main():
     return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
-                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, proved_rules_at_poles, ties_of_roundings, ranges_of_indices,
+                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, proved_rules_at_poles, declared_dtypes, targets, ties_of_roundings, ranges_of_indices,
                               other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
 
 
