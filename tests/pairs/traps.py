@@ -9,8 +9,10 @@ import dsl
 import arithmetic  # noqa: F401
 import attention  # noqa: F401  each adds its pairs to dsl.PAIRS
 import choices  # noqa: F401
+import collectives  # noqa: F401
 import edges  # noqa: F401
 import layers  # noqa: F401
+import lowered  # noqa: F401
 import padding  # noqa: F401
 import tied  # noqa: F401
 import undefined  # noqa: F401
