@@ -29,8 +29,8 @@ static const char *const files[] = {"layout", "elementwise", "reduce", "contract
 
 START_TEST(true_rules_are_proved_and_near_misses_are_not) {
   char path[200];
-  const char *only = getenv("PROVE_ONLY"); /* for mutants_text.py */
-  if (only && strcmp(only, files[_i]) != 0) return;
+  const char *only = getenv("PROVE_ONLY"); /* names of files, for mutants_text.py */
+  if (only && !strstr(only, files[_i])) return;
   snprintf(path, sizeof path, "tests/validate/rules/%s.rules", files[_i]);
   rule_set *set = load(path);
   size_t n_true = 0, n_proved = 0;
