@@ -49,6 +49,7 @@ static const struct {
     {"fill", "sx_lt(c, c->zero, step), &up", "sx_lt", 1, "a division by a step of 0 has no value"},
     {"fill", "sx_le(c, h, w)", "sx_le", 1, "of two equal sizes either is the less"},
     {"fill", "sx_lt(c, c->zero, n)", "sx_lt", 1, "a length of 0 is 0 either way"},
+    {"reduce", "sx_lt(c, c->zero, x->dim[k])", "sx_lt", 1, "of no elements there is no mean"},
     {"nn", "sx_lt(c, c->zero, w->stride[i])", "sx_lt", 1, "a division by a stride of 0 has no value"},
     {"nn", "w.size[i])", "sx_lt", 1, "the count of a window of no elements has no inverse"},
     {"reduce", "sx_lt(c, c->zero, x->dim[k])", "sx_lt", 1, "where there is nothing there is nothing to normalise"},
