@@ -230,6 +230,7 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
+LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
 RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
@@ -241,7 +242,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

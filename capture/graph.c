@@ -597,6 +597,7 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
   } else {
     code = read_file(path, &text, &n, err);
     if (code == ISO_OK) code = read_text(g, text, n, err);
+    if (code == ISO_IO && access(path, F_OK) != 0) code = iso_fail(err, ISO_IO, "%s (a capture is a folder with this file)", strerror(ENOENT));
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);

@@ -92,7 +92,7 @@ static int parse(int argc, char **argv, options *o) {
 
 static int print(const options *o, const chk_report *r) {
   if (r->outcome == CHK_MALFORMED) {
-    fprintf(stderr, "isomer: %s: %s\n", o->path[0], r->reason);
+    fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
     return CHECK_MALFORMED;
   }
   if (r->outcome == CHK_HOLDS && !o->quiet) {

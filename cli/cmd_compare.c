@@ -203,6 +203,7 @@ static int settle(options *o) {
   const char *const target[] = {o->json, o->html, o->save_rules, o->certificate, o->sarif, o->junit, o->counterexample, o->repro};
   iso_error err;
   if (targets_check(target, sizeof target / sizeof *target, &err)) return usage_error(err.msg, NULL);
+  if (o->baseline && access(o->baseline, R_OK) != 0) return usage_error("the baseline cannot be read:", o->baseline);
   o->synth.certificate = o->certificate != NULL;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
@@ -475,6 +476,8 @@ int cmd_compare(int argc, char **argv) {
   if (!c && o.rules) c = rule_set_load(o.rules, &known, &err);
   if (!c && !known && o.n_pairs > 1) c = rule_set_new(&known, &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
+  const char *version; /* libraries that do not load, and a device that is not there, are no node's fault */
+  if (!c && (o.val.n_ops || strcmp(o.val.device, "cpu") != 0)) c = val_torch_version(engine, &version, &err);
   for (size_t k = 0; k < o.n_pairs && !c; k++) {
     c = compare_pair(&o, k, schemas, engine, known, &p[k], &err);
     if (!c && k + 1 < o.n_pairs) c = add_rules(p[k].result, known, &err);

@@ -565,8 +565,11 @@ static int parse(int argc, char **argv, options *o) {
       return 0;
     case ':':
       return usage_error("an option lacks its argument");
-    default:
-      return usage_error("there is no such option");
+    default: {
+      char text[160];
+      snprintf(text, sizeof text, "unknown option \"%.120s\"", argv[optind - 1]);
+      return usage_error(text);
+    }
     }
   }
   if (o->capture && o->n_inputs > 0 && !cap_is_archive(o->capture))

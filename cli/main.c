@@ -94,8 +94,7 @@ static int run(int argc, char **argv) {
   }
   for (const command *c = commands; c->name; c++)
     if (!strcmp(argv[1], c->name)) return c->run(argc - 1, argv + 1);
-  fprintf(stderr, "isomer: no command \"%s\"\n", argv[1]);
-  usage(stderr);
+  fprintf(stderr, "isomer: no command \"%s\" (isomer --help)\n", argv[1]);
   return CLI_ERROR;
 }
 
