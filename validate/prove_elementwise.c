@@ -499,7 +499,7 @@ static int64_t exact_up_to(rule_dtype d) {
 static sx round_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
   const int64_t most = exact_up_to(d);
-  if (most == INT64_MAX || x == c->neginf) return x;
+  if (most == INT64_MAX) return x;
   if (sx_ge0(c, sx_sub(c, sx_int(c, most), x)) && sx_ge0(c, sx_add(c, sx_int(c, most), x))) return x;
   if (sc_op(c, x) == X_MAX) { /* rounding does not fall */
     sx r = c->neginf;

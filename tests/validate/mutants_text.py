@@ -88,6 +88,10 @@ SAME = [
     ("prove_order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1", "the default of an argument that is there"),
     ("prove_bits", "for (size_t i = 0; i < a->n; i++)", "< -> <=", "behind the last there is none in the set"),
     ("prove_elementwise", "if (!x || !y || !z || kind == 'b'", "|| -> &&", "a value that is no number is refused before"),
+    ("prove_elementwise", "combine(c, divides ? DIV : MUL, y, z, c->one", "c->one -> c->zero", "a product takes no factor besides"),
+    ("prove_layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", "", "a failure sticks, whoever looks first"),
+    ("prove_layout", "const bool grow_to", "", "another grouping of the same sizes"),
+    ("prove_nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
     ("prove_kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
 ]
 
