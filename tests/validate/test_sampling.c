@@ -47,6 +47,8 @@ static const struct {
     {"(rule r (var x i (N)) (lhs (aten::to.dtype (aten::to.dtype x int8) int64)) (rhs x))", 'v', 1, 255},
     {"(rule r (var x i (N)) (lhs (aten::abs x)) (rhs x))", 'v', 1, 1},
     {"(rule r (var x i (N)) (lhs (aten::mul.Tensor x x)) (rhs x) (where (in x 3 9)))", 'v', 1, 3},
+    {"(rule r (var y f (N)) (var x i (N)) (lhs (aten::add.Tensor (aten::mul.Tensor x x) y)) (rhs (aten::add.Tensor x y)) (where (in x 3 9)))", 'v', 2, 3},
+    {"(rule r (var x f (_ _)) (lhs (aten::relu x)) (rhs x))", 'v', 1, 1},
     {"(rule r (var b b (N)) (lhs (aten::any b)) (rhs (aten::all b)))", 'v', 2, 1},
     {"(rule r (var w f (V D)) (var i i (N)) (lhs (aten::embedding w i)) (rhs (aten::neg (aten::embedding w i))))", 'v', 2, 1},
     {"(rule r (var x f (N M)) (lhs (aten::sum.dim_IntList x (list 0))) (rhs (aten::sum.dim_IntList x (list 1))))", 's', 2, 100},
@@ -138,6 +140,7 @@ static const char *const narrow[] = {
     "(rule r (var x f (N M)) (lhs (aten::t x)) (rhs (aten::reshape x (list M N))) (where (= (mod N 2) 1) (< N 4)))",
     "(rule r (var x f (N)) (lhs (aten::slice.Tensor x 0 0 K)) (rhs x) (where (>= K (- N 1))))",
     "(rule r (var x f (N)) (attr k int) (lhs (aten::add.Scalar x (* k k))) (rhs (aten::add.Scalar x k)) (where (<= (* k k) (+ k 2))))",
+    "(rule r (var x f (N)) (lhs (aten::mul.Scalar x s)) (rhs x) (where (= s (/ N 4)) (< N 4)))",
     "(rule r (var w f (V)) (var i i (N)) (lhs (aten::take w i)) (rhs (aten::take w (aten::clamp i 0))))",
     "(rule r (var w f (V)) (var i i (N)) (lhs (aten::index_select w 0 i)) (rhs (aten::index_select w 0 (aten::clamp_max i (- V 2)))) (where (> V 1)))",
     "(rule r (var x i (N)) (lhs (aten::remainder.Scalar x 10)) (rhs x) (where (in x 0 11)))",
@@ -150,6 +153,25 @@ START_TEST(what_is_seldom_wrong_is_refuted) {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
     ck_assert_msg(f.verdict.status == RULE_REFUTED, "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status), f.verdict.reason, narrow[_i]);
+    val_finding_free(&f);
+  }
+  rule_set_free(set);
+}
+END_TEST
+
+/* True only of what the names stand for: an integer that an equation defines, a real number, a size that is none below 1. */
+static const char *const right[] = {
+    "(rule r (var x i (N)) (lhs (aten::mul.Scalar x k)) (rhs (aten::add.Tensor x x)) (where (= k (+ 1 1))))",
+    "(rule r (var x i (N)) (attr k float) (lhs (aten::mul.Scalar x k)) (rhs (aten::mul.Scalar x 2.0)) (where (= k 2)))",
+    "(rule r (var x f (N)) (lhs (aten::neg x)) (rhs (aten::mul.Scalar x (- 0 N))) (where (= (* N N) 1)))",
+};
+
+START_TEST(names_are_of_their_kind) {
+  rule_set *set = NULL;
+  const rule *r = only_rule(&set, right[_i]);
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    val_finding f = check(r, seed);
+    ck_assert_msg(f.verdict.status == RULE_PROVED || f.verdict.status == RULE_TESTED, "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status), f.verdict.reason, right[_i]);
     val_finding_free(&f);
   }
   rule_set_free(set);
@@ -206,6 +228,7 @@ int main(void) {
   tcase_add_loop_test(t, counterexamples_are_small, 0, N(small));
   tcase_add_loop_test(t, sizes_meet_conditions_and_vary, 0, N(sizes));
   tcase_add_loop_test(t, what_is_seldom_wrong_is_refuted, 0, N(narrow));
+  tcase_add_loop_test(t, names_are_of_their_kind, 0, N(right));
   tcase_add_loop_test(t, rounding_is_told_apart, 0, N(floats));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
