@@ -76,7 +76,7 @@ static void note_operands(sc *c, const rule_term *t, operands *o) {
 
 /* Numbers beside tensors take the tensors' type. */
 static void note_numbers(pt_args *a, operands *o) {
-  for (size_t i = 0; i < a->schema->n_args && i < a->t->n; i++) {
+  for (size_t i = 0; i < a->schema->n_args; i++) {
     const rule_term *x = a->t->child[i];
     const bool plain = x->kind == RULE_INT || x->kind == RULE_NAME || x->kind == RULE_EXPR;
     if (plain && (a->schema->arg[i].type == RULE_ARG_TENSOR || a->schema->arg[i].type == RULE_ARG_SCALAR)) note_tensor(o, pt_eval_tensor(a->c, x));
