@@ -151,6 +151,7 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   cert_line(w, "; the right side\n");
   w->side = 2;
   const cert_name b = truth ? cert_write(w, y) : cert_real(w, y);
+  if (!truth) cert_clear(w, x, y, a, b);
   cert_line(w, "; sums\n");
   cert_tell_axioms(w);
   if (c->failed) cert_give_up(w, c->reason);

@@ -58,6 +58,8 @@ cert_name cert_write(cert_writer *w, sx x); /* its name, its lines written befor
 cert_name cert_real(cert_writer *w, sx x);  /* as a real number */
 cert_name cert_product(cert_writer *w, cert_name a, cert_name b);
 cert_name cert_within(cert_writer *w, sx x); /* the witnesses in x are within their ranges */
+void cert_clear(cert_writer *w, sx x, sx y, cert_name a, cert_name b); /* of x and y, written as a and b: the same over one denominator */
+sx cert_turned(sc *c, sx x); /* a sine or cosine of a sum or multiple as a sum; 0: it is none (certify_turn.c) */
 void cert_tell_turn(cert_writer *w, bool sine, sx a, cert_name r); /* of r, the sine or cosine of a (certify_turn.c) */
 sx cert_witness(cert_writer *w, sx high); /* a fresh index, of which the range is said where it is used; 0: no room */
 

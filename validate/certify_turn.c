@@ -4,6 +4,25 @@
 static sx fn(sc *c, sx_func f, sx a) { return sc_node(c, X_FN, (uint32_t[2]){f, a}, 2); }
 static sx of_two(sc *c, sx_func f, sx a, sx b) { return sc_node(c, X_FN, (uint32_t[3]){f, a, b}, 3); }
 
+/* Of a sum: of its parts; of k t, for a small whole k: of t and (k - 1) t. */
+sx cert_turned(sc *c, sx x) {
+  const bool sine = cert_is_fn(c, x, F_SIN);
+  uint32_t q;
+  int64_t k;
+  sx b, d;
+  if (!sine && !cert_is_fn(c, x, F_COS)) return 0;
+  const sx a = sc_word(c, x, 1);
+  if (cert_is_fn(c, a, F_ADD)) {
+    b = sc_word(c, a, 1), d = sc_word(c, a, 2);
+  } else {
+    const uint32_t i = cert_is_fn(c, a, F_MUL) ? (sx_is_q(c, sc_word(c, a, 1), &q) ? 1 : sx_is_q(c, sc_word(c, a, 2), &q) ? 2 : 0) : 0;
+    if (i == 0 || !pv_q_is_int(&c->q, q, &k) || k < 2 || k > 4) return 0;
+    b = sc_word(c, a, 3 - i), d = k == 2 ? b : of_two(c, F_MUL, sx_int(c, k - 1), b);
+  }
+  const sx p = of_two(c, F_MUL, fn(c, sine ? F_SIN : F_COS, b), fn(c, F_COS, d)), r = of_two(c, F_MUL, fn(c, sine ? F_COS : F_SIN, b), fn(c, F_SIN, d));
+  return of_two(c, F_ADD, p, sine ? r : of_two(c, F_MUL, c->minus_one, r));
+}
+
 /* The sine and cosine of b + d, from those of both. */
 static void of_sum(cert_writer *w, cert_name r, bool sine, sx b, sx d) {
   sc *c = w->c;

@@ -353,31 +353,148 @@ static cert_name coefficient(cert_writer *w, uint32_t q, cert_name r) {
   return cert_named("k%zu", at);
 }
 
-/* In one order, sums among the factors multiplied out; `left`: how many products that may take. */
+/* Whether something in x is divided by. */
+static bool has_inverse(const sc *c, sx x, int depth) {
+  uint32_t q;
+  if (depth > 12 || sc_op(c, x) != X_FN) return false;
+  const uint32_t f = sc_word(c, x, 0);
+  if (f == F_POWER) return sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_sign(&c->q, q) < 0;
+  return (f == F_ADD || f == F_MUL) && (has_inverse(c, sc_word(c, x, 1), depth + 1) || has_inverse(c, sc_word(c, x, 2), depth + 1));
+}
+
+/* A factor that is a sum, or the sine or cosine of one, as the sum: those first in which something is divided, so that it cancels. */
+static bool a_sum(cert_writer *w, const chain *k, size_t *at, sx *sum) {
+  sc *c = w->c;
+  for (int quotients = 1; quotients >= 0; quotients--)
+    for (size_t i = 0; i < k->n; i++) {
+      const sx x = k->f[i].x, s = k->f[i].inverse ? 0 : cert_is_fn(c, x, F_ADD) ? x : cert_turned(c, x);
+      if (s && (quotients == 0 || has_inverse(c, s, 0))) return *at = i, *sum = s, true;
+    }
+  return false;
+}
+
+/* The square of a cosine among the factors. */
+static bool a_square(const sc *c, const chain *k, size_t *first, size_t *second) {
+  for (size_t i = 0; i < k->n; i++)
+    for (size_t j = i + 1; j < k->n && cert_is_fn(c, k->f[i].x, F_COS) && !k->f[i].inverse; j++)
+      if (k->f[j].x == k->f[i].x && !k->f[j].inverse) return *first = i, *second = j, true;
+  return false;
+}
+
+/* In one order, sums among the factors multiplied out, of cosines no square; `left`: how many products that may take. */
 static cert_name in_order(cert_writer *w, chain k, int *left) {
   sc *c = w->c;
-  for (size_t i = 0; i < k.n && !k.open && *left > 0; i++) {
-    const sx x = k.f[i].x;
-    if (k.f[i].inverse || sc_op(c, x) != X_FN || sc_word(c, x, 0) != F_ADD) continue;
+  size_t i, j;
+  sx x;
+  if (!k.open && *left > 0 && !w->failed && a_sum(w, &k, &i, &x)) {
     chain a = k, b = k;
     (*left)--;
     a.f[i] = a.f[--a.n];
     b = a;
     collect(w, &a, sc_word(c, x, 1), false);
     collect(w, &b, sc_word(c, x, 2), false);
-    if (a.open || b.open) break;
+    if (!a.open && !b.open) {
+      const cert_name m = in_order(w, a, left), n = in_order(w, b, left);
+      const size_t at = w->n_lines;
+      cert_line(w, "(define-fun a%zu () Real (+ %s %s))\n", at, m.s, n.s);
+      return cert_named("a%zu", at);
+    }
+  }
+  if (!k.open && *left > 0 && !w->failed && a_square(c, &k, &i, &j)) {
+    chain a = k;
+    (*left)--;
+    const sx sine = sc_node(c, X_FN, (uint32_t[2]){F_SIN, sc_word(c, k.f[i].x, 1)}, 2);
+    a.f[j] = a.f[--a.n];
+    a.f[i] = a.f[--a.n];
+    chain b = a;
+    b.f[b.n++] = (factor){sine, false};
+    b.f[b.n++] = (factor){sine, false};
     const cert_name m = in_order(w, a, left), n = in_order(w, b, left);
     const size_t at = w->n_lines;
-    cert_line(w, "(define-fun a%zu () Real (+ %s %s))\n", at, m.s, n.s);
+    cert_line(w, "(define-fun a%zu () Real (- %s %s)) ; cos^2 = 1 - sin^2\n", at, m.s, n.s);
     return cert_named("a%zu", at);
   }
   qsort(k.f, k.n, sizeof *k.f, by_factor);
   cert_name r = cert_named("1.0");
-  for (size_t i = 0; i < k.n && !w->failed; i++) {
-    const cert_name f = cert_real(w, k.f[i].x), g = k.f[i].inverse ? inverse(w, f, k.f[i].x) : f;
-    r = i ? cert_product(w, r, g) : g;
+  for (size_t at = 0; at < k.n && !w->failed; at++) {
+    const cert_name f = cert_real(w, k.f[at].x), g = k.f[at].inverse ? inverse(w, f, k.f[at].x) : f;
+    r = at ? cert_product(w, r, g) : g;
   }
   return coefficient(w, k.coef, r);
+}
+
+/* What x and y divide by, each once for its highest power. */
+enum { MAX_DIVISORS = 5, MAX_CLEARED = 300 };
+typedef struct divisors {
+  sx base[MAX_DIVISORS];
+  int64_t power[MAX_DIVISORS];
+  size_t n;
+  bool too_many;
+} divisors;
+
+/* d times e^k: powers are added; or (`most`) what both divide. */
+static void join(divisors *d, const divisors *e, int64_t k, bool most) {
+  for (size_t j = 0; j < e->n; j++) {
+    size_t i = 0;
+    while (i < d->n && d->base[i] != e->base[j]) i++;
+    if (i == MAX_DIVISORS) {
+      d->too_many = true;
+      return;
+    }
+    if (i == d->n) d->base[d->n++] = e->base[j], d->power[i] = 0;
+    if (!most) d->power[i] += k * e->power[j];
+    else if (e->power[j] > d->power[i]) d->power[i] = e->power[j];
+    d->too_many |= d->power[i] > 6;
+  }
+  d->too_many |= e->too_many;
+}
+
+static divisors divisors_of(const sc *c, sx x, int depth) {
+  divisors d = {.n = 0};
+  uint32_t q;
+  int64_t k;
+  if (depth > 40 || sc_op(c, x) != X_FN) return d;
+  const uint32_t f = sc_word(c, x, 0);
+  if (f == F_ADD || f == F_MUL)
+    for (uint32_t i = 1; i <= 2; i++) {
+      const divisors e = divisors_of(c, sc_word(c, x, i), depth + 1);
+      join(&d, &e, 1, f == F_ADD);
+    }
+  if (f != F_POWER || !sx_is_q(c, sc_word(c, x, 2), &q) || !pv_q_is_int(&c->q, q, &k)) return d;
+  const divisors e = k > 0 ? divisors_of(c, sc_word(c, x, 1), depth + 1) : (divisors){.n = 1, .base = {sc_word(c, x, 1)}, .power = {1}};
+  join(&d, &e, k > 0 ? k : -k, false);
+  return d;
+}
+
+/* Both sides over one denominator: multiplied by what they divide by they are sums of products, of which z3 sees whether they are equal. */
+void cert_clear(cert_writer *w, sx x, sx y, cert_name a, cert_name b) {
+  sc *c = w->c;
+  divisors d = divisors_of(c, x, 0);
+  const divisors e = divisors_of(c, y, 0);
+  chain k[2] = {{.coef = PV_ONE_Q}, {.coef = PV_ONE_Q}};
+  join(&d, &e, 1, true);
+  if (d.too_many || w->failed) return;
+  cert_name all = cert_named("1.0"), side[2];
+  for (size_t i = 0; i < d.n; i++)
+    for (int64_t p = 0; p < d.power[i]; p++) {
+      const cert_name one = cert_real(w, d.base[i]), before = all;
+      all = i || p ? cert_product(w, all, one) : one;
+      if (i || p) cert_line(w, "(assert (=> (and (distinct %s 0.0) (distinct %s 0.0)) (distinct %s 0.0))) ; no divisors of 0\n", before.s, one.s, all.s);
+    }
+  for (int s = 0; s < 2; s++) {
+    for (size_t i = 0; i < d.n; i++)
+      for (int64_t p = 0; p < d.power[i]; p++) collect(w, &k[s], d.base[i], false);
+    const cert_name whole = d.n ? cert_product(w, all, s ? b : a) : s ? b : a;
+    collect(w, &k[s], s ? y : x, false);
+    if (k[s].open) return;
+    int left = MAX_CLEARED;
+    side[s] = in_order(w, k[s], &left);
+    if (left <= 0) return;
+    cert_line(w, "(assert (= %s %s)) ; multiplied out over one denominator\n", whole.s, side[s].s);
+    if (s == 0) continue;
+    const cert_name first = d.n ? cert_named("(mul %s %s)", all.s, a.s) : a;
+    cert_line(w, "(assert (=> (and (distinct %s 0.0) (= %s %s)) (= %s %s))) ; a factor that is not 0\n", all.s, first.s, whole.s, a.s, b.s);
+  }
 }
 
 /* x = a^q, and what it is multiplied out. */
