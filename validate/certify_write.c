@@ -264,6 +264,31 @@ typedef struct chain {
   bool open; /* more than fits, or a power that is no whole one */
 } chain;
 
+/* x = q times what is returned. */
+static sx without_numbers(sc *c, sx x, uint32_t *q) {
+  uint32_t one;
+  *q = PV_ONE_Q;
+  for (int i = 0; i < 16 && cert_is_fn(c, x, F_MUL); i++) {
+    const sx a = sc_word(c, x, 1), b = sc_word(c, x, 2);
+    if (sx_is_q(c, a, &one)) x = b;
+    else if (sx_is_q(c, b, &one)) x = a;
+    else break;
+    *q = pv_q_mul(&c->q, *q, one);
+  }
+  return x;
+}
+
+/* An odd or even function of what begins with a negative number, of its opposite; `*sign`: what that changes. 0: it is none. */
+static sx turned_round(sc *c, sx x, bool *sign) {
+  uint32_t q;
+  if (!cert_is_fn(c, x, F_SIN) && !cert_is_fn(c, x, F_COS) && !cert_is_fn(c, x, F_ERF)) return 0;
+  const sx rest = without_numbers(c, sc_word(c, x, 1), &q);
+  if (pv_q_sign(&c->q, q) >= 0) return 0;
+  q = pv_q_mul(&c->q, q, PV_MINUS_Q);
+  *sign = !cert_is_fn(c, x, F_COS);
+  return sc_node(c, X_FN, (uint32_t[2]){sc_word(c, x, 0), q == PV_ONE_Q ? rest : sc_node(c, X_FN, (uint32_t[3]){F_MUL, sx_q(c, q), rest}, 3)}, 2);
+}
+
 /* e^a as powers of the exponentials of what a is made of. */
 static void collect(cert_writer *w, chain *k, sx x, bool inverse);
 static bool collect_exp(cert_writer *w, chain *k, sx a, bool inverse) {
@@ -275,8 +300,9 @@ static bool collect_exp(cert_writer *w, chain *k, sx a, bool inverse) {
     collect(w, k, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2), inverse);
     return true;
   }
-  if (!cert_is_fn(c, a, F_MUL) || !sx_is_q(c, sc_word(c, a, 1), &q) || !pv_q_is_int(&c->q, q, &e) || e == 0 || e > 4 || e < -4) return false;
-  const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2);
+  const sx rest = without_numbers(c, a, &q);
+  if (rest == a || !pv_q_is_int(&c->q, q, &e) || e == 0 || e > 4 || e < -4) return false;
+  const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, rest}, 2);
   for (int64_t i = e < 0 ? -e : e; i > 0; i--) collect(w, k, one, inverse != (e < 0));
   return true;
 }
@@ -306,6 +332,7 @@ static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
   uint32_t q;
   int64_t e;
   sx r;
+  bool sign = false;
   if (sx_is_q(c, x, &q)) {
     if (q == PV_ZERO_Q) k->open = true;
     else k->coef = pv_q_mul(&c->q, k->coef, inverse ? pv_q_pow(&c->q, q, -1) : q);
@@ -314,6 +341,9 @@ static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
     collect(w, k, sc_word(c, x, 2), inverse);
   } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_POWER && sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_is_int(&c->q, q, &e) && e >= -8 && e <= 8) {
     for (int64_t i = e < 0 ? -e : e; i > 0; i--) collect(w, k, sc_word(c, x, 1), inverse != (e < 0));
+  } else if ((r = turned_round(c, x, &sign)) != 0) {
+    if (sign) k->coef = pv_q_mul(&c->q, k->coef, PV_MINUS_Q);
+    collect(w, k, r, inverse);
   } else if (cert_is_fn(c, x, F_EXP) && collect_exp(w, k, sc_word(c, x, 1), inverse)) {
     return;
   } else if (cert_is_fn(c, x, F_LOG) && cert_is_fn(c, sc_word(c, x, 1), F_EXP)) {
