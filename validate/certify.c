@@ -151,7 +151,7 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   cert_line(w, "; the right side\n");
   w->side = 2;
   const cert_name b = truth ? cert_write(w, y) : cert_real(w, y);
-  if (!truth) cert_clear(w, x, y, a, b);
+  if (!truth && w->clear) cert_clear(w, x, y, a, b);
   cert_line(w, "; sums\n");
   cert_tell_axioms(w);
   if (c->failed) cert_give_up(w, c->reason);
@@ -183,15 +183,16 @@ static void forget_elements(sc *c) {
   c->n_elems = c->cap_elems = 0;
 }
 
-void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
+/* `clear`: with both sides over one denominator. */
+static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, bool clear) {
   sc_certificate *k = c->certify;
   const size_t facts = c->n_facts, path = c->n_path;
   char *text = NULL;
-  if (k->why[0]) return;
   cert_writer *w = calloc(1, sizeof *w);
   if (w) w->declared = calloc(c->r->n_vars + 1, sizeof *w->declared);
-  if (w && w->declared && (k->n < SC_MAX_CERTIFICATES)) {
+  if (w && w->declared) {
     w->c = c;
+    w->clear = clear;
     c->plain = true;
     forget_elements(c);
     const sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
@@ -202,10 +203,19 @@ void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
   }
   c->n_facts = facts;
   c->n_path = path;
-  if (text) k->why[0] = 0, k->text[k->n++] = text;
-  else if (!k->why[0]) snprintf(k->why, sizeof k->why, "too many cases");
   if (w) free(w->memo), free(w->declared);
   free(w);
+  return text;
+}
+
+void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
+  sc_certificate *k = c->certify;
+  char *text = NULL;
+  if (k->why[0]) return;
+  const bool room = k->n < SC_MAX_CERTIFICATES;
+  for (int clear = 0; clear < 2 && room && !text && !c->failed; clear++) text = attempt(c, a, b, idx, clear);
+  if (text) k->why[0] = 0, k->text[k->n++] = text;
+  else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");
 }
 
 void val_certificate_free(val_certificate *k) {

@@ -37,6 +37,7 @@ typedef struct cert_writer {
   size_t n_exponents;
   sx place[CERT_MAX_PLACES]; /* places in an order */
   size_t n_places;
+  bool clear;     /* both sides over one denominator, too */
   bool *declared; /* variables */
   bool fn[32], two[32];   /* functions of one and of two arguments */
   bool sym[1 << 12];
