@@ -645,6 +645,30 @@ static bool by_square(sc *c, sx d, int deep) {
   return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
 }
 
+/* The element of a row that stands at the place of its largest or smallest one, as that. */
+static sx extremes(sc *c, sx d) {
+  sx a[MAX_ATOMS];
+  const size_t n = atoms(c, d, a);
+  for (size_t i = 0; i < n && !c->failed; i++) {
+    if (sc_op(c, a[i]) != X_LEAF) continue;
+    sx idx[RULE_MAX_RANK], k[8];
+    const uint32_t rank = sc_at(c, a[i])->n - 1, var = sc_word(c, a[i], 0);
+    for (uint32_t j = 0; j < rank; j++) {
+      const sx at = sc_word(c, a[i], j + 1), row = sc_op(c, at) == X_FN && sc_word(c, at, 0) == F_PLACE ? sc_word(c, at, 2) : 0;
+      uint32_t m;
+      if (!row || sc_word(c, at, 1) != c->zero) continue;
+      for (uint32_t l = 0; l < rank; l++) idx[l] = sc_word(c, a[i], l + 1);
+      const sx body = sx_open(c, row, k, &m);
+      idx[j] = k[0];
+      const sx x = sx_leaf(c, var, idx, rank), least = sx_neg(c, x);
+      if (body == x) d = replaced(c, d, a[i], sx_largest(c, k[0], x));
+      else if (body == least) d = replaced(c, d, a[i], sx_neg(c, sx_largest(c, k[0], least)));
+      break;
+    }
+  }
+  return d;
+}
+
 /* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest: what has a logarithm is positive. false: no such sum. */
 static bool by_logarithms(sc *c, sx d, int deep) {
   sx product = c->one, rest = c->zero;
@@ -713,7 +737,7 @@ static bool by_residues(sc *c, sx d, int deep) {
 }
 
 static bool zero(sc *c, sx d, int deep) {
-  d = split_products(c, without_denominators(c, plain_inverses(c, d)));
+  d = split_products(c, without_denominators(c, plain_inverses(c, extremes(c, d))));
   for (int round = 0; round < MAX_ROUNDS && !c->failed; round++) {
     sx a[MAX_ATOMS], v;
     if (d == c->zero) return true;

@@ -357,6 +357,22 @@ static sx pool_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return t->which == AVERAGE ? sx_mul(c, r, t->p[6]) : r;
 }
 
+static sx one_of(sc *c, sx x) { return (void)x, c->one; }
+
+/* x, framed, in windows; `share`: what an average's sum is multiplied by. */
+static const pt_tensor *pooled(sc *c, const pt_tensor *x, const window *w, int kind, sx share, const sx *out) {
+  pt_tensor *t = x ? pt_like(c, x, 'f', pool_elem) : NULL;
+  if (!t) return NULL;
+  t->which = kind;
+  t->k[0] = (int32_t)w->n;
+  t->p[6] = share;
+  for (uint32_t i = 0; i < w->n; i++) {
+    t->p[i] = w->stride[i], t->p[3 + i] = w->dilation[i], t->size[i] = w->size[i];
+    t->dim[x->rank - w->n + i] = out[i];
+  }
+  return t;
+}
+
 static const pt_value *define_pool(pt_args *a, int which) {
   sc *c = a->c;
   const int n = which >> 1, kind = which & 1;
@@ -375,19 +391,14 @@ static const pt_value *define_pool(pt_args *a, int which) {
     count = sx_mul(c, count, w.size[i]);
     if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, w.size[i]), sx_le(c, sx_add(c, w.pad[i], w.pad[i]), w.size[i])))) return NULL;
   }
-  if (kind == AVERAGE && padded && !pt_arg_flag(a, "count_include_pad", true)) return NULL;
-  if (pt_arg(a, "divisor_override")) count = pt_arg_size(a, "divisor_override", 1);
+  const bool given = pt_arg(a, "divisor_override"), inside = kind == AVERAGE && padded && !given && !pt_arg_flag(a, "count_include_pad", true);
+  if (given) count = pt_arg_size(a, "divisor_override", 1);
+  const pt_tensor *ones = inside ? pt_unary(c, x, one_of) : NULL;
   x = framed(c, x, &w, kind == AVERAGE ? c->zero : c->neginf, out);
-  pt_tensor *t = x ? pt_like(c, x, 'f', pool_elem) : NULL;
-  if (!t) return NULL;
-  t->which = kind;
-  t->k[0] = n;
-  t->p[6] = sx_inv(c, count);
-  for (uint32_t i = 0; i < w.n; i++) {
-    t->p[i] = w.stride[i], t->p[3 + i] = w.dilation[i], t->size[i] = w.size[i];
-    t->dim[x->rank - w.n + i] = out[i];
-  }
-  return pt_one(c, t);
+  const pt_tensor *sum = x ? pooled(c, x, &w, kind, inside ? c->one : sx_inv(c, count), out) : NULL;
+  if (!inside || !sum) return pt_one(c, sum);
+  ones = framed(c, ones, &w, c->zero, out);
+  return pt_one(c, pt_times(c, sum, pt_unary(c, pooled(c, ones, &w, kind, c->one, out), sx_inv)));
 }
 
 /* ---- attention ---- */
