@@ -238,6 +238,7 @@ typedef struct window {
   uint32_t n; /* dimensions */
   sx size[3], stride[3], pad[3], dilation[3];
   sx more[3]; /* padding behind beyond that before; 0: none */
+  bool over;  /* the last window may stand over the end */
 } window;
 
 static void spread(sx *v, uint32_t given, uint32_t n) {
@@ -257,15 +258,33 @@ static bool numbers(pt_args *a, const char *name, uint32_t n, sx if_none, sx *ou
   return true;
 }
 
+/* How many windows there are where the last one may stand over the end, as long as it begins within x or the padding before it, and by
+ * how much it does. */
+static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, sx *out, sx *over) {
+  const sx whole = sx_add(c, size, sx_add(c, w->pad[i], w->pad[i]));
+  const sx n = sx_add(c, sx_div(c, sx_add(c, sx_sub(c, whole, span), sx_sub(c, w->stride[i], c->one)), w->stride[i]), c->one);
+  bool beyond, some;
+  if (c->failed || !sc_decide(c, sx_le(c, sx_add(c, size, w->pad[i]), sx_mul(c, sx_sub(c, n, c->one), w->stride[i])), &beyond)) return false;
+  *out = beyond ? sx_sub(c, n, c->one) : n;
+  *over = sx_sub(c, sx_add(c, sx_mul(c, sx_sub(c, *out, c->one), w->stride[i]), span), whole);
+  if (!sc_require(c, sx_lt(c, c->zero, *out)) || !sc_decide(c, sx_lt(c, c->zero, *over), &some)) return false;
+  if (!some) *over = c->zero;
+  return true;
+}
+
 /* x padded by `value` around its last dimensions, and the result's sizes. */
 static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx value, sx *out) {
   for (uint32_t i = 0; i < w->n && x; i++) {
     const uint32_t d = x->rank - w->n + i;
     if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]), sx_and(c, sx_lt(c, c->zero, w->stride[i]), sx_lt(c, c->zero, w->dilation[i]))))) return NULL;
-    const sx behind = w->more[i] ? sx_add(c, w->pad[i], w->more[i]) : w->pad[i];
+    sx own = w->more[i];
+    const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one);
+    if (w->over && !windows_over(c, w, i, x->dim[d], span, &out[i], &own)) return NULL;
+    const sx behind = own ? sx_add(c, w->pad[i], own) : w->pad[i];
     x = value == c->zero ? pt_frame(c, x, d, w->pad[i], behind) : pt_pad(c, x, d, w->pad[i], behind, value);
     if (!x) return NULL;
-    const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one), room = sx_sub(c, x->dim[d], span);
+    if (w->over) continue;
+    const sx room = sx_sub(c, x->dim[d], span);
     if (!sc_require(c, sx_le(c, c->zero, room))) return NULL;
     out[i] = sx_add(c, sx_div(c, room, w->stride[i]), c->one);
   }
@@ -383,7 +402,9 @@ static const pt_value *define_pool(pt_args *a, int which) {
   const rule_term *st = pt_arg(a, "stride");
   if (!st || (st->kind == RULE_LIST && st->n == 0)) memcpy(w.stride, w.size, sizeof w.stride);
   else if (!numbers(a, "stride", w.n, c->one, w.stride)) return NULL;
-  if (!numbers(a, "padding", w.n, c->zero, w.pad) || !numbers(a, "dilation", w.n, c->one, w.dilation) || pt_arg_flag(a, "ceil_mode", false)) return NULL;
+  if (!numbers(a, "padding", w.n, c->zero, w.pad) || !numbers(a, "dilation", w.n, c->one, w.dilation)) return NULL;
+  w.over = pt_arg_flag(a, "ceil_mode", false);
+  if (w.over && kind == AVERAGE) return NULL;
   bool padded = false;
   sx count = c->one;
   for (uint32_t i = 0; i < w.n; i++) {
