@@ -92,6 +92,7 @@ SAME = [
     ("prove_layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", "", "a failure sticks, whoever looks first"),
     ("prove_layout", "const bool grow_to", "", "another grouping of the same sizes"),
     ("prove_nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
+    ("prove_order", 'pt_arg_flag(a, "largest", true)', "true -> false", "the default of an argument that is there"),
     ("prove_kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
 ]
 
