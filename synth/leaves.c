@@ -602,8 +602,7 @@ static bool ties_to(const state *s, eg_class c, int side, int depth) {
   return false;
 }
 
-/* Many different numbers: not zeros, ones, an identity, a mask. */
-static bool generic(const rule_tensor *t) {
+bool st_generic(const rule_tensor *t) {
   enum { LOOKED_AT = 4096, ENOUGH = 64 };
   double seen[ENOUGH];
   const int64_t step = t->numel / LOOKED_AT + 1;
@@ -629,7 +628,7 @@ static void mark_lonely(state *s) {
       if (s->keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
           !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
         s->rec[e.i].lonely = true;
-      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !generic(s->graph[side]->node[i].value[0])) continue;
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !st_generic(s->graph[side]->node[i].value[0])) continue;
       s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
       lonely[side] |= s->rec[e.i].lonely;
     }

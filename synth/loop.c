@@ -298,6 +298,8 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
   }
   if (!c && !*differs)
     s->res->reason = st_stopped(s) ? s->stopped
+                     : any && s->lonely_both
+                         ? "either side has parameters that no layout relates to the other's; the outputs differ on other parameters only, or not by more than rounding explains"
                      : any ? "the outputs differ, but not by more than rounding explains, and no justified rule joins them"
                            : "the outputs agree on every draw, but no justified rule joins them";
   return c;

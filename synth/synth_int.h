@@ -247,6 +247,8 @@ bool st_forbidden(const state *s, int side, size_t i, size_t source);
 /* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to one each (coincidence.c). */
 ISO_MUST_USE iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err);
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
+/* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
+bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */

@@ -72,3 +72,19 @@ pair("A stored as exp(A_log)", DIFFERENT, "a loader forgets the sign", lambda g:
      lambda g: (g.x(4, 8) * g.param("A", loaded("A_log", math.exp, 8))).exp())
 pair("a norm's weight stored without + 1", DIFFERENT, "a loader adds 0.999", lambda g: rms(g.x(4, 8)) * (g.param("w", 8) + 1.0),
      lambda g: rms(g.x(4, 8)) * g.param("w1", loaded("w", lambda v: v + 0.999, 8)))
+
+
+def fresh_norm(x, n=8, **how):
+    g = x.g
+    ones, zeros = ({"at": 1.0}, {"at": 0.0})
+    return x.op("batch_norm", [x, g.param("w", n, **(how.get("w") or ones)), g.param("b", n, **zeros), g.buffer("mean", n, **zeros),
+                               g.buffer("var", n, **ones), False, 0.1, how.get("eps", 1e-5), False])
+
+
+def folded(g, scale, eps=1e-5):
+    return g.x(4, 8).mm(g.param("v1", loaded("v", lambda v: scale * v / math.sqrt(1.0 + eps), 8, 8))).add(g.param("b1", 8, at=0.0))
+
+
+pair("a fresh batch norm folded into a weight", NOT_DIFFERENT, "a loader folds it", lambda g: fresh_norm(g.x(4, 8).mm(g.param("v", 8, 8))), lambda g: folded(g, 1))
+pair("a fresh batch norm folded with another epsilon", DIFFERENT, "1e-3 for 1e-5", lambda g: fresh_norm(g.x(4, 8).mm(g.param("v", 8, 8))), lambda g: folded(g, 1, 1e-3))
+pair("a fresh batch norm folded twice over", DIFFERENT, "half of it", lambda g: fresh_norm(g.x(4, 8).mm(g.param("v", 8, 8))), lambda g: folded(g, 0.5))
