@@ -11,7 +11,7 @@
 #include "cli/rules_library.h"
 #include "cli/rules_report.h"
 
-enum { MAX_FILES = 1024, MAX_SAMPLES = 100000000, SAMPLES_A_SECOND = 100 };
+enum { MAX_FILES = 1024, MAX_SAMPLES = 100000000, SAMPLES_A_SECOND = 4 };
 
 typedef struct options {
   const char *verb, *json, *counterexample, *certificates, *output, *target, *name;

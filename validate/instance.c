@@ -239,11 +239,13 @@ static int64_t small_size(const val_problem *p, iso_rng *rng) {
   }
 }
 
-/* A size or integer that is known: a name's, or of a shape. 0 where there is none. */
+/* A size or integer that is known: a name's, or of a shape. 0 where there is none. One that conditions made large (scale^4 * size = 1) is not
+ * taken again: operators multiply sizes (scores of all pairs) until there is no memory for them. */
 static int64_t known_size(const val_problem *p, iso_rng *rng) {
+  enum { LARGEST = 512 };
   if (p->n_names == 0) return 0;
   const val_name *n = &p->name[iso_rng_below(rng, p->n_names)];
-  if (n->set && (n->kind == 's' || n->kind == 'i') && n->i >= 1) return n->i;
+  if (n->set && (n->kind == 's' || n->kind == 'i') && n->i >= 1 && n->i <= LARGEST) return n->i;
   if (p->r->n_vars == 0) return 0;
   const uint64_t v = iso_rng_below(rng, p->r->n_vars);
   return p->lead_rank[v] > 0 ? p->lead[v][iso_rng_below(rng, p->lead_rank[v])] : 0;

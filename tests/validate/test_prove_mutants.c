@@ -52,6 +52,8 @@ static const struct {
     {"reduce", "sx_lt(c, c->zero, x->dim[k])", "sx_lt", 1, "of no elements there is no mean"},
     {"nn", "sx_lt(c, c->zero, w->stride[i])", "sx_lt", 1, "a division by a stride of 0 has no value"},
     {"nn", "w.size[i])", "sx_lt", 1, "the count of a window of no elements has no inverse"},
+    {"nn", "*over = sx_sub", "sx_sub", 2, "what is added behind the last window is not looked into"},
+    {"nn", "sx_lt(c, c->zero, *over)", "sx_lt", 2, "without a window there is no element; nothing over is 0 either way"},
     {"window", "sc_decide(c, sx_lt(c, pad[k], c->zero)", "sx_lt", 1, "padding by 0 cuts off and adds nothing"},
     {"window", "sx_lt(c, c->zero, stride)", "sx_lt", 1, "a division by a stride of 0 has no value"},
     {"window", "sx_lt(c, c->zero, groups)", "sx_lt", 1, "nothing is a multiple of 0"},
