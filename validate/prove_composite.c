@@ -356,45 +356,6 @@ static const pt_value *define_scatter_add(pt_args *a, int which) {
   return pt_one(c, t);
 }
 
-/* in[0], but p[0] where in[1] names the place: elements (SCATTER, an index for each) or whole rows (FILL). Several may name one: they agree. */
-enum { SCATTER, FILL };
-
-static sx named_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  const pt_tensor *i = t->in[1];
-  const uint32_t d = (uint32_t)t->k[0];
-  sx at[RULE_MAX_RANK], inside = c->yes;
-  memcpy(at, idx, t->rank * sizeof *at);
-  for (uint32_t k = 0; k < t->rank && t->which == SCATTER; k++)
-    if (k != d) inside = sx_and(c, inside, sx_lt(c, idx[k], i->dim[k]));
-  const sx k = at[d] = sc_index(c, i->dim[t->which == SCATTER ? d : 0]);
-  const sx here = sx_eq(c, pt_at(c, i, t->which == SCATTER ? at : &k), idx[d]);
-  const sx many = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
-  return sx_ite(c, sx_and(c, inside, sx_lt(c, c->zero, many)), t->p[0], pt_at(c, t->in[0], idx));
-}
-
-static const pt_value *define_named(pt_args *a, int which) {
-  sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index");
-  uint32_t d;
-  char kind;
-  if (!x || !i || x->lead || i->lead || i->kind != 'i' || x->kind == 'b' || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
-  if (which == FILL && i->rank == 0) i = pt_unsqueeze(c, i, 0);
-  if (!i || i->rank != (which == FILL ? 1 : x->rank)) return NULL;
-  if (which == FILL && !(i = pt_from_end(c, i, x->dim[d]))) return NULL;
-  const sx value = pt_arg_scalar(a, "value", &kind);
-  if (kind == 'b' || (x->kind == 'i' && kind == 'f')) return NULL;
-  for (uint32_t k = 0; k < x->rank && which == SCATTER; k++)
-    if (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k]))) return NULL;
-  pt_tensor *t = pt_like(c, x, x->kind, named_elem);
-  if (!t) return NULL;
-  t->in[1] = i;
-  t->which = which;
-  t->k[0] = (int32_t)d;
-  t->p[0] = value;
-  if (which != FILL) pt_bound_index(c, i, x->dim[d]);
-  return pt_one(c, t);
-}
-
 static const pt_definition table[] = {
     {"selu", define_unary, SELU},
     {"nan_to_num", define_unary, NAN_TO_NUM},
@@ -426,14 +387,8 @@ static const pt_definition table[] = {
     {"tensordot", define_tensordot, 0},
     {"index_add", define_index_add, 0},
     {"scatter_add", define_scatter_add, 0},
-    {"scatter.value", define_named, SCATTER},
-    {"index_fill.int_Scalar", define_named, FILL},
 };
 
 bool pt_define_composite(const char *name, pt_definition *out) {
-  if (strncmp(name, "aten::", 6)) return false;
-  name += 6;
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (pt_named(name, table[i].name)) return *out = table[i], true;
-  return false;
+  return pt_find(table, sizeof table / sizeof *table, name, out);
 }

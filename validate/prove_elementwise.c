@@ -612,12 +612,18 @@ bool pt_named(const char *full, const char *base) {
   return !strncmp(full, base, n) && (full[n] == 0 || full[n] == '.');
 }
 
-bool pt_define_elementwise(const char *name, pt_definition *out) {
+bool pt_find(const pt_definition *entry, size_t n, const char *name, pt_definition *out) {
   if (strncmp(name, "aten::", 6)) return false;
-  name += 6;
+  for (size_t i = 0; i < n; i++)
+    if (pt_named(name + 6, entry[i].name)) return *out = entry[i], true;
+  return false;
+}
+
+bool pt_define_elementwise(const char *full, pt_definition *out) {
+  if (strncmp(full, "aten::", 6)) return false;
+  const char *name = full + 6;
   if (!strcmp(name, "to.other")) return *out = (pt_definition){name, define_cast, CAST_LIKE}, true;
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (pt_named(name, table[i].name)) return *out = table[i], true;
+  if (pt_find(table, sizeof table / sizeof *table, full, out)) return true;
   for (size_t i = 0; i < sizeof unaries / sizeof *unaries; i++)
     if (pt_named(name, unaries[i].name)) return *out = (pt_definition){name, define_unary, (int)i}, true;
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)

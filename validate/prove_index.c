@@ -167,9 +167,9 @@ static const pt_value *define_cross_entropy(pt_args *a, int which) {
 
 /* ---- rows and elements in places ---- */
 
-/* in[0] but, where in[1] names the place, what in[2] has for it: elements (SCATTER, an index for each) or rows. Where several do they would
- * have to agree: it is told of places that are named once. */
-enum { SCATTER, COPY };
+/* in[0] but, where in[1] names the place, what in[2] has for it, or the number p[0] where there is no in[2]: elements (SCATTER, an index for
+ * each) or rows. Where several name one they would have to agree: of in[2] it is told of places that are named once. */
+enum { SCATTER, COPY, FILL };
 
 static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *i = t->in[1];
@@ -180,8 +180,9 @@ static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
     if (k != d) inside = sx_and(c, inside, sx_lt(c, idx[k], i->dim[k]));
   const sx k = at[d] = sc_index(c, i->dim[t->which == SCATTER ? d : 0]);
   const sx here = sx_eq(c, pt_at(c, i, t->which == SCATTER ? at : &k), idx[d]);
-  const sx times = sx_sum(c, k, sx_ite(c, here, c->one, c->zero)), put = sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero));
-  sc_defined_if(c, sx_or(c, sx_not(c, inside), sx_le(c, times, c->one)));
+  const sx times = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
+  const sx put = t->in[2] ? sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero)) : t->p[0];
+  if (t->in[2]) sc_defined_if(c, sx_or(c, sx_not(c, inside), sx_le(c, times, c->one)));
   return sx_ite(c, sx_and(c, inside, sx_lt(c, c->zero, times)), put, pt_at(c, t->in[0], idx));
 }
 
@@ -207,6 +208,29 @@ static const pt_value *define_placed(pt_args *a, int which) {
   t->which = which;
   t->k[0] = (int32_t)d;
   pt_bound_index(c, i, x->dim[d]);
+  return pt_one(c, t);
+}
+
+static const pt_value *define_named(pt_args *a, int which) {
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index");
+  uint32_t d;
+  char kind;
+  if (!x || !i || x->lead || i->lead || i->kind != 'i' || x->kind == 'b' || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+  if (which == FILL && i->rank == 0) i = pt_unsqueeze(c, i, 0);
+  if (!i || i->rank != (which == FILL ? 1 : x->rank)) return NULL;
+  if (which == FILL && !(i = pt_from_end(c, i, x->dim[d]))) return NULL;
+  const sx value = pt_arg_scalar(a, "value", &kind);
+  if (kind == 'b' || (x->kind == 'i' && kind == 'f')) return NULL;
+  for (uint32_t k = 0; k < x->rank && which == SCATTER; k++)
+    if (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k]))) return NULL;
+  pt_tensor *t = pt_like(c, x, x->kind, placed_elem);
+  if (!t) return NULL;
+  t->in[1] = i;
+  t->which = which;
+  t->k[0] = (int32_t)d;
+  t->p[0] = value;
+  if (which != FILL) pt_bound_index(c, i, x->dim[d]);
   return pt_one(c, t);
 }
 
@@ -257,13 +281,11 @@ static const pt_definition table[] = {
     {"cross_entropy_loss", define_cross_entropy, 0},
     {"scatter.src", define_placed, SCATTER},
     {"index_copy", define_placed, COPY},
+    {"scatter.value", define_named, SCATTER},
+    {"index_fill.int_Scalar", define_named, FILL},
     {"take_along_dim", define_along, 0},
 };
 
 bool pt_define_index(const char *name, pt_definition *out) {
-  if (strncmp(name, "aten::", 6)) return false;
-  name += 6;
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (pt_named(name, table[i].name)) return *out = table[i], true;
-  return false;
+  return pt_find(table, sizeof table / sizeof *table, name, out);
 }

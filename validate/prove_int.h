@@ -412,6 +412,8 @@ bool pt_define_written(const char *name, pt_definition *out);
 
 /* Helpers shared by definitions. */
 bool pt_named(const char *full, const char *base);
+/* The entry of a table for an operator of aten; names in tables are without "aten::". */
+bool pt_find(const pt_definition *entry, size_t n, const char *name, pt_definition *out);
 pt_tensor *pt_like(sc *c, const pt_tensor *x, char kind, pt_elem f); /* x's shape, x its first input */
 const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d); /* elements alone */
 /* Integers of another width (prove_narrow.c): the same, where each fits. What is no tensor of integers stays. */

@@ -730,9 +730,5 @@ static const pt_definition table[] = {
 };
 
 bool pt_define_nn(const char *name, pt_definition *out) {
-  if (strncmp(name, "aten::", 6)) return false;
-  name += 6;
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (pt_named(name, table[i].name)) return *out = table[i], true;
-  return false;
+  return pt_find(table, sizeof table / sizeof *table, name, out);
 }

@@ -422,12 +422,10 @@ static const pt_definition table[] = {
     {"batch_norm", define_batch_norm, 0},
 };
 
-bool pt_define_reduce(const char *name, pt_definition *out) {
-  if (strncmp(name, "aten::", 6)) return false;
-  name += 6;
+bool pt_define_reduce(const char *full, pt_definition *out) {
+  if (strncmp(full, "aten::", 6)) return false;
+  const char *name = full + 6;
   if (!strcmp(name, "max") || !strcmp(name, "min")) return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? AMAX : AMIN}, true;
   if (!strcmp(name, "max.dim") || !strcmp(name, "min.dim")) return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? DIM_MAX : DIM_MIN}, true;
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (pt_named(name, table[i].name)) return *out = table[i], true;
-  return false;
+  return pt_find(table, sizeof table / sizeof *table, full, out);
 }

@@ -43,7 +43,6 @@ static const struct {
     {"composite", "sx_eq(c, x, c->zero), pt_at", "sx_lt", 1, "0 was another case before"},
     {"composite", "x, sx_mul(c, pt_at(c, t->in[1], idx), x)", "sx_lt", 1, "at 0 both branches are 0"},
     {"composite", "sx_le(c, x->dim[0], x->dim[1])", "sx_le", 1, "of two equal sizes either is the less"},
-    {"composite", "sx_sum(c, k, sx_ite(c, here, c->one, c->zero))", "sx_sum", 1, "of a number only whether it is 0 is asked"},
     {"fill", "sx_lt(c, off, c->zero)", "sx_lt", 2, "an offset of 0 goes either way"},
     {"fill", "sx_le(c, c->zero, size), sx_lt(c, c->zero, step)", "sx_lt", 1, "a division by a step of 0 has no value"},
     {"fill", "sx_lt(c, c->zero, step), &up", "sx_lt", 1, "a division by a step of 0 has no value"},
