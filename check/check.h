@@ -46,6 +46,9 @@ ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, siz
 
 /* ---- checking ---- */
 
+/* Of the samples on which rules are tested again: the checker's own, added to what `--seed` gives, and never a certificate's. */
+#define CHK_SEED UINT64_C(0x69736f6d65722d63)
+
 typedef enum chk_outcome {
   CHK_HOLDS,
   CHK_REFUSED,   /* some step does not follow */

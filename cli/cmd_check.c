@@ -25,7 +25,7 @@ typedef struct options {
 static void help(FILE *f) {
   fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
         "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
-        "  --seed N        of the samples on which rules are tested (default 0)\n"
+        "  --seed N        of the samples on which rules are tested, beside the checker's own (default 0)\n"
         "  --relations FILE  as the comparison was given it: which outputs belong together\n"
         "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save (may be repeated)\n"
         "  --ops LIB       a library of operators (may be repeated)\n"
@@ -110,6 +110,7 @@ int cmd_check(int argc, char **argv) {
   const int early = parse(argc, argv, &o);
   if (early >= 0) return early;
   o.val.ops = o.ops;
+  o.val.seed += CHK_SEED;
   o.check.inputs = o.inputs;
   const cap_options from = {.inputs = o.inputs, .n_inputs = o.check.n_inputs};
   iso_error err = {0};

@@ -231,6 +231,11 @@ ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bo
 /* Change the evidence of rule `i`. */
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope);
 
+/* `r` in canonical form: variables in the order of their first occurrence, conditions sorted, declarations in one order, no evidence;
+ * names of variables and sizes stay as they are. Two spellings of one rule give equal forms up to names, and one `hash`, which is of
+ * the sides alone. What is new lives in `a`, the rest is `r`'s. Returns: in `from` (room for r->n_vars), by variable of `out`, that of `r`. */
+ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from, uint64_t *hash, iso_error *err);
+
 /* Parse a rule file's text (`n` bytes, or SIZE_MAX for a NUL-terminated one; it may hold anything). Errors: ISO_FORMAT
  * "FILE:LINE: reason". Nesting is bounded. Operators unknown to the built-in schemas are errors. */
 ISO_MUST_USE iso_code rule_set_parse(const char *text, size_t n, const char *file, rule_set **out, iso_error *err);

@@ -84,8 +84,10 @@ static void declare(asker *k, Z3_solver s) {
   for (uint32_t i = 0; i < k->p->n_names; i++) {
     const val_name *n = &k->p->name[i];
     if (n->kind == 'l') continue;
+    char symbol[24]; /* by number: what a name is called must not choose the model */
+    snprintf(symbol, sizeof symbol, "n%u", (unsigned)i);
     Z3_sort sort = n->kind == 'f' ? z3.mk_real_sort(k->z) : z3.mk_int_sort(k->z);
-    k->name[i] = z3.mk_const(k->z, z3.mk_string_symbol(k->z, n->name), sort);
+    k->name[i] = z3.mk_const(k->z, z3.mk_string_symbol(k->z, symbol), sort);
     if (n->kind == 's') z3.solver_assert(k->z, s, z3.mk_ge(k->z, k->name[i], z3.mk_int64(k->z, 1, sort)));
   }
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egraph/base/hash.h"
 #include "validate/oracle_int.h"
 #include "validate/sample_int.h"
 
@@ -17,8 +16,9 @@ enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
 
 typedef struct ladder {
   val_engine *e;
-  const rule *r;
-  rule_tensor *const *example;
+  const rule *given;             /* as it is asked for: what is proved */
+  const rule *r;                 /* in canonical form: samples do not depend on how it is spelled */
+  rule_tensor *const *example;   /* by variable of r */
   val_problem problem;
   iso_rng rng;
   bool strict;
@@ -203,7 +203,7 @@ static bool rests_on_literals(const rule *r) {
  * 1.4142135623730951 as the root of 2, is of another rule. */
 static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
   if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return ISO_OK;
-  iso_code c = val_prove_as_written(l->r, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
+  iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
   if (!c && proof->status != RULE_PROVED)
     snprintf(proof->reason, sizeof proof->reason, "proved only with literals read as the numbers that they stand for");
   return c;
@@ -299,7 +299,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   unsigned k = 0;
   rule_schemas *schemas = val_engine_schemas(l->e);
   if (!l->strict && l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
-    c = val_prove(l->r, schemas, o, &proof, err);
+    c = val_prove(l->given, schemas, o, &proof, err);
     if (!c && proof.status == RULE_PROVED && !(c = sample_poles(l, out, refuted, err))) conclude(l, out, &proof, *refuted);
     if (c || proof.status == RULE_PROVED) return c;
   }
@@ -314,8 +314,8 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong there shows sooner than a proof fails. */
   for (unsigned n = 0; !l->strict && early == l->first && l->good > 0 && n < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); n++)
     c = sample_instance(l, l->first + n, VAL_SPREAD + n, out, refuted, err);
-  if (!c && !*refuted) c = l->general ? val_generalise(l->r, schemas, o, l->arena, l->general, &proof, err)
-                                      : val_prove(l->r, schemas, o, &proof, err);
+  if (!c && !*refuted) c = l->general ? val_generalise(l->given, schemas, o, l->arena, l->general, &proof, err)
+                                      : val_prove(l->given, schemas, o, &proof, err);
   if (!c && !*refuted && l->strict && !l->r->reads_literals) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   l->unproved = true;
@@ -359,6 +359,19 @@ static const char *draws(rule_schemas *s, const rule_term *t) {
   return NULL;
 }
 
+/* l->r and its examples in canonical form. */
+static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor **example, uint64_t *stream, iso_error *err) {
+  uint32_t from[VAL_MAX_VARS];
+  l->given = l->r;
+  if (l->r->n_vars > VAL_MAX_VARS) return ISO_OK; /* too large, as is said where it is looked at */
+  iso_code c = rule_canonical(a, l->r, canonical, from, stream, err);
+  if (c) return c;
+  for (uint32_t i = 0; i < l->r->n_vars; i++) example[i] = l->example ? l->example[from[i]] : NULL;
+  l->r = canonical;
+  if (l->example) l->example = example;
+  return ISO_OK;
+}
+
 static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
@@ -367,24 +380,25 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
     snprintf(out->reason, sizeof out->reason, "%.100s draws random numbers: a side is no function of its variables", op);
     return ISO_OK;
   }
-  iso_code c = val_problem_init(&l->problem, l->r, val_engine_schemas(l->e), err);
+  iso_arena a = {0};
+  rule canonical;
+  rule_tensor *example[VAL_MAX_VARS];
+  uint64_t stream = 0;
+  iso_code c = spell_out(l, &a, &canonical, example, &stream, err);
+  if (!c) c = val_problem_init(&l->problem, l->r, val_engine_schemas(l->e), err);
   if (c == ISO_UNSUPPORTED) {
     if (err != NULL) snprintf(out->reason, sizeof out->reason, "%.255s", err->msg);
     c = ISO_OK;
   } else if (!c) {
     /* The stream depends on the rule and not on when it is asked for: the same rule gets the same samples. */
-    char *text = rule_print(l->r);
-    if (text == NULL) c = iso_fail(err, ISO_NOMEM, "out of memory");
     bool refuted = false;
-    if (!c) {
-      l->rng = iso_rng_new(o->seed, iso_hash(text, strlen(text), 0));
-      c = climb(l, out, &refuted, err);
-    }
-    free(text);
+    l->rng = iso_rng_new(o->seed, stream);
+    c = climb(l, out, &refuted, err);
     if (!c && refuted && l->witness != NULL) c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
     if (!c && refuted && l->witness != NULL && l->witness->found) describe_witness(l->witness, out);
   }
   val_problem_fini(&l->problem);
+  iso_arena_fini(&a);
   return c;
 }
 
