@@ -245,7 +245,7 @@ iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, con
   s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
   s->n_prem += n;
   s->info[index].uses++;
-  const iso_code c = s->o->certificate && as ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
+  const iso_code c = as ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
   if (c) return c;
   return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
 }
@@ -283,7 +283,7 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     s->res->n_reused++;
     s->info[i].read |= !names_exact(&m->names, r);
     *done = true;
-    const bool known = s->o->certificate && instantiate(m, &s->arena, &inst);
+    const bool known = instantiate(m, &s->arena, &inst);
     c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
   }
   matcher_free(m);
@@ -364,7 +364,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     size_t index = SIZE_MAX;
     rule inst = *r;
     if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
-    const bool known = index == SIZE_MAX || (!c && s->o->certificate && instantiate(m, &s->arena, &inst));
+    const bool known = index == SIZE_MAX || (!c && instantiate(m, &s->arena, &inst));
     if (!c && index != SIZE_MAX) s->info[index].read |= !names_exact(&m->names, r);
     if (!c && index == SIZE_MAX) c = at_these_sizes(s, m, &inst, &index, err);
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;

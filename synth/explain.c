@@ -38,32 +38,60 @@ static const char *step_text(state *s, const eg_step *x) {
   return text;
 }
 
+typedef struct question { /* why are the two equal? */
+  premise p;
+  bool told;     /* said for people: a premise of the match, and not what its check asks for */
+  size_t before; /* by applications older than this one: none rests on itself */
+} question;
+
 typedef struct pair_queue {
-  premise *at;
+  question *at;
   size_t n, cap;
 } pair_queue;
 
+static iso_code queue_pair(pair_queue *q, question x, iso_error *err) {
+  if (!iso_grow(q->at, q->cap, q->n + 1)) return nomem(err);
+  q->at[q->n++] = x;
+  return ISO_OK;
+}
+
+/* A rule on the chain: what its match relied on is queued, and what it takes for the two e-nodes to be its sides, literally. */
+static iso_code queue_application(state *s, application *app, pair_queue *q, iso_error *err) {
+  premise *need = NULL;
+  size_t n = 0;
+  const char *why = NULL;
+  iso_code c = st_rematch(s, app, &need, &n, &why, err);
+  if (!c && why) c = iso_fail(err, ISO_INTERNAL, "rule %s does not fit where it was applied: %s", rule_set_at(s->rules, app->rule)->name, why);
+  const size_t before = (size_t)(app - s->app);
+  for (size_t k = 0; k < app->n && !c; k++) c = queue_pair(q, (question){s->prem[app->first + k], true, before}, err);
+  for (size_t k = 0; k < n && !c; k++) c = queue_pair(q, (question){need[k], false, before}, err);
+  free(need);
+  return c;
+}
+
 /* Explain and check one equality; what its rules relied on is queued. A path in the proof forest never changes once it is
  * there, so that what a match relied on is explained by older merges only: the recursion ends. */
-static iso_code explain_one(state *s, premise p, pair_queue *q, const char ***text, size_t *cap_text, rule_status *weakest, iso_error *err) {
+static iso_code explain_one(state *s, question x, pair_queue *q, const char ***text, size_t *cap_text, rule_status *weakest, iso_error *err) {
   eg_step *step = NULL;
   size_t n = 0;
   bool ok = false;
   const char *why_not = NULL;
-  iso_code c = eg_explain(s->g, p.a, p.b, &step, &n, err);
-  if (!c) c = eg_proof_check(s->g, step, n, p.a, p.b, accept_step, s, &ok, &why_not, err);
+  iso_code c = eg_explain(s->g, x.p.a, x.p.b, &step, &n, err);
+  if (!c) c = eg_proof_check(s->g, step, n, x.p.a, x.p.b, accept_step, s, &ok, &why_not, err);
   if (!c && !ok) c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s", why_not ? why_not : "no reason");
   for (size_t i = 0; i < n && !c; i++) {
     if (step[i].why.kind == WHY_RULE) {
       application *app = &s->app[step[i].why.data];
       rule_info *f = &s->info[app->rule];
+      if (step[i].why.data >= x.before) c = iso_fail(err, ISO_INTERNAL, "rule %s rests on itself", rule_set_at(s->rules, app->rule)->name);
+      if (c) break;
       f->needed = true;
       if (f->verdict.status < *weakest) *weakest = f->verdict.status;
       if (app->seen) continue;
       app->seen = true;
-      if (!iso_grow(q->at, q->cap, q->n + app->n)) c = nomem(err);
-      for (size_t k = 0; k < app->n && !c; k++) q->at[q->n++] = s->prem[app->first + k];
+      if ((c = queue_application(s, app, q, err))) break;
     }
+    if (!x.told) continue;
     const char *t = step_text(s, &step[i]);
     if (!t || !iso_grow(*text, *cap_text, s->res->n_steps + 1)) c = nomem(err);
     else (*text)[s->res->n_steps++] = t;
@@ -78,7 +106,7 @@ iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_er
   size_t cap = 0;
   const size_t before = s->res->n_steps;
   s->res->n_steps = 0;
-  iso_code c = explain_one(s, (premise){a, b}, &q, &text, &cap, weakest, err);
+  iso_code c = explain_one(s, (question){{a, b}, true, SIZE_MAX}, &q, &text, &cap, weakest, err);
   for (size_t i = 0; i < q.n && !c; i++) c = explain_one(s, q.at[i], &q, &text, &cap, weakest, err);
   const size_t n = s->res->n_steps;
   const char **all = c ? NULL : iso_arena_alloc(&s->res->arena, (before + n + 1) * sizeof *all);

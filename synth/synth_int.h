@@ -65,7 +65,7 @@ typedef struct application {
   eg_node from, to;
   size_t first, n;    /* its premises */
   bool seen;          /* by the explanation */
-  const struct instance *inst; /* for a certificate; NULL: none was noted */
+  const struct instance *inst; /* how it was applied; NULL: nothing was noted */
 } application;
 
 typedef struct rule_info {
@@ -436,6 +436,10 @@ int st_shape_distance(const rule_shape *a, const rule_shape *b);
 /* ---- explain.c ---- */
 /* The checked chain from `a` to `b`, added to the result's steps; `weakest` falls to the evidence of its weakest rule. */
 iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err);
+/* ---- rematch.c ---- */
+/* The application literally is its rule: sides, substitution, conditions, shapes. Returns: in `why` (static) where it is not; in `need` what
+ * must be equal for that (Owns: free). */
+iso_code st_rematch(state *s, const application *a, premise **need, size_t *n, const char **why, iso_error *err);
 /* Every class holds one value, one shape, one dtype: congruence merges included. Errors: ISO_INTERNAL. */
 iso_code st_check_classes(state *s, iso_error *err);
 /* The assumptions that do not come with one merge: captured inputs, casts, kernels, ties, literals. */
@@ -445,7 +449,7 @@ iso_code st_assume_all(state *s, iso_error *err);
 iso_code st_publish(state *s, bool *const live[2], iso_error *err);
 
 /* ---- certificate.c ---- */
-/* What a certificate will need of an application, found while the e-graph is as it was matched: before the merge. `as`: at given sizes. */
+/* How a rule was applied, found while the e-graph is as it was matched: before the merge. `as`: at given sizes. */
 iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err);
 /* Output i of the left graph equals aux[i], which is relation[i] (RULE_VAR i: node i of the right graph). Into s->res->certificate. */
 iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);
