@@ -335,7 +335,8 @@ static json_t *stats_json(const report *p) {
   getrusage(RUSAGE_SELF, &ru);
   json_t *sec = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", p->load, "execute", r->seconds_execute, "relate", r->seconds_relate, "synthesise",
                           r->seconds_synthesise, "validate", r->seconds_validate, "total", p->total);
-  return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds", sec, "candidates", (json_int_t)r->n_candidates, "merges", (json_int_t)r->n_merges,
+  json_t *slowest = r->slowest_rule ? json_pack("{s:s, s:f}", "name", r->slowest_rule, "cpu_seconds", r->slowest_rule_cpu_s) : json_null();
+  return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds", sec, "slowest_rule", slowest, "candidates", (json_int_t)r->n_candidates, "merges", (json_int_t)r->n_merges,
                    "rules_synthesised", (json_int_t)r->n_synthesised, "rules_refuted", (json_int_t)r->n_refuted, "rules_reused",
                    (json_int_t)r->n_reused, "peak_rss_bytes", (json_int_t)ru.ru_maxrss * 1024);
 }

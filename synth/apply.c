@@ -300,10 +300,11 @@ static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_e
 }
 
 static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_error *err) {
-  const double t0 = synth_clock();
+  const double t0 = synth_clock(), cpu = synth_cpu_clock();
   rule_verdict v = {0};
   iso_code c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
   s->res->seconds_validate += synth_clock() - t0;
+  st_note_cost(s, rule_set_at(s->rules, index)->name, cpu);
   if (c) return c;
   s->info[index] = (rule_info){.verdict = v, .loaded = true};
   rule_set_evidence(s->rules, index, v.status, v.scope);

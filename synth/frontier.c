@@ -337,13 +337,14 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
     *index = s->tries[at].rule;
     return ISO_OK;
   }
-  const double t0 = synth_clock();
+  const double t0 = synth_clock(), cpu = synth_cpu_clock();
   rule general;
   bool exact;
   *v = (rule_verdict){0};
   *index = SIZE_MAX;
   if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
+  st_note_cost(s, r->name, cpu);
   if (v->status >= RULE_TESTED) {
     general.reads_literals = v->status == RULE_PROVED && strstr(v->method, "literals read") != NULL;
     c = rule_set_add(s->rules, &general, index, &first, err);
@@ -356,7 +357,7 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
     s->res->n_synthesised += first;
   } else s->res->n_refuted++;
   s->tries[at] = (try){*v, *index};
-  if (s->o->trace) trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v, synth_clock() - t0);
+  if (s->o->trace) trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v, synth_cpu_clock() - cpu);
   return ISO_OK;
 }
 

@@ -16,6 +16,20 @@ double synth_clock(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+double synth_cpu_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void st_note_cost(state *s, const char *title, double cpu_from) {
+  const double cost = synth_cpu_clock() - cpu_from;
+  const char *name = cost > s->res->slowest_rule_cpu_s ? iso_arena_strdup(&s->res->arena, title) : NULL;
+  if (!name) return;
+  s->res->slowest_rule_cpu_s = cost;
+  s->res->slowest_rule = name;
+}
+
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* A symbol's text: kinds that could collide carry a prefix that no operator has. */

@@ -250,6 +250,8 @@ typedef struct synth_result {
   synth_coverage coverage;
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
+  const char *slowest_rule; /* which rule's decision used the processor most; NULL: none was decided */
+  double slowest_rule_cpu_s;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
   size_t n_steps; const char *const *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
   synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */

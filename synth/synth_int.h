@@ -171,6 +171,9 @@ typedef struct state {
 } state;
 
 double synth_clock(void);
+double synth_cpu_clock(void); /* of the process: what the rest of the machine does is not in it */
+/* Deciding the rule `title` has used the processor since `cpu_from`. */
+void st_note_cost(state *s, const char *title, double cpu_from);
 /* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in s->stopped. */
 bool st_stopped(state *s);
 static inline bool st_without(const state *s, unsigned optimisation) { return (s->o->disable & optimisation) != 0; }

@@ -78,7 +78,7 @@ PLACE = {"id": str, "op": str, "scope": (str, type(None)), "source": (str, type(
 COUNTEREXAMPLE = {"inputs": (str, type(None)), "seed": int, "redrawn": bool, "output": str, "max_abs": NUMBER + (type(None),),
                   "max_rel": NUMBER + (type(None),)}
 STATS = {"candidates": int, "merges": int, "rules_synthesised": int, "rules_refuted": int, "rules_reused": int,
-         "peak_rss_bytes": int, "seconds": dict}
+         "peak_rss_bytes": int, "seconds": dict, "slowest_rule": (dict, type(None))}
 SECONDS = ["load", "execute", "relate", "synthesise", "validate", "total"]
 
 
