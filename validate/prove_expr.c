@@ -9,7 +9,7 @@
 #include "egraph/base/vec.h"
 #include "validate/prove_int.h"
 
-enum { MAX_STACK = 1 << 22, MAX_TERMS = 6000, MAX_EXPAND = 12 };
+enum { MAX_STACK = 1 << 22, MAX_TERMS = 6000, MAX_EXPAND = 12, VISITS_A_UNIT = 8 /* a step of a walk costs less than an expression made */ };
 
 void sc_fail(sc *c, const char *fmt, ...) {
   if (c->failed) return;
@@ -21,7 +21,8 @@ void sc_fail(sc *c, const char *fmt, ...) {
 }
 
 bool sc_work(sc *c, size_t n) {
-  c->work += (int64_t)n;
+  c->work += (int64_t)n + c->walk->visited / VISITS_A_UNIT;
+  c->walk->visited %= VISITS_A_UNIT;
   if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
   if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason), c->no_memory |= c->q.no_memory;
   if (c->work > c->next_look) {
@@ -279,6 +280,7 @@ static void give_memory(sc *c) {
 
 bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   *c = (sc){.r = r, .schemas = s, .max_work = SC_MAX_WORK};
+  c->walk = &c->own_walk;
   if (!take_memory(c, o)) return false;
   c->cap_table = SC_TABLE;
   c->table = calloc(SC_TABLE, sizeof *c->table);
@@ -901,13 +903,18 @@ sx sx_sqrt(sc *c, sx a) { return sx_pow(c, a, pv_q_pow(&c->q, pv_q_int(&c->q, 2)
 
 /* ---- parts of polynomials ---- */
 
-bool sx_occurs(const sc *c, sx x, sx in) {
+static bool occurs(const sc *c, sx x, sx in, uint32_t walk) {
   if (x == in) return true;
-  if (c->node[x].bloom & ~c->node[in].bloom) return false;
+  if (c->node[x].bloom & ~c->node[in].bloom || !sc_walk_first(c, in, walk)) return false;
   const sx_node *p = &c->node[in];
   for (uint32_t i = 0; i < p->n; i++)
-    if (is_child((sx_op)p->op, i) && sx_occurs(c, x, c->word[p->off + i])) return true;
+    if (is_child((sx_op)p->op, i) && occurs(c, x, c->word[p->off + i], walk)) return true;
   return false;
+}
+
+bool sx_occurs(const sc *c, sx x, sx in) {
+  if (x == in || c->node[x].bloom & ~c->node[in].bloom) return x == in;
+  return occurs(c, x, in, sc_walk_start(c));
 }
 
 /* By a sum: term after term of the quotient, as long as fewer terms are left. */

@@ -69,6 +69,7 @@ typedef struct sx_node {
   uint8_t op, flags;
   uint16_t height; /* the highest level bound inside */
   uint32_t n, off; /* words */
+  uint32_t seen;   /* by which walk last, see sc_walk */
   uint64_t hash;   /* of the structure; symbols with a range count by their range */
   uint64_t bloom;  /* of the symbols and levels in it */
 } sx_node;
@@ -120,6 +121,12 @@ typedef struct pt_value {
   sx step;
   bool unbind;
 } pt_value;
+
+/* A walk visits each expression once, however many ways lead to it: as a tree an expression can be of any size. */
+typedef struct sc_walk {
+  uint32_t stamp;
+  int64_t visited; /* not counted as work yet */
+} sc_walk;
 
 typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   sx cond;
@@ -180,6 +187,7 @@ struct sc {
   bool literal, used_z3, ties, unsorted; /* what a proof used */
   struct sc_z3 *z3; /* made on first need */
   char reason[200];
+  sc_walk own_walk, *walk; /* the one points to the other: walks leave everything else as it is */
   int64_t work, depth;
   int ge_depth, ge_left;
   int64_t residues; /* cases by remainders so far, 1 to begin with */
@@ -219,6 +227,15 @@ bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx);
 sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx);
 
 /* ---- expressions (prove_expr.c) ---- */
+
+/* The number of a new walk; whether that walk comes to `x` for the first time, as far as it knows: a walk within it may forget for it. */
+static inline uint32_t sc_walk_start(const sc *c) { return ++c->walk->stamp; }
+static inline bool sc_walk_first(const sc *c, sx x, uint32_t walk) {
+  if (c->node[x].seen == walk) return false;
+  c->walk->visited++;
+  c->node[x].seen = walk;
+  return true;
+}
 
 /* What a proof writes first, kept for the next one: mapping it anew and its first pages cost as much as a small proof. NULL: no memory. */
 struct sc_scratch *sc_scratch_new(void);

@@ -218,36 +218,41 @@ sx sx_open(sc *c, sx binder, sx *k, uint32_t *n) {
 
 /* ---- indices taken apart ---- */
 
-static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d) {
-  if (!(sc_flags(c, x) & S_INDEX) || (only && !sx_occurs(c, only, x))) return false;
-  const sx_node p = *sc_at(c, x);
-  if (p.op == X_DIV) {
-    const sx r = sc_word(c, x, 0), by = sc_word(c, x, 1);
-    for (size_t i = 0, n = sx_terms(c, r); i < n; i++) {
-      uint32_t q, e;
-      sx m, b, a, rest, part, times;
-      sx_term(c, r, i, &q, &m);
-      for (size_t j = 0, l = sx_factors(c, m); j < l; j++) {
-        sx_factor(c, m, j, &b, &e);
-        if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x' || (only && b != only)) continue;
-        const sx high = c->sym[sc_word(c, b, 0)].high;
-        if (!sx_linear(c, r, b, &a, &rest) || !sx_divides(c, a, by, &part) || part == c->one) continue;
-        if (!high || !sx_divides(c, part, high, &times) || times == c->one || !sx_gt0(c, part)) continue;
-        *k = b;
-        *d = part;
-        return true;
-      }
+/* The index by which the quotient x takes it apart, `only` where that is one, and into parts of which size. */
+static bool taken_apart(sc *c, sx x, sx only, sx *k, sx *d) {
+  const sx r = sc_word(c, x, 0), by = sc_word(c, x, 1);
+  for (size_t i = 0, n = sx_terms(c, r); i < n; i++) {
+    uint32_t q, e;
+    sx m, b, a, rest, part, times;
+    sx_term(c, r, i, &q, &m);
+    for (size_t j = 0, l = sx_factors(c, m); j < l; j++) {
+      sx_factor(c, m, j, &b, &e);
+      if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x' || (only && b != only)) continue;
+      const sx high = c->sym[sc_word(c, b, 0)].high;
+      if (!sx_linear(c, r, b, &a, &rest) || !sx_divides(c, a, by, &part) || part == c->one) continue;
+      if (!high || !sx_divides(c, part, high, &times) || times == c->one || !sx_gt0(c, part)) continue;
+      *k = b;
+      *d = part;
+      return true;
     }
-  }
-  for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
-    if (child && apart_in(c, sc_word(c, x, i), only, k, d)) return true;
   }
   return false;
 }
 
-bool sx_apart(sc *c, sx x, sx *k, sx *d) { return apart_in(c, x, 0, k, d); }
-bool sx_apart_at(sc *c, sx x, sx k, sx *d) { return apart_in(c, x, k, &(sx){0}, d); }
+static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d, uint32_t walk) {
+  const bool without = only && sc_at(c, only)->bloom & ~sc_at(c, x)->bloom;
+  if (!(sc_flags(c, x) & S_INDEX) || without || !sc_walk_first(c, x, walk)) return false;
+  const sx_node p = *sc_at(c, x);
+  if (p.op == X_DIV && taken_apart(c, x, only, k, d)) return true;
+  for (uint32_t i = 0; i < p.n; i++) {
+    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
+    if (child && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
+  }
+  return false;
+}
+
+bool sx_apart(sc *c, sx x, sx *k, sx *d) { return apart_in(c, x, 0, k, d, sc_walk_start(c)); }
+bool sx_apart_at(sc *c, sx x, sx k, sx *d) { return apart_in(c, x, k, &(sx){0}, d, sc_walk_start(c)); }
 
 /* ---- closing a block of indices over one monomial ---- */
 
@@ -378,7 +383,7 @@ static bool joins(sc *c, sx b, uint32_t e, const sx *k, uint32_t n, int64_t *tim
 /* The index in two, where a division takes it apart. */
 static bool in_two(sc *c, sx k, sx body, sx (*f)(sc *c, sx k, sx body), sx *out) {
   sx at, d, q;
-  if (!apart_in(c, body, k, &at, &d) || !sx_divides(c, d, range_of(c, k), &q)) return false;
+  if (!apart_in(c, body, k, &at, &d, sc_walk_start(c)) || !sx_divides(c, d, range_of(c, k), &q)) return false;
   const sx u = sc_index(c, q), v = sc_index(c, d);
   body = sx_subst(c, body, &(sx_map){k, sx_add(c, sx_mul(c, u, d), v)}, 1);
   *out = f(c, u, f(c, v, body));
