@@ -34,6 +34,7 @@
 #ifndef CAPTURE_CAPTURE_H
 #define CAPTURE_CAPTURE_H
 
+#include "rules/domain.h"
 #include "rules/rules.h"
 
 #ifdef __cplusplus
@@ -55,6 +56,7 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
+  const rule_domain *domain;  /* inputs: what their values may be; NULL: anything */
   const char *scope, *source; /* "" where not given */
 } cap_node;
 
@@ -101,6 +103,44 @@ void cap_free(cap_graph *g);
 ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err);
 /* Other results in place of those that it has; `result` is copied, the names are not. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err);
+/* What `said` says of an input, in words that its dtype and shape allow, from `a`. `exclude` is what said->exclude points to, and is
+ * written to. Errors: ISO_FORMAT where nothing is inside. */
+ISO_MUST_USE iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude, const cap_node *node,
+                                     const rule_domain **out, iso_error *err);
+/* "any", "left" or "right". Returns: false for other words. */
+bool cap_mask_form(const char *word, unsigned *out);
+/* Whether the captured values of an input are inside its domain. Errors: ISO_FORMAT with the graph's path and the node. */
+ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err);
+/* Another domain for an input; it lives as long as the graph. */
+void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
+
+/* ---- two captures: which inputs are one, and what they are run on (agree.c) ---- */
+
+typedef struct cap_spoken { /* what a user said of inputs */
+  const uint32_t (*pair)[2]; /* left, right: these are one */
+  size_t n_pairs;
+  const bool *skip[2];       /* by node: others that were spoken of; NULL: none */
+} cap_spoken;
+
+typedef struct cap_note {
+  const char *kind, *text;   /* of an assumption */
+  int64_t left, right;       /* nodes; -1: none */
+} cap_note;
+
+typedef struct cap_agreement {
+  size_t n_captured; /* of the input sets; those behind them were drawn inside domains */
+  size_t n_notes;
+  const cap_note *note; /* as long as the left graph */
+} cap_agreement;
+
+/* Make the input sets of two captures those of one run. Where inputs of one name (or of one place, where the names differ and kinds and
+ * shapes agree) have different values, both graphs get the left's values, and the right's as further sets. Domains of inputs that are one
+ * become what is inside all of theirs. Of inputs whose values have a structure, so that they are kept as they are, and of which a domain
+ * says what else they may be, further sets are drawn.
+ * Errors: ISO_USAGE where nothing can be compared so: other shapes, domains with nothing in common; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, uint64_t seed, cap_agreement *out,
+                                iso_error *err);
+
 /* The leaves' values will not be read for a while: memory that maps their files is handed back, and comes again when they are. */
 void cap_idle(const cap_graph *g);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where

@@ -26,6 +26,14 @@ size_t cap_names_find(const cap_names *t, const char *key);
 bool cap_names_add(cap_names *t, const char *key, size_t index);
 void cap_names_fini(cap_names *t);
 
+/* ---- domain.c ---- */
+
+/* The "domain" of an input leaf into node->domain; `path` is who says so. */
+ISO_MUST_USE iso_code cap_read_domain(iso_arena *a, const json_t *leaf, const char *path,
+                                      cap_node *node, iso_error *err);
+/* Put other input sets in the place of the graph's: `input` as cap_graph has it, malloc'ed, taken over. */
+void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets);
+
 /* ---- bytes.c: counted bytes, of a file, of memory, or of a part of either ---- */
 
 typedef struct cap_bytes {

@@ -137,6 +137,8 @@ static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t ind
   if (json_array_size(json_object_get(v, "args")) > 0 ||
       json_object_size(json_object_get(v, "kwargs")) > 0)
     return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
+  code = cap_read_domain(&r->g->arena, v, r->g->path, node, err);
+  if (code != ISO_OK) return code;
   return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index,
                    err);
 }
@@ -464,7 +466,8 @@ static iso_code load_values(cap_graph *g, iso_error *err) {
   if ((code = load_inputs(g, err)) != ISO_OK) return code;
   if ((code = load_trace(g, err)) != ISO_OK) return code;
   show_values(g);
-  return ISO_OK;
+  for (uint32_t i = 0; i < g->n_nodes && code == ISO_OK; i++) code = cap_check_domain(g, i, err);
+  return code;
 }
 
 /* ---- archives of torch.export.save ---- */
@@ -690,6 +693,19 @@ iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_e
   g->result = own;
   g->n_results = n;
   return ISO_OK;
+}
+
+void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
+  ((cap_node *)(uintptr_t)g->node)[node].domain = d;
+}
+
+void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
+  impl *m = g->impl;
+  for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
+  free(m->input);
+  g->input = m->input = input;
+  g->n_sets = n_sets;
+  show_values(g);
 }
 
 /* ---- the trace ---- */

@@ -215,6 +215,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   const size_t n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
   if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
   if (!c && !chk_settled(k)) c = chk_relations(k);
+  if (!c && !chk_settled(k)) c = chk_agreed(k);
   for (k->set = 0; k->set < n_sets && !c && !chk_settled(k); k->set++) {
     c = chk_begin_values(k);
     if (!c) c = check_steps(k);

@@ -58,6 +58,7 @@ typedef enum chk_outcome {
 
 typedef struct chk_options {
   bool trust_rules; /* take the rules' evidence as it is written */
+  const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
   bool given_leaves; /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;

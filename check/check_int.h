@@ -154,6 +154,20 @@ iso_code chk_relations(chk_state *k);
 iso_code chk_free_elements(chk_state *k);
 bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 
+/* ---- fixed.c ---- */
+/* Whether an input's captured values have a structure, so that it may be kept. */
+bool chk_structured(chk_state *k, uint32_t input);
+
+/* ---- domain.c ---- */
+/* Whether term `b` is an input `a` as something that cannot leave its domain. */
+bool chk_stays_inside(const chk_state *k, uint32_t a, uint32_t b);
+const char *chk_domain_text(const chk_state *k, uint32_t a);
+/* What the captures are run on, as assumptions. */
+iso_code chk_agreed(chk_state *k);
+bool chk_has_domain(const chk_state *k, uint32_t leaf);
+/* Put what was drawn for an input inside of its domain; false: it is not. `number` of the draw. */
+bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor *t);
+
 /* ---- undefined.c ---- */
 /* Behind all else: outputs are NaN together on other inputs and parameters, too. */
 iso_code chk_undefined(chk_state *k);

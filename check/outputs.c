@@ -121,21 +121,6 @@ iso_code chk_outputs(chk_state *k) {
 
 /* ---- inputs that keep their values ---- */
 
-/* Positions (consecutive integers), masks, one number everywhere: what has a visible structure, and whatever is no number. */
-static bool structured(const rule_tensor *t) {
-  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
-  if (!rule_dtype_is_int(t->dtype)) return true;
-  bool steps = true, same = true, bits = true;
-  for (int64_t i = 0; i < t->numel; i++) {
-    const int64_t v = rule_tensor_get_int(t, i), before = i ? rule_tensor_get_int(t, i - 1) : v - 1;
-    steps &= v - before == 1;
-    same &= i == 0 || v == before;
-    bits &= v == 0 || v == 1;
-  }
-  if (t->numel == 1) return rule_tensor_get_int(t, 0) == 0;
-  return steps || same || bits;
-}
-
 /* Whether every element of the call's value is an element of its first argument. */
 static bool passes_on(const char *op) {
   static const char *const ops[] = {"aten::to.", "aten::_to_copy", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
@@ -274,7 +259,7 @@ iso_code chk_fixed_inputs(chk_state *k) {
   iso_code c = fixed ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_fixed && !c && !chk_settled(k); i++) {
     const chk_term *t = &k->term[k->fixed[i]];
-    if (t->node->kind != CAP_INPUT || !structured(t->node->value))
+    if (t->node->kind != CAP_INPUT || !chk_structured(k, k->fixed[i]))
       return free(fixed), chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
     fixed[k->fixed[i]] = true;
     c = chk_assume(k, iso_arena_printf(k->arena, "input: %s's %s keeps its captured value", t->side == LEFT ? "left" : "right", t->node->name));

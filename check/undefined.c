@@ -31,7 +31,7 @@ typedef struct look {
   double *value;    /* by class of elements: what is drawn */
   bool *is_drawn;
   bool *need;       /* by term */
-  bool overflow;
+  bool overflow, outside; /* outside: of a domain */
 } look;
 
 /* ---- when ---- */
@@ -98,7 +98,7 @@ static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, 
 }
 
 /* The drawn values as tensors in k->drawn, each times 1 + noise. */
-static iso_code put_drawn(chk_state *k, look *x, double noise, iso_rng *rng) {
+static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < x->elements.n; i++) x->value[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   for (uint32_t leaf = 0; leaf < k->n_terms && !c; leaf++) {
@@ -113,6 +113,9 @@ static iso_code put_drawn(chk_state *k, look *x, double noise, iso_rng *rng) {
       const double y = x->value[chk_element(&x->elements, leaf, i)];
       rule_tensor_set(k->drawn[leaf], i, real ? y : nearbyint(y));
     }
+    if (!c && chk_has_domain(k, leaf)) x->outside |= !chk_fit_drawn(k, leaf, number, k->drawn[leaf]);
+    for (int64_t i = 0; i < v->numel && !c && chk_has_domain(k, leaf); i++)
+      x->value[chk_element(&x->elements, leaf, i)] = rule_tensor_get(k->drawn[leaf], i);
   }
   return c;
 }
@@ -183,13 +186,14 @@ static iso_code try_draw(chk_state *k, look *x, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x756e646566), number);
   bool done = false;
   memset(x->is_drawn, 0, x->elements.n);
+  x->outside = false;
   for (uint32_t leaf = 0; leaf < k->n_terms; leaf++)
     if (chk_leaf_is_free(k, leaf) && !rule_dtype_is_complex(chk_captured(k, leaf, k->set)->dtype)) draw_elements(k, x, leaf, &kinds[number], &rng);
-  iso_code c = put_drawn(k, x, 0, &rng);
-  if (!c) c = run(k, x, &done);
+  iso_code c = put_drawn(k, x, number, 0, &rng);
+  if (!c) c = x->outside ? ISO_OK : run(k, x, &done);
   const size_t o = done ? parted(k, 0) : k->n_outputs;
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
-    c = put_drawn(k, x, rounding, &rng);
+    c = put_drawn(k, x, number, rounding, &rng);
     if (!c) c = run(k, x, &done);
     done = done && parted(k, o) == o;
   }

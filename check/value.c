@@ -506,6 +506,8 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
 
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const rule_term *t = k->term[b].call;
+  if (chk_stays_inside(k, a, b))
+    return chk_assume(k, chk_domain_text(k, a));
   if (k->term[a].call || k->term[a].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
   if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||

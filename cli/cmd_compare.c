@@ -252,7 +252,7 @@ typedef struct view {
 } view;
 
 /* `relation`: of each output, or NULL. */
-static bool make_view(const cap_graph *c, const char *const *relation, view *v) {
+static bool make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v) {
   *v = (view){0};
   v->node = calloc(c->n_nodes + 1, sizeof *v->node);
   v->output = calloc(c->n_results + 1, sizeof *v->output);
@@ -265,11 +265,12 @@ static bool make_view(const cap_graph *c, const char *const *relation, view *v) 
     v->node[i] = (synth_node){.id = n->id, .name = n->name, .op = n->op, .scope = n->scope, .source = n->source,
                               .kind = n->kind == CAP_INPUT ? SYNTH_INPUT : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
                                       : n->kind == CAP_BUFFER ? SYNTH_BUFFER : n->kind == CAP_CONSTANT ? SYNTH_CONSTANT : SYNTH_OP,
-                              .call = n->call, .n_outputs = n->n_outputs, .value = val};
+                              .call = n->call, .n_outputs = n->n_outputs, .value = val, .domain = n->domain};
     if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
   }
   for (size_t i = 0; i < c->n_results; i++) v->output[i] = (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
-  v->g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = v->node, .n_outputs = c->n_results, .output = v->output, .n_sets = c->n_sets};
+  v->g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = v->node, .n_outputs = c->n_results, .output = v->output, .n_sets = c->n_sets,
+                        .n_captured = n_captured};
   return true;
 }
 
@@ -284,6 +285,7 @@ typedef struct pair {
   cap_graph *graph[2];
   view view[2];
   relations relations;
+  cap_agreement agreed;
   synth_result *result;
   double load, total; /* seconds */
 } pair;
@@ -321,17 +323,28 @@ static cap_options inputs_of(const options *o, size_t k) {
   return (cap_options){.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
 }
 
+/* What was agreed on of inputs, as assumptions. Owns: free(). */
+static synth_note *notes_of(const cap_agreement *a) {
+  synth_note *n = calloc(a->n_notes + 1, sizeof *n);
+  for (size_t i = 0; n && i < a->n_notes; i++)
+    n[i] = (synth_note){a->note[i].kind, a->note[i].text, a->note[i].left, a->note[i].right};
+  return n;
+}
+
 static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine, const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now();
   const cap_options inputs = inputs_of(o, k);
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
   if (!c && o->relations) c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
+  if (!c) c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
+  if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)
-    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured, &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
@@ -343,6 +356,7 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
       c = ISO_OK;
     }
   }
+  free((void *)(uintptr_t)so.said);
   p->total = now() - t0;
   return c;
 }

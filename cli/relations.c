@@ -374,9 +374,22 @@ static iso_code output_line(reader *r, const char *left, bool quoted) {
   return r->text[k] ? ISO_OK : nomem(r);
 }
 
+/* "input NAME range 0 63 ...": of the side that has it, the left one where both do. */
+static iso_code domain_line(reader *r, const char *name_of_input) {
+  uint32_t node;
+  int side = LEFT;
+  iso_error ignored = {0}, *err = r->err;
+  r->err = &ignored;
+  if (find_leaf(r, side, name_of_input, &node)) side = RIGHT;
+  r->err = err;
+  const iso_code c = find_leaf(r, side, name_of_input, &node);
+  return c ? c : relations_domain(&r->at, r->where, r->graph[side], node, r->err);
+}
+
 static iso_code leaf_line(reader *r, const char *left) {
   uint32_t node;
   relations *o = r->out;
+  if (r->subject == 'i' && relations_domain_begins(r->at)) return domain_line(r, left);
   iso_code c = find_leaf(r, LEFT, left, &node);
   if (c) return c;
   const bool forbid = take(r, "!=");

@@ -126,8 +126,8 @@ static iso_code name_node(writer *w, eg_node e) {
     w->arg[e.i] = lit;
     return ISO_OK;
   }
-  if (e.i == s->bounded.raw.i) {
-    w->arg[e.i] = w->arg[s->bounded.leaf.i];
+  if (st_bound_by(s, e, true)) {
+    w->arg[e.i] = w->arg[st_bound_by(s, e, true)->leaf.i];
     return ISO_OK;
   }
   for (int side = 0; side < 2 && s->rec[e.i].leaf && id == NONE; side++)
@@ -178,12 +178,12 @@ static iso_code say_given(writer *w, const eg_step *x) {
   uint32_t a = term_of(w, x->from), b = term_of(w, x->to);
   eg_node other = x->to;
   if (x->why.kind == WHY_VALUE) return say(w, (synth_cert_step){.kind = SYNTH_CERT_VALUE, .a = a, .b = b});
-  if (!s->rec[x->from.i].leaf || x->from.i == s->bounded.raw.i) { /* the leaf comes first */
+  if (!s->rec[x->from.i].leaf || st_bound_by(s, x->from, true)) { /* the leaf comes first */
     const uint32_t t = a;
     a = b, b = t;
     other = x->from;
   }
-  const bool bound = s->bounded.raw.i != EG_NONE && eg_node_arity(s->g, other) && eg_node_original(s->g, other, 0).i == s->bounded.raw.i;
+  const bool bound = st_bound_by(s, other, false) != NULL;
   return say(w, (synth_cert_step){.kind = bound ? SYNTH_CERT_BOUND : SYNTH_CERT_LEAF, .a = a, .b = b});
 }
 

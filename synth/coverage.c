@@ -112,8 +112,8 @@ iso_code st_cover(state *s, const bool *const live[2], iso_error *err) {
   synth_result *r = s->res;
   synth_coverage *v = &r->coverage;
   const size_t cap = 3 * (s->graph[0]->n_nodes + s->graph[1]->n_nodes) + 1;
-  v->n_captured = s->n_sets;
-  v->n_redrawn = s->n_draws - s->n_sets;
+  v->n_captured = st_n_captured(s);
+  v->n_redrawn = s->n_draws - v->n_captured;
   if (!(v->branch = iso_arena_alloc(&r->arena, cap * sizeof *v->branch))) return nomem(err);
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];

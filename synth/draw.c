@@ -55,20 +55,13 @@ static double scale_of(const rule_tensor *v, size_t round) { return round >= 1 &
 
 static iso_rng stream_of(const state *s, size_t ordinal, size_t round) { return iso_rng_new(s->o->seed, ordinal * 64 + round + 1); }
 
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err) {
+static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *of, iso_rng *at, rule_tensor **out, iso_error *err) {
+  iso_rng rng = *at;
   rule_tensor *v = n->value[0];
-  iso_rng rng = stream_of(s, ordinal, round);
   iso_code c;
   if (!rule_dtype_is_float(v->dtype)) {
     int64_t limit = st_index_limit(s, NULL), low = 0, high = limit;
-    if (limit == INT64_MAX) {
-      low = INT64_MAX, high = INT64_MIN;
-      for (int64_t i = 0; i < v->numel; i++) {
-        const int64_t x = rule_tensor_get_int(v, i);
-        if (x < low) low = x;
-        if (x >= high) high = x + 1;
-      }
-    }
+    if (limit == INT64_MAX) st_interval(n, &low, &high);
     if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
     int64_t edge[64];
     const size_t n_edges = st_integer_edges(s, high, edge, sizeof edge / sizeof *edge);
@@ -85,6 +78,12 @@ iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, 
   if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
   else fill_normal(*out, of->mean, of->dev, scale, &rng);
   return ISO_OK;
+}
+
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err) {
+  iso_rng rng = stream_of(s, ordinal, round), more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), ordinal * 64 + round);
+  const iso_code c = redraw(s, n, round, of, &rng, out, err);
+  return c ? c : st_fit(s, n, round, &more, out, err);
 }
 
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err) {

@@ -249,6 +249,18 @@ static iso_code assume_orders(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+/* What the caller assumes. */
+static iso_code assume_said(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  for (size_t i = 0; i < s->o->n_said; i++) {
+    const synth_note *n = &s->o->said[i];
+    const eg_node l = n->left < 0 ? none : s->map[LEFT][n->left], r = n->right < 0 ? none : s->map[RIGHT][n->right];
+    const char *text = iso_arena_strdup(&s->arena, n->text);
+    if (!text || !st_assume(s, n->kind, l, r, NULL, text)) return nomem(err);
+  }
+  return ISO_OK;
+}
+
 iso_code st_assume_all(state *s, iso_error *err) {
   iso_code c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
@@ -256,6 +268,7 @@ iso_code st_assume_all(state *s, iso_error *err) {
   if (!c) c = assume_ties(s, err);
   for (size_t i = 0; i < s->o->n_noted && !c; i++)
     if (!st_assume(s, "definition", (eg_node){EG_NONE}, (eg_node){EG_NONE}, NULL, s->o->noted[i])) c = nomem(err);
+  if (!c) c = assume_said(s, err);
   if (!c) c = assume_orders(s, err);
   return c ? c : assume_literals(s, err);
 }

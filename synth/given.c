@@ -14,33 +14,30 @@ typedef struct bound { /* tensors that stand for the variables of one call */
   uint32_t n;
 } bound;
 
-static iso_code value_of(state *s, const rule_term *t, size_t set, rule_tensor **out, iso_error *err);
-
 /* An argument with its tensors numbered into `b`. */
-static iso_code bind(state *s, const rule_term *t, size_t set, bound *b, const rule_term **out, iso_error *err) {
+static iso_code bind(state *s, int side, const rule_term *t, size_t set, bound *b, const rule_term **out, iso_error *err) {
   if (t->kind == RULE_VAR || t->kind == RULE_OP) {
     if (b->n == MAX_BOUND) return iso_fail(err, ISO_LIMIT, "too many tensors in one relation");
-    const iso_code c = value_of(s, t, set, &b->at[b->n], err);
+    const iso_code c = st_value_over(s, side, t, set, &b->at[b->n], err);
     if (c) return c;
     *out = rule_var(&s->arena, b->n++);
   } else if (t->kind == RULE_LIST) {
     const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
     iso_code c = child ? ISO_OK : nomem(err);
-    for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, t->child[i], set, b, &child[i], err);
+    for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, side, t->child[i], set, b, &child[i], err);
     if (c) return c;
     *out = rule_list(&s->arena, child, t->n);
   } else *out = t;
   return *out ? ISO_OK : nomem(err);
 }
 
-/* The captured value of a term over the right graph's leaves. Owns: the caller unrefs. */
-static iso_code value_of(state *s, const rule_term *t, size_t set, rule_tensor **out, iso_error *err) {
-  if (t->kind == RULE_VAR) return *out = rule_tensor_ref(s->graph[RIGHT]->node[t->u.i].value[set]), ISO_OK;
+iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out, iso_error *err) {
+  if (t->kind == RULE_VAR) return *out = rule_tensor_ref(s->graph[side]->node[t->u.i].value[s->graph[side]->node[t->u.i].kind == SYNTH_INPUT ? set : 0]), ISO_OK;
   bound *b = calloc(1, sizeof *b);
   const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
   iso_code c = b && child ? ISO_OK : nomem(err);
   size_t n_out = 0;
-  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, t->child[i], set, b, &child[i], err);
+  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, side, t->child[i], set, b, &child[i], err);
   const rule_term *call = c ? NULL : rule_op(&s->arena, t->u.s, child, t->n);
   if (!c) c = call ? s->oracle->call(s->oracle->ctx, call, b->at, false, out, 1, &n_out, err) : nomem(err);
   for (uint32_t i = 0; b && i < b->n; i++) rule_tensor_unref(b->at[i]);
@@ -82,7 +79,7 @@ static iso_code hold(state *s, const synth_given *g, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t set = 0; set < sets && !c; set++) {
     rule_tensor *v = NULL;
-    c = value_of(s, g->term, set, &v, err);
+    c = st_value_over(s, RIGHT, g->term, set, &v, err);
     if (c) return iso_prefix(err, "%s: ", g->where);
     c = agrees(g, n->name, n->value[set], v, err);
     rule_tensor_unref(v);

@@ -11,28 +11,11 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* An integer input whose values have a visible structure (0, 1, 2, ..., or one value) is a position, a length or a
- * bound, and is kept; so is what is not numeric. */
-static bool structured(const rule_tensor *t) {
-  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
-  if (!rule_dtype_is_int(t->dtype)) return true;
-  /* One number has no structure to see, but for 0, where positions begin. */
-  if (t->numel == 1) return rule_tensor_get_int(t, 0) == 0;
-  bool steps = true, same = true, mask = true;
-  for (int64_t i = 0; i < t->numel; i++) {
-    const int64_t v = rule_tensor_get_int(t, i), d = i ? v - rule_tensor_get_int(t, i - 1) : 0;
-    steps &= i == 0 || d == 1;
-    same &= d == 0;
-    mask &= v == 0 || v == 1;
-  }
-  return steps || same || mask;
-}
-
-static bool leaf_konst(const state *s, const synth_node *n) {
-  (void)s;
+static bool leaf_konst(const state *s, int side, size_t i, const bool *live) {
+  const synth_node *n = &s->graph[side]->node[i];
   switch (n->kind) {
   case SYNTH_INPUT:
-    return structured(n->value[0]);
+    return st_structured(s, side, i, live);
   case SYNTH_PARAMETER:
     return !rule_dtype_is_float(n->value[0]->dtype);
   default:
@@ -40,7 +23,7 @@ static bool leaf_konst(const state *s, const synth_node *n) {
   }
 }
 
-static iso_code add_leaves(state *s, int side, iso_error *err) {
+static iso_code add_leaves(state *s, int side, const bool *live, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
@@ -58,7 +41,7 @@ static iso_code add_leaves(state *s, int side, iso_error *err) {
     if (s->n_rec <= id) s->n_rec = id + 1;
     rec *r = &s->rec[id];
     r->tensor = r->leaf = r->atom = true;
-    r->konst = leaf_konst(s, n);
+    r->konst = leaf_konst(s, side, i, live);
     r->param = n->kind == SYNTH_PARAMETER && !r->konst;
     r->node[side] = (int32_t)i;
     r->shape = n->shape;
@@ -137,6 +120,14 @@ static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool
   return ISO_OK;
 }
 
+/* On every set. */
+static bool same_numbers(const state *s, const synth_node *n, const synth_node *m) {
+  const size_t sets = n->kind == SYNTH_INPUT ? s->n_sets : 1;
+  for (size_t set = 0; set < sets; set++)
+    if (!rule_tensor_same_numbers(n->value[set], m->value[set])) return false;
+  return true;
+}
+
 /* Leaves that are equal but for signs of zeros, where nothing looks at these. */
 static iso_code relate_zeros(state *s, int side, const bool *const live[2], synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
@@ -148,7 +139,7 @@ static iso_code relate_zeros(state *s, int side, const bool *const live[2], synt
     for (size_t k = 0; k < src->n_nodes; k++) {
       const synth_node *m = &src->node[k];
       if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) || s->replica[!side][k] >= 0 || s->settled[!side][k] ||
-          st_forbidden(s, side, i, k) || !rule_tensor_same_numbers(n->value[0], m->value[0]))
+          st_forbidden(s, side, i, k) || !same_numbers(s, n, m))
         continue;
       if (found == src->n_nodes || strcmp(n->name, m->name) == 0) found = k;
     }
@@ -168,21 +159,30 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   const char **name = calloc(src->n_nodes + 1, sizeof *name);
   iso_code c = value && name ? ISO_OK : nomem(err);
   for (int inputs = 0; inputs < 2 && !c; inputs++) {
-    for (size_t i = 0; i < src->n_nodes; i++) {
+    for (size_t i = 0; i < src->n_nodes && !c; i++) {
       const synth_node *n = &src->node[i];
-      value[i] = n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 && !s->settled[!side][i] ? n->value[0] : NULL;
+      rule_tensor_unref(value[i]);
+      value[i] = NULL;
+      if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 && !s->settled[!side][i])
+        c = st_all_sets(s, n, &value[i], err);
       name[i] = n->name;
     }
+    if (c) break;
     synth_index *x = NULL;
     c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
     if (!c) synth_index_threads(x, s->o->threads);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
       if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
-      c = relate_leaf(s, side, i, n->value[0], x, value, name, &of[i], err);
+      rule_tensor *v;
+      if ((c = st_all_sets(s, n, &v, err))) break;
+      c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
+      if (!c && inputs) c = st_hold_on_sets(s, side, i, &of[i], err);
+      rule_tensor_unref(v);
     }
     synth_index_free(x);
   }
+  for (size_t i = 0; value && i < src->n_nodes; i++) rule_tensor_unref(value[i]);
   for (size_t i = 0; i < src->n_nodes && !c; i++) name[i] = src->node[i].name;
   if (!c) c = relate_across_dtypes(s, side, name, of, err);
   free(value);
@@ -217,6 +217,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   iso_code c = st_add_term(s, rel->term, s->map[!side], &def, err);
   if (c) return c;
   if (rel->term->kind != RULE_VAR) s->rec[leaf.i].atom = false;
+  if ((c = st_pass_domain_on(s, side, i, rel->term, err))) return c;
   const synth_node *n = &s->graph[side]->node[i];
   char text[512];
   const char *rtext = relation_text(s, rel->term, !side);
@@ -345,7 +346,7 @@ static void free_buffers(state *s) {
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   orientation o = {0};
   iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, err);
+  for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, live[side], err);
   if (!c) c = st_join_replicas(s, err);
   if (!c) c = st_take_given(s, err);
   for (int side = 0; side < 2 && !c; side++) {
@@ -378,167 +379,6 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
 
 /* ---- drawing ---- */
 
-/* Every element of the result is an element of the first argument. */
-static bool moves_elements(const char *op) {
-  static const char *const ops[] = {"aten::to.", "aten::_to_copy", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
-                                    "aten::squeeze", "aten::slice", "aten::select.", "aten::expand", "aten::transpose.", "aten::permute", "aten::alias",
-                                    "aten::detach", "aten::clone", "aten::contiguous", "aten::lift_fresh", "aten::t"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-    const size_t n = strlen(ops[i]);
-    if (strncmp(op, ops[i], n) == 0 && (op[n] == 0 || ops[i][n - 1] == '.' || op[n] == '.' || op[n] == '_')) return true;
-  }
-  return false;
-}
-
-/* The rows of a table less those at the end that are zero: padding of a vocabulary to a size that divides well. */
-static int64_t used_rows(const synth_node *table, int64_t dim) {
-  const int64_t rows = table->shape.dim[dim];
-  if (table->kind == SYNTH_OP || dim != 0 || table->shape.rank < 2 || rows < 1) return rows;
-  const rule_tensor *t = table->value[0];
-  int64_t last = t->numel;
-  while (last > 0 && rule_tensor_get(t, last - 1) == 0) last--;
-  return last == 0 ? rows : (last - 1) / (t->numel / rows) + 1;
-}
-
-static bool all_below(const synth_graph *g, size_t i, int64_t limit) {
-  for (size_t set = 0; set < g->n_sets; set++)
-    for (int64_t k = 0; k < g->node[i].value[set]->numel; k++)
-      if (rule_tensor_get_int(g->node[i].value[set], k) >= limit) return false;
-  return true;
-}
-
-/* What a call that reads rows of a table is given: the table, the dimension along which it is read, and the tensor of indices. Returns:
- * false where it is none, or reads by more than one tensor. */
-static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim, const rule_term **index) {
-  const bool rows = strcmp(t->u.s, "aten::embedding") == 0, select = strcmp(t->u.s, "aten::index_select") == 0;
-  *dim = 0;
-  *table = t->n ? t->child[0] : NULL;
-  if (rows || select) {
-    *index = t->child[rows ? 1 : 2];
-    if (select) *dim = t->child[1]->u.i;
-  } else {
-    if (strcmp(t->u.s, "aten::index.Tensor") != 0 || t->n < 2 || t->child[1]->kind != RULE_LIST) return false;
-    const rule_term *list = t->child[1];
-    while (*dim < list->n && list->child[*dim]->kind == RULE_NONE) ++*dim;
-    if (*dim + 1 != list->n) return false;
-    *index = list->child[*dim];
-  }
-  return (*table)->kind == RULE_VAR && (*index)->kind == RULE_VAR;
-}
-
-/* The rows of the smallest table that node `i` of `side` indexes, as it is: behind arithmetic and masks (shards of a
- * vocabulary) the table's rows say nothing. Padding rows do not count where the captured values do without them.
- * In `all`: with them. `live`: the operators that count, where they are not in the e-graph yet; else NULL. `wraps` is set where an operator reads that would count a negative index from the end. */
-int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps) {
-  const synth_graph *g = s->graph[side];
-  bool *flow = calloc(g->n_nodes + 1, 1);
-  int64_t limit = INT64_MAX;
-  *all = INT64_MAX;
-  if (!flow) return limit;
-  flow[i] = true;
-  for (size_t j = i + 1; j < g->n_nodes; j++) {
-    const synth_node *n = &g->node[j];
-    if (n->kind != SYNTH_OP || !(live ? live[j] : s->map[side][j].i != EG_NONE)) continue;
-    const rule_term *t = n->call, *table, *index;
-    int64_t dim;
-    if (reads_rows(t, &table, &dim, &index) && flow[index->u.i]) {
-      const rule_shape *sh = &g->node[table->u.i].shape;
-      if (dim < 0 || dim >= (int64_t)sh->rank) continue;
-      const int64_t used = used_rows(&g->node[table->u.i], dim);
-      if (sh->dim[dim] < *all) *all = sh->dim[dim];
-      if (used < limit) limit = used;
-      if (wraps && strcmp(t->u.s, "aten::index.Tensor") == 0) *wraps = true;
-      continue;
-    }
-    if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) && st_term_uses(t->child[0], flow)) flow[j] = true;
-  }
-  free(flow);
-  return limit != INT64_MAX && all_below(g, i, limit) ? limit : *all;
-}
-
-/* Inputs defined by others are layouts of them: one limit for all value-carrying integer inputs is safe. In `matters`: whether a rule may
- * hold within it only, as there is padding or what is negative is read from the end. */
-int64_t st_index_limit(const state *s, bool *matters) {
-  bool wraps = false;
-  int64_t limit = INT64_MAX, least = INT64_MAX;
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-      const synth_node *n = &s->graph[side]->node[i];
-      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[s->map[side][i].i].konst) continue;
-      int64_t all;
-      const int64_t l = st_index_rows(s, side, i, NULL, &all, &wraps);
-      if (l < limit) limit = l;
-      if (all < least) least = all;
-    }
-  if (matters) *matters = limit < least || wraps;
-  return limit;
-}
-
-static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err);
-
-/* Ids that one side looks up in a smaller table than the other lie within the smaller one. */
-static iso_code note_smaller_tables(state *s, iso_error *err) {
-  const synth_graph *g[2] = {s->graph[LEFT], s->graph[RIGHT]};
-  for (size_t l = 0; l < g[LEFT]->n_nodes; l++)
-    for (size_t r = 0; r < g[RIGHT]->n_nodes; r++) {
-      const eg_node e[2] = {s->map[LEFT][l], s->map[RIGHT][r]};
-      if (g[LEFT]->node[l].kind != SYNTH_INPUT || g[RIGHT]->node[r].kind != SYNTH_INPUT || !rule_dtype_is_int(g[LEFT]->node[l].dtype) ||
-          s->rec[e[LEFT].i].konst || !eg_equal(s->g, e[LEFT], e[RIGHT]))
-        continue;
-      int64_t rows[2];
-      st_index_rows(s, LEFT, l, NULL, &rows[LEFT], NULL);
-      st_index_rows(s, RIGHT, r, NULL, &rows[RIGHT], NULL);
-      const int64_t least = rows[LEFT] < rows[RIGHT] ? rows[LEFT] : rows[RIGHT];
-      if (rows[LEFT] == rows[RIGHT] || rows[LEFT] == INT64_MAX || rows[RIGHT] == INT64_MAX) continue;
-      const char *text = iso_arena_printf(&s->arena, "%s lies below %lld, the rows of the smaller table that it indexes", g[LEFT]->node[l].name, (long long)least);
-      if (!text || !st_assume(s, "input", e[LEFT], e[RIGHT], NULL, text)) return nomem(err);
-    }
-  return ISO_OK;
-}
-
-/* Token ids lie below the padding of every table: the input as a term that cannot leave that range, for rules that hold
- * there only (one side reads a padding row where another's masks give zero, or the last row for -1). */
-iso_code st_bound_indices(state *s, iso_error *err) {
-  bool matters;
-  const int64_t limit = st_index_limit(s, &matters);
-  const eg_node none = {EG_NONE};
-  eg_node done = none;
-  const iso_code noted = note_smaller_tables(s, err);
-  if (noted) return noted;
-  for (int side = 0; side < 2 && matters; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-      const synth_node *n = &s->graph[side]->node[i];
-      const eg_node e = s->map[side][i];
-      int64_t all;
-      if (n->kind != SYNTH_INPUT || !rule_dtype_is_int(n->value[0]->dtype) || s->rec[e.i].konst || (done.i != EG_NONE && eg_equal(s->g, done, e)) ||
-          st_index_rows(s, side, i, NULL, &all, NULL) == INT64_MAX)
-        continue;
-      eg_symbol sym;
-      eg_node raw, def;
-      iso_code c = eg_intern(s->g, "$tokens", strlen("$tokens"), &sym, err);
-      if (!c) c = eg_add(s->g, sym, NULL, 0, &raw, err);
-      if (c) return c;
-      if (done.i != EG_NONE) return ISO_OK; /* two independent inputs of ids: the first alone is given a range */
-      done = e;
-      s->bounded.leaf = e, s->bounded.raw = raw;
-      if (!iso_grow(s->rec, s->cap_rec, (size_t)raw.i + 1)) return nomem(err);
-      for (size_t k = s->n_rec; k <= raw.i; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
-      if (s->n_rec <= raw.i) s->n_rec = (size_t)raw.i + 1;
-      rec *r = &s->rec[raw.i];
-      r->tensor = r->leaf = r->atom = true;
-      r->shape = n->shape;
-      if ((c = values_of(s, raw, e, err))) return c;
-      const rule_term *arg[3] = {rule_var(&s->arena, 0), rule_int(&s->arena, 0), rule_int(&s->arena, limit - 1)}, *term;
-      if (!arg[0] || !arg[1] || !arg[2] || rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err)) return nomem(err);
-      if ((c = st_add_term(s, term, &raw, &def, err)) || (c = st_value(s, def, err))) return c;
-      const char *text = iso_arena_printf(&s->arena, "%s's %s lies from 0 to %lld: no row of padding is meant, and no index counts from the end",
-                                          side == LEFT ? "left" : "right", n->name, (long long)limit - 1);
-      if (!text || !st_assume(s, "input", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
-      if ((c = st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err))) return c;
-    }
-  return ISO_OK;
-}
-
 static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
   rec *r = &s->rec[e.i];
   r->val = calloc(s->n_draws, sizeof *r->val);
@@ -549,8 +389,7 @@ static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *er
   return ISO_OK;
 }
 
-/* The same values as `from`, kept. */
-static iso_code values_of(state *s, eg_node e, eg_node from, iso_error *err) {
+iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err) {
   rule_tensor **val = calloc(s->n_draws + 1, sizeof *val);
   iso_code c = val ? ISO_OK : nomem(err);
   for (size_t d = 0; d < s->n_draws && !c; d++)
@@ -661,7 +500,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
     if (!r->cval) return nomem(err);
     for (size_t set = 0; set < s->n_kept; set++) r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
   }
-  if (rep.i != EG_NONE) return values_of(s, e, rep, err);
+  if (rep.i != EG_NONE) return st_values_of(s, e, rep, err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
   if (!val) return nomem(err);
   st_spread of = {0};

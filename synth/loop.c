@@ -160,6 +160,7 @@ static void state_free(state *s) {
   for (size_t i = 0; i < s->n_group; i++) free(s->group[i].member);
   free(s->rec);
   free(s->held);
+  free(s->bound);
   free(s->group);
   free(s->place);
   free(s->literal);
@@ -290,7 +291,7 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     if (!apart[d]) continue;
     any = true;
     c = st_confirm(s, d, &output, &diff, differs, err);
-    if (!c && *differs) note_witness(s, output, diff, d >= s->n_sets);
+    if (!c && *differs) note_witness(s, output, diff, d >= st_n_captured(s));
   }
   if (!c && !*differs && !st_stopped(s)) {
     c = st_hunt(s, &output, &diff, differs, err);
@@ -503,6 +504,7 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);
+  if (!c) c = st_bound_domains(s, err);
   if (!c) c = st_bound_indices(s, err);
   if (!c) c = st_relate_constants(s, err);
   if (!c) s->res->seconds_relate = synth_clock() - t;
@@ -543,7 +545,6 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .schemas = schemas,
               .o = o,
               .known = known,
-              .bounded = {{EG_NONE}, {EG_NONE}},
               .keep_integers = keep_integers,
               .t0 = synth_clock()};
   state *s = &st;

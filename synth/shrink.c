@@ -51,6 +51,10 @@ static iso_code put(shrink *k, size_t j, int64_t from, int64_t n, double x, bool
   if (c) return c;
   memcpy(now->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
   for (int64_t i = from; i < from + n; i++) rule_tensor_set(now, i, isnan(x) ? round(rule_tensor_get(was, i)) : x);
+  if (!st_admits(k->s, k->v.leaf[j], now)) {
+    rule_tensor_unref(now);
+    return ISO_OK;
+  }
   k->v.value[j] = now;
   c = st_try_variant(k->s, &k->v, false, NULL, NULL, kept, err);
   if (!*kept) k->v.value[j] = was;

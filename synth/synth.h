@@ -5,6 +5,7 @@
 #ifndef SYNTH_SYNTH_H
 #define SYNTH_SYNTH_H
 
+#include "rules/domain.h"
 #include "rules/rules.h"
 
 #ifdef __cplusplus
@@ -47,6 +48,7 @@ typedef struct synth_node {
   rule_shape shape;      /* of output 0 */
   rule_dtype dtype;
   rule_tensor *const *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
+  const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are one, the same */
 } synth_node;
 
 typedef struct synth_output {
@@ -63,6 +65,12 @@ typedef struct synth_given {
   const char *where;     /* file and line, for errors */
 } synth_given;
 
+/* An assumption of the caller's. */
+typedef struct synth_note {
+  const char *kind, *text;
+  int64_t left, right; /* nodes that it is about; -1: none */
+} synth_note;
+
 typedef struct synth_graph {
   const char *path;
   size_t n_nodes;
@@ -70,6 +78,7 @@ typedef struct synth_graph {
   size_t n_outputs;
   const synth_output *output;
   size_t n_sets; /* input sets */
+  size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
 } synth_graph;
 
 /* What can be switched off, to see what it buys; the verdict must not change. */
@@ -95,6 +104,7 @@ typedef struct synth_options {
   bool require_proved;
   const synth_given *given; size_t n_given; /* held against the captured values first: ISO_USAGE where one is wrong */
   const char *const *noted; size_t n_noted; /* assumptions of kind definition that the caller makes */
+  const synth_note *said; size_t n_said;    /* and others */
   bool keep_witness;        /* keep the leaves' values that show a difference, and the first divergence's regions */
   bool shrink;              /* with keep_witness: make these inputs small first */
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */

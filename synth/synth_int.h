@@ -155,7 +155,7 @@ typedef struct state {
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
   const synth_node *given[2]; /* the nodes as they were captured; ours may read a mask's literal as another */
-  struct { eg_node leaf, raw; } bounded; /* st_bound_indices: the input, and the atom that is clamped; EG_NONE */
+  struct st_bound *bound; size_t n_bound, cap_bound; /* inputs that equal a term which cannot leave their range */
   bool keep_integers;     /* integers that are given are not drawn anew: an operator could not take
                              those that were */
   bool linking;           /* shards are being linked: not again inside */
@@ -174,6 +174,11 @@ double synth_clock(void);
 double synth_cpu_clock(void); /* of the process: what the rest of the machine does is not in it */
 /* Deciding the rule `title` has used the processor since `cpu_from`. */
 void st_note_cost(state *s, const char *title, double cpu_from);
+/* Input sets that were captured: those behind them were drawn inside domains. */
+static inline size_t st_n_captured(const state *s) {
+  const size_t n = s->graph[LEFT]->n_captured;
+  return n && n < s->n_sets ? n : s->n_sets;
+}
 /* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in s->stopped. */
 bool st_stopped(state *s);
 static inline bool st_without(const state *s, unsigned optimisation) { return (s->o->disable & optimisation) != 0; }
@@ -243,6 +248,8 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
 /* ---- given.c ---- */
 /* Hold what a user said of leaves against their captured values, and note which leaves are settled by it. Errors: ISO_USAGE. */
 iso_code st_take_given(state *s, iso_error *err);
+/* The captured value, on one set, of a term over the leaves of `side`. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out, iso_error *err);
 /* Whether leaf `i` of `side` may not be made of `source` of the other side. */
 bool st_forbidden(const state *s, int side, size_t i, size_t source);
 
@@ -253,13 +260,41 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
+/* The same values for `e` as `from` has, kept. */
+iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
+iso_code st_relate_constants(state *s, iso_error *err);
+
+/* ---- bounds.c ---- */
+iso_code st_bound_indices(state *s, iso_error *err);
 /* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
 int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
 /* The same of node `i` of `side` as it is. In `all`: with padding rows. `live`: the operators that count, where they are not in the e-graph
  * yet; else NULL. `wraps` (may be NULL) is set where an operator reads that would count a negative index from the end. */
 int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps);
-iso_code st_bound_indices(state *s, iso_error *err);
-iso_code st_relate_constants(state *s, iso_error *err);
+
+/* ---- domains.c ---- */
+typedef struct st_bound {
+  eg_node leaf, raw, def; /* leaf = def, which is a term over raw; the raw atom may be anything */
+} st_bound;
+/* Whether an input's values have a structure on every set, so that it is kept; `live`: the operators that count. */
+bool st_structured(const state *s, int side, size_t i, const bool *live);
+/* A leaf's value; of an input with several sets a tensor that has one number for what is one on each. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso_error *err);
+/* A relation of input `i` that does not hold on every set is dropped. */
+ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_error *err);
+/* A drawn value of a leaf becomes one inside its domain; `round` counts draws. */
+ISO_MUST_USE iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng, rule_tensor **v, iso_error *err);
+/* Where an integer input that indexes no table is drawn, [low, high): its domain, else what was captured. */
+void st_interval(const synth_node *n, int64_t *low, int64_t *high);
+bool st_admits(const state *s, eg_node e, const rule_tensor *v);
+/* Input `i` is the term over leaves of the other side: what its domain says of elements is said of theirs. */
+ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso_error *err);
+/* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption; NULL: there was no memory for it. */
+ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, const char *kind, const char *text, iso_error *err);
+/* Inputs equal what cannot leave their domains, for rules that hold inside only. */
+ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
+/* The bound whose raw atom, or else whose term, an e-node is; NULL. */
+const st_bound *st_bound_by(const state *s, eg_node e, bool raw);
 
 /* ---- tokens.c ---- */
 /* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks up and the other computes with are.

@@ -373,12 +373,7 @@ static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor
   int64_t low = 0, high = h->limit;
   const bool open = h->limit == INT64_MAX;
   if (open) {
-    low = INT64_MAX, high = INT64_MIN;
-    for (int64_t i = 0; i < v->numel; i++) {
-      const int64_t x = rule_tensor_get_int(v, i);
-      if (x < low) low = x;
-      if (x >= high) high = x + 1;
-    }
+    st_interval(n, &low, &high);
     if (h->k % 4 == 3) low = -8, high = 9;
   }
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
@@ -478,6 +473,7 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
     if (stays(s, r, nd)) c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(s, err);
     else c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
+    if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, nd, h->k, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);
     c = defined_value(h, def, &v, err);

@@ -1,0 +1,163 @@
+/* What captures and their user say of inputs, for both captures; and input sets drawn from it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/agree_int.h"
+
+enum { DRAWN_SETS = 6 };
+
+static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+
+/* One with what has been paired, and what is not by name or value with the first of its value. */
+static void group(agree *a) {
+  for (size_t i = 0; i < a->n; i++) {
+    const int64_t j = a->in[i].other;
+    if (a->in[i].side == LEFT || a->in[i].settled) continue;
+    int64_t with = j >= 0 ? j : agree_namesake(a, i);
+    if (with >= 0 && j < 0 && !agree_equal(a, i, (size_t)with)) with = -1;
+    for (size_t k = 0; k < a->n && a->in[k].side == LEFT && with < 0; k++)
+      if (!a->in[k].settled && agree_equal(a, i, k)) with = (int64_t)k;
+    if (with >= 0) a->in[i].group = a->in[with].group;
+  }
+  /* Several of the left that the right has once. */
+  for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
+    bool alone = a->in[i].other < 0 && !a->in[i].settled && a->in[i].group == i;
+    for (size_t j = i + 1; j < a->n && alone; j++) alone = a->in[j].group != i;
+    for (size_t j = i + 1; j < a->n && alone; j++)
+      if (a->in[j].side == RIGHT && !a->in[j].settled && agree_equal(a, i, j)) {
+        a->in[i].group = a->in[j].group;
+        alone = false;
+      }
+  }
+}
+
+static iso_code meet(agree *a, size_t g) {
+  const rule_domain *all = NULL;
+  const size_t first = g;
+  for (size_t i = 0; i < a->n; i++) {
+    const cap_node *n = agree_node(a, i);
+    if (a->in[i].group != g || !n->domain) continue;
+    bool empty = false;
+    const rule_domain *d = all ? rule_domain_meet(&a->graph[LEFT]->arena, all, n->domain, n->output[0].dtype,
+                                                  &n->output[0].shape, &empty)
+                               : n->domain;
+    char x[256], y[256];
+    if (!d) return no_memory(a);
+    if (empty)
+      return iso_fail(a->err, ISO_USAGE, "input \"%.80s\": %s says %s, %s says %s: nothing is inside both", n->name,
+                      all->who, rule_domain_print(all, x, sizeof x), n->domain->who,
+                      rule_domain_print(n->domain, y, sizeof y));
+    all = d;
+  }
+  if (!all) return ISO_OK;
+  char text[256];
+  int64_t other = -1;
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->in[i].group != g) continue;
+    cap_set_domain(a->graph[a->in[i].side], a->in[i].node, all);
+    if (a->in[i].side != a->in[first].side) other = (int64_t)i;
+  }
+  return agree_note(a, "range",
+              iso_arena_printf(&a->graph[LEFT]->arena, "%s is drawn as it may be: %s", agree_node(a, first)->name,
+                               rule_domain_print(all, text, sizeof text)),
+              first, other);
+}
+
+/* Input sets in which something is outside of a domain: another capture's, that was said more of here. */
+static iso_code keep_inside(agree *a) {
+  agree_sets s = {0};
+  size_t bad = 0;
+  char why[160] = "";
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < a->sets && !c; set++) {
+    bool inside = true;
+    for (size_t i = 0; i < a->n && inside; i++) {
+      const rule_domain *d = agree_node(a, i)->domain;
+      inside = !d || rule_domain_admits(d, agree_value(a, i, set), why, sizeof why);
+      if (!inside) bad = i;
+    }
+    if (inside) c = agree_add(a, &s, set);
+  }
+  if (!c && s.n == 0) {
+    char says[256];
+    const rule_domain *d = agree_node(a, bad)->domain;
+    c = iso_fail(a->err, ISO_USAGE, "input \"%.80s\": %s as it was captured, and %s says %s", agree_node(a, bad)->name, why,
+                 d->who, rule_domain_print(d, says, sizeof says));
+  }
+  if (!c && s.n < a->sets) agree_use(a, &s);
+  agree_drop(a, &s);
+  return c;
+}
+
+/* ---- sets drawn inside domains ---- */
+
+/* What comparisons keep as captured, and the domain says what else it may be. Both sides have it. */
+static bool extends(const agree *a, size_t g) {
+  const rule_domain *d = agree_node(a, g)->domain;
+  const agree_look x = agree_look_of(a, g);
+  bool both = false;
+  for (size_t i = 0; i < a->n; i++) both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
+  return both && a->in[g].group == g && d && (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
+}
+
+static void bounds(const agree *a, size_t i, double *low, double *high) {
+  *low = *high = rule_tensor_get(agree_value(a, i, 0), 0);
+  for (size_t set = 0; set < a->sets; set++)
+    for (int64_t k = 0; k < agree_value(a, i, set)->numel; k++) {
+      const double x = rule_tensor_get(agree_value(a, i, set), k);
+      if (x < *low) *low = x;
+      if (x > *high) *high = x;
+    }
+}
+
+/* A fresh value for the group in the last set; false: none was found. */
+static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form,
+                           iso_rng *rng) {
+  const cap_node *n = agree_node(a, g);
+  const rule_domain *d = n->domain;
+  rule_tensor *t;
+  double low, high;
+  iso_code c = rule_tensor_new(n->output[0].dtype, &n->output[0].shape, &t, a->err);
+  if (c) return c;
+  bounds(a, g, &low, &high);
+  if (!rule_domain_is_open(d)) low = d->low, high = d->high;
+  const bool drawn = t->numel > 0 && rule_domain_draw(d, low, high, form, rng, t);
+  for (size_t i = 0; i < a->n && drawn && !c; i++) {
+    if (a->in[i].group != g) continue;
+    rule_tensor **to = agree_slot(a, s, s->n - 1, i), *own;
+    if ((c = agree_as_input(a, t, agree_node(a, i), &own))) break;
+    rule_tensor_unref(*to);
+    *to = own;
+  }
+  rule_tensor_unref(t);
+  return c;
+}
+
+static iso_code draw_sets(agree *a, uint64_t seed) {
+  bool any = false;
+  agree_sets s = {0};
+  iso_code c = ISO_OK;
+  for (size_t g = 0; g < a->n; g++) any |= extends(a, g);
+  a->out->n_captured = a->sets;
+  if (!any) return ISO_OK;
+  for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
+  for (unsigned k = 0; k < DRAWN_SETS && !c; k++) {
+    c = agree_add(a, &s, 0);
+    for (size_t g = 0; g < a->n && !c; g++) {
+      iso_rng rng = iso_rng_new(seed ^ UINT64_C(0x646f6d61696e), g * DRAWN_SETS + k);
+      if (extends(a, g)) c = draw_group(a, &s, g, k, &rng);
+    }
+  }
+  if (!c) agree_use(a, &s);
+  agree_drop(a, &s);
+  return c;
+}
+
+iso_code agree_domains(agree *a, uint64_t seed) {
+  iso_code c = ISO_OK;
+  group(a);
+  for (size_t g = 0; g < a->n && !c; g++)
+    if (a->in[g].group == g) c = meet(a, g);
+  if (!c) c = keep_inside(a);
+  return c ? c : draw_sets(a, seed);
+}

@@ -1,0 +1,67 @@
+/* Private to agree*.c: the inputs of two captures, and their sets while they are put together. */
+#ifndef CAPTURE_AGREE_INT_H
+#define CAPTURE_AGREE_INT_H
+
+#include "capture/capture_int.h"
+
+enum { LEFT = 0, RIGHT = 1 };
+
+typedef struct agree_input {
+  uint32_t node;
+  int side;
+  size_t group;  /* the first input that is one with it */
+  int64_t other; /* the input of the other side that it is compared with, -1: values will tell */
+  bool settled;  /* a user spoke of it, and not of one counterpart */
+  bool known;    /* its values are found on the other side */
+} agree_input;
+
+typedef struct agree {
+  cap_graph *graph[2];
+  agree_input *in; /* the left's, then the right's */
+  size_t n, sets;  /* sets: that both captures have */
+  cap_agreement *out;
+  cap_note *note;
+  iso_error *err;
+} agree;
+
+/* What the values of an input look like: inputs of other names are one where these agree, too. */
+typedef enum agree_look { FLOATS, BITS, ONE_NUMBER, STEPS, NUMBERS } agree_look;
+
+typedef struct agree_sets { /* of both graphs, as they are put together */
+  rule_tensor **at[2];
+  size_t n;
+} agree_sets;
+
+/* ---- agree.c ---- */
+static inline const cap_node *agree_node(const agree *a, size_t i) {
+  return &a->graph[a->in[i].side]->node[a->in[i].node];
+}
+static inline rule_tensor *agree_value(const agree *a, size_t i, size_t set) {
+  const cap_graph *g = a->graph[a->in[i].side];
+  return g->input[set * g->n_nodes + a->in[i].node];
+}
+agree_look agree_look_of(const agree *a, size_t i);
+/* On every set the same values, up to sizes 1. */
+bool agree_equal(const agree *a, size_t i, size_t j);
+/* The namesake on the other side that is compared with nothing yet, -1. */
+int64_t agree_namesake(const agree *a, size_t i);
+/* `text`: NULL where there was no memory for it. `other`: -1 where there is none. */
+iso_code agree_note(agree *a, const char *kind, const char *text, size_t i, int64_t other);
+
+/* ---- agree_sets.c ---- */
+/* Both graphs on the left's values, then on the right's. */
+iso_code agree_exchange(agree *a);
+/* `from` in the dtype and shape of `n`. Owns: the caller unrefs. */
+iso_code agree_as_input(agree *a, rule_tensor *from, const cap_node *n, rule_tensor **out);
+/* Set `set` of each graph as it is, at the end. Owns: agree_drop. */
+iso_code agree_add(const agree *a, agree_sets *s, size_t set);
+rule_tensor **agree_slot(const agree *a, agree_sets *s, size_t set, size_t i);
+void agree_drop(const agree *a, agree_sets *s);
+/* They take the place of the graphs' sets. */
+void agree_use(agree *a, agree_sets *s);
+
+/* ---- agree_domain.c ---- */
+/* What both captures say of an input holds for both; further sets are drawn from it. */
+iso_code agree_domains(agree *a, uint64_t seed);
+
+#endif
