@@ -350,10 +350,13 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
     rule_oracle oracle = val_oracle(engine);
     o->compared = p->graph;
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
-    if (c == ISO_NOMEM && o->limits.memory_bytes && (p->result = calloc(1, sizeof *p->result))) { /* one step too large for it */
-      *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = "the memory limit was reached",
-                                   .coverage.not_run = {-1, -1}};
-      c = ISO_OK;
+    /* One step too large for the limit, or a device that failed: what was found before may rest on what could not be run. */
+    const char *why = val_lost(engine) ? val_lost(engine) : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached" : NULL;
+    if (why) {
+      if (!c) synth_result_free(p->result);
+      p->result = calloc(1, sizeof *p->result);
+      c = p->result ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+      if (!c) *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = why, .coverage.not_run = {-1, -1}};
     }
   }
   free((void *)(uintptr_t)so.said);

@@ -225,8 +225,10 @@ iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tenso
   /* Views of views all keep the storage's owner, so that chains of them do not grow. */
   rule_tensor *base = t->release == release_tensor ? t->owner : t;
   code = rule_tensor_wrap(t->dtype, shape, t->data, base, release_tensor, out, err);
-  if (code == ISO_OK) rule_tensor_ref(base);
-  return code;
+  if (code != ISO_OK) return code;
+  (*out)->coarse = t->coarse;
+  rule_tensor_ref(base);
+  return ISO_OK;
 }
 
 /* ---- elements

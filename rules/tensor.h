@@ -35,6 +35,8 @@ typedef struct rule_tensor {
   rule_dtype dtype;
   rule_shape shape;
   int64_t numel;    /* product of the sizes, 1 for rank 0 */
+  double coarse;    /* 0, or how far it may be off, relative to its row's largest number: some operator
+                     * on the way computes in a narrower dtype than float64 only */
   void *data;       /* numel * item size bytes, row-major, aligned to the item (8 for complex64) */
   uint32_t refs;    /* private: see rule_tensor_ref */
   void *owner;      /* private: handed to `release` */

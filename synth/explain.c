@@ -165,6 +165,15 @@ static iso_code assume_inputs(state *s, iso_error *err) {
   return ISO_OK;
 }
 
+/* Kernels that give float32 for float64 compute so. */
+static iso_code assume_coarse(state *s, iso_error *err) {
+  const eg_node none = {EG_NONE};
+  if (s->coarse == 0) return ISO_OK;
+  char text[160];
+  snprintf(text, sizeof text, "a kernel computes in few bits: it and what depends on it are compared within %g", s->coarse);
+  return st_assume(s, "dtype", none, none, NULL, text) ? ISO_OK : nomem(err);
+}
+
 static iso_code assume_casts(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (int side = 0; side < 2; side++)
@@ -264,6 +273,7 @@ static iso_code assume_said(state *s, iso_error *err) {
 iso_code st_assume_all(state *s, iso_error *err) {
   iso_code c = assume_inputs(s, err);
   if (!c) c = assume_casts(s, err);
+  if (!c) c = assume_coarse(s, err);
   if (!c) c = assume_kernels(s, err);
   if (!c) c = assume_ties(s, err);
   for (size_t i = 0; i < s->o->n_noted && !c; i++)

@@ -37,6 +37,11 @@ void st_moments(const rule_tensor *t, double m[4]) {
     for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
 }
 
+static bool near_within(const double a[4], const double b[4], double tol) {
+  const double s1 = tol * fmax(a[1], b[1]), s2 = 2 * tol * fmax(a[2], b[2]);
+  return fabs(a[0] - b[0]) <= s1 && fabs(a[1] - b[1]) <= s1 && fabs(a[2] - b[2]) <= s2 && fabs(a[3] - b[3]) <= s2;
+}
+
 bool st_near_moments(const double a[4], const double b[4]) {
   const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
   return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
@@ -217,6 +222,15 @@ static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, 
   return best;
 }
 
+/* Where values are near within more than the places tell apart: kernels that compute in few bits are few. */
+static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dtype, const double m[4], int32_t after) {
+  for (size_t i = (size_t)(after + 1); i < s->n_group; i++) {
+    const double tol = fmax(fmax(coarse, s->group[i].coarse), 1e-8);
+    if (s->group[i].numel == numel && near_within(s->group[i].moment, m, tol) && st_dtype(s, s->group[i].member[0]) == dtype) return (int32_t)i;
+  }
+  return -1;
+}
+
 static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
   const bool spare = st_spare(s, e);
   const rule_tensor *v = spare ? NULL : st_val(s, e, s->n_draws - 1);
@@ -224,6 +238,7 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
   const int64_t numel = spare ? st_numel(s, e) : v->numel;
   if (!st_without(s, SYNTH_FINGERPRINT)) {
     if (!s->n_places) return -1;
+    if (s->coarse > 0 || (v && v->coarse > 0)) return find_coarse(s, v ? v->coarse : 0, numel, dtype, m, after);
     const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)), high = place_of(s, numel, m[1] * (1 + 4e-8));
     const int32_t a = first_near(s, s->place[low], after, numel, m, dtype), b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
     return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -248,6 +263,8 @@ static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], in
   group *g = &s->group[i];
   if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);
   g->member[g->n++] = e;
+  const rule_tensor *v = st_spare(s, e) ? NULL : st_val(s, e, s->n_draws - 1);
+  if (v && v->coarse > g->coarse) g->coarse = v->coarse, s->coarse = fmax(s->coarse, v->coarse);
   s->rec[e.i].group = i;
   return ISO_OK;
 }

@@ -40,6 +40,7 @@ typedef struct rec {
 /* E-nodes whose values agree up to layout on all draws: candidates for one another. */
 typedef struct group {
   int64_t numel;
+  double coarse;    /* within which its values agree, where a kernel computes in few bits; else 0 */
   double moment[4]; /* order-free: sum, sum of |x|, sum of squares, sum of x |x|; of the first redrawn set */
   eg_node *member;
   size_t n, cap;
@@ -131,6 +132,7 @@ typedef struct state {
   iso_code lost;          /* one could not be made again, */
   iso_error lost_why;     /* because of this: the comparison ends with it */
   group *group;
+  double coarse; /* the coarsest group's */
   int32_t *place; size_t n_places; /* of groups.c: the first group of each */
   size_t n_group, cap_group;
   application *app;

@@ -42,6 +42,7 @@ struct val_engine {
   rule_schemas *schemas;
   const shim_api *api; /* NULL until loaded */
   iso_error why;       /* why loading failed: asked again, the answer is the same */
+  iso_error lost;      /* how the device failed: from then on no call is run */
   char folder[PATH_BYTES];
   helper *helper; /* NULL: none asked for */
   rule_tensor **room; /* MAX_RESULTS, for val_eval: made once, it is half a megabyte */
@@ -243,16 +244,38 @@ iso_code val_torch_schema(val_engine *e, const char *op, char **out, iso_error *
  * ------------------------------------------------------------------------------------------------
  */
 
+static double coarsest(const rule_term *t, rule_tensor *const *bind) {
+  if (t->kind == RULE_VAR) return bind[t->u.i] == NULL ? 0 : bind[t->u.i]->coarse;
+  double most = 0;
+  for (uint32_t i = 0; i < t->n; i++) most = fmax(most, coarsest(t->child[i], bind));
+  return most;
+}
+
+/* What is computed from numbers that are off is off itself. */
+static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_tensor **out, size_t n) {
+  const double given = coarsest(call, bind);
+  for (size_t k = 0; k < n; k++)
+    if (out[k]->coarse < given) out[k]->coarse = given;
+}
+
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   if (call == NULL || call->kind != RULE_OP || strcmp(call->u.s, "getitem") == 0)
     return iso_fail(err, ISO_USAGE, "not a call of an operator");
   iso_code code = load(e, err);
   if (code != ISO_OK) return code;
+  if (e->lost.code != ISO_OK) return iso_fail(err, ISO_DEVICE, "%s", e->lost.msg);
   const bool float64 = (flags & VAL_FLOAT64) != 0;
   code = e->api->call(call, bind, float64, out, cap, n_out, err);
-  if (code != ISO_UNSUPPORTED || e->helper == NULL || strncmp(call->u.s, "aten::", 6) == 0) return code;
-  return helper_call(e->helper, call, bind, float64, out, cap, n_out, err);
+  if (code == ISO_UNSUPPORTED && e->helper != NULL && strncmp(call->u.s, "aten::", 6) != 0)
+    code = helper_call(e->helper, call, bind, float64, out, cap, n_out, err);
+  if (code == ISO_OK && float64) carry_coarse(call, bind, out, *n_out);
+  if (code == ISO_DEVICE) iso_fail(&e->lost, ISO_DEVICE, "%s", err != NULL ? err->msg : "the device failed");
+  return code;
+}
+
+const char *val_lost(const val_engine *e) {
+  return e->lost.code == ISO_OK ? NULL : e->lost.msg;
 }
 
 /* ---- terms
@@ -380,6 +403,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
     code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
     val_cover_note(v->probe->cover, t, call, *bind, n, room[0]);
+  if (code == ISO_OK && v->probe != NULL) val_narrow_note(v->probe, call, *bind, room, r->n);
   if (v->probe != NULL && v->probe->noise != NULL) val_probe_unblur(*bind, n);
   if (code != ISO_OK) return code;
   r->term = t;

@@ -65,8 +65,11 @@ typedef struct val_probe {
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
   val_cover *cover; /* in: NULL, or where to note the branches that were taken */
+  uint64_t narrow_calls; /* out: the calls of operators that compute in a narrower dtype, with what they were given; 0: none */
   int how;          /* private: of the call that runs now */
 } val_probe;
+/* Note a call whose result is coarse (rule_tensor), with what it was given. */
+void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, rule_tensor *const *out, size_t n);
 /* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or an infinity stands in it. Flags in `at`, by
  * variable, what stands below such an operator (`below`: all of the term does). */
 bool val_poles(const rule_term *t, bool below, bool *at);

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "validate/helper.h"
+#include "validate/narrow_kernels.h"
 
 enum { SOCKET_FD = 3, MEMORY_FD = 4, START_SECONDS = 180, CALL_SECONDS = 60, MAX_SECONDS = 3600, MAX_FAILURES = 3, MAX_MESSAGE = 1 << 26, ALIGN = 64, MAX_DEPTH = 64 };
 
@@ -357,6 +358,7 @@ static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tenso
   if (code == ISO_OK && (!read_at(h->memory, t->data, (size_t)bytes, begin) || !bools_are(t))) code = iso_fail(err, ISO_TORCH, "the helper's answer is malformed");
   if (code == ISO_OK && float64) code = rule_tensor_to_float64(t, out, err);
   else if (code == ISO_OK) *out = rule_tensor_ref(t);
+  if (code == ISO_OK && float64) (*out)->coarse = narrow_tolerance(d);
   rule_tensor_unref(t);
   return code;
 }

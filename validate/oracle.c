@@ -29,6 +29,8 @@ typedef struct ladder {
   val_cover cover[2];             /* of the samples that counted, left and right */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
+  bool doubt;                     /* some sample differs by more than such a tolerance, if not surely */
+  double coarse;                  /* the largest tolerance of samples whose operators compute in a narrower dtype */
   char last_error[200];
   val_witness *witness; /* NULL: not wanted */
   rule *general;        /* NULL: not wanted; else the rule that is proved */
@@ -91,6 +93,8 @@ static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind,
   /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no sample. */
   for (int side = 0; side < 2 && (t.outcome == VAL_AGREE || (l->strict && t.outcome == VAL_OUTSIDE)); side++)
     val_cover_add(&l->cover[side], &t.cover[side]);
+  l->coarse = fmax(l->coarse, t.coarse);
+  l->doubt |= t.doubt;
   switch (t.outcome) {
   case VAL_AGREE:
     l->good++;
@@ -266,10 +270,16 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s, or met where it jumps", gap(l));
+  } else if (l->good >= LEAST_SAMPLES && l->doubt) {
+    snprintf(out->reason, sizeof out->reason, "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
     snprintf(out->method, sizeof out->method, "random tests");
+    if (l->coarse > 0) {
+      out->rel_tol = l->coarse;
+      snprintf(out->method, sizeof out->method, "random tests within %g: a kernel computes in few bits", l->coarse);
+    }
     snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
   } else if (l->failed && l->failed >= l->outside) {
     snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
@@ -435,6 +445,7 @@ static rule_diff oracle_compare(void *ctx, const rule_tensor *a, const rule_tens
   (void)ctx;
   /* Views of one value, and values computed in the same way. */
   if (rule_tensor_same_bytes(a, b)) return (rule_diff){.equal = true, .index = -1};
+  rel_tol = fmax(rel_tol, fmax(a->coarse, b->coarse));
   /* A slice that is zero but for rounding must not be compared with itself: its neighbours give the scale. */
   const val_diff d = val_compare(a, b, rel_tol, 64 * 0x1p-52 * largest(a));
   return (rule_diff){d.equal, d.max_abs, d.max_rel, d.index};

@@ -19,6 +19,8 @@ typedef struct val_trial {
   double abs, rel;     /* its difference */
   bool soft;           /* so small that a second sample should show it too */
   double max_rel;      /* of VAL_AGREE: largest relative difference seen */
+  bool doubt;          /* coarse results differ by more than their tolerance, and not so much that it is sure */
+  double coarse;       /* 0, or the tolerance: an operator computes in a narrower dtype (narrow_kernels.h) */
   val_cover cover[2];  /* of both sides */
   rule_tensor *lhs, *rhs; /* unless VAL_FAILED; val_trial_fini */
   char reason[200];    /* VAL_FAILED: the operator's words */
@@ -29,6 +31,11 @@ typedef struct val_trial {
 ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
                               bool unbounded, val_trial *out, iso_error *err);
 void val_trial_fini(val_trial *t);
+
+/* Whether a side's result is coarse, and not by calls that the other makes too: those round alike. */
+bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b);
+/* Set the outcome by the tolerance of coarse results, and by how far they move with the variables. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_narrow_judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, val_trial *t, iso_error *err);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
 ISO_MUST_USE iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind,

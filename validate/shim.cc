@@ -36,6 +36,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "validate/device.h"
+#include "validate/narrow_kernels.h"
 #include "validate/shim.h"
 
 namespace {
@@ -66,6 +68,8 @@ template <typename F> iso_code guarded(iso_error *err, const std::string &who, F
     return f();
   } catch (const Failure &e) {
     return fail(err, e.code, who, e.text);
+  } catch (const device::Failed &e) {
+    return fail(err, ISO_DEVICE, who, e.text);
   } catch (const c10::NotImplementedError &e) {
     return fail(err, ISO_UNSUPPORTED, who, e.what_without_backtrace());
   } catch (const c10::Error &e) {
@@ -104,17 +108,18 @@ rule_dtype our_dtype(at::ScalarType d) {
 }
 
 shim_hooks hooks;
-c10::Device device(c10::kCPU);
 
-/* A view of `t` on the device; float64 where the call asks for it. */
-at::Tensor unwrap(rule_tensor *t, bool float64) {
+/* A view of `t`, or a copy on the device; float64 where the call asks for it. */
+at::Tensor unwrap(rule_tensor *t, bool float64, const device::Place &place) {
   if (!t) stop(ISO_USAGE, "a variable has no value");
   if (t->dtype >= RULE_DTYPE_COUNT || t->shape.rank > RULE_MAX_RANK)
     stop(ISO_USAGE, "a malformed tensor");
   at::IntArrayRef sizes(t->shape.dim, t->shape.rank);
   auto options = at::TensorOptions().dtype(scalar_types[t->dtype]);
-  at::Tensor v;
-  if (t->numel == 0) {
+  at::Tensor v = place.apart ? device::kept(t) : at::Tensor();
+  const bool there = v.defined();
+  if (there) {
+  } else if (t->numel == 0) {
     v = at::empty(sizes, options);
   } else {
     hooks.ref(t);
@@ -122,33 +127,32 @@ at::Tensor unwrap(rule_tensor *t, bool float64) {
         t->data, sizes, [t](void *) { hooks.unref(t); }, options);
   }
   if (float64 && widest(v.scalar_type()) != v.scalar_type()) v = v.to(widest(v.scalar_type()));
-  return device.is_cpu() ? v : v.to(device);
+  return there ? v : device::bring(v, place);
 }
 
-void release_tensor(void *owner) {
-  delete static_cast<at::Tensor *>(owner);
-}
-
-rule_tensor *wrap(at::Tensor t, bool float64) {
+/* `narrows`: whether a result narrower than float64 shows that the operator computed so. */
+rule_tensor *wrap(at::Tensor t, bool float64, bool narrows) {
   if (!t.defined()) stop(ISO_UNSUPPORTED, "a result is not defined");
   if (t.layout() != at::kStrided || t.is_quantized())
     stop(ISO_UNSUPPORTED, "a result is not a dense tensor");
   if (t.dim() > RULE_MAX_RANK)
     stop(ISO_RANGE, "a result has " + std::to_string(t.dim()) + " dimensions");
+  const double coarse = float64 && narrows ? narrow_tolerance(our_dtype(t.scalar_type())) : 0;
   if (float64 && widest(t.scalar_type()) != t.scalar_type()) t = t.to(widest(t.scalar_type()));
   rule_dtype dtype = our_dtype(t.scalar_type());
-  t = t.resolve_conj().resolve_neg().to(c10::kCPU).contiguous();
   rule_shape shape = {};
   shape.rank = static_cast<uint32_t>(t.dim());
   for (int64_t i = 0; i < t.dim(); i++) shape.dim[i] = t.size(i);
-  auto *owner = new at::Tensor(t);
+  device::Owner *owner = device::keep(t);
   rule_tensor *out = nullptr;
   iso_error err = {};
-  iso_code code = hooks.wrap(dtype, &shape, owner->data_ptr(), owner, release_tensor, &out, &err);
+  iso_code code =
+      hooks.wrap(dtype, &shape, owner->here.data_ptr(), owner, device::release, &out, &err);
   if (code != ISO_OK) {
-    delete owner;
+    device::release(owner);
     stop(code, err.msg);
   }
+  out->coarse = coarse;
   return out;
 }
 
@@ -169,6 +173,7 @@ struct Call {
   rule_tensor *const *bind;
   bool float64;
   bool rounds; /* a cast of integers to a floating dtype: a function, and its dtype is kept */
+  device::Place place;
 };
 
 const char *kind_name(rule_kind k) {
@@ -214,7 +219,7 @@ at::Scalar scalar(const rule_term *t) {
 }
 
 at::Tensor tensor(const Call &c, const rule_term *t) {
-  if (t->kind == RULE_VAR) return unwrap(c.bind[t->u.i], c.float64);
+  if (t->kind == RULE_VAR) return unwrap(c.bind[t->u.i], c.float64, c.place);
   /* A number stands for a 0-d tensor that does not take part in type promotion. */
   at::Tensor v = c10::scalar_to_tensor(scalar(t));
   v.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -274,7 +279,7 @@ c10::IValue convert_list(const Call &c, const c10::TypePtr &type, std::optional<
 at::Scalar number(const Call &c, const c10::TypePtr &type, const rule_term *t) {
   if (is_number(t)) return scalar(t);
   if (t->kind == RULE_VAR) {
-    at::Tensor v = unwrap(c.bind[t->u.i], c.float64);
+    at::Tensor v = unwrap(c.bind[t->u.i], c.float64, device::host());
     if (v.numel() == 1) return v.item();
   }
   mismatch(type, t);
@@ -285,7 +290,7 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
   switch (type->kind()) {
   case c10::TypeKind::OptionalType: {
     const c10::TypePtr &e = type->expectRef<c10::OptionalType>().getElementType();
-    if (t->kind == RULE_NONE && (e->kind() != c10::TypeKind::DeviceObjType || device.is_cpu()))
+    if (t->kind == RULE_NONE && (e->kind() != c10::TypeKind::DeviceObjType || !c.place.apart))
       return {};
     return convert(c, e, width, t);
   }
@@ -322,7 +327,7 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
   }
   case c10::TypeKind::DeviceObjType:
     if (t->kind != RULE_NONE) mismatch(type, t);
-    return device;
+    return c.place.on;
   case c10::TypeKind::LayoutType:
     if (t->kind != RULE_NONE) mismatch(type, t);
     return at::kStrided;
@@ -447,10 +452,8 @@ void call_attention(const c10::FunctionSchema &schema, torch::jit::Stack &stack)
   stack = {plain.front()};
 }
 
-std::vector<at::Tensor> run(const Call &c) {
-  auto op = find(c.term->u.s);
-  if (!op) stop(ISO_UNSUPPORTED, "no such operator in libtorch or in the kernels that are loaded");
-  const c10::FunctionSchema &schema = op->schema();
+std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) {
+  const c10::FunctionSchema &schema = op.schema();
   size_t n = schema.arguments().size();
   if (c.term->n > n)
     stop(ISO_UNSUPPORTED,
@@ -467,7 +470,7 @@ std::vector<at::Tensor> run(const Call &c) {
     stack.push_back(std::move(v));
   }
   if (scales_masked(c, schema, stack)) call_attention(schema, stack);
-  else op->callBoxed(stack);
+  else op.callBoxed(stack);
   std::vector<at::Tensor> out;
   for (const c10::IValue &v : stack) flatten(v, out);
   const std::string &name = schema.name();
@@ -477,18 +480,50 @@ std::vector<at::Tensor> run(const Call &c) {
   return out;
 }
 
+/* Where the device's memory has no room, once more without what is kept there; where the device has no kernel, on
+ * the CPU. Results are on the CPU, with a copy on the device. */
+iso_code run(const c10::OperatorHandle &op, Call &c, rule_tensor **out, size_t cap, size_t *done) {
+  for (bool again = false;; again = true) {
+    try {
+      if (c.place.apart) device::count_call();
+      std::vector<at::Tensor> results = run_there(op, c);
+      if (results.size() > cap)
+        stop(ISO_RANGE, std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
+      c10::InferenceMode inference;
+      /* PyTorch's own give float64 for float64; a cast of integers keeps its dtype, and is exact. */
+      const bool narrows = std::strncmp(c.term->u.s, "aten::", 6) != 0 && std::strncmp(c.term->u.s, "prims::", 7) != 0;
+      while (*done < results.size()) {
+        out[*done] = wrap(std::move(results[*done]), c.float64, narrows);
+        ++*done;
+      }
+      return ISO_OK;
+    } catch (const std::exception &e) {
+      while (*done > 0) hooks.unref(out[--*done]);
+      if (!c.place.apart) throw;
+      if (device::lacks_kernel(e)) {
+        c.place = device::host();
+        continue;
+      }
+      try {
+        device::rethrow_failure(e);
+      } catch (const device::Failed &f) {
+        if (f.memory && !again && device::forget()) continue;
+        throw;
+      }
+      throw;
+    }
+  }
+}
+
 iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rule_tensor **out,
               size_t cap, size_t *n_out, iso_error *err) {
   size_t done = 0;
   iso_code code = guarded(err, term->u.s, [&] {
-    Call c{term, bind, float64, false};
+    auto op = find(term->u.s);
+    if (!op) stop(ISO_UNSUPPORTED, "no such operator in libtorch or in the kernels that are loaded");
+    Call c{term, bind, float64, false, device::place_of(*op, term, bind)};
     c.rounds = float64 && casts_integers(c);
-    std::vector<at::Tensor> results = run(c);
-    if (results.size() > cap)
-      stop(ISO_RANGE,
-           std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
-    c10::InferenceMode inference;
-    for (; done < results.size(); done++) out[done] = wrap(std::move(results[done]), float64);
+    run(*op, c, out, cap, &done);
     *n_out = done;
     return ISO_OK;
   });
@@ -563,11 +598,7 @@ iso_code init(const shim_hooks *h, const char *where, iso_error *err) {
       memory = new Memory(c10::GetCPUAllocator());
       c10::SetCPUAllocator(memory, 1);
     }
-    c10::Device d(where);
-    if (!d.is_cpu() && !d.is_cuda()) stop(ISO_USAGE, "the device is cpu or cuda");
-    c10::InferenceMode inference;
-    if (!d.is_cpu()) at::empty({1}, at::TensorOptions()).to(d); /* fails here when there is none */
-    device = d;
+    device::choose(where);
     return ISO_OK;
   });
 }

@@ -227,6 +227,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined && (pa.pole || pb.pole) && !pa.far && !pb.far;
     return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs) ? seek_undefined(e, r, bind, rng, pb.pole, t, err) : ISO_OK;
   }
+  if (val_narrow_apart(t, &pa, &pb)) return val_narrow_judge(e, r, bind, rng, t, err);
   const bool far = pa.far || pb.far;
   if (s.suspect && far && (has_mask(r->lhs) || has_mask(r->rhs))) {
     t->outcome = VAL_OUTSIDE; /* what is a mask here, and what merely large? */

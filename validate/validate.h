@@ -47,6 +47,9 @@ void val_free(val_engine *e);
 ISO_MUST_USE iso_code val_torch_version(val_engine *e, const char **out, iso_error *err);
 /* Version of Z3, e.g. "4.8.12", into `out` of `n` bytes; loads it. "not found" where it cannot be. */
 void val_z3_version(char *out, size_t n);
+/* How the device failed (its memory ran out, its context is lost), NULL where it did not. From then on each call fails with ISO_DEVICE, also
+ * where a sample or a search swallows that: no verdict rests on what ran behind it. Borrowed until val_free. */
+const char *val_lost(const val_engine *e);
 /* The schema of an operator in PyTorch's notation, as libtorch (or a library it has loaded) declares it.
  * Returns: NULL in `out` where there is none. Owns: malloc'ed text. */
 ISO_MUST_USE iso_code val_torch_schema(val_engine *e, const char *op, char **out, iso_error *err);

@@ -7,6 +7,9 @@
                               returns a context manager, inside of which the operator is called; what that yields, if it
                               is a dictionary, are further arguments by name
     --seconds N               how long one call may take (default 60)
+    --device DEVICE           where the operators run: tensors are brought there (default cpu; cuda, cuda:1)
+    --dtype DTYPE             what the operators take for float64: float32, bfloat16 or float16, for kernels that have no
+                              float64. What a result's dtype lacks in bits, isomer's tolerances allow for
 
 The other side of validate/helper.c, where the protocol is. What an operator prints goes to stderr, what it raises is the
 answer to that one call; what ends or hangs this process costs that one call too."""
@@ -31,6 +34,8 @@ def parser():
     p.add_argument("--import", dest="modules", action="append", default=[], metavar="MODULE")
     p.add_argument("--adaptor", metavar="MODULE:NAME")
     p.add_argument("--seconds", type=int, default=60)
+    p.add_argument("--device", default="cpu")
+    p.add_argument("--dtype", choices=["float64", "float32", "bfloat16", "float16"], default="float64")
     return p
 
 
@@ -52,8 +57,8 @@ def send(link, message):
 class Memory:
     """The memory file, mapped anew where it has grown."""
 
-    def __init__(self, fd):
-        self.fd, self.map = fd, None
+    def __init__(self, fd, device="cpu", dtype="float64"):
+        self.fd, self.map, self.device, self.dtype = fd, None, device, dtype
 
     def grow(self, size):
         have = os.fstat(self.fd).st_size
@@ -65,11 +70,13 @@ class Memory:
         import torch
 
         kind = getattr(torch, dtype)
+        taken = getattr(torch, self.dtype) if kind == torch.float64 else kind
         count = math.prod(shape)
         if not count:
-            return torch.empty(shape, dtype=kind)
+            return torch.empty(shape, dtype=taken, device=self.device)
         # A copy: an operator may keep what it is given.
-        return torch.frombuffer(self.map, dtype=kind, count=count, offset=offset).reshape(shape).clone()
+        given = torch.frombuffer(self.map, dtype=kind, count=count, offset=offset).reshape(shape)
+        return given.to(self.device, taken, copy=True)
 
     def put(self, tensors, offset):
         """Behind the arguments. Returns what the answer says of them."""
@@ -160,7 +167,7 @@ def run(request, memory, adaptor):
         default = torch.get_default_dtype()
         try:
             if request["float64"]:
-                torch.set_default_dtype(torch.float64)
+                torch.set_default_dtype(getattr(torch, memory.dtype))
             result = op(**named)
         finally:
             torch.set_default_dtype(default)
@@ -181,7 +188,7 @@ def main(argv=None):
     options = parser().parse_args(argv)
     try:
         link = socket.socket(fileno=int(os.environ["ISOMER_HELPER_SOCKET"]))
-        memory = Memory(int(os.environ["ISOMER_HELPER_MEMORY"]))
+        memory = Memory(int(os.environ["ISOMER_HELPER_MEMORY"]), options.device, options.dtype)
     except (KeyError, ValueError, OSError):
         print("isomer_capture.helper: is started by isomer --helper", file=sys.stderr)
         return 2
@@ -189,6 +196,8 @@ def main(argv=None):
     import torch
 
     torch.set_num_threads(1)
+    if options.device != "cpu":
+        torch.zeros(1, device=options.device)  # fails here where there is none
     for module in options.modules:
         importlib.import_module(module)
     adaptor = None

@@ -26,6 +26,7 @@ typedef enum iso_code {
   ISO_USAGE,       /* wrong arguments given by the user */
   ISO_TORCH,       /* libtorch refused a call */
   ISO_UNSUPPORTED, /* nothing here can execute the operator */
+  ISO_DEVICE,      /* what runs operators failed (a GPU out of memory, a lost context), whatever the operator */
   ISO_LIMIT,       /* a limit on time, memory or size was reached */
   ISO_INTERNAL     /* an internal check failed: a bug of ours */
 } iso_code;
