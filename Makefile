@@ -236,13 +236,14 @@ RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
+GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list

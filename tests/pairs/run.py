@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare every pair of traps.py and see that its verdict is one that it may have.
 
-    tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--failures FILE]
+    tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--device cuda] [--failures FILE]
 
 Each pair is compared once; every ninth also with its sides exchanged and every 13th with another seed (--all, and what is
 in KNOWN: every pair both ways), where the verdict must be the same. Most of the time is the program's start, so that
@@ -29,7 +29,7 @@ WRITING = threading.Lock()
 
 def compare(report, left, right, *args):
     """(verdict, what it says): `crash` or `timeout` where there is none; an error must be one line."""
-    command = [OPTIONS.isomer, "compare", left, right, "--json", report, *args]
+    command = [OPTIONS.isomer, "compare", left, right, "--json", report, "--device", OPTIONS.device, *args]
     try:
         p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -119,6 +119,7 @@ def main():
     a.add_argument("--only", default="", help="pairs whose name holds this")
     a.add_argument("--all", action="store_true", help="every pair with its sides exchanged and with another seed")
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    a.add_argument("--device", default="cpu", help="cpu or cuda")
     a.add_argument("--failures", help="write what is wrong, known or not, to this file")
     OPTIONS = a.parse_args()
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
