@@ -64,11 +64,28 @@ typedef struct chk_options {
   size_t n_inputs;
 } chk_options;
 
+/* A rule that steps use, and how it was shown here. */
+typedef enum chk_how {
+  CHK_BY_TRUST,    /* not at all */
+  CHK_BY_TESTS,    /* tested again, on the checker's own samples */
+  CHK_BY_PROVER,   /* proved again, by the prover that the comparison has: there is no proof object, see `why` */
+  CHK_BY_Z3        /* z3 answered its obligations, which were written for it here */
+} chk_how;
+
+typedef struct chk_shown {
+  const char *rule;
+  chk_how how;
+  size_t n_obligations;
+  const char *why;    /* why none were written; "" */
+  const char *steps;  /* "3, 17, 20" */
+} chk_shown;
+
 typedef struct chk_report {
   chk_outcome outcome;
   char reason[480];     /* unless it holds: which step, and why; a line */
-  rule_status evidence; /* of the weakest rule that is used; PROVED where none is */
+  rule_status evidence; /* of the weakest rule that is used, PROVED where none is; CERTIFIED where the certificate says so and z3 answered for each */
   size_t n_steps, n_rules, n_outputs;
+  const chk_shown *shown;       /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
   size_t n_assumptions;
   const char *const *assumption; /* what the equality rests on beside the rules, as the checker found it: "kind: text" */
   iso_arena arena;               /* private */

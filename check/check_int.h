@@ -183,7 +183,7 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
 /* Kinds and shapes of what the variables stand for, on this set. */
 iso_code chk_variables(chk_state *k);
-/* Each rule is shown again. */
+/* Each rule is shown again, and how is put into the report. */
 iso_code chk_rules(chk_state *k);
 
 #endif

@@ -329,7 +329,7 @@ static iso_code read_document(reader *r, json_t *doc) {
                      "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1) return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
-  k->evidence = strcmp(evidence, "proved") == 0 ? RULE_PROVED : strcmp(evidence, "tested") == 0 ? RULE_TESTED : RULE_UNKNOWN;
+  k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED : strcmp(evidence, "proved") == 0 ? RULE_PROVED : strcmp(evidence, "tested") == 0 ? RULE_TESTED : RULE_UNKNOWN;
   if (k->evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) || !json_is_array(terms) || !json_is_array(steps) ||
       !json_is_array(outputs))
     return chk_settle(k, CHK_MALFORMED, "a part of it is of the wrong type");

@@ -1,5 +1,6 @@
 /* Applications of rules, and the rules themselves. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,7 +183,21 @@ static bool is_open(const rule *r) {
   return open;
 }
 
-static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var) {
+/* A proof object, where there is one: obligations that are written for this very rule, and answered by z3 and not by the prover. */
+static iso_code ask_z3(chk_state *k, const rule *r, chk_shown *shown) {
+  char why[200] = "";
+  iso_error err = {0};
+  shown->how = CHK_BY_PROVER;
+  if (!k->oracle || !k->oracle->certify) return ISO_OK;
+  iso_code c = k->oracle->certify(k->oracle->ctx, r, &shown->n_obligations, why, &err);
+  if (c == ISO_NOMEM) return chk_nomem(k);
+  if (c) snprintf(why, sizeof why, "%.199s", err.msg);
+  if (!c && shown->n_obligations) shown->how = CHK_BY_Z3;
+  else if (!(shown->why = iso_arena_strdup(k->arena, why))) return chk_nomem(k);
+  return ISO_OK;
+}
+
+static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var, chk_shown *shown) {
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
   rule_verdict v = {0};
   iso_error why = {0};
@@ -200,28 +215,60 @@ static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var) {
   if (v.status < r->claimed)
     return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s", r->name, rule_status_name(r->claimed),
                       rule_status_name(v.status), v.reason[0] ? ": " : "", v.reason);
-  if (!strstr(v.method, "literals read")) return ISO_OK;
+  c = v.status == RULE_PROVED ? ask_z3(k, r, shown) : ISO_OK;
+  if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
+  if (c || !strstr(v.method, "literals read")) return c;
   return chk_assume(k, iso_arena_printf(k->arena, "literal: rule %s is proved with its float literals read as the numbers they stand for", r->name));
+}
+
+/* The steps that use rule `x`, as a list. NULL when there is no memory. */
+static const char *steps_of(chk_state *k, uint32_t which) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return NULL;
+  for (size_t i = 0; i < k->n_steps; i++)
+    if (k->step[i].kind == CHK_RULE && k->step[i].rule == which) fprintf(f, "%s%zu", ftell(f) ? ", " : "", i);
+  const bool failed = fclose(f) != 0;
+  const char *kept = failed ? NULL : iso_arena_strdup(k->arena, text);
+  free(text);
+  return kept;
+}
+
+/* What the certificate says of its rules is what they are. */
+static iso_code claims_hold(chk_state *k) {
+  chk_report *r = k->report;
+  const bool certified = k->evidence == RULE_CERTIFIED && r->evidence == RULE_PROVED;
+  for (size_t i = 0; i < r->n_rules && certified && !k->o->trust_rules && !chk_settled(k); i++)
+    if (r->shown[i].how != CHK_BY_Z3)
+      return chk_settle(k, CHK_UNPROVED, "rule %s is said to be certified, and z3 was not asked of it here: %s", r->shown[i].rule, r->shown[i].why);
+  if (certified) r->evidence = k->o->trust_rules && r->n_rules ? RULE_PROVED : RULE_CERTIFIED; /* trusted rules are not asked for */
+  else if (r->evidence != k->evidence)
+    return chk_settle(k, CHK_REFUSED, "its rules are %s, and it says %s", rule_status_name(r->evidence), rule_status_name(k->evidence));
+  return ISO_OK;
 }
 
 iso_code chk_rules(chk_state *k) {
   bool *seen = calloc(k->n_rules + 1, 1);
-  iso_code c = seen ? ISO_OK : chk_nomem(k);
+  chk_shown *shown = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *shown);
+  iso_code c = seen && shown ? ISO_OK : chk_nomem(k);
+  k->report->shown = shown;
   k->report->evidence = RULE_PROVED;
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
     const chk_step *x = &k->step[i];
     if (x->kind != CHK_RULE || seen[x->rule]) continue;
     const rule *r = rule_set_at(k->rule[x->rule], 0);
     seen[x->rule] = true;
-    k->report->n_rules++;
+    chk_shown *s = &shown[k->report->n_rules++];
+    *s = (chk_shown){.rule = r->name, .why = "", .steps = steps_of(k, x->rule)};
+    if (!s->steps) c = chk_nomem(k);
+    if (c) break;
     if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED) c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
     else if (r->claimed != RULE_PROVED && is_open(r)) c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);
-    else if (!k->o->trust_rules) c = show_again(k, r, k->var + x->first_var);
+    else if (!k->o->trust_rules) c = show_again(k, r, k->var + x->first_var, s);
     if (r->claimed < k->report->evidence) k->report->evidence = r->claimed;
   }
   if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules) c = chk_assume(k, "rules: their evidence is taken as it is written");
   free(seen);
-  if (!c && !chk_settled(k) && k->report->evidence != k->evidence)
-    c = chk_settle(k, CHK_REFUSED, "its rules are %s, and it says %s", rule_status_name(k->report->evidence), rule_status_name(k->evidence));
-  return c;
+  return c || chk_settled(k) ? c : claims_hold(k);
 }

@@ -1,5 +1,6 @@
 /* isomer check CERTIFICATE LEFT RIGHT: replay a certificate without any search. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,13 +92,31 @@ static int parse(int argc, char **argv, options *o) {
   return -1;
 }
 
+/* How each rule was shown here, and which steps rest on it. */
+static void print_rules(const options *o, const chk_report *r) {
+  size_t by_z3 = 0;
+  for (size_t i = 0; i < r->n_rules; i++) by_z3 += r->shown[i].how == CHK_BY_Z3;
+  printf("rules (%zu, of which z3 answered for %zu):\n", r->n_rules, by_z3);
+  for (size_t i = 0; i < r->n_rules; i++) {
+    const chk_shown *s = &r->shown[i];
+    printf("  %s: ", s->rule);
+    if (s->how == CHK_BY_Z3) printf("%zu obligation%s answered by z3", s->n_obligations, s->n_obligations == 1 ? "" : "s");
+    else if (s->how == CHK_BY_PROVER) printf("only run again by the prover: %s", s->why);
+    else if (s->how == CHK_BY_TESTS) printf("tested again, seed %" PRIu64, o->val.seed - CHK_SEED);
+    else printf("trusted");
+    printf("; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
+  }
+}
+
 static int print(const options *o, const chk_report *r) {
   if (r->outcome == CHK_MALFORMED) {
     fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
     return CHECK_MALFORMED;
   }
   if (r->outcome == CHK_HOLDS && !o->quiet) {
-    printf("steps %zu, rules %zu, outputs %zu\n\nassumes (%zu):\n", r->n_steps, r->n_rules, r->n_outputs, r->n_assumptions);
+    printf("steps %zu, rules %zu, outputs %zu\n\n", r->n_steps, r->n_rules, r->n_outputs);
+    print_rules(o, r);
+    printf("\nassumes (%zu):\n", r->n_assumptions);
     for (size_t i = 0; i < r->n_assumptions; i++) printf("  %s\n", r->assumption[i]);
     putchar('\n');
   }

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/html.h"
 #include "cli/limits.h"
+#include "cli/obligations.h"
 #include "cli/relations.h"
 #include "cli/report_ci.h"
 #include "cli/repro.h"
@@ -33,6 +34,7 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool certified; /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
 } options;
@@ -60,7 +62,7 @@ static void help(FILE *f) {
         "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be repeated); the verdict is the worst\n"
         "  --counterexample FILE  the inputs that show a difference, made small, as safetensors (left.NAME, right.NAME)\n"
         "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit status 1 while it is there\n"
-        "  --require proved|tested  the least evidence for \"equivalent\" (default tested)\n"
+        "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" (default tested)\n"
         "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at once (exit status 130)\n"
         "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
         "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of their example inputs\n"
@@ -148,7 +150,7 @@ static const char **text_option(options *o, const char *name) {
 
 /* Options whose value is looked at. Returns: -1, or the exit status. */
 static int set_option(options *o, const char *name, const char *v) {
-  static const char *const evidence[] = {"tested", "proved", NULL}, *const device[] = {"cpu", "cuda", NULL};
+  static const char *const evidence[] = {"assumed", "tested", "proved", "certified", NULL}, *const device[] = {"cpu", "cuda", NULL};
   static const char *const colour[] = {[COLOUR_AUTO] = "auto", [COLOUR] = "always", [NO_COLOUR] = "never", NULL};
   uint64_t n;
   int word;
@@ -165,8 +167,9 @@ static int set_option(options *o, const char *name, const char *v) {
   } else if (strcmp(name, "--disable") == 0) {
     if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not", v);
   } else if (strcmp(name, "--require") == 0) {
-    if ((word = parse_word(v, evidence)) < 0) return usage_error("--require takes proved or tested, not", v);
-    o->synth.require_proved = word == 1;
+    if ((word = parse_word(v, evidence)) < 0) return usage_error("--require takes certified, proved, tested or assumed, not", v);
+    o->synth.require_proved = word >= 2;
+    o->certified = word == 3;
   } else if (strcmp(name, "--inputs") == 0) {
     if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
     o->inputs[o->n_inputs++] = v;
@@ -287,11 +290,13 @@ typedef struct pair {
   relations relations;
   cap_agreement agreed;
   synth_result *result;
+  obligations obligations;
   double load, total; /* seconds */
 } pair;
 
 static void free_pair(pair *p) {
   synth_result_free(p->result);
+  obligations_free(&p->obligations);
   for (int side = 0; side < 2; side++) {
     free_view(&p->view[side]);
     cap_free(p->graph[side]);
@@ -360,6 +365,8 @@ static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_en
     }
   }
   free((void *)(uintptr_t)so.said);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
+    c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = now() - t0;
   return c;
 }
@@ -459,7 +466,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known, 
   const size_t worst = deciding(p, o->n_pairs);
   iso_code c = rep ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t k = 0; k < o->n_pairs && !c; k++)
-    rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load,
+    rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load, .obligations = &p[k].obligations,
                       .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats, .colour = colour,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);

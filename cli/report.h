@@ -6,6 +6,7 @@
 
 #include "capture/capture.h"
 #include "cli/baseline.h"
+#include "cli/obligations.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -13,6 +14,7 @@ typedef struct report {
   const synth_result *r;
   rule_schemas *schemas;
   uint64_t seed;
+  const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
   const baseline *known; /* NULL: none was given */
   double load, total; /* seconds */
   bool verbose, explain, quiet;

@@ -154,8 +154,9 @@ char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *va
 
 /* ---- rules -------------------------------------------------------------------------------------------------- */
 
-typedef enum rule_status { RULE_UNKNOWN, RULE_REFUTED, RULE_ASSUMED, RULE_TESTED, RULE_PROVED } rule_status;
-const char *rule_status_name(rule_status s); /* "unknown", "refuted", "assumed", "tested", "proved" */
+typedef enum rule_status { RULE_UNKNOWN, RULE_REFUTED, RULE_ASSUMED, RULE_TESTED, RULE_PROVED,
+                           RULE_CERTIFIED /* of a whole equality: z3 answered an obligation of each of its rules */ } rule_status;
+const char *rule_status_name(rule_status s); /* "unknown", "refuted", "assumed", "tested", "proved", "certified" */
 
 typedef enum rule_scope { RULE_SCOPE_NONE, RULE_THESE_SHAPES, RULE_THESE_RANKS, RULE_ALL_SHAPES } rule_scope;
 const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks", "all shapes" */
@@ -270,6 +271,9 @@ typedef struct rule_oracle {
    * conditions; variables keep their order). Returns: in `general` the rule that `out` is about, `r` itself where nothing could be
    * made general; what is new of it lives in `a`. May be NULL: rules stay as they are. */
   iso_code (*generalise)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out, iso_error *err);
+  /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many; 0: in `why` (200 bytes) why there are none.
+   * May be NULL. */
+  iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);
 } rule_oracle;
 
 #ifdef __cplusplus

@@ -127,7 +127,7 @@ size_t rule_term_size(const rule_term *t) {
  */
 
 const char *rule_status_name(rule_status s) {
-  static const char *const name[] = {"unknown", "refuted", "assumed", "tested", "proved"};
+  static const char *const name[] = {"unknown", "refuted", "assumed", "tested", "proved", "certified"};
   return name[s];
 }
 

@@ -460,6 +460,16 @@ static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *
   return val_decide_general(ctx, r, example, a, general, out, err);
 }
 
+static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {
+  val_certificate k = {0};
+  iso_code c = val_certify(r, val_engine_schemas(ctx), val_engine_options(ctx), false, &k, err);
+  *n = k.n;
+  snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
+  val_certificate_free(&k);
+  return c;
+}
+
 rule_oracle val_oracle(val_engine *e) {
-  return (rule_oracle){.ctx = e, .call = oracle_call, .compare = oracle_compare, .decide = oracle_decide, .generalise = oracle_generalise};
+  return (rule_oracle){.ctx = e, .call = oracle_call, .compare = oracle_compare, .decide = oracle_decide, .generalise = oracle_generalise,
+                       .certify = oracle_certify};
 }

@@ -76,7 +76,7 @@ function header(view) {
   };
   const kinds = new Map();
   for (const a of r.assumptions) kinds.set(a.kind, (kinds.get(a.kind) || 0) + 1);
-  const weakest = r.evidence ? `${r.evidence}` + (r.evidence === "proved" ? " (every rule on the chain is proved)" : " (at least one rule on the chain is tested, not proved)")
+  const weakest = r.evidence ? `${r.evidence}` + (r.evidence === "certified" ? " (z3 answered an obligation of every rule on the chain)" : r.evidence === "proved" ? " (every rule on the chain is proved)" : " (at least one rule on the chain is tested, not proved)")
     : r.counterexample ? "a difference was computed: see the outputs" : "none";
   return [
     el("h1", {}, el("span", {class: "verdict " + r.verdict, id: "verdict"}, GLYPHS[r.verdict], " ", r.verdict.toUpperCase()),

@@ -151,7 +151,10 @@ class Judge:
         if {(o["left"], o["right"]) for o in doc["outputs"]} != {o[:2] for o in self.outputs}:
             return "an output is left out"
         claimed = [re.search(r"\(evidence (\w+)", doc["rules"][s["rule"]]) for s in doc["steps"] if "rule" in s]
-        if any(c is None for c in claimed) or doc["evidence"] != ("tested" if "tested" in [c.group(1) for c in claimed] else "proved"):
+        if any(c is None for c in claimed):
+            return "a rule without evidence"
+        weakest = "tested" if "tested" in [c.group(1) for c in claimed] else "proved"
+        if doc["evidence"] != weakest and (doc["evidence"], weakest, self.evidence) != ("certified", "proved", "certified"):
             return "other evidence"
         return None
 
@@ -305,7 +308,7 @@ def change_digest(doc, rng):
 def change_rest(doc, rng):
     what = rng.randrange(3)
     if what == 0:
-        doc["evidence"] = rng.choice(["tested", "assumed", "", 1])
+        doc["evidence"] = rng.choice(["tested", "certified", "assumed", "", 1])
     elif what == 1:
         node = [t for t in doc["terms"] if "op" not in t]
         doc["fixed"].append(rng.choice(node))
