@@ -25,6 +25,8 @@ LDFLAGS += $(SAN)
 # libz3 is loaded when a proof needs it (validate/z3_lazy.h), under the name by which programs linked with it would find it.
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
 LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
+# Samples are evaluated in many digits where MPFR is there (validate/precise_int.h); without it rules that need that are unknown.
+LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr -lgmp)
 # AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
 ifneq ($(findstring address,$(SAN)),)
 LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state

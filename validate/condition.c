@@ -3,6 +3,8 @@
  * A name that is the last one open in a condition is solved for: linear and
  * quadratic equations in closed form, the rest by trying what the rule's numbers suggest. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "validate/instance_int.h"
@@ -123,6 +125,25 @@ static size_t reals_near(const val_problem *p, double *out, size_t cap) {
   return n;
 }
 
+/* A root to its last digit, and of few digits where it has them: what an equation ties together must not differ by how it was solved. */
+static double polished(val_problem *p, val_name *n, const rule_term *t, double x) {
+  double best = x, least = fabs(residue(p, n, t, x));
+  const double h = 1e-3 * (fabs(x) + 1e-9), slope = (residue(p, n, t, x + h) - residue(p, n, t, x - h)) / (2 * h);
+  for (int i = 0; i < 3 && isfinite(slope) && slope != 0; i++) {
+    const double y = best - residue(p, n, t, best) / slope, off = fabs(residue(p, n, t, y));
+    if (!(off < least)) break;
+    best = y;
+    least = off;
+  }
+  char text[40];
+  for (int digits = 1; digits < 15; digits++) {
+    snprintf(text, sizeof text, "%.*e", digits - 1, best);
+    const double y = strtod(text, NULL), off = fabs(residue(p, n, t, y));
+    if (fabs(y - best) <= 1e-12 * fabs(best) && (off <= least || off == 0)) return y;
+  }
+  return best;
+}
+
 bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng *rng) {
   val_name *n = &p->name[which];
   double real[72];
@@ -163,7 +184,7 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
     if ((n->kind != 's' || n->i >= 1) && val_condition_at(p, t) == VAL_TRUE && iso_rng_below(rng, ++good) == 0) v = n->i;
   }
   n->i = v;
-  if (chosen != NULL) n->f = *chosen;
+  if (chosen != NULL) n->f = equation ? polished(p, n, t, *chosen) : *chosen;
   n->set = good > 0;
   return good > 0;
 }

@@ -170,11 +170,11 @@ static bool out_of_range(const rule_tensor *self, rule_dtype to) {
   return false;
 }
 
-static uint64_t hash_of(const rule_term *t, uint64_t seed) {
+uint64_t val_term_hash(const rule_term *t, uint64_t seed) {
   uint64_t h = iso_hash(&t->kind, sizeof t->kind, seed);
   if (t->kind == RULE_OP || t->kind == RULE_STRING || t->kind == RULE_NAME || t->kind == RULE_EXPR) h = iso_hash(t->u.s, strlen(t->u.s), h);
   else if (t->kind != RULE_LIST) h = iso_hash(&t->u.i, sizeof t->u.i, h);
-  for (uint32_t i = 0; i < t->n; i++) h = hash_of(t->child[i], h);
+  for (uint32_t i = 0; i < t->n; i++) h = val_term_hash(t->child[i], h);
   return h;
 }
 
@@ -196,7 +196,7 @@ void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, 
   if (at >= VAL_COVER) return;
   const uint16_t need = needs(call, bind, n, out);
   snprintf(c->op[at].name, sizeof c->op[at].name, "%s", call->u.s);
-  c->op[at].term = hash_of(term, 0);
+  c->op[at].term = val_term_hash(term, 0);
   note_jump(&c->op[at], term, call, bind, n, out);
   if (!need || !varies(term) || ((need & (UP | DOWN)) && term->n && places(term->child[0]))) return;
   c->op[at].need |= need;

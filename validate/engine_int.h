@@ -9,6 +9,11 @@ rule_schemas *val_engine_schemas(val_engine *e);
 /* The caller's reason to stop, or NULL. */
 static inline const char *val_stopped(const val_options *o) { return o && o->stop ? o->stop(o->ctx) : NULL; }
 
+/* An operator's name without namespace and overload, in `buf`. */
+const char *val_base_name(const char *op, char buf[64]);
+/* Whether an operator, by that name, moves numbers by their places alone: whatever they are. */
+bool val_moves_only(const char *name);
+
 /* The operands of an elementwise call: tensors that broadcast to the result's shape, or numbers. */
 typedef struct val_operands {
   const rule_tensor *tensor[2]; /* NULL: a number, in `scalar` */
@@ -52,6 +57,17 @@ const char *val_cover_gap(const val_cover *left, const val_cover *right);
 /* Whether one side has an operator that jumps and that is not, on the same operands, one of the other side's. */
 bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
+/* Terms that lost an operand in a sum: what was added is less than the rounding of what came out (absorb.c). */
+enum { VAL_ABSORBED = 32 };
+typedef struct val_absorbed {
+  uint64_t term[VAL_ABSORBED]; /* hashes */
+  size_t n;                    /* may exceed VAL_ABSORBED */
+} val_absorbed;
+void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out);
+/* Whether one side lost what the other did not lose in the same term. */
+bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right);
+uint64_t val_term_hash(const rule_term *t, uint64_t seed);
+
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
@@ -66,6 +82,7 @@ typedef struct val_probe {
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
   val_cover *cover; /* in: NULL, or where to note the branches that were taken */
   uint64_t narrow_calls; /* out: the calls of operators that compute in a narrower dtype, with what they were given; 0: none */
+  val_absorbed *absorbed; /* in: NULL, or where to note what sums lost */
   int how;          /* private: of the call that runs now */
 } val_probe;
 /* Note a call whose result is coarse (rule_tensor), with what it was given. */

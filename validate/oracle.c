@@ -12,7 +12,7 @@
 #include "validate/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
-enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8 };
+enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8, SETTLED = 12, LEAST_SURE = 4 };
 
 typedef struct ladder {
   val_engine *e;
@@ -25,6 +25,7 @@ typedef struct ladder {
   bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
   uint32_t good, failed, blind, outside, soft, no_instance;
+  uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where nothing was lost */
   uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
   val_cover cover[2];             /* of the samples that counted, left and right */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
@@ -77,6 +78,8 @@ static void describe_witness(const val_witness *w, rule_verdict *out) {
              rule_shape_print(&w->rhs->shape, y, sizeof y), at);
   else if (w->what == 'd')
     snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
+  else if (!(fabs(rule_tensor_get(w->lhs, w->index) - rule_tensor_get(w->rhs, w->index)) > w->max_abs / 2) && w->max_abs > 0)
+    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g over the reals, which float64 rounds away%s", (long long)w->index, w->max_abs, at);
   else
     snprintf(out->reason, sizeof out->reason, w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s" : "element %lld is %.17g and %.17g%s",
              (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
@@ -89,7 +92,10 @@ static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind,
   const val_options *o = val_engine_options(l->e);
   iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, kind < VAL_SPREAD && k >= l->first && k % 3 == 0, bind, err);
   if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, &t, err);
+  const bool all = l->unproved && l->settled < SETTLED;
+  if (!c && (all || l->strict || l->unproved)) c = val_trial_settle(l->e, r, bind, all, &t, err);
   if (c) goto done;
+  if (all && (t.outcome == VAL_AGREE || t.outcome == VAL_BLIND)) l->settled++, l->sure += t.outcome == VAL_AGREE && t.sure;
   /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no sample. */
   for (int side = 0; side < 2 && (t.outcome == VAL_AGREE || (l->strict && t.outcome == VAL_OUTSIDE)); side++)
     val_cover_add(&l->cover[side], &t.cover[side]);
@@ -268,6 +274,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
   } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
+  } else if (l->good >= LEAST_SAMPLES && l->settled && l->sure < LEAST_SURE) {
+    snprintf(out->reason, sizeof out->reason, "only %u of %u samples are free of sums that lose what is added to them", l->sure, l->settled);
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s, or met where it jumps", gap(l));
   } else if (l->good >= LEAST_SAMPLES && l->doubt) {

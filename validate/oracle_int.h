@@ -18,6 +18,8 @@ typedef struct val_trial {
   int64_t index;       /* of the element that differs most beyond rounding; -1 */
   double abs, rel;     /* its difference */
   bool soft;           /* so small that a second sample should show it too */
+  bool gross;          /* far beyond what rounding does to anything on the way */
+  bool sure;           /* of VAL_AGREE: nothing was lost in sums */
   double max_rel;      /* of VAL_AGREE: largest relative difference seen */
   bool doubt;          /* coarse results differ by more than their tolerance, and not so much that it is sure */
   double coarse;       /* 0, or the tolerance: an operator computes in a narrower dtype (narrow_kernels.h) */
@@ -31,6 +33,9 @@ typedef struct val_trial {
 ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
                               bool unbounded, val_trial *out, iso_error *err);
 void val_trial_fini(val_trial *t);
+/* Have the outcome of val_try settled by many digits (settle.c): a difference that rounding made is none, one that it hid is one, and an
+ * agreement of numbers that sums have lost shows nothing. `all`: agreements too, else only what noise had to decide. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind, bool all, val_trial *t, iso_error *err);
 
 /* Whether a side's result is coarse, and not by calls that the other makes too: those round alike. */
 bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b);

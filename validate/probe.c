@@ -22,7 +22,7 @@ static const double huge_value = 1e30;
 /* ---- operators by how they compute ---- */
 
 /* The name without namespace and overload, in `buf`. */
-static const char *base_name(const char *op, char buf[64]) {
+const char *val_base_name(const char *op, char buf[64]) {
   const char *p = strstr(op, "::");
   p = p != NULL ? p + 2 : op;
   size_t n = strcspn(p, ".");
@@ -40,24 +40,34 @@ static bool listed(const char *list, const char *word) {
   return false;
 }
 
-static const char moves[] =
-    "view reshape _unsafe_view _reshape_alias transpose t mT numpy_T permute expand expand_as view_as reshape_as "
-    "unsqueeze squeeze flatten unflatten contiguous clone alias detach lift_fresh lift_fresh_copy slice select narrow "
-    "split split_with_sizes tensor_split chunk unbind unsafe_chunk unsafe_split stack cat concat concatenate hstack vstack "
-    "dstack column_stack row_stack roll flip fliplr flipud rot90 tril triu pad constant_pad_nd reflection_pad1d "
-    "reflection_pad2d replication_pad1d replication_pad2d repeat repeat_interleave tile index index_select gather take "
-    "take_along_dim embedding where masked_fill masked_select masked_scatter relu abs absolute neg negative sign sgn clamp "
-    "clamp_min clamp_max clip maximum minimum max min fmax fmin amax amin aminmax argmax argmin sort argsort topk kthvalue "
-    "median nanmedian mode floor ceil round trunc fix hardtanh relu6 eq ne lt le gt ge equal greater less greater_equal "
-    "less_equal not_equal logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not "
-    "isnan isinf isfinite isneginf isposinf any all nonzero to _to_copy type_as copy full full_like zeros zeros_like ones "
-    "ones_like new_full new_zeros new_ones empty empty_like new_empty empty_strided eye tril_indices triu_indices "
-    "scalar_tensor fill zero diag diagonal diag_embed movedim moveaxis swapaxes swapdims unfold as_strided real imag "
-    "view_as_real view_as_complex complex conj positive threshold heaviside nan_to_num copysign signbit cummax cummin "
-    "one_hot bucketize searchsorted meshgrid broadcast_to broadcast_tensors atleast_1d atleast_2d atleast_3d scatter "
-    "slice_scatter select_scatter diagonal_scatter index_put index_copy index_fill unique pixel_shuffle pixel_unshuffle "
-    "channel_shuffle upsample_nearest1d upsample_nearest2d max_pool1d max_pool2d max_pool2d_with_indices "
-    "adaptive_max_pool2d dropout native_dropout item unsafe_split_with_sizes";
+/* Operators that move numbers by their places alone, or make them of numbers that the call gives. */
+static const char layout[] =
+    "view reshape _unsafe_view _reshape_alias transpose t mT numpy_T permute expand expand_as "
+    "view_as reshape_as unsqueeze squeeze flatten unflatten contiguous clone alias detach "
+    "lift_fresh lift_fresh_copy slice select narrow split split_with_sizes tensor_split chunk "
+    "unbind unsafe_chunk unsafe_split stack cat concat concatenate hstack vstack dstack "
+    "column_stack row_stack roll flip fliplr flipud rot90 tril triu pad constant_pad_nd "
+    "reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d repeat "
+    "repeat_interleave tile index index_select gather take take_along_dim embedding where "
+    "masked_fill masked_select copy full full_like zeros zeros_like ones ones_like new_full "
+    "new_zeros new_ones eye tril_indices triu_indices scalar_tensor fill zero diag diagonal "
+    "diag_embed movedim moveaxis swapaxes swapdims unfold as_strided real imag positive "
+    "meshgrid broadcast_to broadcast_tensors atleast_1d atleast_2d atleast_3d scatter "
+    "slice_scatter select_scatter diagonal_scatter index_put index_copy index_fill "
+    "pixel_shuffle pixel_unshuffle channel_shuffle upsample_nearest1d upsample_nearest2d "
+    "unsafe_split_with_sizes";
+
+/* Operators that look at numbers and hand one of them on, or a fact about it. */
+static const char selects[] =
+    "relu abs absolute neg negative sign sgn clamp clamp_min clamp_max clip maximum minimum "
+    "max min fmax fmin amax amin aminmax argmax argmin sort argsort topk kthvalue median "
+    "nanmedian mode floor ceil round trunc fix hardtanh relu6 eq ne lt le gt ge equal greater "
+    "less greater_equal less_equal not_equal logical_and logical_or logical_not logical_xor "
+    "bitwise_and bitwise_or bitwise_xor bitwise_not isnan isinf isfinite isneginf isposinf "
+    "any all nonzero to _to_copy type_as conj threshold heaviside nan_to_num copysign signbit "
+    "cummax cummin one_hot bucketize searchsorted unique max_pool1d max_pool2d "
+    "max_pool2d_with_indices adaptive_max_pool2d dropout native_dropout item complex empty "
+    "empty_like new_empty empty_strided view_as_real view_as_complex masked_scatter";
 
 static const char algebra[] =
     "add sub subtract rsub mul multiply div divide true_divide floor_divide sum mean mm bmm matmul linear addmm baddbmm "
@@ -80,6 +90,9 @@ static const char positive[] = "exp exp2 softmax _softmax sigmoid softplus erfc 
 /* Places found by comparing values: equal ones leave the choice to the implementation. */
 static const char places[] =
     "argmax argmin sort argsort topk kthvalue median nanmedian mode max min cummax cummin max_pool2d_with_indices";
+
+static bool moves(const char *name) { return listed(layout, name) || listed(selects, name); }
+bool val_moves_only(const char *name) { return listed(layout, name); }
 
 /* ---- the grid of numbers on which polynomials do not round ---- */
 
@@ -205,8 +218,8 @@ static iso_code spread_mask(const char *name, const rule_term *call, rule_tensor
 
 iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err) {
   char name[64];
-  base_name(call->u.s, name);
-  p->how = listed(moves, name) ? EXACT : ROUNDS;
+  val_base_name(call->u.s, name);
+  p->how = moves(name) ? EXACT : ROUNDS;
   if (p->how == ROUNDS && listed(algebra, name) && literals_on_grid(call)) {
     p->how = GRID;
     for (size_t i = 0; i < n; i++)
@@ -285,7 +298,7 @@ static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n, 
   static const char powers[] = "pow prod cumprod";
   if (out->dtype != RULE_I64) return false;
   char name[64];
-  base_name(call->u.s, name);
+  val_base_name(call->u.s, name);
   const double limit = 0x1p62, lit = largest_literal(call);
   double sum = lit, product = fmax(lit, 1), terms = 1;
   for (size_t i = 0; i < n; i++) {
@@ -332,7 +345,7 @@ bool val_poles(const rule_term *t, bool below, bool *at) {
   char name[64];
   bool any = t->kind == RULE_FLOAT && !isfinite(t->u.f);
   if (t->kind == RULE_VAR) at[t->u.i] |= below;
-  if (t->kind == RULE_OP && (listed(poles, base_name(t->u.s, name)) || listed(undefined, name))) any = below = true;
+  if (t->kind == RULE_OP && (listed(poles, val_base_name(t->u.s, name)) || listed(undefined, name))) any = below = true;
   for (uint32_t i = 0; i < t->n; i++) any |= val_poles(t->child[i], below, at);
   return any;
 }
@@ -359,7 +372,7 @@ static bool at_pole(const char *name, rule_tensor *const *bind, size_t n) {
 static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, bool nan, bool inf) {
   char name[64];
   const bool first = !p->undefined && !p->far;
-  base_name(call->u.s, name);
+  val_base_name(call->u.s, name);
   if (nan && !is_empty_maker(name) && !nan_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], true);
@@ -375,7 +388,7 @@ static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *con
 /* Not a mask that was given: an operator that computes, on smaller numbers. */
 static bool made_huge(const rule_term *call, rule_tensor *const *bind, size_t n) {
   char name[64];
-  if (listed(moves, base_name(call->u.s, name)) || largest_literal(call) >= huge_value) return false;
+  if (moves(val_base_name(call->u.s, name)) || largest_literal(call) >= huge_value) return false;
   for (size_t i = 0; i < n; i++)
     if (largest_number(bind[i]) >= huge_value) return false;
   return true;
@@ -414,7 +427,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   if (nan || inf) note_undefined(p, call, bind, n, nan, inf);
   if (p->noise == NULL) return ISO_OK;
   char name[64];
-  base_name(call->u.s, name);
+  val_base_name(call->u.s, name);
   if (listed(places, name))
     for (size_t i = 0; i < n; i++) p->tied |= has_duplicates(bind[i]);
   iso_code code = ISO_OK;

@@ -120,6 +120,7 @@ static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool
   *kept = false;
   s->trials++;
   iso_code c = val_try(s->e, r, bind, s->rng, val_engine_options(s->e)->rel_tol, s->strict, s->strict, &t, err);
+  if (!c) c = val_trial_settle(s->e, r, bind, false, &t, err);
   if (!c && t.outcome == VAL_DIFFER && !(t.soft && !(s->w->max_rel < 1e-6))) {
     c = val_witness_take(s->w, s->p, r, bind, &t, err);
     *kept = !c;

@@ -193,7 +193,7 @@ static outcome open_compare(sample *s, char *why) {
 }
 
 /* The definition's answer beside libtorch's; `why` (300 bytes) says where they differ. */
-static outcome sample_compare(sample *s, char *why) {
+__attribute__((unused)) static outcome sample_compare(sample *s, char *why) {
   char reason[200] = "", kind = 0;
   rule_shape shape;
   double *got = NULL;
