@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
+.PHONY: branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds bugs
 .PHONY: all help check check-build test test-all pairs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -225,6 +225,7 @@ CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
+BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
@@ -245,7 +246,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(BRANCHES)'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -255,6 +256,10 @@ test-all: deps headers check
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
+
+# Rules and pairs that turn on where an operator chooses or jumps. [SEED=1] [N=1200] [PAIRS=300]
+branches: all
+	@$(BRANCHES) --seed $(or $(SEED),1) --rules $(or $(N),1200) --pairs $(or $(PAIRS),300) --show
 
 # Certificates of all correct pairs and a thousand changed ones; CAPTURES=DIR: certificates of every correct pair there.
 certificates: all $(CHECKER)

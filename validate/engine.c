@@ -399,10 +399,15 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
                       : ISO_OK;
   if (code == ISO_OK)
     code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
+  const size_t at = v->probe != NULL ? v->probe->n_run : 0;
+  if (code == ISO_OK && v->probe != NULL && v->probe->slip != NULL && v->probe->slip->at == at)
+    code = val_slip_apply(v->probe->slip, call, *bind, n, room, r->n, err);
   if (code == ISO_OK && v->probe != NULL)
     code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
-    val_cover_note(v->probe->cover, t, call, *bind, n, room[0]);
+    val_cover_note(v->probe->cover, at, t, call, *bind, n, room[0]);
+  if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t && r->n > 0)
+    v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[0]);
   if (code == ISO_OK && v->probe != NULL) val_narrow_note(v->probe, call, *bind, room, r->n);
   if (code == ISO_OK && v->probe != NULL && v->probe->absorbed != NULL && r->n > 0)
     val_absorb_note(v->probe->absorbed, t, call, *bind, n, room[0]);

@@ -38,22 +38,33 @@ val_step val_step_of(const char *name, const rule_term *call);
 /* Whether its result on these doubles is the real number's, without rounding. */
 bool val_step_exact(val_step step, double a, double b);
 
-/* The operators of a term in the order in which they ran, and which branches of their choices were taken (cover.c). */
-enum { VAL_COVER = 96 };
+/* The operators of a term that choose or jump (choice_int.h), and which branches of their choices
+ * samples took (cover.c). */
+enum { VAL_COVER = 96, VAL_ROOTS = 16 };
 typedef struct val_covered {
-  char name[46]; /* the operator's, cut */
-  uint16_t need, seen;
-  uint64_t term; /* a hash of the term: one that stands on both sides makes one choice */
+  char name[46];            /* the operator's, cut */
+  uint16_t need, want;      /* what has to be seen of it, and what is looked for besides */
+  uint16_t taken, seen;     /* what samples did, and what moved the side's value */
+  size_t at;                /* how many operators ran before it */
+  uint64_t term;            /* a hash of the term: one that stands on both sides makes one choice */
+  const rule_term *where;   /* the term, while its instance lives */
+  uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
+  bool several;             /* and there was more than one along a line */
+  double barren[VAL_ROOTS]; /* what the variable was changed by for those */
 } val_covered;
 typedef struct val_cover {
   val_covered op[VAL_COVER];
-  size_t n; /* may exceed VAL_COVER; what lies behind is not looked at */
+  size_t n;
+  bool full; /* there are more, which are not looked at */
 } val_cover;
-/* `term` has made the `call` of `n` tensors, whose first result is `out`. */
-void val_cover_note(val_cover *c, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out);
+/* `term` is the operator number `at` that ran, and has made the `call` of `n` tensors, whose first
+ * result is `out`. */
+void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
+                    rule_tensor *const *bind, size_t n, const rule_tensor *out);
 void val_cover_add(val_cover *all, const val_cover *one);
-/* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never seen where it does, or NULL. */
-const char *val_cover_gap(const val_cover *left, const val_cover *right);
+/* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never
+ * seen where it does, or NULL. `observed`: or was, and nothing showed it. */
+const char *val_cover_gap(const val_cover *left, const val_cover *right, bool observed);
 /* Whether one side has an operator that jumps and that is not, on the same operands, one of the other side's. */
 bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
@@ -67,6 +78,23 @@ void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *ca
 /* Whether one side lost what the other did not lose in the same term. */
 bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right);
 uint64_t val_term_hash(const rule_term *t, uint64_t seed);
+/* A call whose result is made otherwise (observe.c). */
+typedef struct val_slip {
+  size_t at;    /* how many operators ran before it */
+  uint16_t bit; /* the elements that do this; 0: that of `index` alone, a truth value */
+  int64_t index;
+} val_slip;
+/* Change the first of `n_out` results. Errors: ISO_NOMEM, and all of them are let go. */
+ISO_MUST_USE iso_code val_slip_apply(const val_slip *s, const rule_term *call,
+                                     rule_tensor *const *bind, size_t n, rule_tensor **out,
+                                     size_t n_out, iso_error *err);
+/* Somebody who looks at one call of an evaluation. */
+typedef struct val_tap {
+  const rule_term *term;
+  void (*look)(void *ctx, const rule_term *call, rule_tensor *const *bind, size_t n,
+               const rule_tensor *out);
+  void *ctx;
+} val_tap;
 
 /* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
 typedef struct val_probe {
@@ -83,6 +111,8 @@ typedef struct val_probe {
   val_cover *cover; /* in: NULL, or where to note the branches that were taken */
   uint64_t narrow_calls; /* out: the calls of operators that compute in a narrower dtype, with what they were given; 0: none */
   val_absorbed *absorbed; /* in: NULL, or where to note what sums lost */
+  const val_slip *slip; /* in: NULL, or what to make otherwise */
+  const val_tap *tap;   /* in: NULL, or who looks at one of the calls */
   int how;          /* private: of the call that runs now */
 } val_probe;
 /* Note a call whose result is coarse (rule_tensor), with what it was given. */

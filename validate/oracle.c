@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/oracle_int.h"
+#include "validate/choice_int.h"
+#include "validate/cover_int.h"
 #include "validate/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
-enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8, SETTLED = 12, LEAST_SURE = 4 };
+enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8, SETTLED = 12, LEAST_SURE = 4, WORK = 100000000 };
 
 typedef struct ladder {
   val_engine *e;
@@ -28,6 +29,8 @@ typedef struct ladder {
   uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where nothing was lost */
   uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
   val_cover cover[2];             /* of the samples that counted, left and right */
+  val_cover undefined[2];         /* of those where a side is undefined */
+  int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
   bool doubt;                     /* some sample differs by more than such a tolerance, if not surely */
@@ -85,46 +88,68 @@ static void describe_witness(const val_witness *w, rule_verdict *out) {
              (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
 }
 
-/* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
-static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind, rule_verdict *out, bool *refuted, iso_error *err) {
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
-  val_trial t = {0};
-  const val_options *o = val_engine_options(l->e);
-  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, kind < VAL_SPREAD && k >= l->first && k % 3 == 0, bind, err);
-  if (!c) c = val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, &t, err);
-  const bool all = l->unproved && l->settled < SETTLED;
-  if (!c && (all || l->strict || l->unproved)) c = val_trial_settle(l->e, r, bind, all, &t, err);
-  if (c) goto done;
-  if (all && (t.outcome == VAL_AGREE || t.outcome == VAL_BLIND)) l->settled++, l->sure += t.outcome == VAL_AGREE && t.sure;
+/* What the sample showed of the operators that choose. */
+static iso_code note_cover(ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
+                           iso_error *err) {
+  iso_code c = ISO_OK;
   /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no sample. */
-  for (int side = 0; side < 2 && (t.outcome == VAL_AGREE || (l->strict && t.outcome == VAL_OUTSIDE)); side++)
-    val_cover_add(&l->cover[side], &t.cover[side]);
-  l->coarse = fmax(l->coarse, t.coarse);
-  l->doubt |= t.doubt;
-  switch (t.outcome) {
+  val_cover *const all = t->outcome == VAL_AGREE ? l->cover : l->undefined;
+  if (t->outcome != VAL_AGREE && t->outcome != VAL_OUTSIDE && t->outcome != VAL_BLIND)
+    return ISO_OK;
+  for (int side = 0; side < 2 && t->outcome == VAL_BLIND; side++)
+    for (size_t i = 0; i < t->cover[side].n; i++)
+      t->cover[side].op[i].seen = t->cover[side].op[i].taken;
+  for (int side = 0; side < 2 && !c && t->outcome == VAL_AGREE && l->unproved; side++)
+    c = val_observe(l->e, side ? r->rhs : r->lhs, bind, side ? t->rhs : t->lhs, &l->cover[side],
+                    &t->cover[!side], &t->cover[side], &l->work, err);
+  for (int side = 0; side < 2 && !c; side++) val_cover_add(&all[side], &t->cover[side]);
+  return c;
+}
+
+/* Try a sample, and count what it shows. */
+static iso_code weigh(ladder *l, const rule *r, unsigned k, unsigned kind, rule_tensor *const *bind,
+                      rule_verdict *out, bool *refuted, val_trial *t, iso_error *err) {
+  const val_options *o = val_engine_options(l->e);
+  iso_code c =
+      val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, t, err);
+  if (!c) c = note_cover(l, r, bind, t, err);
+  if (c) return c;
+  l->coarse = fmax(l->coarse, t->coarse);
+  l->doubt |= t->doubt;
+  switch (t->outcome) {
   case VAL_AGREE:
     l->good++;
     if (kind < VAL_ALL_KINDS) l->worked[kind]++;
-    if (t.max_rel > l->max_rel) l->max_rel = t.max_rel;
+    if (t->max_rel > l->max_rel) l->max_rel = t->max_rel;
     break;
   case VAL_BLIND: l->blind++; break;
   case VAL_OUTSIDE: l->outside++; break;
   case VAL_FAILED:
     l->failed++;
-    snprintf(l->last_error, sizeof l->last_error, "%s", t.reason);
+    snprintf(l->last_error, sizeof l->last_error, "%s", t->reason);
     break;
   case VAL_DIFFER:
-    if (t.soft && l->soft++ == 0) {
+    if (t->soft && l->soft++ == 0) {
       l->soft_kind = kind;
       l->blind++;
       break;
     }
     *refuted = true;
-    describe(&t, k, out);
-    if (l->witness != NULL) c = val_witness_take(l->witness, &l->problem, r, bind, &t, err);
+    describe(t, k, out);
+    if (l->witness != NULL) c = val_witness_take(l->witness, &l->problem, r, bind, t, err);
     break;
   }
-done:
+  return c;
+}
+
+/* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
+static iso_code sample_once(ladder *l, const rule *r, unsigned k, unsigned kind, rule_verdict *out,
+                            bool *refuted, iso_error *err) {
+  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  val_trial t = {0};
+  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind,
+                          kind < VAL_SPREAD && k >= l->first && k % 3 == 0, bind, err);
+  if (!c) c = weigh(l, r, k, kind, bind, out, refuted, &t, err);
   val_trial_fini(&t);
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   return c;
@@ -161,52 +186,6 @@ static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdi
   }
   iso_arena_fini(&a);
   return c;
-}
-
-/* ---- literals that samples cannot tell apart ---- */
-
-static bool near_neutral(double v) {
-  return (v != 0 && fabs(v) < 1e-6) || (v != 1 && fabs(fabs(v) - 1) < 1e-6);
-}
-
-static void neutral_literals(const rule_term *t, double *v, size_t *n, size_t cap) {
-  if (t->kind == RULE_FLOAT && near_neutral(t->u.f)) {
-    bool seen = false;
-    for (size_t i = 0; i < *n; i++) seen |= v[i] == t->u.f;
-    if (!seen && *n < cap) v[(*n)++] = t->u.f;
-  }
-  for (uint32_t i = 0; i < t->n; i++) neutral_literals(t->child[i], v, n, cap);
-}
-
-static bool subset(const double *a, size_t n, const double *b, size_t m) {
-  for (size_t i = 0; i < n; i++) {
-    bool in = false;
-    for (size_t j = 0; j < m; j++) in |= a[i] == b[j];
-    if (!in) return false;
-  }
-  return true;
-}
-
-/* Equal but for numbers. */
-static bool same_but_numbers(const rule_term *a, const rule_term *b) {
-  const bool na = a->kind == RULE_FLOAT || a->kind == RULE_INT, nb = b->kind == RULE_FLOAT || b->kind == RULE_INT;
-  if (na && nb) return a->kind == RULE_FLOAT || b->kind == RULE_FLOAT || a->u.i == b->u.i;
-  if (a->kind != b->kind || a->n != b->n) return false;
-  if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
-  if (a->kind != RULE_OP && a->kind != RULE_LIST) return rule_term_eq(a, b);
-  for (uint32_t i = 0; i < a->n; i++)
-    if (!same_but_numbers(a->child[i], b->child[i])) return false;
-  return true;
-}
-
-/* Whether the sides differ by float literals that samples in float64 are too coarse for: then agreeing shows nothing. */
-static bool rests_on_literals(const rule *r) {
-  double a[16], b[16];
-  size_t n = 0, m = 0;
-  if (same_but_numbers(r->lhs, r->rhs) && !rule_term_eq(r->lhs, r->rhs)) return true;
-  neutral_literals(r->lhs, a, &n, 16);
-  neutral_literals(r->rhs, b, &m, 16);
-  return !subset(a, n, b, m) || !subset(b, m, a, n);
 }
 
 /* A literal of a rule file is the double that stands there, unless the rule says otherwise: a proof that read 0.1 as 1/10, or
@@ -259,7 +238,9 @@ static bool reads_apart(const rule *r) {
   return only == 3;
 }
 
-static const char *gap(const ladder *l) { return val_cover_gap(&l->cover[0], &l->cover[1]); }
+static const char *gap(const ladder *l) {
+  return val_cover_gap(&l->cover[0], &l->cover[1], l->unproved);
+}
 
 static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
   out->n_samples = l->good;
@@ -270,14 +251,15 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     out->status = RULE_PROVED;
     out->scope = proof->scope;
     snprintf(out->method, sizeof out->method, "%s", proof->method);
-  } else if (l->good >= LEAST_SAMPLES && rests_on_literals(l->r)) {
+  } else if (l->good >= LEAST_SAMPLES && val_rests_on_literals(l->r)) {
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
   } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
   } else if (l->good >= LEAST_SAMPLES && l->settled && l->sure < LEAST_SURE) {
     snprintf(out->reason, sizeof out->reason, "only %u of %u samples are free of sums that lose what is added to them", l->sure, l->settled);
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
-    snprintf(out->reason, sizeof out->reason, "no sample took one side of %.60s, or met where it jumps", gap(l));
+    snprintf(out->reason, sizeof out->reason,
+             "no sample showed both sides of %.60s, and where it jumps", gap(l));
   } else if (l->good >= LEAST_SAMPLES && l->doubt) {
     snprintf(out->reason, sizeof out->reason, "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= LEAST_SAMPLES) {
@@ -307,6 +289,122 @@ static iso_code sample_poles(ladder *l, rule_verdict *out, bool *refuted, iso_er
   if (!left && !right) return ISO_OK;
   for (unsigned k = 0; k <= l->r->n_vars && !*refuted && !c && !val_stopped(val_engine_options(l->e)); k++)
     if (k == 0 || (at[k - 1] && l->r->var[k - 1].kind == 'f')) c = sample_instance(l, k, VAL_POLE + k, out, refuted, err);
+  return c;
+}
+
+/* ---- samples made for what nothing has shown ---- */
+
+typedef struct search {
+  ladder *l;
+  rule_verdict *out;
+  bool *refuted;
+} search;
+
+/* Whether the truth value of one element of `op` moves its side on this sample. */
+static iso_code shows(ladder *l, const rule *r, rule_tensor *const *bind, int side,
+                      const val_covered *op, int64_t element, const val_trial *t, bool *yes,
+                      iso_error *err) {
+  *yes = false;
+  if (t->outcome != VAL_AGREE) return ISO_OK;
+  return val_observe_one(l->e, side ? r->rhs : r->lhs, bind, side ? t->rhs : t->lhs, op->at,
+                         element, yes, &l->work, err);
+}
+
+/* A root that no integer meets, from its other side. */
+static iso_code weigh_beyond(search *s, const rule *r, rule_tensor **bind, int side,
+                             const val_covered *op, const val_root *root, bool *yes,
+                             iso_error *err) {
+  val_trial t = {0};
+  rule_tensor *was = bind[root->var];
+  bind[root->var] = root->beyond;
+  iso_code c = weigh(s->l, r, 0, VAL_ALL_KINDS, bind, s->out, s->refuted, &t, err);
+  if (!c) c = shows(s->l, r, bind, side, op, root->element, &t, yes, err);
+  bind[root->var] = was;
+  val_trial_fini(&t);
+  return c;
+}
+
+/* Whether the same element's truth value shows beside the root. Where it does not, that it shows
+ * nothing at the root says nothing. */
+static iso_code shows_beside(ladder *l, const rule *r, rule_tensor **bind, int side,
+                             const val_covered *op, const val_root *root, bool *yes,
+                             iso_error *err) {
+  rule_tensor *was = bind[root->var], *plain = NULL;
+  iso_error local;
+  *yes = false;
+  if (!root->beyond) return ISO_OK;
+  bind[root->var] = root->beyond;
+  iso_code c = val_eval(l->e, side ? r->rhs : r->lhs, bind, VAL_FLOAT64, &plain, &local);
+  if (c == ISO_NOMEM) c = iso_fail(err, c, "out of memory");
+  else if (c) c = ISO_OK;
+  else
+    c = val_observe_one(l->e, side ? r->rhs : r->lhs, bind, plain, op->at, root->element, yes,
+                        &l->work, err);
+  rule_tensor_unref(plain);
+  bind[root->var] = was;
+  return c;
+}
+
+/* A jump that was met on purpose: it counts if it shows, and if it never does where it could. */
+static iso_code note_met(search *s, const rule *r, rule_tensor **bind, int side, val_covered *o,
+                         uint16_t bit, const val_root *root, const val_trial *t, iso_error *err) {
+  ladder *l = s->l;
+  bool yes = false;
+  if (t->outcome != VAL_AGREE || (o->seen & bit)) return ISO_OK;
+  iso_code c = bit == VAL_MEET ? shows(l, r, bind, side, o, root->element, t, &yes, err) : ISO_OK;
+  if (!c && yes) o->seen |= bit;
+  if (!c && !yes) {
+    c = shows_beside(l, r, bind, side, o, root, &yes, err);
+    if (!c && yes) val_cover_barren(o, bit, root);
+  }
+  return c;
+}
+
+static iso_code weigh_made(void *ctx, const rule *r, rule_tensor **bind, int side,
+                           const val_covered *op, uint16_t bit, const val_root *root, bool *stop,
+                           iso_error *err) {
+  search *s = ctx;
+  ladder *l = s->l;
+  val_trial t = {0};
+  bool here = false, there = false;
+  iso_code c = weigh(l, r, 0, VAL_ALL_KINDS, bind, s->out, s->refuted, &t, err);
+  if (!c && root->across && !*s->refuted)
+    c = shows(l, r, bind, side, op, root->element, &t, &here, err);
+  if (!c && here) c = weigh_beyond(s, r, bind, side, op, root, &there, err);
+  val_covered *o = val_cover_at(&l->cover[side], op);
+  if (!c && o && here && there) o->seen |= bit;
+  if (!c && o && !root->across && !*s->refuted && (bit == VAL_MEET || bit == VAL_EDGE))
+    c = note_met(s, r, bind, side, o, bit, root, &t, err);
+  *stop = *s->refuted || val_stopped(val_engine_options(l->e));
+  val_trial_fini(&t);
+  return c;
+}
+
+static iso_code seek_instance(ladder *l, search *s, iso_error *err) {
+  const val_seeker who = {weigh_made, s};
+  if (!l->problem.open)
+    return val_seek(l->e, l->r, l->example, l->cover, &l->rng, &who, &l->work, err);
+  iso_arena a = {0};
+  rule r;
+  bool found = false;
+  char why[200] = "";
+  l->problem.roomy = true;
+  iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
+  if (!c && found) c = val_seek(l->e, &r, l->example, l->cover, &l->rng, &who, &l->work, err);
+  iso_arena_fini(&a);
+  return c;
+}
+
+static iso_code seek_branches(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
+  enum { INSTANCES = 3 };
+  search s = {l, out, refuted};
+  const uint32_t failed = l->failed;
+  iso_code c = ISO_OK;
+  for (int k = 0; k < (l->problem.open ? INSTANCES : 1) && !c && !*refuted &&
+                  !val_stopped(val_engine_options(l->e));
+       k++)
+    if (k == 0 || gap(l)) c = seek_instance(l, &s, err);
+  l->failed = failed;
   return c;
 }
 
@@ -355,6 +453,10 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     c = sample_instance(l, k + s, VAL_SEAM + s % VAL_SEAMS, out, refuted, err);
   for (unsigned s = 0; seek && s < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
+  if (!c && seek && !*refuted && !val_stopped(o) && (jumps || gap(l)))
+    c = seek_branches(l, out, refuted, err);
+  if (!c && !*refuted && l->strict)
+    for (int side = 0; side < 2; side++) val_cover_excuse(&l->cover[side], &l->undefined[side]);
   if (c) return c;
   const char *stopped = *refuted || proved ? NULL : val_stopped(o);
   if (stopped) {
@@ -421,20 +523,31 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
 }
 
 iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
-  ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS};
+  ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS, .work = WORK};
   return decide(&l, out, err);
 }
 
 iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out,
                             iso_error *err) {
-  ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS, .general = general, .arena = a};
+  ladder l = {.e = e,
+              .r = r,
+              .example = example,
+              .first = VAL_KINDS,
+              .work = WORK,
+              .general = general,
+              .arena = a};
   *general = *r;
   return decide(&l, out, err);
 }
 
 iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
   *out = (val_finding){0};
-  ladder l = {.e = e, .r = r, .strict = true, .first = STRICT_ROUNDS * VAL_KINDS, .witness = &out->witness};
+  ladder l = {.e = e,
+              .r = r,
+              .strict = true,
+              .first = STRICT_ROUNDS * VAL_KINDS,
+              .work = WORK,
+              .witness = &out->witness};
   iso_code c = decide(&l, &out->verdict, err);
   if (!c && (out->verdict.status == RULE_PROVED || out->verdict.status == RULE_TESTED))
     c = val_float_class(e, r, &out->float_class, err);

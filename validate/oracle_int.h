@@ -41,6 +41,8 @@ ISO_MUST_USE iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor
 bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b);
 /* Set the outcome by the tolerance of coarse results, and by how far they move with the variables. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_narrow_judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, val_trial *t, iso_error *err);
+/* Whether the sides differ by float literals that samples in float64 are too coarse for: then agreeing shows nothing. */
+bool val_rests_on_literals(const rule *r);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
 ISO_MUST_USE iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind,

@@ -1,0 +1,604 @@
+#!/usr/bin/env python3
+"""Rules and pairs that turn on where an operator chooses or jumps, drawn from a seed, their truth known by construction.
+
+    tests/pairs/branches.py [--isomer build/isomer] [--seed N] [--rules N] [--pairs N] [--only KIND] [--write FILE] [--jobs N]
+
+Each is an expression with a choice in it (a threshold, a comparison, a mask, a rounding, a bucket, a rank) and a twin: another
+spelling of the same, or one that differs on few inputs (`>=` for `>`, a threshold beside it, another rounding), inside a
+context that hides neither. Nothing that is false may be proved, tested or equivalent, nothing that is true refuted or
+different, and at most a tenth of what is true may stay open. One line for each that is wrong; the last line is `N passed,
+N failed`."""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import dsl
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OPEN_SHARE = 0.10
+
+
+# ---- terms: one tree for a rule and for a graph ----
+
+class T:
+    def __init__(self, op, args, shape, kind, **kw):
+        self.op, self.args, self.shape, self.kind, self.kw = op, args, tuple(shape), kind, kw
+
+    def __add__(self, o): return el("add." + which(self, o), self, o)
+    def __sub__(self, o): return el("sub." + which(self, o), self, o)
+    def __mul__(self, o): return el("mul." + which(self, o), self, o)
+    def __neg__(self): return el("neg", self)
+    def __invert__(self): return el("logical_not", self, kind="b")
+
+
+def var(name, kind, *shape, limit=None):
+    t = T(name, None, shape, kind)
+    t.limit = limit
+    return t
+
+
+def which(*args):
+    return "Tensor" if isinstance(args[1], T) else "Scalar"
+
+
+def el(op, *args, kind=None, **kw):
+    """An elementwise operator."""
+    tensors = [a for a in args if isinstance(a, T)]
+    kinds = [a.kind for a in tensors] + ["f" for a in args if isinstance(a, float)]
+    if kind is None:
+        kind = "f" if "f" in kinds else "i" if "i" in kinds else "b"
+    return T(op, list(args), dsl.broadcast(*[a.shape for a in tensors]), kind, **kw)
+
+
+def shaped(op, args, shape, kind=None, **kw):
+    return T(op, list(args), shape, kind or args[0].kind, **kw)
+
+
+def compare(name, a, b):
+    if not isinstance(a, T):
+        name, a, b = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}.get(name, name), b, a
+    return el("%s.%s" % (name, which(a, b)), a, b, kind="b")
+
+
+def where(c, a, b):
+    kind = "f" if "f" in [x.kind if isinstance(x, T) else "f" if isinstance(x, float) else "i" for x in (a, b)] else "i"
+    name = "where.self" if isinstance(a, T) and isinstance(b, T) else "where.ScalarOther" if isinstance(a, T) else "where.ScalarSelf" if isinstance(b, T) else "where.Scalar"
+    return el(name, c, a, b, kind=kind)
+
+
+def to_float(c): return el("to.dtype", c, dsl.Dtype("float32"), kind="f")
+def to_int(c): return el("to.dtype", c, dsl.Dtype("int64"), kind="i")
+def masked(x, c, v): return el("masked_fill.Scalar", x, c, v, kind=x.kind)
+def clamp(x, lo, hi): return el("clamp", x, lo, hi, kind=x.kind)
+def total(x): return shaped("sum.dim_IntList", [x, [-1], False], x.shape[:-1], "i" if x.kind != "f" else "f")
+def mean(x): return shaped("mean.dim", [x, [-1], True], x.shape[:-1] + (1,))
+def largest(x): return shaped("amax", [x, [-1], True], x.shape[:-1] + (1,))
+def unsqueeze(x, d):
+    at = d + len(x.shape) + 1 if d < 0 else d
+    return shaped("unsqueeze", [x, d], x.shape[:at] + (1,) + x.shape[at:])
+
+
+def transposed(x): return shaped("transpose.int", [x, -2, -1], x.shape[:-2] + (x.shape[-1], x.shape[-2]))
+def embedding(w, i): return shaped("embedding", [w, i], i.shape + w.shape[1:])
+def arange(n): return shaped("arange", [n], (n,), "i")
+
+
+def text_of(t, dims):
+    """As a rule writes it."""
+    if isinstance(t, T):
+        if t.args is None:
+            return t.op
+        if t.op == "getitem":
+            return "(getitem %s %d)" % (text_of(t.args[0], dims), t.args[1])
+        kw = "".join(" :%s %s" % (k, text_of(v, dims)) for k, v in t.kw.items())
+        return "(aten::%s %s%s)" % (t.op, " ".join(text_of(a, dims) for a in t.args), kw)
+    if isinstance(t, dsl.Dtype):
+        return t.name
+    if isinstance(t, (list, tuple)):
+        return "(list %s)" % " ".join(text_of(a, dims) for a in t) if t else "(list)"
+    if t is None:
+        return "none"
+    if isinstance(t, bool):
+        return "true" if t else "false"
+    if isinstance(t, str):
+        return '"%s"' % t
+    return repr(t)
+
+
+def variables(t, out):
+    if isinstance(t, T):
+        if t.args is None:
+            out[t.op] = t
+        for a in t.args or ():
+            variables(a, out)
+    elif isinstance(t, (list, tuple)):
+        for a in t:
+            variables(a, out)
+
+
+def rule_text(name, left, right, rng):
+    found = {}
+    variables(left, found)
+    variables(right, found)
+    sizes = {}
+    symbolic = rng.random() < 0.3 and not any("arange" in text_of(s, {}) or "one_hot" in text_of(s, {}) for s in (left, right))
+    # Sizes that are equal stay so: one name for each number.
+    dim = lambda n: sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
+    head = " ".join("(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape)) for v in found.values())
+    bound = ["(in %s 0 %d)" % (v.op, v.limit) for v in found.values() if v.kind == "i" and v.limit]
+    return "(rule %s %s\n  (lhs %s)\n  (rhs %s)%s)\n" % (name, head, text_of(left, {}), text_of(right, {}),
+                                                     "\n  (where %s)" % " ".join(bound) if bound else "")
+
+
+DTYPE = {"f": dsl.f32, "i": dsl.i64, "b": dsl.boolean}
+
+
+def build(g, t, memo, data):
+    """The same as a graph."""
+    if not isinstance(t, T):
+        return [build(g, a, memo, data) for a in t] if isinstance(t, (list, tuple)) else t
+    if id(t) in memo:
+        return memo[id(t)]
+    if t.args is None:
+        if t.op in memo:
+            return memo[t.op]
+        if t.kind == "i":
+            out = g.ints(t.op, dsl.Data(t.shape, data[t.op]), t.limit)
+        elif t.kind == "b":
+            out = g.leaf("input", t.op, dsl.Data(t.shape, data[t.op]), dsl.boolean)
+        elif t.op.startswith("w"):
+            out = g.param(t.op, *t.shape)
+        else:
+            out = g.x(*t.shape, name=t.op)
+        memo[t.op] = out
+        return out
+    args = [build(g, a, memo, data) for a in t.args]
+    if t.op == "getitem":
+        out = args[0][t.args[1]]
+    elif isinstance(t.kind, list):
+        out = g.op(t.op, args, [(s, DTYPE[k]) for s, k in t.kind], t.kw)
+    else:
+        out = g.op(t.op, args, [(t.shape, DTYPE[t.kind])], t.kw)[0]
+    memo[id(t)] = out
+    return out
+
+
+def several(op, args, results):
+    return T(op, list(args), (), results)
+
+
+def item(t, k):
+    return T("getitem", [t, k], t.kind[k][0], t.kind[k][1])
+
+
+# ---- what stands within: expressions of floats ----
+
+class Draw:
+    def __init__(self, rng):
+        self.rng = rng
+        rank = rng.choice([1, 2, 2, 3])
+        self.shape = tuple(rng.choice([2, 3, 4, 5, 8]) for _ in range(rank))
+        self.x, self.y = var("x", "f", *self.shape), var("y", "f", *self.shape)
+
+    def pick(self, *of):
+        return self.rng.choice(of)
+
+    def number(self):
+        """A threshold that the last expression passes."""
+        low, high = self.reach
+        t = self.pick(0.0, 0.5, 1.0, -1.0, 2.0, 0.3, -0.7, 3.25, 7.0, 10.0, 100.0, 0.01, -25.0, 1000.5, 1e-3, round(self.rng.uniform(-4, 4), 3))
+        return t if low < t - 1 and t + 2 < high else round(self.rng.uniform(low, min(high, low + 6) - 1), 2)
+
+    def expression(self):
+        x, y, d = self.x, self.y, self.shape[-1]
+        (low, high), make = self.pick(
+            ((-9e9, 9e9), lambda: x), ((-9e9, 9e9), lambda: x), ((-9e9, 9e9), lambda: x + y), ((-9e9, 9e9), lambda: x * 2.0 + 1.0),
+            ((-9e9, 9e9), lambda: x - y * 0.5), ((-9e9, 9e9), lambda: x * y), ((-9e9, 9e9), lambda: x - mean(x)),
+            ((-4, 4), lambda: el("tanh", x) * 4.0), ((-2, 9e9), lambda: x * x - 2.0), ((-9e9, 9e9), lambda: x + mean(y)),
+            ((-9e9, 9e9), lambda: x - largest(y)), ((-10, 10), lambda: el("sigmoid", x) * 20.0 - 10.0), ((-9e9, 9e9), lambda: el("exp", x) - y),
+            ((-9e9, 9e9), lambda: shaped("matmul", [x, var("w0", "f", d, d)], self.shape)))
+        self.reach = (low, high)
+        return make()
+
+    def other(self):
+        """Something to compare with that is not `x`."""
+        x, y = self.x, self.y
+        return self.pick(lambda: y, lambda: y, lambda: y * 2.0, lambda: x * x - 2.0, lambda: mean(y), lambda: el("tanh", y), lambda: y * y + 1.0,
+                         lambda: mean(x) + 1.0, lambda: x * y)()
+
+    def context(self, e):
+        """Hides no difference."""
+        d = e.shape[-1] if e.shape else 0
+        if e.kind != "f":
+            e = to_float(e)
+        how = self.pick("", "", "scale", "add", "sum", "matmul", "atan", "weight", "select")
+        if how == "scale":
+            return e * self.pick(2.0, -0.5, 3.0)
+        if how == "add" and e.shape == self.shape:
+            return e + self.y
+        if how == "sum" and d:
+            return total(e)
+        if how == "matmul" and d and len(e.shape) > 1:
+            return shaped("matmul", [e, var("w1", "f", d, 3)], e.shape[:-1] + (3,))
+        if how == "tanh":
+            return el("atan", e * 0.25)
+        if how == "weight" and d:
+            return e * var("w2", "f", d)
+        if how == "select" and len(e.shape) > 1:
+            return shaped("slice.Tensor", [e, 0, 0, 1], (1,) + e.shape[1:])
+        return e
+
+
+OPPOSITE = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
+SLIP = {"gt": "ge", "ge": "gt", "lt": "le", "le": "lt"}
+TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+
+
+def spelled(d, name, a, b):
+    """a NAME b in another way."""
+    how = d.rng.randrange(4)
+    if how == 0:
+        return ~compare(OPPOSITE[name], a, b)
+    if how == 1 and isinstance(b, T):
+        return compare(TURNED[name], b, a)
+    if how == 2:
+        return compare(TURNED[name], -a, -b)
+    strict = {"gt": "gt", "ge": "gt", "lt": "lt", "le": "lt"}[name]
+    if name in ("ge", "le"):
+        return el("logical_or", compare(strict, a, b), compare("eq", a, b), kind="b")
+    return el("logical_and", compare({"gt": "ge", "lt": "le"}[name], a, b), compare("ne", a, b), kind="b")
+
+
+def beside(d, t):
+    """Another threshold."""
+    return t + d.pick(0.5, 0.25, 0.01 * max(1.0, abs(t)), 0.02 * max(1.0, abs(t)))
+
+
+def forms(d, c, a):
+    """`a` where c is true, else a number."""
+    v = d.pick(0.0, -1.5, 2.0)
+    out = [where(c, a, v), masked(a, ~c, v), where(~c, v, a)]
+    if v == 0.0:
+        out += [a * to_float(c), a * c, to_float(c) * a]
+    return out
+
+
+# ---- kinds: each gives (true, left, right) ----
+
+def thresholds(d):
+    e, t, name = d.expression(), d.number(), d.pick("gt", "ge", "lt", "le")
+    a = d.pick(d.y, el("exp", d.y), d.y * 2.0 + 7.0)
+    how = d.pick("true", "true", "slip", "beside")
+    c, right = compare(name, e, t), None
+    if how == "true":
+        right = spelled(d, name, e, t) if d.rng.random() < 0.7 else c
+    else:
+        right = compare(SLIP[name], e, t) if how == "slip" else compare(name, e, beside(d, t))
+    state = d.rng.getstate()
+    left = d.pick(*forms(d, c, a))
+    after = d.rng.getstate()
+    d.rng.setstate(state)
+    chosen = forms(d, right, a)
+    d.rng.setstate(after)
+    right = d.pick(*chosen)
+    return how == "true", left, right
+
+
+def hidden_factor(d):
+    """The factor is 0 where one would look first."""
+    g, name = d.other(), d.pick("gt", "ge", "lt", "le")
+    how = d.pick("true", "slip", "slip", "vanishes")
+    c, x = compare(name, d.x, g), d.x
+    if how == "vanishes":
+        f = x - g
+        return True, f * c, f * compare(SLIP[name], x, g)
+    r = compare(SLIP[name], x, g) if how == "slip" else spelled(d, name, x, g)
+    return how == "true", d.pick(x * c, where(c, x, 0.0)), d.pick(x * r, where(r, x, 0.0), masked(x, ~r, 0.0))
+
+
+def bounds(d):
+    e, lo = d.expression(), d.number()
+    hi = lo + (d.pick(0.5, 1.0, 4.0, 100.0) if d.reach[1] > 100 else 0.25)
+    left = d.pick(clamp(e, lo, hi), el("clamp_max", el("clamp_min", e, lo), hi), el("hardtanh", e, lo, hi))
+    how = d.pick("true", "true", "beside", "one", "far")
+    if how == "true":
+        return True, left, d.pick(where(compare("gt", e, hi), hi, where(compare("lt", e, lo), lo, e)), el("hardtanh", e, lo, hi),
+                                  el("clamp_min", el("clamp_max", e, hi), lo), where(compare("ge", e, hi), hi, where(compare("le", e, lo), lo, e)))
+    if how == "beside":
+        return False, left, clamp(e, lo, hi + d.pick(0.5, 0.1)) if d.rng.random() < 0.5 else clamp(e, lo + d.pick(0.125, 0.1), hi)
+    e = d.pick(d.x, d.x + d.y, d.x * 2.0 + 1.0)
+    if how == "one":
+        return False, clamp(e, lo, hi), clamp(e, lo, None)
+    return False, clamp(e, lo, lo + d.pick(3e4, 1e6)), clamp(e, lo, None)
+
+
+def kinks(d):
+    e, t = d.expression(), d.pick(0.5, 1.0, 0.25, 1.5)
+    zero = el("relu", e)
+    absolute = el("abs", e)
+    true = d.rng.random() < 0.5
+    twins = [(zero, e * compare("gt", e, 0.0)), (zero, where(compare("ge", e, 0.0), e, 0.0)), (absolute, where(compare("lt", e, 0.0), -e, e)),
+             (el("hardshrink", e, t), where(compare("gt", absolute, t), e, 0.0)), (el("threshold", e, t, 9.0), where(compare("gt", e, t), e, 9.0)),
+             (el("relu6", e), clamp(e, 0, 6)), (el("leaky_relu", e, 0.125), where(compare("gt", e, 0.0), e, e * 0.125)),
+             (el("sign", e), to_float(compare("gt", e, 0.0)) - to_float(compare("lt", e, 0.0))),
+             (el("softshrink", e, t), zero * 0.0 + e - clamp(e, -t, t)), (el("maximum", e, d.y * 2.0), where(compare("ge", e, d.y * 2.0), e, d.y * 2.0))]
+    slips = [(el("hardshrink", e, t), where(compare("ge", absolute, t), e, 0.0)), (el("threshold", e, t, 9.0), where(compare("ge", e, t), e, 9.0)),
+             (el("sign", e), to_float(compare("gt", e, 0.0)) * 2.0 - 1.0), (el("sign", e), to_float(compare("ge", e, 0.0)) - to_float(compare("lt", e, 0.0))),
+             (el("threshold", e, t, 9.0), el("threshold", e, t * 1.0625, 9.0)), (el("hardshrink", e, t), el("hardshrink", e, t + 0.03125))]
+    l, r = d.pick(*(twins if true else slips))
+    return true, l, r
+
+
+def roundings(d):
+    k = d.pick(1.0, 2.0, 0.5, 4.0, 0.25)
+    e = d.pick(d.x, d.x * k, d.x + d.y, d.x * 2.0 + 0.5, d.x * d.y, mean(d.x) * k)
+    floor, ceil, rounded, trunc = (el(n, e) for n in ("floor", "ceil", "round", "trunc"))
+    true = d.rng.random() < 0.5
+    twins = [(floor, -el("ceil", -e)), (rounded, -el("round", -e)), (trunc, where(compare("ge", e, 0.0), floor, ceil)),
+             (trunc, where(compare("gt", e, 0.0), floor, ceil)), (e - floor, el("remainder.Scalar", e, 1.0)), (el("frac", e), e - trunc),
+             (el("div.Tensor_mode", e, k, rounding_mode="floor"), el("floor", el("div.Tensor", e, k))),
+             (el("fmod.Scalar", e, k), e - el("trunc", el("div.Tensor", e, k)) * k),
+             (trunc, el("sign", e) * el("floor", el("abs", e)))]
+    slips = [(rounded, el("floor", e + 0.5)), (rounded, el("ceil", e - 0.5)), (floor, trunc), (ceil, floor + 1.0), (rounded, el("sign", e) * el("floor", el("abs", e) + 0.5)),
+             (el("frac", e), el("remainder.Scalar", e, 1.0)), (el("fmod.Scalar", e, k), el("remainder.Scalar", e, k)), (floor, ceil - 1.0),
+             (el("div.Tensor_mode", e, k, rounding_mode="floor"), el("div.Tensor_mode", e, k, rounding_mode="trunc")),
+             (trunc, el("floor", e + to_float(compare("lt", e, 0.0))))]
+    l, r = d.pick(*(twins if true else slips))
+    return true, l, r
+
+
+def logic(d):
+    e, t, name = d.expression(), d.number(), d.pick("gt", "ge", "lt", "le")
+    f = d.y
+    c = compare(name, e, t)
+    true = d.rng.random() < 0.5
+    s = spelled(d, name, e, t) if true else compare(SLIP[name], e, t) if d.rng.random() < 0.7 else compare(name, e, beside(d, t))
+    any_of = lambda x: shaped("any.dim", [x, -1, False], x.shape[:-1], "b")
+    all_of = lambda x: shaped("all.dim", [x, -1, False], x.shape[:-1], "b")
+    how = d.pick("any", "all", "count", "and")
+    if how == "any":
+        return true, any_of(c), ~all_of(~s)
+    if how == "all":
+        return true, all_of(c), ~any_of(~s)
+    if how == "count":
+        k = d.rng.randrange(1, d.shape[-1] + 1)
+        n = lambda q: total(q)
+        if d.rng.random() < 0.5:
+            return True, compare("ge", n(c), k), compare("gt", n(c), k - 1)
+        return false_count(d, n(c), k)
+    g = compare("gt", f, 1.0)
+    return true, where(el("logical_and", c, g, kind="b"), d.x * 0.0 + 1.0, d.x * 0.0 - 1.0), where(el("logical_or", ~s, ~g, kind="b"), d.x * 0.0 - 1.0, d.x * 0.0 + 1.0)
+
+
+def false_count(d, n, k):
+    return False, compare("ge", n, k), compare("gt", n, k)
+
+
+def integers(d):
+    """Tokens against constants, by themselves or behind arithmetic."""
+    r = d.rng
+    shape = d.pick((1,), (1,), (3,), (2, 4), (6,))
+    large = d.pick(10, 64, 1000, 50000)
+    i = var("ids", "i", *shape, limit=d.pick(None, None, large))
+    table = var("w3", "f", large if i.limit is None else i.limit, 4)
+    e = embedding(table, i)
+    top = table.shape[0]
+    t = r.randrange(1, top - 1)
+    m, k = d.pick(3, 7, 10, 16, 512 if top > 600 else 5), d.pick(2, 4, 8, 100 if top > 300 else 3)
+    name = d.pick("gt", "ge", "lt", "le")
+    q = r.randrange(0, max(1, top // k - 1))
+    rest = r.randrange(0, m)
+    c = compare(name, i, t)
+    step = {"gt": ("ge", t + 1), "ge": ("gt", t - 1), "lt": ("le", t - 1), "le": ("lt", t + 1)}[name]
+    within = lambda a, b, hi="lt": el("logical_and", compare("ge", i, a), compare(hi, i, b), kind="b")
+    true = r.random() < 0.5
+    if true:
+        l, s = d.pick((c, compare(step[0], i, step[1])), (c, spelled(d, name, i, t)), (c, compare(name, i * 2 + 1, 2 * t + 1)),
+                      (compare("ge", i, t), compare("gt", i * 3, 3 * t - 2)),
+                      (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k)),
+                      (compare("eq", el("remainder.Scalar", i, m), rest), compare("eq", el("remainder.Scalar", i - rest, m), 0)),
+                      (compare("eq", i, t), within(t, t, "le")), (compare("ne", i, t), ~compare("eq", i, t)),
+                      (compare("ge", el("floor_divide", i, k), q), compare("ge", i, q * k)))
+    else:
+        l, s = d.pick((c, compare(SLIP[name], i, t)), (c, compare(SLIP[name], i, t)), (c, compare(name, i, t + d.pick(1, -1))),
+                      (c, compare(name, i * 2 + 1, 2 * t + (3 if name in ("gt", "ge", "lt", "le") else 0))),
+                      (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k, "le")),
+                      (compare("eq", el("remainder.Scalar", i, m), rest), compare("eq", el("remainder.Scalar", i, m), (rest + 1) % m)),
+                      (compare("eq", i, t), within(t, t + 1, "le")), (compare("ge", i, t), el("logical_and", compare("ge", i, t), compare("ne", i, top - 1), kind="b")),
+                      (compare("ge", i, t), el("logical_or", compare("ge", i, t), compare("eq", i, t - 1), kind="b")))
+    use = d.pick("where", "mul", "fill")
+    form = lambda b: where(unsqueeze(b, -1), e, 0.0) if use == "where" else e * unsqueeze(b, -1) if use == "mul" else masked(e, unsqueeze(~b, -1), 0.0)
+    return true, form(l), form(s)
+
+
+def repeats(d):
+    n = d.pick(3, 4, 6)
+    i = var("ids", "i", n, limit=d.pick(10, 500, 50000))
+    row, column = unsqueeze(i, 0), unsqueeze(i, -1)
+    p = var("x", "f", n, n)
+    place = arange(n)
+    eye = compare("eq", unsqueeze(place, -1), unsqueeze(place, 0))
+    same = compare("eq", column, row)
+    later = compare("gt", column, row)
+    true = d.rng.random() < 0.5
+    if true:
+        l, r = d.pick((same, ~compare("ne", row, column)), (later, ~compare("le", column, row)), (later, compare("lt", row, column)),
+                      (same, el("logical_and", compare("ge", row, column), compare("le", row, column), kind="b")),
+                      (el("logical_or", same, eye, kind="b"), same))
+    else:
+        l, r = d.pick((same, eye), (later, compare("ge", column, row)), (compare("ne", row, column), ~eye), (el("logical_or", later, eye, kind="b"), compare("ge", column, row)))
+    return true, masked(p, l, 0.0), d.pick(masked(p, r, 0.0), where(r, 0.0, p))
+
+
+def windows(d):
+    n = d.pick(3, 5)
+    i = var("pos", "i", n, limit=d.pick(16, 4096, 100000))
+    w = d.pick(1, 2, 8, 13)
+    x = var("x", "f", n, n)
+    far = unsqueeze(i, -1) - unsqueeze(i, 0)
+    true = d.rng.random() < 0.5
+    causal = compare("ge", far, 0)
+    near = compare("lt", far, w)
+    both = el("logical_and", causal, near, kind="b")
+    if true:
+        r = d.pick(~el("logical_or", compare("lt", far, 0), compare("ge", far, w), kind="b"),
+                   el("logical_and", compare("gt", far, -1), compare("le", far, w - 1), kind="b"))
+    else:
+        r = d.pick(el("logical_and", causal, compare("le", far, w), kind="b"), el("logical_and", compare("gt", far, 0), near, kind="b"),
+                   el("logical_and", causal, compare("lt", far, w + 1), kind="b"))
+    return true, where(both, x, 0.0), d.pick(where(r, x, 0.0), masked(x, ~r, 0.0))
+
+
+def buckets(d):
+    e = d.pick(d.x, d.x * 2.0, d.x + d.y, d.x - 0.5)
+    n, at = d.pick(2, 3, 6), d.pick(0.0, 0.5, -1.0)
+    edge = to_float(arange(n)) + at
+    left = shaped("bucketize.Tensor", [e, edge], e.shape, "i", out_int32=False, right=False)
+    right = shaped("bucketize.Tensor", [e, edge], e.shape, "i", out_int32=False, right=True)
+    below, up_to = total(compare("gt", unsqueeze(e, -1), edge)), total(compare("ge", unsqueeze(e, -1), edge))
+    floor_of = lambda: clamp(el("ceil", e - at), 0, n)
+    return d.pick((True, left, below), (True, right, up_to), (False, left, up_to), (False, right, below), (False, left, right),
+                  (True, to_float(left), floor_of()), (False, to_float(right), floor_of()))
+
+
+def ranks(d):
+    x = d.x
+    n = x.shape[-1]
+    k = d.rng.randrange(1, n + 1)
+    kept = several("topk", [x, k, -1, True, True], [(x.shape[:-1] + (k,), "f"), (x.shape[:-1] + (k,), "i")])
+    last = shaped("slice.Tensor", [item(kept, 0), -1, k - 1, k], x.shape[:-1] + (1,))
+    ordered = several("sort", [x, -1, True], [(x.shape, "f"), (x.shape, "i")])
+    kth = shaped("slice.Tensor", [item(ordered, 0), -1, k - 1, k], x.shape[:-1] + (1,))
+    top = largest(x)
+    first = shaped("argmax", [x, -1, True], x.shape[:-1] + (1,), "i")
+    hot = compare("eq", arange(n), first)
+    best = several("max.dim", [x, -1, True], [(x.shape[:-1] + (1,), "f"), (x.shape[:-1] + (1,), "i")])
+    return d.pick((True, masked(x, compare("lt", x, last), -9.0), where(compare("ge", x, last), x, -9.0)),
+                  (False, masked(x, compare("lt", x, last), -9.0), where(compare("gt", x, last), x, -9.0)),
+                  (True, where(compare("ge", x, last), d.y, 0.0), where(~compare("lt", x, kth), d.y, 0.0)),
+                  (False, where(compare("ge", x, last), d.y, 0.0), where(compare("gt", x, last), d.y, 0.0)),
+                  (False, where(compare("ge", x, top), d.y, 0.0), where(hot, d.y, 0.0)),
+                  (True, where(compare("ge", x, top), d.y, 0.0), where(compare("eq", x, top), d.y, 0.0)),
+                  (True, where(hot, d.y, 0.0), d.y * hot), (True, item(best, 0), top),
+                  (True, where(compare("eq", arange(n), item(best, 1)), d.y, 0.0), masked(d.y, compare("ne", item(best, 1), arange(n)), 0.0)))
+
+
+def clamped_integers(d):
+    i = var("ids", "i", *d.pick((1,), (4,), (2, 3)))
+    a = d.rng.randrange(-3, 2000)
+    b = a + d.rng.randrange(1, 300)
+    m = d.pick(3, 5, 64)
+    return d.pick((True, clamp(i, a, b), where(compare("gt", i, b), b, where(compare("lt", i, a), a, i))),
+                  (False, clamp(i, a, b), clamp(i, a, b + 1)), (False, clamp(i, a, b), clamp(i, a + 1, b)),
+                  (False, clamp(i, a, b), where(compare("gt", i, b), b - 1, where(compare("lt", i, a), a, i))),
+                  (True, el("floor_divide", i, m), el("floor_divide", i - el("remainder.Scalar", i, m), m)),
+                  (False, el("floor_divide", i, m), el("floor_divide", i + 1, m)),
+                  (False, el("remainder.Scalar", i, m), el("fmod.Scalar", i, m)),
+                  (True, el("relu", i), clamp(i, 0, None)), (False, el("relu", i), clamp(i, 1, None)),
+                  (True, el("maximum", i, i * 2), where(compare("ge", i, 0), i * 2, i)),
+                  (False, el("floor_divide", i + (m - 1), m), el("floor_divide", i, m) + 1))
+
+
+KINDS = {f.__name__: f for f in (thresholds, hidden_factor, bounds, kinks, roundings, logic, integers, repeats, windows, buckets, ranks,
+                                 clamped_integers)}
+
+
+def instance(seed, k, only):
+    rng = random.Random("%s %d" % (seed, k))
+    names = [n for n in KINDS if only in n]
+    d = Draw(rng)
+    kind = names[k % len(names)]
+    true, left, right = KINDS[kind](d)
+    state = rng.getstate()
+    left = d.context(left)
+    rng.setstate(state)
+    right = d.context(right)
+    return "%s%s-%d" % ("" if true else "no-", kind, k), true, left, right, rng
+
+
+# ---- running ----
+
+def check_rules(options):
+    items = [instance(options.seed, k, options.only) for k in range(options.rules)]
+    with tempfile.TemporaryDirectory() as tmp:
+        path, out = os.path.join(tmp, "r.rules"), os.path.join(tmp, "out.json")
+        text = "".join(rule_text(n, l, r, rng) for n, _, l, r, rng in items)
+        with open(options.write or path, "w", encoding="utf-8") as f:
+            f.write(text)
+        p = subprocess.run([options.isomer, "rules", "check", options.write or path, "--json", out, "-q", "--jobs", str(options.jobs)],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if p.returncode not in (0, 1, 3):
+            raise SystemExit("rules check: %d: %s" % (p.returncode, p.stderr.strip()[-400:]))
+        with open(out, encoding="utf-8") as f:
+            entries = {e["name"]: e for e in json.load(f)["rules"]}
+    for name, true, _, _, _ in items:
+        e = entries[name]
+        yield name, true, e["status"] in ("proved", "tested"), e["status"] == "refuted", "%s: %s" % (e["status"], e["reason"] or e["method"])
+
+
+def compare_pair(options, k):
+    name, true, left, right, rng = instance("pair %s" % options.seed, k, options.only)
+    found = {}
+    variables(left, found)
+    variables(right, found)
+    data = {v.op: [rng.randrange(v.limit or 10) if v.kind == "i" else rng.random() < 0.5 for _ in range(dsl.count(v.shape))]
+            for v in found.values() if v.kind != "f"}
+    with tempfile.TemporaryDirectory() as tmp:
+        for side, t in (("left", left), ("right", right)):
+            g = dsl.Graph()
+            g.write(os.path.join(tmp, side), {"y": build(g, t, {}, data)})
+        p = subprocess.run([options.isomer, "compare", os.path.join(tmp, "left"), os.path.join(tmp, "right")], stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True)
+    says = (p.stdout.strip() or p.stderr.strip()).rsplit("\n", 1)[-1]
+    if p.returncode not in (0, 1, 3):
+        says = "status %d: %s" % (p.returncode, p.stderr.strip()[-300:])
+    return name, true, p.returncode == 0, p.returncode == 1, says, (p.returncode not in (0, 1, 3))
+
+
+def main():
+    a = argparse.ArgumentParser(description="choices and jumps, drawn")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--seed", default="1")
+    a.add_argument("--rules", type=int, default=360)
+    a.add_argument("--pairs", type=int, default=24)
+    a.add_argument("--only", default="", help="kinds whose name holds this")
+    a.add_argument("--write", help="leave the rules in this file")
+    a.add_argument("--show", action="store_true", help="what is open, too")
+    a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    options = a.parse_args()
+    options.isomer = os.path.abspath(options.isomer)
+    failed = passed = 0
+    for what in ("rule", "pair"):
+        if what == "rule":
+            results = [r + (False,) for r in check_rules(options)] if options.rules else []
+        else:
+            with ThreadPoolExecutor(options.jobs) as pool:
+                results = list(pool.map(lambda k: compare_pair(options, k), range(options.pairs)))
+        n_true = sum(1 for r in results if r[1])
+        undecided = 0
+        for name, true, equal, different, says, broken in results:
+            wrong = broken or (equal and not true) or (different and true)
+            undecided += true and not equal and not different
+            if wrong:
+                failed += 1
+                print("FAILED %s %s: %s" % (what, name, says))
+            elif options.show and true and not equal:
+                print("open %s %s: %s" % (what, name, says))
+            passed += not wrong
+        if undecided > OPEN_SHARE * n_true:
+            failed += 1
+            print("FAILED %d of %d true %ss are open" % (undecided, n_true, what))
+        if results:
+            print("%ss: %d, %d true, %d of these open; %d false, %d of these shown different" % (
+                what, len(results), n_true, undecided, len(results) - n_true, sum(1 for r in results if not r[1] and r[3])))
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+/* Rules whose sides differ in literals that samples cannot tell apart: 1e-9 beside 2e-9, 0.999999
+ * beside 1. */
+#include <math.h>
+#include <string.h>
+
+#include "validate/oracle_int.h"
+
+static bool near_neutral(double v) {
+  return (v != 0 && fabs(v) < 1e-6) || (v != 1 && fabs(fabs(v) - 1) < 1e-6);
+}
+
+static void neutral_literals(const rule_term *t, double *v, size_t *n, size_t cap) {
+  if (t->kind == RULE_FLOAT && near_neutral(t->u.f)) {
+    bool seen = false;
+    for (size_t i = 0; i < *n; i++) seen |= v[i] == t->u.f;
+    if (!seen && *n < cap) v[(*n)++] = t->u.f;
+  }
+  for (uint32_t i = 0; i < t->n; i++) neutral_literals(t->child[i], v, n, cap);
+}
+
+static bool subset(const double *a, size_t n, const double *b, size_t m) {
+  for (size_t i = 0; i < n; i++) {
+    bool in = false;
+    for (size_t j = 0; j < m; j++) in |= a[i] == b[j];
+    if (!in) return false;
+  }
+  return true;
+}
+
+/* Equal but for numbers. */
+static bool same_but_numbers(const rule_term *a, const rule_term *b) {
+  const bool na = a->kind == RULE_FLOAT || a->kind == RULE_INT,
+             nb = b->kind == RULE_FLOAT || b->kind == RULE_INT;
+  if (na && nb) return a->kind == RULE_FLOAT || b->kind == RULE_FLOAT || a->u.i == b->u.i;
+  if (a->kind != b->kind || a->n != b->n) return false;
+  if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
+  if (a->kind != RULE_OP && a->kind != RULE_LIST) return rule_term_eq(a, b);
+  for (uint32_t i = 0; i < a->n; i++)
+    if (!same_but_numbers(a->child[i], b->child[i])) return false;
+  return true;
+}
+
+bool val_rests_on_literals(const rule *r) {
+  double a[16], b[16];
+  size_t n = 0, m = 0;
+  if (same_but_numbers(r->lhs, r->rhs) && !rule_term_eq(r->lhs, r->rhs)) return true;
+  neutral_literals(r->lhs, a, &n, 16);
+  neutral_literals(r->rhs, b, &m, 16);
+  return !subset(a, n, b, m) || !subset(b, m, a, n);
+}
