@@ -42,5 +42,5 @@ bool chk_structured(chk_state *k, uint32_t input) {
   if (d && rule_domain_is_joint(d)) return true;
   if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
-  return plain(t) || of_sequences(t);
+  return plain(t) || (!d && of_sequences(t));
 }

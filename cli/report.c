@@ -88,6 +88,33 @@ static void print_verdict(const report *p, const char *word, FILE *f) {
   else fprintf(f, "isomer: %s", word);
 }
 
+static const char *redrawn_what(const synth_result *r) {
+  return !r->redrawn_parameters ? "inputs" : r->n_changed_all ? "inputs and parameters" : "parameters";
+}
+
+static const char *witness_on(const report *p) {
+  const synth_result *r = p->r;
+  if (p->counterexample) return "on the inputs that were written";
+  if (!r->redrawn) return "on the captured inputs and parameters";
+  return !r->redrawn_parameters ? "on redrawn inputs and the captured parameters"
+         : r->n_changed_all     ? "on redrawn inputs and parameters"
+                                : "on redrawn parameters";
+}
+
+/* The elements of a drawn witness that have to be other than they were captured. */
+static void print_changed(const report *p, FILE *f) {
+  const synth_result *r = p->r;
+  for (size_t i = 0; i < r->n_changed; i++) {
+    const synth_changed *x = &r->changed[i];
+    int64_t at[RULE_MAX_RANK], index = x->index;
+    for (uint32_t d = x->shape.rank; d-- > 0 && x->shape.dim[d] > 0; index /= x->shape.dim[d]) at[d] = index % x->shape.dim[d];
+    fprintf(f, "  with %s", (x->right ? p->right : p->left)->node[x->node].name);
+    for (uint32_t d = 0; d < x->shape.rank; d++) fprintf(f, "%s%" PRId64, d ? ", " : "[", at[d]);
+    fprintf(f, "%s = %.9g (captured: %.9g)\n", x->shape.rank ? "]" : "", x->value, x->captured);
+  }
+  if (r->n_changed_all > r->n_changed) fprintf(f, "  and %zu more elements\n", r->n_changed_all - r->n_changed);
+}
+
 /* `where`: "", or which pair it is that decides. */
 static void print_last_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
@@ -106,7 +133,7 @@ static void print_last_line(const report *p, const char *where, FILE *f) {
   print_verdict(p, "DIFFERENT", f);
   fprintf(f, " at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
           n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
-  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", parameters redrawn%s]", r->witness_seed, where);
+  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
   else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
   if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
   fputc('\n', f);
@@ -183,10 +210,11 @@ static void print_pair(const report *p, FILE *f) {
   for (size_t i = 0; p->known && i < p->known->n_stale; i++) fprintf(f, "\nin the baseline, and not found: %s\n", p->known->stale[i]);
   if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
     fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
-            r->redrawn ? "on redrawn parameters" : "on the captured inputs and parameters");
+            witness_on(p));
   else if (r->verdict == SYNTH_DIFFERENT)
     fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
-            r->redrawn ? "on redrawn parameters" : p->counterexample ? "on the inputs that were written" : "on the captured inputs and parameters");
+            witness_on(p));
+  if (r->verdict == SYNTH_DIFFERENT && !p->counterexample) print_changed(p, f);
   if (p->counterexample) print_inputs(p, f);
   if (p->repro) fprintf(f, "script: %s shows it alone\n", p->repro);
   if (p->explain && r->n_steps) {
@@ -308,6 +336,17 @@ static json_t *index_json(const rule_shape *s, int64_t index) {
   return a;
 }
 
+static json_t *changed_json(const report *p) {
+  json_t *a = json_array();
+  for (size_t i = 0; i < p->r->n_changed; i++) {
+    const synth_changed *x = &p->r->changed[i];
+    json_array_append_new(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "side", x->right ? "right" : "left", "name",
+                                       (x->right ? p->right : p->left)->node[x->node].name, "index", index_json(&x->shape, x->index), "value",
+                                       number(x->value), "captured", number(x->captured)));
+  }
+  return a;
+}
+
 static json_t *divergences_json(const report *p, int64_t pair) {
   json_t *a = json_array();
   const synth_result *r = p->r;
@@ -390,8 +429,9 @@ static json_t *pair_json(const report *p, int64_t pair) {
   }
   json_t *cex = json_null();
   if (r->verdict == SYNTH_DIFFERENT)
-    cex = json_pack("{s:o, s:I, s:b, s:s, s:o, s:o}", "inputs", text_or_null(p->counterexample), "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
-                    r->witness_output, "max_abs", number(r->witness_abs), "max_rel", number(r->witness_rel));
+    cex = json_pack("{s:o, s:I, s:b, s:s, s:o, s:o, s:b, s:o, s:I}", "inputs", text_or_null(p->counterexample), "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
+                    r->witness_output, "max_abs", number(r->witness_abs), "max_rel", number(r->witness_rel), "redrawn_parameters", (int)r->redrawn_parameters, "changed", changed_json(p),
+                    "changed_elements", (json_int_t)r->n_changed_all);
   json_t *doc = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "isomer-report", "version", 1,
                           "verdict", verdict_name(r->verdict), "evidence",
                           r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(), "relative_to", relative_to(p),

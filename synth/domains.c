@@ -48,7 +48,8 @@ static shape_of look_at(const rule_tensor *t) {
 }
 
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every set, and is kept; so is what is
- * not numeric, and what a domain says something about as a whole. What chooses rows of a table is no bound of a sequence. */
+ * not numeric, and what a domain says something about as a whole. What chooses rows of a table is no bound of a sequence,
+ * nor is what a domain says to be any numbers. */
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
@@ -67,7 +68,7 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   /* One number has no structure to see, but for 0, where positions begin. */
   if (t->numel == 1) return one_zero;
   if (every.steps || every.same || every.bits) return true;
-  return (every.adds_up || every.restarts) && st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
+  return !n->domain && (every.adds_up || every.restarts) && st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
 }
 
 /* ---- relations on every set ---- */

@@ -528,9 +528,12 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   if (!c) c = certify(s, p, err);
   if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
   const bool kept = !c && s->o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
-  if (kept) c = st_keep_witness(s, err);
+  const bool drawn = !c && s->res->verdict == SYNTH_DIFFERENT && s->res->redrawn;
+  if (kept || drawn) c = st_keep_witness(s, err);
   if (!c && (s->res->verdict == SYNTH_DIFFERENT || (s->res->verdict == SYNTH_UNDECIDED && !s->stopped))) c = st_divergences(s, err);
+  if (!c && drawn) c = st_needed(s, err);
   if (!c && kept && s->o->shrink) c = st_shrink(s, err);
+  if (!s->o->keep_witness) st_drop_witness(s);
   return c;
 }
 

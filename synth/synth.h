@@ -241,6 +241,14 @@ typedef struct synth_certificate {
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
 
+typedef struct synth_changed { /* an element of an input on the witness */
+  bool right;
+  uint32_t node;
+  int64_t index;    /* row-major */
+  rule_shape shape; /* of the input */
+  double value, captured;
+} synth_changed;
+
 typedef struct synth_result {
   synth_verdict verdict;
   rule_status evidence;        /* the weakest rule on the chain; PROVED where no rule was needed */
@@ -253,7 +261,11 @@ typedef struct synth_result {
   const uint8_t *standing_of[2]; /* synth_standing, by node */
   size_t n_unexplained; const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
-  bool redrawn; const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
+  bool redrawn; /* on other inputs, or parameters, than those captured */
+  bool redrawn_parameters; /* on other parameters, perhaps on other inputs too */
+  /* The elements of inputs that are not as captured, and have to be: the first of them, and how many they are. */
+  size_t n_changed, n_changed_all; const struct synth_changed *changed;
+  const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
   rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
   size_t n_leaf[2];
   synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */

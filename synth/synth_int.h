@@ -402,6 +402,12 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err);
 /* Make the witness in the result small. Requires: st_keep_witness. */
 iso_code st_shrink(state *s, iso_error *err);
 
+/* ---- needed.c ---- */
+/* Of a witness that was drawn: which elements matter, into the result. Requires: st_keep_witness. */
+ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
+/* Undo st_keep_witness. */
+void st_drop_witness(state *s);
+
 /* ---- coverage.c ---- */
 iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
 

@@ -35,7 +35,7 @@ function leadOf(model) {
       el("code", {}, where.scope || where.id), " ", el("code", {}, `(${where.op})`), first.hint ? [": ", el("b", {}, first.hint)] : "", ". ");
     const c = r.counterexample;
     if (c) text.push(`Output ${c.output} `, c.max_abs === null ? "is a number on one side only" : `differs by up to ${number(c.max_abs)} (relative ${number(c.max_rel)})`,
-      c.inputs ? ` on the inputs in ${c.inputs}.` : c.redrawn ? ` on parameters that were drawn anew (seed ${c.seed}).` : " on the captured inputs and parameters.");
+      c.inputs ? ` on the inputs in ${c.inputs}.` : c.redrawn ? ` on ${c.redrawn_parameters ? c.changed_elements ? "inputs and parameters" : "parameters" : "inputs"} that were drawn anew (seed ${c.seed}).` : " on the captured inputs and parameters.");
     return text;
   }
   text.push("No difference was seen, but the chain of steps that would show the two equal has a gap", model.reason ? `: ${model.reason}` : "", ". ");
