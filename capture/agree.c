@@ -1,9 +1,11 @@
-/* What two captures are run on. Captures of one module hold the inputs that each was made with, and where these differ nothing has
- * been compared yet: both are run on the left's, and on the right's. Then what the captures' domains say holds for both.
+/* What two captures are run on. Captures of one module hold the inputs that each was made with, and
+ * where these differ nothing has been compared yet: both are run on the left's, and on the right's.
+ * Then what the captures' domains say holds for both.
  *
- * Which inputs are one is told by their values first: one that the other side has too, perhaps with its dimensions in another
- * order, needs no name. Where some have no such counterpart, namesakes with other values say that the captures were made on other
- * inputs, and then names go before values: masks of ones are equal to masks of ones. */
+ * Which inputs are one is told by their values first: one that the other side has too, perhaps with
+ * its dimensions in another order, needs no name. Where some have no such counterpart, namesakes
+ * with other values say that the captures were made on other inputs, and then names go before
+ * values: masks of ones are equal to masks of ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,9 @@
 
 enum { MAX_NOTES = 4096 };
 
-static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(agree *a) {
+  return iso_fail(a->err, ISO_NOMEM, "out of memory");
+}
 
 iso_code agree_note(agree *a, const char *kind, const char *text, size_t i, int64_t other) {
   const size_t n = a->out->n_notes;
@@ -135,7 +139,8 @@ static void find_known(agree *a) {
         a->in[i].known = agree_equal(a, i, j) || rearranged(a, i, j);
 }
 
-/* Whether every element of input `i` is an element of some input of the other side: a part of one, or made of several. */
+/* Whether every element of input `i` is an element of some input of the other side: a part of one,
+ * or made of several. */
 static bool within(const agree *a, size_t i) {
   enum { MOST = 1 << 14 }; /* elements: of more it is left open */
   const rule_tensor *x = agree_value(a, i, 0);
@@ -217,14 +222,16 @@ static iso_code refuse(agree *a, size_t i, size_t j) {
   char x[128], y[128];
   const cap_output *l = &agree_node(a, i)->output[0], *r = &agree_node(a, j)->output[0];
   return iso_fail(a->err, ISO_USAGE,
-                  "%s and %s were captured on other values of \"%.80s\", which is %s %s in one and %s %s in the "
+                  "%s and %s were captured on other values of \"%.80s\", which is %s %s in one and "
+                  "%s %s in the "
                   "other: they cannot be run on the same",
                   a->graph[LEFT]->path, a->graph[RIGHT]->path, agree_node(a, i)->name,
                   rule_dtype_name(l->dtype), rule_shape_print(&l->shape, x, sizeof x),
                   rule_dtype_name(r->dtype), rule_shape_print(&r->shape, y, sizeof y));
 }
 
-/* Whether the captures were made on other inputs: some input is nowhere on the other side, and its namesake has other values. */
+/* Whether the captures were made on other inputs: some input is nowhere on the other side, and its
+ * namesake has other values. */
 static iso_code made_on_others(agree *a, bool *others) {
   *others = false;
   for (size_t i = 0; i < a->n; i++) {
@@ -263,9 +270,10 @@ static size_t count_alike(const agree *a, size_t i, int side) {
   return n;
 }
 
-/* Inputs of other names that nothing on the other side is equal to: the first of them with the first, where both sides have as many of
- * one kind and shape. What has a structure of its own (a mask, positions) is not paired so, unless all the inputs of both sides
- * are of the same kinds and shapes, in order. */
+/* Inputs of other names that nothing on the other side is equal to: the first of them with the
+ * first, where both sides have as many of one kind and shape. What has a structure of its own (a
+ * mask, positions) is not paired so, unless all the inputs of both sides are of the same kinds and
+ * shapes, in order. */
 static void pair_places(agree *a) {
   size_t n[2] = {0, 0};
   for (size_t i = 0; i < a->n; i++) n[a->in[i].side]++;
@@ -299,7 +307,9 @@ static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
 
 iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, uint64_t seed,
                    cap_agreement *out, iso_error *err) {
-  agree a = {.graph = {left, right}, .out = out, .err = err,
+  agree a = {.graph = {left, right},
+             .out = out,
+             .err = err,
              .sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets};
   *out = (cap_agreement){.n_captured = a.sets};
   a.in = calloc(left->n_nodes + right->n_nodes + 1, sizeof *a.in);

@@ -1,4 +1,5 @@
 /* What captures and their user say of inputs, for both captures; and input sets drawn from it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,9 @@
 
 enum { DRAWN_SETS = 6 };
 
-static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(agree *a) {
+  return iso_fail(a->err, ISO_NOMEM, "out of memory");
+}
 
 /* One with what has been paired, and what is not by name or value with the first of its value. */
 static void group(agree *a) {
@@ -38,13 +41,14 @@ static iso_code meet(agree *a, size_t g) {
     const cap_node *n = agree_node(a, i);
     if (a->in[i].group != g || !n->domain) continue;
     bool empty = false;
-    const rule_domain *d = all ? rule_domain_meet(&a->graph[LEFT]->arena, all, n->domain, n->output[0].dtype,
-                                                  &n->output[0].shape, &empty)
+    const rule_domain *d = all ? rule_domain_meet(&a->graph[LEFT]->arena, all, n->domain,
+                                                  n->output[0].dtype, &n->output[0].shape, &empty)
                                : n->domain;
     char x[256], y[256];
     if (!d) return no_memory(a);
     if (empty)
-      return iso_fail(a->err, ISO_USAGE, "input \"%.80s\": %s says %s, %s says %s: nothing is inside both", n->name,
+      return iso_fail(a->err, ISO_USAGE,
+                      "input \"%.80s\": %s says %s, %s says %s: nothing is inside both", n->name,
                       all->who, rule_domain_print(all, x, sizeof x), n->domain->who,
                       rule_domain_print(n->domain, y, sizeof y));
     all = d;
@@ -58,12 +62,14 @@ static iso_code meet(agree *a, size_t g) {
     if (a->in[i].side != a->in[first].side) other = (int64_t)i;
   }
   return agree_note(a, "range",
-              iso_arena_printf(&a->graph[LEFT]->arena, "%s is drawn as it may be: %s", agree_node(a, first)->name,
-                               rule_domain_print(all, text, sizeof text)),
-              first, other);
+                    iso_arena_printf(&a->graph[LEFT]->arena, "%s is drawn as it may be: %s",
+                                     agree_node(a, first)->name,
+                                     rule_domain_print(all, text, sizeof text)),
+                    first, other);
 }
 
-/* Input sets in which something is outside of a domain: another capture's, that was said more of here. */
+/* Input sets in which something is outside of a domain: another capture's, that was said more of
+ * here. */
 static iso_code keep_inside(agree *a) {
   agree_sets s = {0};
   size_t bad = 0;
@@ -81,8 +87,8 @@ static iso_code keep_inside(agree *a) {
   if (!c && s.n == 0) {
     char says[256];
     const rule_domain *d = agree_node(a, bad)->domain;
-    c = iso_fail(a->err, ISO_USAGE, "input \"%.80s\": %s as it was captured, and %s says %s", agree_node(a, bad)->name, why,
-                 d->who, rule_domain_print(d, says, sizeof says));
+    c = iso_fail(a->err, ISO_USAGE, "input \"%.80s\": %s as it was captured, and %s says %s",
+                 agree_node(a, bad)->name, why, d->who, rule_domain_print(d, says, sizeof says));
   }
   if (!c && s.n < a->sets) agree_use(a, &s);
   agree_drop(a, &s);
@@ -91,13 +97,15 @@ static iso_code keep_inside(agree *a) {
 
 /* ---- sets drawn inside domains ---- */
 
-/* What comparisons keep as captured, and the domain says what else it may be. Both sides have it. */
+/* What comparisons keep as captured, and the domain says what else it may be. Both sides have it.
+ */
 static bool extends(const agree *a, size_t g) {
   const rule_domain *d = agree_node(a, g)->domain;
   const agree_look x = agree_look_of(a, g);
   bool both = false;
   for (size_t i = 0; i < a->n; i++) both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
-  return both && a->in[g].group == g && d && (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
+  return both && a->in[g].group == g && d &&
+         (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
 }
 
 static void bounds(const agree *a, size_t i, double *low, double *high) {
@@ -111,8 +119,7 @@ static void bounds(const agree *a, size_t i, double *low, double *high) {
 }
 
 /* A fresh value for the group in the last set; false: none was found. */
-static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form,
-                           iso_rng *rng) {
+static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso_rng *rng) {
   const cap_node *n = agree_node(a, g);
   const rule_domain *d = n->domain;
   rule_tensor *t;
@@ -120,7 +127,8 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form,
   iso_code c = rule_tensor_new(n->output[0].dtype, &n->output[0].shape, &t, a->err);
   if (c) return c;
   bounds(a, g, &low, &high);
-  if (!rule_domain_is_open(d)) low = d->low, high = d->high;
+  if (isfinite(d->low)) low = d->low;
+  if (isfinite(d->high)) high = d->high;
   const bool drawn = t->numel > 0 && rule_domain_draw(d, low, high, form, rng, t);
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
     if (a->in[i].group != g) continue;

@@ -4,7 +4,9 @@
 
 #include "capture/agree_int.h"
 
-static iso_code no_memory(const agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(const agree *a) {
+  return iso_fail(a->err, ISO_NOMEM, "out of memory");
+}
 
 /* `from` in the dtype and shape of `node`. Owns: the caller unrefs. */
 iso_code agree_as_input(agree *a, rule_tensor *from, const cap_node *n, rule_tensor **out) {
@@ -16,7 +18,9 @@ iso_code agree_as_input(agree *a, rule_tensor *from, const cap_node *n, rule_ten
     rule_tensor_set(*out, i, x);
     if (rule_tensor_get(*out, i) == x || rule_dtype_is_float(o->dtype)) continue;
     rule_tensor_unref(*out);
-    c = iso_fail(a->err, ISO_USAGE, "input \"%.80s\" is %s in one capture and cannot hold %.17g, which the other was captured on",
+    c = iso_fail(a->err, ISO_USAGE,
+                 "input \"%.80s\" is %s in one capture and cannot hold %.17g, which the other was "
+                 "captured on",
                  n->name, rule_dtype_name(o->dtype), x);
   }
   return c;
@@ -100,12 +104,13 @@ static iso_code note_exchanged(agree *a) {
     if (j < 0 || agree_equal(a, i, (size_t)j)) continue;
     const char *l = agree_node(a, i)->name, *r = agree_node(a, (size_t)j)->name;
     const bool same = strcmp(l, r) == 0;
-    c = agree_note(a, "input",
-             iso_arena_printf(&a->graph[LEFT]->arena,
-                              "the captures were made on different values of %s%s%s%s: both ran on the "
-                              "left's, and on the right's as a further input set",
-                              l, same ? "" : " (right: ", same ? "" : r, same ? "" : ")"),
-             i, j);
+    c = agree_note(
+        a, "input",
+        iso_arena_printf(&a->graph[LEFT]->arena,
+                         "the captures were made on different values of %s%s%s%s: both ran on the "
+                         "left's, and on the right's as a further input set",
+                         l, same ? "" : " (right: ", same ? "" : r, same ? "" : ")"),
+        i, j);
   }
   return c;
 }
@@ -128,4 +133,3 @@ iso_code agree_exchange(agree *a) {
   agree_drop(a, &s);
   return c;
 }
-

@@ -6,7 +6,9 @@
 
 static const double most = 9007199254740992; /* whole numbers beyond 2^53 are not all doubles */
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code no_memory(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 /* A JSON number, or {"float": "inf" | "-inf"}. */
 static bool read_number(const json_t *v, double *out) {
@@ -28,7 +30,8 @@ static iso_code read_range(const json_t *v, rule_domain *d, iso_error *err) {
 static iso_code read_exclude(iso_arena *a, const json_t *v, rule_domain *d, double **out,
                              iso_error *err) {
   const size_t n = json_array_size(v);
-  if (!json_is_array(v)) return iso_fail(err, ISO_FORMAT, "domain: \"exclude\" is not a list of numbers");
+  if (!json_is_array(v))
+    return iso_fail(err, ISO_FORMAT, "domain: \"exclude\" is not a list of numbers");
   if (!(*out = iso_arena_alloc(a, (n + 1) * sizeof **out))) return no_memory(err);
   for (size_t i = 0; i < n; i++)
     if (!read_number(json_array_get(v, i), &(*out)[i]))
@@ -39,7 +42,8 @@ static iso_code read_exclude(iso_arena *a, const json_t *v, rule_domain *d, doub
 }
 
 static iso_code read_flag(const char *key, const json_t *v, bool *out, iso_error *err) {
-  if (!json_is_boolean(v)) return iso_fail(err, ISO_FORMAT, "domain: \"%s\" is not true or false", key);
+  if (!json_is_boolean(v))
+    return iso_fail(err, ISO_FORMAT, "domain: \"%s\" is not true or false", key);
   *out = json_is_true(v);
   return ISO_OK;
 }
@@ -72,14 +76,16 @@ static iso_code read_keys(iso_arena *a, const json_t *v, rule_domain *d, double 
     else if (strcmp(key, "distinct") == 0) c = read_flag(key, x, &d->distinct, err);
     else if (strcmp(key, "sorted") == 0) c = read_flag(key, x, &d->sorted, err);
     else if (strcmp(key, "mask") == 0) c = read_mask(x, &d->mask, err);
-    else c = iso_fail(err, ISO_FORMAT, "domain: \"%.40s\" is none of range, exclude, distinct, sorted and mask", key);
+    else
+      c = iso_fail(err, ISO_FORMAT,
+                   "domain: \"%.40s\" is none of range, exclude, distinct, sorted and mask", key);
     if (c) return c;
   }
   return ISO_OK;
 }
 
-iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude, const cap_node *node,
-                        const rule_domain **out, iso_error *err) {
+iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude,
+                        const cap_node *node, const rule_domain **out, iso_error *err) {
   const cap_output *o = &node->output[0];
   char why[128];
   if (rule_dtype_is_complex(o->dtype))
@@ -110,7 +116,9 @@ iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {
   char why[160], says[256];
   for (size_t set = 0; n->domain && set < g->n_sets; set++)
     if (!rule_domain_admits(n->domain, g->input[set * g->n_nodes + node], why, sizeof why))
-      return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": %s of input set %zu, and its domain (%s) says: %s",
-                      g->path, n->id, why, set, n->domain->who, rule_domain_print(n->domain, says, sizeof says));
+      return iso_fail(err, ISO_FORMAT,
+                      "%s: node \"%.120s\": %s of input set %zu, and its domain (%s) says: %s",
+                      g->path, n->id, why, set, n->domain->who,
+                      rule_domain_print(n->domain, says, sizeof says));
   return ISO_OK;
 }

@@ -12,23 +12,29 @@ static bool literal(const rule_term *t, double *out) {
   return true;
 }
 
-static bool bound(const rule_term *t, double *out) { return t->kind == RULE_NONE || literal(t, out); }
+static bool bound(const rule_term *t, double *out) {
+  return t->kind == RULE_NONE || literal(t, out);
+}
 
-/* Whether every number of the domain comes out as it went in: clamped to no less than the domain, and others put in place of numbers
- * that are not in it. */
-static bool gives_back(const chk_state *k, const rule_domain *d, uint32_t a, uint32_t id, int depth) {
+/* Whether every number of the domain comes out as it went in: clamped to no less than the domain,
+ * and others put in place of numbers that are not in it. */
+static bool gives_back(const chk_state *k, const rule_domain *d, uint32_t a, uint32_t id,
+                       int depth) {
   const rule_term *t = k->term[id].call;
   double low = -INFINITY, high = INFINITY, x;
   if (id == a) return true;
   if (!t || depth > CHK_LAYOUT_DEPTH || t->n != 3) return false;
   if (strcmp(t->u.s, "aten::clamp") == 0)
-    return t->child[0]->kind == RULE_VAR && bound(t->child[1], &low) && bound(t->child[2], &high) && low <= d->low &&
-           high >= d->high && gives_back(k, d, a, (uint32_t)t->child[0]->u.i, depth + 1);
-  if (strcmp(t->u.s, "aten::where.ScalarSelf") != 0 || t->child[0]->kind != RULE_VAR || t->child[2]->kind != RULE_VAR)
+    return t->child[0]->kind == RULE_VAR && bound(t->child[1], &low) && bound(t->child[2], &high) &&
+           low <= d->low && high >= d->high &&
+           gives_back(k, d, a, (uint32_t)t->child[0]->u.i, depth + 1);
+  if (strcmp(t->u.s, "aten::where.ScalarSelf") != 0 || t->child[0]->kind != RULE_VAR ||
+      t->child[2]->kind != RULE_VAR)
     return false;
   const rule_term *is = k->term[t->child[0]->u.i].call;
-  return is && strcmp(is->u.s, "aten::eq.Scalar") == 0 && is->n == 2 && is->child[0]->kind == RULE_VAR &&
-         is->child[0]->u.i == t->child[2]->u.i && literal(is->child[1], &x) && !rule_domain_has(d, x) &&
+  return is && strcmp(is->u.s, "aten::eq.Scalar") == 0 && is->n == 2 &&
+         is->child[0]->kind == RULE_VAR && is->child[0]->u.i == t->child[2]->u.i &&
+         literal(is->child[1], &x) && !rule_domain_has(d, x) &&
          gives_back(k, d, a, (uint32_t)t->child[2]->u.i, depth + 1);
 }
 
@@ -41,8 +47,8 @@ bool chk_stays_inside(const chk_state *k, uint32_t a, uint32_t b) {
 const char *chk_domain_text(const chk_state *k, uint32_t a) {
   char says[256];
   const chk_term *t = &k->term[a];
-  return iso_arena_printf(k->arena, "range: %s's %s may be: %s", t->side == LEFT ? "left" : "right", t->node->name,
-                          rule_domain_print(t->node->domain, says, sizeof says));
+  return iso_arena_printf(k->arena, "range: %s's %s may be: %s", t->side == LEFT ? "left" : "right",
+                          t->node->name, rule_domain_print(t->node->domain, says, sizeof says));
 }
 
 bool chk_has_domain(const chk_state *k, uint32_t leaf) {
@@ -53,7 +59,8 @@ bool chk_has_domain(const chk_state *k, uint32_t leaf) {
 bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor *t) {
   iso_rng rng = iso_rng_new(UINT64_C(0x66697473), leaf * 64 + number);
   const rule_domain *d = k->term[leaf].node->domain;
-  return rule_domain_admits(d, t, NULL, 0) || rule_domain_fit(d, -INFINITY, INFINITY, (unsigned)number, &rng, t);
+  return rule_domain_admits(d, t, NULL, 0) ||
+         rule_domain_fit(d, -INFINITY, INFINITY, (unsigned)number, &rng, t);
 }
 
 iso_code chk_agreed(chk_state *k) {

@@ -14,12 +14,14 @@ static bool plain(const rule_tensor *t) {
   return steps || same || bits;
 }
 
-/* In every row, bounds of sequences (0 first, never falling) or positions that begin again at 0; behind padding of one number. */
+/* In every row, bounds of sequences (0 first, never falling) or positions that begin again at 0;
+ * behind padding of one number. */
 static bool of_sequences(const rule_tensor *t) {
   const int64_t row = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
   bool adds_up = row > 2, restarts = row > 3;
   for (int64_t from = 0; row > 0 && from < t->numel; from += row) {
-    const int64_t first = rule_tensor_get_int(t, from), last = rule_tensor_get_int(t, from + row - 1);
+    const int64_t first = rule_tensor_get_int(t, from),
+                  last = rule_tensor_get_int(t, from + row - 1);
     int64_t steps = 0;
     bool padding = first == 0 || first == 1;
     adds_up &= first == 0 && last > 0;

@@ -16,7 +16,9 @@ typedef struct clauses {
   iso_error *err;
 } clauses;
 
-static void blanks(clauses *c) { c->at += strspn(c->at, " \t\r,"); }
+static void blanks(clauses *c) {
+  c->at += strspn(c->at, " \t\r,");
+}
 
 /* A word of letters, as it stands there. */
 static bool word(clauses *c, const char *w) {
@@ -58,7 +60,8 @@ static iso_code exclude(clauses *c) {
     return iso_fail(c->err, ISO_NOMEM, "out of memory");
   while (number(c, &x)) {
     if (c->d.n_exclude == MAX_EXCLUDED)
-      return iso_fail(c->err, ISO_FORMAT, "%s: more than %d values are excluded", c->where, MAX_EXCLUDED);
+      return iso_fail(c->err, ISO_FORMAT, "%s: more than %d values are excluded", c->where,
+                      MAX_EXCLUDED);
     c->exclude[c->d.n_exclude++] = x;
   }
   c->d.exclude = c->exclude;
@@ -105,8 +108,8 @@ static iso_code set(clauses *c, cap_graph *g, uint32_t node) {
     if (!d) return iso_fail(c->err, ISO_NOMEM, "out of memory");
     if (empty)
       return iso_fail(c->err, ISO_USAGE,
-                      "%s: \"%.80s\" is said to be %s, and %s says %s: nothing is inside both", c->where,
-                      n->name, rule_domain_print(&c->d, x, sizeof x), was->who,
+                      "%s: \"%.80s\" is said to be %s, and %s says %s: nothing is inside both",
+                      c->where, n->name, rule_domain_print(&c->d, x, sizeof x), was->who,
                       rule_domain_print(was, y, sizeof y));
   }
   cap_set_domain(g, node, d);
@@ -116,8 +119,10 @@ static iso_code set(clauses *c, cap_graph *g, uint32_t node) {
 
 iso_code relations_domain(const char **at, const char *where, cap_graph *g, uint32_t node,
                           iso_error *err) {
-  clauses c = {.at = *at, .where = where, .arena = &g->arena, .d = rule_domain_all(NULL), .err = err};
-  if (!(c.d.who = iso_arena_strdup(&g->arena, where))) return iso_fail(err, ISO_NOMEM, "out of memory");
+  clauses c = {
+      .at = *at, .where = where, .arena = &g->arena, .d = rule_domain_all(NULL), .err = err};
+  if (!(c.d.who = iso_arena_strdup(&g->arena, where)))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
   do {
     const iso_code code = clause(&c);
     if (code) return code;
@@ -151,7 +156,8 @@ iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, 
     skip[0][g->left] = true;
     if (g->term) mark(g->term, skip[1]);
   }
-  const cap_spoken said = {.pair = (const uint32_t(*)[2])pair, .n_pairs = n, .skip = {skip[0], skip[1]}};
+  const cap_spoken said = {
+      .pair = (const uint32_t(*)[2])pair, .n_pairs = n, .skip = {skip[0], skip[1]}};
   if (!c) c = cap_agree(left, right, &said, seed, out, err);
   free(skip[0]);
   free(skip[1]);

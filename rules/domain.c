@@ -16,7 +16,9 @@ bool rule_domain_is_open(const rule_domain *d) {
   return isinf(d->low) && isinf(d->high) && d->n_exclude == 0;
 }
 
-bool rule_domain_is_joint(const rule_domain *d) { return d->distinct || d->sorted || d->mask; }
+bool rule_domain_is_joint(const rule_domain *d) {
+  return d->distinct || d->sorted || d->mask;
+}
 
 static bool excluded(const rule_domain *d, double x) {
   size_t from = 0, to = d->n_exclude;
@@ -44,7 +46,9 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static bool whole(rule_dtype d) { return rule_dtype_is_int(d) || d == RULE_BOOL; }
+static bool whole(rule_dtype d) {
+  return rule_dtype_is_int(d) || d == RULE_BOOL;
+}
 
 /* Whole numbers end at whole numbers, and none of these is left out. */
 static void narrow(rule_domain *d, double *x, rule_dtype dtype) {
@@ -76,6 +80,7 @@ bool rule_domain_settle(rule_domain *d, double *exclude, rule_dtype dtype, const
                         char *why, size_t n) {
   int64_t numel = 1;
   for (uint32_t i = 0; i < shape->rank; i++) numel *= shape->dim[i];
+  if (d->mask && d->sorted) d->mask |= RULE_MASK_LEFT; /* which is the same */
   if (d->n_exclude) qsort(exclude, d->n_exclude, sizeof *exclude, ascending);
   narrow(d, exclude, dtype);
   const double has = room(d, dtype);
@@ -97,9 +102,13 @@ rule_domain *rule_domain_meet(iso_arena *arena, const rule_domain *a, const rule
   if (!d || !exclude) return NULL;
   if (a->n_exclude) memcpy(exclude, a->exclude, a->n_exclude * sizeof *exclude);
   if (b->n_exclude) memcpy(exclude + a->n_exclude, b->exclude, b->n_exclude * sizeof *exclude);
-  *d = (rule_domain){.low = fmax(a->low, b->low), .high = fmin(a->high, b->high),
-                     .exclude = exclude, .n_exclude = n, .distinct = a->distinct || b->distinct,
-                     .sorted = a->sorted || b->sorted, .mask = a->mask | b->mask};
+  *d = (rule_domain){.low = fmax(a->low, b->low),
+                     .high = fmin(a->high, b->high),
+                     .exclude = exclude,
+                     .n_exclude = n,
+                     .distinct = a->distinct || b->distinct,
+                     .sorted = a->sorted || b->sorted,
+                     .mask = a->mask | b->mask};
   d->who = a->who;
   if (strcmp(a->who, b->who) != 0) d->who = iso_arena_printf(arena, "%s and %s", a->who, b->who);
   *empty = !rule_domain_settle(d, exclude, dtype, shape, why, sizeof why);
@@ -197,7 +206,8 @@ static void fit_numbers(const rule_domain *d, const draw *w, rule_tensor *t) {
   }
 }
 
-/* Rows that are padded on the left, on the right, and with holes, by `form`; how many ones is drawn. */
+/* Rows that are padded on the left, on the right, and with holes, by `form`; how many ones is
+ * drawn. */
 static void fit_mask(const rule_domain *d, unsigned form, iso_rng *rng, rule_tensor *t) {
   const int64_t row = row_of(&t->shape);
   const bool both = (d->mask & RULE_MASK_LEFT) && (d->mask & RULE_MASK_RIGHT);
@@ -264,9 +274,11 @@ static bool fit_sorted(rule_tensor *t) {
 }
 
 static bool put_inside(const rule_domain *d, draw w, rule_tensor *t) {
-  const bool apart = fmax(w.low, d->low) > fmin(w.high, d->high);
-  w.low = apart ? d->low : fmax(w.low, d->low);
-  w.high = apart ? d->high : fmin(w.high, d->high);
+  /* Of the part that was asked for, if there is room in it. */
+  const double low = fmax(w.low, d->low), high = fmin(w.high, d->high), n = (double)t->numel;
+  const bool part = low <= high && !(d->distinct && high - low + 1 - (double)d->n_exclude < n);
+  w.low = part ? low : d->low;
+  w.high = part ? high : d->high;
   if (d->mask) fit_mask(d, w.form, w.rng, t);
   else fit_numbers(d, &w, t);
   if (d->distinct && !fit_distinct(d, w.high, t)) return false;

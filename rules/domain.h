@@ -1,8 +1,10 @@
-/* What a capture, or its user, says of the values that an input may have. Nothing outside is part of the function that is
- * compared: what is drawn for the input lies inside, on both sides, and a difference outside is none.
+/* What a capture, or its user, says of the values that an input may have. Nothing outside is part
+ * of the function that is compared: what is drawn for the input lies inside, on both sides, and a
+ * difference outside is none.
  *
- * A domain is an interval of numbers less some of them; `distinct`: no number stands in the tensor twice; `sorted`: no element of
- * a row is less than the one before; `mask`: zeros and ones, and a one in every row at least. A row is the last dimension. */
+ * A domain is an interval of numbers less some of them; `distinct`: no number stands in the tensor
+ * twice; `sorted`: no element of a row is less than the one before; `mask`: zeros and ones, and a
+ * one in every row at least. A row is the last dimension. */
 #ifndef RULES_DOMAIN_H
 #define RULES_DOMAIN_H
 
@@ -25,8 +27,8 @@ typedef struct rule_domain {
   const double *exclude; /* ascending, each within low and high */
   size_t n_exclude;
   bool distinct, sorted;
-  unsigned mask;         /* RULE_MASK, with the others added; 0: it is none */
-  const char *who;       /* who says so, for messages */
+  unsigned mask;   /* RULE_MASK, with the others added; 0: it is none */
+  const char *who; /* who says so, for messages */
 } rule_domain;
 
 /* Everything. */
@@ -36,12 +38,14 @@ bool rule_domain_is_open(const rule_domain *d);
 /* Whether it says something about elements together. */
 bool rule_domain_is_joint(const rule_domain *d);
 
-/* Sort what is excluded, move the ends of integers' intervals inwards past it, and see that some tensor of this dtype and shape
- * is inside. Returns: in `why` (at most `n` bytes) why none is, else false. `exclude` is written to. */
+/* Sort what is excluded, move the ends of integers' intervals inwards past it, and see that some
+ * tensor of this dtype and shape is inside. Returns: in `why` (at most `n` bytes) why none is, else
+ * false. `exclude` is written to. */
 bool rule_domain_settle(rule_domain *d, double *exclude, rule_dtype dtype, const rule_shape *shape,
                         char *why, size_t n);
 
-/* What is inside both, from `arena`; `who` becomes both names. Returns: NULL where there is no memory. */
+/* What is inside both, from `arena`; `who` becomes both names. Returns: NULL where there is no
+ * memory. */
 rule_domain *rule_domain_meet(iso_arena *arena, const rule_domain *a, const rule_domain *b,
                               rule_dtype dtype, const rule_shape *shape, bool *empty);
 
@@ -49,9 +53,10 @@ bool rule_domain_has(const rule_domain *d, double x);
 /* Whether the tensor is inside. Returns: in `why` (may be NULL) what is not, in words. */
 bool rule_domain_admits(const rule_domain *d, const rule_tensor *t, char *why, size_t n);
 
-/* Change what is outside, in place: numbers are drawn inside the interval (within `low` and `high` as well, where some of it is),
- * masks anew. `form`: how masks are padded, where the domain leaves that open: counted through by the caller.
- * Returns: false where that did not put the tensor inside: another one has to serve. */
+/* Change what is outside, in place: numbers are drawn inside the interval (within `low` and `high`
+ * as well, where some of it is), masks anew. `form`: how masks are padded, where the domain leaves
+ * that open: counted through by the caller. Returns: false where that did not put the tensor
+ * inside: another one has to serve. */
 bool rule_domain_fit(const rule_domain *d, double low, double high, unsigned form, iso_rng *rng,
                      rule_tensor *t);
 /* The same, and every number is drawn anew. */

@@ -7,7 +7,9 @@
 
 #include "egraph/base/hash.h"
 
-static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code nomem(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 /* ---- what is kept ---- */
 
@@ -15,8 +17,8 @@ typedef struct shape_of { /* what one row, or all, of an input's integers look l
   bool steps, same, bits, adds_up, restarts;
 } shape_of;
 
-/* 0, 0, 3, 7: bounds of sequences, or which of them an element is of. 0, 1, 2, 0, 1: positions in several of them, perhaps behind
- * padding that is one number. */
+/* 0, 0, 3, 7: bounds of sequences, or which of them an element is of. 0, 1, 2, 0, 1: positions in
+ * several of them, perhaps behind padding that is one number. */
 static void look_at_row(const rule_tensor *t, int64_t from, int64_t n, shape_of *s) {
   enum { FEW = 3 };
   int64_t up = 0;
@@ -47,9 +49,10 @@ static shape_of look_at(const rule_tensor *t) {
   return s;
 }
 
-/* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every set, and is kept; so is what is
- * not numeric, and what a domain says something about as a whole. What chooses rows of a table is no bound of a sequence,
- * nor is what a domain says to be any numbers. */
+/* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
+ * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
+ * What chooses rows of a table is no bound of a sequence, nor is what a domain says to be any
+ * numbers. */
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
@@ -68,12 +71,14 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   /* One number has no structure to see, but for 0, where positions begin. */
   if (t->numel == 1) return one_zero;
   if (every.steps || every.same || every.bits) return true;
-  return !n->domain && (every.adds_up || every.restarts) && st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
+  return !n->domain && (every.adds_up || every.restarts) &&
+         st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
 }
 
 /* ---- relations on every set ---- */
 
-/* Elements that are one on every set get one number: what is a layout of such numbers is one on each set. */
+/* Elements that are one on every set get one number: what is a layout of such numbers is one on
+ * each set. */
 iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso_error *err) {
   const rule_tensor *t = n->value[0];
   if (n->kind != SYNTH_INPUT || s->n_sets < 2) return *out = rule_tensor_ref(n->value[0]), ISO_OK;
@@ -145,15 +150,19 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v) {
   return true;
 }
 
-/* What is said of each element of a leaf by itself is said of those of the leaves that it is made of. */
+/* What is said of each element of a leaf by itself is said of those of the leaves that it is made
+ * of. */
 static iso_code pass_on(state *s, synth_node *of, const rule_term *t, const rule_domain *d,
                         iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < t->n && !c; k++) c = pass_on(s, of, t->child[k], d, err);
   if (c || t->kind != RULE_VAR) return c;
   synth_node *n = &of[t->u.i];
-  const rule_domain alone = {.low = d->low, .high = d->high, .exclude = d->exclude,
-                             .n_exclude = d->n_exclude, .who = d->who};
+  const rule_domain alone = {.low = d->low,
+                             .high = d->high,
+                             .exclude = d->exclude,
+                             .n_exclude = d->n_exclude,
+                             .who = d->who};
   const rule_domain was = n->domain ? *n->domain : rule_domain_all(d->who);
   bool empty = false;
   rule_domain *both = rule_domain_meet(&s->arena, &was, &alone, n->dtype, &n->shape, &empty);
@@ -194,7 +203,8 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
   iso_code c = t ? ISO_OK : nomem(err);
   if (!c && (isfinite(d->low) || isfinite(d->high))) {
     const rule_term *arg[3] = {t, number(s, ints, d->low), number(s, ints, d->high)};
-    c = arg[1] && arg[2] ? rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &t, err) : nomem(err);
+    c = arg[1] && arg[2] ? rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &t, err)
+                         : nomem(err);
   }
   for (size_t k = 0; ints && k < d->n_exclude && !c; k++) {
     const int64_t x = (int64_t)d->exclude[k];
@@ -202,7 +212,8 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
     if (!eq[1]) return nomem(err);
     if ((c = rule_call(&s->arena, s->schemas, "aten::eq.Scalar", eq, 2, &is, err))) return c;
     const rule_term *arg[3] = {is, rule_int(&s->arena, instead(d, x)), t};
-    c = arg[1] ? rule_call(&s->arena, s->schemas, "aten::where.ScalarSelf", arg, 3, &t, err) : nomem(err);
+    c = arg[1] ? rule_call(&s->arena, s->schemas, "aten::where.ScalarSelf", arg, 3, &t, err)
+               : nomem(err);
   }
   *out = t;
   return c;
@@ -258,12 +269,13 @@ iso_code st_bound_domains(state *s, iso_error *err) {
       const bool ints = rule_dtype_is_int(n->dtype);
       const bool many = d->n_exclude > MAX_REPLACED, bounds = isfinite(d->low) || isfinite(d->high);
       if (s->rec[s->map[side][i].i].konst || (!ints && !rule_dtype_is_float(n->dtype))) continue;
-      if (!(bounds || (ints && d->n_exclude)) || many || bound_already(s, s->map[side][i])) continue;
+      if (!(bounds || (ints && d->n_exclude)) || many || bound_already(s, s->map[side][i]))
+        continue;
       if ((c = inside(s, d, ints, &t, err))) return c;
       rule_domain_print(d, text, sizeof text);
       c = st_bound_leaf(s, side, i, t, "range",
-                        iso_arena_printf(&s->arena, "%s's %s may be: %s", side == LEFT ? "left" : "right",
-                                         n->name, text),
+                        iso_arena_printf(&s->arena, "%s's %s may be: %s",
+                                         side == LEFT ? "left" : "right", n->name, text),
                         err);
     }
   return c;

@@ -1,16 +1,21 @@
-/* Which of the values that were drawn for a witness matter: elements of inputs, and parameters, take their captured values again as long
- * as the outputs still differ (delta debugging, in halves, quarters and so on, bounded by a count of runs). What is left differs from what
- * was captured, and has to. */
+/* Which of the values that were drawn for a witness matter: elements of inputs, and parameters,
+ * take their captured values again as long as the outputs still differ (delta debugging, in halves,
+ * quarters and so on, bounded by a count of runs). What is left differs from what was captured, and
+ * has to. */
 #include "synth/synth_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+static iso_code nomem(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
 
 enum { MAX_RUNS = 96, MIN_RUNS = 8, SHOWN = 16 };
-enum { LARGE = 1 << 26 }; /* elements of parameters that stay as drawn: a second copy takes too much */
+enum {
+  LARGE = 1 << 26
+}; /* elements of parameters that stay as drawn: a second copy takes too much */
 static const int64_t work = 200000000; /* elements of leaves read by all runs together */
 
 typedef struct needed {
@@ -30,11 +35,13 @@ static iso_code collect(needed *k, bool inputs, iso_error *err) {
       const synth_node *n = &s->graph[side]->node[i];
       rule_tensor *t = s->res->witness_leaf[side][i];
       const eg_node e = s->map[side][i];
-      if (!t || (n->kind == SYNTH_INPUT) != inputs || s->rec[e.i].konst || !s->rec[e.i].atom) continue;
+      if (!t || (n->kind == SYNTH_INPUT) != inputs || s->rec[e.i].konst || !s->rec[e.i].atom)
+        continue;
       bool seen = false;
       for (size_t j = 0; j < k->v.n && !seen; j++) seen = eg_equal(s->g, k->leaf[j], e);
       if (seen) continue;
-      const iso_code c = rule_tensor_to_float64_in(n->value[0], s->o->threads, &k->captured[k->v.n], err);
+      const iso_code c =
+          rule_tensor_to_float64_in(n->value[0], s->o->threads, &k->captured[k->v.n], err);
       if (c) return c;
       k->elements += t->numel;
       k->leaf[k->v.n] = e;
@@ -48,7 +55,8 @@ static int64_t parameter_elements(const state *s) {
   int64_t n = 0;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->graph[side]->node[i].kind == SYNTH_PARAMETER) n += s->graph[side]->node[i].value[0]->numel;
+      if (s->graph[side]->node[i].kind == SYNTH_PARAMETER)
+        n += s->graph[side]->node[i].value[0]->numel;
   return n;
 }
 
@@ -86,7 +94,8 @@ static iso_code put_back(needed *k, size_t j, int64_t from, int64_t n, iso_error
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &now, err);
   if (c) return c;
   memcpy(now->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
-  for (int64_t i = from; i < from + n; i++) rule_tensor_set(now, i, rule_tensor_get(k->captured[j], i));
+  for (int64_t i = from; i < from + n; i++)
+    rule_tensor_set(now, i, rule_tensor_get(k->captured[j], i));
   const bool inside = st_admits(k->s, k->leaf[j], now);
   k->value[j] = now;
   c = inside ? shows(k, &kept, err) : ISO_OK;
@@ -106,10 +115,11 @@ static iso_code reduce_input(needed *k, size_t j, iso_error *err) {
 
 /* ---- what is told of it ---- */
 
-static iso_code tell(state *s, int side, size_t node, const rule_tensor *was, const rule_tensor *now,
-                     iso_error *err) {
+static iso_code tell(state *s, int side, size_t node, const rule_tensor *was,
+                     const rule_tensor *now, iso_error *err) {
   synth_result *r = s->res;
-  if (!r->changed && !(r->changed = iso_arena_alloc(&r->arena, SHOWN * sizeof *r->changed))) return nomem(err);
+  if (!r->changed && !(r->changed = iso_arena_alloc(&r->arena, SHOWN * sizeof *r->changed)))
+    return nomem(err);
   synth_changed *out = (synth_changed *)(uintptr_t)r->changed;
   for (int64_t i = 0; i < now->numel; i++) {
     const double x = rule_tensor_get(was, i), y = rule_tensor_get(now, i);
@@ -130,7 +140,8 @@ static iso_code tell_kept(state *s, iso_error *err) {
       const eg_node e = s->map[side][i];
       bool told = n->kind != SYNTH_INPUT || !s->res->witness_leaf[side][i] || !s->rec[e.i].konst;
       for (size_t j = 0; side == RIGHT && j < s->graph[LEFT]->n_nodes && !told; j++)
-        told = s->graph[LEFT]->node[j].kind == SYNTH_INPUT && s->map[LEFT][j].i != EG_NONE && eg_equal(s->g, e, s->map[LEFT][j]);
+        told = s->graph[LEFT]->node[j].kind == SYNTH_INPUT && s->map[LEFT][j].i != EG_NONE &&
+               eg_equal(s->g, e, s->map[LEFT][j]);
       if (!told) c = tell(s, side, i, n->value[0], s->res->witness_leaf[side][i], err);
     }
   return c;

@@ -9,6 +9,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from . import domains as domain_rules
 from .errors import CaptureError, short
 from .files import write_capture
 from .program import Program, real
@@ -174,7 +175,7 @@ def check(names, ours, theirs, what):
 
 def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model=None, framework="pytorch",
             framework_version=None, outputs=None, output_names=None, trace=False, attributes=None, specialize=False,
-            strict=False, metadata=None):
+            strict=False, metadata=None, domains=None):
     """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as an object.
 
     module           an nn.Module in eval mode
@@ -186,6 +187,8 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
     trace            keep every node's value
     attributes       operator name to a function of its arguments by name: what it depends on beyond them
     specialize       allow numbers that are read out of tensors, as they are for these inputs
+    domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; of inputs that it does not name,
+                     what the configuration of the module says, and nothing at all where it is False
     strict           trace Python bytecode (torch.export's strict mode) instead of running the module
 
     Raises CaptureError, with what to do. Nothing is written then."""
@@ -219,6 +222,12 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
             raise CaptureError("%d output names for %d outputs" % (len(output_names), len(graph["outputs"])))
         for o, name in zip(graph["outputs"], output_names):
             o["name"] = name
+    sets = [{n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)} for i in [inputs] + more]
+    if domains is not False:
+        said = domain_rules.of_inputs(module, sets, domains)
+        for node in program.nodes:
+            if node["op"] == "input" and node["name"] in said:
+                node["domain"] = said[node["name"]]
     head = {"format": "isomer-capture", "version": 1, "model": model or type(module).__name__, "framework": framework,
             "framework_version": framework_version or torch.__version__.split("+")[0],
             "torch_version": torch.__version__.split("+")[0]}
@@ -228,7 +237,6 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
                               "skipped_ops": sorted(program.skipped), "folded": program.folded,
                               "written_leaves": written_leaves(program)}, **(metadata or {}))
     weights = {name: t for kind, name, t in program.leaves.values() if kind != "input"}
-    sets = [{n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)} for i in [inputs] + more]
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
 

@@ -56,6 +56,49 @@ class Case(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder.name), [])
 
 
+class Configured(nn.Module):
+    """A model with a configuration, as Transformers' have."""
+
+    def __init__(self, **config):
+        super().__init__()
+        self.config = type("Config", (), config)()
+        self.e = nn.Embedding(16, 4)
+
+    def forward(self, input_ids, attention_mask, position_ids):
+        return self.e(input_ids) * attention_mask.unsqueeze(-1) + position_ids.unsqueeze(-1)
+
+
+class Domains(Case):
+    CONFIG = {"vocab_size": 16, "pad_token_id": 3, "max_position_embeddings": 32}
+
+    def domains(self, ids, mask, config=CONFIG, **options):
+        inputs = (torch.tensor([ids]), torch.tensor([mask]), torch.arange(len(ids)))
+        graph = self.capture(Configured(**config), inputs, **options)
+        return {n["name"]: n["domain"] for n in graph["nodes"] if "domain" in n}
+
+    def test_of_a_configuration(self):
+        said = self.domains([5, 6, 7], [1, 1, 1])
+        self.assertEqual(said, {"input_ids": {"range": [0, 15], "exclude": [3]}, "attention_mask": {"mask": "right"},
+                                "position_ids": {"range": [0, 31]}})
+
+    def test_the_example_goes_first(self):
+        said = self.domains([3, 6, 7], [0, 1, 1])
+        self.assertEqual((said["input_ids"], said["attention_mask"]), ({"range": [0, 15]}, {"mask": "left"}))
+        self.assertEqual(self.domains([5, 6, 7], [1, 0, 1])["attention_mask"], {"mask": "any"})
+        self.assertNotIn("attention_mask", self.domains([5, 6, 7], [0, 0, 0]))
+
+    def test_given(self):
+        said = self.domains([5, 6, 7], [1, 1, 1], domains={"input_ids": {"range": [4, 9]}, "position_ids": None})
+        self.assertEqual(said, {"input_ids": {"range": [4, 9]}, "attention_mask": {"mask": "right"}})
+        self.assertEqual(self.domains([5, 6, 7], [1, 1, 1], domains=False), {})
+        self.assertEqual(self.domains([5, 6, 7], [1, 1, 1], config={}), {"attention_mask": {"mask": "right"}})
+
+    def test_wrong(self):
+        inputs = (torch.tensor([[5, 6]]), torch.tensor([[1, 1]]), torch.arange(2))
+        self.refused(["no input ids", "input_ids"], Configured().eval(), inputs, domains={"ids": {"range": [0, 1]}})
+        self.refused(["rnage"], Configured().eval(), inputs, domains={"input_ids": {"rnage": [0, 1]}})
+
+
 def writes_slice(m, x):
     y = torch.zeros(4, 6)
     y[1:3, ::2] = x[:2, :3]

@@ -141,12 +141,44 @@ def leaves(where):
         p.refused(text, says, text)
 
 
+def domains(where):
+    """Padding is handled on the right only: where padding may come, they differ."""
+    def left(g):
+        return {"y": g.param("e", 16, 4).embedding(g.ints("ids", [5, 6, 7]))}
+
+    def right(g):
+        i = g.ints("ids", [5, 6, 7])
+        return {"y": g.param("e", 16, 4).embedding(i).masked_fill(i.eq(9).unsqueeze(-1), 0.0)}
+    p = Pair(where, left, right)
+    doc = p.verdict("", "different", "padding may come")
+    c = doc["counterexample"]
+    check(c["redrawn"] and not c["redrawn_parameters"] and c["changed_elements"] == 1, "what was redrawn: %s" % c)
+    check([(x["name"], x["value"]) for x in c["changed"]] == [("ids", 9.0)], "what matters: %s" % c["changed"])
+    status, _, out, _ = p.run("")
+    check("on redrawn inputs and the captured parameters\n  with ids[" in out and "inputs redrawn]" in out, "the text says so: %s" % out[-900:])
+    cert = os.path.join(where, "c.json")
+    said = "input ids range 0 15, exclude 9 9 3  # a comment\ninput ids range -4 12\n"
+    doc = p.verdict(said, "equivalent", "padding may not come", "--certificate", cert)
+    check(any(a["kind"] == "range" and "from 0 to 12, without 3, 9" in a["text"] for a in doc["assumptions"]), "it is assumed: %s" % doc["assumptions"])
+    for text, want in ((said, 0), ("", 1), ("input ids range 0 15\n", 1)):
+        status, _, out, err = p.run(text, command=("check", cert))
+        check(status == want, "check with %r: %d %s%s" % (text, status, out[-200:], err))
+    p.verdict("input ids exclude 3", "different", "another one may not come")
+    for text, says in (("input ids range 0", "rel.txt:1: range LOWEST HIGHEST"), ("input ids range 3 1", "nothing is inside"),
+                       ("input ids exclude", "a number is expected"), ("input ids range 0 9 sideways", '"sideways"'),
+                       ("input ids mask", "is 5"), ("input ids distinct range 5 6", "3 distinct elements are wanted of 2"),
+                       ("input ids exclude 6", "element 1 (row-major) is 6"), ("input nay range 0 9", 'no input "nay"'),
+                       ("input ids range 0 9\ninput ids range 12 20", "rel.txt:2"), ("input ids range 0 nan", "a number is expected"),
+                       ("leaf e range 0 1", '"=" is expected'), ("input ids range 0 9007199254740993", "a number is expected")):
+        p.refused(text, says, text)
+
+
 def main():
     global O
     a = argparse.ArgumentParser(description="--relations")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
-    for part in (outputs, parts, leaves):
+    for part in (outputs, parts, leaves, domains):
         with tempfile.TemporaryDirectory(prefix="isomer-relations-") as where:
             part(where)
     print("%d passed, %d failed" % tuple(TALLY))

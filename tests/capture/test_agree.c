@@ -1,0 +1,174 @@
+/* What two captures are run on: inputs that are one, sets that are put together, and memory that
+ * ends at every allocation. */
+#define FAIL_ONLY_OURS
+#include "tests/support/failalloc.h"
+
+#include "tests/capture/capture_test.h"
+
+#define HOLDS(cond)                                                                                \
+  do {                                                                                             \
+    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond);                                         \
+  } while (0)
+
+static rule_schemas *schemas;
+
+static void setup(void) {
+  tmp_setup();
+  ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
+}
+static void teardown(void) {
+  rule_schemas_free(schemas);
+  tmp_teardown();
+}
+
+static void save(const char *file, const char *name, const int64_t *x, int64_t n) {
+  rule_tensor *t = NULL;
+  const rule_shape s = {.rank = 1, .dim = {n}};
+  ck_assert_int_eq(rule_tensor_new(RULE_I64, &s, &t, NULL), ISO_OK);
+  for (int64_t i = 0; i < n; i++) rule_tensor_set(t, i, (double)x[i]);
+  const cap_named_tensor named = {name, t};
+  ck_assert_int_eq(cap_tensors_save(in_tmp(file), &named, name ? 1 : 0, NULL), ISO_OK);
+  rule_tensor_unref(t);
+}
+
+/* A capture with one input, whose domain is `domain` (JSON with ' for "). Owns: cap_free, unless it
+ * is an error. */
+static iso_code one(const char *name, const int64_t *x, int64_t n, const char *domain,
+                    cap_graph **out, iso_error *err) {
+  char said[1024];
+  snprintf(said, sizeof said,
+           "{'format':'isomer-capture','version':1,'nodes':[{'id':'x','op':'input','name':'%s',"
+           "'outputs':[{'shape':[%d],'dtype':'int64'}],'domain':%s}],'outputs':[{'name':'y','ref':'"
+           "x'}]}",
+           name, (int)n, domain);
+  char *text = quotes(said);
+  write_bytes("graph.json", text, strlen(text));
+  free(text);
+  save("weights.safetensors", NULL, NULL, 0);
+  save("inputs.safetensors", name, x, n);
+  return cap_load(tmp_dir, schemas, out, err);
+}
+
+static int64_t at(const cap_graph *g, size_t set, int64_t i) {
+  return rule_tensor_get_int(g->input[set], i);
+}
+
+START_TEST(domains_that_are_wrong) {
+  static const struct {
+    const char *domain, *says;
+  } bad[] = {{"[]", "is not an object"},
+             {"{'range':[1]}", "[lowest, highest]"},
+             {"{'range':[5,1]}", "nothing is inside"},
+             {"{'exclude':'3'}", "list of numbers"},
+             {"{'distinct':1}", "true or false"},
+             {"{'mask':'up'}", "\"any\", \"left\" and \"right\""},
+             {"{'steps':1}", "none of range"},
+             {"{'range':[0,9007199254740993]}", "[lowest, highest]"},
+             {"{'exclude':[7]}", "element 1 (row-major) is 7"},
+             {"{'sorted':true}", "less than the one before"}};
+  static const int64_t x[3] = {9, 7, 8};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    cap_graph *g = NULL;
+    iso_error err = {0};
+    ck_assert_int_eq(one("x", x, 3, bad[i].domain, &g, &err), ISO_FORMAT);
+    ck_assert_msg(strstr(err.msg, bad[i].says) && strstr(err.msg, "node \"x\""), "%s: %s",
+                  bad[i].domain, err.msg);
+  }
+}
+END_TEST
+
+START_TEST(both_on_either) {
+  static const int64_t x[3] = {4, 1, 5}, y[3] = {2, 0, 3};
+  cap_graph *l, *r;
+  cap_agreement a;
+  iso_error err = {0};
+  ck_assert_int_eq(one("x", x, 3, "{'range':[0,9]}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("x", y, 3, "null", &r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(l, r, NULL, 0, &a, &err), ISO_OK);
+  ck_assert(l->n_sets == 2 && r->n_sets == 2 && a.n_captured == 2 && a.n_notes == 2);
+  for (int64_t i = 0; i < 3; i++)
+    ck_assert(at(l, 0, i) == x[i] && at(r, 0, i) == x[i] && at(l, 1, i) == y[i] &&
+              at(r, 1, i) == y[i]);
+  ck_assert(r->node[0].domain && r->node[0].domain == l->node[0].domain);
+  ck_assert_str_eq(a.note[0].kind, "input");
+  ck_assert_str_eq(a.note[1].kind, "range");
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+START_TEST(sets_outside_are_left_out) {
+  static const int64_t x[3] = {4, 1, 5}, y[3] = {2, 0, 3};
+  cap_graph *l, *r;
+  cap_agreement a;
+  iso_error err = {0};
+  ck_assert_int_eq(one("x", x, 3, "{'exclude':[0]}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("x", y, 3, "null", &r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(l, r, NULL, 0, &a, &err), ISO_OK);
+  ck_assert(l->n_sets == 1 && at(r, 0, 0) == 4);
+  cap_free(l);
+  cap_free(r);
+  ck_assert_int_eq(one("x", x, 3, "{'exclude':[0]}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("x", y, 3, "{'exclude':[4]}", &r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(l, r, NULL, 0, &a, &err), ISO_USAGE);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+START_TEST(sets_are_drawn_of_what_is_kept) {
+  static const int64_t x[4] = {1, 1, 1, 0};
+  cap_graph *l, *r;
+  cap_agreement a;
+  iso_error err = {0};
+  bool other = false;
+  ck_assert_int_eq(one("m", x, 4, "{'mask':'right'}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("m", x, 4, "null", &r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(l, r, NULL, 3, &a, &err), ISO_OK);
+  ck_assert(a.n_captured == 1 && l->n_sets > 3 && l->n_sets == r->n_sets);
+  for (size_t s = 0; s < l->n_sets; s++) {
+    ck_assert(rule_domain_admits(l->node[0].domain, l->input[s], NULL, 0));
+    ck_assert(rule_tensor_same(l->input[s], r->input[s]));
+    other |= !rule_tensor_same(l->input[s], l->input[0]);
+  }
+  ck_assert(other);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+START_TEST(memory_ends) {
+  static const int64_t x[4] = {1, 1, 0, 0}, y[4] = {1, 1, 1, 0};
+  bool ended = true;
+  for (long n = 0; ended; n++) {
+    cap_graph *l = NULL, *r = NULL;
+    cap_agreement a;
+    iso_error err = {0};
+    ck_assert_int_eq(one("m", x, 4, "{'mask':'right'}", &l, &err), ISO_OK);
+    ck_assert_int_eq(one("m", y, 4, "{'range':[0,1]}", &r, &err), ISO_OK);
+    fail_arm(n);
+    const iso_code c = cap_agree(l, r, NULL, 3, &a, &err);
+    ended = fail_disarm();
+    HOLDS(c == (ended ? ISO_NOMEM : ISO_OK));
+    cap_free(l);
+    cap_free(r);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("captures that agree");
+  TCase *t = tcase_create("agree");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, domains_that_are_wrong);
+  tcase_add_test(t, both_on_either);
+  tcase_add_test(t, sets_outside_are_left_out);
+  tcase_add_test(t, sets_are_drawn_of_what_is_kept);
+  tcase_add_test(t, memory_ends);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  const int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
