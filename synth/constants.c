@@ -1,6 +1,6 @@
 /* Constants: what has neither parameters nor values of inputs below it (rotary tables, masks, positions). They are evaluated
  * in their captured dtypes, where two frameworks agree to 2 ulp, related by those values, and never redrawn. */
-#include "synth/synth_int.h"
+#include "synth/rounding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,6 +61,37 @@ static bool identical_constants(const state *s, eg_node a, eg_node b) {
   return true;
 }
 
+static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relation, iso_error *err) {
+  char text[512];
+  const bool input = s->rec[l.i].leaf || s->rec[r.i].leaf;
+  snprintf(text, sizeof text, "%s and %s have the same captured value%s%s", st_any_id(s, l), st_any_id(s, r),
+           relation ? " up to layout: " : "", relation ? relation : "");
+  if (!st_assume(s, input ? "input" : "value", l, r, relation, text)) return nomem(err);
+  return ISO_OK;
+}
+
+/* The same numbers. */
+static bool equal_constants(const state *s, eg_node a, eg_node b) {
+  const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
+  for (size_t set = 0; set < s->n_kept; set++) {
+    const rule_tensor *p = x->cval[set * x->n_out], *q = y->cval[set * y->n_out];
+    if (!rule_dtype_is_float(p->dtype)) continue;
+    for (int64_t i = 0; i < p->numel; i++)
+      if (!(rule_tensor_get(p, i) == rule_tensor_get(q, i))) return false;
+  }
+  return true;
+}
+
+/* Two that agree to 2 ulp, as same_constants has it: equal, or apart by nothing but rounding. That is noted. `relation`: what `b` is, NULL: itself. */
+static iso_code note_agreement(state *s, eg_node a, eg_node b, const char *relation, bool *fine, iso_error *err) {
+  *fine = true;
+  if (equal_constants(s, a, b)) return note_constant(s, a, b, relation, err);
+  rx_fit fit;
+  iso_code c = rx_explained(s, a, b, &fit, err);
+  *fine = fit == RX_YES;
+  return c || !*fine ? c : st_note_rounded(s, a, b, relation, err);
+}
+
 /* The real or the imaginary part of a constant, as relate_parts adds it. */
 static bool is_part(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
@@ -70,15 +101,15 @@ static bool is_part(const state *s, eg_node e) {
 }
 
 /* One of a class's members is of that side, or a part of what is. */
-static bool on_side(state *s, eg_node e, int side) {
+bool st_constant_on(state *s, eg_node e, int side) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].node[side] >= 0 || (is_part(s, m[i]) && on_side(s, st_rep(s, eg_node_child(s->g, m[i], 0)), side))) return true;
+    if (s->rec[m[i].i].node[side] >= 0 || (is_part(s, m[i]) && st_constant_on(s, st_rep(s, eg_node_child(s->g, m[i], 0)), side))) return true;
   return false;
 }
 
-static bool feeds_values(state *s, eg_node e) {
+bool st_feeds_values(state *s, eg_node e) {
   const eg_node *p, *m;
   const size_t members = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < members; i++)
@@ -88,7 +119,7 @@ static bool feeds_values(state *s, eg_node e) {
     const rec *r = &s->rec[p[i].i];
     if (r->konst) continue;
     if (r->tensor || r->multi) return true;
-    if (feeds_values(s, p[i])) return true; /* a list */
+    if (st_feeds_values(s, p[i])) return true; /* a list */
   }
   return false;
 }
@@ -110,6 +141,7 @@ static bool two_inputs(state *s, eg_node a, eg_node b) { return holds_input(s, a
 /* Merge constants that may differ by 2 ulp of a captured dtype: more than float64's tolerance, so that one value goes first. */
 static iso_code merge_constants(state *s, eg_node a, eg_node b, iso_error *err) {
   rec *keep = &s->rec[a.i], *r = &s->rec[b.i];
+  s->inexact |= keep->cval && r->cval && keep->cval[0]->dtype != r->cval[0]->dtype; /* what is made of them rounds to either dtype */
   for (size_t d = 0; d < s->n_draws && keep->val[0]->dtype == r->val[0]->dtype; d++) {
     if (r->val[d] == keep->val[d]) continue;
     s->inexact |= !s->oracle->compare(s->oracle->ctx, keep->val[d], r->val[d], 0).equal;
@@ -117,15 +149,6 @@ static iso_code merge_constants(state *s, eg_node a, eg_node b, iso_error *err) 
     r->val[d] = rule_tensor_ref(keep->val[d]);
   }
   return st_merge(s, a, b, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
-}
-
-static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relation, iso_error *err) {
-  char text[512];
-  const bool input = s->rec[l.i].leaf || s->rec[r.i].leaf;
-  snprintf(text, sizeof text, "%s and %s have the same captured value%s%s", st_any_id(s, l), st_any_id(s, r),
-           relation ? " up to layout: " : "", relation ? relation : "");
-  if (!st_assume(s, input ? "input" : "value", l, r, relation, text)) return nomem(err);
-  return ISO_OK;
 }
 
 /* ---- layouts of constants that agree up to rounding ----
@@ -192,7 +215,7 @@ static int64_t run_length(const rule_tensor *t) {
 }
 
 /* A table of interleaved pairs (cos, cos, ...): its distinct elements are related, and repeated in place. */
-static iso_code relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel, iso_error *err) {
+iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel, iso_error *err) {
   const int64_t k = run_length(t);
   if (k == 1 || t->numel == k) return ISO_OK;
   rule_shape shape = t->shape;
@@ -211,6 +234,20 @@ static iso_code relate_repeated(state *s, synth_index *x, const rule_tensor *t, 
   return c;
 }
 
+/* What it was related to, and other layouts of that, needs no relation the other way round. */
+iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side, bool *related, iso_error *err) {
+  bool *used = calloc(n + 1, 1);
+  if (!used) return nomem(err);
+  st_term_mark(term, used);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < n && !related[i]; k++) {
+      const rule_tensor *a = s->rec[all[i].i].cval[0], *b = s->rec[all[k].i].cval[0];
+      related[i] = used[k] && (i == k || (st_constant_on(s, all[i], !side) && rule_tensor_same_bytes(a, b)));
+    }
+  free(used);
+  return ISO_OK;
+}
+
 static iso_code relate_one(state *s, eg_node target, int side, const eg_node *all, size_t n, bool smaller, bool *related,
                            size_t self, iso_error *err) {
   const rule_tensor *t = s->rec[target.i].cval[0];
@@ -222,7 +259,7 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   const double eps = epsilon(t->dtype);
   for (size_t i = 0; i < n; i++) {
     rule_tensor *v = s->rec[all[i].i].cval[0];
-    if (on_side(s, all[i], !side) && v->dtype == t->dtype && v->numel > 1 && (!smaller || v->numel < t->numel) && rule_tensor_varies(v) &&
+    if (st_constant_on(s, all[i], !side) && v->dtype == t->dtype && v->numel > 1 && (!smaller || v->numel < t->numel) && rule_tensor_varies(v) &&
         !eg_equal(s->g, all[i], target)) {
       /* One source for what is the same but for sizes 1 and grouping: the first is nearest to a leaf. */
       bool dup = false;
@@ -249,7 +286,7 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   synth_index *x = NULL;
   synth_relation rel = {0};
   if (!c) c = synth_index_new(src, NULL, n, s->schemas, &x, err);
-  if (!c) c = relate_repeated(s, x, copy ? copy : t, &rel, err);
+  if (!c) c = st_relate_repeated(s, x, copy ? copy : t, &rel, err);
   if (!c && !rel.term) c = synth_relate(x, copy ? copy : t, NULL, &s->arena, &rel, err);
   synth_index_free(x);
   rule_tensor_unref(copy);
@@ -265,22 +302,14 @@ static iso_code relate_one(state *s, eg_node target, int side, const eg_node *al
   for (size_t i = 0; i < n; i++) names[i] = st_any_id(s, all[i]);
   char *text = rule_term_print(rel.term, s->schemas, names);
   free(names);
-  c = note_constant(s, side == LEFT ? target : def, side == RIGHT ? target : def, text, err);
+  bool agree;
+  c = note_agreement(s, side == LEFT ? target : def, side == RIGHT ? target : def, text, &agree, err);
   free(text);
-  if (!c) c = merge_constants(s, target, def, err);
+  if (c || !agree) return c;
+  c = merge_constants(s, target, def, err);
   s->rec[target.i].def = def.i;
   related[self] = true;
-  /* What it was related to, and other layouts of that, needs no relation the other way round. */
-  bool *used = calloc(n + 1, 1);
-  if (!used) return nomem(err);
-  st_term_mark(rel.term, used);
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < n && !related[i]; k++) {
-      const rule_tensor *a = s->rec[all[i].i].cval[0], *b = s->rec[all[k].i].cval[0];
-      related[i] = used[k] && (i == k || (on_side(s, all[i], !side) && rule_tensor_same_bytes(a, b)));
-    }
-  free(used);
-  return c;
+  return st_mark_related(s, all, n, rel.term, side, related, err);
 }
 
 /* Every class of constants takes one value, computed from its children's: the related term's where there is one (so that
@@ -384,7 +413,7 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   if (half) t = st_val(s, e, 0);
   double low = 0;
   const triangle kind = triangle_of(t, &low);
-  if (kind == NO_TRIANGLE || !feeds_values(s, e)) return ISO_OK;
+  if (kind == NO_TRIANGLE || !st_feeds_values(s, e)) return ISO_OK;
   const rule_term *term = triangle_term(s, t, kind, low);
   if (!term) return ISO_OK;
   eg_node def;
@@ -400,7 +429,7 @@ static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
   return c ? c : merge_constants(s, e, def, err);
 }
 
-static const rule_term *fill_term(state *s, const rule_term *shape, const rule_term *number, rule_dtype dtype) {
+const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number, rule_dtype dtype) {
   const rule_term *arg[3] = {shape, number, rule_dtype_term(&s->arena, dtype)}, *out;
   iso_error ignored;
   return arg[0] && arg[1] && arg[2] && !rule_call(&s->arena, s->schemas, "aten::full", arg, 3, &out, &ignored) ? out : NULL;
@@ -413,7 +442,7 @@ static const rule_term *list_term(state *s, const rule_tensor *t) {
   iso_arena *a = &s->arena;
   const rule_term *part[MAX_LISTED], *one = rule_int(a, 1), *shape = one ? rule_list(a, &one, 1) : NULL, *out;
   for (int64_t i = 0; i < t->numel; i++)
-    if (!(part[i] = fill_term(s, shape, rule_float(a, rule_tensor_get(t, i)), t->dtype))) return NULL;
+    if (!(part[i] = st_fill_term(s, shape, rule_float(a, rule_tensor_get(t, i)), t->dtype))) return NULL;
   const rule_term *arg[2] = {rule_list(a, part, (size_t)t->numel), rule_int(a, 0)};
   iso_error ignored;
   return arg[0] && arg[1] && !rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored) ? out : NULL;
@@ -453,7 +482,7 @@ static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input)
   if (!whole && !input && rule_tensor_varies(t) && t->shape.rank == 1 && t->numel <= MAX_LISTED) return list_term(s, t);
   if (rule_tensor_varies(t) || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
-  return fill_term(s, rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)), t->dtype);
+  return st_fill_term(s, rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)), t->dtype);
 }
 
 static bool input_leaf(const state *s, eg_node e) {
@@ -482,12 +511,13 @@ static bool from_input(const state *s, eg_node e) {
 /* A factor or a summand that is computed and comes out as one number, e.g. a scale by position that is 1 for so few of them. */
 static bool one_number(state *s, eg_node e) {
   const rule_tensor *t = s->rec[e.i].cval[0];
-  return rule_dtype_is_float(t->dtype) && !rule_tensor_varies(t) && feeds_values(s, e) && !from_input(s, e);
+  return rule_dtype_is_float(t->dtype) && !rule_tensor_varies(t) && st_feeds_values(s, e) && !from_input(s, e);
 }
 
 /* For rules that hold for these numbers only. */
 static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
+  if (s->rec[e.i].def != EG_NONE) return ISO_OK; /* it is another number, which was rounded */
   if (t->numel < 1 || !(t->dtype == RULE_I64 || rule_dtype_is_float(t->dtype)) || !(s->rec[e.i].leaf || one_number(s, e))) return ISO_OK;
   const rule_term *term = numbers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;
@@ -514,12 +544,12 @@ static const rule_term *runs_term(state *s, const rule_tensor *t) {
     const int64_t v = rule_tensor_get_int(t, from);
     for (to = from + 1; to < t->numel && rule_tensor_get_int(t, to) == v;) to++;
     const rule_term *length = rule_int(a, to - from), *value = rule_int(a, v);
-    if (n == MAX_LISTED || !length || !value || !(run[n++] = fill_term(s, rule_list(a, &length, 1), value, t->dtype))) return NULL;
+    if (n == MAX_LISTED || !length || !value || !(run[n++] = st_fill_term(s, rule_list(a, &length, 1), value, t->dtype))) return NULL;
   }
   for (uint32_t i = 0; i < t->shape.rank; i++)
     if (!(dim[i] = rule_int(a, t->shape.dim[i]))) return NULL;
   const rule_term *shape = rule_list(a, dim, t->shape.rank);
-  if (n == 1) return shape ? fill_term(s, shape, rule_int(a, rule_tensor_get_int(t, 0)), t->dtype) : NULL;
+  if (n == 1) return shape ? st_fill_term(s, shape, rule_int(a, rule_tensor_get_int(t, 0)), t->dtype) : NULL;
   const rule_term *cat[2] = {rule_list(a, run, n), rule_int(a, 0)}, *view[2] = {NULL, shape};
   iso_error ignored;
   if (!cat[0] || !cat[1] || !shape || rule_call(a, s->schemas, "aten::cat", cat, 2, &view[0], &ignored)) return NULL;
@@ -610,7 +640,9 @@ static iso_code join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_err
     joined = eg_equal(s->g, all[k], e);
     if (joined || q->cval[0]->numel != r->cval[0]->numel || !same_constants(s, all[k], e) || two_inputs(s, all[k], e)) continue;
     const bool left_first = q->node[LEFT] >= 0;
-    if ((c = note_constant(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, err))) break;
+    bool fine;
+    if ((c = note_agreement(s, left_first ? all[k] : e, left_first ? e : all[k], NULL, &fine, err))) break;
+    if (!fine) continue;
     c = merge_constants(s, all[k], e, err);
     joined = true;
   }
@@ -639,11 +671,12 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     c = join_equal(s, all, &n, e, err);
   }
   for (size_t k = 0, whole = n; k < whole && !c; k++) {
-    if (!rule_dtype_is_complex(s->rec[all[k].i].cval[0]->dtype) || !feeds_values(s, all[k])) continue;
+    if (!rule_dtype_is_complex(s->rec[all[k].i].cval[0]->dtype) || !st_feeds_values(s, all[k])) continue;
     eg_node part[2];
     c = relate_parts(s, all[k], part, err);
     for (int i = 0; i < 2 && !c; i++) c = join_equal(s, all, &n, part[i], err);
   }
+  if (!c) c = st_relate_literals(s, all, n, err);
   for (size_t k = 0; k < n && !c; k++) {
     c = relate_triangle(s, all[k], err);
     if (!c) c = relate_numbers(s, all[k], err);
@@ -654,10 +687,11 @@ iso_code st_relate_constants(state *s, iso_error *err) {
   for (int smaller = 1; smaller >= 0 && !c; smaller--)
     for (size_t k = 0; k < n && !c; k++) {
       const rule_tensor *t = s->rec[all[k].i].cval[0];
-      const bool l = on_side(s, all[k], LEFT), r = on_side(s, all[k], RIGHT);
-      if (related[k] || (l && r) || t->dtype == RULE_BOOL || t->numel < 2 || !rule_tensor_varies(t) || !feeds_values(s, all[k])) continue;
+      const bool l = st_constant_on(s, all[k], LEFT), r = st_constant_on(s, all[k], RIGHT);
+      if (related[k] || (l && r) || t->dtype == RULE_BOOL || t->numel < 2 || !rule_tensor_varies(t) || !st_feeds_values(s, all[k])) continue;
       c = relate_one(s, all[k], l ? LEFT : RIGHT, all, n, smaller == 1, related, k, err);
     }
+  if (!c) c = st_relate_rounded(s, all, n, related, err);
   free(related);
   free(all);
   if (!c && s->inexact) c = refresh_constants(s, err);

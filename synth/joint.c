@@ -209,6 +209,10 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
       ((synth_node *)n)->call = read; /* the copy that synth_compare made */
       c = st_add_term(s, read, s->map[side], &e, err);
     }
+    if (!c && !s->rec[e.i].konst && !(c = st_read_rounded(s, side, (uint32_t)i, &read, err)) && read) {
+      ((synth_node *)n)->call = read;
+      c = st_add_term(s, read, s->map[side], &e, err);
+    }
     if (c) return iso_prefix(err, "%s: node \"%s\": ", g->path, n->id);
     s->map[side][i] = e;
     rec *r = &s->rec[e.i];

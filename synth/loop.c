@@ -172,6 +172,10 @@ static void state_free(state *s) {
   free(s->tries);
   rule_set_free(s->tried);
   free(s->assume);
+  for (size_t i = 0; i < s->n_rounded; i++)
+    for (int k = 0; k < 2; k++) rule_tensor_unref(s->rounded[i].value[k]);
+  free(s->rounded);
+  free(s->reading);
   free(s->peers);
   free(s->class_root);
   for (int side = 0; side < 2; side++) {
@@ -408,6 +412,10 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "a rule on the chain is tested and not proved";
   }
+  if (all && s->doubtful) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = s->doubtful;
+  }
   if (all && s->keep_integers) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "shown for the captured integers only: on others of the same range an operator fails";
@@ -501,6 +509,7 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
   double t = synth_clock();
   iso_code c = st_relate_leaves(s, (const bool *const *)live, err);
   if (!c && s->o->idle) s->o->idle(s->o->ctx);
+  if (!c) c = st_find_readings(s, (const bool *const *)live, err);
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);
@@ -572,6 +581,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
     s->res->reason = s->stopped;
   }
   if (!c) c = st_cover(s, (const bool *const *)live, err);
+  if (!c) c = st_measure_rounding(s, err);
   if (!c) c = st_assume_all(s, err);
   if (!c && s->lost) c = st_lost(s, err);
   if (!c) c = st_publish(s, live, err);

@@ -22,7 +22,7 @@ static bool listed(const char *op, const char *const *list, size_t n) {
 }
 
 /* Operators whose results are elements of their arguments, or exact: nothing is rounded. */
-static bool rounds(const char *op) {
+bool st_op_rounds(const char *op) {
   static const char *const exact[] = {
       "getitem", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::contiguous", "aten::clone",
       "aten::unsqueeze", "aten::squeeze", "aten::transpose", "aten::permute", "aten::t", "aten::expand", "aten::expand_as", "aten::flatten",
@@ -43,7 +43,7 @@ static bool contracts(const char *op) {
       "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::exp", "aten::log", "aten::log1p", "aten::expm1",
       "aten::sqrt", "aten::rsqrt", "aten::reciprocal", "aten::sigmoid", "aten::tanh", "aten::silu", "aten::gelu", "aten::erf", "aten::sin",
       "aten::cos", "aten::softplus", "aten::square", "aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
-  return rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
+  return st_op_rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
 }
 
 /* Operators whose result has few digits only where nothing was rounded: what was rounded before has been disturbed and has many. */
@@ -216,7 +216,7 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
       if (!(c = disturbed(bind[a->u.i], noise, ALL, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
-  if (!c && noise > 0 && rounds(n->op)) {
+  if (!c && noise > 0 && st_op_rounds(n->op)) {
     const bool faint = may_underflow(n->call, bind);
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;

@@ -110,6 +110,21 @@ typedef struct held {
   size_t draw;
 } held;
 
+/* Two constants that were joined although rounding tells them apart: as they were. */
+typedef struct st_rounded {
+  size_t assumption;
+  eg_node node[2];
+  rule_tensor *value[2];
+  int side;              /* or a call with literals that were rounded, as it was captured; else NULL */
+  uint32_t captured;
+  const rule_term *call;
+} st_rounded;
+
+typedef struct st_reading { /* a literal of one side, and the number that it is read as */
+  int side;
+  double from, to;
+} st_reading;
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -165,6 +180,11 @@ typedef struct state {
   st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
   bool lonely_both;       /* either side has parameters that are lonely */
   bool signs;             /* something reads signs of zeros */
+  st_rounded *rounded;
+  size_t n_rounded, cap_rounded;
+  st_reading *reading;
+  size_t n_readings, cap_readings;
+  const char *doubtful;   /* two constants that were joined may be two: which; then nothing is equivalent */
   bool inexact;           /* constants were related that differ by rounding */
   size_t work_left;       /* for the search for explanations, as st_work counts */
   double t0;
@@ -298,6 +318,38 @@ ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
 /* The bound whose raw atom, or else whose term, an e-node is; NULL. */
 const st_bound *st_bound_by(const state *s, eg_node e, bool raw);
 
+/* ---- constants.c ---- */
+iso_code st_relate_constants(state *s, iso_error *err);
+/* One of a class's members is of that side, or a part of what is. */
+bool st_constant_on(state *s, eg_node e, int side);
+/* Whether something that is no constant is made of it. */
+bool st_feeds_values(state *s, eg_node e);
+/* A table in which each element is repeated in place (cos, cos, ...), by the elements as they are once. */
+iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel, iso_error *err);
+/* A constant of `side` was related to a layout `term` of all[0 .. n): flag what needs no relation any more. */
+iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side, bool *related, iso_error *err);
+/* NULL where there is none. */
+const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number, rule_dtype dtype);
+
+/* ---- literals.c ---- */
+/* Find the literals that float32 rounded on one side only. Requires: the graphs as captured. */
+iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err);
+/* The call of a node with these as they are meant, and say so. NULL in `out`: it has none. */
+iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **out, iso_error *err);
+/* A float32 number that needs its digits. */
+bool st_uses_float32(double v);
+
+/* ---- movement.c ---- */
+/* Say in each assumption of kind `rounding` how far the outputs move by it. */
+iso_code st_measure_rounding(state *s, iso_error *err);
+
+/* ---- rounding.c ---- */
+/* Constants of one number that the other side writes as a literal, or divides by, and that were stored in fewer digits. Before numbers are
+ * taken as they are stored. */
+iso_code st_relate_literals(state *s, const eg_node *all, size_t n, iso_error *err);
+/* Join those of all[0 .. n) that rounding tells apart, but for those that are `related` by now. */
+iso_code st_relate_rounded(state *s, const eg_node *all, size_t n, bool *related, iso_error *err);
+
 /* ---- tokens.c ---- */
 /* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks up and the other computes with are.
  * Requires: the leaves are related. */
@@ -356,6 +408,8 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
   const rule_term *const *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
 } st_carry;
 #define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them; so are lonely parameters of both */
+/* Whether an operator's results are rounded: they are no elements of its arguments. */
+bool st_op_rounds(const char *op);
 /* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
  * `with` (may be NULL) needs no leaves. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
@@ -395,6 +449,8 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
 /* Keep the leaves' values of s->witness in the result. */
 iso_code st_keep_witness(state *s, iso_error *err);
 
+/* All values of one side on the captured inputs and parameters. Owns: st_run_free. */
+iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err);
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
 

@@ -143,6 +143,14 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   return c;
 }
 
+iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err) {
+  rule_tensor **leaf[2];
+  iso_code c = leaves_of_draw(s, 0, leaf, err);
+  if (!c) c = st_run_graph(s, side, leaf[side], 0, 0, true, NULL, out, err);
+  free_leaves(s, leaf);
+  return c;
+}
+
 /* Whether a call reads where integers say: what can fail for some values and not for others. */
 static bool reads_by_index(const synth_graph *g, const rule_term *t) {
   if (t->kind == RULE_VAR) return rule_dtype_is_int(g->node[t->u.i].dtype);
