@@ -248,7 +248,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -282,6 +282,10 @@ inputs: all
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all
 	@python3 tests/pairs/captures.py --isomer $(B)/isomer $(CAPTURES)
+
+# COUNT pairs whose constants rounding, or a bug of nearly its size, tells apart.
+constants: all
+	@$(CONSTANTS) --seed $(or $(SEED),1) --count $(or $(COUNT),400)
 
 # The C code of ours is instrumented, libtorch and Z3 are not: what they keep is in .ci/lsan.supp.
 asan:

@@ -284,7 +284,6 @@ bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
 /* The same values for `e` as `from` has, kept. */
 iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
-iso_code st_relate_constants(state *s, iso_error *err);
 
 /* ---- bounds.c ---- */
 iso_code st_bound_indices(state *s, iso_error *err);

@@ -58,7 +58,7 @@ def model(name):
     return os.path.join(MODELS, name)
 
 
-KINDS = {"leaf", "input", "dtype", "value", "literal", "shape", "definition", "ties", "order", "range"}
+KINDS = {"leaf", "input", "dtype", "value", "literal", "shape", "definition", "ties", "order", "rounding", "range"}
 NUMBER = (int, float)
 REPORT = {"format": str, "version": int, "verdict": str, "evidence": (str, type(None)), "relative_to": list, "left": dict,
           "right": dict, "outputs": list, "assumptions": list, "unexplained_leaves": list, "rules": list,
