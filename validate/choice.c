@@ -100,6 +100,8 @@ static val_choice refined(const val_site *s) {
                ? VAL_CHOICE_CAST
                : VAL_CHOICE_NONE;
   }
+  if (named(s, "logit") && s->call->n > 1 && s->call->child[1]->kind != RULE_NONE)
+    return VAL_CHOICE_PIECES; /* within eps and 1 - eps */
   if (c == VAL_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return VAL_CHOICE_BOUND;
   if (c == VAL_CHOICE_LOGIC && s->out->dtype != RULE_BOOL) return VAL_CHOICE_STEP;
   return c;
@@ -123,6 +125,7 @@ static int breaks(const val_site *s, double at[2], bool *jumps) {
   *jumps = false;
   at[0] = 0;
   if (named(s, "hardsigmoid") || named(s, "hardswish")) return at[0] = -3, at[1] = 3, 2;
+  if (named(s, "logit")) return at[0] = number_or(s, 1, 0), at[1] = 1 - at[0], 2;
   if (named(s, "threshold")) return *jumps = true, at[0] = number_or(s, 1, 0), 1;
   if (named(s, "softplus")) return at[0] = number_or(s, 2, 20) / number_or(s, 1, 1), 1;
   if (named(s, "hardshrink") || named(s, "softshrink")) {
@@ -263,12 +266,22 @@ static bool bucket(const val_site *s, uint16_t bit, int64_t i, double y, double 
   return false;
 }
 
+/* Whether some number is 0 that is counted as none. */
+static bool count(const val_site *s, uint16_t bit, double y, double *other) {
+  const rule_tensor *x = tensor(s, 0);
+  *other = y + 1;
+  for (int64_t i = 0; x && bit == VAL_EDGE && i < x->numel; i++)
+    if (rule_tensor_get(x, i) == 0) return true;
+  return false;
+}
+
 /* ---- all of them ---- */
 
 bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
   const double y = rule_tensor_get(s->out, i);
   if (s->choice == VAL_CHOICE_LOGIC) return truth(s, bit, 0, y, 1, other);
   if (s->choice == VAL_CHOICE_BUCKET) return bucket(s, bit, i, y, other);
+  if (s->choice == VAL_CHOICE_COUNT) return count(s, bit, y, other);
   if (s->choice == VAL_CHOICE_STEP) return *other = 0, bit == VAL_SOME && y != 0;
   if (!s->aligned) return false;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
@@ -292,6 +305,8 @@ bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
     return bound(s, bit, x, y, by, other);
   case VAL_CHOICE_PIECES:
     return piece(s, bit, x, y, other);
+  case VAL_CHOICE_CUT:
+    return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
   default:
     return false;
   }
@@ -363,8 +378,11 @@ uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
     return VAL_SOME | VAL_EDGE | VAL_FAR;
   case VAL_CHOICE_SIGN:
     return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
+  case VAL_CHOICE_COUNT:
   case VAL_CHOICE_BUCKET:
     return VAL_EDGE;
+  case VAL_CHOICE_CUT:
+    return s->aligned ? VAL_EDGE : 0;
   case VAL_CHOICE_BOUND:
     return s->aligned ? bound_needs(s) : 0;
   case VAL_CHOICE_PIECES:
@@ -412,12 +430,16 @@ static double bound_distance(const val_site *s, uint16_t bit, double x, double b
 }
 
 double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at) {
+  const rule_tensor *counted = s->choice == VAL_CHOICE_COUNT ? tensor(s, 0) : NULL;
   if (s->choice == VAL_CHOICE_BUCKET) return bucket_distance(s, i, pick);
+  if (counted && counted->numel)
+    return rule_tensor_get(counted, (int64_t)(pick % (uint64_t)counted->numel));
   if (!s->aligned || i >= s->out->numel) return (double)NAN;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {
   case VAL_CHOICE_COMPARE:
     return x - by;
+  case VAL_CHOICE_CUT:
   case VAL_CHOICE_SIGN:
     return x;
   case VAL_CHOICE_PIECES:

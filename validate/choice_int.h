@@ -25,16 +25,20 @@ typedef enum val_choice {
   VAL_CHOICE_QUOTIENT, /* rounded; VAL_CHOICE_DIVISION: where it has a rounding mode */
   VAL_CHOICE_DIVISION,
   VAL_CHOICE_REMAINDER,
-  VAL_CHOICE_BUCKET,   /* among boundaries */
-  VAL_CHOICE_CAST,     /* floats to integers or truth values */
-  VAL_CHOICE_BOUND,    /* its first operand, or a bound */
-  VAL_CHOICE_PIECES,   /* other functions below and above numbers that its arguments give */
-  VAL_CHOICE_STEP,     /* of integers alone */
-  VAL_CHOICE_ORDER,    /* places, by comparing values */
-  VAL_CHOICE_EXTREME,  /* a value, by comparing values: continuous */
-  VAL_CHOICE_DISTANCE, /* a norm: it has a kink at 0 */
-  VAL_CHOICE_SELECT,   /* by a truth value that it is given */
-  VAL_CHOICE_INDEX     /* by an integer that it is given */
+  VAL_CHOICE_BUCKET,    /* among boundaries */
+  VAL_CHOICE_CAST,      /* floats to integers or truth values */
+  VAL_CHOICE_BOUND,     /* its first operand, or a bound */
+  VAL_CHOICE_PIECES,    /* other functions below and above numbers that its arguments give */
+  VAL_CHOICE_STEP,      /* of integers alone */
+  VAL_CHOICE_ORDER,     /* places, by comparing values */
+  VAL_CHOICE_EXTREME,   /* a value, by comparing values: continuous */
+  VAL_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
+  VAL_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
+  VAL_CHOICE_COUNT,     /* of what is not 0 */
+  VAL_CHOICE_CUT,       /* an angle: it jumps where the second operand is below 0 */
+  VAL_CHOICE_END,       /* steep where its domain ends */
+  VAL_CHOICE_SELECT,    /* by a truth value that it is given */
+  VAL_CHOICE_INDEX      /* by an integer that it is given */
 } val_choice;
 
 /* What a call may be seen to do. The first eight are told of everywhere; the others are kinds of
