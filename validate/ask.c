@@ -111,28 +111,26 @@ static bool read_model(asker *k, val_problem *p, Z3_solver s) {
   return ok;
 }
 
-val_truth val_ask_names(val_problem *p, uint64_t rlimit) {
+iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_error *err) {
   asker k = {.p = p, .z = val_z3_context()};
-  if (k.z == NULL) return VAL_OPEN;
+  val_truth answer = *out = VAL_OPEN;
+  bool overran = false;
+  if (k.z == NULL) return ISO_OK;
   Z3_solver s = z3.mk_solver(k.z);
-  val_truth answer = VAL_OPEN;
   if (s != NULL) {
     z3.solver_inc_ref(k.z, s);
-    Z3_params limits = z3.mk_params(k.z);
-    z3.params_inc_ref(k.z, limits);
-    z3.params_set_uint(k.z, limits, z3.mk_string_symbol(k.z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
-    z3.params_set_uint(k.z, limits, z3.mk_string_symbol(k.z, "timeout"), 20000); /* a backstop: rlimit comes first */
-    z3.solver_set_params(k.z, s, limits);
-    z3.params_dec_ref(k.z, limits);
+    val_z3_limit(k.z, s, rlimit);
     declare(&k, s);
     for (uint32_t i = 0; i < p->n_where && !k.failed; i++) z3.solver_assert(k.z, s, term(&k, p->where[i]));
     if (!k.failed && z3.get_error_code(k.z) == Z3_OK) {
       const Z3_lbool r = z3.solver_check(k.z, s);
       if (r == Z3_L_FALSE) answer = VAL_FALSE;
       if (r == Z3_L_TRUE && read_model(&k, p, s)) answer = VAL_TRUE;
+      overran = r == Z3_L_UNDEF && val_z3_overran(k.z, s);
     }
     z3.solver_dec_ref(k.z, s);
   }
   z3.del_context(k.z);
-  return answer;
+  *out = answer;
+  return overran ? iso_fail(err, ISO_LIMIT, "%s on the conditions of rule %s", VAL_Z3_OVERRAN, p->r->name) : ISO_OK;
 }

@@ -31,11 +31,27 @@ static void comment(FILE *f, const char *text) {
   if (text[-1] != '\n') fputc('\n', f);
 }
 
+/* What the unknown tensors stand for. */
+static void parts(const sc *c, FILE *f) {
+  const char *name[64];
+  for (uint32_t i = 0; i < c->r->n_vars && i < 64; i++) name[i] = c->r->var[i].name;
+  for (size_t i = 0; i < c->look->n_cuts; i++) {
+    char *text = rule_term_print(c->look->cut[i].term, c->schemas, name);
+    fprintf(f, "; %s is\n", c->r->var[c->look->cut[i].var].name);
+    if (text) comment(f, text);
+    free(text);
+  }
+}
+
 static void head(const sc *c, FILE *f) {
-  char *text = rule_print(c->r);
+  rule own = *c->r;
+  if (c->look->n_own) own.n_vars = c->look->n_own;
+  char *text = rule_print(&own);
   fputs("; The negation of this rule, at one element of both sides, is unsatisfiable in the case below:\n", f);
   if (text) comment(f, text);
   free(text);
+  if (c->look->n_cuts) fputs("; where parts of it, each shown to be the same on both sides by an obligation of its own, are unknown tensors:\n", f);
+  parts(c, f);
   fputs(";\n; n_N is the size N, v_x(i, ...) an element of the variable x, i7 an index in its range, s7 a sum over an index ($ its\n"
         "; bound indices), of which only the instances of axioms below are told. t7, p7, ... are definitions. Real numbers stand as\n"
         "; the operators' definitions give them; arithmetic on indices is simplified. What is divided by is not 0: the rule speaks\n"

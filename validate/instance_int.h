@@ -59,8 +59,8 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
 bool val_draw_names(val_problem *p, iso_rng *rng);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
-/* Values from Z3. Returns: VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */
-val_truth val_ask_names(val_problem *p, uint64_t rlimit);
+/* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */
+ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_error *err);
 
 /* The rule at the values that are set, in `a`. Returns: ISO_UNSUPPORTED where a shape is not positive or is too large. */
 ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_error *err);

@@ -421,8 +421,10 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   }
   const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
   for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
-  if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0 &&
-      val_ask_names(&l->problem, o->z3_rlimit) == VAL_FALSE) {
+  val_truth possible = VAL_OPEN;
+  if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0)
+    c = val_ask_names(&l->problem, o->z3_rlimit, &possible, err);
+  if (!c && possible == VAL_FALSE) {
     snprintf(out->reason, sizeof out->reason, "rejected: nothing meets the conditions");
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "validate/prove_int.h"
+#include "validate/z3_lazy.h"
 
 enum { MAX_CASES = 400, MAX_SOLVED = 40 };
 
@@ -477,9 +478,29 @@ static uint64_t joined(const sc *c, uint64_t lead) {
   return lead;
 }
 
+/* b with a's sizes, where it is a part. NULL: failed. */
+static const pt_tensor *laid_out_as(sc *c, const pt_tensor *b, const pt_tensor *a) {
+  if (a->lead || b->lead || a->wrapped || b->wrapped || a->kind != 'f' || b->kind != 'f') {
+    sc_fail(c, "a part that is not cut out");
+    return NULL;
+  }
+  bool same = a->rank == b->rank;
+  for (uint32_t i = 0; i < a->rank && same; i++) same = sx_same(c, a->dim[i], b->dim[i]);
+  return same ? b : pt_reshape(c, b, a->dim, a->rank);
+}
+
+/* Whether an element of t, as the definitions give it, may be minus infinity. */
+static void note_masked(sc *c, const pt_tensor *t, const sx *idx) {
+  c->plain = true;
+  c->masked |= (sc_flags(c, pt_at(c, t, idx)) & S_MASKED) != 0;
+  c->plain = false;
+}
+
 static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
   sc *c = k->c;
   sx idx[RULE_MAX_RANK];
+  if (c->look && c->look->part) b = laid_out_as(c, b, a);
+  if (!b) return false;
   if (a->rank != b->rank || joined(c, a->lead) != joined(c, b->lead)) {
     sc_fail(c, "the sides have different ranks");
     return false;
@@ -510,7 +531,10 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     if (!sx_ge0(c, f) && c->n_facts < SC_MAX_FACTS) c->fact[c->n_facts++] = f; /* an empty result has no elements */
     idx[i] = sc_index(c, a->dim[i]);
   }
+  if (c->look && c->look->one_term) return note_masked(c, a, idx), !c->failed;
   sx x = pt_at(c, a, idx), y = pt_at(c, b, idx), s, d, q;
+  if (c->look && c->look->witness) return !c->failed;
+  c->masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
   for (int i = 0; i < 24 && !c->failed && (sx_apart(c, x, &s, &d) || sx_apart(c, y, &s, &d)); i++) {
     if (!sx_divides(c, d, c->sym[sc_word(c, s, 0)].high, &q)) break;
     const sx_map map = {s, sx_add(c, sx_mul(c, sc_index(c, q), d), sc_index(c, d))};
@@ -570,13 +594,13 @@ static bool prove_case(cases *k) {
     if (ok && !k->some_model && sc_has_model(c, &defined)) {
       sc_guess g[SC_MAX_FACTS];
       for (size_t i = 0; i < c->n_domain; i++) g[i] = (sc_guess){c->domain[i], true};
-      k->some_model = c->n_domain < 2 || defined || sc_z3_possible(c, g, c->n_domain);
+      k->some_model = defined || (!c->look->witness && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
     }
     if (ok) return true;
     if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */
     if (!a && !c->no_memory && c->n_choices == 0 && !c->undefined && other_undefined(k)) return true;
   }
-  if (c->n_choices == 0 || c->no_memory || c->work > c->max_work) {
+  if (c->n_choices == 0 || c->no_memory || c->overran || c->work > c->max_work) {
     snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");
     return false;
   }
@@ -611,8 +635,8 @@ static void describe(const sc *c, rule_verdict *out) {
     for (uint32_t k = 0; k < v->n_dims; k++) named |= v->dim[k]->kind != RULE_INT;
   }
   *out = (rule_verdict){.status = RULE_PROVED, .scope = open ? RULE_ALL_SHAPES : named ? RULE_THESE_RANKS : RULE_THESE_SHAPES};
-  char read[48];
-  snprintf(read, sizeof read, "%s%s%s", c->literal ? ", literals read" : "", c->ties ? ", ties open" : "", c->unsorted ? ", unsorted in order" : "");
+  char read[56];
+  snprintf(read, sizeof read, "%s%s%s%s", c->in_parts ? ", in parts" : "", c->literal ? ", literals read" : "", c->ties ? ", ties open" : "", c->unsorted ? ", unsorted in order" : "");
   const char *how = c->used_z3 ? "cases, z3" : "generic element";
   int n = snprintf(out->method, sizeof out->method, "%s%s%s%s", how, read, c->n_relative ? ", relative to " : "",
                    c->n_relative ? c->relative[0] : "");
@@ -624,53 +648,62 @@ static void describe(const sc *c, rule_verdict *out) {
   }
 }
 
-static void forget_certificates(sc_certificate *k) {
+void sc_forget_certificates(sc_certificate *k) {
   for (size_t i = 0; k && i < k->n; i++) free(k->text[i]);
   if (k) k->n = 0, k->some = false, k->why[0] = 0;
 }
 
-/* One way to look at the rule. Returns: false where memory ran out. */
-static bool attempt(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, bool mask_frames, sc_certificate *certify,
-                    bool *has_frames, bool *readable, rule_verdict *out) {
+int64_t sc_budget(const val_options *o) {
+  return o->z3_rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)o->z3_rlimit : SC_MAX_WORK;
+}
+
+static void begin(sc *c, const sc_look *look, const val_options *o, sc_certificate *certify) {
+  c->look = look;
+  c->read_literals = look->read_literals;
+  c->read_masks = look->read_literals && sc_only_masks(c->r);
+  c->mask_frames = look->mask_frames;
+  c->rlimit = o->z3_rlimit;
+  c->max_work = look->max_work;
+  c->certify = certify;
+  c->literal = look->used.literal;
+  c->used_z3 = look->used.z3;
+  c->ties = look->used.ties;
+  c->unsorted = look->used.unsorted;
+  c->in_parts = look->used.parts;
+}
+
+static void look_back(const sc *c, sc_sight *sight) {
+  sight->has_frames = c->has_frames;
+  sight->readable |= c->readable || sc_only_masks(c->r);
+  sight->masked = c->masked;
+  sight->work = c->work;
+  sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts};
+}
+
+iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look, sc_certificate *certify, sc_sight *sight,
+                    rule_verdict *out, iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
-  bool ok = c && k && sc_init(c, r, schemas, o), memory = ok;
+  bool ok = c && k && sc_init(c, r, schemas, o), memory = ok, overran = false;
   if (ok) {
-    c->read_literals = read_literals;
-    c->read_masks = read_literals && sc_only_masks(r);
-    c->mask_frames = mask_frames;
-    c->rlimit = o->z3_rlimit;
-    c->max_work = c->rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)c->rlimit : SC_MAX_WORK;
-    c->certify = certify;
+    begin(c, look, o, certify);
     k->c = c;
     declare_names(c);
     ok = !c->failed && prove_case(k);
     memory = !c->no_memory;
+    overran = c->overran;
     if (ok && !k->some_model) {
       ok = false;
       snprintf(k->why, sizeof k->why, "no sizes were found for which the conditions hold and both sides are defined");
     }
     if (ok) describe(c, out);
     else say(out, k->why[0] ? k->why : c->reason);
-    *has_frames = c->has_frames;
-    *readable |= c->readable || sc_only_masks(r);
+    look_back(c, sight);
   }
   if (c) sc_fini(c);
   free(c);
   free(k);
-  return memory;
-}
-
-iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
-                  bool *readable, iso_error *err) {
-  for (uint32_t i = 0; i < r->n_vars; i++)
-    if (r->var[i].n_dims > RULE_MAX_RANK) return say(out, "a variable of too many dimensions"), ISO_OK;
-  bool has_frames = false, any = false, memory = attempt(r, schemas, o, read_literals, false, certify, &has_frames, &any, out);
-  if (memory && has_frames && out->status != RULE_PROVED && !val_stopped(o)) {
-    forget_certificates(certify);
-    memory = attempt(r, schemas, o, read_literals, true, certify, &has_frames, &any, out);
-  }
-  if (readable) *readable = any;
+  if (overran) return iso_fail(err, ISO_LIMIT, "%s on rule %s", VAL_Z3_OVERRAN, r->name);
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 

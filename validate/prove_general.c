@@ -12,7 +12,7 @@
 
 #include "validate/prove_int.h"
 
-enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 160, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 32, MAX_NEW_CONDITIONS = 2 * MAX_VALUES };
+enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 160, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 32, MAX_NEW_CONDITIONS = 2 * MAX_VALUES, MAX_ALL_WORK = 8000000 };
 
 /* A place where a size stands: dimensions of variables in order, then integers of attributes as `rewritten` meets them. */
 typedef struct unit {
@@ -241,6 +241,7 @@ typedef struct attempt {
   iso_error *err;
   iso_code code;
   size_t n_partings, n_attempts;
+  int64_t work;
 } attempt;
 
 static bool is_number(const general *g, int64_t v) {
@@ -265,13 +266,15 @@ static bool changed(const general *g, const bool *some, int64_t v, int64_t by, b
 static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   rule_verdict v = {.status = RULE_UNKNOWN};
   val_options with = *t->o;
+  sc_sight sight = {0};
   rule try;
   with.z3_rlimit = 0; /* without Z3: what is found out here is proved later */
-  if (t->code || ++t->n_partings > MAX_PARTINGS) return false;
+  if (t->code || ++t->n_partings > MAX_PARTINGS || t->work > MAX_ALL_WORK) return false;
   g->by = by;
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, NULL, t->err);
-  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, NULL, t->err);
+  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, &sight, t->err);
+  t->work += sight.work;
+  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, &sight, t->err), t->work += sight.work;
   g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
 }
@@ -348,12 +351,14 @@ static bool attempt_one(general *g, attempt *t) {
   rule try;
   val_options with = *t->o;
   with.z3_rlimit = 0;
-  if (!t->code && (++t->n_attempts > MAX_ATTEMPTS || val_stopped(t->o))) {
+  if (!t->code && (++t->n_attempts > MAX_ATTEMPTS || t->work > MAX_ALL_WORK || val_stopped(t->o))) {
     *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
     return false;
   }
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  if (!t->code) t->code = val_prove(&try, g->schemas, &with, t->verdict, t->err);
+  int64_t work = 0;
+  if (!t->code) t->code = sc_prove_read(&try, g->schemas, &with, t->verdict, &work, t->err);
+  t->work += work;
   if (t->code) return true;
   if (t->verdict->status == RULE_PROVED) *t->out = try;
   return t->verdict->status == RULE_PROVED;

@@ -133,7 +133,39 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
   bool holds;
 } sc_guess;
 
-enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 40000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000, SC_MAX_CUT_SYMS = 3000 };
+/* A term that is taken for an unknown tensor, variable `var` of the rule: it was shown to be `as`, up to layout, which is the same one. */
+typedef struct sc_cut {
+  const rule_term *term, *as;
+  uint32_t var;
+} sc_cut;
+
+/* What a proof used that its verdict is to say. */
+typedef struct sc_used {
+  bool literal, z3, ties, unsorted, parts;
+} sc_used;
+
+/* One way to look at a rule. */
+typedef struct sc_look {
+  bool read_literals, mask_frames; /* as in struct sc */
+  int64_t max_work;
+  const sc_cut *cut; /* (prove_parts.c) */
+  size_t n_cuts;
+  uint32_t n_own;    /* variables that are not for cuts; where there are such */
+  sc_used used;      /* by the proofs of the cuts */
+  bool part;         /* the sides may differ in layout */
+  bool one_term;     /* the sides are one term: nothing is shown but that it has a value */
+  int witness;       /* not 0: nothing is shown but that both sides are defined where each variable is one number, 1 or another one */
+} sc_look;
+
+/* And what was seen. */
+typedef struct sc_sight {
+  bool has_frames, readable; /* as in struct sc */
+  bool masked;               /* an element may be minus infinity */
+  int64_t work;
+  sc_used used;
+} sc_sight;
+
+enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 12000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000, SC_MAX_CUT_SYMS = 3000 };
 enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
 /* The obligations of a proof, one text per case (certify.c). */
@@ -183,8 +215,11 @@ struct sc {
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool narrow; /* some integers are not int64 */
+  bool overran; /* Z3: then there is no verdict */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
-  bool literal, used_z3, ties, unsorted; /* what a proof used */
+  bool literal, used_z3, ties, unsorted, in_parts; /* what a proof used */
+  const sc_look *look;
+  bool masked; /* an element that was compared may be minus infinity */
   struct sc_z3 *z3; /* made on first need */
   char reason[200];
   sc_walk own_walk, *walk; /* the one points to the other: walks leave everything else as it is */
@@ -486,10 +521,21 @@ sx sx_gelu_tanh(sc *c, sx x);
 sx sx_prod_dims(sc *c, const sx *d, uint32_t n);
 void pt_note(sc *c, const char *op);
 
-/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `readable` (may be NULL): whether that, or else its
- * opposite, could have had another answer. */
+/* The value of a cut term, of which `v` is what its definition says. Where it is none: v. */
+const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v);
+/* One attempt at a rule, looked at in one way. Returns: in `out` whether it is proved. Errors: ISO_NOMEM; ISO_LIMIT where Z3 overran. */
+ISO_MUST_USE iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look, sc_certificate *certify,
+                                 sc_sight *sight, rule_verdict *out, iso_error *err);
+/* The work that an answer may take with these options. */
+int64_t sc_budget(const val_options *o);
+void sc_forget_certificates(sc_certificate *k);
+/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `sight` (may be NULL): whether that, or else its
+ * opposite, could have had another answer; and the work of all attempts. */
 ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify,
-                               rule_verdict *out, bool *readable, iso_error *err);
+                               rule_verdict *out, sc_sight *sight, iso_error *err);
+/* val_prove, and the work that it was. */
+ISO_MUST_USE iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, int64_t *work,
+                                    iso_error *err);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* ---- for tests: definitions as numbers ---- */

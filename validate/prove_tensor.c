@@ -209,6 +209,7 @@ static sx bool_end(sc *c, sx x, const void *ctx) {
 
 static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK];
+  if (c->look && c->look->witness && t->kind == 'f') return sx_int(c, c->look->witness == 1 ? 1 : 2 + t->which);
   memcpy(at, idx, t->rank * sizeof *at);
   /* Within a part of a concatenation of any shapes, the place among the open dimensions is another one. */
   const bool moved = t->lead && c->at_place && t->rank < RULE_MAX_RANK;
@@ -321,6 +322,7 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
   else if (t->kind == RULE_OP) {
     v = call(c, t);
     if (c->failed && c->otherwise) v = pt_one(c, c->otherwise(c, t));
+    if (v && !c->failed) v = sc_cut_value(c, t, v);
   }
   else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN || t->kind == RULE_NAME || t->kind == RULE_EXPR) {
     const sx x = pt_scalar(c, t, &kind);

@@ -280,10 +280,9 @@ static bool open_context(sc *c) {
   Z3_params p = z3.mk_params(k->z);
   z3.params_inc_ref(k->z, p);
   z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "arith.solver"), 6);
-  z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "rlimit"), 400000);
-  z3.params_set_uint(k->z, p, z3.mk_string_symbol(k->z, "timeout"), 20000); /* a backstop: rlimit comes first */
   z3.solver_set_params(k->z, k->s, p);
   z3.params_dec_ref(k->z, p);
+  val_z3_limit(k->z, k->s, 400000);
   c->z3 = k;
   return true;
 }
@@ -314,6 +313,7 @@ static Z3_lbool check(solver *m) {
   fprintf(stderr, "z3: %d %s\n", (int)r, Z3_solver_get_reason_unknown(m->z, m->s));
   fprintf(stderr, "%s\n", Z3_solver_to_string(m->z, m->s));
 #endif
+  if (r == Z3_L_UNDEF && val_z3_overran(m->z, m->s)) m->c->overran = true, sc_fail(m->c, "%s", VAL_Z3_OVERRAN);
   const uint64_t cost = 20000; /* each question counts alike, so that the answer does not depend on the machine */
   m->c->rlimit = m->c->rlimit > cost ? m->c->rlimit - cost : 0;
   return r;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "validate/validate.h"
 
@@ -42,6 +43,21 @@ Z3_context val_z3_context(void) {
   z3.del_config(cfg);
   if (z) z3.set_error_handler(z, on_error);
   return z;
+}
+
+void val_z3_limit(Z3_context z, Z3_solver s, uint64_t rlimit) {
+  enum { BACKSTOP_MS = 600000 };
+  const Z3_params p = z3.mk_params(z);
+  z3.params_inc_ref(z, p);
+  z3.params_set_uint(z, p, z3.mk_string_symbol(z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
+  z3.params_set_uint(z, p, z3.mk_string_symbol(z, "timeout"), BACKSTOP_MS);
+  z3.solver_set_params(z, s, p);
+  z3.params_dec_ref(z, p);
+}
+
+bool val_z3_overran(Z3_context z, Z3_solver s) {
+  const char *why = z3.solver_get_reason_unknown(z, s);
+  return why && strcmp(why, "timeout") == 0; /* "canceled" is what the end of the rlimit says */
 }
 
 void val_z3_version(char *out, size_t n) {

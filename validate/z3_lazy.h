@@ -4,6 +4,7 @@
 #define VALIDATE_Z3_LAZY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <z3.h>
 
@@ -15,7 +16,8 @@
   F(mk_params) F(mk_real_sort) F(mk_simple_solver) F(mk_solver) F(mk_string_symbol) F(mk_sub) F(mk_true) \
   F(mk_unary_minus) F(model_dec_ref) F(model_eval) F(model_inc_ref) F(params_dec_ref) F(params_inc_ref) \
   F(params_set_uint) F(set_error_handler) F(simplify) F(solver_assert) F(solver_check) F(solver_dec_ref) \
-  F(solver_get_model) F(solver_inc_ref) F(solver_pop) F(solver_push) F(solver_set_params)
+  F(solver_get_model) \
+  F(solver_get_reason_unknown) F(solver_inc_ref) F(solver_pop) F(solver_push) F(solver_set_params)
 
 typedef struct val_z3 {
 #define VAL_Z3_MEMBER(name) __typeof__(Z3_##name) *name;
@@ -30,5 +32,12 @@ extern val_z3 z3;
 bool val_z3_load(void);
 /* A context of its own whose errors are looked up, not reported. Returns: NULL without the library or without memory. Owns: z3.del_context. */
 Z3_context val_z3_context(void);
+
+/* Bound each of the solver's answers by `rlimit`, which alone decides. A Z3 that does not keep to it is ended by a clock after ten
+ * minutes: see val_z3_overran. */
+void val_z3_limit(Z3_context z, Z3_solver s, uint64_t rlimit);
+/* Whether the clock ended the last answer. Then there is none: a caller fails, and does not go on as after an `unknown`. */
+bool val_z3_overran(Z3_context z, Z3_solver s);
+#define VAL_Z3_OVERRAN "Z3 did not keep to its limit for ten minutes"
 
 #endif
