@@ -129,6 +129,7 @@ static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *cons
   if (!k->term[t].node && oversized(l->call)) return chk_settle(k, CHK_REFUSED, "\"%s\" has sizes past all bounds", name);
   iso_code c = k->oracle->call(k->oracle->ctx, l->call, bind, float64, result, MAX_OUT, &n, &why);
   if (c == ISO_NOMEM) return chk_nomem(k);
+  if (c == ISO_DEVICE) return iso_fail(k->err, c, "\"%s\" cannot be run: %s", name, why.msg);
   if (c) return chk_settle(k, CHK_REFUSED, "\"%s\" cannot be run: %s", name, why.msg);
   c = keep(k, result, n, out);
   for (size_t i = 0; i < n; i++) {

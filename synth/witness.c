@@ -179,6 +179,7 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
   for (int k = 0; k < 2 && !c; k++) {
     const iso_code rc = st_run_graph(s, k, leaf[k], 0, 0, false, NULL, &run[k], &why[k]);
     if (rc == ISO_NOMEM) c = nomem(err);
+    if (rc == ISO_DEVICE) c = iso_fail(err, rc, "%s", why[k].msg);
     fails[k] = rc == ISO_TORCH;
     if (fails[k]) *side = k, *node = run[k].failed;
     *drawn = rc == ISO_OK && (k == LEFT || *drawn);

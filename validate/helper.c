@@ -13,7 +13,8 @@
  * not end us.
  *
  * Nothing that it does ends the run. What it prints goes to stderr; if it dies, hangs or answers nonsense it is killed with
- * all that it started, that call fails, and the next starts another, until MAX_FAILURES calls in a row have gone that way. */
+ * all that it started, and that call fails with ISO_DEVICE, as where a GPU is lost: nothing is known of the operator. An
+ * error that it answers is the operator's own, of these arguments, but for memory that ran out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -197,13 +198,13 @@ static iso_code give_up(helper *h, ending e, const char *what, iso_error *err) {
   }
   end_process(h);
   h->failures++;
-  if (e == HANGS) return iso_fail(err, ISO_TORCH, "%s: the helper did not answer in time, and was ended", what);
-  return iso_fail(err, ISO_TORCH, "%s: the helper ended without an answer%s", what, how);
+  if (e == HANGS) return iso_fail(err, ISO_DEVICE, "%s: the helper did not answer in time, and was ended", what);
+  return iso_fail(err, ISO_DEVICE, "%s: the helper ended without an answer%s", what, how);
 }
 
 static iso_code start(helper *h, const char *what, iso_error *err) {
   if (h->pid > 0) return ISO_OK;
-  if (h->failures >= MAX_FAILURES) return iso_fail(err, ISO_UNSUPPORTED, "%s: the helper failed %d times, and is not started again", what, h->failures);
+  if (h->failures >= MAX_FAILURES) return iso_fail(err, ISO_DEVICE, "%s: the helper failed %d times, and is not started again", what, h->failures);
   iso_code code = spawn(h, err);
   json_t *hello = NULL;
   if (code != ISO_OK) return code;
@@ -350,12 +351,12 @@ static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tenso
   struct stat st;
   if (dtype == NULL || !rule_dtype_find(dtype, &d) || !read_shape(json_array_get(v, 1), &shape) || !json_is_integer(at) || json_integer_value(at) < 0 ||
       rule_shape_numel(&shape, &numel, NULL) != ISO_OK || fstat(h->memory, &st) != 0)
-    return iso_fail(err, ISO_TORCH, "the helper's answer is malformed");
+    return iso_fail(err, ISO_DEVICE, "the helper's answer is malformed");
   const uint64_t bytes = (uint64_t)numel * rule_dtype_size(d), begin = (uint64_t)json_integer_value(at);
-  if (begin > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - begin) return iso_fail(err, ISO_TORCH, "the helper's answer lies outside the shared memory");
+  if (begin > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - begin) return iso_fail(err, ISO_DEVICE, "the helper's answer lies outside the shared memory");
   rule_tensor *t = NULL;
   iso_code code = rule_tensor_new(d, &shape, &t, err);
-  if (code == ISO_OK && (!read_at(h->memory, t->data, (size_t)bytes, begin) || !bools_are(t))) code = iso_fail(err, ISO_TORCH, "the helper's answer is malformed");
+  if (code == ISO_OK && (!read_at(h->memory, t->data, (size_t)bytes, begin) || !bools_are(t))) code = iso_fail(err, ISO_DEVICE, "the helper's answer is malformed");
   if (code == ISO_OK && float64) code = rule_tensor_to_float64(t, out, err);
   else if (code == ISO_OK) *out = rule_tensor_ref(t);
   if (code == ISO_OK && float64) (*out)->coarse = narrow_tolerance(d);
@@ -363,13 +364,23 @@ static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tenso
   return code;
 }
 
+/* What an operator's error says where it is none of the operator's. */
+static bool out_of_resources(const char *why) {
+  static const char *const signs[] = {"MemoryError", "OutOfMemoryError", "out of memory", "allocate memory", "CUDA error", "CUDA driver error", "cuDNN error",
+                                      "CUBLAS_STATUS_", "NCCL error", "device-side assert"};
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+    if (strstr(why, signs[i])) return true;
+  return false;
+}
+
 static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call, bool float64, rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   const char *why = json_string_value(json_object_get(reply, "error"));
   const json_t *outputs = json_object_get(reply, "outputs");
+  if (why != NULL && out_of_resources(why)) return iso_fail(err, ISO_DEVICE, "%s: %s", call->u.s, why);
   if (why != NULL)
     return iso_fail(err, json_is_true(json_object_get(reply, "unknown")) ? ISO_UNSUPPORTED : ISO_TORCH, "%s: %s", call->u.s, why);
   const size_t n = json_array_size(outputs);
-  if (!json_is_array(outputs) || n > cap) return iso_fail(err, ISO_TORCH, "%s: the helper's answer is malformed", call->u.s);
+  if (!json_is_array(outputs) || n > cap) return iso_fail(err, ISO_DEVICE, "%s: the helper's answer is malformed", call->u.s);
   size_t k = 0;
   iso_code code = ISO_OK;
   for (; k < n && code == ISO_OK; k++)

@@ -33,6 +33,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <vector>
 
@@ -62,6 +63,13 @@ iso_code fail(iso_error *err, iso_code code, const std::string &who, const std::
   return code;
 }
 
+/* Whether an error says that there is no memory: that tells nothing of the operator. */
+bool lacks_memory(const char *text) {
+  for (const char *sign : {"can't allocate memory", "not enough memory", "out of memory"})
+    if (std::strstr(text, sign) != nullptr) return true;
+  return false;
+}
+
 /* Runs `f`, which returns an iso_code, with every exception turned into an error. */
 template <typename F> iso_code guarded(iso_error *err, const std::string &who, F f) {
   try {
@@ -73,12 +81,14 @@ template <typename F> iso_code guarded(iso_error *err, const std::string &who, F
   } catch (const c10::NotImplementedError &e) {
     return fail(err, ISO_UNSUPPORTED, who, e.what_without_backtrace());
   } catch (const c10::Error &e) {
-    const bool memory = std::strstr(e.what_without_backtrace(), "can't allocate memory") != nullptr;
+    const bool memory = lacks_memory(e.what_without_backtrace());
     return fail(err, memory ? ISO_NOMEM : ISO_TORCH, who, memory ? "out of memory" : e.what_without_backtrace());
   } catch (const std::bad_alloc &) {
     return fail(err, ISO_NOMEM, who, "out of memory");
+  } catch (const std::system_error &e) { /* no thread can be started */
+    return fail(err, ISO_NOMEM, who, e.what());
   } catch (const std::exception &e) {
-    return fail(err, ISO_TORCH, who, e.what());
+    return fail(err, lacks_memory(e.what()) ? ISO_NOMEM : ISO_TORCH, who, e.what());
   } catch (...) {
     return fail(err, ISO_TORCH, who, "unknown exception");
   }
