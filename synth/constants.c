@@ -437,15 +437,28 @@ const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term 
 
 enum { MAX_LISTED = 64 };
 
-/* A few numbers of their own, e.g. slopes by head. */
+static const rule_term *number_term(iso_arena *a, const rule_tensor *t, int64_t i) {
+  return rule_dtype_is_float(t->dtype) ? rule_float(a, rule_tensor_get(t, i)) : rule_int(a, rule_tensor_get_int(t, i));
+}
+
+/* A few numbers of their own, e.g. slopes by head, slots of a cache, which places are seen: in order, by their runs. */
 static const rule_term *list_term(state *s, const rule_tensor *t) {
   iso_arena *a = &s->arena;
-  const rule_term *part[MAX_LISTED], *one = rule_int(a, 1), *shape = one ? rule_list(a, &one, 1) : NULL, *out;
-  for (int64_t i = 0; i < t->numel; i++)
-    if (!(part[i] = st_fill_term(s, shape, rule_float(a, rule_tensor_get(t, i)), t->dtype))) return NULL;
-  const rule_term *arg[2] = {rule_list(a, part, (size_t)t->numel), rule_int(a, 0)};
+  const rule_term *part[MAX_LISTED], *dim[RULE_MAX_RANK] = {NULL}, *out;
+  size_t n = 0;
+  for (int64_t from = 0, to; from < t->numel; from = to) {
+    for (to = from + 1; to < t->numel && rule_tensor_get(t, to) == rule_tensor_get(t, from);) to++;
+    const rule_term *length = rule_int(a, to - from);
+    if (!length || !(part[n++] = st_fill_term(s, rule_list(a, &length, 1), number_term(a, t, from), t->dtype))) return NULL;
+  }
+  const rule_term *arg[2] = {rule_list(a, part, n), rule_int(a, 0)};
   iso_error ignored;
-  return arg[0] && arg[1] && !rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored) ? out : NULL;
+  if (!arg[0] || !arg[1] || rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored)) return NULL;
+  if (t->shape.rank == 1) return out;
+  for (uint32_t i = 0; i < t->shape.rank; i++)
+    if (!(dim[i] = rule_int(a, t->shape.dim[i]))) return NULL;
+  const rule_term *view[2] = {out, rule_list(a, dim, t->shape.rank)};
+  return view[1] && !rule_call(a, s->schemas, "aten::reshape", view, 2, &out, &ignored) ? out : NULL;
 }
 
 /* first, first + 1, ... along the one dimension that is not of size 1. */
@@ -479,10 +492,10 @@ static const rule_term *numbers_term(state *s, const rule_tensor *t, bool input)
   for (int64_t i = 1; steps && i < t->numel; i++) steps = rule_tensor_get_int(t, i) == first + i;
   const rule_term *dim[RULE_MAX_RANK];
   if (steps) return steps_term(s, t, first);
-  if (!whole && !input && rule_tensor_varies(t) && t->shape.rank == 1 && t->numel <= MAX_LISTED) return list_term(s, t);
+  if (!input && rule_tensor_varies(t) && t->shape.rank >= 1 && t->numel <= MAX_LISTED) return list_term(s, t);
   if (rule_tensor_varies(t) || input) return NULL;
   for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
-  return st_fill_term(s, rule_list(a, dim, t->shape.rank), whole ? rule_int(a, first) : rule_float(a, rule_tensor_get(t, 0)), t->dtype);
+  return st_fill_term(s, rule_list(a, dim, t->shape.rank), number_term(a, t, 0), t->dtype);
 }
 
 static bool input_leaf(const state *s, eg_node e) {
@@ -514,11 +527,13 @@ static bool one_number(state *s, eg_node e) {
   return rule_dtype_is_float(t->dtype) && !rule_tensor_varies(t) && st_feeds_values(s, e) && !from_input(s, e);
 }
 
+static bool listed_dtype(const rule_tensor *t) { return t->dtype == RULE_I64 || t->dtype == RULE_BOOL; }
+
 /* For rules that hold for these numbers only. */
 static iso_code relate_numbers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
   if (s->rec[e.i].def != EG_NONE) return ISO_OK; /* it is another number, which was rounded */
-  if (t->numel < 1 || !(t->dtype == RULE_I64 || rule_dtype_is_float(t->dtype)) || !(s->rec[e.i].leaf || one_number(s, e))) return ISO_OK;
+  if (t->numel < 1 || !(listed_dtype(t) || rule_dtype_is_float(t->dtype)) || !(s->rec[e.i].leaf || one_number(s, e))) return ISO_OK;
   const rule_term *term = numbers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;
   eg_node def;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { CONE_MAX = 600, QUEUE_MAX = 256, MOST_WASTED = 512 };
+enum { SHARED_MAX = 40 }; /* what a pattern may grow to, written out, where much of it stands in several places, as in a loop's states */
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
 /* Literals are no part of a cone: a pattern holds them as they are. */
@@ -100,13 +101,27 @@ static iso_code explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error 
   return code;
 }
 
-/* A constant's numbers as a term without leaves: an arange, a fill. */
+static bool input_class(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    for (int side = 0; side < 2; side++) {
+      const int32_t k = s->rec[m[i].i].node[side];
+      if (k >= 0 && s->graph[side]->node[k].kind == SYNTH_INPUT) return true;
+    }
+  return false;
+}
+
+/* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 static bool written_out(state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
+  const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "aten::reshape") == 0;
   for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
-    const eg_node d = st_rep(s, eg_node_child(s->g, e, a));
-    if (d.i != EG_NONE && s->rec[d.i].tensor) return false;
+    const eg_class c = eg_node_child(s->g, e, a);
+    const eg_node d = st_rep(s, c);
+    if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
+    if (!table || input_class(s, eg_class_of(s->g, e)) || !fr_written_out(s, c)) return false;
   }
   return true;
 }
@@ -175,6 +190,7 @@ static const rule_term *build_node(builder *b, eg_node e) {
   const rule_term *lit = st_literal(s, e);
   if (lit) return lit;
   const size_t n = eg_node_arity(s->g, e);
+  b->distinct++;
   if (b->depth > 200) return NULL;
   const rule_term **child = iso_arena_alloc(&s->arena, (n + 1) * sizeof *child);
   if (!child) return NULL;
@@ -390,6 +406,7 @@ static bool build_both(builder *b, eg_node u, eg_node t, const rule_term **l, co
   b->n_vars = 0;
   b->n_prem = 0;
   b->depth = 0;
+  b->distinct = 0;
   b->side = 1;
   *l = build_root(b, u);
   b->side = 2;
@@ -410,10 +427,10 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   set_cut(k, base, &o);
   costs(s, k);
   o.size = root_cost(s, k, u) + root_cost(s, k, t);
-  if (o.size > 2 * (double)s->o->max_pattern) return;
+  if (o.size > SHARED_MAX * (double)s->o->max_pattern) return;
   /* A variable that depends on another one is false freedom: what leaves fewer variables goes first. */
   const rule_term *l, *r;
-  if (!build_both(b, u, t, &l, &r)) return;
+  if (!build_both(b, u, t, &l, &r) || b->distinct > 2 * s->o->max_pattern) return;
   o.size += VARIABLE_COST * (double)b->n_vars;
   if (favour >= 0 && o.size > favour) o.size = favour;
   q->queue[q->n++] = o;
