@@ -917,6 +917,18 @@ bool sx_occurs(const sc *c, sx x, sx in) {
   return occurs(c, x, in, sc_walk_start(c));
 }
 
+static sx find_place(const sc *c, sx k, sx in, uint32_t walk) {
+  const sx_node *p = &c->node[in];
+  sx r = 0;
+  if (c->node[k].bloom & ~p->bloom || !sc_walk_first(c, in, walk)) return 0;
+  if (p->op == X_FN && c->word[p->off] == F_PLACE && c->word[p->off + 1] == k) return in;
+  for (uint32_t i = 0; i < p->n && !r; i++)
+    if (is_child((sx_op)p->op, i)) r = find_place(c, k, c->word[p->off + i], walk);
+  return r;
+}
+
+sx sx_find_place(const sc *c, sx k, sx in) { return find_place(c, k, in, sc_walk_start(c)); }
+
 /* By a sum: term after term of the quotient, as long as fewer terms are left. */
 static bool divides_by_sum(sc *c, sx d, sx p, sx *quotient) {
   const size_t n = sx_terms(c, p);

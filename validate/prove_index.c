@@ -171,6 +171,11 @@ static const pt_value *define_cross_entropy(pt_args *a, int which) {
  * each) or rows. Where several name one they would have to agree: of in[2] it is told of places that are named once. */
 enum { SCATTER, COPY, FILL };
 
+/* Whether places[k] differ for all k: those of a row's ranks do. */
+static bool all_apart(const sc *c, sx place, sx k) {
+  return sc_op(c, place) == X_FN && sc_word(c, place, 0) == F_PLACE && sc_word(c, place, 1) == k && !sx_occurs(c, k, sc_word(c, place, 2));
+}
+
 static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *i = t->in[1];
   const uint32_t d = (uint32_t)t->k[0];
@@ -179,11 +184,15 @@ static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   for (uint32_t k = 0; k < t->rank && t->which == SCATTER; k++)
     if (k != d) inside = sx_and(c, inside, sx_lt(c, idx[k], i->dim[k]));
   const sx k = at[d] = sc_index(c, i->dim[t->which == SCATTER ? d : 0]);
-  const sx here = sx_eq(c, pt_at(c, i, t->which == SCATTER ? at : &k), idx[d]);
+  const sx place = pt_at(c, i, t->which == SCATTER ? at : &k), here = sx_eq(c, place, idx[d]), old = pt_at(c, t->in[0], idx);
   const sx times = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
   const sx put = t->in[2] ? sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero)) : t->p[0];
   if (t->in[2]) sc_defined_if(c, sx_or(c, sx_not(c, inside), sx_le(c, times, c->one)));
-  return sx_ite(c, sx_and(c, inside, sx_lt(c, c->zero, times)), put, pt_at(c, t->in[0], idx));
+  /* Where `times` is 0 or 1, and either nothing is put or nothing was there before, no condition is needed: a sum says it. */
+  const bool apart = k != c->zero && all_apart(c, place, k), finite = old != c->neginf && put != c->neginf && !c->plain;
+  if (finite && t->in[2] && old == c->zero) return sx_ite(c, inside, put, old);
+  if (finite && !t->in[2] && apart) return sx_ite(c, inside, sx_add(c, old, sx_mul(c, times, sx_sub(c, put, old))), old);
+  return sx_ite(c, sx_and(c, inside, sx_lt(c, c->zero, times)), put, old);
 }
 
 static const pt_value *define_placed(pt_args *a, int which) {

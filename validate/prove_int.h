@@ -336,6 +336,7 @@ sx sx_without(sc *c, sx a, sx common); /* a / common, its content */
 sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see prove_expr.c */
 bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b); /* p = a * atom + b, neither with `atom` in it */
 bool sx_occurs(const sc *c, sx x, sx in);
+sx sx_find_place(const sc *c, sx k, sx in); /* F_PLACE of the rank k, a symbol; 0: there is none */
 
 /* ---- conditions and integers (prove_guard.c) ---- */
 
@@ -372,6 +373,9 @@ sx sx_product(sc *c, sx k, sx body);
 /* A row of elements `body` over k, up to what keeps its order; the place of the element that is the `rank`-th largest. */
 sx sx_row(sc *c, sx k, sx body);
 sx sx_place(sc *c, sx rank, sx row);
+/* Where k, a bound index, is nothing but the rank of places in one row, all of its ranks: `body` by the places themselves, in
+ * k. They are a permutation, and what binds k asks for no order. */
+void sx_over_places(sc *c, sx k, sx *body);
 sx sx_close(sc *c, sx_op op, sx k, sx body); /* a binder over one index, as it is */
 /* Open a binder: fresh symbols in `k` (room for 8), the body in them. */
 sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
@@ -456,6 +460,7 @@ bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
 bool pt_define_window(const char *name, pt_definition *out);
 bool pt_define_index(const char *name, pt_definition *out);
+bool pt_define_put(const char *name, pt_definition *out);
 bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_composite(const char *name, pt_definition *out);

@@ -525,8 +525,10 @@ void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, 
 
 static void in_range(sc *c, const pt_tensor *index, sx size) {
   uint32_t var;
-  if (pt_is_variable(index)) c->table_size[index->which] = size;
-  else if (shows_all(c, index, &var)) c->table_size[var & 63] = size;
+  if (pt_is_variable(index)) var = (uint32_t)index->which;
+  else if (!shows_all(c, index, &var)) return;
+  sx *known = &c->table_size[var & 63]; /* of several tables the smallest that is known to be */
+  if (!*known || !sx_ge0(c, sx_sub(c, size, *known))) *known = size;
 }
 
 void pt_bound_index(sc *c, const pt_tensor *index, sx size) {

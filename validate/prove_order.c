@@ -73,21 +73,60 @@ static sx stripped(sc *c, sx k, sx p) {
   return falls ? sx_neg(c, m) : m;
 }
 
-sx sx_row(sc *c, sx k, sx body) {
-  if (c->failed || k == c->zero) return c->zero;
-  if (sc_flags(c, body) & S_BOOL) sc_fail(c, "an order of truth values");
+static sx simplest(sc *c, sx k, sx body) {
   for (int i = 0; i < MAX_STRIPPED && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed; i++) {
     const sx next = stripped(c, k, body);
     if (next == body) break;
     body = next;
   }
-  return sx_close(c, X_ROW, k, body);
+  return body;
+}
+
+sx sx_row(sc *c, sx k, sx body) {
+  if (c->failed || k == c->zero) return c->zero;
+  if (sc_flags(c, body) & S_BOOL) sc_fail(c, "an order of truth values");
+  return sx_close(c, X_ROW, k, simplest(c, k, body));
+}
+
+static bool is_place(const sc *c, sx x) { return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_PLACE; }
+
+/* Where the number j stands in a row of the places of another row, all of them, is j's own place there: the place of that is j. With
+ * rank = place(r, row of place(k, row)) or of -place(k, row): n - 1 - r, or r. 0: it is none. */
+static sx undone(sc *c, sx rank, sx row) {
+  sx k[8];
+  uint32_t n;
+  if (c->plain || !is_place(c, rank)) return 0;
+  const sx of = sc_word(c, rank, 2), r = sc_word(c, rank, 1), high = sc_word(c, row, 1);
+  if (!sx_same(c, sc_word(c, of, 1), high)) return 0;
+  const sx body = sx_open(c, of, k, &n), down = sx_neg(c, body), inner = is_place(c, body) ? body : is_place(c, down) ? down : 0;
+  if (n != 1 || !inner || sc_word(c, inner, 1) != k[0] || sc_word(c, inner, 2) != row) return 0;
+  return inner == body ? sx_sub(c, sx_sub(c, high, c->one), r) : r;
 }
 
 sx sx_place(sc *c, sx rank, sx row) {
   if (row == c->zero) return c->zero; /* of one element */
   c->ties = true;
-  return sx_fn2(c, F_PLACE, rank, row);
+  const sx back = undone(c, rank, row);
+  return back ? back : sx_fn2(c, F_PLACE, rank, row);
+}
+
+void sx_over_places(sc *c, sx k, sx *body) {
+  if (!c->ties || c->plain || c->failed) return;
+  const sx place = sx_find_place(c, k, *body), high = c->sym[sc_word(c, k, 0)].high;
+  if (!place || sx_occurs(c, k, sc_word(c, place, 2)) || !sx_same(c, sc_word(c, sc_word(c, place, 2), 1), high)) return;
+  const sx at = sc_index(c, high), by_place = sx_subst(c, *body, &(sx_map){place, at}, 1);
+  if (!c->failed && !sx_occurs(c, k, by_place)) *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
+}
+
+/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what falls is read from the end. */
+static sx place_among(sc *c, sx k, sx rank, sx n, sx body) {
+  if (k == c->zero) return c->zero;
+  body = simplest(c, k, body);
+  if (!c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
+    body = sx_neg(c, body);
+    rank = sx_sub(c, sx_sub(c, n, c->one), rank);
+  }
+  return sx_place(c, rank, sx_row(c, k, body));
 }
 
 /* ---- operators ---- */
@@ -104,7 +143,7 @@ static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
     if (body == c->neginf || sx_top_guard(c, body)) sc_fail(c, "an order from the least with conditions");
     body = sx_neg(c, body);
   }
-  return at[d] = sx_place(c, rank, sx_row(c, k, body));
+  return at[d] = place_among(c, k, rank, x->dim[d], body);
 }
 
 static sx place_elem(sc *c, const pt_tensor *t, const sx *idx) {

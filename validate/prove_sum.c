@@ -162,6 +162,8 @@ static sx run_op(sc *c, subst *s, sx x) {
       const sx other = run(c, s, sc_word(c, x, 3));
       return s->raw ? sc_node(c, X_FN, (uint32_t[4]){F_IF, y, z, other}, 4) : sx_ite(c, y, z, other);
     }
+    for (size_t i = 0; a == F_PLACE && i < s->n; i++)
+      if (s->map[i].from == x) return s->map[i].to;
     if (a == F_PLACE && !s->raw) return sx_place(c, y, run(c, s, d));
     if (p.n == 2) return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
     return sx_fn2(c, (sx_func)a, y, run(c, s, d));
@@ -495,6 +497,7 @@ sx sx_sum(sc *c, sx k, sx body) {
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a sum of truth values");
   if (c->plain) return sx_close(c, X_SUM, k, body);
   if (range_of(c, k) == c->zero) return c->zero;
+  sx_over_places(c, k, &body);
   if (!sx_occurs(c, k, body)) return sx_mul(c, range_of(c, k), body);
   if (++c->depth > MAX_DEPTH) sc_fail(c, "sums nested too deeply");
   sx r = c->zero;
@@ -574,6 +577,7 @@ static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
 sx sx_largest(sc *c, sx k, sx body) {
   if (c->failed || k == c->zero || !sx_occurs(c, k, body)) return c->failed ? c->zero : body;
   if (c->plain) return sx_close(c, X_TOP, k, body);
+  sx_over_places(c, k, &body);
   if (++c->depth > MAX_DEPTH) sc_fail(c, "binders nested too deeply");
   sx r = c->neginf, in = c->zero, out = c->zero, two;
   if (c->failed) r = c->zero;

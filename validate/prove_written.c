@@ -67,6 +67,7 @@ static const written table[] = {
     {"aten::logcumsumexp", NULL, NULL, {"(aten::log (aten::cumsum (aten::exp $self) $dim))"}, ALONE},
     {"aten::deg2rad", NULL, NULL, {"(aten::mul.Scalar $self 0.017453292519943295)"}, ALONE},
     {"aten::rad2deg", NULL, NULL, {"(aten::mul.Scalar $self 57.295779513082323)"}, ALONE},
+    {"aten::_int_mm", NULL, NULL, {"(aten::mm (aten::to.dtype $self int32) (aten::to.dtype $mat2 int32))"}, ALONE},
     {"aten::linalg_matmul", NULL, NULL, {"(aten::matmul $self $other)"}, ALONE},
     {"aten::linalg_diagonal", NULL, NULL, {"(aten::diagonal $A $offset $dim1 $dim2)"}, ALONE},
     {"aten::linalg_norm", "ord dim dtype", "none none none", {"(aten::linalg_vector_norm $self 2 none $keepdim)"}, ALONE},
