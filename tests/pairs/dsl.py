@@ -468,7 +468,7 @@ class Dtype:
 
 class Graph:
     def __init__(self):
-        self.nodes, self.weights, self.inputs, self.n, self.prefix = [], {}, {}, 0, ""
+        self.nodes, self.weights, self.inputs, self.leaves, self.n, self.prefix = [], {}, {}, {}, 0, ""
 
     def json(self, v):
         if isinstance(v, Tensor):
@@ -494,9 +494,16 @@ class Graph:
         return [Tensor(self, self.node("getitem", [o], args=[{"ref": ref}, i], kwargs={}), *o) for i, o in enumerate(outputs)]
 
     def leaf(self, kind, name, data, dtype):
+        """Asked for twice, it is the same one."""
         name = self.prefix + name
+        if name in self.leaves:
+            t, was, how = self.leaves[name]
+            assert (was.shape, was.values, how) == (data.shape, data.values, (kind, dtype)), name
+            return t
         (self.inputs if kind == "input" else self.weights)[name] = (data, dtype)
-        return Tensor(self, self.node(kind, [(data.shape, dtype)], name=name), data.shape, dtype)
+        t = Tensor(self, self.node(kind, [(data.shape, dtype)], name=name), data.shape, dtype)
+        self.leaves[name] = t, data, (kind, dtype)
+        return t
 
     def param(self, name, *shape, dtype=f32, kind="parameter", **how):
         """shape is sizes, or one Data."""

@@ -7,7 +7,9 @@ Each pair is compared once; every ninth also with its sides exchanged and every 
 in KNOWN: every pair both ways), where the verdict must be the same. Most of the time is the program's start, so that
 pairs that must be equivalent are compared several in one capture, and one by one where that is not `equivalent` (--all:
 all one by one). One line per failure; a pair in KNOWN whose verdict is still wrong is a known gap, neither passed nor
-failed, and one whose verdict is right by now is a failure: it leaves the table. The last line is `N passed, N failed`."""
+failed, and one whose verdict is right by now is a failure: it leaves the table. Of the refactorings (refactoring.py) the shares
+that are equivalent and proved are printed, and must not be below LEAST; one that is tested only is in the table TESTED, with
+the reason. The last line is `N passed, N failed`."""
 import argparse
 import json
 import os
@@ -19,10 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dsl
 import traps
+from refactoring import REFACTORINGS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: dsl.EQUIVALENT, 1: dsl.DIFFERENT, 2: dsl.ERROR, 3: dsl.UNDECIDED}
 TIMEOUT = float(os.environ.get("PAIRS_TIMEOUT", 120))
+
+LEAST = {"equivalent": 0.95, "proved": 0.85}
 
 WRITING = threading.Lock()
 
@@ -58,6 +63,18 @@ def allowed(expected, got, report):
     return False
 
 
+def proved(report):
+    with open(report, encoding="utf-8") as f:
+        return json.load(f)["evidence"] == "proved"
+
+
+def evidence(pair, report):
+    """What is wrong with a refactoring's evidence, or None."""
+    tested = traps.NOT_PROVED.get(pair.name)
+    if pair.name in REFACTORINGS and proved(report) == (tested is not None):
+        return "proved, and still in the table TESTED" if tested else "tested only"
+
+
 def attempt(n, pair):
     """(what went wrong or None, the verdict)"""
     with tempfile.TemporaryDirectory() as folder:
@@ -78,6 +95,8 @@ def attempt(n, pair):
                 return "%s%s, expected %s (%s): %s" % (how, got, pair.expected, pair.why, says.replace(folder, "")), got
             if first not in (None, got):
                 return "%s%s, without that %s" % (how, got, first), got
+            if first is None and got == dsl.EQUIVALENT and evidence(pair, report):
+                return evidence(pair, report), got
             first = got
         return None, first
 
@@ -89,27 +108,38 @@ def attempt_several(n, pairs):
             with WRITING:
                 dsl.write_together(pairs, folder)
             sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
-            got, _ = compare(os.path.join(folder, "report.json"), *(sides[::-1] if n % 2 else sides))
-            if got == dsl.EQUIVALENT:
+            report = os.path.join(folder, "report.json")
+            got, _ = compare(report, *(sides[::-1] if n % 2 else sides))
+            if got == dsl.EQUIVALENT and (pairs[0].name not in REFACTORINGS or proved(report)):
                 return [(None, got)] * len(pairs)
             print("one by one: %s: %s together" % (", ".join(p.name for p in pairs), got), flush=True)
     return [attempt(n + k, p) for k, p in enumerate(pairs)]
 
 
 def groups(pairs, size=10):
-    """What is compared together: consecutive pairs that must be equivalent, any other alone."""
-    known = {**traps.KNOWN, **traps.WRONG_EQUIVALENT}
-    together = []
+    """What is compared together: consecutive pairs that must be equivalent, or proved; any other alone."""
+    alone = {**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}
+    together = {False: [], True: []}
     for p in pairs:
-        if OPTIONS.all or p.expected != dsl.EQUIVALENT or p.name in known:
+        if OPTIONS.all or p.expected != dsl.EQUIVALENT or p.name in alone:
             yield [p]
             continue
-        together.append(p)
-        if len(together) == size:
-            yield together
-            together = []
-    if together:
-        yield together
+        some = together[p.name in REFACTORINGS]
+        some.append(p)
+        if len(some) == size:
+            yield list(some)
+            some.clear()
+    for some in together.values():
+        if some:
+            yield some
+
+
+def shares(verdicts):
+    """Prints how many refactorings are equivalent and proved. False: too few."""
+    n = len(verdicts)
+    share = {"equivalent": sum(v == dsl.EQUIVALENT for v, _ in verdicts) / max(1, n), "proved": sum(p for _, p in verdicts) / max(1, n)}
+    print("%d refactorings: %s" % (n, ", ".join("%.1f %% %s" % (100 * share[k], k) for k in LEAST)))
+    return n == 0 or bool(OPTIONS.only) or all(share[k] >= LEAST[k] for k in LEAST)
 
 
 def main():
@@ -125,8 +155,8 @@ def main():
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
     pairs = [p for p in dsl.PAIRS.values() if OPTIONS.only in p.name]
     passed = failed = gaps = 0
-    lines = []
-    for name in sorted({**traps.KNOWN, **traps.WRONG_EQUIVALENT}.keys() - dsl.PAIRS.keys()):
+    lines, verdicts = [], []
+    for name in sorted({**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}.keys() - dsl.PAIRS.keys()):
         failed += 1
         print("FAILED %s: in a table of gaps, and there is no such pair" % name)
     with ThreadPoolExecutor(OPTIONS.jobs) as pool:
@@ -135,6 +165,8 @@ def main():
         results = ((p, r) for w, rs in zip(work, pool.map(attempt_several, starts, work)) for p, r in zip(w, rs))
         for p, (wrong, got) in results:
             known = traps.KNOWN.get(p.name) or traps.WRONG_EQUIVALENT.get(p.name)
+            if p.name in REFACTORINGS:
+                verdicts.append((got, got == dsl.EQUIVALENT and p.name not in traps.NOT_PROVED and wrong is None))
             if wrong is None and known is None:
                 passed += 1
                 continue
@@ -154,6 +186,9 @@ def main():
             f.writelines(lines)
     if gaps:
         print("%d known gaps" % gaps)
+    if not shares(verdicts):
+        failed += 1
+        print("FAILED fewer than %s" % ", ".join("%g %% %s" % (100 * v, k) for k, v in LEAST.items()))
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 

@@ -14,6 +14,13 @@ import edges  # noqa: F401
 import layers  # noqa: F401
 import lowered  # noqa: F401
 import padding  # noqa: F401
+import refactored_attention  # noqa: F401
+import refactored_conv  # noqa: F401
+import refactored_heads  # noqa: F401
+import refactored_layers  # noqa: F401
+import refactored_lowbits  # noqa: F401
+import refactored_routing  # noqa: F401
+import refactored_scans  # noqa: F401
 import tied  # noqa: F401
 import undefined  # noqa: F401
 import values  # noqa: F401
@@ -23,9 +30,30 @@ GAPS = {
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
     "undecided: a stored table that repeats": ["a stored table and its half"],
     "undecided: an integer times a float": ["int times 2.0"],
-    "undecided: unordered sums": ["index_add in another order"],
     "undecided: a sum of no terms": ["product over nothing"],
+    "constants that are computed, in float32 or in a fused operator": ["refactored: " + n for n in (
+        "batch norm folded", "batch norm folded into a convolution", "batch norm folded into a linear layer", "rotary with the scale of YaRN",
+        "scale of a tensor on the product", "scale of a tensor on the input", "mean of what is seen, weights first", "running mean")],
+    "undecided: no draw reaches the bound of a clamp that never binds": ["refactored: activations by rows, in int8"],
+    "undecided: no draw fills an expert whose capacity never binds": ["refactored: a capacity that never binds"],
 }
+# Refactorings that are tested only, and why.
+TESTED = {
+    "log(2) as a decimal": ["attention by exp2"],
+    "rows without a key in a block's mask": ["window by blocks"],
+    "indices computed from a table": ["paged cache, computed", "a table of sixteen numbers"],
+    "the order of channels in a joined image": ["pixels unshuffled by slices"],
+    "losses that ignore a class": ["cross entropy in chunks of tokens", "cross entropy of two ranks", "label smoothing"],
+    "an order by counting, or of probabilities": ["probabilities above a share of the best", "ranks", "second best by masking the best"],
+    "elements put where several may be": ["repetition penalty", "frequency penalty", "the chosen by one-hot rows", "weights of the chosen by a softmax of what is left"],
+    "no definition: view_as_real, _int_mm, bincount, cumprod": ["rotary by complex numbers", "rotary by complex halves", "activations by rows, multiplied in int32",
+                                                               "tokens of each expert", "cumulated product by logs"],
+    "exponentials in quotients": ["mish"],
+    "more work than the prover's budget": ["experts gathered for each token", "all experts, the chosen gathered", "tokens dispatched by one-hot rows", "tokens sorted by their experts",
+                                           "experts of two ranks", "exponential moving average", "retention, recurrent", "retention in chunks", "gated linear attention",
+                                           "tokens in padded rows of their experts"],
+}
+NOT_PROVED = {"refactored: " + name: why for why, names in TESTED.items() for name in names}
 KNOWN = {name: why for why, names in GAPS.items() for name in names}
 WRONG_EQUIVALENT = {}
 
