@@ -73,7 +73,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_t
     return;
   }
   val_covered *o = &c->op[c->n++];
-  *o = (val_covered){.at = at, .where = term, .need = need, .want = want};
+  *o = (val_covered){.at = at, .where = term, .need = need, .want = want, .numel = out->numel};
   snprintf(o->name, sizeof o->name, "%s", call->u.s);
   o->term = val_term_hash(term, 0);
   for (unsigned b = 0; b < VAL_BITS; b++)
@@ -158,7 +158,7 @@ void val_cover_excuse(val_cover *all, const val_cover *outside) {
 /* `x > y` met at many x, or where only one place is (t, of `x > t`): an edge of measure 0 that
  * showed nothing on any of them. */
 void val_cover_barren(val_covered *o, uint16_t bit, const val_root *root) {
-  enum { MANY = 12, APART = 6 };
+  enum { MANY = 10, APART = 6 };
   size_t apart = 0;
   if (o->n_barren < VAL_ROOTS) o->barren[o->n_barren] = root->operand;
   o->n_barren++;

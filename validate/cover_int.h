@@ -38,10 +38,10 @@ typedef struct val_root {
   rule_tensor *beyond; /* NULL, or the variable on the root's other side, or beside it. Owns: the
                           caller unrefs */
 } val_root;
-/* Change one variable of `bind` so that the call that `term` makes takes `bit`. Returns: in `out`
- * whether it does. Errors: ISO_NOMEM. */
+/* Change one variable of `bind` so that, in the call that `term` makes, element `element` takes
+ * `bit`. Returns: in `out` whether it does. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_solve(val_engine *e, const rule *r, const val_domain *domain,
-                                const rule_term *term, uint16_t bit, iso_rng *rng,
+                                const rule_term *term, uint16_t bit, int64_t element, iso_rng *rng,
                                 rule_tensor **bind, val_root *out, int64_t *work, iso_error *err);
 
 /* Somebody who weighs samples: `op` is the call of side `side` that takes `bit` in it. Sets `*stop`

@@ -48,6 +48,8 @@ typedef struct val_covered {
   size_t at;                /* how many operators ran before it */
   uint64_t term;            /* a hash of the term: one that stands on both sides makes one choice */
   const rule_term *where;   /* the term, while its instance lives */
+  int64_t numel; /* of its result */
+  uint32_t n_met; /* edges that were met on purpose, and something moved */
   uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */

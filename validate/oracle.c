@@ -350,10 +350,10 @@ static iso_code note_met(search *s, const rule *r, rule_tensor **bind, int side,
                          uint16_t bit, const val_root *root, const val_trial *t, iso_error *err) {
   ladder *l = s->l;
   bool yes = false;
-  if (t->outcome != VAL_AGREE || (o->seen & bit)) return ISO_OK;
+  if (t->outcome != VAL_AGREE || (bit != VAL_MEET && (o->seen & bit))) return ISO_OK;
   iso_code c = bit == VAL_MEET ? shows(l, r, bind, side, o, root->element, t, &yes, err) : ISO_OK;
-  if (!c && yes) o->seen |= bit;
-  if (!c && !yes) {
+  if (!c && yes) o->seen |= bit, o->n_met++;
+  if (!c && !yes && !(o->seen & bit)) {
     c = shows_beside(l, r, bind, side, o, root, &yes, err);
     if (!c && yes) val_cover_barren(o, bit, root);
   }
@@ -372,7 +372,7 @@ static iso_code weigh_made(void *ctx, const rule *r, rule_tensor **bind, int sid
     c = shows(l, r, bind, side, op, root->element, &t, &here, err);
   if (!c && here) c = weigh_beyond(s, r, bind, side, op, root, &there, err);
   val_covered *o = val_cover_at(&l->cover[side], op);
-  if (!c && o && here && there) o->seen |= bit;
+  if (!c && o && here && there) o->seen |= bit, o->n_met++;
   if (!c && o && !root->across && !*s->refuted && (bit == VAL_MEET || bit == VAL_EDGE))
     c = note_met(s, r, bind, side, o, bit, root, &t, err);
   *stop = *s->refuted || val_stopped(val_engine_options(l->e));

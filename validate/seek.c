@@ -6,7 +6,7 @@
 #include "validate/choice_int.h"
 #include "validate/cover_int.h"
 
-enum { SOUGHT = 18, WANTED = 3, SEAMS_KIND = 3 };
+enum { SOUGHT = 36, WANTED = 4, ROOTS = 8, ELEMENTS = 6, SEAMS_KIND = 3 };
 
 typedef struct seek {
   val_engine *e;
@@ -42,12 +42,39 @@ static uint16_t sought(const seek *s, int side, const val_covered *op) {
   return val_cover_sought(o ? o : op, &s->all[!side]) & (uint16_t) ~(VAL_FAR | VAL_SOME);
 }
 
-static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, iso_error *err) {
+/* An element of the call that this sample's value depends on. Returns: -1 in `*element` where some
+ * tries found none. */
+static iso_code choose_element(seek *s, int side, const val_covered *op, int64_t *element,
+                               iso_error *err) {
+  const rule_term *term = side ? s->r->rhs : s->r->lhs;
+  rule_tensor *plain = NULL;
+  iso_error local;
+  bool shows = false;
+  iso_code c = val_eval(s->e, term, s->bind, VAL_FLOAT64, &plain, &local);
+  *element = -1;
+  if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+  for (int k = 0; k < ELEMENTS && !c && !shows; k++) {
+    *element = (int64_t)iso_rng_below(s->rng, (uint64_t)op->numel);
+    c = val_observe_one(s->e, term, s->bind, plain, op->at, *element, &shows, s->work, err);
+  }
+  if (!shows) *element = -1;
+  rule_tensor_unref(plain);
+  return c;
+}
+
+/* `any`: also where nothing shows what the call does in the sample that is changed. */
+static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool any,
+                    iso_error *err) {
   val_root root = {.found = false};
+  int64_t element = -1;
   iso_code c = draw(s, err);
   if (c == ISO_NOMEM) return c;
   if (c) return ISO_OK;
-  c = val_solve(s->e, s->r, s->domain, op->where, bit, s->rng, s->bind, &root, s->work, err);
+  c = choose_element(s, side, op, &element, err);
+  if (element < 0 && any) element = (int64_t)iso_rng_below(s->rng, (uint64_t)op->numel);
+  if (c || element < 0) return c;
+  c = val_solve(s->e, s->r, s->domain, op->where, bit, element, s->rng, s->bind, &root, s->work,
+                err);
   if (!c && root.found)
     c = s->who->weigh(s->who->ctx, s->r, s->bind, side, op, bit, &root, &s->stop, err);
   rule_tensor_unref(root.beyond);
@@ -56,11 +83,18 @@ static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, iso_
 
 static iso_code each_bit(seek *s, int side, const val_covered *op, iso_error *err) {
   iso_code c = ISO_OK;
-  for (unsigned b = 0; b < VAL_BITS && !c; b++) {
+  for (unsigned b = 0; b < VAL_BITS && !c && op->numel > 0; b++) {
     const uint16_t bit = (uint16_t)(1U << b);
     const int tries = op->need & bit ? SOUGHT : WANTED;
     for (int k = 0; k < tries && !c && !s->stop && *s->work > 0 && (sought(s, side, op) & bit); k++)
-      c = one(s, side, op, bit, err);
+      c = one(s, side, op, bit, k % 3 == 2, err);
+    /* One root of several may be where the sides agree: of multiples of 100 every other one is one
+     * of 200. */
+    const val_covered *o = val_cover_at(&s->all[side], op);
+    for (int k = 0; k < ROOTS && !c && !s->stop && *s->work > 0 && o && bit == VAL_MEET &&
+                    (o->seen & bit) && o->n_met > 0 && o->n_met < ROOTS;
+         k++)
+      c = one(s, side, op, bit, false, err);
   }
   return c;
 }

@@ -16,7 +16,7 @@ enum {
   HALVINGS = 120,
   DIGITS = 44,
   LINES = 4,
-  ELEMENTS = 8,
+
   MAX_LITERALS = 24
 };
 
@@ -313,14 +313,9 @@ static iso_code search(line *l, const val_domain *domain, iso_rng *rng, val_root
                        iso_error *err) {
   if (!choose_variable(l, domain, rng)) return ISO_OK;
   iso_code c = run(l, err); /* how many elements there are */
-  if (c || l->numel == 0) return c;
-  for (int k = 0; k < ELEMENTS && !c; k++) {
-    l->element = (int64_t)iso_rng_below(rng, (uint64_t)l->numel);
-    c = run(l, err);
-    if (l->bit != VAL_MEET || l->distance != 0) break;
-    if (k == ELEMENTS - 1) return c; /* the same number on both sides, whatever it is */
-  }
-  if (c) return c;
+  if (c || l->element >= l->numel) return c;
+  /* The same number on both sides, whatever it is, is no edge that was met. */
+  if (l->bit == VAL_MEET && l->distance == 0) return c;
   rule_tensor *x = l->bind[l->var];
   if ((c = rule_tensor_new(x->dtype, &x->shape, &l->base, err))) return c;
   memcpy(l->base->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
@@ -340,9 +335,10 @@ static iso_code search(line *l, const val_domain *domain, iso_rng *rng, val_root
 }
 
 iso_code val_solve(val_engine *e, const rule *r, const val_domain *domain, const rule_term *term,
-                   uint16_t bit, iso_rng *rng, rule_tensor **bind, val_root *out, int64_t *work,
-                   iso_error *err) {
-  line l = {.e = e, .r = r, .term = term, .bit = bit, .bind = bind, .work = work};
+                   uint16_t bit, int64_t element, iso_rng *rng, rule_tensor **bind, val_root *out,
+                   int64_t *work, iso_error *err) {
+  line l = {
+      .e = e, .r = r, .term = term, .bit = bit, .element = element, .bind = bind, .work = work};
   *out = (val_root){.found = false};
   const iso_code c = search(&l, domain, rng, out, err);
   rule_tensor_unref(l.base);

@@ -126,7 +126,7 @@ def rule_text(name, left, right, rng):
     variables(left, found)
     variables(right, found)
     sizes = {}
-    symbolic = rng.random() < 0.3 and not any("arange" in text_of(s, {}) or "one_hot" in text_of(s, {}) for s in (left, right))
+    symbolic = rng.random() < 0.3 and not any(v.kind == "i" and v.limit for v in found.values()) and not any("arange" in text_of(s, {}) or "one_hot" in text_of(s, {}) for s in (left, right))
     # Sizes that are equal stay so: one name for each number.
     dim = lambda n: sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
     head = " ".join("(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape)) for v in found.values())
@@ -193,6 +193,10 @@ class Draw:
         low, high = self.reach
         t = self.pick(0.0, 0.5, 1.0, -1.0, 2.0, 0.3, -0.7, 3.25, 7.0, 10.0, 100.0, 0.01, -25.0, 1000.5, 1e-3, round(self.rng.uniform(-4, 4), 3))
         return t if low < t - 1 and t + 2 < high else round(self.rng.uniform(low, min(high, low + 6) - 1), 2)
+
+    def number_of(self, low, high):
+        self.reach = (low, high)
+        return self.number()
 
     def expression(self):
         x, y, d = self.x, self.y, self.shape[-1]
@@ -504,8 +508,119 @@ def clamped_integers(d):
                   (False, el("floor_divide", i + (m - 1), m), el("floor_divide", i, m) + 1))
 
 
+def nested(d):
+    """A choice inside another one's branch."""
+    e, t, f, u = d.expression(), d.number(), d.y * 2.0, d.pick(0.5, -1.0, 3.0)
+    name, inner = d.pick("gt", "ge", "lt", "le"), d.pick("gt", "ge", "lt", "le")
+    a, b = d.x + 7.0, d.y - 3.0
+    c = compare(name, e, t)
+    how = d.pick("true", "inner", "outer", "true")
+    k = compare(SLIP[inner] if how == "inner" else inner, f, u)
+    o = compare(SLIP[name], e, t) if how == "outer" else spelled(d, name, e, t)
+    left = where(c, where(compare(inner, f, u), a, b), b)
+    return how == "true", left, d.pick(where(o, where(k, a, b), b), where(~o, b, where(~k, b, a)), where(el("logical_and", o, k, kind="b"), a, b))
+
+
+def dead_factors(d):
+    """A factor that is 0 on one side of another choice."""
+    t, x = d.pick(0.5, 1.0, 2.0), d.x
+    up, g = el("relu", x), d.other()
+    return d.pick((True, up * compare("gt", x, -t), up), (False, up * compare("gt", x, t), up), (False, up * compare("gt", x, t), up * compare("ge", x, t)),
+                  (True, up * compare("ge", x, 0.0), up * compare("gt", x, 0.0)), (False, el("abs", x) * compare("gt", x, g), el("abs", x) * compare("ge", x, g)),
+                  (False, x * x * compare("gt", x, d.y), x * x * compare("ge", x, d.y)), (False, (x - t) * compare("gt", x, d.y), (x - t) * compare("ge", x, d.y)),
+                  (True, (x - t) * compare("gt", x, t), (x - t) * compare("ge", x, t)),
+                  (False, el("tanh", x) * d.y * compare("le", x, d.y), el("tanh", x) * d.y * compare("lt", x, d.y)))
+
+
+def equalities(d):
+    x, y = d.x, d.y
+    t = d.pick(0.0, 0.3, 2.0, -7.5, 1000.5)
+    z = var("z", "f", *d.shape)
+    top = el("maximum", x, y)
+    signs = el("sign", x)
+    return d.pick((False, where(compare("eq", x, y), z, y), y), (False, where(compare("eq", x, t), z, y), y), (False, where(compare("ne", x, y), z, x), z),
+                  (True, where(compare("eq", x, y), x, z), where(compare("eq", x, y), y, z)), (True, compare("eq", top, x), compare("ge", x, y)),
+                  (False, compare("eq", top, x), compare("gt", x, y)), (False, signs * signs, x * 0.0 + 1.0), (True, signs * el("sign", y), el("sign", x * y)),
+                  (True, signs * signs, to_float(compare("ne", x, 0.0))), (False, where(compare("eq", mean(x), mean(y)), z, y), y),
+                  (False, where(compare("eq", x * 2.0 - 1.0, y), z, x), x), (True, el("abs", x) * signs, x),
+                  (True, el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"), compare("ne", compare("gt", x, t), compare("gt", y, t))),
+                  (False, el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"), compare("ne", compare("gt", x, t), compare("ge", y, t))))
+
+
+def sums(d):
+    """Comparisons of what is summed up."""
+    x, y, name, t = d.x, d.y, d.pick("gt", "ge", "lt", "le"), d.number_of(-9e9, 9e9)
+    n = x.shape[-1]
+    a, b = d.pick((mean(x), mean(y)), (mean(x), t), (largest(x), t), (largest(x), mean(y)), (mean(x * y), t), (mean(x * x), abs(t) + 1.0))
+    c = compare(name, a, b)
+    how = d.pick("true", "slip", "scaled")
+    if how == "scaled" and isinstance(b, float) and b:
+        return True, where(c, y, 0.0), where(compare(name, a * 2.0, b * 2.0), y, 0.0)
+    r = compare(SLIP[name], a, b) if how == "slip" else spelled(d, name, a, b)
+    return how != "slip", where(c, y, 0.0), d.pick(where(~r, 0.0, y), masked(y, ~r, 0.0))
+
+
+def quantised(d):
+    x, step = d.x, d.pick(0.5, 0.25, 2.0, 1.0)
+    v = x * (1 / step)
+    low, high = d.pick((-128.0, 127.0), (-8.0, 7.0), (0.0, 15.0))
+    q = clamp(el("round", v), low, high)
+    return d.pick((True, q * step, clamp(el("round", v), low, high) * step), (True, q, el("round", clamp(v, low, high))), (False, q, clamp(el("floor", v + 0.5), low, high)),
+                  (False, q, clamp(el("round", v), low + 1, high)), (False, q, clamp(el("trunc", v), low, high)), (False, q, clamp(el("round", v), low, high + 1)),
+                  (True, to_int(q), clamp(to_int(el("round", v)), int(low), int(high))) if False else (True, q, el("hardtanh", el("round", v), low, high)))
+
+
+def tokens(d):
+    """Arithmetic of integers, in large tables."""
+    r = d.rng
+    top = d.pick(16, 1000, 50000, 128256)
+    i = var("ids", "i", *d.pick((1,), (1,), (4,), (2, 3)), limit=top)
+    t = r.randrange(2, top - 2)
+    table = var("w3", "f", top, 3)
+    e = embedding(table, i)
+    a, b = t, r.randrange(1, top - 1)
+    name = d.pick("gt", "ge", "lt", "le")
+    m = d.pick(2, 3, 10, 100 if top > 200 else 5)
+    k = r.randrange(0, top // m)
+    special = lambda *of: [compare("eq", i, v) for v in of]
+    any_of = lambda c: c[0] if len(c) == 1 else el("logical_or", c[0], any_of(c[1:]), kind="b")
+    l, s, true = d.pick(
+        (compare("eq", (i - a) * (i - b), 0), any_of(special(a, b)), True), (compare("eq", (i - a) * (i - b), 0), any_of(special(a)), a == b),
+        (compare(name, i * m, t * m), compare(name, i, t), True), (compare(name, i * m, t * m), compare(SLIP[name], i, t), False),
+        (any_of(special(a, b)), any_of(special(b, a)), True), (any_of(special(a, b)), any_of(special(a)), a == b),
+        (compare("gt", el("floor_divide", i, m), k), compare("ge", i, (k + 1) * m), True),
+        (compare("gt", el("floor_divide", i, m), k), compare("gt", i, (k + 1) * m), False),
+        (compare("eq", el("remainder.Scalar", i, m), 0), compare("eq", el("floor_divide", i, m) * m, i), True),
+        (compare("eq", el("remainder.Scalar", i, m), 0), compare("eq", el("remainder.Scalar", i, m * 2), 0), False),
+        (compare(name, i, t), compare(name, el("clamp_max", i, t + 1), t), name not in ("zz",)),
+        (compare("gt", i, t), compare("gt", el("clamp_max", i, t), t - 1), False))
+    c = lambda q: unsqueeze(q, -1)
+    return true, d.pick(where(c(l), e, 0.0), e * c(l)), d.pick(where(c(s), e, 0.0), masked(e, c(~s), 0.0))
+
+
+def attention(d):
+    n, h = d.pick(3, 4, 6), 4
+    q, k, v = (var(name, "f", n, h) for name in "qkv")
+    at = var("pos", "i", n, limit=d.pick(16, 4096))
+    w = d.pick(2, 5)
+    far = unsqueeze(at, -1) - unsqueeze(at, 0)
+    scores = shaped("matmul", [q, transposed(k)], (n, n))
+    name, bound = d.pick(("ge", 0), ("gt", -w), ("le", w))
+    keep = compare(name, far, bound)
+    true = d.rng.random() < 0.5
+    other = d.pick(~compare(OPPOSITE[name], far, bound), compare(TURNED[name], -far, -bound)) if true else d.pick(
+        compare(SLIP[name], far, bound - 1 if name == "gt" else bound + 1), compare(name, far, bound - 1)) if name == "ge" else compare(SLIP[name], far, bound)
+    if not true and name == "ge":
+        other = compare("ge", far, -1)
+    if not true and name == "gt":
+        other = compare("ge", far, -w)
+    value = d.pick(-1e4, -30.0)
+    soft = lambda s: shaped("matmul", [shaped("softmax.int", [s, -1], (n, n)), v], (n, h))
+    return true, soft(where(keep, scores, value)), soft(d.pick(masked(scores, ~other, value), where(~other, value, scores)))
+
+
 KINDS = {f.__name__: f for f in (thresholds, hidden_factor, bounds, kinks, roundings, logic, integers, repeats, windows, buckets, ranks,
-                                 clamped_integers)}
+                                 clamped_integers, nested, dead_factors, equalities, sums, quantised, tokens, attention)}
 
 
 def instance(seed, k, only):
