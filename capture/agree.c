@@ -297,8 +297,9 @@ static void pair_places(agree *a) {
 static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
   bool others = false;
   pair_spoken(a, said);
+  iso_code c = agree_lengthen(a);
   find_known(a);
-  iso_code c = made_on_others(a, &others);
+  if (!c) c = made_on_others(a, &others);
   if (!c && others) pair_names(a);
   if (!c) pair_places(a);
   if (!c) c = agree_exchange(a);

@@ -118,7 +118,20 @@ static void bounds(const agree *a, size_t i, double *low, double *high) {
     }
 }
 
-/* A fresh value for the group in the last set; false: none was found. */
+/* Positions stay consecutive: up to the highest, from the lowest, and in between. */
+static bool draw_steps(const agree *a, size_t g, unsigned number, iso_rng *rng, rule_tensor *t) {
+  const rule_domain *d = agree_node(a, g)->domain;
+  const double n = (double)t->numel, last = d->high - n + 1;
+  if (agree_look_of(a, g) != STEPS || rule_domain_is_joint(d) || !isfinite(last - d->low) ||
+      last < d->low)
+    return false;
+  double from = number == 0 ? last : d->low;
+  if (number > 1) from += floor(iso_rng_uniform(rng) * (last - d->low + 1));
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, from + (double)i);
+  return rule_domain_admits(d, t, NULL, 0);
+}
+
+/* A fresh value for the group in the last set. */
 static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso_rng *rng) {
   const cap_node *n = agree_node(a, g);
   const rule_domain *d = n->domain;
@@ -129,7 +142,8 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso
   bounds(a, g, &low, &high);
   if (isfinite(d->low)) low = d->low;
   if (isfinite(d->high)) high = d->high;
-  const bool drawn = t->numel > 0 && rule_domain_draw(d, low, high, form, rng, t);
+  const bool drawn = t->numel > 0 && (draw_steps(a, g, form, rng, t) ||
+                                      rule_domain_draw(d, low, high, form, rng, t));
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
     if (a->in[i].group != g) continue;
     rule_tensor **to = agree_slot(a, s, s->n - 1, i), *own;

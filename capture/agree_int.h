@@ -49,6 +49,9 @@ int64_t agree_namesake(const agree *a, size_t i);
 iso_code agree_note(agree *a, const char *kind, const char *text, size_t i, int64_t other);
 
 /* ---- agree_sets.c ---- */
+/* Where one capture has more input sets, the other takes part in them with what its inputs are
+ * there: as far as values on the sets of both, and names, say which those are. */
+iso_code agree_lengthen(agree *a);
 /* Both graphs on the left's values, then on the right's. */
 iso_code agree_exchange(agree *a);
 /* `from` in the dtype and shape of `n`. Owns: the caller unrefs. */

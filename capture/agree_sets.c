@@ -133,3 +133,70 @@ iso_code agree_exchange(agree *a) {
   agree_drop(a, &s);
   return c;
 }
+
+/* ---- one capture has more sets than the other ---- */
+
+/* The one input of the longer side that has these values on the sets of both: the namesake first,
+ * then what no other input of the shorter side is the namesake of. -1: there is none, or it is not
+ * told which. */
+static int64_t source_of(const agree *a, size_t i) {
+  int64_t found = -1;
+  for (size_t j = 0; j < a->n; j++) {
+    if (a->in[j].side == a->in[i].side || a->in[j].settled || !agree_equal(a, i, j)) continue;
+    if (strcmp(agree_node(a, i)->name, agree_node(a, j)->name) == 0) return (int64_t)j;
+    if (agree_namesake(a, j) >= 0) continue;
+    if (found >= 0) return -1;
+    found = (int64_t)j;
+  }
+  return found;
+}
+
+/* The sources of all inputs of `side`; false: one has none. */
+static bool sources(const agree *a, int side, int64_t *from) {
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->in[i].side != side) continue;
+    if (a->in[i].settled || (from[i] = source_of(a, i)) < 0) return false;
+  }
+  return true;
+}
+
+/* What `side` lacks. `more`: as cap_graph has its inputs. */
+static iso_code fill_sets(agree *a, int side, const int64_t *from, rule_tensor **more, size_t n) {
+  const cap_graph *g = a->graph[side], *other = a->graph[!side];
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < n; set++)
+    for (size_t i = 0; i < g->n_nodes; i++)
+      more[set * g->n_nodes + i] =
+          rule_tensor_ref(g->input[(set < g->n_sets ? set : 0) * g->n_nodes + i]);
+  for (size_t set = g->n_sets; set < n && !c; set++)
+    for (size_t i = 0; i < a->n && !c; i++) {
+      if (a->in[i].side != side) continue;
+      rule_tensor **to = &more[set * g->n_nodes + a->in[i].node], *own;
+      rule_tensor *value = other->input[set * other->n_nodes + a->in[from[i]].node];
+      if ((c = agree_as_input(a, value, agree_node(a, i), &own))) break;
+      rule_tensor_unref(*to);
+      *to = own;
+    }
+  return c;
+}
+
+iso_code agree_lengthen(agree *a) {
+  const size_t n[2] = {a->graph[LEFT]->n_sets, a->graph[RIGHT]->n_sets};
+  const int side = n[LEFT] < n[RIGHT] ? LEFT : RIGHT;
+  if (n[LEFT] == n[RIGHT]) return ISO_OK;
+  const size_t all = n[!side] * (a->graph[side]->n_nodes + 1);
+  int64_t *from = calloc(a->n + 1, sizeof *from);
+  rule_tensor **more = calloc(all + 1, sizeof *more);
+  iso_code c = from && more ? ISO_OK : no_memory(a);
+  const bool known = !c && sources(a, side, from);
+  if (known) c = fill_sets(a, side, from, more, n[!side]);
+  if (known && !c) {
+    cap_replace_inputs(a->graph[side], more, n[!side]);
+    a->sets = n[!side];
+    more = NULL;
+  }
+  for (size_t i = 0; more && i < all; i++) rule_tensor_unref(more[i]);
+  free(more);
+  free(from);
+  return c;
+}

@@ -54,6 +54,12 @@ static bool whole(rule_dtype d) {
 static void narrow(rule_domain *d, double *x, rule_dtype dtype) {
   size_t from = 0, to = d->n_exclude;
   if (whole(dtype)) d->low = ceil(d->low), d->high = floor(d->high);
+  const double bits = 8 * (double)rule_dtype_size(dtype);
+  if (dtype == RULE_U8) d->low = fmax(d->low, 0), d->high = fmin(d->high, 255);
+  else if (rule_dtype_is_int(dtype) && bits < 64 && !rule_domain_is_open(d)) {
+    d->low = fmax(d->low, -exp2(bits - 1));
+    d->high = fmin(d->high, exp2(bits - 1) - 1);
+  }
   if (dtype == RULE_BOOL || d->mask) d->low = fmax(d->low, 0), d->high = fmin(d->high, 1);
   while (from < to && x[from] < d->low) from++;
   while (to > from && x[to - 1] > d->high) to--;

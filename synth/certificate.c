@@ -127,6 +127,7 @@ static iso_code name_node(writer *w, eg_node e) {
     return ISO_OK;
   }
   if (st_bound_by(s, e, true)) {
+    if (st_bound_by(s, e, true)->other) w->missing = "an input is taken as elements of a permutation, which no step can say";
     w->arg[e.i] = w->arg[st_bound_by(s, e, true)->leaf.i];
     return ISO_OK;
   }

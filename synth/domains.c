@@ -49,6 +49,15 @@ static shape_of look_at(const rule_tensor *t) {
   return s;
 }
 
+/* Different integers of a small range are elements of a permutation, which any numbers in order
+ * make: they are drawn freely. */
+static bool permutes(const synth_node *n) {
+  enum { MOST = 4096 };
+  const rule_domain *d = n->domain;
+  return rule_dtype_is_int(n->dtype) && d->distinct && !d->sorted && !d->mask &&
+         d->n_exclude == 0 && d->high - d->low < MOST;
+}
+
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
  * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
  * What chooses rows of a table is no bound of a sequence, nor is what a domain says to be any
@@ -57,7 +66,7 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
   int64_t all;
-  if (n->domain && rule_domain_is_joint(n->domain)) return true;
+  if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
   if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
   shape_of every = {true, true, true, true, true};
@@ -180,7 +189,7 @@ iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso
 
 /* ---- domains in the e-graph: the input as a term that cannot leave its own ---- */
 
-enum { MAX_REPLACED = 8 }; /* values left out; more would make the term too large for any rule */
+enum { MAX_REPLACED = 16 }; /* values left out; more would make the term too large for any rule */
 
 /* Another value for one that is left out. */
 static int64_t instead(const rule_domain *d, int64_t x) {
@@ -219,30 +228,100 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
   return c;
 }
 
-iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, const char *kind,
-                       const char *text, iso_error *err) {
-  const synth_node *n = &s->graph[side]->node[i];
-  const eg_node e = s->map[side][i], none = {EG_NONE};
+/* A new atom of that dtype and shape, which has no values yet. */
+static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_error *err) {
   const char *name = iso_arena_printf(&s->arena, "$within%zu", s->n_bound);
   eg_symbol sym;
-  eg_node raw, def;
-  if (!name || !text || !iso_grow(s->bound, s->cap_bound, s->n_bound + 1)) return nomem(err);
+  if (!name || !iso_grow(s->bound, s->cap_bound, s->n_bound + 1)) return nomem(err);
   iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
-  if (!c) c = eg_add(s->g, sym, NULL, 0, &raw, err);
+  if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
   if (c) return c;
-  if (!iso_grow(s->rec, s->cap_rec, (size_t)raw.i + 1)) return nomem(err);
-  for (size_t k = s->n_rec; k <= raw.i; k++)
+  if (!iso_grow(s->rec, s->cap_rec, (size_t)out->i + 1)) return nomem(err);
+  for (size_t k = s->n_rec; k <= out->i; k++)
     s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
-  if (s->n_rec <= raw.i) s->n_rec = (size_t)raw.i + 1;
-  rec *r = &s->rec[raw.i];
+  if (s->n_rec <= out->i) s->n_rec = (size_t)out->i + 1;
+  rec *r = &s->rec[out->i];
   r->tensor = r->leaf = r->atom = true;
-  r->shape = n->shape;
-  if ((c = st_values_of(s, raw, e, err))) return c;
-  if ((c = st_add_term(s, term, &raw, &def, err)) || (c = st_value(s, def, err))) return c;
-  s->bound[s->n_bound++] = (st_bound){e, raw, def};
+  r->shape = *shape;
+  return ISO_OK;
+}
+
+/* Input `i` equals `term` over the atom, whose values are there. */
+static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, const rule_term *term,
+                       const char *kind, const char *text, iso_error *err) {
+  const eg_node e = s->map[side][i], none = {EG_NONE};
+  eg_node def;
+  iso_code c = text ? st_add_term(s, term, &raw, &def, err) : nomem(err);
+  if (c || (c = st_value(s, def, err))) return c;
+  s->bound[s->n_bound++] = (st_bound){e, raw, def, other};
   if (!st_assume(s, kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
     return nomem(err);
   return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+}
+
+iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, const char *kind,
+                       const char *text, iso_error *err) {
+  eg_node raw;
+  iso_code c = new_atom(s, &s->graph[side]->node[i].shape, &raw, err);
+  if (!c) c = st_values_of(s, raw, s->map[side][i], err);
+  return c ? c : equate(s, side, i, raw, false, term, kind, text, err);
+}
+
+/* ---- different integers: the first places of some numbers in order ---- */
+
+/* Numbers whose order begins with those of `v`. Owns: the caller unrefs. */
+static iso_code ordered(const rule_domain *d, const rule_tensor *v, rule_tensor **out,
+                        iso_error *err) {
+  const rule_shape shape = {.rank = 1, .dim = {(int64_t)(d->high - d->low) + 1}};
+  iso_code c = rule_tensor_new(RULE_F64, &shape, out, err);
+  for (int64_t i = 0; !c && i < shape.dim[0]; i++) rule_tensor_set(*out, i, (double)i + 1);
+  for (int64_t i = 0; !c && i < v->numel; i++)
+    rule_tensor_set(*out, rule_tensor_get_int(v, i) - (int64_t)d->low, (double)(i - v->numel));
+  return c;
+}
+
+static iso_code order_values(state *s, int side, size_t i, eg_node raw, iso_error *err) {
+  rule_tensor **val = calloc(s->n_draws + 1, sizeof *val);
+  iso_code c = val ? ISO_OK : nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    const rule_tensor *v = st_val(s, s->map[side][i], d);
+    c = v ? ordered(s->graph[side]->node[i].domain, v, &val[d], err) : st_lost(s, err);
+  }
+  if (!c) c = st_set_values(s, raw, val, err);
+  for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+/* reshape(argsort(x)[:n] + low, shape), in the input's dtype. */
+static iso_code places(state *s, const synth_node *n, const rule_term **out, iso_error *err) {
+  iso_arena *a = &s->arena;
+  const rule_term *size[RULE_MAX_RANK], *t;
+  for (uint32_t d = 0; d < n->shape.rank; d++) size[d] = rule_int(a, n->shape.dim[d]);
+  const rule_term *sorted[3] = {rule_var(a, 0), rule_int(a, 0), rule_bool(a, false)};
+  iso_code c = rule_call(a, s->schemas, "aten::argsort", sorted, 3, &t, err);
+  const rule_term *first[5] = {t, rule_int(a, 0), rule_int(a, 0), rule_int(a, n->value[0]->numel),
+                               rule_int(a, 1)};
+  if (!c) c = rule_call(a, s->schemas, "aten::slice.Tensor", first, 5, &t, err);
+  const rule_term *add[3] = {t, rule_int(a, (int64_t)n->domain->low), rule_int(a, 1)};
+  if (!c && n->domain->low != 0) c = rule_call(a, s->schemas, "aten::add.Scalar", add, 3, &t, err);
+  const rule_term *list = rule_list(a, size, n->shape.rank), *to[2] = {t, list};
+  if (!c && n->shape.rank != 1)
+    c = list ? rule_call(a, s->schemas, "aten::reshape", to, 2, &t, err) : nomem(err);
+  *out = t;
+  return c;
+}
+
+static iso_code bound_distinct(state *s, int side, size_t i, const char *text, iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const rule_shape shape = {.rank = 1, .dim = {(int64_t)(n->domain->high - n->domain->low) + 1}};
+  const rule_term *t;
+  eg_node raw;
+  if (n->dtype != RULE_I64) return ISO_OK; /* places are of that dtype */
+  iso_code c = places(s, n, &t, err);
+  if (!c) c = new_atom(s, &shape, &raw, err);
+  if (!c) c = order_values(s, side, i, raw, err);
+  return c ? c : equate(s, side, i, raw, true, t, "range", text, err);
 }
 
 const st_bound *st_bound_by(const state *s, eg_node e, bool raw) {
@@ -251,10 +330,10 @@ const st_bound *st_bound_by(const state *s, eg_node e, bool raw) {
   return NULL;
 }
 
-static bool bound_already(const state *s, eg_node e) {
+const st_bound *st_bound_of(const state *s, eg_node e) {
   for (size_t k = 0; k < s->n_bound; k++)
-    if (eg_equal(s->g, s->bound[k].leaf, e)) return true;
-  return false;
+    if (eg_equal(s->g, s->bound[k].leaf, e)) return &s->bound[k];
+  return NULL;
 }
 
 iso_code st_bound_domains(state *s, iso_error *err) {
@@ -269,14 +348,16 @@ iso_code st_bound_domains(state *s, iso_error *err) {
       const bool ints = rule_dtype_is_int(n->dtype);
       const bool many = d->n_exclude > MAX_REPLACED, bounds = isfinite(d->low) || isfinite(d->high);
       if (s->rec[s->map[side][i].i].konst || (!ints && !rule_dtype_is_float(n->dtype))) continue;
-      if (!(bounds || (ints && d->n_exclude)) || many || bound_already(s, s->map[side][i]))
-        continue;
-      if ((c = inside(s, d, ints, &t, err))) return c;
+      if (!(bounds || (ints && d->n_exclude)) || many || st_bound_of(s, s->map[side][i])) continue;
       rule_domain_print(d, text, sizeof text);
-      c = st_bound_leaf(s, side, i, t, "range",
-                        iso_arena_printf(&s->arena, "%s's %s may be: %s",
-                                         side == LEFT ? "left" : "right", n->name, text),
-                        err);
+      const char *said = iso_arena_printf(&s->arena, "%s's %s may be: %s",
+                                          side == LEFT ? "left" : "right", n->name, text);
+      if (ints && permutes(n)) {
+        if ((c = bound_distinct(s, side, i, said, err))) return c;
+        continue;
+      }
+      if ((c = inside(s, d, ints, &t, err))) return c;
+      c = st_bound_leaf(s, side, i, t, "range", said, err);
     }
   return c;
 }

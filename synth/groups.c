@@ -97,6 +97,10 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
   if (!c && shards) c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
   if (!c && shards && !*done) c = st_synthesise(s, u, t, done, err);
+  /* An input is a variable of any rule, unless it is its own root as what cannot leave its range. */
+  const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
+  if (!c && bu && !*done) c = st_synthesise(s, bu->def, t, done, err);
+  if (!c && bt && !*done) c = st_synthesise(s, u, bt->def, done, err);
   return c;
 }
 

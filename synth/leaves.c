@@ -379,7 +379,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
 
 /* ---- drawing ---- */
 
-static iso_code set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
+iso_code st_set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
   rec *r = &s->rec[e.i];
   r->val = calloc(s->n_draws, sizeof *r->val);
   if (!r->val) return nomem(err);
@@ -394,7 +394,7 @@ iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err) {
   iso_code c = val ? ISO_OK : nomem(err);
   for (size_t d = 0; d < s->n_draws && !c; d++)
     if (!(val[d] = st_val(s, from, d))) c = st_lost(s, err);
-  if (!c) c = set_values(s, e, val, err);
+  if (!c) c = st_set_values(s, e, val, err);
   free(val);
   return c;
 }
@@ -512,7 +512,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
     else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
     else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
   }
-  if (!c) c = set_values(s, e, val, err);
+  if (!c) c = st_set_values(s, e, val, err);
   for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);
   free(val);
   return c;

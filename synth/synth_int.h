@@ -282,6 +282,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
+iso_code st_set_values(state *s, eg_node e, rule_tensor **val, iso_error *err); /* by draw; each is referred to */
 /* The same values for `e` as `from` has, kept. */
 iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
@@ -296,6 +297,7 @@ int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int6
 /* ---- domains.c ---- */
 typedef struct st_bound {
   eg_node leaf, raw, def; /* leaf = def, which is a term over raw; the raw atom may be anything */
+  bool other;             /* the raw atom has other values than the leaf: def does not leave those alone */
 } st_bound;
 /* Whether an input's values have a structure on every set, so that it is kept; `live`: the operators that count. */
 bool st_structured(const state *s, int side, size_t i, const bool *live);
@@ -316,6 +318,8 @@ ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_ter
 ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
 /* The bound whose raw atom, or else whose term, an e-node is; NULL. */
 const st_bound *st_bound_by(const state *s, eg_node e, bool raw);
+/* The bound of the input that an e-node equals; NULL. */
+const st_bound *st_bound_of(const state *s, eg_node e);
 
 /* ---- constants.c ---- */
 iso_code st_relate_constants(state *s, iso_error *err);

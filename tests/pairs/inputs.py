@@ -466,6 +466,194 @@ def contradictions(rng):
     return Case(ERROR, build(0), build(1), said[2], kind)
 
 
+@family
+def lengths(rng):
+    """A sequence's length is at least one: what a guard against none does shows only below."""
+    batch, n, width = rng.randint(2, 4), rng.randint(4, 7), 4
+    admitted = rng.random() < 0.5
+    low = 0 if admitted else 1
+    kind = rng.choice(["mean", "clamp", "softmax", "last"])
+    lens = [rng.randint(1, n) for _ in range(batch)]
+    dl, dr, relations = say(rng, "lens", {"range": [low, n]})
+    x = normals(rng, batch * n * width)
+
+    def build(side):
+        def f(g):
+            length = g.given("lens", (batch,), [lens], i64, dr if side else dl)
+            h = g.given("x", (batch, n, width), [x], f32)
+            keep = g.arange(n).unsqueeze(0).lt(length.unsqueeze(1))
+            if kind == "last":
+                at = length.sub(1).clamp_min(0) if side else length.clamp_min(1).sub(1)
+                i = at.view(batch, 1, 1).expand(batch, 1, width)
+                y = h.gather(1, i).squeeze(1)
+                if side and admitted:
+                    y = length.gt(0).unsqueeze(-1).where(y, y.add(1.0))
+                return linear(g, y, "w", 3, side)
+            if kind == "softmax":
+                s = linear(g, h, "s", 1, side).squeeze(-1)
+                p = s.masked_fill(keep.logical_not(), float("-inf")).softmax(-1)
+                if side:
+                    p = length.eq(0).unsqueeze(-1).where(0.0, p)
+                return p.unsqueeze(-1).mul(h).sum(1)
+            total = h.mul(keep.to(f32).unsqueeze(-1)).sum(1)
+            count = length.clamp_min(1) if side else length
+            if kind == "mean":
+                return total.div(count.to(f32).unsqueeze(-1))
+            return total.mul(count.to(f32).unsqueeze(-1)).add(length.eq(0).to(f32).unsqueeze(-1) if side else 0.0)
+        return f
+    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s from %d" % (kind, low))
+
+
+@family
+def distinct_slots(rng):
+    rows, n, width = rng.randint(6, 10), rng.randint(2, 4), 4
+    admitted = rng.random() < 0.5
+    slots = rng.sample(range(rows), n)
+    dl, dr, relations = say(rng, "slots", {"range": [0, rows - 1]} if admitted else {"range": [0, rows - 1], "distinct": True})
+    kind = rng.choice(["flip", "add"])
+    cache, x = normals(rng, rows * width), normals(rng, n * width)
+
+    def build(side):
+        def f(g):
+            c = g.given("cache", (rows, width), [cache], f32)
+            v = g.given("x", (n, width), [x], f32)
+            i = g.given("slots", (n,), [slots], i64, dr if side else dl)
+            if kind == "flip":
+                return c.op("index_put", [c, [i.flip(0)], v.flip(0), False]) if side else c.op("index_put", [c, [i], v, False])
+            z = c.zeros_like()
+            return z.op("index_put", [z, [i], v, bool(side)])
+        return f
+    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s %s" % (kind, slots))
+
+
+@family
+def two_tokens(rng):
+    """Two inputs of ids, each with its own padding."""
+    rows, n, width = rng.randint(10, 30), rng.randint(3, 6), 4
+    pads = [rng.randrange(rows), rng.randrange(rows)]
+    said = [rng.random() < 0.7, rng.random() < 0.7]
+    ids = [[tokens(rng, n, 0, rows, (p,)) for p in pads] for _ in range(2)]
+    same = rng.random() < 0.5
+    names = ("src", "tgt")
+    text = "".join("input %s exclude %d range 0 %d\n" % (names[k], pads[k], rows - 1) for k in (0, 1) if said[k])
+
+    def build(side):
+        def f(g):
+            parts = []
+            for k in (0, 1):
+                i = g.given(names[k], (n,), [ids[0 if same else side][k]])
+                x = g.param("e%d" % k, rows, width).embedding(i)
+                if side:
+                    x = x.masked_fill(i.eq(pads[k]).unsqueeze(-1), 0.0)
+                parts.append(silu(linear(g, x, "w%d" % k, width, side), side))
+            return parts[0].add(parts[1]) if not side else parts[1].add(parts[0])
+        return f
+    return Case(EQUIVALENT if all(said) else DIFFERENT, build(0), build(1), text or None, "%s of %d, said %s" % (pads, rows, said))
+
+
+@family
+def several_excluded(rng):
+    rows, n, width = rng.randint(20, 60), rng.randint(3, 6), 4
+    special = sorted(rng.sample(range(rows), rng.randint(2, 6)))
+    admitted = rng.random() < 0.4
+    out = special[1:] if admitted else special
+    ids = tokens(rng, n, 0, rows, special)
+    dl, dr, relations = say(rng, "ids", {"range": [0, rows - 1], "exclude": out})
+
+    def build(side):
+        def f(g):
+            i = g.given("ids", (n,), [ids], i64, dr if side else dl)
+            x = g.param("e", rows, width).embedding(i)
+            for s in special if side else ():
+                x = x.masked_fill(i.eq(s).unsqueeze(-1), 0.25)
+            return linear(g, x, "w", width, side)
+        return f
+    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s of %d" % (special, rows))
+
+
+@family
+def more_sets_on_one_side(rng):
+    """One capture has a second input set, in which what was equal in the first is not."""
+    shape = (rng.randint(2, 4), rng.randint(3, 6))
+    n = dsl.count(shape)
+    first, second = normals(rng, n), normals(rng, n)
+    wrong = rng.random() < 0.5
+    long = rng.randrange(2)
+    lone = rng.random() < 0.5 and long == 0  # what one capture has alone, its own sets have to tell apart
+
+    def build(side):
+        def f(g):
+            sets = (lambda *v: list(v)) if side == long else (lambda *v: [v[0]])
+            x = g.given("a", shape, sets(first, first), f32)
+            if side and wrong and lone:
+                return x.tanh().add(x.mul(2.0))
+            y = g.given("b", shape, sets(first, second), f32)
+            return y.tanh().add(x.mul(2.0)) if not (side and wrong) else x.tanh().add(y.mul(2.0))
+        return f
+    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="long %d lone %s" % (long, lone))
+
+
+@family
+def constant_in_first_set(rng):
+    """Positions that are those of a constant in the first set only."""
+    n, width = rng.randint(3, 6), 4
+    wrong = rng.random() < 0.5
+    kind = rng.choice(["float", "int"])
+    starts = [0, rng.randint(1, 5)] if wrong else [0, 0]
+    x = [normals(rng, n * width) for _ in range(2)]
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, width), x, f32)
+            if side:
+                p = g.arange(n)
+            else:
+                p = g.given("p", (n,), [list(range(s, s + n)) for s in starts])
+            if kind == "float":
+                return h.add(p.to(f32).unsqueeze(-1).mul(0.1))
+            return h.add(g.param("e", 16, width).embedding(p))
+        return f
+    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s %s" % (kind, starts))
+
+
+@family
+def structured_by_value(rng):
+    """Nothing is said, and what the values look like is kept: bounds of sequences, positions that begin again."""
+    width = 4
+    cuts = [0]
+    for _ in range(rng.randint(2, 4)):
+        cuts.append(cuts[-1] + rng.randint(1, 3))
+    n = cuts[-1]
+    kind = rng.choice(["segments", "restarts"])
+    x = normals(rng, n * width)
+    places = [p for a, b in zip(cuts, cuts[1:]) for p in range(b - a)]
+    if kind == "restarts" and (len(places) < 4 or 2 * sum(b == a + 1 for a, b in zip(places, places[1:])) < len(places)):
+        kind = "segments"
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, width), [x], f32)
+            if kind == "segments":
+                b = g.given("cu_seqlens", (len(cuts),), [cuts])
+                inner = b.slice(0, 1, len(cuts) - 1)
+                if side:
+                    s = g.op("searchsorted.Tensor", [inner, g.arange(n)], [((n,), i64)], {"right": True})[0]
+                else:
+                    s = g.arange(n).unsqueeze(-1).ge(inner).to(i64).sum(-1)
+            else:
+                p = g.given("positions", (n,), [places])
+                if side:
+                    s = p.eq(0).to(i64).cumsum(0)
+                else:
+                    step = p.slice(0, 1, n).sub(p.slice(0, 0, n - 1)).ne(1).to(i64)
+                    s = g.cat([g.ones(1, dtype=i64), step], 0).cumsum(0)
+            same = s.unsqueeze(0).eq(s.unsqueeze(1))
+            scores = h.matmul(h.t()).masked_fill(same.logical_not(), float("-inf"))
+            return softmax(scores, side).matmul(h)
+        return f
+    return Case(EQUIVALENT, build(0), build(1), what="%s %s" % (kind, cuts))
+
+
 # ---- running ----
 
 def run(job):
