@@ -79,14 +79,11 @@ static void pinned(cert_writer *w, const double *v) {
   }
 }
 
-static char *answers(const char *text) {
-  Z3_context z = val_z3_context();
-  if (!z) return NULL;
-  (void)z3.eval_smtlib2_string(z, "(set-option :timeout 20000)(set-option :rlimit 1000000)"); /* not in the file; a backstop: rlimit comes first */
-  const char *r = z3.eval_smtlib2_string(z, text);
-  char *copy = r ? strdup(r) : NULL;
-  z3.del_context(z);
-  return copy;
+static char *answers(sc *c, const char *text) {
+  bool overran = false;
+  char *r = val_z3_answers(text, 1000000, &overran); /* the limit is not in the file */
+  c->overran |= overran;
+  return r;
 }
 
 static char *compose(cert_writer *w, const char *body, const char *end) {
@@ -130,7 +127,7 @@ static char *empty_case(cert_writer *w) {
     hypotheses(k);
     fclose(k->f);
     text = k->failed || !k->declared ? NULL : compose(k, body, "; no sizes meet this case: unsat\n(check-sat)\n");
-    got = text ? answers(text) : NULL;
+    got = text ? answers(w->c, text) : NULL;
   }
   if (k) free(k->memo), free(k->declared);
   const bool empty = got && !strcmp(got, "unsat\n");
@@ -177,7 +174,7 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   /* Sizes of a model that was found, then any. */
   for (int pin = 1; pin >= 0 && !w->failed && !*out; pin--) {
     if (!end[pin]) continue;
-    char *text = compose(w, body, end[pin]), *got = text ? answers(text) : NULL;
+    char *text = compose(w, body, end[pin]), *got = text ? answers(w->c, text) : NULL;
     if (got && (c->certify->unchecked || !strcmp(got, "unsat\nsat\n"))) *out = text, text = NULL;
     const bool goal = got && !strncmp(got, "unsat", 5);
     if (!*out) explain(w, got ? got : "", why);

@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "validate/validate.h"
 
@@ -45,8 +47,30 @@ Z3_context val_z3_context(void) {
   return z;
 }
 
+enum { BACKSTOP_MS = 600000 };
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+char *val_z3_answers(const char *text, uint64_t rlimit, bool *overran) {
+  const double from = now_ms();
+  const Z3_context z = val_z3_context();
+  char limits[96];
+  *overran = false;
+  if (!z) return NULL;
+  snprintf(limits, sizeof limits, "(set-option :timeout %d)(set-option :rlimit %llu)", (int)BACKSTOP_MS, (unsigned long long)rlimit);
+  (void)z3.eval_smtlib2_string(z, limits);
+  const char *r = z3.eval_smtlib2_string(z, text);
+  char *copy = r ? strdup(r) : NULL;
+  *overran = now_ms() - from >= BACKSTOP_MS; /* its answers do not say which of them the clock ended */
+  z3.del_context(z);
+  return copy;
+}
+
 void val_z3_limit(Z3_context z, Z3_solver s, uint64_t rlimit) {
-  enum { BACKSTOP_MS = 600000 };
   const Z3_params p = z3.mk_params(z);
   z3.params_inc_ref(z, p);
   z3.params_set_uint(z, p, z3.mk_string_symbol(z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
