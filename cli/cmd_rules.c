@@ -9,6 +9,7 @@
 #include "cli/report.h"
 #include "cli/rules_check.h"
 #include "cli/rules_library.h"
+#include "cli/rules_proved.h"
 #include "cli/rules_report.h"
 
 enum { MAX_FILES = 1024, MAX_SAMPLES = 100000000, SAMPLES_A_SECOND = 4 };
@@ -20,7 +21,7 @@ typedef struct options {
   double limit_s;
   val_options val;
   const char *ops[32];
-  bool require_proved, given, quiet, verbose;
+  bool require_proved, given, unchecked, quiet, verbose;
 } options;
 
 static void help(FILE *f) {
@@ -45,10 +46,12 @@ static void help(FILE *f) {
         "  -q, -v                   less, more\n"
         "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go and why\n"
         "  --terms any|given        follow through any term (default), or through those of a rule's sides only, as compare does\n"
+        "options of export: --to, -o, and --jobs, --seed, --ops, --device as above, with which each rule is proved first; what is not is left out\n"
+        "  --unchecked              all rules as they are, and the file says so\n"
         "options of stats:\n"
         "  --report FILE            a report of compare --json, whose rules count as uses (may be repeated)\n"
         "  --json FILE|-            the same as JSON\n"
-        "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error\n",
+        "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error; of export: the same, 3 where one is only tested, too\n",
         f);
 }
 
@@ -111,7 +114,7 @@ static bool takes(const char *verb, const char *name) {
             {"merge", " -o --output "},
             {"minimize", " --terms -o --output --json --seed --ops --device "},
             {"stats", " --json --report "},
-            {"export", " -o --output --to "}};
+            {"export", " -o --output --to --jobs --seed --ops --device "}};
   char key[72];
   snprintf(key, sizeof key, " %s ", name);
   for (size_t i = 0; i < sizeof of / sizeof *of; i++)
@@ -138,7 +141,8 @@ static int parse(int argc, char **argv, options *o) {
       const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
       const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
       if (status >= 0) return status;
-    } else if (strcmp(a, "-q") == 0) o->quiet = true;
+    } else if (strcmp(a, "--unchecked") == 0 && strcmp(o->verb, "export") == 0) o->unchecked = true;
+    else if (strcmp(a, "-q") == 0) o->quiet = true;
     else if (strcmp(a, "-v") == 0) o->verbose = true;
     else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
       help(stdout);
@@ -348,17 +352,40 @@ static iso_code stats(const options *o, rule_set **set, iso_error *err) {
   return c;
 }
 
-static iso_code export(const options *o, rule_set **set, iso_error *err) {
+/* The rules that are proved here, in place of `*all`; the others are named, a line each. */
+static iso_code only_proved(options *o, rule_set **all, int *status, iso_error *err) {
+  rule_set *kept = NULL;
+  json_t *refused = NULL, *why;
+  const char *name;
+  o->val.ops = o->ops;
+  iso_code c = rules_proved(*all, o->jobs, o->limit_s, &o->val, &kept, &refused, err);
+  if (c) return c;
+  json_object_foreach(refused, name, why) {
+    const char *text = json_string_value(why);
+    fprintf(stderr, "isomer: rule %s is not exported: %s (--unchecked)\n", name, text);
+    if (strncmp(text, "it is refuted", 13) == 0) *status = CLI_DIFFERENT;
+    else if (*status == 0) *status = CLI_UNDECIDED;
+  }
+  json_decref(refused);
+  rule_set_free(*all);
+  *all = kept;
+  return ISO_OK;
+}
+
+static iso_code export(options *o, rule_set **set, int *status, iso_error *err) {
   rule_set *all = NULL;
   char *text = NULL;
   json_t *refused = NULL, *why;
   const char *name;
   iso_code c = gather(o, set, &all, err);
-  if (!c) c = rules_export(all, o->target, &text, &refused, err);
+  if (!c && !rules_is_target(o->target)) c = iso_fail(err, ISO_USAGE, "no such target: \"%s\" (%s)", o->target, rules_targets);
+  const size_t given = c ? 0 : rule_set_count(all);
+  if (!c && !o->unchecked) c = only_proved(o, &all, status, err);
+  if (!c) c = rules_export(all, o->target, o->unchecked, &text, &refused, err);
   if (!c) c = report_write(o->output != NULL ? o->output : "-", text, err);
   if (!c && !o->quiet) {
     json_object_foreach(refused, name, why) fprintf(stderr, "%s is left out: %s\n", name, json_string_value(why));
-    fprintf(stderr, "isomer: %zu of %zu rules exported\n", rule_set_count(all) - json_object_size(refused), rule_set_count(all));
+    fprintf(stderr, "isomer: %zu of %zu rules exported\n", rule_set_count(all) - json_object_size(refused), given);
   }
   free(text);
   json_decref(refused);
@@ -409,7 +436,7 @@ int cmd_rules(int argc, char **argv) {
     else if (strcmp(o.verb, "diff") == 0) c = diff(set, &status, &err);
     else if (strcmp(o.verb, "minimize") == 0) c = minimize(&o, set, &err);
     else if (strcmp(o.verb, "stats") == 0) c = stats(&o, set, &err);
-    else if (strcmp(o.verb, "export") == 0) c = export(&o, set, &err);
+    else if (strcmp(o.verb, "export") == 0) c = export(&o, set, &status, &err);
     else c = show(&o, set, &err);
   }
   if (c) {

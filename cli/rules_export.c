@@ -69,17 +69,27 @@ json_t *rules_rule_json(const rule *r) {
   return o;
 }
 
-static bool export_json(FILE *f, const rule_set *set, const char *const *reason) {
+static bool json_document(FILE *f, const rule_set *set, bool unchecked) {
   json_t *rules = json_array(), *o = NULL;
-  (void)reason;
   bool ok = rules != NULL;
   for (size_t i = 0; i < rule_set_count(set) && ok; i++) ok = json_array_append_new(rules, rules_rule_json(rule_set_at(set, i))) == 0;
   if (ok) o = json_pack("{s:s, s:i, s:O}", "format", "isomer-rules", "version", 1, "rules", rules);
-  ok = o != NULL && json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
+  if (ok && unchecked) ok = o != NULL && json_object_set_new(o, "unchecked", json_true()) == 0;
+  ok = ok && o != NULL && json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
   fputc('\n', f);
   json_decref(o);
   json_decref(rules);
   return ok;
+}
+
+static bool export_json(FILE *f, const rule_set *set, const char *const *reason) {
+  (void)reason;
+  return json_document(f, set, false);
+}
+
+static bool export_json_unchecked(FILE *f, const rule_set *set, const char *const *reason) {
+  (void)reason;
+  return json_document(f, set, true);
 }
 
 /* ---- what a target cannot say ---- */
@@ -188,12 +198,23 @@ static const struct {
   const char *name;
   const char *(*refuse)(const rule *r); /* NULL, or why the target cannot say it */
   write_rules *write;                   /* NULL: smtlib, which asks the prover */
-} targets[] = {{"egg", rules_egg_refuse, rules_egg},    {"egglog", rules_egglog_refuse, rules_egglog},   {"fx", not_python, export_to_fx},
-               {"inductor", not_python, export_to_inductor}, {"json", nothing, export_json}, {"pdll", rules_pdll_refuse, rules_pdll},
-               {"smtlib", NULL, NULL}};
+  const char *mark;                     /* of a comment; NULL: it has none, and a key says the same */
+} targets[] = {{"egg", rules_egg_refuse, rules_egg, "// "},
+               {"egglog", rules_egglog_refuse, rules_egglog, "; "},
+               {"fx", not_python, export_to_fx, "# "},
+               {"inductor", not_python, export_to_inductor, "# "},
+               {"json", nothing, export_json, NULL},
+               {"pdll", rules_pdll_refuse, rules_pdll, "// "},
+               {"smtlib", NULL, NULL, "; "}};
 const char rules_targets[] = "egg, egglog, fx, inductor, json, pdll or smtlib";
 
-static iso_code write_said(FILE *f, const rule_set *set, size_t target, json_t *refused, iso_error *err) {
+bool rules_is_target(const char *name) {
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+    if (strcmp(targets[i].name, name) == 0) return true;
+  return false;
+}
+
+static iso_code write_said(FILE *f, const rule_set *set, size_t target, bool unchecked, json_t *refused, iso_error *err) {
   const size_t n = rule_set_count(set);
   const char **reason = calloc(n + 1, sizeof *reason);
   bool ok = reason != NULL;
@@ -201,17 +222,21 @@ static iso_code write_said(FILE *f, const rule_set *set, size_t target, json_t *
     reason[i] = targets[target].refuse(rule_set_at(set, i));
     if (reason[i] != NULL) ok = json_object_set_new(refused, rule_set_at(set, i)->name, json_string(reason[i])) == 0;
   }
-  ok = ok && targets[target].write(f, set, reason);
+  write_rules *const write = unchecked && targets[target].mark == NULL ? export_json_unchecked : targets[target].write;
+  ok = ok && write(f, set, reason);
   free(reason);
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-static iso_code write_all(const rule_set *set, size_t target, char **text, json_t *refused, iso_error *err) {
+static iso_code write_all(const rule_set *set, size_t target, bool unchecked, char **text, json_t *refused, iso_error *err) {
   size_t len = 0;
   *text = NULL;
   FILE *f = refused != NULL ? open_memstream(text, &len) : NULL;
   if (f == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_code c = targets[target].write != NULL ? write_said(f, set, target, refused, err) : rules_smtlib(f, set, refused, err);
+  if (unchecked && targets[target].mark != NULL)
+    fprintf(f, "%sUNCHECKED: exported with --unchecked. Nobody has proved these rules; the evidence that they carry is what their file says.\n",
+            targets[target].mark);
+  iso_code c = targets[target].write != NULL ? write_said(f, set, target, unchecked, refused, err) : rules_smtlib(f, set, refused, err);
   if (fclose(f) != 0 && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) return ISO_OK;
   free(*text);
@@ -219,11 +244,11 @@ static iso_code write_all(const rule_set *set, size_t target, char **text, json_
   return c;
 }
 
-iso_code rules_export(const rule_set *set, const char *target, char **text, json_t **refused, iso_error *err) {
+iso_code rules_export(const rule_set *set, const char *target, bool unchecked, char **text, json_t **refused, iso_error *err) {
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (strcmp(targets[i].name, target) != 0) continue;
     *refused = json_object();
-    const iso_code c = write_all(set, i, text, *refused, err);
+    const iso_code c = write_all(set, i, unchecked, text, *refused, err);
     if (c) json_decref(*refused);
     return c;
   }

@@ -22,8 +22,9 @@ void rules_stats_text(FILE *f, const json_t *stats);
 const char *rules_family(const rule *r);
 
 /* The rules for another tool, one of rules_targets. What a target cannot say is left out, and listed in `*refused`, {"name": reason}, and in a
- * comment of the text. Owns: the caller frees *text and decrefs *refused. Errors: ISO_USAGE for a target that is not there; ISO_NOMEM. */
-ISO_MUST_USE iso_code rules_export(const rule_set *set, const char *target, char **text, json_t **refused, iso_error *err);
+ * comment of the text. `unchecked`: nobody has proved them, which the text says. Owns: the caller frees *text and decrefs *refused. Errors: ISO_USAGE for a target that is not there; ISO_NOMEM. */
+ISO_MUST_USE iso_code rules_export(const rule_set *set, const char *target, bool unchecked, char **text, json_t **refused, iso_error *err);
+bool rules_is_target(const char *name);
 extern const char rules_targets[]; /* "egg, egglog, ..." */
 
 #endif

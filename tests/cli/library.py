@@ -138,13 +138,34 @@ def uses_in_reports():
 
 # ---- export ----
 
+def only_what_is_proved():
+    """Rules that are refuted or only tested are named and left out, whatever their file claims; --unchecked takes all of them, and says so."""
+    claim = '(evidence proved "all shapes")'
+    good = '(rule good (var x f (N)) (lhs (aten::relu (aten::relu x))) (rhs (aten::relu x)) %s)\n' % claim
+    rest = {"refuted": '(rule bad (var x f (N)) (lhs (aten::relu x)) (rhs x) %s)\n' % claim,
+            "tested": '(rule bad (var x f (4)) (lhs (aten::erfinv (aten::erf x))) (rhs x) %s)\n' % claim,
+            "unknown": '(rule bad (var x f (4)) (lhs (aten::bernoulli x)) (rhs x) %s)\n' % claim}
+    marks = {"egg": "// UNCHECKED", "egglog": "; UNCHECKED", "fx": "# UNCHECKED", "inductor": "# UNCHECKED", "json": '"unchecked": true', "pdll": "// UNCHECKED",
+             "smtlib": "; UNCHECKED"}
+    for target, mark in marks.items():
+        p = isomer("export", "--to", target, written(good))
+        expect(mark not in p.stdout and "isomer: 1 of 1 rules exported" in p.stderr, "%s: %s", target, p.stderr)
+    for target, mark in (("json", marks["json"]), ("egglog", marks["egglog"])):
+        for status, bad in rest.items():
+            p = isomer("export", "--to", target, written(bad + good), "-q", rc=1 if status == "refuted" else 3)
+            expect(p.stderr.startswith("isomer: rule bad is not exported: it is " + status) and p.stderr.count("\n") == 1, "%s: %s", target, p.stderr)
+            expect("bad" not in p.stdout and "good" in p.stdout, "%s, %s", target, status)
+            p = isomer("export", "--unchecked", "--to", target, written(bad + good), "-q")
+            expect(mark in p.stdout and p.stderr == "" and ("bad" in p.stdout or target != "json"), "%s, %s: %s", target, status, p.stderr)
+
+
 def every_rule_is_there_or_listed():
     ranged = '(rule ranged (var i i (N)) (var w f (V D)) (in i 0 V) (lhs (aten::embedding w i)) (rhs (aten::embedding w i)))\n'
     path = written(open(CORE).read() + ranged)
     n = open(path).read().count("(rule ")
     for target, mark in (("json", None), ("fx", "# not here: "), ("inductor", "# not here: "), ("egglog", "; not here: "), ("egg", "//! not here: "),
                          ("pdll", "// not here: "), ("smtlib", "; not here: ")):
-        p = isomer("export", "--to", target, path)
+        p = isomer("export", "--unchecked", "--to", target, path)
         left_out = p.stderr.count(" is left out: ")
         expect("isomer: %d of %d rules exported" % (n - left_out, n) in p.stderr, "%s: %s", target, p.stderr[-200:])
         if mark is None:
@@ -152,13 +173,13 @@ def every_rule_is_there_or_listed():
         else:
             expect(left_out > 0 and p.stdout.count(mark) == left_out and (target == "smtlib" or "ranged is left out: it holds for a range" in p.stderr), "%s: %d", target,
                    left_out)
-    isomer("export", "--to", "nothing", path, rc=2)
+    isomer("export", "--unchecked", "--to", "nothing", path, rc=2)
     isomer("export", path, rc=2)
 
 
 def same_bytes():
     for target in ("json", "fx", "inductor", "egglog", "egg", "pdll"):
-        expect(isomer("export", "--to", target, CORE).stdout == isomer("export", "--to", target, CORE).stdout, "%s", target)
+        expect(isomer("export", "--unchecked", "--to", target, CORE).stdout == isomer("export", "--unchecked", "--to", target, CORE).stdout, "%s", target)
 
 
 SPLIT_SCALE = ('(rule split (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where (= (* 3 S) M)))\n'
@@ -200,8 +221,8 @@ def same_term(read, term, names):
 
 def egg_reads_back():
     """Each pattern of the Rust file is the rule's side, and each has a check of its own."""
-    rules = {r["name"]: r for r in json.loads(isomer("export", "--to", "json", CORE, "-q").stdout)["rules"]}
-    text = isomer("export", "--to", "egg", CORE, "-q").stdout
+    rules = {r["name"]: r for r in json.loads(isomer("export", "--unchecked", "--to", "json", CORE, "-q").stdout)["rules"]}
+    text = isomer("export", "--unchecked", "--to", "egg", CORE, "-q").stdout
     found = re.findall(r'rewrite!\("([^"]*)"; r"([^"]*)" => \{ when\(r"([^"]*)", check_(\d+)\) \}\)', text)
     ways = text.count("// not from ") + len(found)
     expect(len(found) > 200 and ways == 2 * len({n[:-5] if n.endswith("-back") else n for n, *_ in found}), "%d patterns, %d directions", len(found), ways)
@@ -227,7 +248,7 @@ def preconditions_are_code():
     for target, wants in (("egg", ("'f', Some(2), false)?", "mul(3, n0)? == n2", "close((n0 * real(n2)), 1.0", "n1 >= 1", "let n0 = int(g, s,", "let n0 = float(g, s,")),
                           ("pdll", ("tensor(v0, 'f', 2, false)", "mul(3, n0) == n2", "close((n0 * real(n2)), 1.0", "ok &= (n1 >= 1)", "= integer(a0)", "= decimal(a0)",
                                     "results(o0)", "results(o1)"))):
-        text = isomer("export", "--to", target, path, "-q").stdout
+        text = isomer("export", "--unchecked", "--to", target, path, "-q").stdout
         for want in wants:
             expect(want in text, "%s: no %s", target, want)
         expect(text.count("not from right to left: a size or attribute of the result does not follow") == 1, "%s: scale backward", target)
@@ -235,7 +256,7 @@ def preconditions_are_code():
 
 def pdll_is_parsed():
     """By MLIR's own parser, where it is installed; else patterns are counted and braces matched."""
-    text = isomer("export", "--to", "pdll", CORE, "-q").stdout
+    text = isomer("export", "--unchecked", "--to", "pdll", CORE, "-q").stdout
     patterns = text.count("\nPattern Rule")
     expect(patterns > 200 and text.count("\nConstraint Holds") == patterns == text.count("  rewrite o") and text.count("{") == text.count("}"), "%d patterns", patterns)
     tool = next(filter(None, map(shutil.which, ["mlir-pdll"] + ["mlir-pdll-%d" % v for v in range(30, 14, -1)])), None)
@@ -249,12 +270,12 @@ def pdll_is_parsed():
 def smtlib_is_proved():
     """Stock solvers answer each case with unsat, then sat (or with unsat alone, where no sizes meet it)."""
     out = os.path.join(TMP, "core.smt2")
-    p = isomer("export", "--to", "smtlib", CORE, "-o", out)
+    p = isomer("export", "--unchecked", "--to", "smtlib", CORE, "-o", out)
     n = int(re.search(r"(\d+) of \d+ rules exported", p.stderr).group(1))
     cases = open(out).read().count("(echo ")
     expect(n > 100 and cases >= n and "left out" in p.stderr, "%d rules, %d cases", n, cases)
     small = os.path.join(TMP, "small.smt2")
-    isomer("export", "--to", "smtlib", written(TWICE + ADD + BACK + HALF + SPLIT_SCALE), "-o", small)
+    isomer("export", "--unchecked", "--to", "smtlib", written(TWICE + ADD + BACK + HALF + SPLIT_SCALE), "-o", small)
     for tool, path in (["z3", "-smt2"], out), (["cvc5", "--incremental"], small):
         if shutil.which(tool[0]) is None:
             print("%s is not installed: it is not asked" % tool[0])
@@ -269,7 +290,7 @@ def smtlib_is_proved():
         expect(p.returncode == 0 and len(answers) == open(path).read().count("(echo ") and all(a in (["unsat", "sat"], ["unsat"]) for a in answers),
                "%s: %s %s", tool[0], p.returncode, (p.stdout + p.stderr)[-300:])
     # What is not true is not there: a false rule, and one that is tested only.
-    p = isomer("export", "--to", "smtlib", written('(rule wrong (var x f _) (lhs (aten::relu x)) (rhs (aten::neg x)))\n'))
+    p = isomer("export", "--unchecked", "--to", "smtlib", written('(rule wrong (var x f _) (lhs (aten::relu x)) (rhs (aten::neg x)))\n'))
     expect("wrong is left out" in p.stderr and "0 of 1 rules" in p.stderr and "check-sat" not in p.stdout, "%s", p.stderr)
 
 
@@ -299,9 +320,9 @@ def egglog_takes_it():
         path = written(program)
         return subprocess.run([python, "-c", EGGLOG, os.path.dirname(at), path, *more], capture_output=True, text=True)
 
-    p = run(isomer("export", "--to", "egglog", CORE, "-q").stdout)
+    p = run(isomer("export", "--unchecked", "--to", "egglog", CORE, "-q").stdout)
     expect(p.returncode == 0, "core.rules: %s", p.stderr[-400:])
-    rules = isomer("export", "--to", "egglog", written(SPLIT_SCALE), "-q").stdout
+    rules = isomer("export", "--unchecked", "--to", "egglog", written(SPLIT_SCALE), "-q").stdout
     facts = '(constructor X () A) (set (kind (X)) "%s") (set (rank (X)) %d) (set (dim (X) 0) 4) (set (dim (X) 1) %d) '
     split = '(let a (getitem (aten::split.Tensor (X) (I 2) (I 1)) (I 1))) (run 3) (check (= a (getitem (aten::chunk (X) (I 3) (I 1)) (I 1))))'
     scale = '(let a (aten::mul.Scalar (X) (F %s))) (run 3) (check (= a (aten::div.Scalar (X) (I 8))))'
@@ -322,7 +343,7 @@ def modules_rewrite_graphs():
     expect(p.returncode == 0, "%s %s", p.stdout[-1500:], p.stderr[-1500:])
 
 
-WITHOUT_TORCH = [show_one, families, uses_in_reports, every_rule_is_there_or_listed, same_bytes, egglog_takes_it, egg_reads_back, preconditions_are_code,
+WITHOUT_TORCH = [show_one, families, uses_in_reports, only_what_is_proved, every_rule_is_there_or_listed, same_bytes, egglog_takes_it, egg_reads_back, preconditions_are_code,
                  pdll_is_parsed, smtlib_is_proved]
 WITH_TORCH = [what_follows_goes, through_terms_that_neither_side_has, evidence_is_not_lost, sizes_are_not_an_accident, a_rule_that_does_not_hold_is_named,
               attention_with_any_scale, the_same_twice, modules_rewrite_graphs]
