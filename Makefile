@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load bugs
+.PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load bugs
 .PHONY: all help check check-build test test-all pairs inputs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -89,6 +89,7 @@ help:
 	@echo 'load       every pair idle and beside four busy loops, the same bytes: [EVERY=1]'
 	@echo 'rule-figures   how many rules comparisons need, how many serve several models, how many are proved: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
+	@echo 'attack     forged certificates by an attacker: [COUNT=400] [SEED=1]'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
@@ -238,6 +239,7 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
+ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
 RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
@@ -252,7 +254,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -274,6 +276,9 @@ branches: all
 # Certificates of all correct pairs and a thousand changed ones; CAPTURES=DIR: certificates of every correct pair there.
 certificates: all $(CHECKER)
 	@$(CERTIFICATES) $(if $(CAPTURES),--captures $(CAPTURES),--mutations $(or $(MUTATIONS),1000))
+
+attack: all
+	@$(ATTACK) --count $(or $(COUNT),400) --seed $(or $(SEED),1) --summary
 
 # rules/core.rules with what the pairs of models/variants and of CAPTURES=DIR need beyond it; CHECK=1: whether they need something.
 core-rules: all

@@ -69,7 +69,7 @@ NESTED = {
     "assumptions": {"kind": str, "text": str, "left": list, "right": list, "relation": (str, type(None))},
     "unexplained_leaves": {"side": str, "id": str, "name": (str, type(None))},
     "rules": {"name": str, "lhs": str, "rhs": str, "conditions": list, "status": str, "scope": str, "relative_to": list,
-              "method": str, "samples": int, "uses": int, "origin": str},
+              "method": str, "samples": int, "uses": int, "origin": str, "obligations": (int, type(None))},
     "divergences": {"left": (dict, type(None)), "right": (dict, type(None)), "left_region": list, "right_region": list,
                     "max_abs": NUMBER + (type(None),), "max_rel": NUMBER + (type(None),), "hint": (str, type(None))},
 }
