@@ -112,8 +112,14 @@ static iso_code weigh(ladder *l, const rule *r, unsigned k, unsigned kind, rule_
   const val_options *o = val_engine_options(l->e);
   iso_code c =
       val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, t, err);
-  if (!c) c = note_cover(l, r, bind, t, err);
+  const bool all = l->unproved && l->settled < SETTLED;
+  if (!c && (all || l->strict || l->unproved)) c = val_trial_settle(l->e, r, bind, all, t, err);
   if (c) return c;
+  if (all && (t->outcome == VAL_AGREE || t->outcome == VAL_BLIND)) {
+    l->settled++;
+    l->sure += t->outcome == VAL_AGREE && t->sure;
+  }
+  if ((c = note_cover(l, r, bind, t, err))) return c;
   l->coarse = fmax(l->coarse, t->coarse);
   l->doubt |= t->doubt;
   switch (t->outcome) {
