@@ -311,7 +311,7 @@ static iso_code shows(ladder *l, const rule *r, rule_tensor *const *bind, int si
                       const val_covered *op, int64_t element, const val_trial *t, bool *yes,
                       iso_error *err) {
   *yes = false;
-  if (t->outcome != VAL_AGREE) return ISO_OK;
+  if (t->outcome != VAL_AGREE || t->unmet) return ISO_OK;
   return val_observe_one(l->e, side ? r->rhs : r->lhs, bind, side ? t->rhs : t->lhs, op->at,
                          element, yes, &l->work, err);
 }
@@ -356,7 +356,7 @@ static iso_code note_met(search *s, const rule *r, rule_tensor **bind, int side,
                          uint16_t bit, const val_root *root, const val_trial *t, iso_error *err) {
   ladder *l = s->l;
   bool yes = false;
-  if (t->outcome != VAL_AGREE || (bit != VAL_MEET && (o->seen & bit))) return ISO_OK;
+  if (t->outcome != VAL_AGREE || t->unmet || (bit != VAL_MEET && (o->seen & bit))) return ISO_OK;
   iso_code c = bit == VAL_MEET ? shows(l, r, bind, side, o, root->element, t, &yes, err) : ISO_OK;
   if (!c && yes) o->seen |= bit, o->n_met++;
   if (!c && !yes && !(o->seen & bit)) {

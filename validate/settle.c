@@ -53,7 +53,10 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   if (c) return c;
   if (p.answer == VAL_PRECISE_LACKS) return t->outcome == VAL_AGREE ? by_losses(e, r, bind, t, err) : ISO_OK;
   /* What float64 made of it is not what the numbers do: it met no threshold. */
-  if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) t->cover[0].n = t->cover[1].n = 0;
+  if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) {
+    t->cover[0].n = t->cover[1].n = 0;
+    t->unmet = true;
+  }
   if (p.answer == VAL_PRECISE_SAME) {
     t->outcome = VAL_AGREE;
     t->sure = true;
