@@ -382,6 +382,13 @@ static iso_code flatten(eval *v, const rule_term *t, rule_tensor ***bind, size_t
   return ISO_OK;
 }
 
+static bool holds(const rule_term *t, const rule_term *part) {
+  if (rule_term_eq(t, part)) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (holds(t->child[i], part)) return true;
+  return false;
+}
+
 static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r,
                        iso_error *err) {
   size_t n = 0, cap = 0;
@@ -402,8 +409,11 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   const size_t at = v->probe != NULL ? v->probe->n_run : 0;
   if (code == ISO_OK && v->probe != NULL && v->probe->slip != NULL && v->probe->slip->at == at)
     code = val_slip_apply(v->probe->slip, call, *bind, n, room, r->n, err);
+  const bool tied = v->probe != NULL && v->probe->tied;
   if (code == ISO_OK && v->probe != NULL)
     code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
+  if (v->probe != NULL && v->probe->tied && !tied && v->probe->other && holds(v->probe->other, t))
+    v->probe->tied = false;
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
     val_cover_note(v->probe->cover, at, t, call, *bind, n, room[0]);
   if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t && r->n > 0)

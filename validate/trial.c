@@ -75,9 +75,9 @@ static survey survey_both(const rule_tensor *a, const rule_tensor *b, double flo
   return s;
 }
 
-/* How far noise moves each number of a side: the largest of some runs, added up in `moved`. The first two lean up and
+/* How far noise moves each number of a side (`other` is the rule's other one, NULL: of no interest): the largest of some runs, added up in `moved`. The first two lean up and
  * down, so that a step at a tie is stepped over. */
-static iso_code add_noise(val_engine *e, const rule_term *side, rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
+static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term *other, rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
                           int runs, bool far, double *moved, bool *tied, iso_error *err) {
   *tied = false;
   const int64_t n = n_numbers(plain);
@@ -85,7 +85,7 @@ static iso_code add_noise(val_engine *e, const rule_term *side, rule_tensor *con
   if (worst == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   iso_code code = ISO_OK;
   for (int run = 0; run < runs && !code; run++) {
-    val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0, .blur_all = far};
+    val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0, .blur_all = far, .other = other};
     rule_tensor *x = NULL;
     iso_error local;
     code = val_eval_probe(e, side, bind, &p, &x, &local);
@@ -124,8 +124,8 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
   double *moved = calloc((size_t)n + 1, sizeof *moved), best = 0;
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   bool tied_a = false, tied_b = false;
-  iso_code code = add_noise(e, r->lhs, bind, a, rng, runs, far, moved, &tied_a, err);
-  if (!code) code = add_noise(e, r->rhs, bind, b, rng, runs, far, moved, &tied_b, err);
+  iso_code code = add_noise(e, r->lhs, r->rhs, bind, a, rng, runs, far, moved, &tied_a, err);
+  if (!code) code = add_noise(e, r->rhs, r->lhs, bind, b, rng, runs, far, moved, &tied_b, err);
   t->outcome = VAL_BLIND;
   const double little = 64 * floor;
   double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not have moved */
@@ -187,7 +187,7 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   iso_code c = lost && moved ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (int64_t i = 0; i < n && !c; i++) any |= lost[i] = !isfinite(number_of(at, i)) && isfinite(number_of(other, i));
   if (!c && any) c = stays_undefined(e, undefined ? r->rhs : r->lhs, bind, rng, n, lost, err);
-  if (!c && any) c = add_noise(e, undefined ? r->lhs : r->rhs, bind, other, rng, CANDIDATE_RUNS, false, moved, &tied, err);
+  if (!c && any) c = add_noise(e, undefined ? r->lhs : r->rhs, NULL, bind, other, rng, CANDIDATE_RUNS, false, moved, &tied, err);
   for (int64_t i = 0; i < n && !c && t->outcome != VAL_DIFFER; i++) {
     if (!lost[i] || !(moved[i] <= 1e-6 * fabs(number_of(other, i)))) continue;
     t->outcome = VAL_DIFFER;

@@ -481,6 +481,7 @@ def ranks(d):
     top = largest(x)
     first = shaped("argmax", [x, -1, True], x.shape[:-1] + (1,), "i")
     hot = compare("eq", arange(n), first)
+    chosen = shaped("any.dim", [compare("eq", unsqueeze(item(kept, 1), -1), arange(n)), -2, False], x.shape, "b")
     best = several("max.dim", [x, -1, True], [(x.shape[:-1] + (1,), "f"), (x.shape[:-1] + (1,), "i")])
     return d.pick((True, masked(x, compare("lt", x, last), -9.0), where(compare("ge", x, last), x, -9.0)),
                   (False, masked(x, compare("lt", x, last), -9.0), where(compare("gt", x, last), x, -9.0)),
@@ -488,6 +489,7 @@ def ranks(d):
                   (False, where(compare("ge", x, last), d.y, 0.0), where(compare("gt", x, last), d.y, 0.0)),
                   (False, where(compare("ge", x, top), d.y, 0.0), where(hot, d.y, 0.0)),
                   (True, where(compare("ge", x, top), d.y, 0.0), where(compare("eq", x, top), d.y, 0.0)),
+                  (False, where(compare("ge", x, last), d.y, 0.0), where(chosen, d.y, 0.0)), (True, masked(d.y, ~chosen, 0.0), where(chosen, d.y, 0.0)),
                   (True, where(hot, d.y, 0.0), d.y * hot), (True, item(best, 0), top),
                   (True, where(compare("eq", arange(n), item(best, 1)), d.y, 0.0), masked(d.y, compare("ne", item(best, 1), arange(n)), 0.0)))
 
