@@ -103,6 +103,7 @@ static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
   case CHK_BOUND: return chk_bounded(k, x->a, x->b, i);
   case CHK_VALUE: return chk_same_constants(k, x->a, x->b, i);
   case CHK_MASK: return check_mask(k, x, i);
+  case CHK_ROUNDING: return chk_rounded(k, x->a, x->b, i);
   case CHK_RULE: return chk_instance(k, x, i);
   default: return check_congruence(k, x, i);
   }

@@ -18,7 +18,7 @@ typedef struct chk_term {
   uint32_t depth;
 } chk_term;
 
-typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_MASK, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
+typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_MASK, CHK_ROUNDING, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
 
 typedef struct chk_step {
   chk_kind kind;
@@ -123,6 +123,15 @@ typedef iso_code (*chk_leaf_value)(chk_state *k, void *ctx, uint32_t leaf, rule_
 iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
+/* Whether an operator moves, selects or makes elements and rounds nothing. */
+bool chk_rounds_nothing(const char *op);
+/* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when there is no memory. */
+const char *chk_spelled(chk_state *k, uint32_t id, int *room);
+
+/* ---- rounding.c ---- */
+/* Two constants that differ by no more than rounding, or a call and itself with literals of more digits. */
+iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
+
 /* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which must agree. */
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);

@@ -235,7 +235,7 @@ static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fi
 
 static iso_code read_step(reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
-  static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "mask", "rule", "same"};
+  static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "mask", "rounding", "rule", "same"};
   chk_step x = {.kind = CHK_KINDS};
   bool fine = false;
   for (int n = 0; n < CHK_KINDS; n++)

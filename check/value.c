@@ -156,7 +156,7 @@ static iso_code project(chk_state *k, const rule_term *t, const chk_values *from
 /* ---- constants ---- */
 
 /* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a beginning. */
-static bool rounds_nothing(const char *op) {
+bool chk_rounds_nothing(const char *op) {
   static const char *const ops[] = {"alias", "arange.", "bitwise_", "cat", "chunk", "clone", "complex", "constant_pad_nd", "contiguous", "detach", "embedding",
                                     "eq.", "expand", "expand_as", "flatten.", "flip", "full", "full_like", "gather", "ge.", "gt.", "imag", "index_select",
                                     "le.", "lift_fresh", "lift_fresh_copy", "logical_", "lt.", "masked_fill.", "movedim.", "narrow", "ne.", "neg", "new_full",
@@ -213,7 +213,7 @@ static iso_code run_constant(chk_state *k, uint32_t t, int depth, chk_values *ou
   }
   if (!c && unspecified(term)) c = chk_settle(k, CHK_REFUSED, "a constant is memory that is left unspecified");
   else if (!c) c = call(k, t, l, bind, false, out);
-  if (!c && out->v && !k->term[t].node && !rounds_nothing(term->u.s) && !exact_here(l, bind, out)) {
+  if (!c && out->v && !k->term[t].node && !chk_rounds_nothing(term->u.s) && !exact_here(l, bind, out)) {
     drop(out);
     c = chk_settle(k, CHK_REFUSED, "a constant is computed by \"%s\", which rounds, and which no capture computes", term->u.s);
   }
@@ -281,7 +281,7 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   const uint32_t asked = t;
   chk_values v;
   iso_code c = ISO_OK;
-  if (!k->term[t].node && !rounds_nothing(k->term[t].call->u.s)) c = captured_alike(k, t, depth, &t);
+  if (!k->term[t].node && !chk_rounds_nothing(k->term[t].call->u.s)) c = captured_alike(k, t, depth, &t);
   if (c || chk_settled(k)) return c;
   c = run_constant(k, t, depth, &v, on);
   if (c) return c;
@@ -447,7 +447,7 @@ const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool i
 
 /* A term in the rule language over the captures' names. Terms share their arguments, so that as text they may be long without end: past
  * `room` calls it is cut. Returns: NULL when there is no memory. */
-static const char *spelled(chk_state *k, uint32_t id, int *room) {
+const char *chk_spelled(chk_state *k, uint32_t id, int *room) {
   const chk_term *t = &k->term[id];
   if (t->node) return shown(k, id);
   if (--*room < 0) return "...";
@@ -458,7 +458,7 @@ static const char *spelled(chk_state *k, uint32_t id, int *room) {
   todo[n++] = t->call;
   while (n && fine) {
     const rule_term *x = todo[--n];
-    if (x->kind == RULE_VAR) fine = name[x->u.i] || (name[x->u.i] = spelled(k, (uint32_t)x->u.i, room)) != NULL;
+    if (x->kind == RULE_VAR) fine = name[x->u.i] || (name[x->u.i] = chk_spelled(k, (uint32_t)x->u.i, room)) != NULL;
     for (uint32_t i = 0; i < x->n && fine; i++) {
       if (n == sizeof todo / sizeof *todo) { /* a list too long to be read */
         free(name);
@@ -496,7 +496,7 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[b].call && !k->konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
   if (c) return c;
   int room = 256;
-  const char *what = spelled(k, b, &room);
+  const char *what = chk_spelled(k, b, &room);
   if (!what) return chk_nomem(k);
   /* Ones and zeros are equal in any order, and to any other ones and zeros. */
   const rule_tensor *value = chk_captured(k, a, 0);

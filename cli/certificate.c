@@ -51,7 +51,7 @@ static size_t index_of(rules *x, const rule *r) {
 
 static json_t *step(const synth_cert_step *x, rules *all) {
   static const char *const name[] = {[SYNTH_CERT_LEAF] = "leaf", [SYNTH_CERT_BOUND] = "bound", [SYNTH_CERT_VALUE] = "value",
-                                     [SYNTH_CERT_MASK] = "mask", [SYNTH_CERT_SAME] = "same"};
+                                     [SYNTH_CERT_MASK] = "mask", [SYNTH_CERT_ROUNDING] = "rounding", [SYNTH_CERT_SAME] = "same"};
   const json_int_t a = x->a, b = x->b;
   if (x->kind != SYNTH_CERT_RULE) return json_pack("{s:[I, I]}", name[x->kind], a, b);
   json_t *var = json_array();

@@ -178,7 +178,10 @@ static iso_code say_given(writer *w, const eg_step *x) {
   state *s = w->s;
   uint32_t a = term_of(w, x->from), b = term_of(w, x->to);
   eg_node other = x->to;
-  if (x->why.kind == WHY_VALUE) return say(w, (synth_cert_step){.kind = SYNTH_CERT_VALUE, .a = a, .b = b});
+  if (x->why.kind == WHY_VALUE) {
+    const bool rounds = strcmp(s->assume[x->why.data].kind, "rounding") == 0;
+    return say(w, (synth_cert_step){.kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_VALUE, .a = a, .b = b});
+  }
   if (!s->rec[x->from.i].leaf || st_bound_by(s, x->from, true)) { /* the leaf comes first */
     const uint32_t t = a;
     a = b, b = t;
@@ -426,11 +429,13 @@ static iso_code link_node(writer *w, int side, uint32_t i) {
   uint32_t mine = captured(w, side, i);
   iso_code c = ensure_argument(w, side, own, e);
   if (c || w->missing) return c;
-  if (own != given) { /* a mask's literal was read as another */
+  if (own != given) { /* a mask's literal was read as another, or one that was rounded */
+    bool rounds = false;
+    for (size_t k = 0; k < s->n_rounded; k++) rounds |= s->rounded[k].call == given;
     const rule_term *t = over_terms(w, side, own);
     uint32_t read;
     if (!t) return nomem(w);
-    if ((c = call_term(w, t, &read)) || (c = say(w, (synth_cert_step){.kind = SYNTH_CERT_MASK, .a = mine, .b = read}))) return c;
+    if ((c = call_term(w, t, &read)) || (c = say(w, (synth_cert_step){.kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_MASK, .a = mine, .b = read}))) return c;
     mine = read;
   }
   return say_same(w, mine, term_of(w, e));

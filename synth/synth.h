@@ -219,6 +219,7 @@ typedef enum synth_cert_kind {
   SYNTH_CERT_BOUND, /* a leaf of indices equals itself clamped */
   SYNTH_CERT_VALUE, /* two constants have one value */
   SYNTH_CERT_MASK,  /* the same call but for a mask's least float16, read as minus infinity is */
+  SYNTH_CERT_ROUNDING, /* two constants that rounding tells apart, or a call and itself with a literal of more digits */
   SYNTH_CERT_RULE,  /* the two sides of `applied`, its variables replaced by the terms `var` */
   SYNTH_CERT_SAME   /* congruence */
 } synth_cert_kind;

@@ -255,7 +255,7 @@ def change_step(doc, rng):
         (kind, pair), = s.items()
         if rng.random() < 0.25:
             del s[kind]
-            s[rng.choice(["leaf", "value", "same", "bound", "mask"])] = pair
+            s[rng.choice(["leaf", "value", "same", "bound", "mask", "rounding"])] = pair
         else:
             pair[rng.randrange(2)] = rng.randrange(n)
     return True

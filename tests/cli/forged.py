@@ -235,6 +235,47 @@ def drifting_table():
     c.check(yl, yr, REFUSED, "rounds")
 
 
+def drifting_by_rounding():
+    """The same, each step said to be a rounding."""
+    table = [0.3 + 0.1 * k for k in range(6)]
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
+        c.leaf("t", "buffer", "float32", [v * (1 + 1e-5 * side) for v in table])
+        c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, tl, yl = c.left("x", "t", "y")
+    xr, tr, yr = c.right("x", "t", "y")
+    c.step("leaf", (xr, xl))
+    at = tl
+    for _ in range(60):
+        c.step("rounding", (at, c.call("aten::mul.Scalar", ref(at), 1 + 1.6e-7)))
+        at = len(c.terms) - 1
+    c.step("rounding", (at, tr))
+    c.step("same", (yl, yr))
+    c.check(yl, yr, REFUSED, "rounds")
+
+
+def no_rounding():
+    """Tables that are 40 units in the last place apart, or a part in 500000, said to be one but for rounding."""
+    table = [0.3 + 0.1 * k for k in range(6)]
+    for by in (40 * 2.0 ** -24, 2e-6, 0.1):
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
+            c.leaf("t", "buffer", "float32", [v + (by if side and k == 3 else 0) for k, v in enumerate(table)])
+            c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+        left, right = two(build)
+        c = Certificate(left, right)
+        xl, tl, yl = c.left("x", "t", "y")
+        xr, tr, yr = c.right("x", "t", "y")
+        c.step("leaf", (xr, xl))
+        c.step("rounding", (tl, tr))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, REFUSED, "by more than rounding")
+
+
 def rounded_away():
     """x + 1e10 - 1e10 is x over the reals, and in float32 it is 0 for small ones."""
     def build(c, side):
@@ -750,7 +791,7 @@ def endless_memory():
 
 
 def main():
-    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, rounded_away,
+    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, drifting_by_rounding, no_rounding, rounded_away,
                               pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, proved_rules_at_poles, declared_dtypes, targets, ties_of_roundings, ranges_of_indices,
                               other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
 

@@ -397,11 +397,11 @@ def cases(seed, count):
         yield k, make(rng, rng.random() < 0.6)
 
 
-def compare(isomer, item):
+def compare(isomer, item, certify=False):
     k, case = item
     with tempfile.TemporaryDirectory() as folder:
         case.write(folder)
-        report = os.path.join(folder, "r.json")
+        report, certificate = os.path.join(folder, "r.json"), os.path.join(folder, "certificate.json")
         try:
             p = subprocess.run([isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right"), "--json", report],
                                capture_output=True, text=True, timeout=120)
@@ -411,6 +411,12 @@ def compare(isomer, item):
         if os.path.exists(report):
             with open(report, encoding="utf-8") as f:
                 notes = [a["text"] for a in json.load(f)["assumptions"] if a["kind"] == "rounding"]
+        if certify and p.returncode == 0:
+            sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
+            subprocess.run([isomer, "compare", *sides, "--certificate", certificate], capture_output=True, timeout=300)
+            q = subprocess.run([isomer, "check", certificate, *sides], capture_output=True, text=True, timeout=300)
+            if q.returncode:
+                return k, case, "refused", (q.stderr.strip() or q.stdout.strip()).rsplit("\n", 1)[-1], notes
         return k, case, VERDICT.get(p.returncode, "crash"), (p.stderr.strip() or p.stdout.strip()).rsplit("\n", 1)[-1], notes
 
 
@@ -423,6 +429,7 @@ def main():
     a.add_argument("--number", type=int)
     a.add_argument("--keep")
     a.add_argument("--jobs", type=int, default=2)
+    a.add_argument("--certificates", action="store_true", help="of what is equivalent: written, and checked")
     a.add_argument("-v", action="store_true")
     o = a.parse_args()
     todo = [c for c in cases(o.seed, o.count) if o.only in c[1].name and o.number in (None, c[0])]
@@ -432,7 +439,7 @@ def main():
         return 0
     tally, wrong = {}, 0
     with ThreadPoolExecutor(o.jobs) as pool:
-        for k, case, got, says, notes in pool.map(lambda c: compare(o.isomer, c), todo):
+        for k, case, got, says, notes in pool.map(lambda c: compare(o.isomer, c, o.certificates), todo):
             tally[case.same, got] = tally.get((case.same, got), 0) + 1
             bad = got not in ("equivalent", "different", "undecided") or got == ("different" if case.same else "equivalent")
             wrong += bad

@@ -1,0 +1,267 @@
+/* Two constants that are taken to be one although rounding tells them apart. Nothing of the search's reasons is believed:
+ * both are computed again in float64 from what was captured, and over again with each stored number and each result moved
+ * by a unit in the last place. Where nothing is stored in few digits they must agree in float64, else to what that moves. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+#include "egraph/base/rng.h"
+
+enum { RUNS = 8, MAX_OUT = 64 };
+
+/* The values of the terms below one, on one run. */
+typedef struct run {
+  chk_state *k;
+  chk_values *at; /* by term */
+  uint64_t noise; /* 0: none */
+  iso_rng rng;
+  bool stored;    /* something below is stored in few digits */
+  uint32_t steps;
+} run;
+
+static double unit(double x, int digits) {
+  int exponent;
+  frexp(x, &exponent);
+  const int least = digits == 11 ? -13 : digits == 53 ? -1021 : -125; /* below, numbers have fewer digits */
+  return ldexp(1, (exponent < least ? least : exponent) - digits);
+}
+
+static int digits_of(rule_dtype d) { return d == RULE_F32 ? 24 : d == RULE_F16 ? 11 : d == RULE_BF16 ? 8 : 53; }
+
+static bool has_digits(double x, int digits) {
+  int exponent;
+  const double m = ldexp(frexp(x, &exponent), digits);
+  return m == floor(m);
+}
+
+/* In how few digits the numbers of a table were held, its own dtype's or those of a narrower one that all of them fit in. */
+static int stored_digits(const rule_tensor *t) {
+  static const rule_dtype narrow[] = {RULE_BF16, RULE_F16, RULE_F32};
+  enum { LEAST = 8 };
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+    const int d = digits_of(narrow[i]);
+    bool fits = t->numel >= LEAST, uses = false;
+    if (d >= digits_of(t->dtype)) break;
+    for (int64_t e = 0; e < t->numel && fits; e++) {
+      fits = has_digits(rule_tensor_get(t, e), d);
+      uses |= !has_digits(rule_tensor_get(t, e), d - 1);
+    }
+    if (fits && uses) return d;
+  }
+  return digits_of(t->dtype);
+}
+
+static bool is_exact(const rule_tensor *t, int digits) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isfinite(rule_tensor_get(t, i)) && !has_digits(rule_tensor_get(t, i), digits == 24 ? 15 : digits == 11 ? 7 : 5)) return false;
+  return true;
+}
+
+static void move(run *r, rule_tensor *t, int digits, double by) {
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i), s = iso_rng_below(&r->rng, 2) ? by : -by;
+    if (x != 0 && fabs(x) < 1e30) rule_tensor_set(t, i, x + s * unit(x, digits));
+  }
+}
+
+/* Exponents and their bases may be rounded before the power is taken: by as many units as its logarithm has. */
+static void move_power(run *r, rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i), s = iso_rng_below(&r->rng, 2) ? 1 : -1;
+    if (x > 0 && x < 1e30) rule_tensor_set(t, i, x + s * x * fabs(log(x)) * 0x1p-24);
+  }
+}
+
+/* A copy that may be written to, in float64; other kinds of numbers stay. */
+static iso_code own(run *r, rule_tensor *t, rule_tensor **out) {
+  rule_tensor *wide;
+  iso_code c = rule_tensor_to_float64(t, &wide, r->k->err);
+  if (c) return c;
+  if (wide->dtype != RULE_F64) return *out = wide, ISO_OK;
+  if (!(c = rule_tensor_new(RULE_F64, &wide->shape, out, r->k->err)) && wide->numel) memcpy((*out)->data, wide->data, (size_t)wide->numel * sizeof(double));
+  rule_tensor_unref(wide);
+  return c;
+}
+
+static iso_code keep(run *r, uint32_t id, rule_tensor *const *v, size_t n, const chk_term *t) {
+  chk_values *to = &r->at[id];
+  if (!(to->v = calloc(n + 1, sizeof *to->v))) return chk_nomem(r->k);
+  for (size_t i = 0; i < n; i++) {
+    iso_code c = own(r, v[i], &to->v[i]);
+    if (c) return c;
+    to->n = i + 1;
+    if (to->v[i]->dtype != RULE_F64) continue;
+    if (t->call) {
+      if (r->noise && !chk_rounds_nothing(t->call->u.s)) move(r, to->v[i], 24, 1);
+      if (r->noise && strncmp(t->call->u.s, "aten::pow.", 10) == 0) move_power(r, to->v[i]);
+      continue;
+    }
+    const int digits = stored_digits(v[i]);
+    if (digits == 53 || is_exact(v[i], digits)) continue;
+    r->stored = true;
+    if (r->noise) move(r, to->v[i], digits, digits == 24 ? 1 : 0.505);
+  }
+  return ISO_OK;
+}
+
+static iso_code value(run *r, uint32_t id, int depth, size_t step);
+
+static iso_code arguments(run *r, const rule_term *t, rule_tensor **bind, int depth, size_t step) {
+  iso_code c = ISO_OK;
+  if (t->kind == RULE_VAR) {
+    c = value(r, (uint32_t)t->u.i, depth + 1, step);
+    if (!c && !chk_settled(r->k)) bind[t->u.i] = r->at[t->u.i].n ? r->at[t->u.i].v[0] : NULL;
+  }
+  for (uint32_t i = 0; i < t->n && !c && !chk_settled(r->k); i++) c = arguments(r, t->child[i], bind, depth, step);
+  return c;
+}
+
+static iso_code called(run *r, uint32_t id, int depth, size_t step) {
+  enum { MOST = 512 };
+  chk_state *k = r->k;
+  const chk_term *t = &k->term[id];
+  rule_tensor **bind = calloc(k->n_terms + 1, sizeof *bind), *out[MAX_OUT];
+  size_t n = 0;
+  iso_error why = {0};
+  iso_code c = bind ? arguments(r, t->call, bind, depth, step) : chk_nomem(k);
+  if (!c && !chk_settled(k) && ++r->steps > MOST) c = chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed in too many steps", step);
+  if (c || chk_settled(k)) {
+    free(bind);
+    return c;
+  }
+  if (strcmp(t->call->u.s, "getitem") == 0) {
+    const chk_values *from = t->call->child[0]->kind == RULE_VAR ? &r->at[t->call->child[0]->u.i] : NULL;
+    const int64_t i = t->call->n == 2 && t->call->child[1]->kind == RULE_INT ? t->call->child[1]->u.i : -1;
+    if (!from || i < 0 || (size_t)i >= from->n) c = chk_settle(k, CHK_REFUSED, "step %zu: there is no such output", step);
+    else out[n++] = rule_tensor_ref(from->v[i]);
+  } else if ((c = k->oracle ? k->oracle->call(k->oracle->ctx, t->call, bind, true, out, MAX_OUT, &n, &why) : ISO_UNSUPPORTED)) {
+    n = 0;
+    if (c == ISO_NOMEM || c == ISO_DEVICE) c = iso_fail(k->err, c, "%s", why.msg);
+    else c = chk_settle(k, CHK_REFUSED, "step %zu: a constant cannot be run in float64", step);
+  }
+  free(bind);
+  if (!c && !chk_settled(k) && !t->node && !chk_rounds_nothing(t->call->u.s) && strcmp(t->call->u.s, "aten::reciprocal") != 0)
+    c = chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed by \"%s\", which rounds, and which no capture computes", step, t->call->u.s); /* a drift */
+  if (!c && !chk_settled(k)) c = keep(r, id, out, n, t);
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(out[i]);
+  return c;
+}
+
+static iso_code value(run *r, uint32_t id, int depth, size_t step) {
+  enum { DEEPEST = 500 };
+  chk_state *k = r->k;
+  if (r->at[id].v || chk_settled(k)) return ISO_OK;
+  if (depth > DEEPEST) return chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed too deep", step);
+  if (k->term[id].call) return called(r, id, depth, step);
+  if (!k->konst[chk_root(k, id)].v) return chk_settle(k, CHK_REFUSED, "step %zu: it depends on what is no constant", step);
+  rule_tensor *v = chk_captured(k, id, k->set);
+  return keep(r, id, &v, 1, &k->term[id]);
+}
+
+/* Term `id` on run `noise`. Owns: the caller unrefs; NULL in `out`: it has none (settled). */
+static iso_code run_once(chk_state *k, uint32_t id, uint64_t noise, size_t step, bool *stored, rule_tensor **out) {
+  run r = {.k = k, .at = calloc(k->n_terms + 1, sizeof *r.at), .noise = noise, .rng = iso_rng_new(noise, id)};
+  *out = NULL;
+  iso_code c = r.at ? value(&r, id, 0, step) : chk_nomem(k);
+  if (!c && !chk_settled(k)) {
+    if (r.at[id].n == 1 && r.at[id].v[0]->dtype == RULE_F64) *out = rule_tensor_ref(r.at[id].v[0]);
+    else c = chk_settle(k, CHK_REFUSED, "step %zu: it is no tensor of real numbers", step);
+  }
+  *stored = r.stored;
+  for (size_t i = 0; r.at && i < k->n_terms; i++) {
+    for (size_t j = 0; j < r.at[i].n; j++) rule_tensor_unref(r.at[i].v[j]);
+    free(r.at[i].v);
+  }
+  free(r.at);
+  return c;
+}
+
+/* How far the elements of `id` move, added to `spread`. */
+static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step, double *spread) {
+  double *most = calloc((size_t)exact->numel + 1, sizeof *most);
+  iso_code c = most ? ISO_OK : chk_nomem(k);
+  bool stored;
+  for (uint64_t n = 1; n <= RUNS && !c && !chk_settled(k); n++) {
+    rule_tensor *v;
+    if ((c = run_once(k, id, n, step, &stored, &v)) || !v) break;
+    for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) most[i] = fmax(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
+    rule_tensor_unref(v);
+  }
+  for (int64_t i = 0; most && i < exact->numel; i++) spread[i] += most[i];
+  free(most);
+  return c;
+}
+
+static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spread, bool stored) {
+  const double times = stored ? 1.25 : 0x1p-24;
+  double most = 0;
+  for (int64_t i = 0; i < a->numel; i++)
+    if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
+  }
+  return true;
+}
+
+/* Nobody writes so many digits of a number that a narrow dtype holds. */
+static bool many_digits(double x) {
+  char text[40];
+  snprintf(text, sizeof text, "%.6g", x);
+  return strtod(text, NULL) != x;
+}
+
+/* A captured call, and the same one with literals of more digits, which a narrow dtype makes those of. */
+static bool rounded_literals(const rule_term *a, const rule_term *b, size_t *n) {
+  if (a->kind == RULE_FLOAT && b->kind == RULE_FLOAT && a->u.f != b->u.f) {
+    const double by = fabs(a->u.f - b->u.f);
+    ++*n;
+    const int digits = has_digits(a->u.f, 8) ? 8 : has_digits(a->u.f, 11) ? 11 : 24;
+    return has_digits(a->u.f, digits) && by <= 0.505 * unit(a->u.f, digits) && many_digits(a->u.f);
+  }
+  if (a->kind != b->kind || a->n != b->n || (a->kind != RULE_OP && a->kind != RULE_LIST)) return rule_term_eq(a, b);
+  if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (!rounded_literals(a->child[i], b->child[i], n)) return false;
+  return true;
+}
+
+static iso_code say(chk_state *k, uint32_t a, uint32_t b) {
+  int room[2] = {64, 64};
+  const char *x = chk_spelled(k, a, &room[0]), *y = chk_spelled(k, b, &room[1]);
+  return !x || !y ? chk_nomem(k) : chk_assume(k, iso_arena_printf(k->arena, "rounding: %s and %s are one but for rounding", x, y));
+}
+
+static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  rule_tensor *x = NULL, *y = NULL;
+  bool stored[2] = {false, false};
+  double *spread = NULL;
+  iso_code c = run_once(k, a, 0, step, &stored[0], &x);
+  if (!c && x) c = run_once(k, b, 0, step, &stored[1], &y);
+  if (!c && y && !rule_shape_eq(&x->shape, &y->shape)) c = chk_settle(k, CHK_REFUSED, "step %zu: they have different shapes", step);
+  if (!c && y && !chk_settled(k) && !(spread = calloc((size_t)x->numel + 1, sizeof *spread))) c = chk_nomem(k);
+  if (!c && spread) c = add_spread(k, a, x, step, spread);
+  if (!c && spread && !chk_settled(k)) c = add_spread(k, b, y, step, spread);
+  if (!c && spread && !chk_settled(k) && !agree(x, y, spread, stored[0] || stored[1]))
+    c = chk_settle(k, CHK_REFUSED, "step %zu: the constants differ by more than rounding", step);
+  free(spread);
+  rule_tensor_unref(x);
+  rule_tensor_unref(y);
+  return c;
+}
+
+iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  const chk_term *p = &k->term[a], *q = &k->term[b];
+  size_t n = 0;
+  if (p->node && p->call && q->call && !q->node && rounded_literals(p->call, q->call, &n) && n) return say(k, a, b);
+  iso_code c = same_constants(k, a, b, step);
+  if (c || chk_settled(k)) return c;
+  if (!p->node && !q->node) return chk_settle(k, CHK_REFUSED, "step %zu: neither of the constants was captured", step);
+  const chk_values *v; /* their class has the value of one that was captured */
+  uint32_t on;
+  c = chk_constant(k, p->node || !q->node ? a : b, 0, &v, &on);
+  if (!c && !v && !chk_settled(k)) c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
+  return c || chk_settled(k) ? c : say(k, a, b);
+}
