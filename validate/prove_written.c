@@ -16,6 +16,14 @@ typedef struct written {
                                                               * than two dimensions; its first ones; the same, and its first tensor is a matrix */
 } written;
 
+/* Each token through its own experts' weights, weighted and added; biases and other ranks' experts have no definition. */
+#define BY_TOKEN(w, x) "(aten::squeeze.dim (aten::matmul (aten::index.Tensor $" w " (list $topk_ids)) (aten::unsqueeze " x " -1)) -1)"
+#define GATED_UP BY_TOKEN("w1", "(aten::unsqueeze $hidden_states 1)")
+#define EXPERTS(name, activation, act) \
+  {name, "activation apply_router_weight_on_input expert_map w1_bias w2_bias", activation " false none none none", \
+   {"(aten::sum.dim_IntList (aten::mul.Tensor " \
+    BY_TOKEN("w2", "(aten::mul.Tensor (" act " (getitem (aten::chunk " GATED_UP " 2 -1) 0)) (getitem (aten::chunk " GATED_UP " 2 -1) 1))") \
+    " (aten::unsqueeze $topk_weights -1)) (list 1))"}, ALONE}
 #define BATCH_NORM "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
 /* x at the shape of x and y, at length 1. */
 #define AT_BOTH(x, y) "(aten::add.Tensor $" x " $" y " 0)"
@@ -102,6 +110,10 @@ static const written table[] = {
     {"aten::_fused_rms_norm", NULL, NULL, {"(aten::rms_norm $input $normalized_shape $weight $eps)"}, FIRST},
     {"aten::_scaled_dot_product_attention_math", "dropout_mask", "none", {"(aten::scaled_dot_product_attention $query $key $value $attn_mask $dropout_p $is_causal $scale $enable_gqa)"}, FIRST},
     {"_C::gelu_fast.isomer", NULL, NULL, {"(aten::gelu $input \"tanh\")"}, ALONE},
+    EXPERTS("vllm::outplace_fused_experts.isomer", "\"silu\"", "aten::silu"),
+    EXPERTS("vllm::outplace_fused_experts.isomer", "\"gelu\"", "aten::gelu"),
+    EXPERTS("vllm::inplace_fused_experts.isomer", "\"silu\"", "aten::silu"),
+    EXPERTS("vllm::inplace_fused_experts.isomer", "\"gelu\"", "aten::gelu"),
     {"_moe_C::topk_softmax.isomer", NULL, NULL,
      {"(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 0)", "(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 1)"}, FIRST_OF_MATRIX},
 };
@@ -187,7 +199,8 @@ static bool fits(pt_args *a, const written *w) {
   for (size_t i = 0; i < a->schema->n_args; i++) {
     if (a->schema->arg[i].type != RULE_ARG_TENSOR || a->t->child[i]->kind == RULE_NONE) continue;
     const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
-    if (!x || x->kind != (strcmp(a->schema->arg[i].name, "index") ? 'f' : 'i')) return false;
+    const bool places = !strcmp(a->schema->arg[i].name, "index") || !strcmp(a->schema->arg[i].name, "topk_ids");
+    if (!x || x->kind != (places ? 'i' : 'f')) return false;
     if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
     if (!first && w->form == ALONE_OF_IMAGES && !x->lead && x->rank < 3) return false;
     if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank)) return false;

@@ -199,11 +199,45 @@ std::tuple<Tensor, Tensor, Tensor> topk_softmax(const Tensor &gating_output, int
   return {sorted.narrow(1, 0, topk).contiguous(), order.narrow(1, 0, topk).to(at::kInt), place};
 }
 
+/* The experts' own numbers, by the map of this rank where there is one: below 0 for those of other ranks. */
+Tensor local_experts(const Tensor &topk_ids, int64_t experts, int64_t global_num_experts,
+                     const std::optional<Tensor> &expert_map) {
+  TORCH_CHECK(at::isIntegralType(topk_ids.scalar_type(), false), "topk_ids is ",
+              topk_ids.scalar_type());
+  const int64_t all = expert_map ? expert_map->numel() : experts;
+  TORCH_CHECK(global_num_experts == -1 || global_num_experts == all, "global_num_experts is ",
+              global_num_experts, ", there are ", all);
+  Tensor ids = topk_ids.reshape(-1).to(at::kLong);
+  TORCH_CHECK(ids.numel() == 0 ||
+                  (ids.min().item<int64_t>() >= 0 && ids.max().item<int64_t>() < all),
+              "topk_ids name experts out of range");
+  if (!expert_map) return ids;
+  TORCH_CHECK(expert_map->dim() == 1 && at::isIntegralType(expert_map->scalar_type(), false),
+              "expert_map is ", expert_map->sizes(), " of ", expert_map->scalar_type());
+  ids = at::index_select(expert_map->to(at::kLong), 0, ids);
+  TORCH_CHECK(ids.numel() == 0 || ids.max().item<int64_t>() < experts,
+              "expert_map names experts out of range");
+  return ids;
+}
+
+/* One expert's rows; biases are [experts, 2 * inner] and [experts, hidden]. */
+Tensor one_expert(const Tensor &rows, int64_t e, const Tensor &w1, const Tensor &w2,
+                  const std::string &activation, const std::optional<Tensor> &w1_bias,
+                  const std::optional<Tensor> &w2_bias) {
+  Tensor h = at::matmul(rows, w1.select(0, e).transpose(0, 1));
+  if (w1_bias) h = h + w1_bias->select(0, e);
+  h = activation == "silu" ? silu_and_mul(h) : gelu_and_mul(h);
+  h = at::matmul(h, w2.select(0, e).transpose(0, 1));
+  return w2_bias ? h + w2_bias->select(0, e) : h;
+}
+
 /* w1: [experts, 2 * inner, hidden], w2: [experts, hidden, inner]; topk_weights, topk_ids: [tokens,
  * topk]. */
 Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor &w2,
                      const Tensor &topk_weights, const Tensor &topk_ids,
-                     const std::string &activation, bool apply_router_weight_on_input) {
+                     const std::string &activation, bool apply_router_weight_on_input,
+                     int64_t global_num_experts, const std::optional<Tensor> &expert_map,
+                     const std::optional<Tensor> &w1_bias, const std::optional<Tensor> &w2_bias) {
   TORCH_CHECK(activation == "silu" || activation == "gelu", "activation \"", activation, "\"");
   TORCH_CHECK(hidden_states.dim() == 2 && w1.dim() == 3 && w2.dim() == 3 && topk_ids.dim() == 2 &&
                   topk_weights.sizes() == topk_ids.sizes() &&
@@ -212,15 +246,14 @@ Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor
                   w1.size(0) == w2.size(0) && w1.size(1) == 2 * w2.size(2),
               "hidden_states is ", hidden_states.sizes(), ", w1 ", w1.sizes(), ", w2 ", w2.sizes(),
               ", topk_weights ", topk_weights.sizes(), ", topk_ids ", topk_ids.sizes());
-  TORCH_CHECK(at::isIntegralType(topk_ids.scalar_type(), false), "topk_ids is ",
-              topk_ids.scalar_type());
   int64_t tokens = topk_ids.size(0), topk = topk_ids.size(1), experts = w1.size(0);
   TORCH_CHECK(!apply_router_weight_on_input || topk == 1,
               "router weights go on the input of one expert only");
-  Tensor ids = topk_ids.reshape(-1).to(at::kLong);
-  TORCH_CHECK(ids.numel() == 0 ||
-                  (ids.min().item<int64_t>() >= 0 && ids.max().item<int64_t>() < experts),
-              "topk_ids name experts out of range");
+  TORCH_CHECK(!w1_bias || (w1_bias->dim() == 2 && w1_bias->size(0) == experts &&
+                           w1_bias->size(1) == w1.size(1)), "w1_bias does not fit");
+  TORCH_CHECK(!w2_bias || (w2_bias->dim() == 2 && w2_bias->size(0) == experts &&
+                           w2_bias->size(1) == w2.size(1)), "w2_bias does not fit");
+  Tensor ids = local_experts(topk_ids, experts, global_num_experts, expert_map);
   Tensor weights = topk_weights.reshape({-1, 1}).to(hidden_states.scalar_type());
   Tensor in = hidden_states.repeat_interleave(topk, 0);
   if (apply_router_weight_on_input) in = in * weights;
@@ -228,9 +261,8 @@ Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor
   for (int64_t e = 0; e < experts; e++) {
     Tensor rows = at::nonzero(ids == e).reshape(-1);
     if (rows.numel() == 0) continue;
-    Tensor h = at::matmul(at::index_select(in, 0, rows), w1.select(0, e).transpose(0, 1));
-    h = activation == "silu" ? silu_and_mul(h) : gelu_and_mul(h);
-    out.index_copy_(0, rows, at::matmul(h, w2.select(0, e).transpose(0, 1)));
+    Tensor y = one_expert(at::index_select(in, 0, rows), e, w1, w2, activation, w1_bias, w2_bias);
+    out.index_copy_(0, rows, y);
   }
   if (!apply_router_weight_on_input) out = out * weights;
   return out.reshape({tokens, topk, hidden_states.size(1)}).sum(1);
@@ -287,7 +319,9 @@ const char *const attention_arguments =
     "int? sliding_window, float? logits_soft_cap, float[]? alibi_slopes, bool causal) -> Tensor";
 const char *const experts_arguments = "(Tensor hidden_states, Tensor w1, Tensor w2, Tensor "
                                       "topk_weights, Tensor topk_ids, str activation=\"silu\", "
-                                      "bool apply_router_weight_on_input=False) -> Tensor";
+                                      "bool apply_router_weight_on_input=False, "
+                                      "SymInt global_num_experts=-1, Tensor? expert_map=None, "
+                                      "Tensor? w1_bias=None, Tensor? w2_bias=None) -> Tensor";
 
 } // namespace
 
