@@ -189,15 +189,16 @@ moe("experts of two ranks", "expert parallelism: each rank its own, then a sum",
 
 
 def capacity(n):
-    """Choices beyond the n-th of an expert are dropped."""
-    def f(x, w1, w2, w, i):
+    """The weights of choices; those beyond the n-th of an expert are dropped."""
+    def f(x):
+        w, i = top_then_soft(x)
         c = i.one_hot(E).view(T * K, E)
         place = c.cumsum(0).sub(1).mul(c).sum(1).view(T, K)
-        return all_stacked(x, w1, w2, w * (place < n).to(f32), i)
+        return w * (place < n).to(f32)
     return f
 
 
-moe("a capacity that never binds", "each expert has room for all", all_stacked, capacity(T * K), ("room for one", capacity(1)))
+route("a capacity that never binds", "each expert has room for all", lambda x: top_then_soft(x)[0], capacity(T * K), ("room for one", capacity(1)))
 
 
 def padded_rows(x, w1, w2, w, i):
@@ -222,3 +223,20 @@ route("load-balancing loss", "Switch's", lambda x: total((x.topk(K)[1].one_hot(E
       lambda x: (x.topk(K)[1].one_hot(E).to(f32).sum(1).mean(0) * x.softmax(-1).mean(0)).sum(0) * float(E), ("of the best alone", lambda x: (x.topk(1)[1].one_hot(E).to(f32).sum(1).mean(0) * x.softmax(-1).mean(0)).sum(0) * float(E)))
 route("z-loss", "the squared log of the sum", lambda x: mean_of_all(x.logsumexp(-1).square()), lambda x: x.exp().sum(-1).log().pow(2).sum(0) / T, ("the log of the squared sum", lambda x: x.exp().sum(-1).pow(2).log().sum(0) / T))
 route("offsets of experts", "cumulated counts", lambda x: x.topk(K)[1].one_hot(E).sum([0, 1]).cumsum(0), lambda x: x.topk(K)[1].view(-1, 1).le(x.g.arange(E)).sum(0))
+
+# ---- vLLM's kernel, with all of its arguments ----
+
+
+def fused(experts_of=E, ids=i64, **more):
+    off = {n: False for n in ("use_fp8_w8a8", "use_int8_w8a8", "use_int8_w8a16", "use_int4_w4a16", "per_channel_quant")}
+    none = {n: None for n in ("expert_map", "w1_scale", "w2_scale", "w1_zp", "w2_zp", "a1_scale", "a2_scale", "block_shape")}
+
+    def f(x, w1, w2, w, i):
+        return x.op("vllm::outplace_fused_experts", [x, w1, w2, w, i.to(ids)], activation="silu", apply_router_weight_on_input=False, **off, **none,
+                    global_num_experts=experts_of, **more)
+    return f
+
+
+moe("the kernel of experts", "each token's own weights", gathered, fused())
+moe("the kernel of experts, numbers in int32", "each token's own weights", gathered, fused(ids=i32, w1_bias=None, w2_bias=None))
+pair("the kernel of experts, in float8", "error", "a flag that is on", lambda g: fused(use_mxfp4_w4a4=True)(*experts(g)), lambda g: gathered(*experts(g)))

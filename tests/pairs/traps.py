@@ -42,6 +42,7 @@ GAPS = {
 TESTED = {
     "log(2) as a decimal": ["attention by exp2"],
     "rows without a key in a block's mask": ["window by blocks"],
+    "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
     "indices computed from a table": ["paged cache, computed", "a table of sixteen numbers"],
     "the order of channels in a joined image": ["pixels unshuffled by slices"],
     "losses that ignore a class": ["label smoothing"],
