@@ -56,7 +56,7 @@ static void suggest(val_problem *p, int64_t v) {
 static char role_of(const rule_arg *arg) {
   if (strncmp(arg->name, "dim", 3) == 0 || strcmp(arg->name, "axis") == 0) return 'd';
   if (strcmp(arg->name, "eps") == 0) return 'e';
-  if (strcmp(arg->name, "scale") == 0 || strcmp(arg->name, "p") == 0 || strcmp(arg->name, "beta") == 0) return 'p';
+  if (strcmp(arg->name, "scale") == 0 || strcmp(arg->name, "p") == 0) return 'p';
   return 0;
 }
 
@@ -529,6 +529,24 @@ static bool vary(val_problem *p, iso_rng *rng) {
   return val_draw_names(p, rng);
 }
 
+/* The same instance with attributes where they matter, as far as both sides run there. */
+static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *err) {
+  const val_problem plain = *p;
+  iso_arena a = {0};
+  iso_error local;
+  rule r;
+  size_t score = 0;
+  bool ok = false;
+  char why[200];
+  iso_code c = ISO_OK;
+  if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, why, err);
+  iso_arena_fini(&a);
+  const unsigned turn = p->turn;
+  if (!ok) *p = plain;
+  p->turn = turn;
+  return c;
+}
+
 iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a, rule *out, bool *found, char *why,
                            iso_error *err) {
   val_problem best = *p;
@@ -551,7 +569,8 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
     if (ok) {
       *found = true;
-      return val_instantiate(p, a, out, err);
+      c = twist(e, p, rng, err);
+      return c ? c : val_instantiate(p, a, out, err);
     }
     if (score >= best_score) best = *p, best_score = score;
     else *p = best;

@@ -36,6 +36,7 @@ typedef struct val_problem {
   int64_t lead[VAL_MAX_VARS][VAL_MAX_LEAD];
   bool open;                        /* something is open: else the rule is its own instance */
   int64_t max_size;                 /* what sizes are drawn up to; default 6 */
+  unsigned turn;                    /* of val_twist */
   bool roomy;                       /* draw larger ones: values that tell functions apart need places */
 } val_problem;
 
@@ -57,6 +58,9 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
 
 /* Draw values for all names so that the conditions hold. Returns: false where none were found in some hundred tries. */
 bool val_draw_names(val_problem *p, iso_rng *rng);
+/* Change the attributes to the next case where they matter (twist.c). Returns: false where nothing was changed, or the conditions do not hold
+ * any more. */
+bool val_twist(val_problem *p);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
 /* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */

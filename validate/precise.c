@@ -20,6 +20,7 @@ iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bin
 #else
 
 enum { LEAST_BITS = 192, MOST_BITS = 4096, MOST_WORK = 60000, MOST_DEPTH = 400, MOST_RESULTS = 64 };
+static const double literal_rel = 1e-9; /* what the rounding of literals may do to a result */
 static const double first_place = 0x1p40; /* numbers from here on are places: no rule has them as literals */
 
 struct vp_done {
@@ -379,6 +380,7 @@ iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bin
   iso_code c = at_reading(e, r, bind, VP_DOUBLES, out, err);
   /* A literal may stand for its decimal, or for a number of which it has the first digits: what differs by that alone is no difference. */
   if (c || out->answer != VAL_PRECISE_APART) return c;
+  const bool far = out->rel > literal_rel;
   val_precise other;
   c = at_reading(e, r, bind, VP_DECIMALS, &other, err);
   if (!c && other.answer != VAL_PRECISE_SAME) {
@@ -386,6 +388,8 @@ iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bin
     if (!c && other.answer != VAL_PRECISE_APART) other.by_literals = !(same_literals(r->lhs, r->rhs) && same_literals(r->rhs, r->lhs));
     if (!c && other.answer != VAL_PRECISE_APART) other.answer = other.by_literals ? VAL_PRECISE_SAME : VAL_PRECISE_OPEN;
   }
+  /* A decimal's last digits that decide everything are no reading of it: as the doubles that they are, they differ. */
+  if (!c && other.answer != VAL_PRECISE_APART && far) other.answer = VAL_PRECISE_OPEN;
   if (!c && other.answer != VAL_PRECISE_APART) *out = other;
   return c;
 }

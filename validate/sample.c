@@ -185,8 +185,10 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
       if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
       if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
       else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
+      /* Whole numbers of both signs that can be divided by, and logarithms of whose size there are. */
+      if (kind == TIES && turn % 2 == 0) x[i] = (double)(1 + iso_rng_below(rng, 3)) * (iso_rng_below(rng, 2) ? 1 : -1);
       /* A row of zeros, by which nothing can be divided. */
-      if (kind == TIES && i < last && (i < t->numel - last || turn % 2)) x[i] = 0;
+      else if (kind == TIES && i < last && (i < t->numel - last || turn % 2)) x[i] = 0;
       /* Behind a mean that is no square an eps counts as it is, and a root takes no negative numbers. */
       if (kind == SMALL_LITERALS && turn % 2) x[i] = fabs(x[i]);
       /* An additive mask: what it hides is far below, and the first element of a row stays. */
@@ -341,8 +343,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     if ((c = rule_tensor_new(d, &sh, &bind[i], err))) break;
     if (v->kind == 'f' && k >= VAL_POLE) fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
     else if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
-    if (v->kind == 'c')
-      for (int64_t j = 0; j < 2 * bind[i]->numel; j++) ((double *)bind[i]->data)[j] = iso_rng_normal(rng);
+    if (v->kind == 'c') val_fill_complex(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k);
     if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
   /* Indices last: their range depends on the shapes of what they index. They are zero until then, which every table has. */

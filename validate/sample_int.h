@@ -35,6 +35,9 @@ typedef struct val_domain {
  * variable (NULL: it stays open). Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind, val_domain *out, iso_error *err);
 
+/* Complex numbers over the plane (complex.c), by kind. */
+void val_fill_complex(iso_rng *rng, rule_tensor *t, unsigned k);
+
 /* Whether some literal of the rule is so small that samples at other magnitudes do not show it. */
 bool val_has_eps(const rule *r);
 

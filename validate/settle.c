@@ -4,10 +4,11 @@
 #include "validate/oracle_int.h"
 #include "validate/precise_int.h"
 
-static const double mask = -1e30;
+/* Minus infinity, or the least number of float32, bfloat16 or float64 in its place. */
+static bool is_mask(double v) { return !(v >= -1.79e308) || (v > -3.41e38 && v < -3.38e38); }
 
 static bool has_mask(const rule_term *t) {
-  if (t->kind == RULE_FLOAT) return t->u.f <= mask;
+  if (t->kind == RULE_FLOAT) return is_mask(t->u.f);
   for (uint32_t i = 0; i < t->n; i++)
     if (has_mask(t->child[i])) return true;
   return false;
@@ -19,7 +20,7 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
   for (uint32_t v = 0; v < r->n_vars; v++) {
     if (!bind[v] || bind[v]->dtype != RULE_F64) continue;
     for (int64_t i = 0; i < bind[v]->numel; i++)
-      if (((const double *)bind[v]->data)[i] <= mask) return true;
+      if (is_mask(((const double *)bind[v]->data)[i])) return true;
   }
   return false;
 }

@@ -235,7 +235,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
   }
   if (s.suspect) {
     c = judge(e, r, bind, rng, rel_tol, strict, floor, s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, far, t, err);
-    t->gross = t->outcome == VAL_DIFFER && s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
+    t->gross = t->outcome == VAL_DIFFER && !far && !has_mask(r->lhs) && !has_mask(r->rhs) && s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
     /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the same. */
     if (!c && t->outcome == VAL_DIFFER && t->abs <= floor) {
       t->index = -1;
