@@ -246,6 +246,7 @@ RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
+ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
@@ -255,12 +256,16 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	@$(if $(filter 0,$(TORCH)),:,echo '$(ADVERSARY) --count 120' >> $(B)/check.list)
 
 test: check-build
 	@.ci/test-run $(B)/test.list
 check: check-build
 	@.ci/test-run $(B)/check.list
 test-all: deps headers check
+# Rules of an adversary against random tests, with a truth that mpmath knows: [SEED=1] [COUNT=600] [KIND=absorb|attrs|complex]
+adversary: all
+	@$(ADVERSARY) --seed $(or $(SEED),1) --count $(or $(COUNT),600) $(if $(KIND),--only $(KIND))
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
