@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load bugs
+.PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: all help check check-build test test-all pairs inputs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -87,6 +87,7 @@ help:
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
 	@echo 'load       every pair idle and beside four busy loops, the same bytes: [EVERY=1]'
+	@echo 'growth     rules of growing size and their false twins: [SEED=1] [COUNT=200]'
 	@echo 'rule-figures   how many rules comparisons need, how many serve several models, how many are proved: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
 	@echo 'attack     forged certificates by an attacker: [COUNT=400] [SEED=1]'
@@ -273,6 +274,10 @@ seeds: all
 # Every pair of the tree idle and beside four busy loops: the same bytes. [EVERY=1: of the small pairs]
 load: all
 	@$(LOAD) --every $(or $(EVERY),1)
+
+# Rules of growing size and their slightly false twins. [SEED=1] [COUNT=200]
+growth: all
+	@python3 tests/cli/growth.py --isomer $(B)/isomer --seed $(or $(SEED),1) --count $(or $(COUNT),200)
 
 # Rules and pairs that turn on where an operator chooses or jumps. [SEED=1] [N=1200] [PAIRS=300]
 branches: all
