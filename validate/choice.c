@@ -201,6 +201,7 @@ static bool quotient(const val_site *s, uint16_t bit, double x, double y, double
                      double *other) {
   const bool whole =
       any_float(s) ? x != 0 && by != 0 && fmod(x, by) == 0 : by != 0 && fmod(x, by) == 0;
+  if (named(s, "fmod")) by = copysign(by, x); /* it jumps away from 0 */
   if (s->choice == VAL_CHOICE_REMAINDER)
     return *other = bit == VAL_SOME ? 0 : y + by,
            bit == VAL_SOME ? y != 0 : edge_of(bit, whole, x / by);

@@ -88,6 +88,13 @@ val_covered *val_cover_at(const val_cover *c, const val_covered *like) {
   return NULL;
 }
 
+/* One term makes one choice, however often it stands on a side. */
+static void join_equal(val_cover *c) {
+  for (size_t i = 0; i < c->n; i++)
+    for (size_t k = 0; k < c->n; k++)
+      if (c->op[i].term == c->op[k].term) c->op[i].seen |= c->op[k].seen;
+}
+
 void val_cover_add(val_cover *all, const val_cover *one) {
   all->full |= one->full;
   for (size_t i = 0; i < one->n; i++) {
@@ -102,6 +109,7 @@ void val_cover_add(val_cover *all, const val_cover *one) {
       all->full = true;
     }
   }
+  join_equal(all);
 }
 
 static bool shared(const val_covered *o, const val_cover *other) {

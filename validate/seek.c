@@ -81,8 +81,23 @@ static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool
   return c;
 }
 
+static bool reads_numbers(const rule *r, const rule_term *t) {
+  if (t->kind == RULE_VAR) return r->var[t->u.i].kind != 'b';
+  for (uint32_t i = 0; i < t->n; i++)
+    if (reads_numbers(r, t->child[i])) return true;
+  return false;
+}
+
+/* Truth values cannot be moved along a line: those have few values, and both answers were seen. */
+static void settle_truth(const seek *s, int side, const val_covered *op) {
+  val_covered *o = val_cover_at(&s->all[side], op);
+  if (o && !reads_numbers(s->r, op->where) && (o->seen & VAL_YES) && (o->seen & VAL_NO))
+    o->seen |= o->need & VAL_MEET;
+}
+
 static iso_code each_bit(seek *s, int side, const val_covered *op, iso_error *err) {
   iso_code c = ISO_OK;
+  settle_truth(s, side, op);
   for (unsigned b = 0; b < VAL_BITS && !c && op->numel > 0; b++) {
     const uint16_t bit = (uint16_t)(1U << b);
     const int tries = op->need & bit ? SOUGHT : WANTED;
