@@ -34,7 +34,7 @@ GAPS = {
     "constants that are computed, in float32 or in a fused operator": ["refactored: " + n for n in (
         "batch norm folded", "batch norm folded into a convolution", "batch norm folded into a linear layer", "rotary with the scale of YaRN",
         "scale of a tensor on the product", "scale of a tensor on the input", "mean of what is seen, weights first", "running mean")],
-    "undecided: a choice that no sample shows to count": ["refactored: " + n for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks", "repetition penalty")],
+    "undecided: a choice that no sample shows to count": ["refactored: " + n for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")],
     "undecided: no draw reaches the bound of a clamp that never binds": ["refactored: activations by rows, in int8"],
     "undecided: no draw fills an expert whose capacity never binds": ["refactored: a capacity that never binds"],
 }
@@ -47,7 +47,7 @@ TESTED = {
     "the order of channels in a joined image": ["pixels unshuffled by slices"],
     "losses that ignore a class": ["label smoothing"],
     "an order by counting, or of probabilities": ["probabilities above a share of the best", "ranks", "second best by masking the best"],
-    "elements put where several may be": ["frequency penalty", "the chosen by one-hot rows", "weights of the chosen by a softmax of what is left"],
+    "elements put where several may be": ["frequency penalty", "repetition penalty", "the chosen by one-hot rows", "weights of the chosen by a softmax of what is left"],
     "no definition: view_as_real, _int_mm, bincount, cumprod": ["rotary by complex numbers", "rotary by complex halves", "activations by rows, multiplied in int32",
                                                                "tokens of each expert", "cumulated product by logs"],
     "exponentials in quotients": ["mish"],
