@@ -31,6 +31,8 @@ static void let_go(view *x) {
 typedef struct pair_of {
   view side[2];
   double margin; /* times what noise moves */
+  bool company;  /* in one comparison, elements were off together */
+  bool lone;     /* in one comparison all elements agreed but for a few: these are no rounding */
 } pair_of;
 
 static double allowed(const pair_of *p, int64_t i) {
@@ -84,10 +86,11 @@ static bool in_company(const bool *off, const bool *may, const rule_shape *shape
   return n > 1 && 4 * n >= all;
 }
 
-static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in, bool *fine, iso_error *err) {
+/* `clean`: no element is off. */
+static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in, bool *fine, bool *clean, iso_error *err) {
   bool *off = calloc((size_t)a->numel + 1, 1), *may = calloc((size_t)a->numel + 1, 1);
-  *fine = true;
-  for (int64_t i = 0; i < a->numel && off && may; i++) off[i] = is_off(p, a, b, in, i, &may[i]);
+  *fine = *clean = true;
+  for (int64_t i = 0; i < a->numel && off && may; i++) *clean &= !(off[i] = is_off(p, a, b, in, i, &may[i]));
   for (int64_t i = 0; i < a->numel && off && may && *fine; i++) *fine = !off[i] || in_company(off, may, &a->shape, a->numel, i);
   const iso_code c = off && may ? ISO_OK : nomem(err);
   free(off);
@@ -98,10 +101,12 @@ static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const ru
 /* ---- how a stored table may have been computed ---- */
 
 static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tensor *made, rule_dtype in, rx_fit *fit, iso_error *err) {
-  bool fine = false;
+  bool fine = false, clean = false;
   if (stored->numel != made->numel || !near(p, stored, made)) return ISO_OK;
-  iso_code c = no_lone_element(p, stored, made, in, &fine, err);
-  if (!c) *fit = fine ? RX_YES : RX_NEAR;
+  iso_code c = no_lone_element(p, stored, made, in, &fine, &clean, err);
+  p->lone |= !fine;
+  if (!c) *fit = clean ? RX_YES : RX_NEAR;
+  p->company |= fine && !clean;
   return c;
 }
 
@@ -143,6 +148,7 @@ static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit
   if (!c && now != RX_YES) c = try_rounded(p, other, RULE_F32, 0, in, set, &now, err);
   for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++) c = try_rounded(p, other, RULE_F32, f, in, set, &now, err);
   if (!c && now != RX_YES && in != RULE_F32) c = try_rounded(p, other, in, 0, in, set, &now, err);
+  if (now == RX_NEAR && p->company && !p->lone) now = RX_YES;
   if (now > *fit) *fit = now;
   return c;
 }

@@ -122,12 +122,33 @@ static iso_code argument(pr_cone *c, eg_node e, const rule_term **out, iso_error
   return (*out = rule_list(&c->arena, child, n)) ? ISO_OK : nomem(err);
 }
 
+/* What both sides have is computed in one way: as the oldest captured call of its class does; `e` if there is none. */
+static eg_node computed_by(const state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = on_both_sides(s, e) ? eg_class_nodes(s->g, eg_class_of(s->g, e), &m) : 0;
+  eg_node best = {EG_NONE};
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[m[i].i];
+    if (!r->leaf && !r->multi && r->tensor && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && m[i].i < best.i) best = m[i];
+  }
+  return best.i == EG_NONE ? e : best;
+}
+
 static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_error *err) {
+  enum { UNDER_WAY = -2 };
   state *s = c->s;
   if ((*out = c->at[e.i]) >= 0) return ISO_OK;
   if (c->n >= MAX_STEPS) return iso_fail(err, ISO_LIMIT, "a constant is computed in too many steps");
+  const bool again = *out == UNDER_WAY; /* a relation goes the other way round: its value is given */
+  const eg_node by = top || again || s->rec[e.i].multi ? e : computed_by(s, e);
+  c->at[e.i] = UNDER_WAY;
+  if (by.i != e.i && c->at[by.i] != UNDER_WAY) {
+    iso_code code = add_step(c, by, false, out, err);
+    c->at[e.i] = *out;
+    return code;
+  }
   pr_step x = {.e = e, .held = RULE_F64};
-  if (s->rec[e.i].leaf || (!top && !s->rec[e.i].multi && on_both_sides(s, e))) describe_given(s, &x);
+  if (s->rec[e.i].leaf || again || by.i != e.i) describe_given(s, &x);
   else {
     const size_t n = eg_node_arity(s->g, e);
     const rule_term **child = iso_arena_alloc(&c->arena, (n + 1) * sizeof *child);
