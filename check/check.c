@@ -68,25 +68,6 @@ static iso_code check_congruence(chk_state *k, const chk_step *x, size_t i) {
   return ISO_OK;
 }
 
-/* Captured float16 masks are read with minus infinity for float16's least number. */
-static iso_code check_mask(chk_state *k, const chk_step *x, size_t i) {
-  const chk_term *s = &k->term[x->a];
-  const rule_term *a = s->call, *b = k->term[x->b].call;
-  size_t n_read = 0;
-  bool fine = s->node && a && b && s->node->n_outputs == 1 && s->node->output[0].dtype == RULE_F16 && strcmp(a->u.s, b->u.s) == 0 && a->n == b->n &&
-              (strncmp(a->u.s, "aten::masked_fill", 17) == 0 || strncmp(a->u.s, "aten::where", 11) == 0);
-  for (uint32_t n = 0; fine && n < a->n; n++) {
-    const rule_term *p = a->child[n], *q = b->child[n];
-    const bool read = p->kind == RULE_FLOAT && q->kind == RULE_FLOAT && p->u.f == -65504 && q->u.f == -3.4028234663852886e38;
-    n_read += read;
-    fine = read || rule_term_eq(p, q);
-  }
-  if (!fine || n_read != 1) return chk_settle(k, CHK_REFUSED, "step %zu: the terms differ in more than a mask's least number", i);
-  for (size_t j = 0; j < k->n_assumptions; j++)
-    if (strncmp(k->assumption[j], "literal: a mask", 15) == 0) return ISO_OK;
-  return chk_assume(k, "literal: a mask's -65504, the least finite float16, is read as minus infinity");
-}
-
 static void unite(chk_state *k, uint32_t a, uint32_t b) {
   const uint32_t p = chk_root(k, a), q = chk_root(k, b);
   if (p == q) return;
@@ -102,7 +83,6 @@ static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
   case CHK_LEAF: return chk_same_leaves(k, x->a, x->b, i);
   case CHK_BOUND: return chk_bounded(k, x->a, x->b, i);
   case CHK_VALUE: return chk_same_constants(k, x->a, x->b, i);
-  case CHK_MASK: return check_mask(k, x, i);
   case CHK_ROUNDING: return chk_rounded(k, x->a, x->b, i);
   case CHK_RULE: return chk_instance(k, x, i);
   default: return check_congruence(k, x, i);
@@ -191,6 +171,8 @@ static iso_code publish(chk_state *k) {
 }
 
 static void state_free(chk_state *k) {
+  chk_masks_free(k);
+  free(k->captured);
   chk_free_values(k);
   for (size_t i = 0; i < k->n_rules; i++) rule_set_free(k->rule[i]);
   free(k->term);
@@ -219,11 +201,13 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   if (!c && !chk_settled(k)) c = chk_agreed(k);
   for (k->set = 0; k->set < n_sets && !c && !chk_settled(k); k->set++) {
     c = chk_begin_values(k);
-    if (!c) c = check_steps(k);
+    if (!c) c = chk_find_masks(k);
+    if (!c && !chk_settled(k)) c = check_steps(k);
     if (!c && !chk_settled(k) && k->set == 0) c = chk_free_elements(k);
     if (!c && !chk_settled(k)) c = note_shared(k);
     if (!c && !chk_settled(k)) c = chk_outputs(k);
     if (!c && !chk_settled(k)) c = chk_run(k);
+    if (!c && !chk_settled(k)) c = chk_near_masks(k);
     if (!c && !chk_settled(k)) c = chk_variables(k);
   }
   k->set = 0;

@@ -3,6 +3,7 @@
 #define CHECK_CHECK_INT_H
 
 #include "check/check.h"
+#include "rules/masks.h"
 
 enum { CHK_NONE = UINT32_MAX };
 enum { CHK_LAYOUT_DEPTH = 64 };
@@ -18,7 +19,7 @@ typedef struct chk_term {
   uint32_t depth;
 } chk_term;
 
-typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_MASK, CHK_ROUNDING, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
+typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_ROUNDING, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
 
 typedef struct chk_step {
   chk_kind kind;
@@ -41,6 +42,9 @@ typedef struct chk_values {
   rule_tensor **v;
   size_t n;
 } chk_values;
+
+typedef struct chk_masks chk_masks; /* masks.c */
+enum { CHK_MASK_HALF, CHK_MASK_OTHER, CHK_MASK_KINDS }; /* float16's least number; other dtypes' */
 
 typedef struct chk_state {
   const cap_graph *graph[2];
@@ -79,6 +83,10 @@ typedef struct chk_state {
   uint32_t *open;     /* by term: the question for a constant that it was no answer to, */
   uint32_t *open_on;  /* and the leaf that it depends on: else a question takes time without bounds */
   uint32_t n_asked;   /* such questions */
+  bool reads_masks[CHK_MASK_KINDS]; /* the certificate reads these masks as minus infinity */
+  bool near_masks;    /* numbers come near masks that rules read */
+  chk_masks *masks;   /* on this set; NULL: none are read */
+  const rule_term **captured; /* by captured term: its call before masks were read; NULL: none are */
   const char **assumption;
   size_t n_assumptions, cap_assumptions;
   iso_error *err;
@@ -109,6 +117,14 @@ iso_code chk_same_files(chk_state *k, int side);
 /* ---- read.c ---- */
 iso_code chk_read(chk_state *k, const char *path);
 
+/* ---- masks.c ---- */
+/* On this set: masks that the certificate reads vanish, or it is refused; terms and constants are then as read.
+ * Behind chk_begin_values. */
+iso_code chk_find_masks(chk_state *k);
+void chk_masks_free(chk_state *k);
+/* Behind chk_run: numbers beside masks are far from them. */
+iso_code chk_near_masks(chk_state *k);
+
 /* ---- value.c ---- */
 /* Constants and fixed inputs get their values on this set; nothing is equal yet. */
 iso_code chk_begin_values(chk_state *k);
@@ -121,6 +137,8 @@ const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool i
 /* The value of a layout of leaves where `leaf` gives each leaf's. NULL in `out`: it is none (settled). Owns: the caller unrefs. */
 typedef iso_code (*chk_leaf_value)(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out);
 iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out);
+/* A captured term has this value, whatever its call gives. */
+iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 /* Whether an operator moves, selects or makes elements and rounds nothing. */

@@ -235,7 +235,7 @@ static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fi
 
 static iso_code read_step(reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
-  static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "mask", "rounding", "rule", "same"};
+  static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "rounding", "rule", "same"};
   chk_step x = {.kind = CHK_KINDS};
   bool fine = false;
   for (int n = 0; n < CHK_KINDS; n++)
@@ -323,12 +323,14 @@ static iso_code read_document(reader *r, json_t *doc) {
   chk_state *k = r->k;
   json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs;
   const char *format, *evidence;
-  int version;
+  int version, half = 0, other = 0;
   json_error_t why;
-  if (json_unpack_ex(doc, &why, JSON_STRICT, "{s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format", &format, "version", &version, "left", &left,
+  if (json_unpack_ex(doc, &why, JSON_STRICT, "{s:s, s:i, s?[b, b], s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format", &format, "version", &version, "masks_read", &half, &other, "left", &left,
                      "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1) return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
+  k->reads_masks[CHK_MASK_HALF] = half != 0;
+  k->reads_masks[CHK_MASK_OTHER] = other != 0;
   k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED : strcmp(evidence, "proved") == 0 ? RULE_PROVED : strcmp(evidence, "tested") == 0 ? RULE_TESTED : RULE_UNKNOWN;
   if (k->evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) || !json_is_array(terms) || !json_is_array(steps) ||
       !json_is_array(outputs))

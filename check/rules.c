@@ -217,7 +217,10 @@ static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var, chk
                       rule_status_name(v.status), v.reason[0] ? ": " : "", v.reason);
   c = v.status == RULE_PROVED ? ask_z3(k, r, shown) : ISO_OK;
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
-  if (c || !strstr(v.method, "literals read")) return c;
+  if (c || chk_settled(k)) return c;
+  if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)
+    return chk_settle(k, CHK_REFUSED, "rule %s reads finite masks as minus infinity, and numbers come near them", r->name);
+  if (!(v.rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
   return chk_assume(k, iso_arena_printf(k->arena, "literal: rule %s is proved with its float literals read as the numbers they stand for", r->name));
 }
 

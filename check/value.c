@@ -12,7 +12,6 @@
 enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_SCALE = 1 << 28 };
 
 static const double output_tol = 1e-6; /* by slice; tables that differ in their last places are one value by then */
-static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
 
 static void drop(chk_values *v) {
   for (size_t i = 0; i < v->n; i++) rule_tensor_unref(v->v[i]);
@@ -44,6 +43,11 @@ void chk_free_values(chk_state *k) {
 static iso_code keep_constant(chk_state *k, uint32_t leaf) {
   rule_tensor *v = chk_captured(k, leaf, k->set);
   return keep(k, &v, 1, &k->konst[leaf]);
+}
+
+iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v) {
+  drop(&k->konst[term]);
+  return keep(k, &v, 1, &k->konst[term]);
 }
 
 /* The certificate's own calls spell what captures compute in other ways: some times as much, and not without end. */
@@ -307,19 +311,15 @@ static bool same_bytes(const rule_tensor *a, const rule_tensor *b) {
   return a->numel == 0 || memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
 }
 
-static double masked(const rule_tensor *t, double x, bool read) { return read && t->dtype == RULE_F16 && x == f16_least ? f32_least : x; }
-
-/* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2 ulp. A float16 mask may be
- * beside one in float64. `signs`: 0 and -0 are two. */
+/* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2 ulp. `signs`: 0 and -0 are two. */
 static const char *constants_differ(const rule_tensor *a, const rule_tensor *b, bool signs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   const bool fa = rule_dtype_is_float(a->dtype);
   if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return "they have different dtypes";
   if (!fa) return same_bytes(a, b) ? NULL : "their values differ";
   const double eps = a->dtype == b->dtype && varied(a) ? 2 * epsilon(a->dtype) : 0;
-  const bool read = a->dtype != b->dtype;
   for (int64_t i = 0; i < a->numel; i++) {
-    const double x = masked(a, rule_tensor_get(a, i), read), y = masked(b, rule_tensor_get(b, i), read);
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (signs && signbit(x) != signbit(y)) return "their zeros have different signs";
     if (x == y) continue;
     if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return "their values differ";
@@ -547,8 +547,6 @@ static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
   for (size_t i = 0; i < from->n; i++) {
     iso_code c = rule_tensor_to_float64(from->v[i], &v[i], k->err);
     if (c) return c;
-    for (int64_t e = 0; from->v[i]->dtype == RULE_F16 && e < v[i]->numel; e++)
-      if (rule_tensor_get(v[i], e) == f16_least) rule_tensor_set(v[i], e, f32_least);
   }
   return ISO_OK;
 }

@@ -51,7 +51,7 @@ static size_t index_of(rules *x, const rule *r) {
 
 static json_t *step(const synth_cert_step *x, rules *all) {
   static const char *const name[] = {[SYNTH_CERT_LEAF] = "leaf", [SYNTH_CERT_BOUND] = "bound", [SYNTH_CERT_VALUE] = "value",
-                                     [SYNTH_CERT_MASK] = "mask", [SYNTH_CERT_ROUNDING] = "rounding", [SYNTH_CERT_SAME] = "same"};
+                                     [SYNTH_CERT_ROUNDING] = "rounding", [SYNTH_CERT_SAME] = "same"};
   const json_int_t a = x->a, b = x->b;
   if (x->kind != SYNTH_CERT_RULE) return json_pack("{s:[I, I]}", name[x->kind], a, b);
   json_t *var = json_array();
@@ -120,6 +120,8 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left, c
   iso_code c = all.rule ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   if (c) return c;
   fprintf(t->f, "{\"format\": \"isomer-certificate\", \"version\": 1");
+  if (x->masks_read[0] || x->masks_read[1])
+    fprintf(t->f, ", \"masks_read\": [%s, %s]", x->masks_read[0] ? "true" : "false", x->masks_read[1] ? "true" : "false");
   put(t, ",\n \"left\": ", json_incref(sides[0]));
   put(t, ",\n \"right\": ", json_incref(sides[1]));
   fprintf(t->f, ",\n \"evidence\": \"%s\",\n \"fixed\": [", rule_status_name(r->evidence));

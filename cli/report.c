@@ -60,11 +60,12 @@ static void print_rules(const report *p, FILE *f) {
   for (size_t i = 0; i < r->n_rules; i++) {
     const synth_rule_use *u = &r->rule[i];
     char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
+    char how[RULE_METHOD_TEXT];
     char z3[240] = "";
     if (p->obligations && p->obligations->asked && p->obligations->n[i]) snprintf(z3, sizeof z3, "; z3 answers %" PRIu32 " obligation%s", p->obligations->n[i], p->obligations->n[i] == 1 ? "" : "s");
     else if (p->obligations && p->obligations->asked && p->obligations->why[i][0]) snprintf(z3, sizeof z3, "; not certified: %s", p->obligations->why[i]);
     fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s%s\n    %s\n    <=> %s\n", u->what->name, rule_status_name(u->verdict.status),
-            rule_scope_name(u->verdict.scope), u->verdict.method, u->uses, u->uses == 1 ? "" : "s", u->loaded ? "; loaded" : "", z3,
+            rule_scope_name(u->verdict.scope), rule_verdict_method(&u->verdict, how), u->uses, u->uses == 1 ? "" : "s", u->loaded ? "; loaded" : "", z3,
             lhs ? lhs : "?", rhs ? rhs : "?");
     free(lhs);
     free(rhs);
@@ -310,6 +311,7 @@ static json_t *rules_json(const report *p) {
     kernels_in(u->what->lhs, rel);
     kernels_in(u->what->rhs, rel);
     json_t *where = json_array();
+    char how[RULE_METHOD_TEXT];
     for (uint32_t k = 0; k < u->what->n_where; k++) {
       char *t = rule_term_print(u->what->where[k], p->schemas, NULL);
       json_array_append_new(where, json_string(t ? t : "?"));
@@ -318,7 +320,7 @@ static json_t *rules_json(const report *p) {
     const bool asked = p->obligations && p->obligations->asked;
     json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s, s:o}", "name", u->what->name, "lhs", lhs ? lhs : "?",
                                        "rhs", rhs ? rhs : "?", "conditions", where, "status", rule_status_name(u->verdict.status), "scope",
-                                       rule_scope_name(u->verdict.scope), "relative_to", rel, "method", u->verdict.method, "samples",
+                                       rule_scope_name(u->verdict.scope), "relative_to", rel, "method", rule_verdict_method(&u->verdict, how), "samples",
                                        (json_int_t)u->verdict.n_samples, "uses", (json_int_t)u->uses, "origin",
                                        u->loaded ? "loaded" : "synthesised", "obligations",
                                        asked ? json_integer(p->obligations->n[i]) : json_null()));

@@ -72,7 +72,8 @@ static json_t *entry(const char *file, const rule *r, rule_status status, const 
 json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f, rule_schemas *schemas) {
   const rule_verdict *v = &f->verdict;
   const bool holds = v->status == RULE_PROVED || v->status == RULE_TESTED;
-  json_t *o = entry(file, r, v->status, holds ? rule_scope_name(v->scope) : NULL, v->method, f->float_class,
+  char how[RULE_METHOD_TEXT];
+  json_t *o = entry(file, r, v->status, holds ? rule_scope_name(v->scope) : NULL, rule_verdict_method(v, how), f->float_class,
                     witness_json(r, &f->witness, schemas), v->reason);
   if (o == NULL) return NULL;
   json_object_set_new(o, "samples", json_integer(v->n_samples));

@@ -209,16 +209,36 @@ bool rule_size_at(const rule_term *t, const rule_values *v, int64_t *out);
 /* The same, as a real; NaN where it is open. */
 double rule_number_at(const rule_term *t, const rule_values *v);
 
+/* How a rule was shown. */
+typedef enum rule_method { RULE_BY_NOTHING, RULE_BY_ELEMENT, RULE_BY_CASES, RULE_BY_TESTS } rule_method;
+
+/* What a proof takes for granted. */
+enum {
+  RULE_RESTS_ON_LITERALS = 1, /* float literals read as the numbers that they stand for */
+  RULE_RESTS_ON_MASKS = 2,    /* and among them finite masks as minus infinity: numbers beside them are far from them */
+  RULE_RESTS_ON_TIES = 4,     /* an order among equal elements is left open */
+  RULE_RESTS_IN_PARTS = 16,   /* nothing: elements were compared part by part */
+  RULE_RESTS_ON_ORDER = 8     /* topk without sorted in libtorch's order */
+};
+
 typedef struct rule_verdict {
   rule_status status;    /* UNKNOWN, REFUTED, TESTED or PROVED */
   rule_scope scope;
-  char method[96];       /* e.g. "z3", "rearrangement", "random tests" */
+  rule_method method;
+  unsigned rests_on;     /* RULE_RESTS_ON_* */
+  double within;         /* BY_TESTS of a kernel that computes in few bits: their tolerance; else 0 */
+  uint32_t n_relative;   /* kernels whose declared definition the proof rests on */
+  char relative_to[48];  /* the first of them; "" where its name is longer */
   uint64_t seed;         /* of the samples, or of the refuting one */
   uint32_t n_samples;    /* samples that agreed within rel_tol */
   double rel_tol;        /* relative, per slice of the last dimension; 0 means bit-equal */
   double max_rel;        /* largest relative difference among the samples that agreed */
   char reason[256];      /* UNKNOWN: the limit or construct; REFUTED: the counterexample in a line */
 } rule_verdict;
+
+enum { RULE_METHOD_TEXT = 128 };
+/* How a rule was shown and what that rests on, as reports say it: "generic element, literals read". Returns: `text`. */
+const char *rule_verdict_method(const rule_verdict *v, char text[RULE_METHOD_TEXT]);
 
 /* An ordered set of rules without duplicates (same variables, sides and conditions up to names). Owns its rules. */
 typedef struct rule_set rule_set;

@@ -306,6 +306,7 @@ static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_err
   s->res->seconds_validate += synth_clock() - t0;
   st_note_cost(s, rule_set_at(s->rules, index)->name, cpu);
   if (c) return c;
+  st_refuse_masks(s, &v);
   s->info[index] = (rule_info){.verdict = v, .loaded = true};
   rule_set_evidence(s->rules, index, v.status, v.scope);
   return ISO_OK;

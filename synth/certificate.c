@@ -106,11 +106,16 @@ static const rule_term *over_terms(writer *w, int side, const rule_term *t) {
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
+static const rule_term *as_read(writer *w, int side, size_t node) {
+  const rule_term *call = st_read_call(w->s, side, node, &w->s->arena);
+  return call ? over_terms(w, side, call) : NULL;
+}
+
 /* The node of `side` that is literally this call. Returns: NONE if none. */
 static uint32_t captured_as(writer *w, eg_node e, int side, const rule_term *call, bool *starved) {
   const int32_t n = w->s->rec[e.i].node[side];
-  if (n < 0 || w->s->given[side][n].kind != SYNTH_OP) return NONE;
-  const rule_term *t = over_terms(w, side, w->s->given[side][n].call);
+  if (n < 0 || w->s->graph[side]->node[n].kind != SYNTH_OP) return NONE;
+  const rule_term *t = as_read(w, side, (size_t)n);
   *starved |= !t;
   return t && rule_term_eq(t, call) ? captured(w, side, (size_t)n) : NONE;
 }
@@ -248,7 +253,7 @@ static iso_code instantiate(replay *x, const rule_term *p, const rule_term **arg
   const uint32_t there = term_of(w, *node);
   const synth_cert_term *t = &w->term[there];
   /* A captured node may be this very call. */
-  const rule_term *said = t->call ? t->call : over_terms(w, t->right ? RIGHT : LEFT, s->given[t->right][t->node].call);
+  const rule_term *said = t->call ? t->call : as_read(w, t->right ? RIGHT : LEFT, t->node);
   if (!said) return nomem(w);
   if (rule_term_eq(said, call)) id = there;
   else if ((c = call_term(w, call, &id)) || (c = say_same(w, id, there))) return c;
@@ -426,19 +431,19 @@ static iso_code link_node(writer *w, int side, uint32_t i) {
   state *s = w->s;
   const eg_node e = s->map[side][i];
   const rule_term *own = s->graph[side]->node[i].call, *given = s->given[side][i].call;
+  const rule_term *call = own != given ? own : st_read_call(s, side, i, &s->arena);
   uint32_t mine = captured(w, side, i);
-  iso_code c = ensure_argument(w, side, own, e);
-  if (c || w->missing) return c;
-  if (own != given) { /* a mask's literal was read as another, or one that was rounded */
-    bool rounds = false;
-    for (size_t k = 0; k < s->n_rounded; k++) rounds |= s->rounded[k].call == given;
+  if (own != given) { /* literals that were rounded are read with more digits */
     const rule_term *t = over_terms(w, side, own);
     uint32_t read;
     if (!t) return nomem(w);
-    if ((c = call_term(w, t, &read)) || (c = say(w, (synth_cert_step){.kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_MASK, .a = mine, .b = read}))) return c;
-    mine = read;
+    iso_code c = ensure_argument(w, side, own, e);
+    if (c || w->missing) return c;
+    if ((c = call_term(w, t, &read)) || (c = say(w, (synth_cert_step){.kind = SYNTH_CERT_ROUNDING, .a = mine, .b = read}))) return c;
+    return say_same(w, read, term_of(w, e));
   }
-  return say_same(w, mine, term_of(w, e));
+  iso_code c = call ? ensure_argument(w, side, call, e) : nomem(w);
+  return c || w->missing ? c : say_same(w, mine, term_of(w, e));
 }
 
 static void mark_below(const rule_term *t, bool *mark) {
@@ -543,7 +548,7 @@ static iso_code compact(writer *w, synth_certificate *out, uint32_t (*output)[2]
   for (size_t i = 0; i < n_outputs && !c; i++) output[i][0] = to[output[i][0]], output[i][1] = to[output[i][1]];
   free(used);
   free(to);
-  *out = (synth_certificate){.n_terms = n, .term = term, .n_steps = w->n_steps, .step = step, .n_outputs = n_outputs,
+  *out = (synth_certificate){.masks_read = {w->s->read[ST_MASK_HALF], w->s->read[ST_MASK_OTHER]}, .n_terms = n, .term = term, .n_steps = w->n_steps, .step = step, .n_outputs = n_outputs,
                              .output = (const uint32_t (*)[2])output};
   return c;
 }

@@ -407,7 +407,7 @@ static bool same_reading(state *s, eg_node a, eg_node b) {
 }
 
 static iso_code relate_triangle(state *s, eg_node e, iso_error *err) {
-  /* A float16 mask is read in float64, where its least number is what float32's is (st_read_mask). */
+  /* Of float16 as it is in float64. */
   const rule_tensor *t = s->rec[e.i].cval[0];
   const bool half = t->dtype == RULE_F16;
   if (half) t = st_val(s, e, 0);
@@ -665,9 +665,53 @@ static iso_code join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_err
   return c;
 }
 
+/* 0 and minus infinity alone, and both. */
+static bool hides(const rule_tensor *t) {
+  bool zero = false, low = false;
+  if (!rule_dtype_is_float(t->dtype)) return false;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (x != 0 && x != -INFINITY) return false;
+    *(x == 0 ? &zero : &low) = true;
+  }
+  return zero && low;
+}
+
+/* masked_fill(zeros, b, -inf), where `b` is RULE_VAR 0. */
+static const rule_term *hiding_term(state *s, const rule_tensor *t) {
+  iso_arena *a = &s->arena;
+  const rule_term *dim[RULE_MAX_RANK], *out;
+  for (uint32_t i = 0; i < t->shape.rank; i++) dim[i] = rule_int(a, t->shape.dim[i]);
+  const rule_term *zeros[2] = {rule_list(a, dim, t->shape.rank), rule_dtype_term(a, t->dtype)};
+  const rule_term *fill[3] = {NULL, rule_var(a, 0), rule_float(a, -INFINITY)};
+  iso_error ignored;
+  if (!zeros[0] || !zeros[1] || !fill[1] || !fill[2]) return NULL;
+  if (rule_call(a, s->schemas, "aten::zeros", zeros, 2, &fill[0], &ignored)) return NULL;
+  return rule_call(a, s->schemas, "aten::masked_fill.Scalar", fill, 3, &out, &ignored) ? NULL : out;
+}
+
+/* A stored mask that is added is one that chooses: by truth values that the other side may have. */
+static iso_code relate_hiding(state *s, eg_node e, eg_node *all, size_t *n, iso_error *err) {
+  const rule_tensor *t = s->rec[e.i].cval[0];
+  if (!s->rec[e.i].leaf || (st_has_side(s, e, LEFT) && st_has_side(s, e, RIGHT)) || !hides(t) || !st_feeds_values(s, e)) return ISO_OK;
+  const rule_term *eq[2] = {rule_var(&s->arena, 0), rule_float(&s->arena, -INFINITY)}, *which, *term = hiding_term(s, t);
+  if (!eq[0] || !eq[1] || !term) return nomem(err);
+  eg_node b, def;
+  iso_code c = rule_call(&s->arena, s->schemas, "aten::eq.Scalar", eq, 2, &which, err);
+  if (!c) c = st_add_term(s, which, &e, &b, err);
+  if (!c) c = st_value(s, b, err);
+  if (!c) c = join_equal(s, all, n, b, err);
+  if (!c) c = st_add_term(s, term, &b, &def, err);
+  if (!c) c = st_value(s, def, err);
+  if (c || eg_equal(s->g, e, def) || !identical_constants(s, def, e)) return c;
+  const bool left = s->rec[e.i].node[LEFT] >= 0;
+  c = note_constant(s, left ? e : def, left ? def : e, NULL, err);
+  return c ? c : st_merge(s, e, def, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+}
+
 iso_code st_relate_constants(state *s, iso_error *err) {
   s->signs = signs_count(s);
-  eg_node *all = calloc(3 * s->n_rec + 1, sizeof *all); /* complex ones and their parts */
+  eg_node *all = calloc(4 * s->n_rec + 1, sizeof *all); /* complex ones and their parts; masks */
   size_t n = 0;
   iso_code c = all ? ISO_OK : nomem(err);
   const size_t n_rec = s->n_rec;
@@ -692,6 +736,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     for (int i = 0; i < 2 && !c; i++) c = join_equal(s, all, &n, part[i], err);
   }
   if (!c) c = st_relate_literals(s, all, n, err);
+  for (size_t k = 0, whole = n; k < whole && !c; k++) c = relate_hiding(s, all[k], all, &n, err);
   for (size_t k = 0; k < n && !c; k++) {
     c = relate_triangle(s, all[k], err);
     if (!c) c = relate_numbers(s, all[k], err);

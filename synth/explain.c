@@ -238,7 +238,7 @@ static iso_code assume_ties(state *s, iso_error *err) {
 static iso_code assume_literals(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 || !(s->info[i].read || strstr(s->info[i].verdict.method, "literals read"))) continue;
+    if (s->info[i].uses == 0 || !(s->info[i].read || (s->info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS))) continue;
     char text[256];
     snprintf(text, sizeof text, "rule %s holds with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
     if (!st_assume(s, "literal", none, none, NULL, text)) return nomem(err);
@@ -250,7 +250,7 @@ static iso_code assume_literals(state *s, iso_error *err) {
 static iso_code assume_orders(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 || !strstr(s->info[i].verdict.method, "unsorted in order")) continue;
+    if (s->info[i].uses == 0 || !(s->info[i].verdict.rests_on & RULE_RESTS_ON_ORDER)) continue;
     char text[256];
     snprintf(text, sizeof text, "rule %s is proved with the results of topk without sorted in libtorch's order", rule_set_at(s->rules, i)->name);
     if (!st_assume(s, "order", none, none, NULL, text)) return nomem(err);

@@ -332,8 +332,9 @@ static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *ge
 }
 
 static void trace_candidate(state *s, const rule *r, const rule_verdict *v, double seconds) {
-  char *text = rule_print(r);
-  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status), v->method, v->reason,
+  char *text = rule_print(r), how[RULE_METHOD_TEXT];
+  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status),
+                                       rule_verdict_method(v, how), v->reason,
                                        seconds, text) : NULL;
   if (line) s->o->trace(s->o->ctx, line);
   free(text);
@@ -361,8 +362,9 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   st_note_cost(s, r->name, cpu);
+  st_refuse_masks(s, v);
   if (v->status >= RULE_TESTED) {
-    general.reads_literals = v->status == RULE_PROVED && strstr(v->method, "literals read") != NULL;
+    general.reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
     c = rule_set_add(s->rules, &general, index, &first, err);
     if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c) return c;

@@ -152,49 +152,16 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
   return ISO_OK;
 }
 
-static const double f16_least = -65504, f32_least = -3.4028234663852886e38;
-
-static iso_code assume_mask(state *s, iso_error *err) {
-  const char *text = "a mask's -65504, the least finite float16, is read as minus infinity";
-  for (size_t i = 0; i < s->n_assume; i++)
-    if (strcmp(s->assume[i].text, text) == 0) return ISO_OK;
-  const eg_node none = {EG_NONE};
-  return st_assume(s, "literal", none, none, NULL, text) ? ISO_OK : nomem(err);
-}
-
-iso_code st_read_mask(state *s, rule_dtype captured, rule_tensor **wide, iso_error *err) {
-  if (captured != RULE_F16 || (*wide)->dtype != RULE_F64) return ISO_OK;
-  rule_tensor *t = NULL;
-  iso_code c = ISO_OK;
-  for (int64_t i = 0; i < (*wide)->numel && !c; i++) {
-    if (rule_tensor_get(*wide, i) != f16_least) continue;
-    if (!t) {
-      if ((c = rule_tensor_new(RULE_F64, &(*wide)->shape, &t, err))) return c;
-      memcpy(t->data, (*wide)->data, (size_t)t->numel * sizeof(double));
-      c = assume_mask(s, err);
-    }
-    rule_tensor_set(t, i, f32_least);
-  }
-  if (t) {
-    rule_tensor_unref(*wide);
-    *wide = t;
-  }
+/* A constant that is not what its call gives. Its values come with those of the leaves. */
+static iso_code add_source(state *s, int side, size_t i, eg_node *out, iso_error *err) {
+  char name[40];
+  eg_symbol sym;
+  snprintf(name, sizeof name, "$%cmask%zu", side == LEFT ? 'L' : 'R', i);
+  iso_code c = intern(s, name, &sym, err);
+  if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
+  if (!c) c = ensure_rec(s, *out, err);
+  if (!c) s->rec[out->i].tensor = s->rec[out->i].leaf = s->rec[out->i].konst = true;
   return c;
-}
-
-/* The same for a mask's literal over scores that are computed. NULL in `out`: there is none. */
-static iso_code read_mask_literal(state *s, const synth_node *n, const rule_term **out, iso_error *err) {
-  *out = NULL;
-  if (n->dtype != RULE_F16 || (strncmp(n->op, "aten::masked_fill", 17) != 0 && strncmp(n->op, "aten::where", 11) != 0)) return ISO_OK;
-  for (uint32_t k = 0; k < n->call->n; k++) {
-    if (n->call->child[k]->kind != RULE_FLOAT || n->call->child[k]->u.f != f16_least) continue;
-    const rule_term **child = iso_arena_alloc(&s->arena, n->call->n * sizeof *child);
-    if (!child) return nomem(err);
-    memcpy(child, n->call->child, n->call->n * sizeof *child);
-    if (!(child[k] = rule_float(&s->arena, f32_least)) || !(*out = rule_op(&s->arena, n->call->u.s, child, n->call->n))) return nomem(err);
-    return assume_mask(s, err);
-  }
-  return ISO_OK;
 }
 
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
@@ -203,14 +170,11 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
     const synth_node *n = &g->node[i];
     if (n->kind != SYNTH_OP || !live[i]) continue;
     eg_node e;
-    iso_code c = st_add_term(s, n->call, s->map[side], &e, err);
+    const rule_term *call = st_read_call(s, side, i, &s->arena);
+    iso_code c = !call ? nomem(err) : st_mask_source(s, side, i) ? add_source(s, side, i, &e, err) : st_add_term(s, call, s->map[side], &e, err);
     const rule_term *read;
-    if (!c && !s->rec[e.i].konst && !(c = read_mask_literal(s, n, &read, err)) && read) {
+    if (!c && call == n->call && !s->rec[e.i].konst && !(c = st_read_rounded(s, side, (uint32_t)i, &read, err)) && read) {
       ((synth_node *)n)->call = read; /* the copy that synth_compare made */
-      c = st_add_term(s, read, s->map[side], &e, err);
-    }
-    if (!c && !s->rec[e.i].konst && !(c = st_read_rounded(s, side, (uint32_t)i, &read, err)) && read) {
-      ((synth_node *)n)->call = read;
       c = st_add_term(s, read, s->map[side], &e, err);
     }
     if (c) return iso_prefix(err, "%s: node \"%s\": ", g->path, n->id);
@@ -366,10 +330,7 @@ static iso_code constant_on(state *s, eg_node e, call_builder *b, size_t set, is
     return r->cval ? iso_fail(err, ISO_INTERNAL, "%zu results, %zu before", n, r->n_out) : nomem(err);
   }
   if (n) memcpy(r->cval + set * n, out, n * sizeof *out);
-  while (n_wide < n && !c && !(c = rule_tensor_to_float64(out[n_wide], &wide[n_wide], err))) {
-    n_wide++;
-    c = st_read_mask(s, out[n_wide - 1]->dtype, &wide[n_wide - 1], err);
-  }
+  while (n_wide < n && !c && !(c = rule_tensor_to_float64(out[n_wide], &wide[n_wide], err))) n_wide++;
   if (!c) c = check_output(s, e, out, n, err);
   if (!c && n == 1) c = read_literal(s, e, b, set, &wide[0], out[0], err);
   for (size_t d = 0; d < s->n_draws && !c; d++)

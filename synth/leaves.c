@@ -498,7 +498,10 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   if (r->konst) {
     r->cval = calloc(s->n_kept, sizeof *r->cval);
     if (!r->cval) return nomem(err);
-    for (size_t set = 0; set < s->n_kept; set++) r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
+    for (size_t set = 0; set < s->n_kept && !c; set++)
+      if (st_mask_source(s, side, i)) c = st_mask_value(s, side, i, set, &r->cval[set], err);
+      else r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
+    if (c) return c;
   }
   if (rep.i != EG_NONE) return st_values_of(s, e, rep, err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
@@ -506,8 +509,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   st_spread of = {0};
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     if (d < s->n_sets) {
-      c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
-      if (!c && r->konst) c = st_read_mask(s, n->dtype, &val[d], err);
+      c = rule_tensor_to_float64(r->konst ? r->cval[st_kept_set(s, d)] : n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
     }
     else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
     else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
@@ -530,6 +532,32 @@ static bool kept_inputs_vary(const state *s) {
   return false;
 }
 
+/* A constant whose masks are read as something else is one of the e-graph's leaves. */
+static iso_code value_source(state *s, int side, size_t i, iso_error *err) {
+  const eg_node e = s->map[side][i];
+  rec *r = &s->rec[e.i];
+  if (r->valued) return ISO_OK;
+  if (!(r->cval = calloc(s->n_kept, sizeof *r->cval))) return nomem(err);
+  r->n_out = 1;
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < s->n_kept && !c; set++) c = st_mask_value(s, side, i, set, &r->cval[set], err);
+  rule_tensor **val = calloc(s->n_draws, sizeof *val);
+  if (!val && !c) c = nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) c = rule_tensor_to_float64(r->cval[st_kept_set(s, d)], &val[d], err);
+  if (!c) c = st_set_values(s, e, val, err);
+  for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+static iso_code value_sources(state *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
+      if (s->graph[side]->node[i].kind == SYNTH_OP && st_mask_source(s, side, i)) c = value_source(s, side, i, err);
+  return c;
+}
+
 iso_code st_draw_leaves(state *s, iso_error *err) {
   size_t ordinal = 0;
   mark_lonely(s);
@@ -543,5 +571,5 @@ iso_code st_draw_leaves(state *s, iso_error *err) {
         iso_code c = draw_leaf(s, side, i, ordinal++, err);
         if (c) return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path, s->graph[side]->node[i].id);
       }
-  return ISO_OK;
+  return value_sources(s, err);
 }

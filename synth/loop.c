@@ -157,6 +157,7 @@ static void state_free(state *s) {
     free(r->cval);
   }
   for (int side = 0; side < 2; side++) st_run_free(&s->witness[side]);
+  st_masks_free(s);
   for (size_t i = 0; i < s->n_group; i++) free(s->group[i].member);
   free(s->rec);
   free(s->held);
@@ -189,7 +190,7 @@ static void state_free(state *s) {
   iso_arena_fini(&s->arena);
 }
 
-/* Our own copy of the nodes: masks' literals may be read as something else. */
+/* Our own copy of the nodes: literals may be read as something else. */
 static iso_code own_nodes(state *s, const synth_graph *g, synth_graph *copy, iso_error *err) {
   synth_node *node = iso_arena_alloc(&s->arena, (g->n_nodes + 1) * sizeof *node);
   if (!node) return nomem(err);
@@ -316,7 +317,7 @@ static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equ
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *l = st_val(s, s->map[LEFT][s->graph[LEFT]->output[p->left].node], d), *r = st_val(s, p->aux, d);
     if (!l || !r) return st_lost(s, err);
-    if (!s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal) apart[d] = true, *equal = false;
+    if (!s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal || st_far_apart(l, r)) apart[d] = true, *equal = false;
   }
   return ISO_OK;
 }
@@ -510,6 +511,7 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
   iso_code c = st_relate_leaves(s, (const bool *const *)live, err);
   if (!c && s->o->idle) s->o->idle(s->o->ctx);
   if (!c) c = st_find_readings(s, (const bool *const *)live, err);
+  if (!c) c = st_find_masks(s, (const bool *const *)live, err);
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_draw_leaves(s, err);
@@ -519,6 +521,7 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
   if (!c) s->res->seconds_relate = synth_clock() - t;
   t = synth_clock();
   if (!c) c = evaluate(s, err);
+  if (!c) c = st_other_masks(s, (const bool *const *)live, err);
   if (!c) c = st_check_unspecified(s, err);
   if (!c) s->res->seconds_execute = synth_clock() - t;
   return c;
@@ -546,18 +549,26 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
-/* `keep_integers`: those that are given are not drawn anew. `drawn`: an operator failed, and not on
- * the captured inputs. */
+typedef struct how {
+  bool keep_integers; /* those that are given are not drawn anew */
+  bool as_written;    /* masks are not read */
+  bool try_others;    /* and if they are, other masks than float16's, too */
+} how;
+
+/* `again`: in what other way it has to be compared: an operator failed, and not on the captured inputs;
+ * or numbers come near masks that were read. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
-                        bool keep_integers, bool *drawn, synth_result **out, iso_error *err) {
+                        how as, how *again, synth_result **out, iso_error *err) {
   synth_graph own[2];
   state st = {.graph = {left, right},
               .oracle = oracle,
               .schemas = schemas,
               .o = o,
               .known = known,
-              .keep_integers = keep_integers,
+              .keep_integers = as.keep_integers,
+              .as_written = as.as_written,
+              .try_others = as.try_others,
               .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
@@ -573,19 +584,24 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   if (!c) c = look_over(s, own, live, err);
   if (!c) c = fill(s, live, err);
   bool alone = false;
-  if (c == ISO_TORCH) c = fails_alone(s, &alone, drawn, err);
+  if (c == ISO_TORCH) c = fails_alone(s, &alone, &again->keep_integers, err);
+  if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
+  const bool over = again->as_written; /* nothing here counts */
   if (alone) s->res->evidence = RULE_UNKNOWN;
-  else if (!c && !st_stopped(s)) c = decide(s, p, err);
+  else if (!c && !over && !st_stopped(s)) {
+    c = decide(s, p, err);
+    again->try_others = !c && s->res->verdict == SYNTH_UNDECIDED && s->others_vanish && !st_stopped(s);
+  }
   else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
   }
-  if (!c) c = st_cover(s, (const bool *const *)live, err);
-  if (!c) c = st_measure_rounding(s, err);
-  if (!c) c = st_assume_all(s, err);
+  if (!c && !over) c = st_cover(s, (const bool *const *)live, err);
+  if (!c && !over) c = st_measure_rounding(s, err);
+  if (!c && !over) c = st_assume_all(s, err);
   if (!c && s->lost) c = st_lost(s, err);
-  if (!c) c = st_publish(s, live, err);
-  if (c) synth_result_free(s->res);
+  if (!c && !over) c = st_publish(s, live, err);
+  if (c || over) synth_result_free(s->res);
   else {
     /* Texts and relations of the result point into it. */
     s->res->terms = s->arena;
@@ -602,9 +618,17 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {
-  bool drawn = false;
-  const iso_code c = compare(left, right, known, oracle, schemas, o, false, &drawn, out, err);
-  return c == ISO_TORCH && drawn
-             ? compare(left, right, known, oracle, schemas, o, true, &drawn, out, err)
-             : c;
+  how as = {0}, again = {0};
+  iso_code c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
+  while (c == ISO_OK || c == ISO_TORCH) {
+    const how was = as;
+    if (c == ISO_TORCH && again.keep_integers) as.keep_integers = true;
+    if (c == ISO_OK && again.as_written) as.as_written = true, as.try_others = false;
+    else if (c == ISO_OK && again.try_others && !as.as_written) as.try_others = true;
+    if (memcmp(&was, &as, sizeof as) == 0) break;
+    if (c == ISO_OK && !again.as_written) synth_result_free(*out);
+    again = (how){0};
+    c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
+  }
+  return c;
 }

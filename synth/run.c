@@ -234,6 +234,15 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
   return c;
 }
 
+/* A leaf whose masks the e-graph reads as others. */
+static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i, iso_error *err) {
+  rule_tensor *v;
+  iso_code c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &v, err);
+  if (!c) c = keep(r, i, &v, 1, err);
+  if (!c) rule_tensor_unref(v);
+  return c;
+}
+
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
                       iso_error *err) {
   const synth_graph *g = s->graph[side];
@@ -253,7 +262,8 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     const rec *q = &s->rec[e.i];
     if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
     else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
-    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1) {
+    else if (n->kind != SYNTH_OP && st_masked(s, side, i)) c = keep_captured(s, n, r, i, err);
+    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 && !st_masked(s, side, i)) {
       rule_tensor *v;
       if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep(r, i, &v, 1, err);
       if (!c) rule_tensor_unref(v);
@@ -262,7 +272,7 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
       if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep(r, i, &v, 1, err);
       if (!c) rule_tensor_unref(v);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
-    else if (q->konst && q->valued && !with) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
+    else if (q->konst && q->valued && !with && !st_masked(s, side, i)) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;

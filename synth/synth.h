@@ -218,7 +218,6 @@ typedef enum synth_cert_kind {
   SYNTH_CERT_LEAF,  /* two leaves, or a leaf and a layout of leaves, have one value */
   SYNTH_CERT_BOUND, /* a leaf of indices equals itself clamped */
   SYNTH_CERT_VALUE, /* two constants have one value */
-  SYNTH_CERT_MASK,  /* the same call but for a mask's least float16, read as minus infinity is */
   SYNTH_CERT_ROUNDING, /* two constants that rounding tells apart, or a call and itself with a literal of more digits */
   SYNTH_CERT_RULE,  /* the two sides of `applied`, its variables replaced by the terms `var` */
   SYNTH_CERT_SAME   /* congruence */
@@ -239,6 +238,7 @@ typedef struct synth_certificate {
   size_t n_steps; const synth_cert_step *step;
   size_t n_outputs; const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the left one's shape */
   size_t n_fixed; const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
+  bool masks_read[2];  /* masks of float16, of other dtypes: read as minus infinity */
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
 

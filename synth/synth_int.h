@@ -5,6 +5,7 @@
 #include "egraph/base/rng.h"
 #include "egraph/base/vec.h"
 #include "egraph/egraph.h"
+#include "rules/masks.h"
 #include "synth/synth.h"
 
 enum { LEFT = 0, RIGHT = 1 };
@@ -125,6 +126,9 @@ typedef struct st_reading { /* a literal of one side, and the number that it is 
   double from, to;
 } st_reading;
 
+typedef struct st_masks st_masks; /* of one graph (masks.c) */
+enum { ST_MASK_HALF, ST_MASK_OTHER, ST_MASK_KINDS }; /* float16's least number; other dtypes' */
+
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -171,8 +175,14 @@ typedef struct state {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
-  const synth_node *given[2]; /* the nodes as they were captured; ours may read a mask's literal as another */
   struct st_bound *bound; size_t n_bound, cap_bound; /* inputs that equal a term which cannot leave their range */
+  const synth_node *given[2]; /* the nodes as they were captured; ours may read a literal as another */
+  st_masks *masks[2];         /* by set; NULL: none were looked for */
+  bool as_written;            /* masks are not read: numbers come near them */
+  bool try_others;            /* other masks than float16's, too */
+  bool read[ST_MASK_KINDS];   /* which are read as minus infinity */
+  bool near_masks;            /* numbers come near other masks: no rule reads them */
+  bool others_vanish;         /* they could be read */
   bool keep_integers;     /* integers that are given are not drawn anew: an operator could not take
                              those that were */
   bool linking;           /* shards are being linked: not again inside */
@@ -233,8 +243,6 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
 /* ---- joint.c ---- */
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
-/* float16's least finite number, in a mask, is read as minus infinity is: far below everything. In place, for a tensor in float64 whose captured dtype is `captured`. */
-iso_code st_read_mask(state *s, rule_dtype captured, rule_tensor **wide, iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
@@ -266,6 +274,27 @@ const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, c
 const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
+
+/* ---- masks.c ---- */
+/* Which masks are read as minus infinity (rules/masks.h): s->read. Requires: leaves are related, no operator was
+ * added. */
+iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err);
+void st_masks_free(state *s);
+/* Whether node `i` of `side` has masks that are read. */
+bool st_masked(const state *s, int side, size_t i);
+/* Whether they are its own: a constant of the e-graph, as st_mask_value says for each set, in its dtype. */
+bool st_mask_source(const state *s, int side, size_t i);
+iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out, iso_error *err);
+/* The call of node `i` with its mask as it is read; the node's own where it has none. NULL: there is no memory. */
+const rule_term *st_read_call(const state *s, int side, size_t i, iso_arena *a);
+/* Whether numbers beside masks that are read come near them: on the values of both runs, or (NULL) on all draws. */
+iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err);
+/* The same of all other masks, which rules read: s->near_masks. Requires: everything has values. */
+iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err);
+/* A proof that reads masks does not count then. */
+void st_refuse_masks(const state *s, rule_verdict *v);
+/* Whether numbers beyond 1e30 differ, which comparisons leave out as masks. */
+bool st_far_apart(const rule_tensor *l, const rule_tensor *r);
 
 /* ---- given.c ---- */
 /* Hold what a user said of leaves against their captured values, and note which leaves are settled by it. Errors: ISO_USAGE. */

@@ -197,7 +197,7 @@ static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdi
 /* A literal of a rule file is the double that stands there, unless the rule says otherwise: a proof that read 0.1 as 1/10, or
  * 1.4142135623730951 as the root of 2, is of another rule. */
 static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
-  if (proof->status != RULE_PROVED || strstr(proof->method, "literals read") == NULL) return ISO_OK;
+  if (proof->status != RULE_PROVED || !(proof->rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
   iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
   if (!c && proof->status != RULE_PROVED)
     snprintf(proof->reason, sizeof proof->reason, "proved only with literals read as the numbers that they stand for");
@@ -256,7 +256,10 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (proof->status == RULE_PROVED) {
     out->status = RULE_PROVED;
     out->scope = proof->scope;
-    snprintf(out->method, sizeof out->method, "%s", proof->method);
+    out->method = proof->method;
+    out->rests_on = proof->rests_on;
+    out->n_relative = proof->n_relative;
+    memcpy(out->relative_to, proof->relative_to, sizeof out->relative_to);
   } else if (l->good >= LEAST_SAMPLES && val_rests_on_literals(l->r)) {
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
   } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
@@ -271,11 +274,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
-    snprintf(out->method, sizeof out->method, "random tests");
-    if (l->coarse > 0) {
-      out->rel_tol = l->coarse;
-      snprintf(out->method, sizeof out->method, "random tests within %g: a kernel computes in few bits", l->coarse);
-    }
+    out->method = RULE_BY_TESTS;
+    if (l->coarse > 0) out->rel_tol = out->within = l->coarse;
     snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
   } else if (l->failed && l->failed >= l->outside) {
     snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
@@ -472,8 +472,10 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     return ISO_OK;
   }
   conclude(l, out, &proof, *refuted);
+  char how[RULE_METHOD_TEXT];
   if (*refuted && proved)
-    return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", l->r->name, proof.method, out->reason);
+    return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", l->r->name,
+                    rule_verdict_method(&proof, how), out->reason);
   return ISO_OK;
 }
 

@@ -635,15 +635,16 @@ static void describe(const sc *c, rule_verdict *out) {
     for (uint32_t k = 0; k < v->n_dims; k++) named |= v->dim[k]->kind != RULE_INT;
   }
   *out = (rule_verdict){.status = RULE_PROVED, .scope = open ? RULE_ALL_SHAPES : named ? RULE_THESE_RANKS : RULE_THESE_SHAPES};
-  char read[56];
-  snprintf(read, sizeof read, "%s%s%s%s", c->in_parts ? ", in parts" : "", c->literal ? ", literals read" : "", c->ties ? ", ties open" : "", c->unsorted ? ", unsorted in order" : "");
-  const char *how = c->used_z3 ? "cases, z3" : "generic element";
-  int n = snprintf(out->method, sizeof out->method, "%s%s%s%s", how, read, c->n_relative ? ", relative to " : "",
-                   c->n_relative ? c->relative[0] : "");
-  if (n >= (int)sizeof out->method || c->n_relative > 1) snprintf(out->method, sizeof out->method, "%s%s, relative to kernels", how, read);
+  out->method = c->used_z3 ? RULE_BY_CASES : RULE_BY_ELEMENT;
+  out->rests_on = (c->literal ? RULE_RESTS_ON_LITERALS : 0u) | (c->masks ? RULE_RESTS_ON_MASKS : 0u) |
+                  (c->in_parts ? RULE_RESTS_IN_PARTS : 0u) |
+                  (c->ties ? RULE_RESTS_ON_TIES : 0u) | (c->unsorted ? RULE_RESTS_ON_ORDER : 0u);
+  out->n_relative = (uint32_t)c->n_relative;
+  if (c->n_relative && strlen(c->relative[0]) < sizeof out->relative_to)
+    snprintf(out->relative_to, sizeof out->relative_to, "%s", c->relative[0]);
   size_t at = 0;
   for (size_t i = 0; i < c->n_relative && at < sizeof out->reason; i++) {
-    n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s", i ? ", " : "relative to ", c->relative[i]);
+    const int n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s", i ? ", " : "relative to ", c->relative[i]);
     at += n > 0 ? (size_t)n : 0;
   }
 }

@@ -217,7 +217,7 @@ struct sc {
   bool narrow; /* some integers are not int64 */
   bool overran; /* Z3: then there is no verdict */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
-  bool literal, used_z3, ties, unsorted, in_parts; /* what a proof used */
+  bool literal, masks, used_z3, ties, unsorted, in_parts; /* what a proof used */
   const sc_look *look;
   bool masked; /* an element that was compared may be minus infinity */
   struct sc_z3 *z3; /* made on first need */

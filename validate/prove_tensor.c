@@ -417,7 +417,7 @@ static root_kind root_of(double a, int64_t *n) {
 sx pt_literal(sc *c, double f) {
   if (f == -INFINITY) return c->neginf;
   if (c->read_masks && sc_mask_literal(f)) {
-    c->literal = true;
+    c->literal = c->masks = true;
     return c->neginf;
   }
   if (!isfinite(f)) {

@@ -31,7 +31,7 @@ static rule_verdict decide(const pair *p, const rule_tensor *mask) {
   }
   rule_set_free(set);
   if (getenv("ORACLE_VERBOSE"))
-    fprintf(stderr, "%s [%s] %s: %s\n", rule_status_name(v[0].status), v[0].method, v[0].reason, text);
+    fprintf(stderr, "%s [%s] %s: %s\n", rule_status_name(v[0].status), rule_verdict_method(&v[0], (char[RULE_METHOD_TEXT]){0}), v[0].reason, text);
   return v[0];
 }
 
@@ -40,13 +40,13 @@ static void holds(const pair *p) {
   ck_assert_msg(v.status == RULE_TESTED || v.status == RULE_PROVED, "%s (%s): %s <=> %s",
                 rule_status_name(v.status), v.reason, p->lhs, p->rhs);
   ck_assert_uint_ge(v.n_samples, 1);
-  ck_assert(v.max_rel <= v.rel_tol && v.method[0] && v.scope != RULE_SCOPE_NONE);
+  ck_assert(v.max_rel <= v.rel_tol && v.method != RULE_BY_NOTHING && v.scope != RULE_SCOPE_NONE);
 }
 
 static void fails(const pair *p, const rule_tensor *mask) {
   rule_verdict v = decide(p, mask);
   ck_assert_msg(v.status == RULE_REFUTED, "%s (%s): %s <=> %s", rule_status_name(v.status),
-                v.method, p->lhs, p->rhs);
+                rule_verdict_method(&v, (char[RULE_METHOD_TEXT]){0}), p->lhs, p->rhs);
   ck_assert(v.reason[0] != 0);
 }
 
