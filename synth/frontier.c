@@ -112,8 +112,16 @@ static bool input_class(state *s, eg_class c) {
   return false;
 }
 
+/* The classes that are being looked at, the last one first: two shapes of one table are made of each other. */
+typedef struct asked {
+  eg_class c;
+  const struct asked *above;
+} asked;
+
+static bool class_written_out(state *s, eg_class c, const asked *above);
+
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
-static bool written_out(state *s, eg_node e) {
+static bool written_out(state *s, eg_node e, const asked *above) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
   const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "aten::reshape") == 0;
@@ -121,25 +129,30 @@ static bool written_out(state *s, eg_node e) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
     if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
-    if (!table || input_class(s, eg_class_of(s->g, e)) || !fr_written_out(s, c)) return false;
+    if (!table || input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above)) return false;
   }
   return true;
 }
 
-bool fr_written_out(state *s, eg_class c) {
+static bool class_written_out(state *s, eg_class c, const asked *above) {
+  const asked here = {eg_find(s->g, c), above};
+  for (const asked *k = above; k; k = k->above)
+    if (k->c.i == here.c.i) return false;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++)
-    if (written_out(s, m[i])) return true;
+    if (written_out(s, m[i], &here)) return true;
   return false;
 }
+
+bool fr_written_out(state *s, eg_class c) { return class_written_out(s, c, NULL); }
 
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
   /* A constant's leaf that only one side reads says nothing as a variable: any other form of what is above it is better. */
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
-  if (k->opened[eg_class_of(s->g, e).i] == READ && written_out(s, e)) return INFINITE;
+  if (k->opened[eg_class_of(s->g, e).i] == READ && written_out(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
   /* What a graph computes is more general than a constant's layout that was read off its values. */
@@ -524,7 +537,7 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   size_t n_written = 0;
   for (size_t i = 0; i < k->n && n_one && refuted; i++) {
     const uint32_t cl = k->cls[i];
-    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE && written_out(s, (eg_node){k->best[cl]}) && n_written < 96) written[n_written++] = cl;
+    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE && written_out(s, (eg_node){k->best[cl]}, NULL) && n_written < 96) written[n_written++] = cl;
   }
   if (n_written) push(s, k, &work, q, base, &o, written, n_written, READ, o.size, u, t);
   if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, OPEN, -1, u, t);
