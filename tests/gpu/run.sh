@@ -43,6 +43,8 @@ if [ -n "$debs" ]; then
     [ -e "$package" ] || stop "no Debian packages in $debs"
     dpkg-deb -x "$package" "$root"
   done
+  # A few links name the file where an installed package would have it.
+  find "$root" -xtype l -lname '/*' | while read -r link; do ln -sfn "$root$(readlink "$link")" "$link"; done
   libraries=$root/usr/lib/$(gcc -print-multiarch 2> /dev/null || echo x86_64-linux-gnu)
   export C_INCLUDE_PATH=$root/usr/include CPLUS_INCLUDE_PATH=$root/usr/include
   export LIBRARY_PATH=$libraries:$root/usr/lib:$root/lib
