@@ -20,11 +20,14 @@ void sc_fail(sc *c, const char *fmt, ...) {
   va_end(ap);
 }
 
+/* A coefficient that has no room is 0 from then on: two that have none would be the same. */
+static void numbers_failed(void *ctx, const char *why) { sc_fail(ctx, "%s", why); }
+
 bool sc_work(sc *c, size_t n) {
   c->work += (int64_t)n + c->walk->visited / VISITS_A_UNIT;
   c->walk->visited %= VISITS_A_UNIT;
   if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
-  if (c->q.failed && !c->failed) sc_fail(c, "%s", c->q.reason), c->no_memory |= c->q.no_memory;
+  c->no_memory |= c->q.no_memory;
   if (c->work > c->next_look) {
     const char *why = val_stopped(c->o);
     c->next_look = c->work + SC_LOOK_WORK;
@@ -286,6 +289,8 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   c->table = calloc(SC_TABLE, sizeof *c->table);
   if (!c->table) return false;
   if (!pv_q_init(&c->q)) return false;
+  c->q.failure = numbers_failed;
+  c->q.ctx = c;
   c->n_nodes = 1;
   c->node[0] = (sx_node){.op = X_NONE};
   c->zero = sx_q(c, PV_ZERO_Q);

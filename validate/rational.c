@@ -12,6 +12,7 @@ typedef __int128 i128;
 static void fail(pv_rationals *c, const char *why) {
   if (!c->failed) c->reason = why;
   c->failed = true;
+  if (c->failure) c->failure(c->ctx, why);
 }
 
 static i128 gcd(i128 a, i128 b) {

@@ -22,6 +22,8 @@ typedef struct pv_rationals { /* all bits zero: none yet */
   size_t cap_table;
   bool failed, no_memory;
   const char *reason; /* the first */
+  void (*failure)(void *ctx, const char *why); /* told of it at once: what follows it must not count; may be NULL */
+  void *ctx;
 } pv_rationals;
 
 bool pv_q_init(pv_rationals *c); /* false: no memory. Owns: pv_q_fini */

@@ -36,6 +36,7 @@ static const struct {
     {"layout", "sx_lt(c, shift, x->dim[d])", "sx_lt", 1, "a shift by the whole size is one by 0"},
     {"layout", "if (r && sx_lt", "sx_lt", 1, "a part that is looked into needlessly"},
     {"layout", "sx_lt(c, c->zero, rest)", "sx_lt", 1, "nothing is a multiple of a size of 0"},
+    {"order", "over_sum ? sx_neg(c, sx_inv(c, m)) : m", "sx_inv", 1, "an even number of steps, each of which turns the order around"},
     {"composite", "sx_mul(c, scale, x), below)", "sx_lt", 1, "at 0 both branches are 0"},
     {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1, "at 1 the logarithm is infinite, which is no value either"},
     {"composite", "sx_add(c, x, l), c->zero)", "sx_lt", 1, "at the bound both branches are 0"},
