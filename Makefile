@@ -70,7 +70,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: all help check check-build test test-all pairs inputs asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs inputs masks asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -82,6 +82,7 @@ help:
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
+	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
@@ -232,6 +233,7 @@ TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
 CONSTANTS = python3 tests/pairs/constants.py --isomer $(B)/isomer
 BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
 INPUTS = python3 tests/pairs/inputs.py --isomer $(B)/isomer
+MASKS = python3 tests/pairs/masks.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
@@ -256,7 +258,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(filter 0,$(TORCH)),:,echo '$(ADVERSARY) --count 120' >> $(B)/check.list)
 
 test: check-build
@@ -301,6 +303,10 @@ rule-figures: all
 # A campaign over what two captures are run on (tests/pairs/inputs.py): other examples, domains, relations of one set only.
 inputs: all
 	@$(INPUTS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
+
+# Pairs with masks, which may be read as minus infinity only where they vanish (tests/pairs/masks.py).
+masks: all
+	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all
