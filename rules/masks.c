@@ -55,8 +55,8 @@ static const rule_mask_op ops[] = {
     {"aten::softmax.int", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
     {"aten::_softmax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
     {"aten::_safe_softmax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::logsumexp", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::amax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
+    {"aten::logsumexp", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
+    {"aten::amax", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
     {"aten::scaled_dot_product_attention", RULE_MASK_ROWS, ARG(3), 0, 0, ARG(0) | ARG(1), -1, -1},
     {"aten::exp", RULE_MASK_ALL, ARG(0), 0, 0, 0, -1, -1},
 };

@@ -25,9 +25,10 @@ extern "C" {
 
 /* What an operator does with masks among its arguments. */
 typedef enum rule_mask_role {
-  RULE_MASK_PASSES, /* moves, chooses or adds them: its result has them */
-  RULE_MASK_ROWS,   /* they vanish in a row (of argument `dim`, the last one where there is none) that keeps an element */
-  RULE_MASK_ALL     /* they vanish everywhere */
+  RULE_MASK_PASSES,  /* moves, chooses or adds them: its result has them */
+  RULE_MASK_ROWS,    /* they vanish in a row (of argument `dim`, the last one where there is none) that keeps an element */
+  RULE_MASK_REDUCED, /* the same, and the row becomes one number */
+  RULE_MASK_ALL      /* they vanish everywhere */
 } rule_mask_role;
 
 typedef struct rule_mask_op {

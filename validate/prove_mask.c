@@ -2,37 +2,31 @@
  *
  * Added to a score or put in its place, it is read as minus infinity (assumption `literal`, proofs.md). That is the same function only in
  * a row that keeps an element: one that is masked wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite
- * one. So the literal has to go nowhere but into softmaxes, through operators that only move, add or choose it, and every row of these
+ * one. So the literal has to go nowhere but where masks vanish (rules/masks.h says through which operators), and every row of a softmax
  * has to keep its first element or that of its own index (a causal mask, a window). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/masks.h"
 #include "validate/prove_int.h"
 
-bool sc_mask_literal(double f) { return isfinite(f) && f <= -0.5 * 3.3895313892515355e38; }
+bool sc_mask_literal(double f) { return rule_is_mask(RULE_F32, f); }
 
-static bool is_one_of(const char *op, const char *const *name, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(op, name[i]) == 0) return true;
-  return false;
+/* Whether what has masks may multiply them by a number, and does: nothing else than 1, which stands
+ * there or is left out. */
+static bool is_scaled(const rule_term *t, const rule_mask_op *op) {
+  const rule_term *by = op->one >= 0 && (uint32_t)op->one < t->n ? t->child[op->one] : NULL;
+  if (!by || (by->kind == RULE_INT && by->u.i == 1)) return false;
+  return by->kind != RULE_FLOAT || by->u.f > 1 || !(by->u.f >= 1);
 }
 
-/* What moves, adds or chooses. */
-static bool passes_on(const char *op) {
-  static const char *const name[] = {"aten::full", "aten::full_like", "aten::scalar_tensor", "aten::add.Tensor", "aten::where.self", "aten::where.ScalarSelf",
-                                     "aten::where.ScalarOther", "aten::where.Scalar", "aten::masked_fill.Scalar", "aten::masked_fill.Tensor", "aten::triu",
-                                     "aten::tril", "aten::view", "aten::reshape", "aten::unsqueeze", "aten::squeeze.dim", "aten::expand", "aten::slice.Tensor",
-                                     "aten::select.int", "aten::transpose.int", "aten::permute", "aten::to.dtype", "aten::to.dtype_layout", "aten::_to_copy",
-                                     "aten::clone", "aten::contiguous", "aten::alias", "aten::detach"};
-  return is_one_of(op, name, sizeof name / sizeof *name);
-}
-
-/* The argument that a softmax is taken over, as a mask is added to it; UINT32_MAX: none. */
-static uint32_t scores_of(const char *op) {
-  static const char *const softmax[] = {"aten::softmax.int", "aten::_softmax", "aten::_safe_softmax"};
-  if (is_one_of(op, softmax, sizeof softmax / sizeof *softmax)) return 0;
-  return strcmp(op, "aten::scaled_dot_product_attention") == 0 ? 3 : UINT32_MAX;
+/* Whether masks come to a good end in argument `i` of `t`, whose own masks do if `ends`. A row that is
+ * reduced is none whose elements are looked at here. */
+static bool takes_masks(const rule_term *t, uint32_t i, bool ends) {
+  if (t->kind != RULE_OP) return ends;
+  const rule_mask_op *op = rule_mask_op_of(t->u.s);
+  if (!op || i >= 32 || !(op->masks >> i & 1) || is_scaled(t, op)) return false;
+  return op->role == RULE_MASK_PASSES ? ends : op->role != RULE_MASK_REDUCED;
 }
 
 /* `ends`: what stands here ends in a softmax as a mask does. */
@@ -41,11 +35,8 @@ static bool walk(const rule_term *t, bool ends, bool *any) {
     *any = true;
     return ends;
   }
-  const uint32_t scores = t->kind == RULE_OP ? scores_of(t->u.s) : UINT32_MAX;
-  const bool on = ends && (t->kind != RULE_OP || passes_on(t->u.s));
-  const bool factor = t->kind == RULE_OP && strcmp(t->u.s, "aten::add.Tensor") == 0; /* its third argument is one */
   for (uint32_t i = 0; i < t->n; i++)
-    if (!walk(t->child[i], i == scores || (scores == UINT32_MAX && on && !(factor && i == 2)), any)) return false;
+    if (!walk(t->child[i], takes_masks(t, i, ends), any)) return false;
   return true;
 }
 
