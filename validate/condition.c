@@ -119,7 +119,7 @@ static size_t reals_near(const val_problem *p, double *out, size_t cap) {
   for (size_t i = 0; i < sizeof some / sizeof *some && n < cap; i++) out[n++] = some[i];
   for (uint32_t i = 0; i < p->n_where; i++) floats_in(p->where[i], lit, &n_lit, 8);
   for (size_t i = 0; i < n_lit; i++) {
-    const double near[] = {lit[i], -lit[i], lit[i] / 2, 1.5 * lit[i], sqrt(fabs(lit[i])) / 2, -sqrt(fabs(lit[i])) / 2, i ? (lit[i] + lit[i - 1]) / 2 : 0};
+    const double near[] = {lit[i], -lit[i], lit[i] / 2, 1.5 * lit[i], (1 - 1e-5) * lit[i], (1 + 1e-5) * lit[i], (1 + 1e-3) * lit[i], (1 - 1e-3) * lit[i], sqrt(fabs(lit[i])) / 2, -sqrt(fabs(lit[i])) / 2, i ? (lit[i] + lit[i - 1]) / 2 : 0};
     for (size_t k = 0; k < sizeof near / sizeof *near && n < cap; k++) out[n++] = near[k];
   }
   return n;
@@ -146,7 +146,7 @@ static double polished(val_problem *p, val_name *n, const rule_term *t, double x
 
 bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng *rng) {
   val_name *n = &p->name[which];
-  double real[72];
+  double real[112];
   int64_t whole[160];
   size_t n_real = 0, n_whole = 0;
   const bool equation = strcmp(t->u.s, "=") == 0;

@@ -110,6 +110,7 @@ typedef struct val_probe {
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
   bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
   const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties here: they are the same */
+  int64_t largest;  /* out: elements of the largest intermediate result */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */
   val_cover *cover; /* in: NULL, or where to note the branches that were taken */
   uint64_t narrow_calls; /* out: the calls of operators that compute in a narrower dtype, with what they were given; 0: none */

@@ -11,7 +11,7 @@
 
 #include "validate/sample_int.h"
 
-enum { DRAWS = 300, TRIES = 400, MAX_NUMEL = 1 << 16 };
+enum { DRAWS = 300, TRIES = 400, PINNED_TRIES = 80, MAX_NUMEL = 1 << 16, MAX_PINNED = 1 << 21 };
 
 /* ---- what is open ---- */
 
@@ -276,7 +276,8 @@ static double draw_real(const val_name *n, iso_rng *rng) {
 
 static void draw_name(val_problem *p, val_name *n, iso_rng *rng) {
   n->set = false;
-  if (n->kind == 's') n->i = draw_size(p, rng);
+  if (p->pinned == 1 + (uint32_t)(n - p->name)) n->i = p->pin;
+  else if (n->kind == 's') n->i = draw_size(p, rng);
   else if (n->kind == 'f') n->f = draw_real(n, rng);
   else if (n->kind == 'i') {
     const uint64_t how = iso_rng_below(rng, 8);
@@ -396,6 +397,7 @@ static void to_the_edge(val_problem *p, iso_rng *rng) {
 bool val_draw_names(val_problem *p, iso_rng *rng) {
   for (int i = 0; i < DRAWS; i++) {
     for (uint32_t k = 0; k < p->n_names; k++) p->name[k].set = false;
+    if (p->pinned) draw_name(p, &p->name[p->pinned - 1], rng);
     draw_leads(p, rng);
     if (!complete(p, rng)) continue;
     if (some_integer(p) && iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
@@ -443,6 +445,7 @@ static const rule_term *substitute(const val_problem *p, iso_arena *a, const rul
 
 iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_error *err) {
   const rule *r = p->r;
+  const int64_t most = p->pinned ? MAX_PINNED : MAX_NUMEL;
   *out = *r;
   rule_variable *var = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *var);
   if (var == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -459,13 +462,13 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
         const val_name *n = hidden_of(p, x->name, d - lead);
         size = n != NULL ? n->i : 0;
       } else if (!val_size_at(p, x->dim[d - lead], &size)) size = 0;
-      if (size < (x->n_dims > 0 && d >= lead && x->dim[d - lead]->kind == RULE_INT ? 0 : 1) || numel > MAX_NUMEL ||
-          (size > MAX_NUMEL && p->open))
+      if (size < (x->n_dims > 0 && d >= lead && x->dim[d - lead]->kind == RULE_INT ? 0 : 1) || numel > most ||
+          (size > most && p->open))
         return iso_fail(err, ISO_UNSUPPORTED, "a size of %s is out of range", x->name);
       if (size > 0) numel *= size;
       if ((dim[d] = rule_int(a, size)) == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
     }
-    if (numel > MAX_NUMEL && p->open) return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
+    if (numel > most && p->open) return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
     var[v] = (rule_variable){.name = x->name, .kind = x->kind, .n_dims = lead + x->n_dims, .dim = dim};
     int64_t limit;
     if (x->low != NULL) {
@@ -539,11 +542,13 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   bool ok = false;
   char why[200];
   iso_code c = ISO_OK;
+  p->twisted = false;
   if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, why, err);
   iso_arena_fini(&a);
   const unsigned turn = p->turn;
   if (!ok) *p = plain;
   p->turn = turn;
+  p->twisted = ok;
   return c;
 }
 
@@ -556,7 +561,8 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     snprintf(why, 200, "no sizes and attributes were found that meet the conditions");
     return ISO_OK;
   }
-  for (int i = 0; i < TRIES; i++) {
+  const int tries = p->pinned ? PINNED_TRIES : TRIES;
+  for (int i = 0; i < tries; i++) {
     iso_arena scratch = {0};
     iso_error local;
     rule r;

@@ -38,6 +38,9 @@ typedef struct val_problem {
   int64_t max_size;                 /* what sizes are drawn up to; default 6 */
   unsigned turn;                    /* of val_twist */
   bool roomy;                       /* draw larger ones: values that tell functions apart need places */
+  bool twisted;                     /* the instance has attributes from val_twist */
+  uint32_t pinned;                  /* 1 + the name that is `pin` where the conditions let it; 0: none */
+  int64_t pin;
 } val_problem;
 
 /* Set the names and the open dimensions to a counterexample's. */
@@ -63,6 +66,16 @@ bool val_draw_names(val_problem *p, iso_rng *rng);
 bool val_twist(val_problem *p);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
+/* A size at which a literal of the rule begins to count: one element more than a window is long. */
+typedef struct val_size_edge {
+  uint32_t name;
+  int64_t size;
+} val_size_edge;
+/* Sizes at and beyond the integers of the rule that chance does not draw, as far as what both sides
+ * make there fits in memory. Returns: in `n` how many there are. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_size_edges(val_engine *e, val_problem *p, iso_rng *rng, val_size_edge *out,
+                                     size_t cap, size_t *n, iso_error *err);
+
 /* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */
 ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_error *err);
 

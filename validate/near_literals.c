@@ -1,5 +1,5 @@
-/* Rules whose sides differ in literals that samples cannot tell apart: 1e-9 beside 2e-9, 0.999999
- * beside 1. */
+/* Rules of which samples show nothing: whose sides differ in literals that they cannot tell apart,
+ * 1e-9 beside 2e-9, 0.999999 beside 1, or in what they read. */
 #include <math.h>
 #include <string.h>
 
@@ -47,4 +47,17 @@ bool val_rests_on_literals(const rule *r) {
   neutral_literals(r->lhs, a, &n, 16);
   neutral_literals(r->rhs, b, &m, 16);
   return !subset(a, n, b, m) || !subset(b, m, a, n);
+}
+
+static void note_variables(const rule_term *t, unsigned side, unsigned *sides) {
+  if (t->kind == RULE_VAR) sides[t->u.i] |= side;
+  for (uint32_t i = 0; i < t->n; i++) note_variables(t->child[i], side, sides);
+}
+
+bool val_reads_apart(const rule *r) {
+  unsigned sides[VAL_MAX_VARS] = {0}, only = 0;
+  note_variables(r->lhs, 1, sides);
+  note_variables(r->rhs, 2, sides);
+  for (uint32_t i = 0; i < r->n_vars; i++) only |= sides[i] == 3 ? 0 : sides[i];
+  return only == 3;
 }

@@ -65,29 +65,6 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
              rule_shape_print(&t->lhs->shape, x, sizeof x), rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
-/* The counterexample that is left after it was made small, in a line. */
-static void describe_witness(const val_witness *w, rule_verdict *out) {
-  char x[100], y[100], at[120] = "";
-  size_t n = 0;
-  for (uint32_t i = 0; i < w->n_names && n < sizeof at - 40; i++) {
-    const rule_term *v = w->value[i];
-    if (v->kind == RULE_LIST) continue;
-    n += (size_t)snprintf(at + n, sizeof at - n, v->kind == RULE_INT ? "%s%.20s = %.0f" : "%s%.20s = %g", n ? ", " : " at ", w->name[i],
-                          v->kind == RULE_INT ? (double)v->u.i : v->u.f);
-    if (n > sizeof at - 1) n = sizeof at - 1;
-  }
-  if (w->what == 's')
-    snprintf(out->reason, sizeof out->reason, "the sides have shapes %s and %s%s", rule_shape_print(&w->lhs->shape, x, sizeof x),
-             rule_shape_print(&w->rhs->shape, y, sizeof y), at);
-  else if (w->what == 'd')
-    snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
-  else if (!(fabs(rule_tensor_get(w->lhs, w->index) - rule_tensor_get(w->rhs, w->index)) > w->max_abs / 2) && w->max_abs > 0)
-    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g over the reals, which float64 rounds away%s", (long long)w->index, w->max_abs, at);
-  else
-    snprintf(out->reason, sizeof out->reason, w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s" : "element %lld is %.17g and %.17g%s",
-             (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
-}
-
 /* What the sample showed of the operators that choose. */
 static iso_code note_cover(ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
                            iso_error *err) {
@@ -179,12 +156,16 @@ static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdi
   /* Every value must lie in the domains: few values do so by chance. */
   l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
   l->problem.max_size = l->outside > 2 * l->good + 4 ? 1 + (int64_t)(k % 2) : 6;
+  if (l->problem.pinned) l->problem.roomy = false, l->problem.max_size = 3;
   iso_arena a = {0};
   rule r;
   bool found = false;
   char why[200] = "";
   iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
   if (!c && found) c = sample_once(l, &r, k, kind, out, refuted, err);
+  /* Exchanged bounds show where a number stands at one of them: the two come together by no chance. */
+  if (!c && found && !*refuted && l->strict && l->unproved && l->problem.twisted)
+    c = sample_once(l, &r, k, VAL_AT, out, refuted, err);
   if (!c && !found) {
     l->no_instance++;
     l->failed++;
@@ -229,21 +210,6 @@ static rule_scope tested_scope(const rule *r) {
   return RULE_THESE_SHAPES;
 }
 
-static void note_variables(const rule_term *t, unsigned side, unsigned *sides) {
-  if (t->kind == RULE_VAR) sides[t->u.i] |= side;
-  for (uint32_t i = 0; i < t->n; i++) note_variables(t->child[i], side, sides);
-}
-
-/* Whether each side reads a variable that the other does not. That they are equal says that neither matters: of a choice (the largest ones)
- * samples show nothing of the kind, since it moves only where numbers come near each other. */
-static bool reads_apart(const rule *r) {
-  unsigned sides[VAL_MAX_VARS] = {0}, only = 0;
-  note_variables(r->lhs, 1, sides);
-  note_variables(r->rhs, 2, sides);
-  for (uint32_t i = 0; i < r->n_vars; i++) only |= sides[i] == 3 ? 0 : sides[i];
-  return only == 3;
-}
-
 static const char *gap(const ladder *l) {
   return val_cover_gap(&l->cover[0], &l->cover[1], l->unproved);
 }
@@ -262,7 +228,7 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     memcpy(out->relative_to, proof->relative_to, sizeof out->relative_to);
   } else if (l->good >= LEAST_SAMPLES && val_rests_on_literals(l->r)) {
     snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
-  } else if (l->good >= LEAST_SAMPLES && reads_apart(l->r)) {
+  } else if (l->good >= LEAST_SAMPLES && val_reads_apart(l->r)) {
     snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
   } else if (l->good >= LEAST_SAMPLES && l->settled && l->sure < LEAST_SURE) {
     snprintf(out->reason, sizeof out->reason, "only %u of %u samples are free of sums that lose what is added to them", l->sure, l->settled);
@@ -414,6 +380,28 @@ static iso_code seek_branches(ladder *l, rule_verdict *out, bool *refuted, iso_e
   return c;
 }
 
+/* Rows that are longer than the rule's windows, slices and thresholds. */
+static iso_code sample_sizes(ladder *l, unsigned k, rule_verdict *out, bool *refuted,
+                             iso_error *err) {
+  static const unsigned kinds[] = {VAL_PLAIN, VAL_POSITIVE};
+  enum { EDGES = 48 };
+  val_size_edge edge[EDGES];
+  size_t n = 0;
+  const uint32_t failed = l->failed;
+  iso_code c = val_size_edges(l->e, &l->problem, &l->rng, edge, EDGES, &n, err);
+  for (size_t i = 0; i < n && !c; i++) {
+    const uint32_t good = l->good;
+    l->problem.pinned = 1 + edge[i].name;
+    l->problem.pin = edge[i].size;
+    for (int s = 0; s < 2 && l->good == good && !*refuted && !c; s++)
+      if (!val_stopped(val_engine_options(l->e)))
+        c = sample_instance(l, k, kinds[s], out, refuted, err);
+  }
+  l->problem.pinned = 0;
+  l->failed = failed;
+  return c;
+}
+
 static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_verdict proof = {0};
@@ -455,6 +443,8 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   const bool seek = !proved && l->good >= LEAST_SAMPLES;
   for (unsigned s = 0; seek && s < VAL_SMALLS && val_has_eps(l->r) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SMALL + s, out, refuted, err);
+  if (!c && seek && l->strict && l->problem.open && !*refuted)
+    c = sample_sizes(l, k, out, refuted, err);
   /* A jump that is seen may be one of those where the sides agree: of halves every other one. So all these kinds are tried. */
   const bool jumps = seek && val_cover_jumps(&l->cover[0], &l->cover[1]);
   for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && (gap(l) || (jumps && s < VAL_SEAMS)) && !*refuted && !c && !val_stopped(o); s++)
@@ -525,7 +515,7 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
     l->rng = iso_rng_new(o->seed, stream);
     c = climb(l, out, &refuted, err);
     if (!c && refuted && l->witness != NULL) c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
-    if (!c && refuted && l->witness != NULL && l->witness->found) describe_witness(l->witness, out);
+    if (!c && refuted && l->witness != NULL && l->witness->found) val_witness_describe(l->witness, out);
   }
   val_problem_fini(&l->problem);
   iso_arena_fini(&a);

@@ -44,10 +44,15 @@ bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b
 ISO_MUST_USE iso_code val_narrow_judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, val_trial *t, iso_error *err);
 /* Whether the sides differ by float literals that samples in float64 are too coarse for: then agreeing shows nothing. */
 bool val_rests_on_literals(const rule *r);
+/* Whether each side reads a variable that the other does not. That they are equal says that neither matters: of a choice (the largest ones)
+ * samples show nothing of the kind, since it moves only where numbers come near each other. */
+bool val_reads_apart(const rule *r);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
 ISO_MUST_USE iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind,
                                        const val_trial *t, iso_error *err);
+/* The counterexample that is left after it was made small, in a line: the verdict's reason. */
+void val_witness_describe(const val_witness *w, rule_verdict *out);
 /* Look for a smaller one: fewer elements first, then small integers. */
 ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng, bool strict,
                                          iso_error *err);

@@ -409,6 +409,8 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
                         size_t n_out, iso_error *err) {
   bool nan = false, inf = false;
   p->n_run++;
+  for (size_t k = 0; k < n_out; k++)
+    if (out[k]->numel > p->largest) p->largest = out[k]->numel;
   for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++) p->undefined = may_wrap(call, bind, n, out[k]);
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;

@@ -30,6 +30,7 @@ static bool is_mask(const rule_tensor *t) {
 /* Kinds of values, in the order in which samples take them. */
 enum { UNIT, TINY, LARGE, POSITIVE, TIES, NEAR_LITERALS, NEGATIVE, AT_LITERALS, HALVES, ROWS, SMALL_LITERALS, MULTIPLES,
        WIDE, INTERVAL, ABOVE, MINUTE };
+_Static_assert((int)AT_LITERALS == (int)VAL_AT && (int)UNIT == (int)VAL_PLAIN && (int)POSITIVE == (int)VAL_POSITIVE, "sample_int.h");
 
 /* Thresholds themselves, a step to either side, zero: all of them in turn, from a random one on. */
 static double at_literals(const double *lit, size_t n_lit, uint64_t turn) {

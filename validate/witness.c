@@ -3,13 +3,14 @@
  * A smaller instance is drawn anew and tried with every kind of value; on the smallest, values are replaced one by one by
  * small integers as long as the sides still differ. Greedy, bounded by the number of trials. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "validate/oracle_int.h"
 #include "validate/sample_int.h"
 
-enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24 };
+enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24, READABLE = 1 << 14 };
 
 void val_witness_fini(val_witness *w) {
   for (uint32_t i = 0; w->bind != NULL && i < w->r->n_vars; i++) rule_tensor_unref(w->bind[i]);
@@ -318,5 +319,27 @@ iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_r
   val_problem_set(p, w);
   for (int64_t bound = 1; bound <= 4 && !kept && !c; bound *= 2)
     for (int i = 0; i < SMALL_FILLS / 3 && !kept && !c; i++) c = small_fill(&s, bound, &kept, err);
-  return c ? c : shrink_numbers(&s, err);
+  return c || elements(w->r) > READABLE ? c : shrink_numbers(&s, err);
+}
+
+void val_witness_describe(const val_witness *w, rule_verdict *out) {
+  char x[100], y[100], at[120] = "";
+  size_t n = 0;
+  for (uint32_t i = 0; i < w->n_names && n < sizeof at - 40; i++) {
+    const rule_term *v = w->value[i];
+    if (v->kind == RULE_LIST) continue;
+    n += (size_t)snprintf(at + n, sizeof at - n, v->kind == RULE_INT ? "%s%.20s = %.0f" : "%s%.20s = %g", n ? ", " : " at ", w->name[i],
+                          v->kind == RULE_INT ? (double)v->u.i : v->u.f);
+    if (n > sizeof at - 1) n = sizeof at - 1;
+  }
+  if (w->what == 's')
+    snprintf(out->reason, sizeof out->reason, "the sides have shapes %s and %s%s", rule_shape_print(&w->lhs->shape, x, sizeof x),
+             rule_shape_print(&w->rhs->shape, y, sizeof y), at);
+  else if (w->what == 'd')
+    snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
+  else if (!(fabs(rule_tensor_get(w->lhs, w->index) - rule_tensor_get(w->rhs, w->index)) > w->max_abs / 2) && w->max_abs > 0)
+    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g over the reals, which float64 rounds away%s", (long long)w->index, w->max_abs, at);
+  else
+    snprintf(out->reason, sizeof out->reason, w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s" : "element %lld is %.17g and %.17g%s",
+             (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
 }
