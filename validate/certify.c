@@ -31,13 +31,27 @@ static void comment(FILE *f, const char *text) {
   if (text[-1] != '\n') fputc('\n', f);
 }
 
+static long long number_in(const rule_term *t, uint32_t i) { return (long long)t->child[i]->u.i; }
+
+/* Of a chunk, which may have two dimensions in each other's place, which one it is. */
+static void chunk(const rule_term *t, FILE *f) {
+  const bool turned = strcmp(t->u.s, "getitem") != 0;
+  const rule_term *one = turned ? t->child[0] : t, *all = one->child[0];
+  fprintf(f, ", of %lld chunks along %lld", number_in(all, 1), number_in(all, 2));
+  fprintf(f, " the one at %lld,", number_in(one, 1));
+  if (turned) fprintf(f, " dimensions %lld and %lld exchanged,", number_in(t, 1), number_in(t, 2));
+}
+
 /* What the unknown tensors stand for. */
 static void parts(const sc *c, FILE *f) {
   const char *name[64];
   for (uint32_t i = 0; i < c->r->n_vars && i < 64; i++) name[i] = c->r->var[i].name;
   for (size_t i = 0; i < c->look->n_cuts; i++) {
     char *text = rule_term_print(c->look->cut[i].term, c->schemas, name);
-    fprintf(f, "; %s is\n", c->r->var[c->look->cut[i].var].name);
+    const sc_cut *k = &c->look->cut[i];
+    fprintf(f, "; %s", c->r->var[k->var].name);
+    if (k->piece) chunk(k->as, f);
+    fputs(" is\n", f);
     if (text) comment(f, text);
     free(text);
   }
@@ -50,6 +64,7 @@ static void head(const sc *c, FILE *f) {
   fputs("; The negation of this rule, at one element of both sides, is unsatisfiable in the case below:\n", f);
   if (text) comment(f, text);
   free(text);
+  if (c->look->of) fputs("; where both sides of the rule are defined of which these are parts.\n", f);
   if (c->look->n_cuts) fputs("; where parts of it, each shown to be the same on both sides by an obligation of its own, are unknown tensors:\n", f);
   parts(c, f);
   fputs(";\n; n_N is the size N, v_x(i, ...) an element of the variable x, i7 an index in its range, s7 a sum over an index ($ its\n"

@@ -98,7 +98,7 @@ static void names_in_calls(sc *c, const rule_term *t, bool integers) {
 }
 
 static void declare_names(sc *c) {
-  const rule *r = c->r;
+  const rule *r = c->r, *whole = c->look && c->look->of ? c->look->of : r;
   for (uint32_t i = 0; i < r->n_vars; i++)
     for (uint32_t k = 0; k < r->var[i].n_dims; k++) {
       names_of(c, r->var[i].dim[k], 's', 0);
@@ -114,8 +114,8 @@ static void declare_names(sc *c) {
     declare(c, r->attr[i].name, 'a', (r->attr[i].kind == 'i' ? S_INT : 0u) | signs(c, r->attr[i].name));
   }
   for (int integers = 1; integers >= 0; integers--) {
-    names_in_calls(c, r->lhs, integers);
-    names_in_calls(c, r->rhs, integers);
+    names_in_calls(c, whole->lhs, integers);
+    names_in_calls(c, whole->rhs, integers);
   }
   for (uint32_t i = 0; i < r->n_where; i++) {
     const rule_term *t = r->where[i];
@@ -532,8 +532,12 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     idx[i] = sc_index(c, a->dim[i]);
   }
   if (c->look && c->look->one_term) return note_masked(c, a, idx), !c->failed;
+  if (c->look && c->look->of && sc_differ_in_numbers(c, a, b)) {
+    sc_fail(c, "the elements differ in numbers");
+    return false;
+  }
   sx x = pt_at(c, a, idx), y = pt_at(c, b, idx), s, d, q;
-  if (c->look && c->look->witness) return !c->failed;
+  if (c->look && c->look->witness) return sc_note_sizes(c), !c->failed;
   c->masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
   for (int i = 0; i < 24 && !c->failed && (sx_apart(c, x, &s, &d) || sx_apart(c, y, &s, &d)); i++) {
     if (!sx_divides(c, d, c->sym[sc_word(c, s, 0)].high, &q)) break;
@@ -574,6 +578,14 @@ static bool other_undefined(cases *k) {
   return false;
 }
 
+/* What the sizes are where both sides of the rule are defined of which this is a part. */
+static bool whole_has_sizes(sc *c) {
+  const rule *of = c->look ? c->look->of : NULL;
+  bool open = false;
+  for (size_t i = 0; i < c->n_syms; i++) open |= c->sym[i].role == 's';
+  return !of || !open || (pt_eval(c, of->lhs) && pt_eval(c, of->rhs));
+}
+
 static bool prove_case(cases *k) {
   sc *c = k->c;
   if (++k->seen > MAX_CASES) {
@@ -588,7 +600,8 @@ static bool prove_case(cases *k) {
     const pt_tensor *a = pt_eval_tensor(c, c->r->lhs);
     if (a && !c->failed && in_numbers(k, a)) return true;
   } else if (s == FINE) {
-    const pt_tensor *a = pt_eval_tensor(c, c->r->lhs), *b = a ? pt_eval_tensor(c, c->r->rhs) : NULL;
+    const pt_tensor *a = whole_has_sizes(c) ? pt_eval_tensor(c, c->r->lhs) : NULL;
+    const pt_tensor *b = a ? pt_eval_tensor(c, c->r->rhs) : NULL;
     if (a && b && !c->failed) ok = compare(k, a, b);
     bool defined = false;
     if (ok && !k->some_model && sc_has_model(c, &defined)) {

@@ -122,6 +122,12 @@ typedef struct pt_value {
   bool unbind;
 } pt_value;
 
+/* A term that was evaluated. */
+typedef struct sc_memo {
+  const rule_term *t;
+  const pt_value *v;
+} sc_memo;
+
 /* A walk visits each expression once, however many ways lead to it: as a tree an expression can be of any size. */
 typedef struct sc_walk {
   uint32_t stamp;
@@ -137,7 +143,16 @@ typedef struct sc_guess { /* a hypothesis: a condition and whether it holds */
 typedef struct sc_cut {
   const rule_term *term, *as;
   uint32_t var;
+  bool piece; /* `as` is a chunk of what the variable stands for */
 } sc_cut;
+
+/* The sizes of a term's value, in one model of what the rule assumes. */
+typedef struct sc_noted {
+  const rule_term *t;
+  uint32_t rank;
+  double dim[RULE_MAX_RANK], numel;
+  bool known;
+} sc_noted;
 
 /* What a proof used that its verdict is to say. */
 typedef struct sc_used {
@@ -153,8 +168,12 @@ typedef struct sc_look {
   uint32_t n_own;    /* variables that are not for cuts; where there are such */
   sc_used used;      /* by the proofs of the cuts */
   bool part;         /* the sides may differ in layout */
+  const rule *of;    /* with `part`, NULL or the rule: nothing is shown but where both its sides are defined */
+  bool chunk;        /* the left side is a chunk of what is to be cut out: something has to be computed in it */
   bool one_term;     /* the sides are one term: nothing is shown but that it has a value */
   int witness;       /* not 0: nothing is shown but that both sides are defined where each variable is one number, 1 or another one */
+  sc_noted *noted;   /* with `witness`: terms of which the sizes are wanted; where there are such */
+  size_t n_noted;
 } sc_look;
 
 /* And what was seen. */
@@ -232,7 +251,7 @@ struct sc {
   struct sc_scratch *scratch; /* where node, word and stack are from; NULL: its own */
   int64_t next_look;    /* work at which to ask it again */
   iso_arena arena; /* of this case */
-  struct sc_memo *memo;
+  sc_memo *memo;
   size_t n_memo, cap_memo;
   uint32_t n_tensors, next_index;
   sx domain[SC_MAX_FACTS]; /* conditions under which the parts are defined */
@@ -528,6 +547,11 @@ void pt_note(sc *c, const char *op);
 
 /* The value of a cut term, of which `v` is what its definition says. Where it is none: v. */
 const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v);
+/* The sizes that look->noted asks for, of the terms that have a value here. */
+void sc_note_sizes(sc *c);
+/* Whether a and b, of the same sizes, have other numbers at some element, for some values of all that is free. No proof of anything: it
+ * spares the normal form of what is not equal. */
+bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b);
 /* One attempt at a rule, looked at in one way. Returns: in `out` whether it is proved. Errors: ISO_NOMEM; ISO_LIMIT where Z3 overran. */
 ISO_MUST_USE iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look, sc_certificate *certify,
                                  sc_sight *sight, rule_verdict *out, iso_error *err);
@@ -547,6 +571,8 @@ char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
 
 /* `sym[i]` is the value of symbol i. NaN where it has none, or takes too long. */
 double sc_number(sc *c, sx x, const double *sym);
+/* The same in `most` steps, which count as work; NaN where they are not enough. */
+double sc_number_within(sc *c, sx x, const double *sym, size_t most);
 /* Numbers at which definitions are looked at: of a rule's sizes and integer attributes, and of its variables' elements. */
 typedef struct sc_point {
   size_t n;

@@ -12,7 +12,7 @@ typedef struct numbers {
   sc *c;
   const double *sym;
   double bound[256]; /* by level */
-  size_t steps;      /* taken so far: sums within sums can be longer than anyone waits */
+  size_t steps, most; /* taken so far, and allowed: sums within sums can be longer than anyone waits */
 } numbers;
 
 enum { MAX_STEPS = 10000000 };
@@ -63,7 +63,7 @@ static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, s
   const int64_t k = (int64_t)llround(value(m, sc_word(m->c, x, at + 1)));
   double r = op == X_SUM ? 0 : op == X_PROD ? 1 : -INFINITY;
   if (base + 1 + at >= 256) return NAN;
-  for (int64_t i = 0; i < k && m->steps <= MAX_STEPS; i++) {
+  for (int64_t i = 0; i < k && m->steps <= m->most; i++) {
     m->bound[base + 1 + at] = (double)i;
     const double v = binder(m, x, at + 1, n, base, op);
     if (op == X_SUM) r += v;
@@ -92,7 +92,7 @@ static double place(numbers *m, double rank, sx row) {
 }
 
 static double leaf_value(numbers *m, sx x) {
-  int64_t idx[RULE_MAX_RANK];
+  int64_t idx[RULE_MAX_RANK] = {0};
   const uint32_t n = sc_at(m->c, x)->n - 1;
   for (uint32_t i = 0; i < n; i++) idx[i] = llround(value(m, sc_word(m->c, x, i + 1)));
   return m->c->value_of ? m->c->value_of(m->c->value_ctx, sc_word(m->c, x, 0), idx) : NAN;
@@ -102,7 +102,7 @@ static double value(numbers *m, sx x) {
   sc *c = m->c;
   const sx_node p = *sc_at(c, x);
   double r = 0, v;
-  if (++m->steps > MAX_STEPS) return NAN;
+  if (++m->steps > m->most) return NAN;
   switch ((sx_op)p.op) {
   case X_CONST: return q_value(c, sc_word(c, x, 0));
   case X_SYM:
@@ -147,8 +147,15 @@ static double value(numbers *m, sx x) {
 }
 
 double sc_number(sc *c, sx x, const double *sym) {
-  numbers m = {.c = c, .sym = sym};
+  numbers m = {.c = c, .sym = sym, .most = MAX_STEPS};
   return value(&m, x);
+}
+
+double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
+  numbers m = {.c = c, .sym = sym, .most = most};
+  const double r = value(&m, x);
+  c->work += (int64_t)(m.steps / 64);
+  return m.steps > most ? NAN : r;
 }
 
 /* ---- text ---- */

@@ -9,11 +9,6 @@
 #include "egraph/base/vec.h"
 #include "validate/prove_int.h"
 
-typedef struct sc_memo {
-  const rule_term *t;
-  const pt_value *v;
-} sc_memo;
-
 typedef struct sc_elem {
   const pt_tensor *t;
   uint32_t place;
