@@ -179,6 +179,9 @@ static iso_code run_once(chk_state *k, uint32_t id, uint64_t noise, size_t step,
   return c;
 }
 
+/* The larger one; what is no number is without bound. */
+static double further(double a, double b) { return isnan(b) ? INFINITY : fmax(a, b); }
+
 /* How far the elements of `id` move, added to `spread`. */
 static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step, double *spread) {
   double *most = calloc((size_t)exact->numel + 1, sizeof *most);
@@ -187,7 +190,7 @@ static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, 
   for (uint64_t n = 1; n <= RUNS && !c && !chk_settled(k); n++) {
     rule_tensor *v;
     if ((c = run_once(k, id, n, step, &stored, &v)) || !v) break;
-    for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) most[i] = fmax(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
+    for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) most[i] = further(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
     rule_tensor_unref(v);
   }
   for (int64_t i = 0; most && i < exact->numel; i++) spread[i] += most[i];
@@ -202,6 +205,7 @@ static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spre
     if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (x != y && !isfinite(spread[i])) return false; /* what moves without bound explains nothing */
     if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
   }
   return true;

@@ -35,8 +35,10 @@ typedef struct pair_of {
   bool lone;     /* in one comparison all elements agreed but for a few: these are no rounding */
 } pair_of;
 
+/* What moves without bound under noise, or is no number, explains nothing. */
 static double allowed(const pair_of *p, int64_t i) {
-  return p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
+  const double by = p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
+  return isfinite(by) ? by : 0;
 }
 
 static bool one_number(double x, double y) { return x == y || (fabs(x) > 1e30 && fabs(y) > 1e30 && signbit(x) == signbit(y)); }

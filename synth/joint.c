@@ -410,22 +410,27 @@ static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t
 static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch, iso_error *err);
 static iso_code value_children(state *s, eg_node e, iso_error *err);
 
-static iso_code call_again(state *s, eg_node e, size_t d, rule_tensor **out, iso_error *err) {
+iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err) {
   iso_arena scratch;
   iso_arena_init(&scratch);
   call_builder *b = malloc(sizeof *b);
-  rule_tensor *all[MAX_OUT];
-  size_t n = 0;
   iso_code c = b ? value_children(s, e, err) : nomem(err);
   if (!c) c = build_call(s, e, b, &scratch, err);
-  if (!c) c = evaluate_draw(s, e, b, d, all, &n, err);
+  if (!c) c = evaluate_draw(s, e, b, d, out, n, err);
+  iso_arena_fini(&scratch);
+  free(b);
+  return c;
+}
+
+static iso_code call_again(state *s, eg_node e, size_t d, rule_tensor **out, iso_error *err) {
+  rule_tensor *all[MAX_OUT];
+  size_t n = 0;
+  iso_code c = st_call_again(s, e, d, all, &n, err);
   if (!c && (n != 1 || all[0]->dtype != RULE_F64 || !rule_shape_eq(&all[0]->shape, &s->rec[e.i].shape))) {
     drop(all, n);
     c = iso_fail(err, ISO_INTERNAL, "\"%s\" gives another tensor when it is made again", st_any_id(s, e));
   }
   if (!c) *out = all[0];
-  iso_arena_fini(&scratch);
-  free(b);
   return c;
 }
 
@@ -564,8 +569,10 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   iso_arena scratch;
   iso_arena_init(&scratch);
   iso_code c = build_call(s, e, b, &scratch, err);
-  if (!c && s->rec[e.i].konst) c = eval_constant(s, e, b, err);
-  else
+  if (!c && s->rec[e.i].konst) {
+    c = eval_constant(s, e, b, err);
+    if (!c && s->wide) c = st_widen(s, e, NULL, err);
+  } else
     for (size_t d = 0; d < s->n_draws && !c; d++) {
       rule_tensor *out[MAX_OUT];
       size_t n_out;

@@ -518,6 +518,7 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
   if (!c) c = st_bound_domains(s, err);
   if (!c) c = st_bound_indices(s, err);
   if (!c) c = st_relate_constants(s, err);
+  if (!c) c = st_widen_constants(s, err);
   if (!c) s->res->seconds_relate = synth_clock() - t;
   t = synth_clock();
   if (!c) c = evaluate(s, err);
@@ -536,6 +537,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   if (!c) c = st_find_peers(s, err);
   if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
   if (!c) c = st_check_classes(s, err);
+  if (!c) c = st_measure_rounding(s, err);
   if (!c) c = judge(s, p, err);
   if (!c) c = certify(s, p, err);
   if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
@@ -549,10 +551,18 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
+/* Outputs that part at the captured inputs by far more than constants in float32 explain need no second look; at others,
+ * which were drawn as extreme as can be, nothing bounds what these move. */
+static bool may_be_rounding(const synth_result *r) {
+  if (r->verdict == SYNTH_DIFFERENT) return r->redrawn || r->witness_rel < 1e-2;
+  return r->verdict == SYNTH_UNDECIDED;
+}
+
 typedef struct how {
   bool keep_integers; /* those that are given are not drawn anew */
   bool as_written;    /* masks are not read */
   bool try_others;    /* and if they are, other masks than float16's, too */
+  bool widen;         /* what one side alone computes of constants is made in float64 */
 } how;
 
 /* `again`: in what other way it has to be compared: an operator failed, and not on the captured inputs;
@@ -569,6 +579,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .keep_integers = as.keep_integers,
               .as_written = as.as_written,
               .try_others = as.try_others,
+              .widen = as.widen,
               .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL};
@@ -591,6 +602,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   else if (!c && !over && !st_stopped(s)) {
     c = decide(s, p, err);
     again->try_others = !c && s->res->verdict == SYNTH_UNDECIDED && s->others_vanish && !st_stopped(s);
+    again->widen = !c && s->narrowed && may_be_rounding(s->res) && !st_stopped(s);
   }
   else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
@@ -630,5 +642,21 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     again = (how){0};
     c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   }
-  return c;
+  if (c || !again.widen) return c;
+  /* Once more with constants in float64: where these join the outputs, rounding was all; where no difference is found any
+   * more, it was rounding that was found. */
+  synth_result *wide = NULL;
+  iso_error ignored;
+  as.widen = true;
+  again = (how){0};
+  c = compare(left, right, known, oracle, schemas, o, as, &again, &wide, &ignored);
+  if (c == ISO_NOMEM) {
+    synth_result_free(*out);
+    return iso_fail(err, c, "out of memory");
+  }
+  const bool undone = !c && wide && (*out)->verdict == SYNTH_DIFFERENT && wide->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
+  const bool better = !c && wide && (wide->verdict == SYNTH_EQUIVALENT || undone);
+  synth_result_free(better ? *out : wide);
+  if (better) *out = wide;
+  return ISO_OK;
 }

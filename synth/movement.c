@@ -52,7 +52,7 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
   for (size_t o = 0; o < n && !c; o++)
     if (one[o] && two[o] && one[o]->numel == two[o]->numel) {
       const double by = s->oracle->compare(s->oracle->ctx, one[o], two[o], 0).max_rel;
-      if (by > *out) *out = by;
+      if (!(by <= *out)) *out = by; /* also what is no number */
     }
   for (size_t o = 0; o < n && one && two; o++) {
     rule_tensor_unref(one[o]);
@@ -70,10 +70,22 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
   return a->text ? ISO_OK : nomem(err);
 }
 
+/* What rounding explains of constants moves outputs by little: a quarter is another function, and what is no number is unknown. */
+static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
+  const double most = 0.25;
+  if (by <= most || s->doubtful) return ISO_OK;
+  s->doubtful = iso_arena_printf(&s->arena, "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
+                                 s->assume[r->assumption].text, by);
+  return s->doubtful ? ISO_OK : nomem(err);
+}
+
 iso_code st_measure_rounding(state *s, iso_error *err) {
   st_run base[2] = {0};
   bool ran[2] = {false, false};
   iso_code c = ISO_OK;
+  if (s->measured) return ISO_OK;
+  s->measured = true;
+  const size_t set = s->run_set;
   for (size_t i = 0; i < s->n_rounded && !c; i++) {
     int side;
     uint32_t at;
@@ -86,9 +98,11 @@ iso_code st_measure_rounding(state *s, iso_error *err) {
     }
     if (measured && !c && (c = movement(s, &s->rounded[i], side, at, &base[side], &by, &ignored)) && c != ISO_NOMEM) c = ISO_OK, measured = false;
     if (c) c = nomem(err);
-    else c = say(s, &s->rounded[i], by, measured, err);
+    else if (measured) c = doubt(s, &s->rounded[i], by, err);
+    if (!c) c = say(s, &s->rounded[i], by, measured, err);
   }
   for (int side = 0; side < 2; side++)
     if (ran[side]) st_run_free(&base[side]);
+  s->run_set = set;
   return c;
 }

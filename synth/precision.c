@@ -364,7 +364,7 @@ iso_code pr_spread(pr_cone *c, size_t set, const rule_tensor *exact, rule_tensor
     if ((code = pr_run(c, &(pr_how){.noise = k}, set, &v, err))) break;
     for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) {
       const double by = fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i));
-      if (by > rule_tensor_get(*out, i)) rule_tensor_set(*out, i, by);
+      if (!(by <= rule_tensor_get(*out, i))) rule_tensor_set(*out, i, isnan(by) ? INFINITY : by);
     }
     rule_tensor_unref(v);
   }

@@ -196,6 +196,9 @@ typedef struct state {
   size_t n_readings, cap_readings;
   const char *doubtful;   /* two constants that were joined may be two: which; then nothing is equivalent */
   bool inexact;           /* constants were related that differ by rounding */
+  bool measured;          /* how far the outputs move because of what was rounded is known */
+  bool widen, wide;       /* what one side alone computes of constants is made in float64; from now on */
+  bool narrowed;          /* one side alone computes some constant in float32 */
   size_t work_left;       /* for the search for explanations, as st_work counts */
   double t0;
   const char *stopped;    /* a limit was reached: which; see st_stopped */
@@ -249,6 +252,8 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 iso_code st_value(state *s, eg_node n, iso_error *err);
 /* Forget the values of an e-node, so that st_value computes them again. */
 void st_forget(state *s, eg_node n);
+/* What `e` gives on draw `d`, called once more in float64 on its arguments' values. Owns: the caller unrefs out[0 .. n). */
+iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
 bool st_is_tensor_class(state *s, eg_class c);
@@ -371,8 +376,16 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
 /* A float32 number that needs its digits. */
 bool st_uses_float32(double v);
 
+/* ---- wide.c ---- */
+/* Constants that one side alone computes in float32: noted in s->narrowed; made in float64 where s->widen asks for it. */
+iso_code st_widen_constants(state *s, iso_error *err);
+/* One constant, from its arguments' values, in float64; it stays as captured where that is farther off than rounding.
+ * Returns: in `moved` (or NULL) whether it changed. */
+iso_code st_widen(state *s, eg_node e, bool *moved, iso_error *err);
+
 /* ---- movement.c ---- */
-/* Say in each assumption of kind `rounding` how far the outputs move by it. */
+/* Say in each assumption of kind `rounding` how far the outputs move by it, once. Where that is no number, or far more than
+ * rounding explains, s->doubtful says so. */
 iso_code st_measure_rounding(state *s, iso_error *err);
 
 /* ---- rounding.c ---- */

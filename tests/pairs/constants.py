@@ -5,7 +5,8 @@ whose tables are two by a bug of nearly that size. Which is which is known by co
     tests/pairs/constants.py [--isomer build/isomer] [--seed N] [--count N] [--only TEXT] [--jobs N] [--list] [-v]
 
 Tables: cosines and sines of angles, ALiBi slopes, decays, roots, linear ramps, scales; in float32, bfloat16 and float16; by
-several formulas for one number; sliced, gathered, interleaved, concatenated, transposed, scaled, nested. No pair that is
+several formulas for one number; sliced, gathered, interleaved, concatenated, transposed, scaled, nested. Buffers that one side
+computes with in float32, and the other inside of an operator; differences that outputs have in their denominators. No pair that is
 equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones may be `undecided`."""
 import argparse
 import json
@@ -387,7 +388,94 @@ def curve(rng, same):
     return Case("curve %s %s %s from %s%s" % (kind, form, dtype, stage, "" if same else " bug:" + str(bug)), same, *sides)
 
 
-KINDS = [rope, rope, rope, slopes, scale, curve, curve]
+def folded(rng, same):
+    """Buffers that one side computes with in float32, and the other inside of an operator, or behind a product."""
+    n, m = rng.choice([4, 6, 8, 12]), rng.choice([3, 5, 7])
+    kind = rng.choice(["norm", "norm", "norm", "product", "mean"])
+    root = rng.choice(["rsqrt", "sqrt", "power"])
+    eps = rng.choice([1e-5, 1e-6, 1e-3])
+    bug = None if same else rng.choice(["eps", "buffer", "element", "scale"])
+    swap = rng.random() < 0.5
+    where = rng.randrange(n)
+
+    def root_of(t):
+        if root == "rsqrt":
+            return t.rsqrt()
+        return t.sqrt().reciprocal() if root == "sqrt" else t.pow(-0.5)
+
+    def buffers(g):
+        mean = g.buffer("mean", n, shift=rng_shift)
+        var = g.buffer("var", n, positive=True, shift=0.5)
+        return mean, var
+
+    rng_shift = rng.choice([0.0, 0.3, 2.0])
+    off = Data((n,), [1.0 + (1e-4 if k == where else 0.0) for k in range(n)])
+
+    def spoilt(g, t):
+        if bug == "element":
+            return t * g.buffer("off", off)
+        return t * 1.0001 if bug == "scale" else t
+
+    def left(g):
+        x = g.x(2, n, m)
+        if kind == "norm":
+            mean, var = buffers(g)
+            return x.op("batch_norm", [x, g.param("w", n), g.param("b", n), mean, var, False, 0.1, eps, False])
+        if kind == "product":
+            mean, var = buffers(g)
+            return x * mean.view(1, n, 1) * var.view(1, n, 1)
+        counts = g.arange(1, n + 1, dtype=f32)
+        return x.cumsum(1) / counts.view(1, n, 1)
+
+    def right(g):
+        x = g.x(2, n, m)
+        if kind == "mean":
+            ones = g.ones(n, n).tril()
+            weights = spoilt(g, (ones / ones.sum(1, True)).t()).t() if bug in ("element", "scale") else ones / (ones.sum(1, True) + (1.0 if bug else 0.0))
+            return weights.matmul(x)
+        mean, var = buffers(g)
+        if bug == "buffer":
+            mean, var = (mean.exp(), var) if kind == "product" else (mean, mean.exp())
+        if kind == "product":
+            f = mean * (var + (1e-4 if bug == "eps" else 0.0)) if bug == "eps" else mean * var
+            return x * spoilt(g, f).view(1, n, 1)
+        w, b = g.param("w", n), g.param("b", n)
+        a = w * spoilt(g, root_of(var + (eps * 10 if bug == "eps" else eps)))
+        return x * a.view(1, n, 1) + (b - mean * a).view(1, n, 1)
+
+    sides = (right, left) if swap else (left, right)
+    return Case("folded %s n=%d %s eps=%g%s" % (kind, n, root, eps, "" if same else " bug:" + str(bug)), same, *sides)
+
+
+def amplified(rng, same):
+    """What rounding tells apart is subtracted from what it is near: the outputs move without bound, or hardly at all."""
+    how = rng.choice(["division", "reciprocal", "log"])
+    while True:
+        n, step = rng.choice([6, 8, 12, 16]), rng.choice([0.37, 0.05, 1 / 7, 0.11, 0.83])
+        v = [rnd(math.exp(-step * i), f32) for i in range(n)]
+        graph = [rnd(math.exp(rnd(i * rnd(-step, f32), f32)), f32) for i in range(n)]
+        off = [i for i in range(n) if abs(v[i] - graph[i]) >= 2 * ulp(v[i], f32)]  # an exponential may be a unit off
+        if off:
+            break
+    at = v[rng.choice(off)] if not same else -2.0
+
+    def use(g, t):
+        t, x = t - at, g.x(3, n)
+        if how == "division":
+            return x / t
+        return x * (t.reciprocal() if how == "reciprocal" else (t * t).log())
+
+    def left(g):
+        return use(g, g.buffer("table", Data((n,), v)))
+
+    def right(g):
+        return use(g, (g.arange(n, dtype=f32) * -step).exp())
+
+    sides = (left, right) if rng.random() < 0.5 else (right, left)
+    return Case("amplified %s %d%s" % (how, n, "" if same else " bug:pole"), same, *sides)
+
+
+KINDS = [rope, rope, rope, slopes, scale, curve, curve, folded, folded, amplified]
 
 
 def cases(seed, count):

@@ -31,9 +31,6 @@ GAPS = {
     "undecided: a stored table that repeats": ["a stored table and its half"],
     "undecided: an integer times a float": ["int times 2.0"],
     "undecided: a sum of no terms": ["product over nothing"],
-    "constants that are computed, in float32 or in a fused operator": ["refactored: " + n for n in (
-        "batch norm folded", "batch norm folded into a convolution", "batch norm folded into a linear layer", "rotary with the scale of YaRN",
-        "scale of a tensor on the product", "scale of a tensor on the input", "mean of what is seen, weights first", "running mean")],
     "undecided: a choice that no sample shows to count": ["refactored: " + n for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")],
     "undecided: no draw reaches the bound of a clamp that never binds": ["refactored: activations by rows, in int8"],
     "undecided: no draw fills an expert whose capacity never binds": ["refactored: a capacity that never binds"],
