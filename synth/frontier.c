@@ -442,7 +442,7 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   set_cut(k, base, &o);
   costs(s, k);
   o.size = root_cost(s, k, u) + root_cost(s, k, t);
-  if (o.size > SHARED_MAX * (double)s->o->max_pattern) return;
+  if (o.size > (s->large_patterns ? SHARED_MAX : 2) * (double)s->o->max_pattern) return;
   /* A variable that depends on another one is false freedom: what leaves fewer variables goes first. */
   const rule_term *l, *r;
   if (!build_both(b, u, t, &l, &r) || b->distinct > 2 * s->o->max_pattern) return;

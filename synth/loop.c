@@ -345,8 +345,8 @@ static iso_code hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error
   return c;
 }
 
-static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  for (int pass = 0; pass < 3; pass++) {
+static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  for (int pass = s->large_patterns; pass < 3; pass++) {
     if (outputs_met(s, p, n_pairs)) break;
     const size_t merges = s->res->n_merges;
     for (int side = 0; side < 2; side++)
@@ -363,6 +363,29 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
     if (s->res->n_merges == merges) break;
   }
   return ISO_OK;
+}
+
+/* The outputs themselves, as what is joined by now lets them be. */
+static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  bool *apart = calloc(s->n_draws + 1, 1);
+  iso_code c = apart ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n_pairs && !c && !st_stopped(s); i++) {
+    const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p[i].left].node];
+    bool equal = true, done = eg_equal(s->g, l, p[i].aux);
+    if (!done) c = hold_together(s, &p[i], apart, &equal, err);
+    if (!c && !done && equal) c = st_prove(s, l, p[i].aux, &done, err);
+  }
+  free(apart);
+  return c;
+}
+
+/* Small patterns first: a few rules that hold everywhere explain what one large one explains here alone. */
+static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  iso_code c = passes(s, p, n_pairs, err);
+  if (!c && !s->apart) c = join_outputs(s, p, n_pairs, err);
+  if (c || s->apart || st_stopped(s) || outputs_met(s, p, n_pairs)) return c;
+  s->large_patterns = true;
+  return passes(s, p, n_pairs, err);
 }
 
 /* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which guards against that, is one, no proof

@@ -169,6 +169,7 @@ typedef struct state {
   synth_result *res;
   size_t n_wasted;        /* tries of candidates that no rule was found for */
   bool hunted, apart;     /* a witness was looked for while candidates were tried; and found: no more rules are looked for */
+  bool large_patterns;    /* small ones have been tried, and did not do */
   int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
   uint8_t *part[2];       /* by captured node: PART_*, once st_mark_parts ran */
   bool *settled[2];       /* by captured node: leaves whose relation was given whole, or forbidden */
