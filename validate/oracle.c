@@ -322,9 +322,14 @@ static iso_code note_met(search *s, const rule *r, rule_tensor **bind, int side,
                          uint16_t bit, const val_root *root, const val_trial *t, iso_error *err) {
   ladder *l = s->l;
   bool yes = false;
+  val_cover_root(o, root);
+  /* Where rounding hides what comes of it, the sides mostly did differ; where they agree all the
+   * same, two jumps may have been met at once that make up for one another. */
+  if (bit == VAL_MEET && (t->outcome == VAL_BLIND || t->unmet)) o->n_hidden++;
+  if (bit == VAL_MEET && o->n_hidden > o->n_met) o->seen &= (uint16_t)~bit;
   if (t->outcome != VAL_AGREE || t->unmet || (bit != VAL_MEET && (o->seen & bit))) return ISO_OK;
   iso_code c = bit == VAL_MEET ? shows(l, r, bind, side, o, root->element, t, &yes, err) : ISO_OK;
-  if (!c && yes) o->seen |= bit, o->n_met++;
+  if (!c && yes && ++o->n_met > o->n_hidden) o->seen |= bit;
   if (!c && !yes && !(o->seen & bit)) {
     c = shows_beside(l, r, bind, side, o, root, &yes, err);
     if (!c && yes) val_cover_barren(o, bit, root);
