@@ -163,12 +163,6 @@ void val_cover_excuse(val_cover *all, const val_cover *outside) {
   }
 }
 
-void val_cover_root(val_covered *o, const val_root *root) {
-  if (o->n_roots++ == 0) o->first_root = root->operand;
-  /* `x > f(y)` has one root along x for each y: it is not one place that is met again and again. */
-  o->several |= root->operand != o->first_root;
-}
-
 /* `x > y` met at many x, or where only one place is (t, of `x > t`): an edge of measure 0 that
  * showed nothing on any of them. */
 void val_cover_barren(val_covered *o, uint16_t bit, const val_root *root) {

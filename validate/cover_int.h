@@ -58,8 +58,6 @@ ISO_MUST_USE iso_code val_seek(val_engine *e, const rule *r, rule_tensor *const 
                                int64_t *work, iso_error *err);
 /* An edge was met on purpose and nothing moved. After many such ones, that are not all the same
  * place, there is nothing to see. */
-/* Note that a jump was met on purpose, whether or not the sample counts. */
-void val_cover_root(val_covered *o, const val_root *root);
 void val_cover_barren(val_covered *o, uint16_t bit, const val_root *root);
 /* What was taken only where a side is undefined needs no sample. */
 void val_cover_excuse(val_cover *all, const val_cover *outside);

@@ -51,8 +51,6 @@ typedef struct val_covered {
   int64_t numel; /* of its result */
   uint32_t n_met; /* edges that were met on purpose, and something moved */
   uint32_t n_hidden;        /* those of which rounding hid what came */
-  uint32_t n_roots;         /* edges that were met on purpose, whatever came of it */
-  double first_root;        /* what the variable was changed by for the first */
   uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */

@@ -322,7 +322,6 @@ static iso_code note_met(search *s, const rule *r, rule_tensor **bind, int side,
                          uint16_t bit, const val_root *root, const val_trial *t, iso_error *err) {
   ladder *l = s->l;
   bool yes = false;
-  val_cover_root(o, root);
   /* Where rounding hides what comes of it, the sides mostly did differ; where they agree all the
    * same, two jumps may have been met at once that make up for one another. */
   if (bit == VAL_MEET && (t->outcome == VAL_BLIND || t->unmet)) o->n_hidden++;
