@@ -17,7 +17,7 @@ static iso_code no_memory(agree *a) {
   return iso_fail(a->err, ISO_NOMEM, "out of memory");
 }
 
-iso_code agree_note(agree *a, const char *kind, const char *text, size_t i, int64_t other) {
+iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, int64_t other) {
   const size_t n = a->out->n_notes;
   if (!text) return no_memory(a);
   if (n == MAX_NOTES) return ISO_OK;

@@ -61,7 +61,7 @@ static iso_code meet(agree *a, size_t g) {
     cap_set_domain(a->graph[a->in[i].side], a->in[i].node, all);
     if (a->in[i].side != a->in[first].side) other = (int64_t)i;
   }
-  return agree_note(a, "range",
+  return agree_note(a, RULE_ASSUMES_RANGE,
                     iso_arena_printf(&a->graph[LEFT]->arena, "%s is drawn as it may be: %s",
                                      agree_node(a, first)->name,
                                      rule_domain_print(all, text, sizeof text)),

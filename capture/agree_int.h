@@ -46,7 +46,7 @@ bool agree_equal(const agree *a, size_t i, size_t j);
 /* The namesake on the other side that is compared with nothing yet, -1. */
 int64_t agree_namesake(const agree *a, size_t i);
 /* `text`: NULL where there was no memory for it. `other`: -1 where there is none. */
-iso_code agree_note(agree *a, const char *kind, const char *text, size_t i, int64_t other);
+iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, int64_t other);
 
 /* ---- agree_sets.c ---- */
 /* Where one capture has more input sets, the other takes part in them with what its inputs are

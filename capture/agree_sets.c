@@ -105,7 +105,7 @@ static iso_code note_exchanged(agree *a) {
     const char *l = agree_node(a, i)->name, *r = agree_node(a, (size_t)j)->name;
     const bool same = strcmp(l, r) == 0;
     c = agree_note(
-        a, "input",
+        a, RULE_ASSUMES_INPUT,
         iso_arena_printf(&a->graph[LEFT]->arena,
                          "the captures were made on different values of %s%s%s%s: both ran on the "
                          "left's, and on the right's as a further input set",

@@ -34,6 +34,7 @@
 #ifndef CAPTURE_CAPTURE_H
 #define CAPTURE_CAPTURE_H
 
+#include "rules/assumption.h"
 #include "rules/domain.h"
 #include "rules/rules.h"
 
@@ -123,7 +124,8 @@ typedef struct cap_spoken { /* what a user said of inputs */
 } cap_spoken;
 
 typedef struct cap_note {
-  const char *kind, *text;   /* of an assumption */
+  rule_assumption kind;
+  const char *text;
   int64_t left, right;       /* nodes; -1: none */
 } cap_note;
 

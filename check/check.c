@@ -22,10 +22,10 @@ iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
 
 iso_code chk_nomem(chk_state *k) { return iso_fail(k->err, ISO_NOMEM, "out of memory"); }
 
-iso_code chk_assume(chk_state *k, const char *text) {
+iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text) {
   if (k->set > 0 && text) return ISO_OK; /* said of the first set */
   if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1)) return chk_nomem(k);
-  k->assumption[k->n_assumptions++] = text;
+  k->assumption[k->n_assumptions++] = (chk_assumption){kind, text};
   return ISO_OK;
 }
 
@@ -120,8 +120,12 @@ static iso_code note_shared(chk_state *k) {
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;
       else if (!joined_by_a_step(k, *head, i))
-        c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have one captured value, are taken as one %s", side == LEFT ? "left's" : "right's",
-                                           k->term[*head].node->name, t->node->name, input ? "input" : "parameter"));
+        c = chk_assume(
+            k, RULE_ASSUMES_LEAF,
+            iso_arena_printf(k->arena,
+                             "%s %s and %s, which have one captured value, are taken as one %s",
+                             side == LEFT ? "left's" : "right's", k->term[*head].node->name,
+                             t->node->name, input ? "input" : "parameter"));
     }
   }
   free(first);
@@ -134,6 +138,12 @@ static bool named(const char *op, const char *const *list, size_t n) {
     if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
   }
   return false;
+}
+
+static iso_code assume_kernel(chk_state *k, const char *op) {
+  rule_relative r;
+  if (!rule_relative_of(k->arena, op, &r)) return chk_nomem(k);
+  return chk_assume(k, r.kind, rule_relative_print(k->arena, r));
 }
 
 static iso_code assume_kernels(chk_state *k) {
@@ -149,18 +159,27 @@ static iso_code assume_kernels(chk_state *k) {
     any_sums |= named(t->u.s, sums, sizeof sums / sizeof *sums);
     bool seen = strncmp(t->u.s, "aten::", 6) == 0 || strcmp(t->u.s, "getitem") == 0;
     for (size_t j = 0; j < i && !seen; j++) seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
-    if (!seen) c = chk_assume(k, iso_arena_printf(k->arena, "definition: %s means what its reference kernel computes", t->u.s));
+    if (!seen) c = assume_kernel(k, t->u.s);
   }
-  if (!c && any_ties) c = chk_assume(k, "ties: an order among equal elements is left open: indices are compared where values differ");
-  if (!c && any_sums) c = chk_assume(k, "order: sums over unordered elements are equal up to their order");
-  if (!c) c = chk_assume(k, "shape: shown for the captured shapes and the captured branch");
-  if (!c) c = chk_assume(k, "dtype: floating casts are identities: equality is over the real numbers, not over roundings");
+  if (!c && any_ties)
+    c = chk_assume(
+        k, RULE_ASSUMES_TIES,
+        "an order among equal elements is left open: indices are compared where values differ");
+  if (!c && any_sums)
+    c = chk_assume(k, RULE_ASSUMES_ORDER,
+                   "sums over unordered elements are equal up to their order");
+  if (!c)
+    c = chk_assume(k, RULE_ASSUMES_SHAPE, "shown for the captured shapes and the captured branch");
+  if (!c)
+    c = chk_assume(
+        k, RULE_ASSUMES_DTYPE,
+        "floating casts are identities: equality is over the real numbers, not over roundings");
   return c;
 }
 
 static iso_code publish(chk_state *k) {
   chk_report *r = k->report;
-  const char **list = iso_arena_alloc(k->arena, (k->n_assumptions + 1) * sizeof *list);
+  chk_assumption *list = iso_arena_alloc(k->arena, (k->n_assumptions + 1) * sizeof *list);
   if (!list) return chk_nomem(k);
   for (size_t i = 0; i < k->n_assumptions; i++) list[i] = k->assumption[i];
   r->assumption = list;

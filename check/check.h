@@ -23,6 +23,7 @@
 #define CHECK_CHECK_H
 
 #include "capture/capture.h"
+#include "rules/assumption.h"
 #include "rules/rules.h"
 
 #ifdef __cplusplus
@@ -80,6 +81,11 @@ typedef struct chk_shown {
   const char *steps;  /* "3, 17, 20" */
 } chk_shown;
 
+typedef struct chk_assumption {
+  rule_assumption kind;
+  const char *text;
+} chk_assumption;
+
 typedef struct chk_report {
   chk_outcome outcome;
   char reason[480];     /* unless it holds: which step, and why; a line */
@@ -87,7 +93,7 @@ typedef struct chk_report {
   size_t n_steps, n_rules, n_outputs;
   const chk_shown *shown;       /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
   size_t n_assumptions;
-  const char *const *assumption; /* what the equality rests on beside the rules, as the checker found it: "kind: text" */
+  const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
   iso_arena arena;               /* private */
 } chk_report;
 

@@ -87,7 +87,7 @@ typedef struct chk_state {
   bool near_masks;    /* numbers come near masks that rules read */
   chk_masks *masks;   /* on this set; NULL: none are read */
   const rule_term **captured; /* by captured term: its call before masks were read; NULL: none are */
-  const char **assumption;
+  chk_assumption *assumption;
   size_t n_assumptions, cap_assumptions;
   iso_error *err;
 } chk_state;
@@ -96,7 +96,8 @@ typedef struct chk_state {
 iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) ISO_PRINTF(3, 4);
 static inline bool chk_settled(const chk_state *k) { return k->report->outcome != CHK_HOLDS; }
 iso_code chk_nomem(chk_state *k);
-iso_code chk_assume(chk_state *k, const char *text); /* NULL: there is no memory */
+/* `text` NULL: there is no memory. */
+iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text);
 
 static inline uint32_t chk_root(chk_state *k, uint32_t i) {
   while (k->up[i] != i) i = k->up[i] = k->up[k->up[i]];

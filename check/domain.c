@@ -47,7 +47,7 @@ bool chk_stays_inside(const chk_state *k, uint32_t a, uint32_t b) {
 const char *chk_domain_text(const chk_state *k, uint32_t a) {
   char says[256];
   const chk_term *t = &k->term[a];
-  return iso_arena_printf(k->arena, "range: %s's %s may be: %s", t->side == LEFT ? "left" : "right",
+  return iso_arena_printf(k->arena, "%s's %s may be: %s", t->side == LEFT ? "left" : "right",
                           t->node->name, rule_domain_print(t->node->domain, says, sizeof says));
 }
 
@@ -67,6 +67,6 @@ iso_code chk_agreed(chk_state *k) {
   const cap_agreement *a = k->o->agreed;
   iso_code c = ISO_OK;
   for (size_t i = 0; a && i < a->n_notes && !c; i++)
-    c = chk_assume(k, iso_arena_printf(k->arena, "%s: %s", a->note[i].kind, a->note[i].text));
+    c = chk_assume(k, a->note[i].kind, a->note[i].text);
   return c;
 }

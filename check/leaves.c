@@ -255,8 +255,12 @@ static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint
     if (whole) continue;
     if (claim(k, e, owner, i, &other)) return chk_settle(k, CHK_REFUSED, "the relations of leaves make elements of %s %s equal to each other", side, name_of(t));
     if (other)
-      c = chk_assume(k, iso_arena_printf(k->arena, "leaf: %s %s and %s, which have captured values in common, are taken as one there", side,
-                                         name_of(&k->term[other - 1]), name_of(t)));
+      c = chk_assume(
+          k, RULE_ASSUMES_LEAF,
+          iso_arena_printf(
+              k->arena,
+              "%s %s and %s, which have captured values in common, are taken as one there", side,
+              name_of(&k->term[other - 1]), name_of(t)));
   }
   return c;
 }
@@ -287,7 +291,10 @@ iso_code chk_free_elements(chk_state *k) {
   bool *done = calloc(k->n_terms + 1, sizeof *done);
   iso_code c = chk_elements_new(k, false, &e);
   if (!c && !done) c = chk_nomem(k);
-  if (!c && e.n >= UINT32_MAX) c = chk_assume(k, "leaf: whether relations of leaves make elements of one equal was not looked at: there are too many");
+  if (!c && e.n >= UINT32_MAX)
+    c = chk_assume(k, RULE_ASSUMES_LEAF,
+                   "whether relations of leaves make elements of one equal was not looked at: "
+                   "there are too many");
   else if (!c && e.n && !(owner = malloc(e.n * sizeof *owner))) c = chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms && !c && owner && !chk_settled(k); i++)
     if (!done[i] && k->term[i].node && !k->term[i].call && e.base[first_of(&e, i)] >= 0) c = check_group(k, &e, owner, i, done);

@@ -151,12 +151,13 @@ static iso_code read_masks(chk_state *k, const rule_masks *m, const char *text) 
                       k->term[where].side == LEFT ? "left's" : "right's", k->term[where].node->id);
   for (uint32_t i = 0; i < k->masks->n && !c; i++)
     if (k->masks->node[i].live) c = read_term(k, m, i);
-  return c ? c : chk_assume(k, text);
+  return c ? c : chk_assume(k, RULE_ASSUMES_LITERAL, text);
 }
 
 iso_code chk_find_masks(chk_state *k) {
-  static const char *const text[] = {"literal: a mask's -65504, the least finite float16, is read as minus infinity",
-                                     "literal: a mask of the least finite number, or half of it, is read as minus infinity"};
+  static const char *const text[] = {
+      "a mask's -65504, the least finite float16, is read as minus infinity",
+      "a mask of the least finite number, or half of it, is read as minus infinity"};
   const bool wanted[] = {k->reads_masks[CHK_MASK_HALF], k->reads_masks[CHK_MASK_OTHER] || rules_read(k)};
   chk_masks_free(k);
   iso_code c = wanted[0] || wanted[1] ? describe(k) : ISO_OK;

@@ -262,7 +262,9 @@ iso_code chk_fixed_inputs(chk_state *k) {
     if (t->node->kind != CAP_INPUT || !chk_structured(k, k->fixed[i]))
       return free(fixed), chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
     fixed[k->fixed[i]] = true;
-    c = chk_assume(k, iso_arena_printf(k->arena, "input: %s's %s keeps its captured value", t->side == LEFT ? "left" : "right", t->node->name));
+    c = chk_assume(k, RULE_ASSUMES_INPUT,
+                   iso_arena_printf(k->arena, "%s's %s keeps its captured value",
+                                    t->side == LEFT ? "left" : "right", t->node->name));
   }
   for (int side = 0; side < 2 && !c && !chk_settled(k); side++) c = check_side(k, side, fixed);
   free(fixed);

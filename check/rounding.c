@@ -236,7 +236,10 @@ static bool rounded_literals(const rule_term *a, const rule_term *b, size_t *n) 
 static iso_code say(chk_state *k, uint32_t a, uint32_t b) {
   int room[2] = {64, 64};
   const char *x = chk_spelled(k, a, &room[0]), *y = chk_spelled(k, b, &room[1]);
-  return !x || !y ? chk_nomem(k) : chk_assume(k, iso_arena_printf(k->arena, "rounding: %s and %s are one but for rounding", x, y));
+  return !x || !y
+             ? chk_nomem(k)
+             : chk_assume(k, RULE_ASSUMES_ROUNDING,
+                          iso_arena_printf(k->arena, "%s and %s are one but for rounding", x, y));
 }
 
 static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {

@@ -129,7 +129,12 @@ iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
   if (!literally(&at, r->rhs, &b, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s", step, r->name);
   if (exact || k->read[x->rule]) return ISO_OK;
   k->read[x->rule] = true;
-  return chk_assume(k, iso_arena_printf(k->arena, "literal: rule %s is used where its conditions hold of the numbers that float literals stand for", r->name));
+  return chk_assume(
+      k, RULE_ASSUMES_LITERAL,
+      iso_arena_printf(
+          k->arena,
+          "rule %s is used where its conditions hold of the numbers that float literals stand for",
+          r->name));
 }
 
 /* ---- kinds and shapes ---- */
@@ -221,7 +226,11 @@ static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var, chk
   if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)
     return chk_settle(k, CHK_REFUSED, "rule %s reads finite masks as minus infinity, and numbers come near them", r->name);
   if (!(v.rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
-  return chk_assume(k, iso_arena_printf(k->arena, "literal: rule %s is proved with its float literals read as the numbers they stand for", r->name));
+  return chk_assume(
+      k, RULE_ASSUMES_LITERAL,
+      iso_arena_printf(
+          k->arena, "rule %s is proved with its float literals read as the numbers they stand for",
+          r->name));
 }
 
 /* The steps that use rule `x`, as a list. NULL when there is no memory. */
@@ -271,7 +280,8 @@ iso_code chk_rules(chk_state *k) {
     else if (!k->o->trust_rules) c = show_again(k, r, k->var + x->first_var, s);
     if (r->claimed < k->report->evidence) k->report->evidence = r->claimed;
   }
-  if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules) c = chk_assume(k, "rules: their evidence is taken as it is written");
+  if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules)
+    c = chk_assume(k, RULE_ASSUMES_RULES, "their evidence is taken as it is written");
   free(seen);
   return c || chk_settled(k) ? c : claims_hold(k);
 }

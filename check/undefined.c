@@ -207,7 +207,10 @@ iso_code chk_undefined(chk_state *k) {
   if (n == 0 || !k->oracle || sets == 0) return ISO_OK;
   look x = {0};
   iso_code c = chk_elements_new(k, true, &x.elements);
-  if (!c && x.elements.n >= UINT32_MAX) c = chk_assume(k, "leaf: whether one output is NaN where the other is not was not looked at: there are too many elements");
+  if (!c && x.elements.n >= UINT32_MAX)
+    c = chk_assume(k, RULE_ASSUMES_LEAF,
+                   "whether one output is NaN where the other is not was not looked at: there are "
+                   "too many elements");
   else if (!c && !chk_settled(k)) {
     k->set = sets - 1; /* the one whose constants are at hand */
     x.value = malloc((x.elements.n + 1) * sizeof *x.value);

@@ -381,7 +381,9 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (x->n != 1 || y->n != 1) return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value", step);
   const char *why = constants_differ(x->v[0], y->v[0], signs_count(k));
   if (why) return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
-  return chk_assume(k, iso_arena_printf(k->arena, "value: %s %s and %s %s have the same captured value", side_of(k, a), shown(k, a), side_of(k, b), shown(k, b)));
+  return chk_assume(k, RULE_ASSUMES_VALUE,
+                    iso_arena_printf(k->arena, "%s %s and %s %s have the same captured value",
+                                     side_of(k, a), shown(k, a), side_of(k, b), shown(k, b)));
 }
 
 /* ---- leaves ---- */
@@ -501,14 +503,17 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   /* Ones and zeros are equal in any order, and to any other ones and zeros. */
   const rule_tensor *value = chk_captured(k, a, 0);
   const char *choice = value->numel > 1 && !varied(value) && !chk_namesakes(k, a, b) ? ", which is one number everywhere" : "";
-  return chk_assume(k, k->term[b].node ? iso_arena_printf(k->arena, "leaf: %s %s is %s %s by value%s", side_of(k, a), shown(k, a), side_of(k, b), what, choice)
-                                       : iso_arena_printf(k->arena, "leaf: %s %s is %s by value%s", side_of(k, a), shown(k, a), what, choice));
+  return chk_assume(k, RULE_ASSUMES_LEAF,
+                    k->term[b].node
+                        ? iso_arena_printf(k->arena, "%s %s is %s %s by value%s", side_of(k, a),
+                                           shown(k, a), side_of(k, b), what, choice)
+                        : iso_arena_printf(k->arena, "%s %s is %s by value%s", side_of(k, a),
+                                           shown(k, a), what, choice));
 }
 
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const rule_term *t = k->term[b].call;
-  if (chk_stays_inside(k, a, b))
-    return chk_assume(k, chk_domain_text(k, a));
+  if (chk_stays_inside(k, a, b)) return chk_assume(k, RULE_ASSUMES_RANGE, chk_domain_text(k, a));
   if (k->term[a].call || k->term[a].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
   if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||
@@ -524,8 +529,10 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
       if (rule_tensor_get_int(v, i) < t->child[1]->u.i || rule_tensor_get_int(v, i) > t->child[2]->u.i)
         return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has values outside of the range", step, side_of(k, a), shown(k, a));
   }
-  return chk_assume(k, iso_arena_printf(k->arena, "input: %s %s stays within %lld and %lld", side_of(k, a), shown(k, a), (long long)t->child[1]->u.i,
-                                        (long long)t->child[2]->u.i));
+  return chk_assume(k, RULE_ASSUMES_INPUT,
+                    iso_arena_printf(k->arena, "%s %s stays within %lld and %lld", side_of(k, a),
+                                     shown(k, a), (long long)t->child[1]->u.i,
+                                     (long long)t->child[2]->u.i));
 }
 
 /* ---- running what the variables stand for, and the outputs ---- */

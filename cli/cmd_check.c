@@ -117,7 +117,8 @@ static int print(const options *o, const chk_report *r) {
     printf("steps %zu, rules %zu, outputs %zu\n\n", r->n_steps, r->n_rules, r->n_outputs);
     print_rules(o, r);
     printf("\nassumes (%zu):\n", r->n_assumptions);
-    for (size_t i = 0; i < r->n_assumptions; i++) printf("  %s\n", r->assumption[i]);
+    for (size_t i = 0; i < r->n_assumptions; i++)
+      printf("  %s: %s\n", rule_assumption_name(r->assumption[i].kind), r->assumption[i].text);
     putchar('\n');
   }
   if (r->outcome == CHK_HOLDS) printf("isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), o->check.trust_rules && r->n_rules ? ", rules trusted" : "");

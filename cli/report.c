@@ -75,11 +75,12 @@ static void print_rules(const report *p, FILE *f) {
 static void print_assumptions(const report *p, FILE *f) {
   const synth_result *r = p->r;
   size_t count[2] = {0, 0};
-  for (size_t i = 0; i < r->n_assumptions; i++) count[strcmp(r->assumption[i].kind, "leaf") == 0]++;
+  for (size_t i = 0; i < r->n_assumptions; i++) count[r->assumption[i].kind == RULE_ASSUMES_LEAF]++;
   fprintf(f, "\nassumes (%zu):\n", r->n_assumptions);
   if (count[1] && !p->verbose) fprintf(f, "  leaf: %zu leaves related by value (-v lists them)\n", count[1]);
   for (size_t i = 0; i < r->n_assumptions; i++)
-    if (p->verbose || strcmp(r->assumption[i].kind, "leaf") != 0) fprintf(f, "  %s: %s\n", r->assumption[i].kind, r->assumption[i].text);
+    if (p->verbose || r->assumption[i].kind != RULE_ASSUMES_LEAF)
+      fprintf(f, "  %s: %s\n", rule_assumption_name(r->assumption[i].kind), r->assumption[i].text);
 }
 
 /* The verdict's word; colour never says what the word does not. */
@@ -280,26 +281,32 @@ static json_t *relative_to(const report *p) {
   json_t *a = json_array();
   const synth_result *r = p->r;
   for (size_t i = 0; i < r->n_assumptions; i++) {
-    if (strcmp(r->assumption[i].kind, "definition") != 0) continue;
-    const char *end = strchr(r->assumption[i].text, ' ');
-    json_array_append_new(a, json_stringn(r->assumption[i].text, end ? (size_t)(end - r->assumption[i].text) : strlen(r->assumption[i].text)));
+    if (r->assumption[i].what) json_array_append_new(a, json_string(r->assumption[i].what));
   }
   return a;
 }
 
-/* The operators outside PyTorch in a term, each once, without the overload that takes captured attributes. */
-static void kernels_in(const rule_term *t, json_t *out) {
-  if (t->kind == RULE_OP && strncmp(t->u.s, "aten::", 6) != 0 && strcmp(t->u.s, "getitem") != 0) {
-    const char *end = strstr(t->u.s, ".isomer");
-    const size_t n = end ? (size_t)(end - t->u.s) : strlen(t->u.s);
+/* What a term is relative to: its operators outside PyTorch, each once. */
+static void kernels_in(iso_arena *names, const rule_term *t, json_t *out) {
+  rule_relative r;
+  if (t->kind == RULE_OP && strncmp(t->u.s, "aten::", 6) != 0 && strcmp(t->u.s, "getitem") != 0 &&
+      rule_relative_of(names, t->u.s, &r)) {
     bool seen = false;
-    for (size_t i = 0; i < json_array_size(out) && !seen; i++) {
-      const char *have = json_string_value(json_array_get(out, i));
-      seen = strlen(have) == n && memcmp(have, t->u.s, n) == 0;
-    }
-    if (!seen) json_array_append_new(out, json_stringn(t->u.s, n));
+    for (size_t i = 0; i < json_array_size(out) && !seen; i++)
+      seen = strcmp(json_string_value(json_array_get(out, i)), r.what) == 0;
+    if (!seen) json_array_append_new(out, json_string(r.what));
   }
-  for (uint32_t i = 0; i < t->n; i++) kernels_in(t->child[i], out);
+  for (uint32_t i = 0; i < t->n; i++) kernels_in(names, t->child[i], out);
+}
+
+static json_t *kernels_of(const rule *r) {
+  json_t *out = json_array();
+  iso_arena names;
+  iso_arena_init(&names);
+  kernels_in(&names, r->lhs, out);
+  kernels_in(&names, r->rhs, out);
+  iso_arena_fini(&names);
+  return out;
 }
 
 static json_t *rules_json(const report *p) {
@@ -307,9 +314,7 @@ static json_t *rules_json(const report *p) {
   for (size_t i = 0; i < p->r->n_rules; i++) {
     const synth_rule_use *u = &p->r->rule[i];
     char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
-    json_t *rel = json_array();
-    kernels_in(u->what->lhs, rel);
-    kernels_in(u->what->rhs, rel);
+    json_t *rel = kernels_of(u->what);
     json_t *where = json_array();
     char how[RULE_METHOD_TEXT];
     for (uint32_t k = 0; k < u->what->n_where; k++) {
@@ -369,8 +374,11 @@ static json_t *assumptions_json(const report *p) {
   json_t *a = json_array();
   for (size_t i = 0; i < p->r->n_assumptions; i++) {
     const synth_assumption *s = &p->r->assumption[i];
-    json_array_append_new(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", s->kind, "text", s->text, "left", id_list(s->left), "right",
-                                       id_list(s->right), "relation", text_or_null(s->relation)));
+    json_array_append_new(
+        a, json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "kind", rule_assumption_name(s->kind),
+                     "text", s->text, "left", id_list(s->left), "right", id_list(s->right),
+                     "relation", text_or_null(s->relation), "weakens",
+                     (int)rule_assumption_weakens(s->kind), "what", text_or_null(s->what)));
   }
   return a;
 }

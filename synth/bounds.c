@@ -119,7 +119,8 @@ static iso_code note_smaller_tables(state *s, iso_error *err) {
       const int64_t least = rows[LEFT] < rows[RIGHT] ? rows[LEFT] : rows[RIGHT];
       if (rows[LEFT] == rows[RIGHT] || rows[LEFT] == INT64_MAX || rows[RIGHT] == INT64_MAX) continue;
       const char *text = iso_arena_printf(&s->arena, "%s lies below %lld, the rows of the smaller table that it indexes", g[LEFT]->node[l].name, (long long)least);
-      if (!text || !st_assume(s, "input", e[LEFT], e[RIGHT], NULL, text)) return nomem(err);
+      if (!text || !st_assume(s, RULE_ASSUMES_INPUT, e[LEFT], e[RIGHT], NULL, text))
+        return nomem(err);
     }
   return ISO_OK;
 }
@@ -146,7 +147,7 @@ iso_code st_bound_indices(state *s, iso_error *err) {
       if (!arg[0] || !arg[1] || !arg[2] || rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err)) return nomem(err);
       const char *text = iso_arena_printf(&s->arena, "%s's %s lies from 0 to %lld: no row of padding is meant, and no index counts from the end",
                                           side == LEFT ? "left" : "right", n->name, (long long)limit - 1);
-      const iso_code c = st_bound_leaf(s, side, i, term, "input", text, err);
+      const iso_code c = st_bound_leaf(s, side, i, term, RULE_ASSUMES_INPUT, text, err);
       if (c) return c;
     }
   return ISO_OK;

@@ -184,7 +184,7 @@ static iso_code say_given(writer *w, const eg_step *x) {
   uint32_t a = term_of(w, x->from), b = term_of(w, x->to);
   eg_node other = x->to;
   if (x->why.kind == WHY_VALUE) {
-    const bool rounds = strcmp(s->assume[x->why.data].kind, "rounding") == 0;
+    const bool rounds = s->assume[x->why.data].kind == RULE_ASSUMES_ROUNDING;
     return say(w, (synth_cert_step){.kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_VALUE, .a = a, .b = b});
   }
   if (!s->rec[x->from.i].leaf || st_bound_by(s, x->from, true)) { /* the leaf comes first */

@@ -66,7 +66,8 @@ static iso_code note_constant(state *s, eg_node l, eg_node r, const char *relati
   const bool input = s->rec[l.i].leaf || s->rec[r.i].leaf;
   snprintf(text, sizeof text, "%s and %s have the same captured value%s%s", st_any_id(s, l), st_any_id(s, r),
            relation ? " up to layout: " : "", relation ? relation : "");
-  if (!st_assume(s, input ? "input" : "value", l, r, relation, text)) return nomem(err);
+  if (!st_assume(s, input ? RULE_ASSUMES_INPUT : RULE_ASSUMES_VALUE, l, r, relation, text))
+    return nomem(err);
   return ISO_OK;
 }
 

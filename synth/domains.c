@@ -248,7 +248,7 @@ static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_er
 
 /* Input `i` equals `term` over the atom, whose values are there. */
 static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, const rule_term *term,
-                       const char *kind, const char *text, iso_error *err) {
+                       rule_assumption kind, const char *text, iso_error *err) {
   const eg_node e = s->map[side][i], none = {EG_NONE};
   eg_node def;
   iso_code c = text ? st_add_term(s, term, &raw, &def, err) : nomem(err);
@@ -259,7 +259,7 @@ static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, co
   return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, const char *kind,
+iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, rule_assumption kind,
                        const char *text, iso_error *err) {
   eg_node raw;
   iso_code c = new_atom(s, &s->graph[side]->node[i].shape, &raw, err);
@@ -321,7 +321,7 @@ static iso_code bound_distinct(state *s, int side, size_t i, const char *text, i
   iso_code c = places(s, n, &t, err);
   if (!c) c = new_atom(s, &shape, &raw, err);
   if (!c) c = order_values(s, side, i, raw, err);
-  return c ? c : equate(s, side, i, raw, true, t, "range", text, err);
+  return c ? c : equate(s, side, i, raw, true, t, RULE_ASSUMES_RANGE, text, err);
 }
 
 const st_bound *st_bound_by(const state *s, eg_node e, bool raw) {
@@ -357,7 +357,7 @@ iso_code st_bound_domains(state *s, iso_error *err) {
         continue;
       }
       if ((c = inside(s, d, ints, &t, err))) return c;
-      c = st_bound_leaf(s, side, i, t, "range", said, err);
+      c = st_bound_leaf(s, side, i, t, RULE_ASSUMES_RANGE, said, err);
     }
   return c;
 }

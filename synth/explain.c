@@ -26,8 +26,9 @@ static bool accept_step(void *ctx, const eg_step *step) {
 
 static const char *step_text(state *s, const eg_step *x) {
   const char *why = x->why.kind == EG_WHY_CONGRUENCE ? "congruence"
-                    : x->why.kind == WHY_RULE        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
-                                                     : s->assume[x->why.data].kind;
+                    : x->why.kind == WHY_RULE
+                        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
+                        : rule_assumption_name(s->assume[x->why.data].kind);
   const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)), *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
   const char *const part[] = {st_any_id(s, x->from), " (", from, ") = ", st_any_id(s, x->to), " (", to, ") by ", x->why.kind == WHY_RULE ? "rule " : "", why};
   enum { PARTS = sizeof part / sizeof *part };
@@ -158,10 +159,13 @@ static iso_code assume_inputs(state *s, iso_error *err) {
       if (!s->rec[e.i].konst && !(s->keep_integers && s->rec[e.i].lonely && n->kind == SYNTH_INPUT))
         continue;
       snprintf(text, sizeof text, "%s's %s keeps its captured value", side == LEFT ? "left" : "right", n->name);
-      if (!st_assume(s, n->kind == SYNTH_INPUT ? "input" : "value", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+      if (!st_assume(s, n->kind == SYNTH_INPUT ? RULE_ASSUMES_INPUT : RULE_ASSUMES_VALUE,
+                     side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
         return nomem(err);
     }
-  if (!st_assume(s, "shape", none, none, NULL, "shown for the captured shapes and the captured branch")) return nomem(err);
+  if (!st_assume(s, RULE_ASSUMES_SHAPE, none, none, NULL,
+                 "shown for the captured shapes and the captured branch"))
+    return nomem(err);
   return ISO_OK;
 }
 
@@ -171,7 +175,7 @@ static iso_code assume_coarse(state *s, iso_error *err) {
   if (s->coarse == 0) return ISO_OK;
   char text[160];
   snprintf(text, sizeof text, "a kernel computes in few bits: it and what depends on it are compared within %g", s->coarse);
-  return st_assume(s, "dtype", none, none, NULL, text) ? ISO_OK : nomem(err);
+  return st_assume(s, RULE_ASSUMES_DTYPE, none, none, NULL, text) ? ISO_OK : nomem(err);
 }
 
 static iso_code assume_casts(state *s, iso_error *err) {
@@ -180,7 +184,9 @@ static iso_code assume_casts(state *s, iso_error *err) {
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind == SYNTH_OP || !rule_dtype_is_float(n->value[0]->dtype)) continue;
-      if (st_assume(s, "dtype", none, none, NULL, "floating casts are identities: equality is over the real numbers, not over roundings"))
+      if (st_assume(s, RULE_ASSUMES_DTYPE, none, none, NULL,
+                    "floating casts are identities: equality is over the real numbers, not over "
+                    "roundings"))
         return ISO_OK;
       return nomem(err);
     }
@@ -199,10 +205,14 @@ static iso_code assume_kernels(state *s, iso_error *err) {
       for (size_t k = 0; side == RIGHT && k < s->graph[LEFT]->n_nodes && !seen; k++)
         seen = s->graph[LEFT]->node[k].op && strcmp(s->graph[LEFT]->node[k].op, n->op) == 0;
       if (seen) continue;
-      char text[256];
-      snprintf(text, sizeof text, "%s means what its reference kernel computes", n->op);
+      rule_relative r;
+      if (!rule_relative_of(&s->arena, n->op, &r)) return nomem(err);
+      const char *text = rule_relative_print(&s->arena, r);
       const eg_node e = s->map[side][i];
-      if (!st_assume(s, "definition", side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text)) return nomem(err);
+      if (!text ||
+          !st_assume(s, r.kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+        return nomem(err);
+      s->assume[s->n_assume - 1].what = r.what;
     }
   return ISO_OK;
 }
@@ -227,9 +237,13 @@ static iso_code assume_ties(state *s, iso_error *err) {
   static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
   const eg_node none = {EG_NONE};
   if (calls_one_of(s, ties, sizeof ties / sizeof *ties) &&
-      !st_assume(s, "ties", none, none, NULL, "an order among equal elements is left open: indices are compared where values differ"))
+      !st_assume(
+          s, RULE_ASSUMES_TIES, none, none, NULL,
+          "an order among equal elements is left open: indices are compared where values differ"))
     return nomem(err);
-  if (calls_one_of(s, sums, sizeof sums / sizeof *sums) && !st_assume(s, "order", none, none, NULL, "sums over unordered elements are equal up to their order"))
+  if (calls_one_of(s, sums, sizeof sums / sizeof *sums) &&
+      !st_assume(s, RULE_ASSUMES_ORDER, none, none, NULL,
+                 "sums over unordered elements are equal up to their order"))
     return nomem(err);
   return ISO_OK;
 }
@@ -241,7 +255,7 @@ static iso_code assume_literals(state *s, iso_error *err) {
     if (s->info[i].uses == 0 || !(s->info[i].read || (s->info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS))) continue;
     char text[256];
     snprintf(text, sizeof text, "rule %s holds with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
-    if (!st_assume(s, "literal", none, none, NULL, text)) return nomem(err);
+    if (!st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;
 }
@@ -253,7 +267,7 @@ static iso_code assume_orders(state *s, iso_error *err) {
     if (s->info[i].uses == 0 || !(s->info[i].verdict.rests_on & RULE_RESTS_ON_ORDER)) continue;
     char text[256];
     snprintf(text, sizeof text, "rule %s is proved with the results of topk without sorted in libtorch's order", rule_set_at(s->rules, i)->name);
-    if (!st_assume(s, "order", none, none, NULL, text)) return nomem(err);
+    if (!st_assume(s, RULE_ASSUMES_ORDER, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;
 }
@@ -277,7 +291,9 @@ iso_code st_assume_all(state *s, iso_error *err) {
   if (!c) c = assume_kernels(s, err);
   if (!c) c = assume_ties(s, err);
   for (size_t i = 0; i < s->o->n_noted && !c; i++)
-    if (!st_assume(s, "definition", (eg_node){EG_NONE}, (eg_node){EG_NONE}, NULL, s->o->noted[i])) c = nomem(err);
+    if (!st_assume(s, RULE_ASSUMES_DEFINITION, (eg_node){EG_NONE}, (eg_node){EG_NONE}, NULL,
+                   s->o->noted[i]))
+      c = nomem(err);
   if (!c) c = assume_said(s, err);
   if (!c) c = assume_orders(s, err);
   return c ? c : assume_literals(s, err);

@@ -304,7 +304,7 @@ static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, r
     rule_tensor_unref(*wide);
     *wide = rule_tensor_ref(out[0]);
     snprintf(text, sizeof text, "%s holds %.9g and is read as %.17g", st_any_id(s, e), x, real);
-    if (!st_assume(s, "literal", e, e, NULL, text)) c = nomem(err);
+    if (!st_assume(s, RULE_ASSUMES_LITERAL, e, e, NULL, text)) c = nomem(err);
   }
   drop(out, n);
   return c;
@@ -594,7 +594,8 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
 
 /* ---- merges ---- */
 
-const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, const char *relation, const char *text) {
+const char *st_assume(state *s, rule_assumption kind, eg_node left, eg_node right,
+                      const char *relation, const char *text) {
   if (!iso_grow(s->assume, s->cap_assume, s->n_assume + 1)) return NULL;
   s->assume[s->n_assume++] = (synth_assumption){
       .kind = kind,

@@ -229,7 +229,7 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
     if (side == RIGHT) l = def;
     else r = def;
   }
-  if (!st_assume(s, "leaf", l, r, rtext, text)) return nomem(err);
+  if (!st_assume(s, RULE_ASSUMES_LEAF, l, r, rtext, text)) return nomem(err);
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 

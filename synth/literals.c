@@ -117,7 +117,9 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
   const char *text = iso_arena_printf(&s->arena, "%s's %s has %.9g, which a narrower dtype makes of the other side's %.17g", side == LEFT ? "left" : "right", n->id,
                                       x->from, x->to);
   const eg_node none = {EG_NONE};
-  if (!text || !st_assume(s, "rounding", none, none, NULL, text) || !iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1)) return nomem(err);
+  if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, none, none, NULL, text) ||
+      !iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1))
+    return nomem(err);
   s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1, .node = {none, none}, .side = side, .captured = node, .call = n->call};
   *out = read;
   return ISO_OK;

@@ -127,7 +127,8 @@ iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err) {
   }
   for (int kind = 0; kind < ST_MASK_KINDS && !c; kind++) {
     s->read[kind] = any[kind] && vanish[kind];
-    if (s->read[kind] && !st_assume(s, "literal", none, none, NULL, text[kind])) c = nomem(err);
+    if (s->read[kind] && !st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text[kind]))
+      c = nomem(err);
   }
   return c;
 }

@@ -51,8 +51,13 @@ static iso_code publish(state *s, iso_error *err) {
   r->rule = use;
   for (size_t i = 0; i < s->n_assume; i++) {
     const synth_assumption *a = &s->assume[i];
-    as[i] = (synth_assumption){a->kind, iso_arena_strdup(&r->arena, a->text), a->left, a->right,
-                               a->relation ? iso_arena_strdup(&r->arena, a->relation) : NULL};
+    as[i] = (synth_assumption){.kind = a->kind,
+                               .what = a->what ? iso_arena_strdup(&r->arena, a->what) : NULL,
+                               .text = iso_arena_strdup(&r->arena, a->text),
+                               .left = a->left,
+                               .right = a->right,
+                               .relation =
+                                   a->relation ? iso_arena_strdup(&r->arena, a->relation) : NULL};
   }
   r->assumption = as;
   r->n_assumptions = s->n_assume;

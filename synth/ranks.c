@@ -143,7 +143,9 @@ iso_code st_join_replicas(state *s, iso_error *err) {
       if (first < 0) continue;
       const eg_node a = s->map[side][i], b = s->map[side][first];
       const char *text = iso_arena_printf(&s->arena, "%s's %s repeats %s", side == LEFT ? "left" : "right", g->node[i].name, g->node[first].name);
-      if (!text || !st_assume(s, "leaf", side == LEFT ? a : none, side == RIGHT ? a : none, g->node[first].name, text)) return nomem(err);
+      if (!text || !st_assume(s, RULE_ASSUMES_LEAF, side == LEFT ? a : none,
+                              side == RIGHT ? a : none, g->node[first].name, text))
+        return nomem(err);
       iso_code c = st_merge(s, a, b, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
       if (c) return c;
     }

@@ -55,7 +55,7 @@ iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, i
   for (int k = 0; k < 2; k++)
     if (relation && s->rec[k ? r.i : l.i].node[LEFT] < 0 && s->rec[k ? r.i : l.i].node[RIGHT] < 0) name[k] = relation;
   const char *text = iso_arena_printf(&s->arena, "%s and %s are one but for rounding", name[0], name[1]);
-  if (!text || !st_assume(s, "rounding", l, r, relation, text)) return nomem(err);
+  if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, l, r, relation, text)) return nomem(err);
   s->inexact = true;
   return remember(s, l, r, err);
 }

@@ -5,6 +5,7 @@
 #ifndef SYNTH_SYNTH_H
 #define SYNTH_SYNTH_H
 
+#include "rules/assumption.h"
 #include "rules/domain.h"
 #include "rules/rules.h"
 
@@ -67,7 +68,8 @@ typedef struct synth_given {
 
 /* An assumption of the caller's. */
 typedef struct synth_note {
-  const char *kind, *text;
+  rule_assumption kind;
+  const char *text;
   int64_t left, right; /* nodes that it is about; -1: none */
 } synth_note;
 
@@ -117,7 +119,9 @@ synth_options synth_options_default(void);
 typedef enum synth_verdict { SYNTH_EQUIVALENT, SYNTH_DIFFERENT, SYNTH_UNDECIDED } synth_verdict;
 
 typedef struct synth_assumption {
-  const char *kind, *text;  /* kinds: architecture.md, section 1 */
+  rule_assumption kind;
+  const char *what; /* of a definition: the operator whose kernel is meant, or NULL */
+  const char *text;
   const char *left, *right; /* one id each, or NULL */
   const char *relation;     /* or NULL */
 } synth_assumption;

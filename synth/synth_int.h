@@ -276,7 +276,8 @@ rule_dtype st_dtype(const state *s, eg_node n);
 int64_t st_numel(const state *s, eg_node n);
 /* Let the oldest of the values go that can be made again, down to a fixed amount. */
 void st_trim(state *s);
-const char *st_assume(state *s, const char *kind, eg_node left, eg_node right, const char *relation, const char *text);
+const char *st_assume(state *s, rule_assumption kind, eg_node left, eg_node right,
+                      const char *relation, const char *text);
 const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
@@ -348,7 +349,8 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v);
 /* Input `i` is the term over leaves of the other side: what its domain says of elements is said of theirs. */
 ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso_error *err);
 /* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption; NULL: there was no memory for it. */
-ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, const char *kind, const char *text, iso_error *err);
+ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term,
+                                    rule_assumption kind, const char *text, iso_error *err);
 /* Inputs equal what cannot leave their domains, for rules that hold inside only. */
 ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
 /* The bound whose raw atom, or else whose term, an e-node is; NULL. */

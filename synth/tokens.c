@@ -133,7 +133,9 @@ static iso_code keep_position(state *s, const bool *const live[2], size_t l, siz
   char text[512];
   snprintf(text, sizeof text, "%s keeps its captured values: one side computes with them, the other looks them up in a table",
            s->graph[LEFT]->node[l].name);
-  return st_assume(s, "input", s->map[LEFT][l], s->map[RIGHT][r], NULL, text) ? ISO_OK : nomem(err);
+  return st_assume(s, RULE_ASSUMES_INPUT, s->map[LEFT][l], s->map[RIGHT][r], NULL, text)
+             ? ISO_OK
+             : nomem(err);
 }
 
 static bool free_integers(const state *s, int side, size_t i, const bool *live) {

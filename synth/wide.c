@@ -136,7 +136,7 @@ static void share(state *s, eg_node e) {
 
 static iso_code note(state *s, eg_node e, rule_tensor *before, iso_error *err) {
   const char *text = iso_arena_printf(&s->arena, "%s is computed in float64", st_any_id(s, e));
-  if (!text || !st_assume(s, "rounding", e, e, NULL, text)) return nomem(err);
+  if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, e, e, NULL, text)) return nomem(err);
   if (!iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1)) return nomem(err);
   s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1, .node = {e, e},
                                             .value = {rule_tensor_ref(before), rule_tensor_ref(st_val(s, e, 0))}};

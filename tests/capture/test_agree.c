@@ -90,8 +90,8 @@ START_TEST(both_on_either) {
     ck_assert(at(l, 0, i) == x[i] && at(r, 0, i) == x[i] && at(l, 1, i) == y[i] &&
               at(r, 1, i) == y[i]);
   ck_assert(r->node[0].domain && r->node[0].domain == l->node[0].domain);
-  ck_assert_str_eq(a.note[0].kind, "input");
-  ck_assert_str_eq(a.note[1].kind, "range");
+  ck_assert_int_eq(a.note[0].kind, RULE_ASSUMES_INPUT);
+  ck_assert_int_eq(a.note[1].kind, RULE_ASSUMES_RANGE);
   cap_free(l);
   cap_free(r);
 }

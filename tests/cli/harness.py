@@ -58,7 +58,14 @@ def model(name):
     return os.path.join(MODELS, name)
 
 
-KINDS = {"leaf", "input", "dtype", "value", "literal", "shape", "definition", "ties", "order", "rounding", "range"}
+def documented_kinds():
+    """Kinds of assumptions by whether they weaken, as docs/reports.md has them."""
+    with open(os.path.join(ROOT, "docs", "reports.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (yes|no) \|$", f.read(), re.M)
+    return {kind: weakens == "yes" for kind, weakens in rows}
+
+
+KINDS = documented_kinds()
 NUMBER = (int, float)
 REPORT = {"format": str, "version": int, "verdict": str, "evidence": (str, type(None)), "relative_to": list, "left": dict,
           "right": dict, "outputs": list, "assumptions": list, "unexplained_leaves": list, "rules": list,
@@ -66,7 +73,8 @@ REPORT = {"format": str, "version": int, "verdict": str, "evidence": (str, type(
           "stats": dict}
 NESTED = {
     "outputs": {"left": str, "right": str, "relation": (str, type(None)), "equivalent": bool},
-    "assumptions": {"kind": str, "text": str, "left": list, "right": list, "relation": (str, type(None))},
+    "assumptions": {"kind": str, "text": str, "left": list, "right": list,
+                    "relation": (str, type(None)), "weakens": bool, "what": (str, type(None))},
     "unexplained_leaves": {"side": str, "id": str, "name": (str, type(None))},
     "rules": {"name": str, "lhs": str, "rhs": str, "conditions": list, "status": str, "scope": str, "relative_to": list,
               "method": str, "samples": int, "uses": int, "origin": str, "obligations": (int, type(None))},
@@ -118,7 +126,12 @@ def read_report(text):
         expect(rule["scope"] in ("all shapes", "these ranks", "these shapes"), "report: scope %s", short(rule["scope"]))
         expect(rule["origin"] in ("synthesised", "loaded"), "report: origin %s", rule["origin"])
     kinds = {a["kind"] for a in r["assumptions"]}
-    expect(kinds <= KINDS, "report: unknown assumptions %s", sorted(kinds - KINDS))
+    expect(kinds <= set(KINDS), "report: unknown assumptions %s", sorted(kinds - set(KINDS)))
+    for a in r["assumptions"]:
+        expect(a["weakens"] == KINDS[a["kind"]], "report: whether %s weakens", a["kind"])
+        expect(a["what"] is None or a["kind"] == "definition", "report: %s: an operator", a["kind"])
+    kernels = [a["what"] for a in r["assumptions"] if a["what"]]
+    expect(r["relative_to"] == kernels, "report: relative_to")
     expect("shape" in kinds, "report: the assumption about shapes is not listed")
     if r["verdict"] == "equivalent":
         expect(r["evidence"] is not None, "report: equivalent without evidence")

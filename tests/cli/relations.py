@@ -86,6 +86,7 @@ def outputs(where):
     doc = p.verdict("# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n", "equivalent", "transposed")
     check([(o["left"], o["relation"]) for o in doc["outputs"]] == [("y", "transpose(y_t, 0, 1)"), ("aux", "z")], "relations in the report: %s" % doc["outputs"])
     check(any(a["kind"] == "definition" and "right output more is left out" in a["text"] for a in doc["assumptions"]), "what is left out is assumed")
+    check(doc.get("relative_to") == [], "an output that is left out is no kernel")
     doc = p.verdict("output aux = none\noutput none = more\noutput \"y\" = t(y_t)\noutput none = z", "equivalent", "left out")
     check([o["left"] for o in doc["outputs"]] == ["y"], "one output is left")
     p.verdict("output y = none\noutput none = y_t\noutput aux = more\noutput none = z", "different", "another output")
