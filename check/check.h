@@ -12,6 +12,12 @@
  * and the certificate only if in the end every output meets the one it is paired with, and has its value on the captured inputs. It shares the readers of captures and
  * rules with the engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or merging.
  *
+ * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
+ * obligation that the prover's writer puts down for the rule (shared with the search: the writer);
+ * both sides are evaluated at some sizes and numbers by code of check/ alone (check/evaluate.h;
+ * shared: the reader of rules), and a rule whose sides differ there is refused whatever proved it;
+ * or it is only run again by the engine that found it.
+ *
  * Example (tests/check/example.c has it as a program):
  *
  *     chk_report report;
@@ -63,6 +69,7 @@ typedef struct chk_options {
   bool given_leaves; /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
+  uint64_t seed; /* of what is drawn here, beside the checker's own */
 } chk_options;
 
 /* A rule that steps use, and how it was shown here. */
@@ -78,6 +85,8 @@ typedef struct chk_shown {
   chk_how how;
   size_t n_obligations;
   const char *why;    /* why none were written; "" */
+  size_t n_sizes;     /* at which both sides, evaluated by check/evaluate.h, are equal; 0: not */
+  const char *not_evaluated; /* why they were not evaluated; "" */
   const char *steps;  /* "3, 17, 20" */
 } chk_shown;
 

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "check/evaluate.h"
+
+/* Of the numbers on which rules are evaluated. */
+#define EVALUATION_SEED UINT64_C(0x62616c6c73)
 
 /* Within what a real that a condition asks for is read from a literal: 1/sqrt(n) in a capture is within an ulp of it, and its square
  * and products round again. */
@@ -202,7 +206,44 @@ static iso_code ask_z3(chk_state *k, const rule *r, chk_shown *shown) {
   return ISO_OK;
 }
 
-static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var, chk_shown *shown) {
+/* Both sides by code of the checker's own, where step `x` uses the rule and at other sizes: where
+ * they differ it is false, whatever proved it. */
+static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigned rests_on,
+                         chk_shown *shown) {
+  rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
+  const char **name = calloc(x->n_names + 1, sizeof *name);
+  const rule_term **value = calloc(x->n_names + 1, sizeof *value);
+  chk_evaluation v = {0};
+  iso_code c = example && name && value ? ISO_OK : chk_nomem(k);
+  for (uint32_t i = 0; !c && i < r->n_vars; i++) {
+    const uint32_t id = k->var[x->first_var + i];
+    if (id != CHK_NONE && k->real[id].n == 1) example[i] = k->real[id].v[0];
+  }
+  for (uint32_t i = 0; !c && i < x->n_names; i++) {
+    name[i] = k->name[x->first_name + i].name;
+    value[i] = k->name[x->first_name + i].value;
+  }
+  const chk_evaluated e = {.r = r,
+                           .n_names = x->n_names,
+                           .name = name,
+                           .value = value,
+                           .example = example,
+                           .reading = r->reads_literals || (rests_on & RULE_RESTS_ON_LITERALS),
+                           .masks = r->reads_literals || (rests_on & RULE_RESTS_ON_MASKS),
+                           .seed = EVALUATION_SEED + k->o->seed};
+  if (!c) c = chk_evaluate(&e, &v, k->err);
+  free(example);
+  free(name);
+  free(value);
+  if (c) return c;
+  if (v.agreement == CHK_DIFFERS)
+    return chk_settle(k, CHK_REFUSED, "rule %s is false: %s", r->name, v.why);
+  shown->n_sizes = v.n_sizes;
+  return (shown->not_evaluated = iso_arena_strdup(k->arena, v.why)) ? ISO_OK : chk_nomem(k);
+}
+
+static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_shown *shown) {
+  const uint32_t *var = k->var + x->first_var;
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
   rule_verdict v = {0};
   iso_error why = {0};
@@ -220,7 +261,8 @@ static iso_code show_again(chk_state *k, const rule *r, const uint32_t *var, chk
   if (v.status < r->claimed)
     return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s", r->name, rule_status_name(r->claimed),
                       rule_status_name(v.status), v.reason[0] ? ": " : "", v.reason);
-  c = v.status == RULE_PROVED ? ask_z3(k, r, shown) : ISO_OK;
+  c = evaluate(k, r, x, v.rests_on, shown);
+  if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, shown);
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
   if (c || chk_settled(k)) return c;
   if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)
@@ -272,12 +314,13 @@ iso_code chk_rules(chk_state *k) {
     const rule *r = rule_set_at(k->rule[x->rule], 0);
     seen[x->rule] = true;
     chk_shown *s = &shown[k->report->n_rules++];
-    *s = (chk_shown){.rule = r->name, .why = "", .steps = steps_of(k, x->rule)};
+    *s = (chk_shown){.rule = r->name, .why = "", .not_evaluated = ""};
+    s->steps = steps_of(k, x->rule);
     if (!s->steps) c = chk_nomem(k);
     if (c) break;
     if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED) c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
     else if (r->claimed != RULE_PROVED && is_open(r)) c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);
-    else if (!k->o->trust_rules) c = show_again(k, r, k->var + x->first_var, s);
+    else if (!k->o->trust_rules) c = show_again(k, r, x, s);
     if (r->claimed < k->report->evidence) k->report->evidence = r->claimed;
   }
   if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules)

@@ -92,20 +92,42 @@ static int parse(int argc, char **argv, options *o) {
   return -1;
 }
 
-/* How each rule was shown here, and which steps rest on it. */
-static void print_rules(const options *o, const chk_report *r) {
-  size_t by_z3 = 0;
-  for (size_t i = 0; i < r->n_rules; i++) by_z3 += r->shown[i].how == CHK_BY_Z3;
-  printf("rules (%zu, of which z3 answered for %zu):\n", r->n_rules, by_z3);
+/* How many rules were shown in which way. */
+typedef struct tally {
+  size_t by_z3, evaluated, only_run, tested;
+} tally;
+
+static tally count(const chk_report *r) {
+  tally n = {0};
   for (size_t i = 0; i < r->n_rules; i++) {
     const chk_shown *s = &r->shown[i];
-    printf("  %s: ", s->rule);
-    if (s->how == CHK_BY_Z3) printf("%zu obligation%s answered by z3", s->n_obligations, s->n_obligations == 1 ? "" : "s");
-    else if (s->how == CHK_BY_PROVER) printf("only run again by the prover: %s", s->why);
-    else if (s->how == CHK_BY_TESTS) printf("tested again, seed %" PRIu64, o->val.seed - CHK_SEED);
-    else printf("trusted");
-    printf("; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
+    n.by_z3 += s->how == CHK_BY_Z3;
+    n.tested += s->how == CHK_BY_TESTS;
+    n.evaluated += s->n_sizes > 0;
+    n.only_run += s->how != CHK_BY_TRUST && s->how != CHK_BY_Z3 && s->n_sizes == 0;
   }
+  return n;
+}
+
+static void print_rule(const options *o, const chk_shown *s) {
+  printf("  %s: ", s->rule);
+  if (s->how == CHK_BY_Z3)
+    printf("%zu obligation%s answered by z3", s->n_obligations, s->n_obligations == 1 ? "" : "s");
+  else if (s->how == CHK_BY_PROVER)
+    printf("run again by the prover, without obligation: %s", s->why);
+  else if (s->how == CHK_BY_TESTS) printf("tested again, seed %" PRIu64, o->val.seed - CHK_SEED);
+  else printf("trusted");
+  if (s->n_sizes) printf("; evaluated at %zu size%s", s->n_sizes, s->n_sizes == 1 ? "" : "s");
+  else if (s->how != CHK_BY_TRUST) printf("; not evaluated: %s", s->not_evaluated);
+  printf("; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
+}
+
+/* How each rule was shown here, and which steps rest on it. */
+static void print_rules(const options *o, const chk_report *r) {
+  const tally n = count(r);
+  printf("rules (%zu: z3 answered for %zu, evaluated independently %zu, only re-run %zu):\n",
+         r->n_rules, n.by_z3, n.evaluated, n.only_run);
+  for (size_t i = 0; i < r->n_rules; i++) print_rule(o, &r->shown[i]);
 }
 
 static int print(const options *o, const chk_report *r) {
@@ -133,6 +155,7 @@ int cmd_check(int argc, char **argv) {
   o.val.ops = o.ops;
   o.val.seed += CHK_SEED;
   o.check.inputs = o.inputs;
+  o.check.seed = o.val.seed;
   const cap_options from = {.inputs = o.inputs, .n_inputs = o.check.n_inputs};
   iso_error err = {0};
   rule_schemas *schemas = NULL;
