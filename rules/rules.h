@@ -256,6 +256,9 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
  * names of variables and sizes stay as they are. Two spellings of one rule give equal forms up to names, and one `hash`, which is of
  * the sides alone. What is new lives in `a`, the rest is `r`'s. Returns: in `from` (room for r->n_vars), by variable of `out`, that of `r`. */
 ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from, uint64_t *hash, iso_error *err);
+/* Equal parts of both sides become one part, so that each is looked at and computed once. What is
+ * new is in `a`. Returns: false when there is no memory. */
+ISO_MUST_USE bool rule_share(iso_arena *a, rule *r);
 
 /* Parse a rule file's text (`n` bytes, or SIZE_MAX for a NUL-terminated one; it may hold anything). Errors: ISO_FORMAT
  * "FILE:LINE: reason". Nesting is bounded. Operators unknown to the built-in schemas are errors. */

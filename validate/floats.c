@@ -188,7 +188,7 @@ static bool rounds_elsewhere(const rule_term *t, const rule_term *other) {
   return false;
 }
 
-iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_error *err) {
+static iso_code class_of(val_engine *e, const rule *r, const char **out, iso_error *err) {
   val_problem p;
   seen s = {0};
   *out = NULL;
@@ -210,5 +210,14 @@ iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_err
   for (uint32_t i = 0; i < r->n_vars; i++) floats |= r->var[i].kind == 'f';
   s.differs = s.differs || (floats && (rounds_elsewhere(r->lhs, r->rhs) || rounds_elsewhere(r->rhs, r->lhs)));
   if (!c && s.ran) *out = s.unsafe ? "unsafe" : s.differs ? "rounding" : "exact";
+  return c;
+}
+
+iso_code val_float_class(val_engine *e, const rule *r, const char **out, iso_error *err) {
+  iso_arena a = {0};
+  rule once = *r;
+  const iso_code c = rule_share(&a, &once) ? class_of(e, &once, out, err)
+                                           : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_arena_fini(&a);
   return c;
 }

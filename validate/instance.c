@@ -485,7 +485,7 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
   out->lhs = substitute(p, a, NULL, r->lhs);
   out->rhs = substitute(p, a, NULL, r->rhs);
   if (out->lhs == NULL || out->rhs == NULL) return iso_fail(err, ISO_UNSUPPORTED, "an attribute has no value");
-  return ISO_OK;
+  return rule_share(a, out) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 /* ---- what the operators ask for ---- */

@@ -490,6 +490,7 @@ static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor 
   if (l->r->n_vars > VAL_MAX_VARS) return ISO_OK; /* too large, as is said where it is looked at */
   iso_code c = rule_canonical(a, l->r, canonical, from, stream, err);
   if (c) return c;
+  if (!rule_share(a, canonical)) return iso_fail(err, ISO_NOMEM, "out of memory");
   for (uint32_t i = 0; i < l->r->n_vars; i++) example[i] = l->example ? l->example[from[i]] : NULL;
   l->r = canonical;
   if (l->example) l->example = example;

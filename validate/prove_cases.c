@@ -404,7 +404,7 @@ static standing set_up(cases *k) {
   c->depth = c->ge_depth = 0;
   c->reason[0] = 0;
   memset(c->lead_of, 0, sizeof c->lead_of);
-  c->n_joins = c->n_places = c->at_place = 0;
+  c->n_joins = c->n_within = c->n_places = c->at_place = 0;
   memset(c->table_size, 0, sizeof c->table_size);
   c->residues = 1;
   if (c->cap_elems) {

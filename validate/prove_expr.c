@@ -900,6 +900,7 @@ sx sx_pow(sc *c, sx a, uint32_t q) {
     sc_fail(c, "division by zero");
     return a;
   }
+  if (pv_q_sign(&c->q, q) < 0) a = sx_within(c, a, c->zero);
   return sx_lift(c, a, pow_end, &(pow_ctx){q});
 }
 sx sx_powi(sc *c, sx a, int64_t k) { return sx_pow(c, a, pv_q_int(&c->q, k)); }

@@ -186,6 +186,7 @@ typedef struct sc_sight {
 
 enum { SC_MAX_NODES = 1 << 21, SC_MAX_WORDS = 1 << 25, SC_TABLE = 1 << 11 /* to begin with */, SC_MAX_WORK = 12000000, SC_LEAST_WORK = 260000, SC_LOOK_WORK = 1 << 16, SC_MAX_SYMS = 20000, SC_MAX_CUT_SYMS = 3000 };
 enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
+enum { SC_MAX_WITHIN = 8 };
 
 /* The obligations of a proof, one text per case (certify.c). */
 enum { SC_MAX_CERTIFICATES = 64 };
@@ -231,6 +232,8 @@ struct sc {
   size_t n_joins;
   struct { size_t join, part; uint32_t outer; } place[64]; /* within which part of one an element is */
   uint32_t n_places, at_place;                             /* 0: within none */
+  struct { sx at, size; } within[SC_MAX_WITHIN]; /* 0 <= at < size: parts of concatenations */
+  size_t n_within;
   sx table_size[64];    /* of an integer variable that indexes a table: its values are in [0, this) */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool narrow; /* some integers are not int64 */
@@ -379,6 +382,15 @@ sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts what is known. */
 bool sc_assume(sc *c, sx guard, bool holds);
+
+/* ---- parts of concatenations (prove_within.c) ---- */
+
+/* From here on elements are asked for of a part, where 0 <= at < size. false: it is not noted,
+ * and there is no end to it. */
+bool sc_within_begin(sc *c, sx at, sx size);
+void sc_within_end(sc *c);
+/* x, of which an operator has no value where it is `none`, without that outside of the parts. */
+sx sx_within(sc *c, sx x, sx none);
 
 /* ---- binders and substitution (prove_sum.c) ---- */
 

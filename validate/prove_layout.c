@@ -557,7 +557,10 @@ static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
       continue;
     }
     in[t->which] = sx_sub(c, i, start);
+    const sx size = t->list[k]->dim[t->which];
+    const bool within = t->n_list > 1 && sc_within_begin(c, in[t->which], size);
     const sx x = pt_at(c, t->list[k], in);
+    if (within) sc_within_end(c);
     r = r ? sx_ite(c, sx_lt(c, i, end), x, r) : x;
     end = start;
   }

@@ -19,6 +19,7 @@ import refactored_conv  # noqa: F401
 import refactored_heads  # noqa: F401
 import refactored_layers  # noqa: F401
 import refactored_lowbits  # noqa: F401
+import refactored_masks  # noqa: F401
 import refactored_routing  # noqa: F401
 import refactored_scans  # noqa: F401
 import tied  # noqa: F401

@@ -74,6 +74,24 @@ START_TEST(copies_own_their_parts) {
 }
 END_TEST
 
+/* Equal parts of one side and of both are one, whatever they were; what differs stays apart. */
+START_TEST(equal_parts_are_shared) {
+  const rule_term *x = pair("f", rule_var(&a, 0), rule_int(&a, 2)),
+                  *y = pair("f", rule_var(&a, 0), rule_int(&a, 2)),
+                  *z = pair("f", rule_var(&a, 0), rule_int(&a, 3));
+  rule r = {.lhs = pair("g", x, pair("h", y, z)),
+            .rhs = pair("h", pair("f", rule_var(&a, 0), rule_int(&a, 2)), z)};
+  const rule before = r;
+  iso_arena own = {0};
+  ck_assert(rule_share(&own, &r));
+  ck_assert(rule_term_eq(before.lhs, r.lhs) && rule_term_eq(before.rhs, r.rhs));
+  ck_assert_ptr_eq(r.lhs->child[0], r.lhs->child[1]->child[0]);
+  ck_assert_ptr_eq(r.lhs->child[1], r.rhs);
+  ck_assert_ptr_ne(r.lhs->child[0], r.lhs->child[1]->child[1]);
+  iso_arena_fini(&own);
+}
+END_TEST
+
 START_TEST(a_missing_child_travels_up) {
   ck_assert_ptr_null(pair("f", rule_var(&a, 0), NULL));
   ck_assert_ptr_null(rule_term_copy(&a, NULL));
@@ -181,6 +199,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, equality);
   tcase_add_test(t, copies_own_their_parts);
+  tcase_add_test(t, equal_parts_are_shared);
   tcase_add_test(t, a_missing_child_travels_up);
   tcase_add_test(t, sizes);
   tcase_add_test(t, calls_are_completed);
