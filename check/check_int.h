@@ -132,6 +132,9 @@ iso_code chk_begin_values(chk_state *k);
 /* The value of a term that depends on constants only, in captured dtypes: one for its class. Returns: in `out` NULL where it
  * depends on something else (`on`: a leaf), or cannot be run (settled). */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on);
+/* The captured call that is the certificate's own call `t`, by the steps so far or on constants of
+ * the same values; `t` if none. */
+iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out);
 /* A leaf against a leaf or layout of leaves, on all input sets. Settles where they differ or are no such terms. */
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step);
 const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs); /* NULL, or how */
@@ -183,8 +186,9 @@ iso_code chk_free_elements(chk_state *k);
 bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 
 /* ---- fixed.c ---- */
-/* Whether an input's captured values have a structure, so that it may be kept. */
-bool chk_structured(chk_state *k, uint32_t input);
+/* Whether a leaf is an input that may be kept: its captured values have a structure, or it is a
+ * position that one side computes with and the other looks up. */
+iso_code chk_may_be_fixed(chk_state *k, uint32_t leaf, bool *yes);
 
 /* ---- domain.c ---- */
 /* Whether term `b` is an input `a` as something that cannot leave its domain. */

@@ -259,7 +259,9 @@ iso_code chk_fixed_inputs(chk_state *k) {
   iso_code c = fixed ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_fixed && !c && !chk_settled(k); i++) {
     const chk_term *t = &k->term[k->fixed[i]];
-    if (t->node->kind != CAP_INPUT || !chk_structured(k, k->fixed[i]))
+    bool may;
+    if ((c = chk_may_be_fixed(k, k->fixed[i], &may))) break;
+    if (!may)
       return free(fixed), chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
     fixed[k->fixed[i]] = true;
     c = chk_assume(k, RULE_ASSUMES_INPUT,

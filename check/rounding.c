@@ -143,11 +143,37 @@ static iso_code called(run *r, uint32_t id, int depth, size_t step) {
     else c = chk_settle(k, CHK_REFUSED, "step %zu: a constant cannot be run in float64", step);
   }
   free(bind);
-  if (!c && !chk_settled(k) && !t->node && !chk_rounds_nothing(t->call->u.s) && strcmp(t->call->u.s, "aten::reciprocal") != 0)
-    c = chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed by \"%s\", which rounds, and which no capture computes", step, t->call->u.s); /* a drift */
   if (!c && !chk_settled(k)) c = keep(r, id, out, n, t);
   for (size_t i = 0; i < n; i++) rule_tensor_unref(out[i]);
   return c;
+}
+
+/* A call of the certificate's own must round nothing, else it could drift. */
+static bool may_round(const chk_state *k, uint32_t id) {
+  const chk_term *t = &k->term[id];
+  return t->node || chk_rounds_nothing(t->call->u.s) ||
+         strcmp(t->call->u.s, "aten::reciprocal") == 0;
+}
+
+/* One that rounds is a captured one, with arguments that are equal to its own. */
+static iso_code alike(run *r, uint32_t id, int depth, size_t step) {
+  chk_state *k = r->k;
+  uint32_t as;
+  iso_code c = chk_captured_alike(k, id, &as);
+  if (c || chk_settled(k)) return c;
+  if (as == id)
+    return chk_settle(
+        k, CHK_REFUSED,
+        "step %zu: a constant is computed by \"%s\", which rounds, and which no capture "
+        "computes",
+        step, k->term[id].call->u.s);
+  c = value(r, as, depth + 1, step);
+  if (c || chk_settled(k)) return c;
+  const chk_values *from = &r->at[as];
+  chk_values *to = &r->at[id];
+  if (!(to->v = calloc(from->n + 1, sizeof *to->v))) return chk_nomem(k);
+  for (size_t i = 0; i < from->n; i++) to->v[to->n++] = rule_tensor_ref(from->v[i]);
+  return ISO_OK;
 }
 
 static iso_code value(run *r, uint32_t id, int depth, size_t step) {
@@ -155,6 +181,7 @@ static iso_code value(run *r, uint32_t id, int depth, size_t step) {
   chk_state *k = r->k;
   if (r->at[id].v || chk_settled(k)) return ISO_OK;
   if (depth > DEEPEST) return chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed too deep", step);
+  if (k->term[id].call && !may_round(k, id)) return alike(r, id, depth, step);
   if (k->term[id].call) return called(r, id, depth, step);
   if (!k->konst[chk_root(k, id)].v) return chk_settle(k, CHK_REFUSED, "step %zu: it depends on what is no constant", step);
   rule_tensor *v = chk_captured(k, id, k->set);

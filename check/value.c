@@ -249,7 +249,7 @@ static iso_code same_constant_argument(chk_state *k, const rule_term *a, const r
   return c;
 }
 
-/* The captured call that is the certificate's own call `t`, by the steps so far or on constants of the same values; `t` if none. */
+/* The captured call that is the certificate's own call `t`. */
 static iso_code captured_alike(chk_state *k, uint32_t t, int depth, uint32_t *out) {
   const rule_term *a = k->term[t].call;
   *out = t;
@@ -263,6 +263,11 @@ static iso_code captured_alike(chk_state *k, uint32_t t, int depth, uint32_t *ou
     if (alike) *out = i;
   }
   return ISO_OK;
+}
+
+iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
+  k->n_asked++;
+  return captured_alike(k, t, 0, out);
 }
 
 /* What captures compute is rounded as they compute it. A call of the certificate's own must round nothing, else x + 1e10 - 1e10 would
@@ -285,7 +290,8 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   const uint32_t asked = t;
   chk_values v;
   iso_code c = ISO_OK;
-  if (!k->term[t].node && !chk_rounds_nothing(k->term[t].call->u.s)) c = captured_alike(k, t, depth, &t);
+  if (!k->term[t].node && !chk_rounds_nothing(k->term[t].call->u.s))
+    c = captured_alike(k, t, depth, &t);
   if (c || chk_settled(k)) return c;
   c = run_constant(k, t, depth, &v, on);
   if (c) return c;
