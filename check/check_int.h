@@ -150,6 +150,12 @@ bool chk_rounds_nothing(const char *op);
 /* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when there is no memory. */
 const char *chk_spelled(chk_state *k, uint32_t id, int *room);
 
+/* ---- formula.c ---- */
+enum { CHK_FORMULAS = 5 };
+/* Put the numbers of a geometric progression in place as formula 1 to CHK_FORMULAS computes them in
+ * float32; other tensors stay as they are. */
+void chk_by_formula(unsigned formula, rule_tensor *t);
+
 /* ---- rounding.c ---- */
 /* Two constants that differ by no more than rounding, or a call and itself with literals of more digits. */
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);

@@ -11,12 +11,21 @@
 
 enum { RUNS = 8, MAX_OUT = 64 };
 
+/* How a constant may have been computed where it was stored. All zero: in float64. */
+typedef struct way {
+  uint64_t noise;   /* 0: none */
+  unsigned formula; /* 1 to CHK_FORMULAS: progressions are computed by it */
+  int digits;       /* that results of calls first <= i < last are rounded to, in their order */
+  uint32_t first, last;
+} way;
+
 /* The values of the terms below one, on one run. */
 typedef struct run {
   chk_state *k;
   chk_values *at; /* by term */
-  uint64_t noise; /* 0: none */
+  way how;
   iso_rng rng;
+  int held;       /* in how few digits anything below is stored */
   bool stored;    /* something below is stored in few digits */
   uint32_t steps;
 } run;
@@ -86,6 +95,41 @@ static iso_code own(run *r, rule_tensor *t, rule_tensor **out) {
   return c;
 }
 
+/* A number that a narrow dtype made, and nobody would write. */
+static bool many_digits(double x) {
+  char text[40];
+  snprintf(text, sizeof text, "%.6g", x);
+  return strtod(text, NULL) != x;
+}
+
+static int written_digits(const rule_term *number) {
+  return has_digits(number->u.f, 24) && many_digits(number->u.f) ? 24 : 53;
+}
+
+/* A literal of a capture as a tensor, which the certificate makes of it. */
+static bool is_written(const chk_term *t) {
+  return !t->node && strcmp(t->call->u.s, "aten::full") == 0 && t->call->n > 1 &&
+         t->call->child[1]->kind == RULE_FLOAT;
+}
+
+static void round_to(int digits, rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (!isfinite(x) || x == 0) continue;
+    const double step = unit(x, digits);
+    rule_tensor_set(t, i, nearbyint(x / step) * step);
+  }
+}
+
+/* What a call gave, as this run computes it. */
+static void computed(run *r, const char *op, rule_tensor *t) {
+  const uint32_t i = r->steps - 1;
+  if (r->how.formula) chk_by_formula(r->how.formula, t);
+  if (r->how.noise && !chk_rounds_nothing(op)) move(r, t, 24, 1);
+  if (r->how.noise && strncmp(op, "aten::pow.", 10) == 0) move_power(r, t);
+  if (r->how.digits && i >= r->how.first && i < r->how.last) round_to(r->how.digits, t);
+}
+
 static iso_code keep(run *r, uint32_t id, rule_tensor *const *v, size_t n, const chk_term *t) {
   chk_values *to = &r->at[id];
   if (!(to->v = calloc(n + 1, sizeof *to->v))) return chk_nomem(r->k);
@@ -94,15 +138,15 @@ static iso_code keep(run *r, uint32_t id, rule_tensor *const *v, size_t n, const
     if (c) return c;
     to->n = i + 1;
     if (to->v[i]->dtype != RULE_F64) continue;
-    if (t->call) {
-      if (r->noise && !chk_rounds_nothing(t->call->u.s)) move(r, to->v[i], 24, 1);
-      if (r->noise && strncmp(t->call->u.s, "aten::pow.", 10) == 0) move_power(r, to->v[i]);
+    if (t->call && !is_written(t)) {
+      computed(r, t->call->u.s, to->v[i]);
       continue;
     }
-    const int digits = stored_digits(v[i]);
+    const int digits = t->call ? written_digits(t->call->child[1]) : stored_digits(v[i]);
     if (digits == 53 || is_exact(v[i], digits)) continue;
     r->stored = true;
-    if (r->noise) move(r, to->v[i], digits, digits == 24 ? 1 : 0.505);
+    if (digits < r->held) r->held = digits;
+    if (r->how.noise) move(r, to->v[i], digits, digits == 24 ? 1 : 0.505);
   }
   return ISO_OK;
 }
@@ -188,16 +232,28 @@ static iso_code value(run *r, uint32_t id, int depth, size_t step) {
   return keep(r, id, &v, 1, &k->term[id]);
 }
 
-/* Term `id` on run `noise`. Owns: the caller unrefs; NULL in `out`: it has none (settled). */
-static iso_code run_once(chk_state *k, uint32_t id, uint64_t noise, size_t step, bool *stored, rule_tensor **out) {
-  run r = {.k = k, .at = calloc(k->n_terms + 1, sizeof *r.at), .noise = noise, .rng = iso_rng_new(noise, id)};
+/* What is known of a constant beside its value. */
+typedef struct held {
+  bool stored;    /* something below is stored in few digits, */
+  int digits;     /* this few */
+  uint32_t calls; /* that it takes */
+} held;
+
+/* Term `id`, computed so. Owns: the caller unrefs; NULL in `out`: it has none (settled). */
+static iso_code run_once(chk_state *k, uint32_t id, const way *how, size_t step, held *of,
+                         rule_tensor **out) {
+  run r = {.k = k,
+           .at = calloc(k->n_terms + 1, sizeof *r.at),
+           .how = *how,
+           .rng = iso_rng_new(how->noise, id),
+           .held = 53};
   *out = NULL;
   iso_code c = r.at ? value(&r, id, 0, step) : chk_nomem(k);
   if (!c && !chk_settled(k)) {
     if (r.at[id].n == 1 && r.at[id].v[0]->dtype == RULE_F64) *out = rule_tensor_ref(r.at[id].v[0]);
     else c = chk_settle(k, CHK_REFUSED, "step %zu: it is no tensor of real numbers", step);
   }
-  *stored = r.stored;
+  if (of) *of = (held){r.stored, r.held, r.steps};
   for (size_t i = 0; r.at && i < k->n_terms; i++) {
     for (size_t j = 0; j < r.at[i].n; j++) rule_tensor_unref(r.at[i].v[j]);
     free(r.at[i].v);
@@ -213,10 +269,9 @@ static double further(double a, double b) { return isnan(b) ? INFINITY : fmax(a,
 static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step, double *spread) {
   double *most = calloc((size_t)exact->numel + 1, sizeof *most);
   iso_code c = most ? ISO_OK : chk_nomem(k);
-  bool stored;
   for (uint64_t n = 1; n <= RUNS && !c && !chk_settled(k); n++) {
     rule_tensor *v;
-    if ((c = run_once(k, id, n, step, &stored, &v)) || !v) break;
+    if ((c = run_once(k, id, &(way){.noise = n}, step, NULL, &v)) || !v) break;
     for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) most[i] = further(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
     rule_tensor_unref(v);
   }
@@ -236,13 +291,6 @@ static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spre
     if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
   }
   return true;
-}
-
-/* Nobody writes so many digits of a number that a narrow dtype holds. */
-static bool many_digits(double x) {
-  char text[40];
-  snprintf(text, sizeof text, "%.6g", x);
-  return strtod(text, NULL) != x;
 }
 
 /* A captured call, and the same one with literals of more digits, which a narrow dtype makes those of. */
@@ -269,21 +317,74 @@ static iso_code say(chk_state *k, uint32_t a, uint32_t b) {
                           iso_arena_printf(k->arena, "%s and %s are one but for rounding", x, y));
 }
 
+/* Two constants, and what is known of them in float64. */
+typedef struct two {
+  uint32_t id[2];
+  rule_tensor *v[2];
+  held of[2];
+  double *spread; /* by element, of both together */
+  size_t step;
+} two;
+
+/* Whether constant `side`, computed so, is the other one. */
+static iso_code try_way(chk_state *k, const two *x, int side, const way *how, bool *same) {
+  rule_tensor *v;
+  iso_code c = run_once(k, x->id[side], how, x->step, NULL, &v);
+  if (!c && v && v->numel == x->v[!side]->numel) *same = agree(v, x->v[!side], x->spread, true);
+  rule_tensor_unref(v);
+  return c;
+}
+
+/* The last calls of it, or the first ones, rounded to so many digits. */
+static iso_code try_rounded(chk_state *k, const two *x, int side, unsigned formula, int digits,
+                            bool *same) {
+  const uint32_t n = x->of[side].calls;
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < n && !c && !*same && !chk_settled(k); i++) {
+    c = try_way(k, x, side, &(way){0, formula, digits, i, n}, same);
+    if (!c && !*same && !formula) c = try_way(k, x, side, &(way){0, 0, digits, 0, i}, same);
+  }
+  return c;
+}
+
+/* What the other side stored, `side` computes: by another formula, or with some of its steps in
+ * float32 or in the dtype that it was stored in. */
+static iso_code try_ways(chk_state *k, const two *x, int side, bool *same) {
+  const int digits = x->of[!side].digits;
+  iso_code c = ISO_OK;
+  if (!x->of[!side].stored) return ISO_OK;
+  for (unsigned f = 1; f <= CHK_FORMULAS && !c && !*same && !chk_settled(k); f++)
+    c = try_way(k, x, side, &(way){.formula = f}, same);
+  for (unsigned f = 0; f <= CHK_FORMULAS && !c && !*same; f++)
+    c = try_rounded(k, x, side, f, 24, same);
+  return c || *same || digits >= 24 ? c : try_rounded(k, x, side, 0, digits, same);
+}
+
+static iso_code look_at(chk_state *k, two *x) {
+  iso_code c = ISO_OK;
+  for (int i = 0; i < 2 && !c && !chk_settled(k); i++)
+    c = run_once(k, x->id[i], &(way){0}, x->step, &x->of[i], &x->v[i]);
+  if (c || chk_settled(k)) return c;
+  if (!rule_shape_eq(&x->v[0]->shape, &x->v[1]->shape))
+    return chk_settle(k, CHK_REFUSED, "step %zu: they have different shapes", x->step);
+  if (!(x->spread = calloc((size_t)x->v[0]->numel + 1, sizeof *x->spread))) return chk_nomem(k);
+  for (int i = 0; i < 2 && !c && !chk_settled(k); i++)
+    c = add_spread(k, x->id[i], x->v[i], x->step, x->spread);
+  return c;
+}
+
 static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
-  rule_tensor *x = NULL, *y = NULL;
-  bool stored[2] = {false, false};
-  double *spread = NULL;
-  iso_code c = run_once(k, a, 0, step, &stored[0], &x);
-  if (!c && x) c = run_once(k, b, 0, step, &stored[1], &y);
-  if (!c && y && !rule_shape_eq(&x->shape, &y->shape)) c = chk_settle(k, CHK_REFUSED, "step %zu: they have different shapes", step);
-  if (!c && y && !chk_settled(k) && !(spread = calloc((size_t)x->numel + 1, sizeof *spread))) c = chk_nomem(k);
-  if (!c && spread) c = add_spread(k, a, x, step, spread);
-  if (!c && spread && !chk_settled(k)) c = add_spread(k, b, y, step, spread);
-  if (!c && spread && !chk_settled(k) && !agree(x, y, spread, stored[0] || stored[1]))
+  two x = {.id = {a, b}, .step = step};
+  iso_code c = look_at(k, &x);
+  bool same =
+      c || chk_settled(k) || agree(x.v[0], x.v[1], x.spread, x.of[0].stored || x.of[1].stored);
+  for (int side = 0; side < 2 && !same && !c && !chk_settled(k); side++)
+    c = try_ways(k, &x, side, &same);
+  if (!c && !chk_settled(k) && !same)
     c = chk_settle(k, CHK_REFUSED, "step %zu: the constants differ by more than rounding", step);
-  free(spread);
-  rule_tensor_unref(x);
-  rule_tensor_unref(y);
+  free(x.spread);
+  rule_tensor_unref(x.v[0]);
+  rule_tensor_unref(x.v[1]);
   return c;
 }
 
