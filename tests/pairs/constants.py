@@ -9,6 +9,7 @@ several formulas for one number; sliced, gathered, interleaved, concatenated, tr
 computes with in float32, and the other inside of an operator; differences that outputs have in their denominators. No pair that is
 equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones may be `undecided`."""
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -88,6 +89,11 @@ class Case:
             g.write(os.path.join(folder, side), {"y": build(g)})
 
 
+def unless(same, bug):
+    """Drawn in either case, so that a case and its twin with a bug have the same graphs."""
+    return None if same else bug
+
+
 def rope(rng, same):
     """Rotation by a table; one side stores it or its frequencies."""
     d = rng.choice([8, 12, 16, 24, 32, 80])
@@ -102,7 +108,7 @@ def rope(rng, same):
     stored_f, graph_f = rng.choice(FORMULAS), rng.choice(FORMULAS)
     how = rng.choice(["table f64", "table f32", "freq f32", "freq f64", "both stored", "both computed", "narrow"])
     narrow = rng.choice([bf16, f16]) if how == "narrow" else f32
-    bug = None if same else rng.choice(["base", "base", "shift", "element", "ulps", "exponent", "scale"])
+    bug = unless(same, rng.choice(["base", "base", "shift", "element", "ulps", "exponent", "scale"]))
     if bug == "base" and how == "narrow":
         bug = "shift"
     wrong = base + 1 if bug == "base" else base
@@ -229,7 +235,7 @@ def slopes(rng, same):
     h, n = rng.choice([(4, 5), (8, 4), (6, 5), (12, 4)]), None
     heads, n = h
     scale8 = 8.0 if same or rng.random() < 0.5 else 8.0 + 1e-5
-    bug = None if same else "exponent" if scale8 != 8 else rng.choice(["element", "ulps", "first"])
+    bug = unless(same, "exponent" if scale8 != 8 else rng.choice(["element", "ulps", "first"]))
     dtype = rng.choice([f32, f32, bf16, f16])
     if dtype != f32 and bug:
         bug, scale8 = rng.choice(["first"]), 8.0
@@ -275,7 +281,7 @@ def scale(rng, same):
     """A scale as a literal, as a stored number, as a root that divides."""
     d = rng.choice([80, 96, 40, 24, 72, 5, 11, 112])
     true = d ** -0.5
-    bug = None if same else rng.choice(["d", "ulps"])
+    bug = unless(same, rng.choice(["d", "ulps"]))
     used = (d + 1) ** -0.5 if bug == "d" else true
     dtype = f32
     left_how, right_how = rng.choice(["buffer", "root", "f32 literal"]), rng.choice(["literal", "literal", "divide", "computed"])
@@ -314,7 +320,7 @@ def curve(rng, same):
     stage = rng.choice([f64, f32])
     form = rng.choice(["plain", "transposed", "sliced", "scaled", "twice"])
     step = rng.choice([0.37, 0.05, 1 / 7])
-    bug = None if same else rng.choice(["step", "shift", "element", "ulps"])
+    bug = unless(same, rng.choice(["step", "shift", "element", "ulps"]))
     if dtype != f32 and bug in ("step", "element"):
         bug = "shift"
     times = 1.7 if form == "scaled" else 1.0
@@ -394,7 +400,7 @@ def folded(rng, same):
     kind = rng.choice(["norm", "norm", "norm", "product", "mean"])
     root = rng.choice(["rsqrt", "sqrt", "power"])
     eps = rng.choice([1e-5, 1e-6, 1e-3])
-    bug = None if same else rng.choice(["eps", "buffer", "element", "scale"])
+    bug = unless(same, rng.choice(["eps", "buffer", "element", "scale"]))
     swap = rng.random() < 0.5
     where = rng.randrange(n)
 
@@ -478,34 +484,80 @@ def amplified(rng, same):
 KINDS = [rope, rope, rope, slopes, scale, curve, curve, folded, folded, amplified]
 
 
+def case_of(seed, k, same=None):
+    """Case `k`, or its twin that has no bug, or one."""
+    rng = random.Random("%d %d" % (seed, k))
+    make = rng.choice(KINDS)
+    drawn = rng.random() < 0.6
+    return make(rng, drawn if same is None else same)
+
+
 def cases(seed, count):
     for k in range(count):
-        rng = random.Random("%d %d" % (seed, k))
-        make = rng.choice(KINDS)
-        yield k, make(rng, rng.random() < 0.6)
+        yield k, case_of(seed, k)
 
 
-def compare(isomer, item, certify=False):
+def operators(capture):
+    with open(os.path.join(capture, "graph.json"), encoding="utf-8") as f:
+        return [(n["id"], n.get("op")) for n in json.load(f)["nodes"]]
+
+
+def last_line(p):
+    return (p.stderr.strip() or p.stdout.strip()).rsplit("\n", 1)[-1]
+
+
+def certified(isomer, folder, seed, k):
+    """What is wrong with the certificate of an equivalent pair, or None: it has to hold, and not of
+    the pair's twin, whose constants have a bug, where the twin has the same operators."""
+    sides, path = [os.path.join(folder, s) for s in ("left", "right")], os.path.join(folder, "c.json")
+
+    def run(*args):
+        return subprocess.run([isomer, *args], capture_output=True, text=True, timeout=300)
+    p = run("compare", *sides, "--certificate", path)
+    if p.returncode:
+        return "no certificate: " + last_line(p)
+    p = run("check", path, *sides)
+    if p.returncode:
+        return "refused: " + last_line(p)
+    other = os.path.join(folder, "twin")
+    case_of(seed, k, False).write(other)
+    twins = [os.path.join(other, s) for s in ("left", "right")]
+    if list(map(operators, sides)) != list(map(operators, twins)):
+        return None
+    with open(path, encoding="utf-8") as f:
+        doc = json.load(f)
+    for side, twin in zip(("left", "right"), twins):
+        for name in doc[side]["files"]:
+            with open(os.path.join(twin, name), "rb") as f:
+                doc[side]["files"][name] = hashlib.sha256(f.read()).hexdigest()
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(doc, f)
+    TWINS.append(k)
+    p = run("check", path, *twins)
+    return None if p.returncode == 1 else "its twin's certificate: " + last_line(p)
+
+
+TWINS = []  # cases whose twin was tried
+
+
+def compare(isomer, item, certify=None):
     k, case = item
     with tempfile.TemporaryDirectory() as folder:
         case.write(folder)
-        report, certificate = os.path.join(folder, "r.json"), os.path.join(folder, "certificate.json")
+        report, sides = os.path.join(folder, "r.json"), [os.path.join(folder, s) for s in ("left", "right")]
         try:
-            p = subprocess.run([isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right"), "--json", report],
-                               capture_output=True, text=True, timeout=120)
+            p = subprocess.run([isomer, "compare", *sides, "--json", report], capture_output=True, text=True, timeout=120)
         except subprocess.TimeoutExpired:
             return k, case, "timeout", "", []
         notes = []
         if os.path.exists(report):
             with open(report, encoding="utf-8") as f:
                 notes = [a["text"] for a in json.load(f)["assumptions"] if a["kind"] == "rounding"]
-        if certify and p.returncode == 0:
-            sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
-            subprocess.run([isomer, "compare", *sides, "--certificate", certificate], capture_output=True, timeout=300)
-            q = subprocess.run([isomer, "check", certificate, *sides], capture_output=True, text=True, timeout=300)
-            if q.returncode:
-                return k, case, "refused", (q.stderr.strip() or q.stdout.strip()).rsplit("\n", 1)[-1], notes
-        return k, case, VERDICT.get(p.returncode, "crash"), (p.stderr.strip() or p.stdout.strip()).rsplit("\n", 1)[-1], notes
+        if certify is not None and p.returncode == 0 and case.same:
+            wrong = certified(isomer, folder, certify, k)
+            if wrong:
+                return k, case, "refused", wrong, notes
+        return k, case, VERDICT.get(p.returncode, "crash"), last_line(p), notes
 
 
 def main():
@@ -525,9 +577,9 @@ def main():
         for k, c in todo:
             c.write(os.path.join(o.keep, str(k)))
         return 0
-    tally, wrong = {}, 0
+    tally, wrong, certify = {}, 0, o.seed if o.certificates else None
     with ThreadPoolExecutor(o.jobs) as pool:
-        for k, case, got, says, notes in pool.map(lambda c: compare(o.isomer, c, o.certificates), todo):
+        for k, case, got, says, notes in pool.map(lambda c: compare(o.isomer, c, certify), todo):
             tally[case.same, got] = tally.get((case.same, got), 0) + 1
             bad = got not in ("equivalent", "different", "undecided") or got == ("different" if case.same else "equivalent")
             wrong += bad
@@ -540,6 +592,8 @@ def main():
     open_ = tally.get((True, "undecided"), 0)
     print("equivalent: %d, of them undecided %d; with a bug: %d, of them undecided %d" %
           (same, open_, sum(n for (s, _), n in tally.items() if not s), tally.get((False, "undecided"), 0)))
+    if o.certificates:
+        print("certificates were held against %d twins with a bug" % len(TWINS))
     failed = wrong + (open_ * 10 > same and open_ > 1)
     print("%d passed, %d failed" % (len(todo) - wrong, failed))
     return 1 if failed else 0
