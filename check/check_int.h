@@ -198,7 +198,7 @@ iso_code chk_may_be_fixed(chk_state *k, uint32_t leaf, bool *yes);
 
 /* ---- domain.c ---- */
 /* Whether term `b` is an input `a` as something that cannot leave its domain. */
-bool chk_stays_inside(const chk_state *k, uint32_t a, uint32_t b);
+iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes);
 const char *chk_domain_text(const chk_state *k, uint32_t a);
 /* What the captures are run on, as assumptions. */
 iso_code chk_agreed(chk_state *k);

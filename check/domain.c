@@ -4,6 +4,7 @@
 
 #include "check/check_int.h"
 #include "egraph/base/rng.h"
+#include "rules/permutation.h"
 
 static bool literal(const rule_term *t, double *out) {
   if (t->kind == RULE_INT) *out = (double)t->u.i;
@@ -38,10 +39,37 @@ static bool gives_back(const chk_state *k, const rule_domain *d, uint32_t a, uin
          gives_back(k, d, a, (uint32_t)t->child[2]->u.i, depth + 1);
 }
 
-bool chk_stays_inside(const chk_state *k, uint32_t a, uint32_t b) {
+/* Whether an argument is this one, with the terms that it refers to written out. */
+static bool spells(const chk_state *k, const rule_term *t, const rule_term *as) {
+  if (t->kind == RULE_VAR && as->kind == RULE_OP) t = k->term[t->u.i].call;
+  if (!t || t->kind != as->kind || t->n != as->n) return false;
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return rule_term_eq(t, as);
+  if (t->kind == RULE_OP && strcmp(t->u.s, as->u.s) != 0) return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!spells(k, t->child[i], as->child[i])) return false;
+  return true;
+}
+
+/* Whether `b` is the places that an input of different integers has in the order that it begins. */
+static iso_code is_places(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
+  const cap_node *n = k->term[a].node;
+  const rule_term *t = rule_var(k->arena, a), top = {.kind = RULE_VAR, .u = {.i = b}};
+  *yes = false;
+  if (!t) return chk_nomem(k);
+  if (n->value->dtype != RULE_I64 || !rule_domain_permutes(n->domain, RULE_I64)) return ISO_OK;
+  const rule_shape *shape = &n->value->shape;
+  iso_code c = rule_order(k->arena, k->schemas, n->domain, shape, t, &t, k->err);
+  if (!c) c = rule_places(k->arena, k->schemas, n->domain, shape, t, &t, k->err);
+  *yes = !c && spells(k, &top, t);
+  return c;
+}
+
+iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
   const chk_term *t = &k->term[a];
-  return !t->call && t->node->kind == CAP_INPUT && t->node->domain && k->term[b].call &&
-         gives_back(k, t->node->domain, a, b, 0);
+  *yes = false;
+  if (t->call || t->node->kind != CAP_INPUT || !t->node->domain || !k->term[b].call) return ISO_OK;
+  *yes = gives_back(k, t->node->domain, a, b, 0);
+  return *yes ? ISO_OK : is_places(k, a, b, yes);
 }
 
 const char *chk_domain_text(const chk_state *k, uint32_t a) {

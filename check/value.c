@@ -519,14 +519,17 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
 
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const rule_term *t = k->term[b].call;
-  if (chk_stays_inside(k, a, b)) return chk_assume(k, RULE_ASSUMES_RANGE, chk_domain_text(k, a));
+  bool inside;
+  iso_code c = chk_stays_inside(k, a, b, &inside);
+  if (c) return c;
+  if (inside) return chk_assume(k, RULE_ASSUMES_RANGE, chk_domain_text(k, a));
   if (k->term[a].call || k->term[a].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
   if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||
       t->child[2]->kind != RULE_INT)
     return chk_settle(k, CHK_REFUSED, "step %zu: it is not the input clamped to a range", step);
   bool covers;
-  const iso_code c = chk_covers_table(k, a, t->child[2]->u.i, &covers);
+  c = chk_covers_table(k, a, t->child[2]->u.i, &covers);
   if (c) return c;
   if (!covers || t->child[1]->u.i > 0) return chk_settle(k, CHK_REFUSED, "step %zu: the range leaves out rows of a table that are not padding", step);
   for (size_t s = 0; s < k->graph[k->term[a].side]->n_sets; s++) {

@@ -11,6 +11,7 @@
 #include "synth/synth_int.h"
 
 #include "egraph/base/hash.h"
+#include "rules/permutation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,32 @@ static uint32_t captured_as(writer *w, eg_node e, int side, const rule_term *cal
   return t && rule_term_eq(t, call) ? captured(w, side, (size_t)n) : NONE;
 }
 
+/* A term over terms, each of whose calls becomes one. */
+static iso_code flatten(writer *w, const rule_term *t, const rule_term **out) {
+  const rule_term **child = iso_arena_alloc(&w->s->arena, (t->n + 1) * sizeof *child);
+  iso_code c = child ? ISO_OK : nomem(w);
+  *out = t;
+  for (uint32_t k = 0; k < t->n && !c; k++) c = flatten(w, t->child[k], &child[k]);
+  if (c || (t->kind != RULE_OP && t->kind != RULE_LIST)) return c;
+  if (t->kind == RULE_LIST)
+    return (*out = rule_list(&w->s->arena, child, t->n)) ? ISO_OK : nomem(w);
+  const rule_term *call = rule_op(&w->s->arena, t->u.s, child, t->n);
+  uint32_t id;
+  if (!call) return nomem(w);
+  if ((c = call_term(w, call, &id))) return c;
+  return (*out = rule_var(&w->s->arena, id)) ? ISO_OK : nomem(w);
+}
+
+/* The numbers whose order an input of different integers begins. */
+static iso_code name_order(writer *w, eg_node leaf, const rule_term **out) {
+  state *s = w->s;
+  const int side = s->rec[leaf.i].node[LEFT] >= 0 ? LEFT : RIGHT;
+  const synth_node *n = &s->graph[side]->node[s->rec[leaf.i].node[side]];
+  const rule_term *t;
+  iso_code c = rule_order(&s->arena, s->schemas, n->domain, &n->shape, w->arg[leaf.i], &t, w->err);
+  return c ? c : flatten(w, t, out);
+}
+
 /* An e-node as an argument. Its original children are older, and were done before. */
 static iso_code name_node(writer *w, eg_node e) {
   state *s = w->s;
@@ -132,9 +159,9 @@ static iso_code name_node(writer *w, eg_node e) {
     return ISO_OK;
   }
   if (st_bound_by(s, e, true)) {
-    if (st_bound_by(s, e, true)->other) w->missing = "an input is taken as elements of a permutation, which no step can say";
-    w->arg[e.i] = w->arg[st_bound_by(s, e, true)->leaf.i];
-    return ISO_OK;
+    const st_bound *b = st_bound_by(s, e, true);
+    w->arg[e.i] = w->arg[b->leaf.i];
+    return b->other ? name_order(w, b->leaf, &w->arg[e.i]) : ISO_OK;
   }
   for (int side = 0; side < 2 && s->rec[e.i].leaf && id == NONE; side++)
     if (s->rec[e.i].node[side] >= 0) id = captured(w, side, (size_t)s->rec[e.i].node[side]);

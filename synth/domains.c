@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "egraph/base/hash.h"
+#include "rules/permutation.h"
 
 static iso_code nomem(iso_error *err) {
   return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -49,13 +50,8 @@ static shape_of look_at(const rule_tensor *t) {
   return s;
 }
 
-/* Different integers of a small range are elements of a permutation, which any numbers in order
- * make: they are drawn freely. */
 static bool permutes(const synth_node *n) {
-  enum { MOST = 4096 };
-  const rule_domain *d = n->domain;
-  return rule_dtype_is_int(n->dtype) && d->distinct && !d->sorted && !d->mask &&
-         d->n_exclude == 0 && d->high - d->low < MOST;
+  return rule_domain_permutes(n->domain, n->dtype);
 }
 
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
@@ -272,7 +268,7 @@ iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, rule
 /* Numbers whose order begins with those of `v`. Owns: the caller unrefs. */
 static iso_code ordered(const rule_domain *d, const rule_tensor *v, rule_tensor **out,
                         iso_error *err) {
-  const rule_shape shape = {.rank = 1, .dim = {(int64_t)(d->high - d->low) + 1}};
+  const rule_shape shape = {.rank = 1, .dim = {rule_domain_span(d)}};
   iso_code c = rule_tensor_new(RULE_F64, &shape, out, err);
   for (int64_t i = 0; !c && i < shape.dim[0]; i++) rule_tensor_set(*out, i, (double)i + 1);
   for (int64_t i = 0; !c && i < v->numel; i++)
@@ -293,32 +289,14 @@ static iso_code order_values(state *s, int side, size_t i, eg_node raw, iso_erro
   return c;
 }
 
-/* reshape(argsort(x)[:n] + low, shape), in the input's dtype. */
-static iso_code places(state *s, const synth_node *n, const rule_term **out, iso_error *err) {
-  iso_arena *a = &s->arena;
-  const rule_term *size[RULE_MAX_RANK], *t;
-  for (uint32_t d = 0; d < n->shape.rank; d++) size[d] = rule_int(a, n->shape.dim[d]);
-  const rule_term *sorted[3] = {rule_var(a, 0), rule_int(a, 0), rule_bool(a, false)};
-  iso_code c = rule_call(a, s->schemas, "aten::argsort", sorted, 3, &t, err);
-  const rule_term *first[5] = {t, rule_int(a, 0), rule_int(a, 0), rule_int(a, n->value[0]->numel),
-                               rule_int(a, 1)};
-  if (!c) c = rule_call(a, s->schemas, "aten::slice.Tensor", first, 5, &t, err);
-  const rule_term *add[3] = {t, rule_int(a, (int64_t)n->domain->low), rule_int(a, 1)};
-  if (!c && n->domain->low != 0) c = rule_call(a, s->schemas, "aten::add.Scalar", add, 3, &t, err);
-  const rule_term *list = rule_list(a, size, n->shape.rank), *to[2] = {t, list};
-  if (!c && n->shape.rank != 1)
-    c = list ? rule_call(a, s->schemas, "aten::reshape", to, 2, &t, err) : nomem(err);
-  *out = t;
-  return c;
-}
-
 static iso_code bound_distinct(state *s, int side, size_t i, const char *text, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
-  const rule_shape shape = {.rank = 1, .dim = {(int64_t)(n->domain->high - n->domain->low) + 1}};
+  const rule_shape shape = {.rank = 1, .dim = {rule_domain_span(n->domain)}};
   const rule_term *t;
   eg_node raw;
   if (n->dtype != RULE_I64) return ISO_OK; /* places are of that dtype */
-  iso_code c = places(s, n, &t, err);
+  iso_code c =
+      rule_places(&s->arena, s->schemas, n->domain, &n->shape, rule_var(&s->arena, 0), &t, err);
   if (!c) c = new_atom(s, &shape, &raw, err);
   if (!c) c = order_values(s, side, i, raw, err);
   return c ? c : equate(s, side, i, raw, true, t, RULE_ASSUMES_RANGE, text, err);

@@ -108,7 +108,8 @@ def rope(rng, same):
     stored_f, graph_f = rng.choice(FORMULAS), rng.choice(FORMULAS)
     how = rng.choice(["table f64", "table f32", "freq f32", "freq f64", "both stored", "both computed", "narrow"])
     narrow = rng.choice([bf16, f16]) if how == "narrow" else f32
-    bug = unless(same, rng.choice(["base", "base", "shift", "element", "ulps", "exponent", "scale"]))
+    bugs = ["base", "base", "shift", "element", "ulps", "exponent", "scale"]
+    bug = unless(same, rng.choice(bugs))
     if bug == "base" and how == "narrow":
         bug = "shift"
     wrong = base + 1 if bug == "base" else base
@@ -509,7 +510,8 @@ def last_line(p):
 def certified(isomer, folder, seed, k):
     """What is wrong with the certificate of an equivalent pair, or None: it has to hold, and not of
     the pair's twin, whose constants have a bug, where the twin has the same operators."""
-    sides, path = [os.path.join(folder, s) for s in ("left", "right")], os.path.join(folder, "c.json")
+    sides = [os.path.join(folder, s) for s in ("left", "right")]
+    path = os.path.join(folder, "c.json")
 
     def run(*args):
         return subprocess.run([isomer, *args], capture_output=True, text=True, timeout=300)
@@ -544,9 +546,11 @@ def compare(isomer, item, certify=None):
     k, case = item
     with tempfile.TemporaryDirectory() as folder:
         case.write(folder)
-        report, sides = os.path.join(folder, "r.json"), [os.path.join(folder, s) for s in ("left", "right")]
+        report = os.path.join(folder, "r.json")
+        sides = [os.path.join(folder, s) for s in ("left", "right")]
         try:
-            p = subprocess.run([isomer, "compare", *sides, "--json", report], capture_output=True, text=True, timeout=120)
+            p = subprocess.run([isomer, "compare", *sides, "--json", report],
+                               capture_output=True, text=True, timeout=120)
         except subprocess.TimeoutExpired:
             return k, case, "timeout", "", []
         notes = []

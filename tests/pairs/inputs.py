@@ -666,14 +666,22 @@ def run(job):
         if seed % 3 == 2:
             sides.reverse()
         more = ["--relations", os.path.join(folder, "relations.txt")] if case.relations else []
+        path = os.path.join(folder, "certificate.json")
+        asked = ["--certificate", path] if OPTIONS.certificates else []
         try:
-            p = subprocess.run([OPTIONS.isomer, "compare", *sides, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            p = subprocess.run([OPTIONS.isomer, "compare", *sides, *more, *asked],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         except subprocess.TimeoutExpired:
             return name, seed, case, "timeout", ""
         out, err = p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
         got = VERDICT.get(p.returncode, "crash")
         if got == ERROR and (err.count("\n") != 1 or out):
             got = "crash"
+        if asked and got == EQUIVALENT:
+            p = subprocess.run([OPTIONS.isomer, "check", path, *sides, *more],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            out, err = p.stdout.decode(), p.stderr.decode()
+            got = got if p.returncode == 0 else "refused"
         return name, seed, case, got, (err or out).strip().rsplit("\n", 1)[-1].replace(folder, "")
 
 
@@ -685,6 +693,7 @@ def main():
     a.add_argument("--count", type=int, default=300)
     a.add_argument("--only", default="", help="families whose name holds this")
     a.add_argument("--keep", help="write the captures here and leave them there")
+    a.add_argument("--certificates", action="store_true", help="of what is equivalent: checked")
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     OPTIONS = a.parse_args()
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
