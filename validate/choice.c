@@ -103,6 +103,7 @@ static val_choice refined(const val_site *s) {
   if (named(s, "logit") && s->call->n > 1 && s->call->child[1]->kind != RULE_NONE)
     return VAL_CHOICE_PIECES; /* within eps and 1 - eps */
   if (c == VAL_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return VAL_CHOICE_BOUND;
+  if (c == VAL_CHOICE_EXTREME && val_finds_places(s->call)) return VAL_CHOICE_ORDER;
   if (c == VAL_CHOICE_LOGIC && s->out->dtype != RULE_BOOL) return VAL_CHOICE_STEP;
   return c;
 }
@@ -280,6 +281,7 @@ static bool count(const val_site *s, uint16_t bit, double y, double *other) {
 
 bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
   const double y = rule_tensor_get(s->out, i);
+  if (s->choice == VAL_CHOICE_ORDER) return val_order_slip(s, bit, i, other);
   if (s->choice == VAL_CHOICE_LOGIC) return truth(s, bit, 0, y, 1, other);
   if (s->choice == VAL_CHOICE_BUCKET) return bucket(s, bit, i, y, other);
   if (s->choice == VAL_CHOICE_COUNT) return count(s, bit, y, other);
@@ -358,6 +360,8 @@ uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
     return s->aligned                   ? VAL_YES | VAL_NO | VAL_MEET
            : s->out->dtype == RULE_BOOL ? VAL_YES | VAL_NO
                                         : 0;
+  case VAL_CHOICE_ORDER:
+    return val_order_needs(s, wanted);
   case VAL_CHOICE_LOGIC:
     return VAL_YES | VAL_NO;
   case VAL_CHOICE_FLOOR:
@@ -433,6 +437,7 @@ static double bound_distance(const val_site *s, uint16_t bit, double x, double b
 double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at) {
   const rule_tensor *counted = s->choice == VAL_CHOICE_COUNT ? tensor(s, 0) : NULL;
   if (s->choice == VAL_CHOICE_BUCKET) return bucket_distance(s, i, pick);
+  if (s->choice == VAL_CHOICE_ORDER) return val_order_distance(s, i, pick);
   if (counted && counted->numel)
     return rule_tensor_get(counted, (int64_t)(pick % (uint64_t)counted->numel));
   if (!s->aligned || i >= s->out->numel) return (double)NAN;

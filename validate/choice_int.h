@@ -87,4 +87,20 @@ bool val_site_takes(const val_site *s, uint16_t bit);
  * began, so that the place stays the same. Returns: NaN where there is none. */
 double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at);
 
+/* Operators that find places by comparing numbers (order.c). */
+bool val_finds_places(const rule_term *call);
+/* Which of a call's results the choice shows in: the places, where it gives values too. */
+size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out);
+/* Whether `side` reads result `k` of the call that `term` makes. The first is read by all. */
+bool val_reads_result(const rule_term *side, const rule_term *term, size_t k);
+/* Whether the operator's manual does not say which of equal numbers' places it gives. */
+bool val_leaves_ties_open(const rule_term *call, rule_tensor *const *out, size_t n_out);
+/* Whether what it orders are places in such an order themselves, which are never equal. */
+bool val_orders_places(const rule_term *term);
+/* As val_site_slip and so on. VAL_EDGE: at another place there is the same number; VAL_SOME: there
+ * is another place. */
+bool val_order_slip(const val_site *s, uint16_t bit, int64_t i, double *other);
+uint16_t val_order_needs(const val_site *s, uint16_t *wanted);
+double val_order_distance(const val_site *s, int64_t i, uint64_t pick);
+
 #endif

@@ -1,6 +1,6 @@
 /* Complex numbers that tell branches apart: all quadrants at several scales, arguments past a turn of the exponential, both sides of every
- * axis. Never on an axis: over the complex numbers there is one zero, and float64's two would decide by themselves on which side of a cut a
- * number lies. */
+ * axis. On an axis in samples of their own: over the complex numbers there is one zero, and float64's two decide by themselves on which
+ * side of a cut a number lies, so that sides that differ there are not refuted. Nor are they tested: what is real has a 0 there. */
 #include <math.h>
 
 #include "validate/sample_int.h"
@@ -8,6 +8,18 @@
 enum { PLANE, TURNS, CUT, IMAGINARY, CIRCLE, SMALL, LARGE, WIDE_APART, COMPLEX_KINDS };
 
 static double sign(iso_rng *rng) { return iso_rng_below(rng, 2) ? 1 : -1; }
+
+static double zero(iso_rng *rng) { return copysign(0, sign(rng)); }
+
+void val_fill_axes(iso_rng *rng, rule_tensor *t) {
+  double *x = t->data;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double v = (fabs(iso_rng_normal(rng)) + 0.01) * sign(rng);
+    const bool real = iso_rng_below(rng, 3) != 0;
+    x[2 * i] = real ? v : zero(rng);
+    x[2 * i + 1] = real ? zero(rng) : v;
+  }
+}
 
 /* Beside an axis, a little to one side or the other. */
 static double aside(iso_rng *rng, double size) {

@@ -12,7 +12,7 @@
 #include "validate/choice_int.h"
 #include "validate/cover_int.h"
 
-enum { EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE };
+enum { EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE, MANY_TIES = 8 };
 
 static bool varies(const rule_term *t) {
   if (t->kind == RULE_VAR) return true;
@@ -68,6 +68,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_t
   uint16_t want, need = val_site_needs(&s, &want);
   if (!(need | want) || !varies(term)) return;
   if ((need & (VAL_UP | VAL_DOWN)) && term->n && places(term->child[0])) return;
+  if (s.choice == VAL_CHOICE_ORDER && val_orders_places(term)) return;
   if (c->n >= VAL_COVER) {
     c->full = true;
     return;
@@ -76,6 +77,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_t
   *o = (val_covered){.at = at, .where = term, .need = need, .want = want, .numel = out->numel};
   snprintf(o->name, sizeof o->name, "%s", call->u.s);
   o->term = val_term_hash(term, 0);
+  o->orders = s.choice == VAL_CHOICE_ORDER;
   for (unsigned b = 0; b < VAL_BITS; b++)
     if (((need | want) & ~VAL_MEET) >> b & 1 && val_site_takes(&s, (uint16_t)(1U << b)))
       o->taken |= (uint16_t)(1U << b);
@@ -103,6 +105,9 @@ void val_cover_add(val_cover *all, const val_cover *one) {
       o->need |= one->op[i].need, o->want |= one->op[i].want;
       o->taken |= one->op[i].taken, o->seen |= one->op[i].seen;
       o->term = one->op[i].term;
+      o->n_tied += one->op[i].n_tied;
+      /* Whichever of equal numbers is taken: it is read for its value. */
+      if (o->n_tied >= MANY_TIES) o->seen |= VAL_EDGE;
     } else if (all->n < VAL_COVER) {
       all->op[all->n++] = one->op[i];
     } else {

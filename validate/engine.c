@@ -21,6 +21,7 @@
 #include "egraph/base/arena.h"
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
+#include "validate/choice_int.h"
 #include "validate/engine_int.h"
 #include "validate/helper.h"
 #include "validate/prove_int.h"
@@ -291,6 +292,7 @@ typedef struct results {
 
 typedef struct eval {
   val_engine *e;
+  const rule_term *root; /* of which all calls are parts */
   rule_tensor *const *bind;
   unsigned flags;
   iso_arena arena;
@@ -412,12 +414,15 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   const bool tied = v->probe != NULL && v->probe->tied;
   if (code == ISO_OK && v->probe != NULL)
     code = val_probe_note(v->probe, call, *bind, n, room, r->n, err);
-  if (v->probe != NULL && v->probe->tied && !tied && v->probe->other && holds(v->probe->other, t))
+  const size_t shown = code == ISO_OK ? val_shown_result(call, room, r->n) : 0;
+  if (v->probe != NULL && v->probe->tied && !tied &&
+      ((v->probe->other && holds(v->probe->other, t)) || !val_reads_result(v->root, t, shown)))
     v->probe->tied = false;
-  if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
-    val_cover_note(v->probe->cover, at, t, call, *bind, n, room[0]);
+  if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0 &&
+      val_reads_result(v->root, t, shown))
+    val_cover_note(v->probe->cover, at, t, call, *bind, n, room[shown]);
   if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t && r->n > 0)
-    v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[0]);
+    v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);
   if (code == ISO_OK && v->probe != NULL) val_narrow_note(v->probe, call, *bind, room, r->n);
   if (code == ISO_OK && v->probe != NULL && v->probe->absorbed != NULL && r->n > 0)
     val_absorb_note(v->probe->absorbed, t, call, *bind, n, room[0]);
@@ -461,7 +466,7 @@ static void eval_free(eval *v) {
 
 static iso_code evaluate(val_engine *e, const rule_term *t, rule_tensor *const *bind,
                          unsigned flags, rule_tensor **out, val_probe *probe, iso_error *err) {
-  eval v = {.e = e, .bind = bind, .flags = flags, .probe = probe};
+  eval v = {.e = e, .root = t, .bind = bind, .flags = flags, .probe = probe};
   iso_arena_init(&v.arena);
   if (e->room == NULL) e->room = malloc(MAX_RESULTS * sizeof *e->room);
   rule_tensor *x = NULL;

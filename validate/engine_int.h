@@ -52,6 +52,8 @@ typedef struct val_covered {
   uint32_t n_met; /* edges that were met on purpose, and something moved */
   uint32_t n_hidden;        /* those of which rounding hid what came */
   uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
+  bool orders;              /* it finds places by comparing numbers */
+  uint32_t n_tied;          /* samples with equal ones where nothing moved */
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */
 } val_covered;
@@ -60,8 +62,8 @@ typedef struct val_cover {
   size_t n;
   bool full; /* there are more, which are not looked at */
 } val_cover;
-/* `term` is the operator number `at` that ran, and has made the `call` of `n` tensors, whose first
- * result is `out`. */
+/* `term` is the operator number `at` that ran, and has made the `call` of `n` tensors, of whose
+ * results `out` is the one that its choice shows in. */
 void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
                     rule_tensor *const *bind, size_t n, const rule_tensor *out);
 void val_cover_add(val_cover *all, const val_cover *one);
@@ -87,7 +89,7 @@ typedef struct val_slip {
   uint16_t bit; /* the elements that do this; 0: that of `index` alone, a truth value */
   int64_t index;
 } val_slip;
-/* Change the first of `n_out` results. Errors: ISO_NOMEM, and all of them are let go. */
+/* Change one of `n_out` results, the one that the choice shows in. Errors: ISO_NOMEM, and all of them are let go. */
 ISO_MUST_USE iso_code val_slip_apply(const val_slip *s, const rule_term *call,
                                      rule_tensor *const *bind, size_t n, rule_tensor **out,
                                      size_t n_out, iso_error *err);
@@ -109,7 +111,8 @@ typedef struct val_probe {
   bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
   bool unbounded;   /* in: integers are meant without end, so that where they may wrap nothing is defined */
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
-  bool tied;        /* out, with `noise`: equal values decided a sort, a maximum's place or the like */
+  bool tied;        /* out, with `noise`: equal values decided a sort, and its manual does not say how */
+  bool even;        /* out, with `noise`: a place was found among values of which some were equal */
   const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties here: they are the same */
   int64_t largest;  /* out: elements of the largest intermediate result */
   size_t n_run;     /* out: operators that ran, also where the evaluation failed */

@@ -16,22 +16,24 @@ static const double above_rounding = 1e4; /* eps of the largest intermediate val
 iso_code val_slip_apply(const val_slip *s, const rule_term *call, rule_tensor *const *bind,
                         size_t n, rule_tensor **out, size_t n_out, iso_error *err) {
   rule_tensor *now = NULL;
-  iso_code c = n_out ? rule_tensor_new(out[0]->dtype, &out[0]->shape, &now, err) : ISO_OK;
+  const size_t which = val_shown_result(call, out, n_out);
+  iso_code c =
+      n_out ? rule_tensor_new(out[which]->dtype, &out[which]->shape, &now, err) : ISO_OK;
   if (c) {
     for (size_t k = 0; k < n_out; k++) rule_tensor_unref(out[k]);
     return c;
   }
   if (!now) return ISO_OK;
-  now->coarse = out[0]->coarse;
-  const val_site site = val_site_of(call, bind, n, out[0]);
+  now->coarse = out[which]->coarse;
+  const val_site site = val_site_of(call, bind, n, out[which]);
   for (int64_t i = 0; i < now->numel; i++) {
-    double y = rule_tensor_get(out[0], i), other;
+    double y = rule_tensor_get(out[which], i), other;
     if (s->bit ? val_site_slip(&site, s->bit, i, &other) : i == s->index && (other = y == 0, true))
       y = other;
     rule_tensor_set(now, i, y);
   }
-  rule_tensor_unref(out[0]);
-  out[0] = now;
+  rule_tensor_unref(out[which]);
+  out[which] = now;
   return ISO_OK;
 }
 
@@ -102,6 +104,8 @@ iso_code val_observe(val_engine *e, const rule_term *side, rule_tensor *const *b
       code = slip_moves(e, side, bind, plain, &slip, &moved, work, err);
       if (moved) o->seen |= slip.bit;
     }
+    const bool shows = (o->seen | (before ? before->seen : 0)) & VAL_SOME;
+    o->n_tied += o->orders && (ask & VAL_EDGE) && !(o->seen & VAL_EDGE) && shows;
   }
   return code;
 }

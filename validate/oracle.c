@@ -33,6 +33,8 @@ typedef struct ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
+  bool ties;                      /* some sample differs where equal numbers leave a choice open */
+  bool cut;                       /* some sample differs on an axis, where the sign of a zero decides */
   bool doubt;                     /* some sample differs by more than such a tolerance, if not surely */
   double coarse;                  /* the largest tolerance of samples whose operators compute in a narrower dtype */
   char last_error[200];
@@ -99,6 +101,11 @@ static iso_code weigh(ladder *l, const rule *r, unsigned k, unsigned kind, rule_
   if ((c = note_cover(l, r, bind, t, err))) return c;
   l->coarse = fmax(l->coarse, t->coarse);
   l->doubt |= t->doubt;
+  l->ties |= t->ties;
+  if (kind == VAL_AXES && t->outcome == VAL_DIFFER && t->what == 'v') {
+    l->cut = true;
+    t->outcome = VAL_BLIND;
+  }
   switch (t->outcome) {
   case VAL_AGREE:
     l->good++;
@@ -235,6 +242,10 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", gap(l));
+  } else if (l->good >= LEAST_SAMPLES && l->ties) {
+    snprintf(out->reason, sizeof out->reason, "the sides differ where numbers are equal, and an operator leaves open which of them comes first");
+  } else if (l->good >= LEAST_SAMPLES && l->cut) {
+    snprintf(out->reason, sizeof out->reason, "the sides differ on a branch cut, where the sign of a zero decides");
   } else if (l->good >= LEAST_SAMPLES && l->doubt) {
     snprintf(out->reason, sizeof out->reason, "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= LEAST_SAMPLES) {
@@ -406,6 +417,18 @@ static iso_code sample_sizes(ladder *l, unsigned k, rule_verdict *out, bool *ref
   return c;
 }
 
+/* Complex numbers on the axes. */
+static iso_code sample_axes(ladder *l, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
+  enum { SAMPLES = 12 };
+  iso_code c = ISO_OK;
+  bool any = false;
+  for (uint32_t i = 0; i < l->r->n_vars; i++) any |= l->r->var[i].kind == 'c';
+  for (unsigned s = 0; s < SAMPLES && any && !l->cut && !*refuted && !c; s++)
+    if (!val_stopped(val_engine_options(l->e)))
+      c = sample_instance(l, k + s, VAL_AXES, out, refuted, err);
+  return c;
+}
+
 static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_verdict proof = {0};
@@ -449,6 +472,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     c = sample_instance(l, k + s, VAL_SMALL + s, out, refuted, err);
   if (!c && seek && l->strict && l->problem.open && !*refuted)
     c = sample_sizes(l, k, out, refuted, err);
+  if (!c && seek && !*refuted) c = sample_axes(l, k, out, refuted, err);
   /* A jump that is seen may be one of those where the sides agree: of halves every other one. So all these kinds are tried. */
   const bool jumps = seek && val_cover_jumps(&l->cover[0], &l->cover[1]);
   for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && (gap(l) || (jumps && s < VAL_SEAMS)) && !*refuted && !c && !val_stopped(o); s++)

@@ -20,6 +20,7 @@ typedef struct val_trial {
   bool soft;           /* so small that a second sample should show it too */
   bool gross;          /* far beyond what rounding does to anything on the way */
   bool sure;           /* of VAL_AGREE: nothing was lost in sums */
+  bool ties;           /* the sides differ where equal numbers leave a choice open */
   bool unmet;          /* the thresholds that float64 met are none of the numbers that it stands for */
   double max_rel;      /* of VAL_AGREE: largest relative difference seen */
   bool doubt;          /* coarse results differ by more than their tolerance, and not so much that it is sure */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/engine_int.h"
+#include "validate/choice_int.h"
 
 enum { EXACT, GRID, ROUNDS };
 
@@ -86,10 +86,6 @@ static const char series[] =
 
 /* Never 0: where the result is 0 it underflowed, and equal ones are no tie. */
 static const char positive[] = "exp exp2 softmax _softmax sigmoid softplus erfc special_erfc special_exp2";
-
-/* Places found by comparing values: equal ones leave the choice to the implementation. */
-static const char places[] =
-    "argmax argmin sort argsort topk kthvalue median nanmedian mode max min cummax cummin max_pool2d_with_indices";
 
 static bool moves(const char *name) { return listed(layout, name) || listed(selects, name); }
 bool val_moves_only(const char *name) { return listed(layout, name); }
@@ -430,8 +426,8 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   if (p->noise == NULL) return ISO_OK;
   char name[64];
   val_base_name(call->u.s, name);
-  if (listed(places, name))
-    for (size_t i = 0; i < n; i++) p->tied |= has_duplicates(bind[i]);
+  for (size_t i = 0; i < n && val_finds_places(call); i++)
+    if (has_duplicates(bind[i])) p->even = true, p->tied |= val_leaves_ties_open(call, out, n_out);
   iso_code code = ISO_OK;
   for (size_t k = 0; k < n_out && p->how != EXACT && code == ISO_OK; k++) {
     if (!wide(out[k]) || out[k]->numel == 0) continue;

@@ -3,7 +3,8 @@
  * Where the k-th largest element of a row stands is an unknown function of k and of the row (X_ROW), and its value is the
  * row's element there. A row stands for its order alone: what increases strictly in the element, the same way for the whole
  * row, is taken off (a positive factor, a term, a logarithm, an exponential), so that a softmax has its scores' order. Of
- * elements that are equal it is left open which comes first (assumption `ties`). */
+ * elements that are equal it is left open which comes first (assumption `ties`); what reads a row from its end is taken for
+ * the same only where the operators leave it open, too. */
 #include <string.h>
 
 #include "validate/prove_int.h"
@@ -118,11 +119,12 @@ void sx_over_places(sc *c, sx k, sx *body) {
   if (!c->failed && !sx_occurs(c, k, by_place)) *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
 
-/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what falls is read from the end. */
-static sx place_among(sc *c, sx k, sx rank, sx n, sx body) {
+/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what falls is read from the end.
+ * `in_order`: not where the operator says which of equal elements comes first. From the end it is another one. */
+static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
   if (k == c->zero) return c->zero;
   body = simplest(c, k, body);
-  if (!c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
+  if (!in_order && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
     body = sx_neg(c, body);
     rank = sx_sub(c, sx_sub(c, n, c->one), rank);
   }
@@ -131,7 +133,8 @@ static sx place_among(sc *c, sx k, sx rank, sx n, sx body) {
 
 /* ---- operators ---- */
 
-/* Of in[0] along dimension k[0]; k[1]: the smallest first; k[2]: the first only, without the dimension. */
+/* Of in[0] along dimension k[0]; k[1]: the smallest first; k[2]: the first only, without the dimension; k[3]: of equal
+ * elements the first one. */
 static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
   const pt_tensor *x = t->in[0];
   const uint32_t d = (uint32_t)t->k[0];
@@ -143,7 +146,7 @@ static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
     if (body == c->neginf || sx_top_guard(c, body)) sc_fail(c, "an order from the least with conditions");
     body = sx_neg(c, body);
   }
-  return at[d] = place_among(c, k, rank, x->dim[d], body);
+  return at[d] = place_among(c, k, rank, x->dim[d], body, t->k[3]);
 }
 
 static sx place_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -175,6 +178,7 @@ static const pt_value *define_order(pt_args *a, int which) {
   const bool least = which == TOPK ? !pt_arg_flag(a, "largest", true) : !pt_arg_flag(a, "descending", false);
   pt_tensor *place = ordered(c, x, d, least, 'i', place_elem), *value = ordered(c, x, d, least, x->kind, value_elem);
   if (!place || !value || c->failed) return NULL;
+  place->k[3] = value->k[3] = which != TOPK && pt_arg_flag(a, "stable", false);
   if (which == TOPK) {
     const sx k = pt_arg_size(a, "k", 1);
     if (!sc_require(c, sx_le(c, c->zero, k)) || !sc_require(c, sx_le(c, k, x->dim[d]))) return NULL;
@@ -202,7 +206,7 @@ static const pt_value *define_arg(pt_args *a, int least) {
   if (!x || (!all && !pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require(c, sx_lt(c, c->zero, x->dim[d]))) return NULL;
   pt_tensor *t = ordered(c, x, d, least, 'i', place_elem);
   if (!t) return NULL;
-  t->k[2] = 1;
+  t->k[2] = t->k[3] = 1;
   memmove(t->dim + d, t->dim + d + 1, (t->rank - d - 1) * sizeof *t->dim);
   t->rank--;
   return pt_one(c, keep ? pt_unsqueeze(c, t, d) : t);

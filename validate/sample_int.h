@@ -14,6 +14,7 @@ enum {
   VAL_SMALL = 256,          /* from here on: of the size of the rule's least literal */
   VAL_SMALLS = 4,
   VAL_POLE = 512,           /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
+  VAL_AXES = 1024,          /* complex numbers on the axes, where branch cuts lie; floats are plain */
   VAL_AT = 7,               /* at the rule's literals, and a step to either side */
   VAL_POSITIVE = 3,         /* away from zero */
   VAL_PLAIN = 0             /* the kind that most operators are defined on */
@@ -39,6 +40,8 @@ ISO_MUST_USE iso_code val_domains(val_engine *e, rule_schemas *schemas, const ru
 
 /* Complex numbers over the plane (complex.c), by kind. */
 void val_fill_complex(iso_rng *rng, rule_tensor *t, unsigned k);
+/* And on the axes, with zeros of both signs. */
+void val_fill_axes(iso_rng *rng, rule_tensor *t);
 
 /* Whether some literal of the rule is so small that samples at other magnitudes do not show it. */
 bool val_has_eps(const rule *r);

@@ -325,7 +325,8 @@ static iso_code search(line *l, const val_domain *domain, iso_rng *rng, val_root
     choose_step(l, rng);
     l->pick = iso_rng_next(rng);
     l->at = (double)NAN;
-    c = root_on(l, rng, out, err);
+    c = distance_at(l, 0, err); /* whole numbers are counted from here, not from the line's end */
+    if (!c) c = root_on(l, rng, out, err);
     if (!out->found) {
       rule_tensor_unref(out->beyond);
       out->beyond = NULL;

@@ -84,12 +84,14 @@ static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term 
   double *worst = calloc((size_t)n + 1, sizeof *worst);
   if (worst == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   iso_code code = ISO_OK;
-  for (int run = 0; run < runs && !code; run++) {
+  bool even = false;
+  for (int run = 0; run < (even && runs < GROSS_RUNS ? GROSS_RUNS : runs) && !code; run++) {
     val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0, .blur_all = far, .other = other};
     rule_tensor *x = NULL;
     iso_error local;
     code = val_eval_probe(e, side, bind, &p, &x, &local);
     *tied |= p.tied;
+    even |= p.even; /* rounding made them equal if noise at random parts them */
     const bool same = !code && rule_shape_eq(&x->shape, &plain->shape) && x->dtype == plain->dtype;
     for (int64_t i = 0; i < n; i++) {
       /* What fails or changes its shape under noise could have been anything. */
@@ -130,7 +132,7 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
   const double little = 64 * floor;
   double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not have moved */
   for (int64_t i = 0; i < n; i++) most = fmax(most, isfinite(moved[i]) ? moved[i] : 0);
-  for (int64_t i = 0; i < n && !code && !(tied_a && tied_b); i++) {
+  for (int64_t i = 0; i < n && !code; i++) {
     const double x = number_of(a, i), y = number_of(b, i);
     if (!is_float(a)) {
       if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i) && moved[i] == 0) {
@@ -143,6 +145,12 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
     }
   }
   free(moved);
+  if ((tied_a || tied_b) && t->outcome == VAL_DIFFER) {
+    t->outcome = VAL_BLIND;
+    t->index = -1;
+    t->ties = true;
+    t->soft = false;
+  }
   if (rule_dtype_is_complex(a->dtype) && t->index >= 0) t->index /= 2;
   return code;
 }

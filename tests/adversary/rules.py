@@ -164,6 +164,18 @@ def truth(rule, rng):
     return True if good >= 8 else None
 
 
+def parts_on_cut(rule):
+    """Whether the sides are equal only off the negative axis. libtorch has two zeros there: it
+    agrees with conj of either side, and with no quotient."""
+    env = {v: [mp.mpc(-2.5, 0)] * N for v in rule.vars}
+    env.update({a: mp.mpf(0.5) for a, _ in rule.attrs})
+    try:
+        a, b = rule.lhs.at(env), rule.rhs.at(env)
+    except (Undefined, ZeroDivisionError, OverflowError, ValueError):
+        return False
+    return any(abs(x - y) > 1e-9 * abs(x) for x, y in zip(a, b))
+
+
 # ---- expressions ----
 
 def leaf(rng, names):
@@ -474,6 +486,10 @@ def main():
     wrong, unknown = [], []
     for r, t in rules:
         got = status[r.name]["status"]
+        if t and r.kind == "c" and "inverse" in r.name and parts_on_cut(r):
+            if got in ("tested", "proved"):
+                wrong.append((r, False, got))
+            continue
         if (t and got == "refuted") or (not t and got in ("tested", "proved")):
             wrong.append((r, t, got))
         elif t and got == "unknown":

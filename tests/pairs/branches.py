@@ -126,7 +126,10 @@ def rule_text(name, left, right, rng):
     variables(left, found)
     variables(right, found)
     sizes = {}
-    symbolic = rng.random() < 0.3 and not any(v.kind == "i" and v.limit for v in found.values()) and not any("arange" in text_of(s, {}) or "one_hot" in text_of(s, {}) for s in (left, right))
+    texts = [text_of(s, {}) for s in (left, right)]
+    fixed = (any(v.kind == "i" and v.limit for v in found.values()) or
+             any(w in t for t in texts for w in ("arange", "one_hot", "rsub")))
+    symbolic = rng.random() < 0.3 and not fixed
     # Sizes that are equal stay so: one name for each number.
     dim = lambda n: sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
     head = " ".join("(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape)) for v in found.values())
@@ -494,6 +497,52 @@ def ranks(d):
                   (True, where(compare("eq", arange(n), item(best, 1)), d.y, 0.0), masked(d.y, compare("ne", item(best, 1), arange(n)), 0.0)))
 
 
+def ties(d):
+    """Which of equal numbers is found: the first one, or the last."""
+    n, z = max(d.shape[-1], 2), var("z", "f", *d.shape)
+    x, y = d.x, d.y
+    e = d.pick(x, x, x + y, x * 2.0 + 1.0, x * y, el("relu", x), el("round", x))
+    low = d.rng.random() < 0.3
+    flip = lambda t: shaped("flip", [t, [-1]], t.shape)
+    place = lambda t: shaped("argmin" if low else "argmax", [t, -1, True], t.shape[:-1] + (1,), "i")
+    from_end = lambda t: el("rsub.Scalar", t, d.shape[-1] - 1)
+    best = lambda t: several("min.dim" if low else "max.dim", [t, -1, True],
+                             [(t.shape[:-1] + (1,), "f"), (t.shape[:-1] + (1,), "i")])
+    value = shaped("amin" if low else "amax", [e, [-1], True], e.shape[:-1] + (1,))
+    results = [(e.shape, "f"), (e.shape, "i")]
+    stable = lambda t, down: T("sort.stable", [t], (), results, stable=True, dim=-1,
+                               descending=down)
+    values = lambda t, down: item(several("sort", [t, -1, down], results), 0)
+    gather = lambda t, i: shaped("gather", [t, -1, i], i.shape)
+    first, last = place(e), from_end(place(flip(e)))
+    at_best = compare("eq", e, value)
+    end = lambda name, none: shaped(name, [where(at_best, arange(d.shape[-1]), none), [-1], True],
+                                    value.shape, "i")
+    gathered = d.rng.random() < 0.5
+    read = lambda l, r: (gather(z, l), gather(z, r)) if gathered else (l, r)
+    hot = lambda i: z * compare("eq", arange(d.shape[-1]), i)
+    head = lambda i: shaped("slice.Tensor", [i, -1, 0, 1], value.shape)
+    down, up = stable(e, True), stable(e, False)
+    if d.rng.random() < 0.5 or d.shape[-1] < 2:
+        l, r = d.pick(
+            read(first, item(best(e), 1)), read(first, place(e * 2.0 + 1.0)),
+            read(last, from_end(item(best(flip(e)), 1))), (gather(e, first), value),
+            (gather(e, last), value), read(first, end("amin", n)), read(last, end("amax", -1)),
+            (values(e, True), flip(values(e, False))),
+            read(item(down, 1), item(stable(-e, False), 1)),
+            (gather(e, item(up, 1)), item(up, 0)),
+            (hot(first), where(compare("eq", arange(d.shape[-1]), first), z, 0.0)))
+        return True, l, r
+    l, r = d.pick(
+        read(first, last), read(first, end("amax", -1)), read(last, end("amin", n)),
+        read(head(item(down, 1)), head(flip(item(up, 1)))),
+        (hot(first), z * at_best), (hot(last), hot(first)),
+        read(last, item(best(e), 1)), (hot(last), z * at_best),
+        read(last, item(several("topk", [e, 1, -1, not low, True],
+                                [(value.shape, "f"), (value.shape, "i")]), 1)))
+    return False, l, r
+
+
 def clamped_integers(d):
     i = var("ids", "i", *d.pick((1,), (4,), (2, 3)))
     a = d.rng.randrange(-3, 2000)
@@ -511,8 +560,10 @@ def clamped_integers(d):
 
 
 def nested(d):
-    """A choice inside another one's branch."""
-    e, t, f, u = d.expression(), d.number(), d.y * 2.0, d.pick(0.5, -1.0, 3.0)
+    """A choice inside another one's branch, of a variable of its own: beside exp(x) - y a
+    threshold of y may lie where the branch is never taken."""
+    e, t = d.expression(), d.number()
+    f, u = var("z", "f", *d.shape) * 2.0, d.pick(0.5, -1.0, 3.0)
     name, inner = d.pick("gt", "ge", "lt", "le"), d.pick("gt", "ge", "lt", "le")
     a, b = d.x + 7.0, d.y - 3.0
     c = compare(name, e, t)
@@ -622,7 +673,8 @@ def attention(d):
 
 
 KINDS = {f.__name__: f for f in (thresholds, hidden_factor, bounds, kinks, roundings, logic, integers, repeats, windows, buckets, ranks,
-                                 clamped_integers, nested, dead_factors, equalities, sums, quantised, tokens, attention)}
+                                 clamped_integers, nested, ties, dead_factors, equalities, sums,
+                                 quantised, tokens, attention)}
 
 
 def instance(seed, k, only):
