@@ -267,7 +267,7 @@ test: check-build
 check: check-build
 	@.ci/test-run $(B)/check.list
 test-all: deps headers check
-# Rules of an adversary against random tests, with a truth that mpmath knows: [SEED=1] [COUNT=600] [KIND=absorb|attrs|complex]
+# Rules of an adversary against random tests, with a truth that mpmath knows: [SEED=1] [COUNT=600] [KIND=absorb|attrs|complex|literals]
 adversary: all
 	@$(ADVERSARY) --seed $(or $(SEED),1) --count $(or $(COUNT),600) $(if $(KIND),--only $(KIND))
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.

@@ -27,6 +27,62 @@ static bool subset(const double *a, size_t n, const double *b, size_t m) {
   return true;
 }
 
+/* ---- numbers that are almost what others make ---- */
+
+enum { NUMBERS = 24, MOST_Q = 16, MOST_P = 64 };
+
+static void all_numbers(const rule_term *t, double *v, size_t *n) {
+  const double x = t->kind == RULE_FLOAT ? fabs(t->u.f)
+                   : t->kind == RULE_INT ? fabs((double)t->u.i)
+                                         : 0;
+  bool seen = !(x > 0) || !(x < 1e30);
+  for (size_t i = 0; i < *n; i++) seen |= v[i] == x;
+  if (!seen && *n < NUMBERS) v[(*n)++] = x;
+  for (uint32_t i = 0; i < t->n; i++) all_numbers(t->child[i], v, n);
+}
+
+/* Whether the two are in a simple ratio but for more than the rounding of a few literals, and less
+ * than what samples show. */
+static bool almost(double v, double w) {
+  const double rounding = 3 * 0x1p-52, shown = 1e-10;
+  for (int q = 1; q <= MOST_Q; q++) {
+    const double p = nearbyint(v / w * q), apart = p > 0 ? fabs(v / w * q / p - 1) : 1;
+    if (p > MOST_P) return false;
+    if (apart < shown) return apart > rounding;
+  }
+  return false;
+}
+
+static bool has(const double *v, size_t n, double x) {
+  for (size_t i = 0; i < n; i++)
+    if (v[i] == x) return true;
+  return false;
+}
+
+/* A float on one side alone that is almost another number of the rule, a product or a small
+ * multiple of these. */
+static bool almost_others(const rule *r) {
+  double own[2][NUMBERS], all[NUMBERS];
+  size_t n[2] = {0, 0}, n_all = 0;
+  all_numbers(r->lhs, own[0], &n[0]);
+  all_numbers(r->rhs, own[1], &n[1]);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < n[side] && n_all < NUMBERS; i++)
+      if (!has(all, n_all, own[side][i])) all[n_all++] = own[side][i];
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < n[side]; i++) {
+      const double v = own[side][i];
+      if (has(own[!side], n[!side], v)) continue;
+      if (almost(v, 1)) return true;
+      for (size_t j = 0; j < n_all; j++)
+        if (almost(v, all[j])) return true;
+      for (size_t j = 0; j < n_all; j++)
+        for (size_t k = j; k < n_all; k++)
+          if (all[j] != v && all[k] != v && almost(v, all[j] * all[k])) return true;
+    }
+  return false;
+}
+
 /* Equal but for numbers. */
 static bool same_but_numbers(const rule_term *a, const rule_term *b) {
   const bool na = a->kind == RULE_FLOAT || a->kind == RULE_INT,
@@ -44,6 +100,7 @@ bool val_rests_on_literals(const rule *r) {
   double a[16], b[16];
   size_t n = 0, m = 0;
   if (same_but_numbers(r->lhs, r->rhs) && !rule_term_eq(r->lhs, r->rhs)) return true;
+  if (almost_others(r)) return true;
   neutral_literals(r->lhs, a, &n, 16);
   neutral_literals(r->rhs, b, &m, 16);
   return !subset(a, n, b, m) || !subset(b, m, a, n);

@@ -4,7 +4,7 @@
     rules.py --isomer build/isomer [--seed 1] [--count 400] [--only KIND] [--keep FILE]
 
 Kinds: `absorb` (operands that float64 loses in sums, at random depth and magnitude), `attrs` (attributes whose sign, zero, order or size
-matters), and `complex` (identities that hold on one branch only). A rule's two
+matters), `complex` (identities that hold on one branch only), and `literals` (numbers some last places beside what the other side makes). A rule's two
 sides are one expression and a rewriting of it; whether they are equal is found by evaluating both at points of several scales with some hundred
 digits. No false rule may be tested or proved, no true one refuted, and at most one in ten of the true ones unknown.
 """
@@ -447,7 +447,25 @@ def complex_rule(rng, i):
     return Rule(f"complex-{i}-{name}", a, b, vars="xy", kind="c", attrs=attrs)
 
 
-MAKERS = {"absorb": absorb_rule, "attrs": attrs_rule, "complex": complex_rule}
+# ---- literals that differ in their last places ----
+
+def literals_rule(rng, i):
+    """A number that the other side makes of two, exactly or some last places beside it."""
+    x, y = var("x"), var("y")
+    c, a = rng.choice([2.0, 3.0, 5.0, 7.0, 0.5, 11.0]), rng.choice([1.0, 2.0, 4.0, 0.25, 1.5])
+    d = c * a * (1 + rng.choice([0, 0, 4, 6, 40, 1000]) * 2.0 ** -52)
+    inner, outer = rng.choice([(y, neg), (square(y), square), (sin(y), tanh), (exp(y), sin)])
+    make = rng.choice([
+        lambda: (div(x, adds(inner, a)), div(muls(x, c), adds(muls(inner, c), d))),
+        lambda: (outer(muls(adds(inner, a), c)), outer(adds(muls(inner, c), d))),
+        lambda: (mul(x, muls(muls(inner, c), a)), mul(muls(inner, d), x)),
+        lambda: (sub(x, muls(adds(inner, a), c)), subs(sub(x, muls(inner, c)), d))])
+    lhs, rhs = make()
+    return Rule(f"literals-{i}", lhs, rhs, vars="xy")
+
+
+MAKERS = {"absorb": absorb_rule, "attrs": attrs_rule, "complex": complex_rule,
+          "literals": literals_rule}
 
 
 def generate(seed, count, only):
