@@ -12,7 +12,10 @@
 #include "validate/choice_int.h"
 #include "validate/cover_int.h"
 
-enum { EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE, MANY_TIES = 8 };
+enum {
+  EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE,
+  MANY_TIES = 8
+};
 
 static bool varies(const rule_term *t) {
   if (t->kind == RULE_VAR) return true;

@@ -89,7 +89,8 @@ typedef struct val_slip {
   uint16_t bit; /* the elements that do this; 0: that of `index` alone, a truth value */
   int64_t index;
 } val_slip;
-/* Change one of `n_out` results, the one that the choice shows in. Errors: ISO_NOMEM, and all of them are let go. */
+/* Change one of `n_out` results, the one that the choice shows in. Errors: ISO_NOMEM, and all of
+ * them are let go. */
 ISO_MUST_USE iso_code val_slip_apply(const val_slip *s, const rule_term *call,
                                      rule_tensor *const *bind, size_t n, rule_tensor **out,
                                      size_t n_out, iso_error *err);
@@ -111,7 +112,8 @@ typedef struct val_probe {
   bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
   bool unbounded;   /* in: integers are meant without end, so that where they may wrap nothing is defined */
   bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
-  bool tied;        /* out, with `noise`: equal values decided a sort, and its manual does not say how */
+  bool tied;        /* out, with `noise`: equal values decided a sort, whose manual does not say
+                       how */
   bool even;        /* out, with `noise`: a place was found among values of which some were equal */
   const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties here: they are the same */
   int64_t largest;  /* out: elements of the largest intermediate result */

@@ -34,7 +34,7 @@ typedef struct ladder {
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
   bool ties;                      /* some sample differs where equal numbers leave a choice open */
-  bool cut;                       /* some sample differs on an axis, where the sign of a zero decides */
+  bool cut;                       /* some sample differs on an axis, by the sign of a zero */
   bool doubt;                     /* some sample differs by more than such a tolerance, if not surely */
   double coarse;                  /* the largest tolerance of samples whose operators compute in a narrower dtype */
   char last_error[200];
@@ -243,9 +243,12 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", gap(l));
   } else if (l->good >= LEAST_SAMPLES && l->ties) {
-    snprintf(out->reason, sizeof out->reason, "the sides differ where numbers are equal, and an operator leaves open which of them comes first");
+    snprintf(out->reason, sizeof out->reason,
+             "the sides differ where numbers are equal, and an operator leaves open which of them "
+             "comes first");
   } else if (l->good >= LEAST_SAMPLES && l->cut) {
-    snprintf(out->reason, sizeof out->reason, "the sides differ on a branch cut, where the sign of a zero decides");
+    snprintf(out->reason, sizeof out->reason,
+             "the sides differ on a branch cut, where the sign of a zero decides");
   } else if (l->good >= LEAST_SAMPLES && l->doubt) {
     snprintf(out->reason, sizeof out->reason, "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= LEAST_SAMPLES) {
@@ -418,7 +421,8 @@ static iso_code sample_sizes(ladder *l, unsigned k, rule_verdict *out, bool *ref
 }
 
 /* Complex numbers on the axes. */
-static iso_code sample_axes(ladder *l, unsigned k, rule_verdict *out, bool *refuted, iso_error *err) {
+static iso_code sample_axes(ladder *l, unsigned k, rule_verdict *out, bool *refuted,
+                            iso_error *err) {
   enum { SAMPLES = 12 };
   iso_code c = ISO_OK;
   bool any = false;

@@ -4,7 +4,8 @@
     rules.py --isomer build/isomer [--seed 1] [--count 400] [--only KIND] [--keep FILE]
 
 Kinds: `absorb` (operands that float64 loses in sums, at random depth and magnitude), `attrs` (attributes whose sign, zero, order or size
-matters), `complex` (identities that hold on one branch only), and `literals` (numbers some last places beside what the other side makes). A rule's two
+matters), `complex` (identities that hold on one branch only), and `literals` (numbers some last
+places beside what the other side makes). A rule's two
 sides are one expression and a rewriting of it; whether they are equal is found by evaluating both at points of several scales with some hundred
 digits. No false rule may be tested or proved, no true one refuted, and at most one in ten of the true ones unknown.
 """
