@@ -3,8 +3,8 @@
  * Where the k-th largest element of a row stands is an unknown function of k and of the row (X_ROW), and its value is the
  * row's element there. A row stands for its order alone: what increases strictly in the element, the same way for the whole
  * row, is taken off (a positive factor, a term, a logarithm, an exponential), so that a softmax has its scores' order. Of
- * elements that are equal it is left open which comes first (assumption `ties`); what reads a row from its end is taken for
- * the same only where the operators leave it open, too. */
+ * elements that are equal it is left open which comes first (assumption `ties`); what reads a row
+ * from its end is taken for the same only where the operators leave it open, too. */
 #include <string.h>
 
 #include "validate/prove_int.h"
@@ -119,12 +119,14 @@ void sx_over_places(sc *c, sx k, sx *body) {
   if (!c->failed && !sx_occurs(c, k, by_place)) *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
 
-/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what falls is read from the end.
- * `in_order`: not where the operator says which of equal elements comes first. From the end it is another one. */
+/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what
+ * falls is read from the end. `in_order`: not where the operator says which of equal elements comes
+ * first. From the end it is another one. */
 static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
   if (k == c->zero) return c->zero;
   body = simplest(c, k, body);
-  if (!in_order && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
+  const bool known = !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed;
+  if (!in_order && known && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
     body = sx_neg(c, body);
     rank = sx_sub(c, sx_sub(c, n, c->one), rank);
   }
@@ -133,8 +135,8 @@ static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
 
 /* ---- operators ---- */
 
-/* Of in[0] along dimension k[0]; k[1]: the smallest first; k[2]: the first only, without the dimension; k[3]: of equal
- * elements the first one. */
+/* Of in[0] along dimension k[0]; k[1]: the smallest first; k[2]: the first only, without the
+ * dimension; k[3]: of equal elements the first one. */
 static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
   const pt_tensor *x = t->in[0];
   const uint32_t d = (uint32_t)t->k[0];

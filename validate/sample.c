@@ -347,7 +347,8 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     if (v->kind == 'f' && k >= VAL_POLE) fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
     else if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
     if (v->kind == 'c' && axes) val_fill_axes(rng, bind[i]);
-    else if (v->kind == 'c') val_fill_complex(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k);
+    else if (v->kind == 'c')
+      val_fill_complex(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k);
     if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
   /* Indices last: their range depends on the shapes of what they index. They are zero until then, which every table has. */

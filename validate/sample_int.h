@@ -14,7 +14,7 @@ enum {
   VAL_SMALL = 256,          /* from here on: of the size of the rule's least literal */
   VAL_SMALLS = 4,
   VAL_POLE = 512,           /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
-  VAL_AXES = 1024,          /* complex numbers on the axes, where branch cuts lie; floats are plain */
+  VAL_AXES = 1024,          /* complex numbers on the axes, where cuts lie; floats are plain */
   VAL_AT = 7,               /* at the rule's literals, and a step to either side */
   VAL_POSITIVE = 3,         /* away from zero */
   VAL_PLAIN = 0             /* the kind that most operators are defined on */
