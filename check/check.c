@@ -146,16 +146,21 @@ static iso_code assume_kernel(chk_state *k, const char *op) {
   return chk_assume(k, r.kind, rule_relative_print(k->arena, r));
 }
 
+bool chk_leaves_ties(const char *op) {
+  static const char *const ties[] = {
+      "aten::argmax",   "aten::argmin", "aten::topk",   "aten::sort",    "aten::argsort",
+      "aten::kthvalue", "aten::mode",   "aten::median", "aten::max.dim", "aten::min.dim"};
+  return named(op, ties, sizeof ties / sizeof *ties);
+}
+
 static iso_code assume_kernels(chk_state *k) {
-  static const char *const ties[] = {"aten::argmax", "aten::argmin", "aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue",
-                                     "aten::mode", "aten::median", "aten::max.dim", "aten::min.dim"};
   static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
   bool any_ties = false, any_sums = false;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->n_terms && !c; i++) {
     const rule_term *t = k->term[i].call;
     if (!t) continue;
-    any_ties |= named(t->u.s, ties, sizeof ties / sizeof *ties);
+    any_ties |= chk_leaves_ties(t->u.s);
     any_sums |= named(t->u.s, sums, sizeof sums / sizeof *sums);
     bool seen = strncmp(t->u.s, "aten::", 6) == 0 || strcmp(t->u.s, "getitem") == 0;
     for (size_t j = 0; j < i && !seen; j++) seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
@@ -231,7 +236,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   }
   k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
-  if (!c && !chk_settled(k)) c = chk_undefined(k);
+  if (!c && !chk_settled(k)) c = chk_redrawn(k);
   if (!c && !chk_settled(k)) c = assume_kernels(k);
   if (!c) c = publish(k);
   state_free(k);

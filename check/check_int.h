@@ -112,6 +112,8 @@ static inline rule_tensor *chk_captured(const chk_state *k, uint32_t leaf, size_
 /* ---- check.c ---- */
 /* Arguments at the same place: equal by the steps so far. */
 bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b);
+/* The operator leaves an order among equal elements open. */
+bool chk_leaves_ties(const char *op);
 /* The captures at hand are those that the certificate names, by content. */
 iso_code chk_same_files(chk_state *k, int side);
 
@@ -180,10 +182,13 @@ typedef struct chk_elements {
 
 /* An input that is not fixed, a floating parameter, and what is one on the other side. */
 bool chk_leaf_is_free(chk_state *k, uint32_t leaf);
-/* Behind the steps of a set. `all`: of every free leaf, else of those that layouts speak of. Owns: chk_elements_free, also after an error. */
-iso_code chk_elements_new(chk_state *k, bool all, chk_elements *out);
+/* Behind the steps of a set. `most` 0: of those leaves that layouts speak of. INT64_MAX: of every
+ * free leaf. Else of every free leaf of at most so many elements of which no layout speaks.
+ * Owns: chk_elements_free, also after an error. */
+iso_code chk_elements_new(chk_state *k, int64_t most, chk_elements *out);
 /* The class of element `i` of a leaf; -1 where the leaf's have no numbers. */
 int64_t chk_element(chk_elements *e, uint32_t leaf, int64_t i);
+bool chk_has_elements(chk_elements *e, uint32_t leaf);
 void chk_elements_free(chk_elements *e);
 /* Before the steps: names, sides and kinds of what the leaf steps relate. */
 iso_code chk_relations(chk_state *k);
@@ -206,9 +211,9 @@ bool chk_has_domain(const chk_state *k, uint32_t leaf);
 /* Put what was drawn for an input inside of its domain; false: it is not. `number` of the draw. */
 bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor *t);
 
-/* ---- undefined.c ---- */
-/* Behind all else: outputs are NaN together on other inputs and parameters, too. */
-iso_code chk_undefined(chk_state *k);
+/* ---- redrawn.c ---- */
+/* Behind all else: outputs agree on other inputs and parameters, too, and are NaN together. */
+iso_code chk_redrawn(chk_state *k);
 
 /* ---- outputs.c ---- */
 iso_code chk_outputs(chk_state *k);

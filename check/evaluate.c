@@ -13,7 +13,7 @@ enum { MAX_NAMES = 64, MAX_LITERALS = 32, BESIDE = 7, LEAST_DRAWN = 4, MOST_DRAW
 enum { OTHER_SIZES = 2, TRIES = 60 };
 enum {
   LIMIT = 1 << 20,
-  ENOUGH = 1 << 18
+  ENOUGH = 1 << 16
 }; /* work of one evaluation, and of a rule, from where on it is drawn less */
 
 static const double informative =
@@ -35,6 +35,7 @@ typedef struct instance {
   bool captured; /* the sizes and shapes of the certificate's step */
   bool reading;
   double literal[MAX_LITERALS];
+  double bound;                  /* of what is drawn */
   uint32_t n_literals, n_beside; /* n_beside: drawn at or beside literals so far */
   int64_t work;
   iso_rng rng, shapes; /* shapes: from its start in each draw */
@@ -206,6 +207,17 @@ static void note_literals(instance *k, const rule_term *t) {
   for (uint32_t i = 0; i < t->n; i++) note_literals(k, t->child[i]);
 }
 
+/* Numbers beside masks are far from them (rules/masks.h). */
+static double bound_of(const instance *k) {
+  double bound = INFINITY;
+  for (uint32_t i = 0; i < k->n_literals && k->x->masks; i++) {
+    const double x = k->literal[i];
+    if (x == RULE_MASK_F16) bound = fmin(bound, RULE_MASK_F16_BOUND);
+    else if (rule_is_mask(RULE_F32, x)) bound = fmin(bound, RULE_MASK_BOUND);
+  }
+  return bound;
+}
+
 static bool coin(instance *k) {
   return iso_rng_below(&k->rng, 2) != 0;
 }
@@ -244,7 +256,7 @@ static double draw_real(instance *k, int how) {
   case LITERALS:
   case AGAIN: {
     const double x = beside_literal(k, false);
-    return k->x->masks && fabs(x) > 1000 ? small : x; /* numbers beside masks are far from them */
+    return fabs(x) > k->bound ? small : x;
   }
   case WIDE:
     return ldexp(iso_rng_normal(&k->rng), (int)iso_rng_below(&k->rng, 17) - 8);
@@ -343,6 +355,17 @@ static bool make_variables(instance *k, ev *e) {
   return e->var != NULL;
 }
 
+/* Whether it speaks of other sizes than the step's. */
+static bool has_sizes(const instance *k) {
+  bool any = k->n_names > 0;
+  for (uint32_t i = 0; i < k->r->n_vars; i++) {
+    any |= k->r->var[i].any_shape || k->r->var[i].leading;
+    for (uint32_t d = 0; d < k->r->var[i].n_dims; d++)
+      any |= k->r->var[i].dim[d]->kind == RULE_NONE;
+  }
+  return any;
+}
+
 /* Where masks stand for minus infinity, what differs only since they are finite does not. */
 static chk_agreement draw_once(instance *k, ev *e, int how) {
   e->masks = false;
@@ -361,10 +384,11 @@ static chk_agreement draw_all(instance *k) {
   k->n_seen = -1;
   const int64_t before = k->work;
   k->n_beside = 0;
+  const int least = has_sizes(k) ? LEAST_DRAWN / 2 : LEAST_DRAWN; /* small ones are drawn more */
   k->shapes = iso_rng_new(iso_rng_next(&k->rng), 0);
   for (int i = 0; i < MOST_DRAWN && a == CHK_AGREES; i++) {
     const int how = i < KINDS ? i : i % 2 ? LITERALS : AGAIN;
-    if (i >= LEAST_DRAWN && k->work - before > ENOUGH) break;
+    if (i >= least && k->work - before > ENOUGH) break;
     if (i >= KINDS && k->n_beside >= BESIDE * k->n_literals) break;
     ev e = {.r = k->r, .values = &values, .list = list_of, .reading = k->reading, .limit = LIMIT};
     iso_arena_init(&e.arena);
@@ -397,17 +421,6 @@ static void name_sizes(const instance *k) {
   }
 }
 
-/* Whether it speaks of other sizes than the step's. */
-static bool has_sizes(const instance *k) {
-  bool any = k->n_names > 0;
-  for (uint32_t i = 0; i < k->r->n_vars; i++) {
-    any |= k->r->var[i].any_shape || k->r->var[i].leading;
-    for (uint32_t d = 0; d < k->r->var[i].n_dims; d++)
-      any |= k->r->var[i].dim[d]->kind == RULE_NONE;
-  }
-  return any;
-}
-
 static bool complete(const instance *k) {
   for (uint32_t i = 0; i < k->n_names; i++)
     if (!k->name[i].set) return false;
@@ -433,6 +446,7 @@ iso_code chk_evaluate(const chk_evaluated *x, chk_evaluation *out, iso_error *er
     at.reading = x->reading || !conditions_hold(&at, -1);
     note_literals(&at, at.r->lhs);
     note_literals(&at, at.r->rhs);
+    at.bound = bound_of(&at);
     const chk_agreement a = draw_all(&at);
     if (a == CHK_AGREES) out->n_sizes++;
     if (a == CHK_DIFFERS) name_sizes(&at);

@@ -163,6 +163,8 @@ int64_t chk_element(chk_elements *e, uint32_t leaf, int64_t i) {
   return base < 0 ? -1 : (int64_t)element(e, (uint32_t)(base + i));
 }
 
+bool chk_has_elements(chk_elements *e, uint32_t leaf) { return e->base[first_of(e, leaf)] >= 0; }
+
 bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
   const chk_term *t = &k->term[leaf];
   if (!t->node || t->call) return false;
@@ -172,29 +174,42 @@ bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
 /* Pinned leaves have one value, whatever is said of them. */
 static bool moves(chk_state *k, const chk_step *s) { return s->kind == CHK_LEAF && chk_leaf_is_free(k, s->a); }
 
-static void number_leaf(const chk_state *k, chk_elements *e, uint32_t leaf) {
+/* A leaf's base until it is numbered, and for good where it is kept out. */
+enum { NO_BASE = -1, KEPT_OUT = -2 };
+
+static void number_leaf(const chk_state *k, chk_elements *e, uint32_t leaf, int64_t most) {
   const uint32_t f = first_of(e, leaf);
-  if (e->base[f] >= 0) return;
+  if (e->base[f] != NO_BASE || first_value(k, f)->numel > most) return;
   e->base[f] = (int64_t)e->n;
   e->n += (size_t)first_value(k, f)->numel;
 }
 
-static iso_code number_all(chk_state *k, chk_elements *e, below *x, bool all) {
+/* The leaves of a layout relation get numbers, or none where only others are asked for. */
+static void number_layout(const chk_state *k, chk_elements *e, const below *x, uint32_t a,
+                          int64_t most) {
+  const bool in = most == 0 || most == INT64_MAX;
+  if (in) number_leaf(k, e, a, INT64_MAX);
+  else e->base[first_of(e, a)] = KEPT_OUT;
+  for (size_t j = 0; j < x->n; j++)
+    if (in) number_leaf(k, e, x->leaf[j], INT64_MAX);
+    else e->base[first_of(e, x->leaf[j])] = KEPT_OUT;
+}
+
+static iso_code number_all(chk_state *k, chk_elements *e, below *x, int64_t most) {
   iso_code c = ISO_OK;
   e->first = malloc((k->n_terms + 1) * sizeof *e->first);
   e->base = malloc((k->n_terms + 1) * sizeof *e->base);
   if (!e->first || !e->base) return chk_nomem(k);
-  for (uint32_t i = 0; i < k->n_terms; i++) e->first[i] = i, e->base[i] = -1;
+  for (uint32_t i = 0; i < k->n_terms; i++) e->first[i] = i, e->base[i] = NO_BASE;
   for (size_t i = 0; i < k->n_steps; i++)
     if (moves(k, &k->step[i]) && !k->term[k->step[i].b].call) e->first[first_of(e, k->step[i].a)] = first_of(e, k->step[i].b);
   for (size_t i = 0; i < k->n_steps && !c; i++) {
     if (!moves(k, &k->step[i]) || !k->term[k->step[i].b].call) continue;
     c = leaves_of(k, x, k->step[i].b);
-    number_leaf(k, e, k->step[i].a);
-    for (size_t j = 0; j < x->n; j++) number_leaf(k, e, x->leaf[j]);
+    number_layout(k, e, x, k->step[i].a, most);
   }
-  for (uint32_t i = 0; i < k->n_terms && !c && all; i++)
-    if (chk_leaf_is_free(k, i)) number_leaf(k, e, i);
+  for (uint32_t i = 0; i < k->n_terms && !c && most; i++)
+    if (chk_leaf_is_free(k, i)) number_leaf(k, e, i, most);
   return c;
 }
 
@@ -265,16 +280,17 @@ static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint
   return c;
 }
 
-iso_code chk_elements_new(chk_state *k, bool all, chk_elements *e) {
+iso_code chk_elements_new(chk_state *k, int64_t most, chk_elements *e) {
   below x = {0};
   *e = (chk_elements){0};
-  iso_code c = number_all(k, e, &x, all);
+  iso_code c = number_all(k, e, &x, most);
   below_free(&x);
   if (c || !e->n || e->n >= UINT32_MAX) return c;
   if (!(e->up = malloc(e->n * sizeof *e->up))) return chk_nomem(k);
   for (size_t i = 0; i < e->n; i++) e->up[i] = (uint32_t)i;
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (moves(k, &k->step[i]) && k->term[k->step[i].b].call) c = join_elements(k, e, &k->step[i], i);
+    if (moves(k, &k->step[i]) && k->term[k->step[i].b].call && chk_has_elements(e, k->step[i].a))
+      c = join_elements(k, e, &k->step[i], i);
   return c;
 }
 
@@ -289,7 +305,7 @@ iso_code chk_free_elements(chk_state *k) {
   chk_elements e;
   uint32_t *owner = NULL;
   bool *done = calloc(k->n_terms + 1, sizeof *done);
-  iso_code c = chk_elements_new(k, false, &e);
+  iso_code c = chk_elements_new(k, 0, &e);
   if (!c && !done) c = chk_nomem(k);
   if (!c && e.n >= UINT32_MAX)
     c = chk_assume(k, RULE_ASSUMES_LEAF,

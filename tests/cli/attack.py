@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """An attacker who has read docs/certificate.md: certificates of pairs that are not equal, and claims that are raised. Plain Python 3.
 
-    tests/cli/attack.py [--isomer build/isomer] [--seed 1] [--count 120] [--only NAME]
+    tests/cli/attack.py [--isomer build/isomer] [--checker build/tests/check/checker] [--seed 1]
+                        [--count 120] [--only NAME]
 
 A pair of the first kind computes one value where it was captured, and others elsewhere (its truth is known by its making: a threshold, a bound, a literal, a place). Its
 certificate joins the two by one false rule, or by a step of another kind, spelled in some way: names, order, conditions, evidence, sides. None may hold. A certificate of the
@@ -24,7 +25,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 STRENGTH = {"assumed": 0, "tested": 1, "proved": 2, "certified": 3}
 
 
-DEFAULTS = {"aten::add.Tensor": [1], "aten::sub.Tensor": [1], "aten::mean.dim": [None]} # what a call lacks to be complete
+# What a call lacks to be complete.
+DEFAULTS = {"aten::elu": [1, 1, 1], "aten::celu": [1], "aten::add.Tensor": [1],
+            "aten::sub.Tensor": [1], "aten::mean.dim": [None]}
 
 
 def ref(id):
@@ -134,6 +137,10 @@ def pairs(rng):
     yield Pair("bound", (("aten::clamp", "x", -big, big), ("aten::mul.Scalar", "x", 1.0)), [n], xs)
     yield Pair("lower bound", (("aten::clamp", "x", -big, None), ("aten::alias", "x")), [n], xs)
     yield Pair("relu", (("aten::relu", "x"), ("aten::alias", "x")), [n], pos)
+    for op, args in (("elu", []), ("celu", []), ("hardshrink", [0.6]), ("threshold", [0.0, 0.0])):
+        # Those that the checker evaluates have a definition there; of these only other values tell.
+        yield Pair(op, (("aten::" + op, "x", *args), ("aten::alias", "x")), [n],
+                   [v + 0.7 for v in pos])
     yield Pair("abs", (("aten::abs", "x"), ("aten::alias", "x")), [n], pos)
     eps = rng.choice([1e-5, 1e-6, 1e-8])
     def norm(e):
@@ -488,6 +495,48 @@ def faulty(rng, n):
         yield "faulty %s %d" % (os.path.basename(bug), k), [left, bug], json.dumps(doc), None
 
 
+# ---- a prover that lies ----
+
+def liar(path, text):
+    """Outcome and reason of the checker where every rule is proved, and z3 answers for each."""
+    where = os.path.join(WHERE.name, "liar.json")
+    with open(where, "w") as f:
+        f.write(text)
+    p = subprocess.run([O.checker, *path, "--liar"], input=where.encode() + b"\n",
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    return p.stdout.decode("utf-8", "replace").strip() or "2 " + p.stderr.decode("utf-8", "replace")
+
+
+def lies(rng, n):
+    """The false rule of each pair, and true ones: what the prover says does not count."""
+    yield from true_pairs(rng, 5)
+    all = list(pairs(rng))
+    for k in range(n):
+        p = all[k % len(all)]
+        doc = by_rule(rng, p)
+        doc["rules"] = [r.replace("(evidence tested", "(evidence proved") for r in doc["rules"]]
+        doc["evidence"] = rng.choice(["proved", "certified"])
+        yield "%s %d" % (p.name, k), p.path, json.dumps(doc), None
+
+
+def against_a_liar(rng, n, tally):
+    by = {"the rule": 0, "other values": 0, "the form": 0}
+    for name, path, text, truth in lies(rng, n):
+        if O.only and O.only not in name:
+            continue
+        said = liar(path, text)
+        fine = said.startswith("0") if truth else said[:1] in "123"
+        tally[not fine] += 1
+        how = ("the rule" if " is false: " in said else
+               "other values" if "on other inputs" in said else "the form")
+        by[how] += not truth
+        if not fine or O.verbose:
+            word = "FAILED" if not fine else "as it should be:"
+            print("%s liar, %s: %s" % (word, name, said[:200]), flush=True)
+    if O.summary:
+        print("a prover that lies: refused by " + ", ".join("%s %d" % x for x in by.items()))
+
+
 def main():
     tally, refused = [0, 0], {}
     rng = random.Random(O.seed)
@@ -517,6 +566,8 @@ def main():
                 print("  kept: %s %s" % (kept, " ".join(path)))
         elif O.verbose:
             print("%s: %d %s" % (name, status, last[:160]))
+    if os.path.exists(O.checker):
+        against_a_liar(random.Random(O.seed + 1), max(30, O.count // 4), tally)
     if O.summary:
         for key, n in sorted(refused.items(), key=lambda x: -x[1]):
             print("%4d %s" % (n, key))
@@ -527,6 +578,7 @@ def main():
 if __name__ == "__main__":
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--checker", default=os.path.join(ROOT, "build", "tests", "check", "checker"))
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--check-seed", type=int, default=0, help="the checker's own")
     a.add_argument("--count", type=int, default=120)

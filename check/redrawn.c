@@ -1,0 +1,415 @@
+/* Both captures run on other values of what is free, related as the certificate relates it.
+ *
+ * Captured values say too much: a relation of leaves, a rule or a step that is false may hold of
+ * them. So inputs and parameters are drawn again, the elements that relations make one with one
+ * value, and the outputs must agree there as they do where they were captured. Where they differ,
+ * they must do so again with a little noise in all leaves, and by more than the noise moves them:
+ * what is ill-conditioned says nothing.
+ *
+ * And outputs must be NaN together. Rules hold where both of their sides are numbers, so that
+ * nan_to_num(x) is x as far as any proof goes, and a chain of such steps joins a graph that guards
+ * against 0/0 with one that does not: rows of zeros wherever an input is of floats, and other
+ * values of all where a graph looks at what is no number. What an operator cannot take, and what
+ * grows past the largest number, says nothing.
+ *
+ * Integers are some that were captured. Of models of many elements only small leaves are drawn:
+ * matrices vary where they were captured, norms and biases do not. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+#include "egraph/base/rng.h"
+
+typedef enum how {
+  CAPTURED,
+  ZEROS,
+  ZERO_ROW,
+  TIES,
+  HALVES,
+  NORMAL,
+  POSITIVE,
+  NEGATIVE,
+  ANY
+} how; /* ANY: each leaf as one of those before */
+
+typedef struct kind {
+  how input, parameter;
+  double scale; /* of parameters */
+} kind;
+
+/* On which values are compared, too. */
+static const kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
+enum { N_PLAIN = sizeof plain / sizeof *plain };
+enum { MANY = 1 << 24, SMALL = 1 << 16 }; /* elements of a model, and of a leaf */
+
+/* The first ones show what is undefined without any guard; further ones, what parameters can make
+ * undefined. */
+static const kind kinds[] = {{ZEROS, CAPTURED, 1},
+                             {ZERO_ROW, CAPTURED, 1},
+                             {TIES, CAPTURED, 1},
+                             {ANY, CAPTURED, 1},
+                             {ANY, CAPTURED, 1},
+                             {HALVES, CAPTURED, 1},
+                             {NORMAL, CAPTURED, 1},
+                             {POSITIVE, CAPTURED, 1},
+                             {NEGATIVE, CAPTURED, 1},
+                             {NORMAL, NORMAL, 1},
+                             {NORMAL, POSITIVE, 1},
+                             {NORMAL, NEGATIVE, 1},
+                             {TIES, TIES, 1},
+                             {ZEROS, ZEROS, 1},
+                             {POSITIVE, POSITIVE, 64},
+                             {NEGATIVE, NEGATIVE, 64},
+                             {NORMAL, NORMAL, 16},
+                             {ANY, CAPTURED, 1},
+                             {ANY, CAPTURED, 1},
+                             {ANY, ANY, 1},
+                             {ANY, ANY, 1},
+                             {ANY, ANY, 1},
+                             {ANY, ANY, 64},
+                             {ANY, ANY, 64}};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, N_UNGUARDED = 5, N_SHAKEN = 3 };
+
+static const double output_tol = 1e-6; /* as where they were captured */
+static const double rounding =
+    0x1p-40; /* what a number cancelled to by chance, it does not with this much noise before it */
+
+typedef struct look {
+  chk_elements elements;
+  double *value; /* by class of elements: what is drawn */
+  bool *is_drawn;
+  bool *need;             /* by term */
+  bool few;               /* only small leaves are drawn */
+  bool ties;              /* an operator leaves an order open: integers may differ */
+  bool overflow, outside; /* outside: of a domain */
+} look;
+
+/* ---- when ---- */
+
+static bool captures_guard(const chk_state *k) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < k->graph[side]->n_nodes; i++) {
+      const rule_term *call = k->graph[side]->node[i].call;
+      if (call && rule_sees_undefined(call)) return true;
+    }
+  return false;
+}
+
+static bool has_float_input(chk_state *k) {
+  for (uint32_t i = 0; i < k->n_terms; i++) {
+    const chk_term *t = &k->term[i];
+    if (t->node && t->node->kind == CAP_INPUT && rule_dtype_is_float(t->node->value->dtype) &&
+        chk_leaf_is_free(k, i))
+      return true;
+  }
+  return false;
+}
+
+/* ---- other values ---- */
+
+static void spread(const rule_tensor *t, double *mean, double *deviation) {
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < t->numel; i++) sum += rule_tensor_get(t, i);
+  *mean = t->numel ? sum / (double)t->numel : 0;
+  for (int64_t i = 0; i < t->numel; i++)
+    squares += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
+  *deviation = t->numel ? sqrt(squares / (double)t->numel) : 0;
+  if (!isfinite(*mean)) *mean = 0;
+  if (!(*deviation > 1e-6 * fabs(*mean)) || !isfinite(*deviation))
+    *deviation = fmax(0.1, 0.5 * fabs(*mean));
+}
+
+static double draw_float(how m, double mean, double deviation, bool first_row, iso_rng *rng) {
+  const double z = mean + deviation * iso_rng_normal(rng);
+  switch (m) {
+  case ZEROS:
+    return 0;
+  case ZERO_ROW:
+    return first_row ? 0 : z;
+  case TIES:
+    return (double)iso_rng_below(rng, 5) - 2;
+  case HALVES:
+    return 0.5 * ((double)iso_rng_below(rng, 13) - 6);
+  case POSITIVE:
+    return fabs(z) + 0.05 * deviation;
+  case NEGATIVE:
+    return -fabs(z) - 0.05 * deviation;
+  default:
+    return z;
+  }
+}
+
+/* What is drawn for a leaf, element by element: what another leaf has of it already stays. Integers
+ * are some that were captured there. */
+static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
+  const rule_tensor *v = chk_captured(k, leaf, k->set);
+  const bool input = k->term[leaf].node->kind == CAP_INPUT, real = rule_dtype_is_float(v->dtype);
+  const int64_t row =
+      v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
+  double mean = 0, deviation = 0;
+  how m = input ? as->input : as->parameter;
+  if (m == ANY) m = (how)iso_rng_below(rng, ANY);
+  if (real) spread(v, &mean, &deviation);
+  for (int64_t i = 0; i < v->numel; i++) {
+    const int64_t at = chk_element(&x->elements, leaf, i);
+    if (at < 0) return; /* it stays as it was captured */
+    if (x->is_drawn[at]) continue;
+    x->is_drawn[at] = true;
+    if (!real) x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
+    else if (m == CAPTURED) x->value[at] = rule_tensor_get(v, i);
+    else x->value[at] = (input ? 1 : as->scale) * draw_float(m, mean, deviation, i < row, rng);
+  }
+}
+
+/* The drawn values as tensors in k->drawn, each times 1 + noise. */
+static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < x->elements.n; i++)
+    x->value[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+  for (uint32_t leaf = 0; leaf < k->n_terms && !c; leaf++) {
+    if (!chk_leaf_is_free(k, leaf)) continue;
+    const rule_tensor *v = chk_captured(k, leaf, k->set);
+    if (rule_dtype_is_complex(v->dtype) || !chk_has_elements(&x->elements, leaf)) continue;
+    rule_tensor_unref(k->drawn[leaf]);
+    k->drawn[leaf] = NULL;
+    const bool real = rule_dtype_is_float(v->dtype);
+    c = rule_tensor_new(real ? RULE_F64 : v->dtype, &v->shape, &k->drawn[leaf], k->err);
+    for (int64_t i = 0; i < v->numel && !c; i++) {
+      const double y = x->value[chk_element(&x->elements, leaf, i)];
+      rule_tensor_set(k->drawn[leaf], i, real ? y : nearbyint(y));
+    }
+    if (!c && chk_has_domain(k, leaf))
+      x->outside |= !chk_fit_drawn(k, leaf, number, k->drawn[leaf]);
+    for (int64_t i = 0; i < v->numel && !c && chk_has_domain(k, leaf); i++)
+      x->value[chk_element(&x->elements, leaf, i)] = rule_tensor_get(k->drawn[leaf], i);
+  }
+  return c;
+}
+
+/* ---- running ---- */
+
+static bool holds(const rule_tensor *t, bool (*what)(double)) {
+  for (int64_t i = 0; rule_dtype_is_float(t->dtype) && i < t->numel; i++)
+    if (what(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static bool is_infinite(double x) {
+  return isinf(x);
+}
+static bool is_no_number(double x) {
+  return !isfinite(x);
+}
+static bool is_zero(double x) {
+  return x == 0;
+}
+
+static bool any_argument(const chk_state *k, const rule_term *t, bool (*what)(double)) {
+  if (t->kind == RULE_FLOAT) return what(t->u.f);
+  if (t->kind == RULE_VAR) return k->real[t->u.i].n && holds(k->real[t->u.i].v[0], what);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (any_argument(k, t->child[i], what)) return true;
+  return false;
+}
+
+/* Numbers gave an infinity, and not as 1/0 and log 0 do. */
+static bool overflows(const chk_state *k, uint32_t id) {
+  static const char *const poles[] = {"aten::div.", "aten::reciprocal", "aten::rsqrt", "aten::log",
+                                      "aten::log2", "aten::log10",      "aten::pow."};
+  const rule_term *call = k->term[id].call;
+  if (k->real[id].n == 0 || !holds(k->real[id].v[0], is_infinite) ||
+      any_argument(k, call, is_no_number))
+    return false;
+  for (size_t i = 0; i < sizeof poles / sizeof *poles; i++)
+    if (strncmp(call->u.s, poles[i], strlen(poles[i])) == 0 && any_argument(k, call, is_zero))
+      return false;
+  return true;
+}
+
+/* Returns: in `done` whether all could be run. */
+static iso_code run(chk_state *k, look *x, bool *done) {
+  iso_code c = ISO_OK;
+  x->overflow = false;
+  k->own = 0;
+  for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
+    if (!x->need[i]) continue;
+    c = chk_run_term(k, i);
+    if (!c && !chk_settled(k) && k->term[i].call) x->overflow |= overflows(k, i);
+  }
+  *done = !c && !chk_settled(k) && !x->overflow;
+  if (chk_settled(k)) { /* an operator that cannot take these values */
+    k->report->outcome = CHK_HOLDS;
+    k->report->reason[0] = 0;
+  }
+  return c;
+}
+
+/* The first output from `from` on that is NaN somewhere on one side, and a number there on the
+ * other; n_outputs: none. */
+static size_t parted(const chk_state *k, size_t from) {
+  for (size_t o = from; o < k->n_outputs; o++) {
+    const chk_values *a = &k->real[k->output[o].a], *b = &k->real[k->output[o].b];
+    if (a->n != 1 || b->n != 1 || !rule_dtype_is_float(a->v[0]->dtype) ||
+        a->v[0]->numel != b->v[0]->numel)
+      continue;
+    for (int64_t i = 0; i < a->v[0]->numel; i++) {
+      const double x = rule_tensor_get(a->v[0], i), y = rule_tensor_get(b->v[0], i);
+      if (isnan(x) != isnan(y) && (isfinite(x) || isfinite(y))) return o;
+    }
+  }
+  return k->n_outputs;
+}
+
+/* ---- values that differ ---- */
+
+static bool all_finite(const rule_tensor *t) {
+  return !holds(t, is_no_number);
+}
+
+static const rule_tensor *output(const chk_state *k, uint32_t term) {
+  const chk_values *v = &k->real[term];
+  return v->n == 1 && all_finite(v->v[0]) ? v->v[0] : NULL;
+}
+
+/* How far output `o` of the right is from the left one's, relative; 0 where that says nothing. */
+static double distance(const chk_state *k, const look *x, size_t o) {
+  const rule_tensor *a = output(k, k->output[o].a), *b = output(k, k->output[o].b);
+  if (!a || !b || a->numel != b->numel || rule_dtype_is_complex(a->dtype)) return 0;
+  if (!rule_dtype_is_float(a->dtype) && x->ties) return 0;
+  const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
+  return d.equal ? 0 : d.max_rel;
+}
+
+static size_t differs(const chk_state *k, const look *x) {
+  size_t o = 0;
+  while (o < k->n_outputs && distance(k, x, o) == 0) o++;
+  return o;
+}
+
+/* Again with noise: it must differ by more than the noise moves it. Returns: in `sure` whether it
+ * does. */
+static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng *rng, bool *sure) {
+  enum { MORE = 16 };
+  rule_tensor *before = rule_tensor_ref(k->real[k->output[o].a].v[0]);
+  iso_code c = ISO_OK;
+  *sure = true;
+  for (int n = 0; n < N_SHAKEN && !c && *sure; n++) {
+    c = put_drawn(k, x, number, rounding, rng);
+    if (!c) c = run(k, x, sure);
+    const rule_tensor *now = *sure && !c ? output(k, k->output[o].a) : NULL;
+    *sure = now && now->numel == before->numel;
+    if (!*sure) break;
+    const double moved = k->oracle->compare(k->oracle->ctx, before, now, 0).max_rel;
+    *sure = distance(k, x, o) > MORE * moved;
+  }
+  rule_tensor_unref(before);
+  return c;
+}
+
+/* ---- draws ---- */
+
+/* Returns: in `done` whether both captures ran on what kind `as` draws. */
+static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng,
+                     bool *done) {
+  *done = false;
+  memset(x->is_drawn, 0, x->elements.n);
+  x->outside = false;
+  for (uint32_t leaf = 0; leaf < k->n_terms; leaf++)
+    if (chk_leaf_is_free(k, leaf) && !rule_dtype_is_complex(chk_captured(k, leaf, k->set)->dtype))
+      draw_elements(k, x, leaf, as, rng);
+  iso_code c = put_drawn(k, x, number, 0, rng);
+  return c || x->outside ? c : run(k, x, done);
+}
+
+/* Values agree on plain draws. */
+static iso_code try_plain(chk_state *k, look *x, size_t number) {
+  iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
+  bool sure, done;
+  iso_code c = draw(k, x, &plain[number], number, &rng, &done);
+  const size_t o = !c && done ? differs(k, x) : k->n_outputs;
+  if (c || o == k->n_outputs) return c;
+  const double by = distance(k, x, o);
+  c = confirm(k, x, number, o, &rng, &sure);
+  if (c || !sure) return c;
+  return chk_settle(k, CHK_REFUSED,
+                    "outputs %s and %s differ by %.3g (relative) on other inputs and parameters "
+                    "than the captured ones",
+                    k->output[o].left, k->output[o].right, by);
+}
+
+/* An output that parts must do so with noise in the leaves, too: the root of a variance of equal
+ * numbers may be of -1e-17. */
+static iso_code try_undefined(chk_state *k, look *x, size_t number) {
+  iso_rng rng = iso_rng_new(UINT64_C(0x756e646566), number);
+  bool done;
+  iso_code c = draw(k, x, &kinds[number], number, &rng, &done);
+  const size_t o = !c && done ? parted(k, 0) : k->n_outputs;
+  for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
+    c = put_drawn(k, x, number, rounding, &rng);
+    if (!c) c = run(k, x, &done);
+    done = done && parted(k, o) == o;
+  }
+  if (c || !done || o == k->n_outputs) return c;
+  return chk_settle(k, CHK_REFUSED,
+                    "outputs %s and %s are equal as real numbers, and on some inputs one is NaN "
+                    "where the other is not",
+                    k->output[o].left, k->output[o].right);
+}
+
+/* ---- all of it ---- */
+
+static bool any_ties(const chk_state *k) {
+  for (size_t i = 0; i < k->n_terms; i++)
+    if (k->term[i].call && chk_leaves_ties(k->term[i].call->u.s)) return true;
+  return false;
+}
+
+/* Elements of free leaves; those that are one on both sides are counted twice. */
+static double count_free(chk_state *k) {
+  double n = 0;
+  for (uint32_t i = 0; i < k->n_terms; i++)
+    if (chk_leaf_is_free(k, i)) n += (double)chk_captured(k, i, k->set)->numel;
+  return n;
+}
+
+static iso_code prepare(chk_state *k, look *x) {
+  x->value = malloc((x->elements.n + 1) * sizeof *x->value);
+  x->is_drawn = malloc(x->elements.n + 1);
+  x->need = calloc(k->n_terms + 1, 1);
+  k->drawn = calloc(k->n_terms + 1, sizeof *k->drawn);
+  if (!x->value || !x->is_drawn || !x->need || !k->drawn) return chk_nomem(k);
+  for (size_t i = 0; i < k->n_outputs; i++)
+    x->need[k->output[i].a] = x->need[k->output[i].b] = true;
+  chk_mark_below(k, x->need);
+  return ISO_OK;
+}
+
+iso_code chk_redrawn(chk_state *k) {
+  const size_t n = captures_guard(k) ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
+  const size_t sets = k->graph[LEFT]->n_sets < k->graph[RIGHT]->n_sets ? k->graph[LEFT]->n_sets
+                                                                       : k->graph[RIGHT]->n_sets;
+  if (!k->oracle || sets == 0) return ISO_OK;
+  k->set = sets - 1; /* the one whose constants are at hand */
+  look x = {.few = n == 0 && count_free(k) > MANY, .ties = any_ties(k)};
+  iso_code c = chk_elements_new(k, x.few ? SMALL : INT64_MAX, &x.elements);
+  if (!c && x.elements.n >= UINT32_MAX) {
+    k->set = 0;
+    c = chk_assume(k, RULE_ASSUMES_LEAF,
+                   "outputs were looked at on the captured values alone: too many elements");
+  } else if (!c && !chk_settled(k)) {
+    c = prepare(k, &x);
+    for (size_t i = 0; i < (x.few ? 1 : N_PLAIN) && !c && !chk_settled(k); i++)
+      c = try_plain(k, &x, i);
+    for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
+  }
+  for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
+  free(k->drawn);
+  k->drawn = NULL;
+  chk_elements_free(&x.elements);
+  free(x.value);
+  free(x.is_drawn);
+  free(x.need);
+  k->set = 0;
+  return c;
+}
