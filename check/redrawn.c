@@ -40,7 +40,7 @@ typedef struct kind {
 
 /* On which values are compared, too. */
 static const kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
-enum { N_PLAIN = sizeof plain / sizeof *plain };
+enum { N_PLAIN = sizeof plain / sizeof *plain, FEW = 1 << 12, MORE_DRAWS = 8 * N_PLAIN };
 enum { MANY = 1 << 24, SMALL = 1 << 16 }; /* elements of a model, and of a leaf */
 
 /* The first ones show what is undefined without any guard; further ones, what parameters can make
@@ -326,7 +326,7 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
 static iso_code try_plain(chk_state *k, look *x, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool sure, done;
-  iso_code c = draw(k, x, &plain[number], number, &rng, &done);
+  iso_code c = draw(k, x, &plain[number % N_PLAIN], number, &rng, &done);
   const size_t o = !c && done ? differs(k, x) : k->n_outputs;
   if (c || o == k->n_outputs) return c;
   const double by = distance(k, x, o);
@@ -391,7 +391,9 @@ iso_code chk_redrawn(chk_state *k) {
                                                                        : k->graph[RIGHT]->n_sets;
   if (!k->oracle || sets == 0) return ISO_OK;
   k->set = sets - 1; /* the one whose constants are at hand */
-  look x = {.few = n == 0 && count_free(k) > MANY, .ties = any_ties(k)};
+  const double elements = count_free(k);
+  look x = {.few = n == 0 && elements > MANY, .ties = any_ties(k)};
+  const size_t n_plain = x.few ? 1 : elements < FEW ? MORE_DRAWS : N_PLAIN;
   iso_code c = chk_elements_new(k, x.few ? SMALL : INT64_MAX, &x.elements);
   if (!c && x.elements.n >= UINT32_MAX) {
     k->set = 0;
@@ -399,8 +401,7 @@ iso_code chk_redrawn(chk_state *k) {
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
     c = prepare(k, &x);
-    for (size_t i = 0; i < (x.few ? 1 : N_PLAIN) && !c && !chk_settled(k); i++)
-      c = try_plain(k, &x, i);
+    for (size_t i = 0; i < n_plain && !c && !chk_settled(k); i++) c = try_plain(k, &x, i);
     for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
   }
   for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
