@@ -314,9 +314,10 @@ iso_code chk_rules(chk_state *k) {
     const rule *r = rule_set_at(k->rule[x->rule], 0);
     seen[x->rule] = true;
     chk_shown *s = &shown[k->report->n_rules++];
-    *s = (chk_shown){.rule = r->name, .why = "", .not_evaluated = ""};
+    *s = (chk_shown){.why = "", .not_evaluated = ""};
+    s->rule = iso_arena_strdup(k->arena, r->name); /* rules do not live as long as the report */
     s->steps = steps_of(k, x->rule);
-    if (!s->steps) c = chk_nomem(k);
+    if (!s->rule || !s->steps) c = chk_nomem(k);
     if (c) break;
     if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED) c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
     else if (r->claimed != RULE_PROVED && is_open(r)) c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);

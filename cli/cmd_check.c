@@ -1,13 +1,14 @@
 /* isomer check CERTIFICATE LEFT RIGHT: replay a certificate without any search. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check.h"
+#include "cli/check_report.h"
 #include "cli/cli.h"
 #include "cli/relations.h"
+#include "cli/report.h"
 #include "validate/validate.h"
 
 enum { MAX_OPS = 32, MAX_INPUTS = 64 };
@@ -17,7 +18,7 @@ enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED =
 typedef struct options {
   const char *path[3];
   size_t n_paths;
-  const char *relations;
+  const char *relations, *json;
   chk_options check;
   val_options val;
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
@@ -28,6 +29,7 @@ static void help(FILE *f) {
   fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
         "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
         "  --seed N        of the samples on which rules are tested, beside the checker's own (default 0)\n"
+        "  --json FILE|-   the outcome, how each rule was shown, and what it assumes, as JSON\n"
         "  --relations FILE  as the comparison was given it: which outputs belong together\n"
         "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save (may be repeated)\n"
         "  --ops LIB       a library of operators (may be repeated)\n"
@@ -45,6 +47,7 @@ static int usage_error(const char *what, const char *arg) {
 /* An option with a value. Returns: -1, or the exit status. */
 static int set_option(options *o, const char *name, const char *v) {
   if (strcmp(name, "--relations") == 0) o->relations = v;
+  else if (strcmp(name, "--json") == 0) o->json = v;
   else if (strcmp(name, "--helper") == 0) o->val.helper = v;
   else if (strcmp(name, "--seed") == 0) {
     char *end;
@@ -62,7 +65,8 @@ static int set_option(options *o, const char *name, const char *v) {
 }
 
 static bool takes_value(const char *name) {
-  static const char *const all[] = {"--relations", "--seed", "--inputs", "--ops", "--helper"};
+  static const char *const all[] = {"--json",   "--relations", "--seed",
+                                    "--inputs", "--ops",       "--helper"};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(name, all[i]) == 0) return true;
   return false;
@@ -92,60 +96,33 @@ static int parse(int argc, char **argv, options *o) {
   return -1;
 }
 
-/* How many rules were shown in which way. */
-typedef struct tally {
-  size_t by_z3, evaluated, only_run, tested;
-} tally;
-
-static tally count(const chk_report *r) {
-  tally n = {0};
-  for (size_t i = 0; i < r->n_rules; i++) {
-    const chk_shown *s = &r->shown[i];
-    n.by_z3 += s->how == CHK_BY_Z3;
-    n.tested += s->how == CHK_BY_TESTS;
-    n.evaluated += s->n_sizes > 0;
-    n.only_run += s->how != CHK_BY_TRUST && s->how != CHK_BY_Z3 && s->n_sizes == 0;
-  }
-  return n;
-}
-
-static void print_rule(const options *o, const chk_shown *s) {
-  printf("  %s: ", s->rule);
-  if (s->how == CHK_BY_Z3)
-    printf("%zu obligation%s answered by z3", s->n_obligations, s->n_obligations == 1 ? "" : "s");
-  else if (s->how == CHK_BY_PROVER)
-    printf("run again by the prover, without obligation: %s", s->why);
-  else if (s->how == CHK_BY_TESTS) printf("tested again, seed %" PRIu64, o->val.seed - CHK_SEED);
-  else printf("trusted");
-  if (s->n_sizes) printf("; evaluated at %zu size%s", s->n_sizes, s->n_sizes == 1 ? "" : "s");
-  else if (s->how != CHK_BY_TRUST) printf("; not evaluated: %s", s->not_evaluated);
-  printf("; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
-}
-
-/* How each rule was shown here, and which steps rest on it. */
-static void print_rules(const options *o, const chk_report *r) {
-  const tally n = count(r);
-  printf("rules (%zu: z3 answered for %zu, evaluated independently %zu, only re-run %zu):\n",
-         r->n_rules, n.by_z3, n.evaluated, n.only_run);
-  for (size_t i = 0; i < r->n_rules; i++) print_rule(o, &r->shown[i]);
-}
-
-static int print(const options *o, const chk_report *r) {
+static int print(const options *o, const chk_report *r, FILE *f) {
   if (r->outcome == CHK_MALFORMED) {
     fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
     return CHECK_MALFORMED;
   }
-  if (r->outcome == CHK_HOLDS && !o->quiet) {
-    printf("steps %zu, rules %zu, outputs %zu\n\n", r->n_steps, r->n_rules, r->n_outputs);
-    print_rules(o, r);
-    printf("\nassumes (%zu):\n", r->n_assumptions);
-    for (size_t i = 0; i < r->n_assumptions; i++)
-      printf("  %s: %s\n", rule_assumption_name(r->assumption[i].kind), r->assumption[i].text);
-    putchar('\n');
-  }
-  if (r->outcome == CHK_HOLDS) printf("isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), o->check.trust_rules && r->n_rules ? ", rules trusted" : "");
-  else printf("isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN", r->reason);
+  if (r->outcome == CHK_HOLDS && !o->quiet)
+    check_report_text(r, o->val.seed - CHK_SEED, f);
+  const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
+  if (r->outcome == CHK_HOLDS)
+    fprintf(f, "isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), trusted);
+  else
+    fprintf(f, "isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN",
+            r->reason);
   return r->outcome == CHK_HOLDS ? CHECK_HOLDS : r->outcome == CHK_REFUSED ? CHECK_REFUSED : CHECK_UNPROVED;
+}
+
+/* Prints the report and writes it. Returns: the exit status. */
+static int conclude(const options *o, const chk_report *r) {
+  iso_error err = {0};
+  const int status = print(o, r, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  char *text = o->json ? check_report_json(r) : NULL;
+  iso_code c = !o->json ? ISO_OK
+               : text   ? report_write(o->json, text, &err)
+                        : iso_fail(&err, ISO_NOMEM, "out of memory");
+  free(text);
+  if (c) fprintf(stderr, "isomer: %s\n", err.msg);
+  return c ? CLI_ERROR : status;
 }
 
 int cmd_check(int argc, char **argv) {
@@ -161,7 +138,7 @@ int cmd_check(int argc, char **argv) {
   rule_schemas *schemas = NULL;
   cap_graph *graph[2] = {NULL, NULL};
   val_engine *engine = NULL;
-  chk_report report = {0};
+  chk_report found = {0};
   relations given = {0};
   cap_agreement agreed = {0};
   const char *version;
@@ -176,11 +153,11 @@ int cmd_check(int argc, char **argv) {
   if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
-    c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &report, &err);
+    c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &found, &err);
   }
   if (c) fprintf(stderr, "isomer: %s\n", err.msg);
-  else status = print(&o, &report);
-  chk_report_free(&report);
+  else status = conclude(&o, &found);
+  chk_report_free(&found);
   relations_free(&given);
   val_free(engine);
   cap_free(graph[0]);

@@ -604,6 +604,24 @@ def archives(where):
     expect("their own inputs", isomer("check", path, left, right, "-q"), 1, "lacks a file")
 
 
+def counted(where):
+    """How many rules were shown in which way stands in the JSON: of GPT-2's and Llama's all by z3
+    and by the checker's own evaluation; with trusted rules none."""
+    path, out = os.path.join(where, "counted.json"), os.path.join(where, "report.json")
+    for family in ("gpt2-2l", "llama-2l"):
+        sides = [os.path.join(MODELS, family, x) for x in ("hf-sdpa", "vllm")]
+        expect("compare " + family, isomer("compare", *sides, "-q", "--certificate", path), 0)
+        for trust in ([], ["--trust-rules"]):
+            expect("check --json", isomer("check", path, *sides, "-q", "--json", out, *trust), 0)
+            doc = json.load(open(out))
+            n = doc["counts"]
+            all = 0 if trust else n["rules"]
+            report(n["rules"] > 20 and [n["z3"], n["evaluated"], n["only_re_run"]] == [all, all, 0],
+                   "%s: counts %s" % (family, n))
+            report(len(doc["rules"]) == n["rules"] and doc["outcome"] == "holds",
+                   "%s: %d rules, %s" % (family, len(doc["rules"]), doc["outcome"]))
+
+
 def bad_usage(where):
     family = os.path.join(MODELS, "llama-2l")
     left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "x")
@@ -655,6 +673,7 @@ def main():
             further_pairs(where)
             checkpoints(where)
             archives(where)
+            counted(where)
             bad_usage(where)
     print("%d passed, %d failed" % tuple(TALLY))
     return 1 if TALLY[1] or not TALLY[0] else 0

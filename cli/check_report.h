@@ -1,0 +1,16 @@
+/* What isomer check found, as text and as JSON. */
+#ifndef CLI_CHECK_REPORT_H
+#define CLI_CHECK_REPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "check/check.h"
+
+/* How each rule was shown, by which steps it is used, and what else the equality rests on. `seed`:
+ * of the samples, as the user gave it. */
+void check_report_text(const chk_report *r, uint64_t seed, FILE *f);
+/* The same and the outcome (docs/certificate.md). Owns: malloc'ed; NULL when there is no memory. */
+char *check_report_json(const chk_report *r);
+
+#endif
