@@ -12,10 +12,10 @@
  * is no proof: what differs elsewhere only (at a number that no draw meets, at other sizes) is not
  * seen, and sides that are undefined (0/0) are not compared.
  *
- * Operators covered: arithmetic, elementwise functions, comparisons and choices, sums and extremes,
- * softmax, products of matrices, norms, attention, layouts, tables that are looked up, and the
- * kernels of rules/kernels.def but experts'. Not: sorting, convolution, scatters, complex numbers.
- */
+ * Operators covered: arithmetic, elementwise functions, comparisons and choices, sums and
+ * extremes, softmax, products of matrices, convolutions, norms, attention, layouts, tables that
+ * are looked up, and the kernels of rules/kernels.def but experts'. Not: sorting, scatters,
+ * complex numbers. */
 #ifndef CHECK_EVALUATE_H
 #define CHECK_EVALUATE_H
 

@@ -71,7 +71,7 @@ typedef struct ev_op {
   int which;
 } ev_op;
 
-extern const ev_op ev_elementwise[], ev_layouts[], ev_sums[],
+extern const ev_op ev_elementwise[], ev_layouts[], ev_sums[], ev_windows[],
     ev_kernels[]; /* up to one without a name */
 /* Those with several results. Returns: false where it is no such, or it is over. */
 bool ev_parts(ev *e, const rule_term *t, ev_list *out);

@@ -168,7 +168,7 @@ const ev_tensor *ev_arg(ev *e, const rule_term *t, uint32_t i) {
 /* ---- calls ---- */
 
 static const ev_op *defined(const char *name) {
-  const ev_op *const tables[] = {ev_layouts, ev_elementwise, ev_sums, ev_kernels};
+  const ev_op *const tables[] = {ev_layouts, ev_elementwise, ev_sums, ev_windows, ev_kernels};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (const ev_op *op = tables[i]; op->name; op++)
       if (strcmp(op->name, name) == 0) return op;

@@ -139,6 +139,22 @@ static const template templates[] = {
      ATTENTION("C", "none", "false"), ATTENTION("C", "none", "true")},
     {QKV, "(aten::scaled_dot_product_attention " HEADS "none 0.0 true :scale C)",
      ATTENTION("C", "7", "true"), ATTENTION("C", "1", "true")},
+    {"(var x f (1 2 7)) (var w f (N 2 3)) ", "(aten::conv1d x w none (list 1) (list 1))",
+     "(aten::conv1d (aten::constant_pad_nd x (list 1 1)) w)",
+     "(aten::conv1d (aten::constant_pad_nd x (list 0 2)) w)"},
+    {"(var x f (2 3 N)) (var w f (M 3 1)) ", "(aten::conv1d x w)",
+     "(aten::transpose.int (aten::linear (aten::transpose.int x 1 2) (aten::squeeze.dim w 2)) 1 2)",
+     "(aten::transpose.int (aten::linear (aten::neg (aten::transpose.int x 1 2)) "
+     "(aten::squeeze.dim w 2)) 1 2)"},
+    {"(var x f (1 4 5 5)) (var w f (4 2 2 2)) ",
+     "(aten::conv2d x w none (list 2 1) (list 0 0) (list 1 2) 2)",
+     "(aten::cat (list (aten::conv2d (aten::slice.Tensor x 1 0 2) (aten::slice.Tensor w 0 0 2) "
+     "none (list 2 1) (list 0 0) (list 1 2)) (aten::conv2d (aten::slice.Tensor x 1 2 4) "
+     "(aten::slice.Tensor w 0 2 4) none (list 2 1) (list 0 0) (list 1 2))) 1)",
+     "(aten::conv2d (aten::flip x (list 1)) w none (list 2 1) (list 0 0) (list 1 2) 2)"},
+    {X, "(aten::repeat_interleave.self_int x 2 0)",
+     "(aten::reshape (aten::expand (aten::unsqueeze x 1) (list N 2 M)) (list -1 M))",
+     "(aten::repeat x (list 2 1))"},
     {XY, "(dist::all_reduce (list x y) \"sum\")", "(aten::add.Tensor x y)",
      "(dist::all_reduce (list x y) \"avg\")"},
 };
