@@ -233,7 +233,8 @@ static iso_code run(chk_state *k, look *x, bool *done) {
   x->overflow = false;
   k->own = 0;
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
-    if (!x->need[i]) continue;
+    const bool stays = !k->term[i].call && !k->drawn[i] && k->real[i].n == 1;
+    if (!x->need[i] || stays) continue; /* what is not drawn has its value from the captured run */
     c = chk_run_term(k, i);
     if (!c && !chk_settled(k) && k->term[i].call) x->overflow |= overflows(k, i);
   }
