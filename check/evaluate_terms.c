@@ -92,10 +92,22 @@ static bool is_mask(double x) {
   return rule_is_mask(RULE_F16, x) || rule_is_mask(RULE_F32, x);
 }
 
+/* Rounded from a root of a small fraction: such literals are read as what they stand for. A
+ * threshold that is none stays the double that it is, so that both sides of it are seen. */
+static bool is_root(double x) {
+  const double square = x * x;
+  for (int b = 1; b <= 64; b++)
+    for (int inverse = 0; inverse < 2; inverse++) {
+      const double n = inverse ? b / square : square * b;
+      if (n >= 1 && n < 0x1p24 && fabs(n - nearbyint(n)) <= 0x1p-48 * n) return true;
+    }
+  return false;
+}
+
 static ball real(const ev *e, double x) {
   if (e->masks && is_mask(x)) return ball_exact(-INFINITY);
   if (x == INFINITY || isnan(x)) return ball_unknown();
-  const bool as_is = !e->reading || isinf(x) || x * 1024 == nearbyint(x * 1024);
+  const bool as_is = !e->reading || isinf(x) || x * 1024 == nearbyint(x * 1024) || !is_root(x);
   return as_is ? ball_exact(x) : ball_about(x);
 }
 
@@ -111,7 +123,9 @@ static bool literal(ev *e, const rule_term *x, ball *out, char *kind) {
   if (v.kind != RULE_INT && v.kind != RULE_FLOAT && v.kind != RULE_BOOLEAN) return false;
   *kind = v.kind == RULE_INT ? 'i' : v.kind == RULE_FLOAT ? 'f' : 'b';
   *out = v.kind == RULE_FLOAT ? real(e, v.u.f) : ball_exact((long double)v.u.i);
-  if (x->kind == RULE_EXPR && v.kind == RULE_FLOAT) *out = ball_about(v.u.f);
+  const bool tied = x->kind == RULE_NAME && e->reading && e->r->n_where > 0; /* by a condition */
+  if (v.kind == RULE_FLOAT && isfinite(out->mid) && (x->kind == RULE_EXPR || tied))
+    *out = ball_about(v.u.f);
   return true;
 }
 
