@@ -179,7 +179,7 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   cert_line(w, "; the right side\n");
   w->side = 2;
   const cert_name b = truth ? cert_write(w, y) : cert_real(w, y);
-  if (!truth && w->clear) cert_clear(w, x, y, a, b);
+  if (!truth && w->how == CERT_CLEAR) cert_clear(w, x, y, a, b);
   cert_line(w, "; sums\n");
   cert_tell_axioms(w);
   if (c->failed) cert_give_up(w, c->reason);
@@ -211,8 +211,7 @@ static void forget_elements(sc *c) {
   c->n_elems = c->cap_elems = 0;
 }
 
-/* `clear`: with both sides over one denominator. */
-static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, bool clear) {
+static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, cert_how how) {
   sc_certificate *k = c->certify;
   const size_t facts = c->n_facts, path = c->n_path;
   char *text = NULL;
@@ -220,7 +219,7 @@ static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *id
   if (w) w->declared = calloc(c->r->n_vars + 1, sizeof *w->declared);
   if (w && w->declared) {
     w->c = c;
-    w->clear = clear;
+    w->how = how;
     c->plain = true;
     forget_elements(c);
     const sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
@@ -241,7 +240,8 @@ void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
   char *text = NULL;
   if (k->why[0]) return;
   const bool room = k->n < SC_MAX_CERTIFICATES;
-  for (int clear = 0; clear < 2 && room && !text && !c->failed; clear++) text = attempt(c, a, b, idx, clear);
+  for (int how = 0; how < CERT_HOWS && room && !text && !c->failed; how++)
+    text = attempt(c, a, b, idx, (cert_how)how);
   if (text) k->why[0] = 0, k->text[k->n++] = text;
   else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");
 }

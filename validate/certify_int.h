@@ -24,6 +24,14 @@ typedef struct cert_name {
   char s[CERT_NAME_BYTES];
 } cert_name;
 
+/* What is told of the two sides, tried in this order. */
+typedef enum cert_how {
+  CERT_PLAIN,
+  CERT_CLEAR, /* and both over one denominator */
+  CERT_WHOLE, /* products of sums are left as they are: for others they are too many */
+  CERT_HOWS
+} cert_how;
+
 typedef struct cert_writer {
   sc *c;
   FILE *f;
@@ -37,7 +45,7 @@ typedef struct cert_writer {
   size_t n_exponents;
   sx place[CERT_MAX_PLACES]; /* places in an order */
   size_t n_places;
-  bool clear;     /* both sides over one denominator, too */
+  cert_how how;
   bool *declared; /* variables */
   bool fn[32], two[32];   /* functions of one and of two arguments */
   bool sym[1 << 12];

@@ -72,10 +72,11 @@ static bool moves(const sc *c, const around *k, sx x) {
   return false;
 }
 
-/* Sums of a sum, of a product with a factor that does not move with the index or that is a sum, and of a sum of such, by the rules of
- * arithmetic: what is equal to the sum of body over k, and why. 0: nothing of the kind. In nested sums all factors that move with any of
- * the indices stay innermost, so that the sums can change places. */
-static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, const char **why) {
+/* Sums of a sum, of a product with a factor that does not move with the index or that is a sum, and
+ * of a sum of such, by the rules of arithmetic: what is equal to the sum of body over k, and why.
+ * 0: nothing of the kind. In nested sums all factors that move with any of the indices stay
+ * innermost, so that the sums can change places. `whole`: what moves is not multiplied out. */
+static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole, const char **why) {
   const around here = {k, outside};
   sx f[32], in[32], out[32];
   const size_t n = factors(c, body, f, 0, 32);
@@ -87,7 +88,10 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, const char 
   if (sc_op(c, body) == X_SUM) {
     sx j[8];
     uint32_t m;
-    const sx inner = sx_open(c, body, j, &m), r = m == 1 && j[0] != c->zero && !sx_top_guard(c, inner) ? by_arithmetic(c, j[0], inner, &here, why) : 0;
+    const sx inner = sx_open(c, body, j, &m),
+             r = m == 1 && j[0] != c->zero && !sx_top_guard(c, inner)
+                     ? by_arithmetic(c, j[0], inner, &here, whole, why)
+                     : 0;
     return r ? sx_close(c, X_SUM, k, r) : 0;
   }
   if (n > 32) return 0;
@@ -99,6 +103,7 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, const char 
     *why = "a factor that does not move with the index";
     return sx_fn2(c, F_MUL, times_all(c, out, n_out), rest);
   }
+  if (whole) return 0;
   for (size_t i = 0; i < n_in && n_in > 1; i++) {
     if (sc_op(c, in[i]) != X_FN || sc_word(c, in[i], 0) != F_ADD) continue;
     const sx sum = in[i];
@@ -129,7 +134,7 @@ sx cert_factored(sc *c, sx s) {
   const sx body = sx_open(c, s, k, &n), high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
   const char *why = "";
   if (!high || sx_top_guard(c, body) || sc_op(c, body) == X_SUM) return 0;
-  const sx r = by_arithmetic(c, k[0], body, NULL, &why);
+  const sx r = by_arithmetic(c, k[0], body, NULL, false, &why);
   return r && r != s && (*why == 'a' || *why == 'l') ? r : 0; /* "a factor ...", "linearity" */
 }
 
@@ -288,7 +293,7 @@ static bool take_apart(cert_writer *w, sx s) {
   if (reversed(w, s, k[0], body, high)) return true;
   if (g) return false;
   const char *why = "";
-  const sx r = by_arithmetic(c, k[0], body, NULL, &why);
+  const sx r = by_arithmetic(c, k[0], body, NULL, w->how == CERT_WHOLE, &why);
   if (r) equal_to(w, s, r, why);
   return r || exchange(w, s, k[0], body);
 }
