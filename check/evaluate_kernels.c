@@ -262,19 +262,25 @@ static bool rotary(ev *e, const rule_term *t, ev_list *out) {
 
 /* ---- collectives ---- */
 
-/* The ranks' tensors, which have one shape, as one. */
+/* Collectives are of tensors of one shape; of others they are undefined. */
+static bool of_one_shape(ev *e, const ev_list *l) {
+  const ev_tensor *r = l->t[0];
+  for (size_t i = 1; i < l->n; i++)
+    if (l->t[i]->rank != r->rank || memcmp(l->t[i]->dim, r->dim, r->rank * sizeof *r->dim) != 0)
+      return ev_fail(e, "shapes do not fit") != NULL;
+  return true;
+}
+
+/* The ranks' tensors as one. */
 static const ev_tensor *total(ev *e, const rule_term *t) {
   ev_list l;
   const char *op = t->n > 1 && t->child[1]->kind == RULE_STRING ? t->child[1]->u.s : "";
   const bool max = !strcmp(op, "max"), min = !strcmp(op, "min"), mean = !strcmp(op, "avg");
   if (!max && !min && !mean && strcmp(op, "sum") != 0) return ev_fail(e, t->u.s);
-  if (!ev_eval_list(e, t->child[0], &l)) return NULL;
+  if (!ev_eval_list(e, t->child[0], &l) || !of_one_shape(e, &l)) return NULL;
   const ev_tensor *r = l.t[0];
-  for (size_t i = 1; r && i < l.n; i++) {
-    if (l.t[i]->rank != r->rank || memcmp(l.t[i]->dim, r->dim, r->rank * sizeof *r->dim) != 0)
-      return ev_fail(e, "shapes do not fit");
+  for (size_t i = 1; r && i < l.n; i++)
     r = ev_zip(e, r, l.t[i], r->kind, max ? ball_max : min ? ball_min : ball_add);
-  }
   return r && mean ? ev_zip(e, r, ev_scalar(e, ball_exact((long double)l.n), 'f'), 'f', ball_div)
                    : r;
 }
@@ -288,8 +294,8 @@ static const ev_tensor *all_gather(ev *e, const rule_term *t, int which) {
   (void)which;
   ev_list l;
   uint32_t d;
-  return ev_eval_list(e, t->child[0], &l) && ev_dim(e, t, 1, l.t[0]->rank, &d) ? ev_cat(e, &l, d)
-                                                                               : NULL;
+  if (!ev_eval_list(e, t->child[0], &l) || !of_one_shape(e, &l)) return NULL;
+  return ev_dim(e, t, 1, l.t[0]->rank, &d) ? ev_cat(e, &l, d) : NULL;
 }
 
 static bool reduce_scatter(ev *e, const rule_term *t, ev_list *out) {

@@ -271,6 +271,24 @@ START_TEST(balls_jump) {
 }
 END_TEST
 
+/* Ranks gather tensors of one shape: where a size makes others of them, the side is undefined, and
+ * nothing is false. */
+START_TEST(gathered_of_one_shape) {
+  static const char text[] =
+      "(rule gather (var x f ((* 4 n) m)) (lhs x) (rhs (dist::all_gather (list "
+      "(aten::slice.Tensor x 0 0 s) (aten::slice.Tensor x 0 s (* 2 n)) "
+      "(aten::slice.Tensor x 0 (* 2 n) (* 3 n)) (aten::slice.Tensor x 0 (* 3 n) (* 4 n))) 0)))";
+  rule_set *set;
+  iso_error err = {0};
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "rule", &set, &err) == ISO_OK, "%s", err.msg);
+  for (uint64_t seed = 0; seed < 40; seed++) {
+    const chk_evaluation v = evaluated(rule_set_at(set, 0), seed);
+    ck_assert_msg(v.agreement != CHK_DIFFERS, "%s", v.why);
+  }
+  rule_set_free(set);
+}
+END_TEST
+
 /* ---- memory ---- */
 
 START_TEST(without_memory) {
@@ -303,6 +321,7 @@ int main(void) {
   tcase_add_loop_test(t, truths_and_lies, 0, N_TEMPLATES);
   tcase_add_test(t, balls_enclose);
   tcase_add_test(t, balls_jump);
+  tcase_add_test(t, gathered_of_one_shape);
   tcase_add_test(t, without_memory);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
