@@ -276,6 +276,21 @@ static bool split_anywhere(sc *c, sx u, sx v, sx *out) {
   return false;
 }
 
+/* A sum v over chunks and the places in one as a sum over all places, as u is one, however far. */
+static bool in_one(sc *c, sx u, sx v, sx *out) {
+  const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
+  if (n == 0 || sc_word(c, v, 0) != n + 1) return false;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j <= n; j++)
+      for (uint32_t k = 0; k < j && !c->failed; k++) {
+        const sx all = sx_mul(c, sc_word(c, v, j + 1), sc_word(c, v, k + 1));
+        if (all == sc_word(c, u, i + 1) || !sx_ge0(c, all)) continue;
+        const sx one = part_of_sum(c, u, i, c->zero, all);
+        if (one && rewritten(c, one, v)) return *out = one, !c->failed;
+      }
+  return false;
+}
+
 static bool empty_sum(sc *c, sx u) {
   for (uint32_t i = 0, n = sc_op(c, u) == X_SUM ? sc_word(c, u, 0) : 0; i < n; i++)
     if (sx_ge0(c, sx_neg(c, sc_word(c, u, i + 1)))) return true;
@@ -754,7 +769,8 @@ static bool zero(sc *c, sx d, int deep) {
     for (size_t i = 0; i < n && !changed && !c->failed; i++) {
       if (empty_sum(c, a[i])) d = replaced(c, d, a[i], c->zero), changed = true;
       for (size_t k = 0; k < n && !changed && !c->failed; k++)
-        if (i != k && split_anywhere(c, a[i], a[k], &v)) d = replaced(c, d, a[i], v), changed = true;
+        if (i != k && (split_anywhere(c, a[i], a[k], &v) || in_one(c, a[k], a[i], &v)))
+          d = replaced(c, d, a[i], v), changed = true;
     }
     if (!changed) break;
     d = without_denominators(c, d);

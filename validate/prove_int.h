@@ -383,6 +383,9 @@ sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts what is known. */
 bool sc_assume(sc *c, sx guard, bool holds);
 
+/* The condition D x + y < 0, |y| < D, on x and y by themselves (prove_radix.c). 0: none. */
+sx sx_by_radix(sc *c, sx g);
+
 /* ---- parts of concatenations (prove_within.c) ---- */
 
 /* From here on elements are asked for of a part, where 0 <= at < size. false: it is not noted,

@@ -482,6 +482,8 @@ static sx sum_ite(sc *c, sx k, sx body) {
     if (above) return sx_ite(c, sx_le(c, t.at, high), sum_cut(c, k, &t, x, y), sx_sum(c, k, t.lower ? x : y));
     if (below) return sx_ite(c, sx_le(c, c->zero, t.at), sum_cut(c, k, &t, x, y), sx_sum(c, k, t.lower ? y : x));
   }
+  const sx apart = sx_by_radix(c, g);
+  if (apart) return sx_sum(c, k, sx_ite(c, apart, x, y));
   const sx i = sx_iver(c, g);
   if (sc_op(c, g) == X_LT && sc_has(c, sc_word(c, g, 0), S_INT)) {
     const sx p = sc_word(c, g, 0), n = sx_sub(c, c->minus_one, p);

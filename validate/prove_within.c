@@ -14,24 +14,34 @@ bool sc_within_begin(sc *c, sx at, sx size) {
 
 void sc_within_end(sc *c) { c->n_within--; }
 
+static sx without(sc *c, sx x, sx none, int depth);
+
+/* One branch of x; `*alive` is false where the facts leave no index that takes it. */
+static sx branch(sc *c, sx x, sx g, bool holds, sx none, int depth, bool *alive) {
+  const size_t facts = c->n_facts, path = c->n_path;
+  *alive = sc_assume(c, g, holds);
+  const sx y = sx_cofactor(c, x, g, holds), r = *alive ? without(c, y, none, depth + 1) : y;
+  c->n_facts = facts, c->n_path = path;
+  return r;
+}
+
 /* x without the ends that are `none` and that no index within the parts reaches. */
 static sx without(sc *c, sx x, sx none, int depth) {
   const sx g = sx_top_guard(c, x);
   if (!g || depth > 16 || c->failed) return x;
   const sx y = sx_cofactor(c, x, g, true), z = sx_cofactor(c, x, g, false);
-  if (sc_op(c, g) == X_LT && sc_has(c, sc_word(c, g, 0), S_INT) && (y == none || z == none)) {
-    const sx now = sx_lt(c, sc_word(c, g, 0), c->zero);
-    if (now == c->no && y == none) return without(c, z, none, depth + 1);
-    if (now == c->yes && z == none) return without(c, y, none, depth + 1);
-  }
-  const sx u = without(c, y, none, depth + 1), v = without(c, z, none, depth + 1);
+  bool first, second;
+  const sx u = branch(c, x, g, true, none, depth, &first);
+  const sx v = branch(c, x, g, false, none, depth, &second);
+  if (!first && y == none) return v;
+  if (!second && z == none) return u;
   if (u == y && v == z) return x;
   return u == v ? u : sc_node(c, X_ITE, (uint32_t[3]){g, u, v}, 3);
 }
 
 sx sx_within(sc *c, sx x, sx none) {
   const size_t facts = c->n_facts;
-  if (!c->n_within || !sx_top_guard(c, x)) return x;
+  if (!sx_top_guard(c, x)) return x;
   for (size_t i = 0; i < c->n_within && c->n_facts + 2 <= SC_MAX_FACTS; i++) {
     c->fact[c->n_facts++] = c->within[i].at;
     c->fact[c->n_facts++] = sx_sub(c, sx_sub(c, c->within[i].size, c->one), c->within[i].at);

@@ -18,8 +18,10 @@ import refactored_attention  # noqa: F401
 import refactored_conv  # noqa: F401
 import refactored_heads  # noqa: F401
 import refactored_layers  # noqa: F401
+import refactored_losses  # noqa: F401
 import refactored_lowbits  # noqa: F401
 import refactored_masks  # noqa: F401
+import refactored_more  # noqa: F401
 import refactored_routing  # noqa: F401
 import refactored_scans  # noqa: F401
 import tied  # noqa: F401
@@ -43,6 +45,9 @@ TESTED = {
     "indices computed from a table": ["a table of sixteen numbers"],
     "the order of channels in a joined image": ["pixels unshuffled by slices"],
     "losses that ignore a class": ["label smoothing"],
+    "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
+    "a bound in logarithms": ["acceptance of a drafted token"],
+    "a count of truth values, as integers and as floats": ["masked mean of a loss"],
     "an order by counting, or of probabilities": ["probabilities above a share of the best", "ranks", "second best by masking the best"],
     "elements put where several may be": ["frequency penalty", "repetition penalty", "the chosen by one-hot rows", "weights of the chosen by a softmax of what is left"],
     "no definition: view_as_real, _int_mm, bincount, cumprod": ["rotary by complex numbers", "rotary by complex halves", "activations by rows, multiplied in int32",
