@@ -70,7 +70,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: all help check check-build test test-all pairs inputs masks asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -82,6 +82,7 @@ help:
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
+	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
@@ -251,6 +252,7 @@ WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
 ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
+ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
@@ -260,7 +262,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER)
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
-	@$(if $(filter 0,$(TORCH)),:,echo '$(ADVERSARY) --count 120' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.3'; } >> $(B)/check.list)
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -270,6 +272,9 @@ test-all: deps headers check
 # Rules of an adversary against random tests, with a truth that mpmath knows: [SEED=1] [COUNT=600] [KIND=absorb|attrs|complex|literals]
 adversary: all
 	@$(ADVERSARY) --seed $(or $(SEED),1) --count $(or $(COUNT),600) $(if $(KIND),--only $(KIND))
+# The same as pairs of graphs, each attribute with a value: [SEED=1] [COUNT=300] [KIND=absorb|attrs|complex]
+absorbed: all
+	@$(ABSORBED) --seed $(or $(SEED),1) --count $(or $(COUNT),300) $(if $(KIND),--only $(KIND))
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))

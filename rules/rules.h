@@ -281,6 +281,17 @@ typedef struct rule_diff {
   int64_t index;           /* row-major, of the largest relative difference; -1 if none */
 } rule_diff;
 
+/* A graph on given values: each step is a value, or a call of which RULE_VAR i is step i, before it.
+ * `getitem` picks a result of a step. */
+typedef struct rule_step {
+  const rule_term *call; /* NULL: `value`, whose floats are float64 */
+  rule_tensor *value;
+} rule_step;
+typedef struct rule_program {
+  const rule_step *step;
+  size_t n, output;
+} rule_program;
+
 typedef struct rule_oracle {
   void *ctx;
   /* One operator call, all its tensors: RULE_VAR i is bind[i]; in captured dtypes or in float64. Owns: caller unrefs. */
@@ -297,6 +308,9 @@ typedef struct rule_oracle {
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many; 0: in `why` (200 bytes) why there are none.
    * May be NULL. */
   iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);
+  /* Whether what two programs give is, in real numbers, one tensor: then rounding makes what tells
+   * them apart. Returns: in `same` false too where it is not known. May be NULL: it never is. */
+  iso_code (*same_numbers)(void *ctx, const rule_program side[2], bool *same, iso_error *err);
 } rule_oracle;
 
 #ifdef __cplusplus

@@ -89,8 +89,25 @@ static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
   return strncmp(call->u.s, "aten::", 6) != 0 || listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) || holds_tiny(call, bind);
 }
 
-/* `faint`: what is 0 may have underflowed. Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, double noise, disturb what, bool faint, iso_rng *rng, rule_tensor **out, iso_error *err) {
+/* The least number other than 0 among what a call is given. */
+static double least_operand(const rule_term *t, rule_tensor *const *bind) {
+  double least = t->kind == RULE_FLOAT && fabs(t->u.f) > 0 ? fabs(t->u.f) : INFINITY;
+  for (uint32_t k = 0; k < t->n; k++) least = fmin(least, least_operand(t->child[k], bind));
+  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
+  if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return least;
+  const double *x = v->data;
+  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
+    if (fabs(x[i]) > 0) least = fmin(least, fabs(x[i]));
+  return least;
+}
+
+/* Of a sum or a product `x` that has few digits: whether it has them because nothing was rounded. Beside a power of two an
+ * operand may have been swallowed; `least` is the smallest one. */
+static bool short_and_exact(double x, double least) { return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27; }
+
+/* `faint`: what is 0 may have underflowed. `least`: least_operand, with ALL_BUT_SHORT. Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, double noise, disturb what, double least, bool faint, iso_rng *rng, rule_tensor **out,
+                          iso_error *err) {
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
@@ -98,7 +115,7 @@ static iso_code disturbed(const rule_tensor *t, double noise, disturb what, bool
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
     if (fabs(x[i]) < DBL_MIN && faint) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && few_digits(x[i], 0x1p26))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }
 
@@ -127,7 +144,7 @@ static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captur
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c = disturbed(v, eps, ALL, false, rng, out, err);
+  iso_code c = disturbed(v, eps, ALL, 0, false, rng, out, err);
   for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
     const double x = rule_tensor_get(v, i);
     if (few_digits(x, digits)) rule_tensor_set(*out, i, x);
@@ -213,14 +230,15 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], noise, ALL, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
+      if (!(c = disturbed(bind[a->u.i], noise, ALL, 0, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && noise > 0 && st_op_rounds(n->op)) {
-    const bool faint = may_underflow(n->call, bind);
+    const bool faint = may_underflow(n->call, bind), shows = shows_rounding(n->op);
+    const double least = shows ? least_operand(n->call, bind) : 0;
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], noise, shows_rounding(n->op) ? ALL_BUT_SHORT : ALL, faint, rng, &d, err))) break;
+      if ((c = disturbed(out[k], noise, shows ? ALL_BUT_SHORT : ALL, least, faint, rng, &d, err))) break;
       rule_tensor_unref(out[k]);
       out[k] = d;
     }

@@ -39,6 +39,10 @@ void val_trial_fini(val_trial *t);
  * agreement of numbers that sums have lost shows nothing. `all`: agreements too, else only what noise had to decide. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind, bool all, val_trial *t, iso_error *err);
 
+/* rule_oracle's same_numbers; `engine` is a val_engine. */
+ISO_MUST_USE iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same,
+                                       iso_error *err);
+
 /* Whether a side's result is coarse, and not by calls that the other makes too: those round alike. */
 bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b);
 /* Set the outcome by the tolerance of coarse results, and by how far they move with the variables. Errors: ISO_NOMEM. */

@@ -1,4 +1,4 @@
-/* Both sides of a rule at one sample, in intervals (precise_int.h).
+/* Terms at one sample, in intervals (precise_int.h).
  *
  * Operators that only move numbers are run by libtorch on numbers that say where each stood; what libtorch does to integers and booleans it
  * does here too. The rest is computed element by element. */
@@ -11,16 +11,9 @@
 #include "egraph/base/vec.h"
 
 
-#ifndef VAL_HAS_MPFR
-iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind, val_precise *out, iso_error *err) {
-  (void)e, (void)r, (void)bind, (void)err;
-  *out = (val_precise){.answer = VAL_PRECISE_LACKS, .index = -1};
-  return ISO_OK;
-}
-#else
+#ifdef VAL_HAS_MPFR
 
-enum { LEAST_BITS = 192, MOST_BITS = 4096, MOST_WORK = 60000, MOST_DEPTH = 400, MOST_RESULTS = 64 };
-static const double literal_rel = 1e-9; /* what the rounding of literals may do to a result */
+enum { MOST_DEPTH = 400, MOST_RESULTS = 64 };
 static const double first_place = 0x1p40; /* numbers from here on are places: no rule has them as literals */
 
 struct vp_done {
@@ -30,13 +23,14 @@ struct vp_done {
 };
 
 bool vp_go(vp *v, int64_t cost) {
-  const int64_t limbs = (int64_t)v->prec / LEAST_BITS + 1;
+  const int64_t limbs = (int64_t)v->prec / VP_LEAST_BITS + 1;
   v->work += cost * limbs;
-  if (v->work > MOST_WORK) v->lacks = true;
+  if (v->work > VP_MOST_WORK) v->lacks = true;
+  v->no_memory |= v->memory->needed;
   return !v->open && !v->lacks && !v->no_memory;
 }
 
-static void *take(vp *v, size_t n) {
+void *vp_take(vp *v, size_t n) {
   void *p = iso_arena_alloc(&v->arena, n);
   if (!p) v->no_memory = true;
   return p;
@@ -46,39 +40,49 @@ vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape) {
   int64_t n = 1;
   iso_error local;
   if (!vp_go(v, 0)) return NULL;
-  if (rule_shape_numel(shape, &n, &local) != ISO_OK || n > MOST_WORK) return v->lacks = true, NULL;
-  vp_tensor *t = take(v, sizeof *t);
+  if (rule_shape_numel(shape, &n, &local) != ISO_OK || n > VP_MOST_WORK) return v->lacks = true, NULL;
+  vp_tensor *t = vp_take(v, sizeof *t);
   if (!t) return NULL;
   *t = (vp_tensor){.dtype = d, .shape = *shape, .n = n};
-  if (!rule_dtype_is_float(d)) {
+  if (!rule_dtype_is_float(d) && !rule_dtype_is_complex(d)) {
     rule_tensor *plain = NULL;
-    if (rule_dtype_is_complex(d)) return v->lacks = true, NULL;
     if (!iso_grow(v->owned, v->cap_owned, v->n_owned + 1) || rule_tensor_new(d, shape, &plain, &local) != ISO_OK) return v->no_memory = true, NULL;
     t->plain = v->owned[v->n_owned++] = plain;
     return t;
   }
   const size_t one = vn_limb_bytes(v);
-  char *limbs = take(v, (size_t)n * one + 1);
-  if (!limbs || !(t->x = take(v, (size_t)(n + 1) * sizeof *t->x))) return NULL;
+  if (rule_dtype_is_complex(d)) n *= 2;
+  char *limbs = vp_take(v, (size_t)n * one + 1);
+  if (!limbs || !(t->x = vp_take(v, (size_t)(n + 1) * sizeof *t->x))) return NULL;
   for (int64_t i = 0; i < n; i++) vn_init(v, &t->x[i], limbs + (size_t)i * one);
   return t;
 }
 
 /* ---- what a tensor of the program is, and back ---- */
 
-static const vp_tensor *given(vp *v, rule_tensor *x) {
-  vp_tensor *t = take(v, sizeof *t);
+const vp_tensor *vp_given(vp *v, rule_tensor *x) {
+  vp_tensor *t = vp_take(v, sizeof *t);
   if (!t) return NULL;
   if (rule_dtype_is_float(x->dtype)) {
     t = vp_new(v, RULE_F64, &x->shape);
     for (int64_t i = 0; t && i < t->n; i++) vn_double(v, &t->x[i], rule_tensor_get(x, i));
     return t;
   }
-  if (rule_dtype_is_complex(x->dtype)) return v->lacks = true, NULL;
+  if (rule_dtype_is_complex(x->dtype)) {
+    if (x->dtype != RULE_C128) return v->lacks = true, NULL;
+    t = vp_new(v, RULE_C128, &x->shape);
+    for (int64_t i = 0; t && i < 2 * t->n; i++) vn_double(v, &t->x[i], ((double *)x->data)[i]);
+    return t;
+  }
   if (!iso_grow(v->owned, v->cap_owned, v->n_owned + 1)) return v->no_memory = true, NULL;
   v->owned[v->n_owned++] = rule_tensor_ref(x);
   *t = (vp_tensor){.dtype = x->dtype, .shape = x->shape, .n = x->numel, .plain = x};
   return t;
+}
+
+/* How many numbers stand in it. */
+static int64_t numbers(const vp_tensor *t) {
+  return !t->x ? 0 : rule_dtype_is_complex(t->dtype) ? 2 * t->n : t->n;
 }
 
 /* Doubles near the numbers, or the places at which they stand, counted on from `*next`. */
@@ -86,29 +90,26 @@ static rule_tensor *as_doubles(vp *v, const vp_tensor *t, int64_t *next) {
   rule_tensor *x = NULL;
   iso_error local;
   if (t->plain) return rule_tensor_ref(t->plain);
-  if (rule_tensor_new(RULE_F64, &t->shape, &x, &local) != ISO_OK) return v->no_memory = true, NULL;
-  for (int64_t i = 0; i < t->n; i++) ((double *)x->data)[i] = next ? first_place + (double)(*next)++ : mpfr_get_d(&t->x[i].lo, MPFR_RNDN);
+  const rule_dtype d = rule_dtype_is_complex(t->dtype) ? RULE_C128 : RULE_F64;
+  if (rule_tensor_new(d, &t->shape, &x, &local) != ISO_OK) return v->no_memory = true, NULL;
+  for (int64_t i = 0; i < numbers(t); i++)
+    ((double *)x->data)[i] =
+        next ? first_place + (double)(*next)++ : mpfr_get_d(&t->x[i].lo, MPFR_RNDN);
   return x;
 }
 
 /* ---- calls ---- */
 
-static const vp_value *value_of(vp *v, const rule_term *t);
-
-static const vp_tensor *tensor_of(vp *v, const rule_term *t) {
-  if (t->kind == RULE_VAR) {
-    for (struct vp_done *d = v->done; d; d = d->next)
-      if (d->t->kind == RULE_VAR && d->t->u.i == t->u.i) return d->value.out[0];
-    return NULL;
-  }
+const vp_tensor *vp_tensor_of(vp *v, const rule_term *t) {
   const bool projected = t->kind == RULE_OP && strcmp(t->u.s, "getitem") == 0;
+  const rule_term *of = projected ? t->child[0] : t;
   const int64_t k = projected ? t->child[1]->u.i : 0;
-  const vp_value *x = t->kind == RULE_OP ? value_of(v, projected ? t->child[0] : t) : NULL;
-  if (!x || k < 0 || (size_t)k >= x->n || !x->out[k]) {
-    v->lacks |= x != NULL || t->kind != RULE_OP;
-    return NULL;
-  }
-  return x->out[k];
+  const vp_value *x = NULL;
+  if (of->kind == RULE_VAR && (size_t)of->u.i < v->n_var) x = v->var[of->u.i];
+  else if (of->kind == RULE_OP) x = vp_value_of(v, of);
+  if (x && k >= 0 && (size_t)k < x->n && x->out[k]) return x->out[k];
+  v->lacks |= x != NULL || of->kind != RULE_OP;
+  return NULL;
 }
 
 /* The call's tensors, one after the other. */
@@ -119,14 +120,14 @@ typedef struct flat {
 
 static const rule_term *flatten(vp *v, const rule_term *t, flat *f) {
   if (t->kind == RULE_OP || t->kind == RULE_VAR) {
-    const vp_tensor *x = tensor_of(v, t);
+    const vp_tensor *x = vp_tensor_of(v, t);
     if (!x) return NULL;
     if (f->n == sizeof f->in / sizeof *f->in) return v->lacks = true, NULL;
     f->in[f->n] = x;
     return rule_var(&v->arena, (uint32_t)f->n++);
   }
   if (t->kind != RULE_LIST) return t;
-  const rule_term **child = take(v, (t->n + 1) * sizeof *child);
+  const rule_term **child = vp_take(v, (t->n + 1) * sizeof *child);
   for (uint32_t i = 0; child && i < t->n; i++)
     if (!(child[i] = flatten(v, t->child[i], f))) return NULL;
   return child ? rule_list(&v->arena, child, t->n) : NULL;
@@ -152,23 +153,31 @@ static size_t run(vp *v, const rule_term *call, const flat *f, bool places, rule
 /* The number whose place is `at`. */
 static const vn *placed(const flat *f, int64_t at) {
   for (size_t i = 0; i < f->n; i++) {
-    if (!f->in[i]->x) continue;
-    if (at < f->in[i]->n) return &f->in[i]->x[at];
-    at -= f->in[i]->n;
+    if (at < numbers(f->in[i])) return &f->in[i]->x[at];
+    at -= numbers(f->in[i]);
   }
   return NULL;
 }
 
-/* A result that was run on places: each of its elements is one that was given, or a number of the call. */
-static const vp_tensor *moved(vp *v, const flat *f, rule_tensor *x) {
-  if (!rule_dtype_is_float(x->dtype)) return given(v, x);
-  vp_tensor *t = vp_new(v, RULE_F64, &x->shape);
-  for (int64_t i = 0; t && i < t->n && vp_go(v, 1); i++) {
-    const double d = rule_tensor_get(x, i);
-    const vn *from = d >= first_place && d < first_place + 1e9 ? placed(f, (int64_t)(d - first_place)) : NULL;
-    if (from) vn_set(&t->x[i], from);
-    else vn_literal(v, &t->x[i], d);
+/* A number of a result that was run on places: one that was given, its negative (conjugates have
+ * such), or a number of the call. */
+static void moved_number(vp *v, const flat *f, double d, vn *out) {
+  const double at = fabs(d) - first_place;
+  const vn *from = at >= 0 && at < 1e9 ? placed(f, (int64_t)at) : NULL;
+  if (!from) {
+    vn_literal(v, out, d);
+    return;
   }
+  vn_set(out, from);
+  if (d < 0) vn_unary_find("neg", &(int){0})(v, out, from);
+}
+
+static const vp_tensor *moved(vp *v, const flat *f, rule_tensor *x) {
+  const bool complex = rule_dtype_is_complex(x->dtype);
+  if (!rule_dtype_is_float(x->dtype) && !complex) return vp_given(v, x);
+  vp_tensor *t = vp_new(v, complex ? RULE_C128 : RULE_F64, &x->shape);
+  for (int64_t i = 0; t && i < numbers(t) && vp_go(v, 1); i++)
+    moved_number(v, f, complex ? ((double *)x->data)[i] : rule_tensor_get(x, i), &t->x[i]);
   return t;
 }
 
@@ -206,37 +215,74 @@ static bool not_by_places(vp *v, const rule_term *call) {
   return (accumulate && !(accumulate->kind == RULE_BOOLEAN && accumulate->u.i == 0)) || (reduce && reduce->kind != RULE_NONE);
 }
 
-static bool results(vp *v, const rule_term *call, const flat *f, const char *name, vp_value *out) {
+/* Parts of complex numbers are moved too, and turned round. */
+static bool moves_numbers(const char *name) {
+  static const char *const parts[] = {"view_as_real", "view_as_complex", "complex", "conj",
+                                      "conj_physical", "resolve_conj", "resolve_neg",
+                                      "masked_scatter"};
+  return val_moves_only(name) || one_of(name, parts, sizeof parts / sizeof *parts);
+}
+
+static bool is_cast(const char *name) {
   static const char *const casts[] = {"to", "_to_copy", "type_as"};
-  if (not_by_places(v, call)) return v->lacks = true, false;
-  rule_tensor *got[MOST_RESULTS];
-  const bool casting = one_of(name, casts, sizeof casts / sizeof *casts), moves = !casting && val_moves_only(name);
-  const size_t n = run(v, call, f, moves, got);
-  out->out = n ? take(v, n * sizeof *out->out) : NULL;
-  out->n = out->out ? n : 0;
-  const vp_call k = {.call = call, .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s), .name = name, .in = (const vp_tensor **)(uintptr_t)f->in, .n = f->n, .got = got, .n_got = n};
+  return one_of(name, casts, sizeof casts / sizeof *casts);
+}
+
+/* Floating casts are identities: it is about real numbers. */
+static const vp_tensor *cast_result(vp *v, const flat *f, rule_tensor *got) {
+  const vp_tensor *x = f->n ? f->in[0] : NULL;
+  if (!x || !x->x) return vp_given(v, got);
+  if (rule_dtype_is_complex(x->dtype) || rule_dtype_is_complex(got->dtype))
+    return x->dtype == got->dtype ? x : NULL;
+  return rule_dtype_is_float(got->dtype) ? x : cast(v, x, got->dtype, &got->shape);
+}
+
+/* What is no cast and moves nothing: computed here; or by the prover's definition of it; integers
+ * alone by libtorch, whose are exact but for quotients and the like. */
+static void compute(vp *v, const vp_call *k, const flat *f, const vp_tensor **out) {
   bool known = false;
-  if (out->n && casting && f->n && f->in[0]->x) out->out[0] = rule_dtype_is_float(got[0]->dtype) ? f->in[0] : cast(v, f->in[0], got[0]->dtype, &got[0]->shape);
-  else if (out->n && casting) out->out[0] = given(v, got[0]);
-  else if (out->n && !moves && !rule_dtype_is_complex(got[0]->dtype)) out->out[0] = vp_compute(v, &k, &known);
-  for (size_t i = 0; i < out->n && !casting && !known; i++) {
-    /* Integers alone: what libtorch makes of them is exact, but for quotients and the like. */
-    if (moves) out->out[i] = moved(v, f, got[i]);
-    else if (all_plain(f) && !rule_dtype_is_float(got[i]->dtype)) out->out[i] = given(v, got[i]);
-    else v->lacks = true;
+  if (vp_by_ranks(v, k, out) || !vp_go(v, 0)) return;
+  if (k->n_got == 1 || strcmp(k->name, "max") == 0 || strcmp(k->name, "min") == 0)
+    out[0] = vp_compute(v, k, &known);
+  if (known && out[0] && k->n_got == 1) return;
+  if (!all_plain(f) || (known && !out[0])) {
+    const vp_tensor *first = out[0];
+    if (!vp_by_definition(v, k, out)) out[0] = first;
+    return;
   }
+  for (size_t i = 0; i < k->n_got && !known; i++)
+    if (!rule_dtype_is_float(k->got[i]->dtype)) out[i] = vp_given(v, k->got[i]);
+  if (!out[0] || rule_dtype_is_float(k->got[0]->dtype)) vp_by_definition(v, k, out);
+}
+
+static bool results(vp *v, const rule_term *call, const flat *f, const char *name, vp_value *out) {
+  rule_tensor *got[MOST_RESULTS];
+  const bool moves = moves_numbers(name) && !not_by_places(v, call);
+  const size_t n = run(v, call, f, moves, got);
+  out->out = n ? vp_take(v, n * sizeof *out->out) : NULL;
+  out->n = out->out ? n : 0;
+  const vp_call k = {.call = call,
+                     .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s),
+                     .name = name,
+                     .in = (const vp_tensor **)(uintptr_t)f->in,
+                     .n = f->n,
+                     .got = got,
+                     .n_got = n};
+  for (size_t i = 0; i < out->n && moves; i++) out->out[i] = moved(v, f, got[i]);
+  if (out->n && !moves && is_cast(name)) out->out[0] = cast_result(v, f, got[0]);
+  else if (out->n && !moves) compute(v, &k, f, out->out);
   for (size_t i = 0; i < n; i++) rule_tensor_unref(got[i]);
   if (out->n && !out->out[0]) v->lacks |= !v->open && !v->no_memory;
   return out->n && vp_go(v, 0);
 }
 
-static const vp_value *value_of(vp *v, const rule_term *t) {
+const vp_value *vp_value_of(vp *v, const rule_term *t) {
   for (struct vp_done *d = v->done; d; d = d->next)
     if (d->t == t || rule_term_eq(d->t, t)) return &d->value;
   if (++v->depth > MOST_DEPTH) return v->lacks = true, NULL;
-  flat *f = take(v, sizeof *f);
-  struct vp_done *d = take(v, sizeof *d);
-  const rule_term **child = take(v, (t->n + 1) * sizeof *child);
+  flat *f = vp_take(v, sizeof *f);
+  struct vp_done *d = vp_take(v, sizeof *d);
+  const rule_term **child = vp_take(v, (t->n + 1) * sizeof *child);
   if (!f || !d || !child) return NULL;
   for (uint32_t i = 0; i < t->n; i++)
     if (!(child[i] = flatten(v, t->child[i], f))) return NULL;
@@ -251,146 +297,18 @@ static const vp_value *value_of(vp *v, const rule_term *t) {
   return &d->value;
 }
 
-/* ---- both sides ---- */
-
-static bool start(vp *v, const rule *r) {
+bool vp_start(vp *v) {
   for (int i = 0; i < VP_TEMPS; i++) {
-    void *limbs = take(v, vn_limb_bytes(v));
+    void *limbs = vp_take(v, vn_limb_bytes(v));
     if (!limbs) return false;
     vn_init(v, &v->tmp[i], limbs);
   }
-  for (uint32_t i = 0; i < r->n_vars; i++) {
-    struct vp_done *d = take(v, sizeof *d);
-    if (!v->bind[i]) continue;
-    const vp_tensor *x = d ? given(v, v->bind[i]) : NULL;
-    const vp_tensor **out = x ? take(v, sizeof *out) : NULL;
-    if (!out) return false;
-    out[0] = x;
-    *d = (struct vp_done){rule_var(&v->arena, i), {1, out}, v->done};
-    if (!d->t) return v->no_memory = true, false;
-    v->done = d;
-  }
   return true;
 }
 
-static void stop(vp *v) {
+void vp_end(vp *v) {
   for (size_t i = 0; i < v->n_owned; i++) rule_tensor_unref(v->owned[i]);
   free(v->owned);
   iso_arena_fini(&v->arena);
-}
-
-/* Whether two intervals are so narrow that nothing which was met could hide in them. */
-static bool narrow(const vp *v, const vn *a, const vn *b) {
-  enum { MARGIN = 20 };
-  mpfr_t w;
-  mpfr_init2(w, 32);
-  bool yes = true;
-  for (int k = 0; k < 2 && yes; k++) {
-    const vn *x = k ? b : a;
-    if (mpfr_equal_p(&x->lo, &x->hi)) continue;
-    mpfr_sub(w, &x->hi, &x->lo, MPFR_RNDU);
-    yes = mpfr_number_p(w) && v->any && mpfr_get_exp(w) < v->low - MARGIN;
-  }
-  mpfr_clear(w);
-  return yes;
-}
-
-static void note_apart(val_precise *out, int64_t i, const vn *a, const vn *b) {
-  const double x = mpfr_get_d(&a->lo, MPFR_RNDN), y = mpfr_get_d(&b->lo, MPFR_RNDN), size = fmax(fabs(x), fabs(y));
-  mpfr_t w;
-  mpfr_init2(w, 64);
-  mpfr_sub(w, &a->lo, &b->lo, MPFR_RNDN);
-  const double d = fabs(mpfr_get_d(w, MPFR_RNDN)), rel = size > 0 && isfinite(d) ? d / size : 1;
-  mpfr_clear(w);
-  if (out->answer == VAL_PRECISE_APART && rel <= out->rel) return;
-  out->answer = VAL_PRECISE_APART;
-  out->index = i;
-  out->abs = d;
-  out->rel = rel;
-}
-
-static void compare(const vp *v, const vp_tensor *a, const vp_tensor *b, val_precise *out, bool *wide) {
-  out->answer = VAL_PRECISE_SAME;
-  for (int64_t i = 0; i < a->n; i++) {
-    if (!a->x) {
-      if (rule_tensor_get_int(a->plain, i) != rule_tensor_get_int(b->plain, i)) *out = (val_precise){VAL_PRECISE_APART, i, 1, 1, false};
-      continue;
-    }
-    const int c = vn_compare(&a->x[i], &b->x[i]);
-    if (c == 1 || c == -1) note_apart(out, i, &a->x[i], &b->x[i]);
-    else if (c == 2) *wide |= !narrow(v, &a->x[i], &b->x[i]);
-  }
-}
-
-/* One evaluation. `more`: the bits that it takes for an answer, where these are too few. */
-static iso_code once(val_engine *e, const rule *r, rule_tensor *const *bind, long bits, vp_reading reading, val_precise *out, long *more, iso_error *err) {
-  vp v = {.e = e, .bind = bind, .prec = bits, .reading = reading};
-  bool wide = false;
-  const vp_tensor *a = start(&v, r) ? tensor_of(&v, r->lhs) : NULL, *b = a ? tensor_of(&v, r->rhs) : NULL;
-  *more = 0;
-  out->answer = v.lacks ? VAL_PRECISE_LACKS : VAL_PRECISE_OPEN;
-  out->index = -1;
-  if (a && b && vp_go(&v, 0)) {
-    if (!rule_shape_eq(&a->shape, &b->shape) || (a->x == NULL) != (b->x == NULL)) out->answer = VAL_PRECISE_LACKS;
-    else compare(&v, a, b, out, &wide);
-  }
-  const long range = v.any ? v.high - v.low : 0;
-  if (out->answer == VAL_PRECISE_SAME && (wide || bits < 2 * range + 64)) {
-    out->answer = VAL_PRECISE_OPEN;
-    *more = wide && bits >= 2 * range + 64 ? 2 * bits : 2 * range + 128;
-  } else if (out->answer == VAL_PRECISE_OPEN && !v.lacks) {
-    *more = 2 * bits;
-  }
-  const bool no_memory = v.no_memory;
-  stop(&v);
-  return no_memory ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
-}
-
-static iso_code at_reading(val_engine *e, const rule *r, rule_tensor *const *bind, vp_reading reading, val_precise *out, iso_error *err) {
-  enum { ROUNDS = 4 };
-  long bits = LEAST_BITS, more = 0;
-  iso_code c = ISO_OK;
-  for (int i = 0; i < ROUNDS && !c; i++) {
-    c = once(e, r, bind, bits, reading, out, &more, err);
-    if (out->answer != VAL_PRECISE_OPEN || more <= bits || bits == MOST_BITS) break;
-    bits = more < MOST_BITS ? more : MOST_BITS;
-  }
-  mpfr_free_cache();
-  return c;
-}
-
-static bool has_literal(const rule_term *t, double d) {
-  if (t->kind == RULE_FLOAT) return !(t->u.f < d) && !(t->u.f > d);
-  for (uint32_t i = 0; i < t->n; i++)
-    if (has_literal(t->child[i], d)) return true;
-  return false;
-}
-/* Every decimal of many digits in `a` is one of `b`. */
-static bool same_literals(const rule_term *a, const rule_term *b) {
-  if (a->kind == RULE_FLOAT) return !vn_long_decimal(a->u.f) || has_literal(b, a->u.f);
-  for (uint32_t i = 0; i < a->n; i++)
-    if (!same_literals(a->child[i], b)) return false;
-  return true;
-}
-
-iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind, val_precise *out, iso_error *err) {
-  *out = (val_precise){.answer = VAL_PRECISE_LACKS, .index = -1};
-  for (uint32_t i = 0; i < r->n_vars; i++)
-    if (bind[i] && (rule_dtype_is_complex(bind[i]->dtype) || bind[i]->numel > MOST_WORK)) return ISO_OK;
-  iso_code c = at_reading(e, r, bind, VP_DOUBLES, out, err);
-  /* A literal may stand for its decimal, or for a number of which it has the first digits: what differs by that alone is no difference. */
-  if (c || out->answer != VAL_PRECISE_APART) return c;
-  const bool far = out->rel > literal_rel;
-  val_precise other;
-  c = at_reading(e, r, bind, VP_DECIMALS, &other, err);
-  if (!c && other.answer != VAL_PRECISE_SAME) {
-    c = at_reading(e, r, bind, VP_WIDE, &other, err);
-    if (!c && other.answer != VAL_PRECISE_APART) other.by_literals = !(same_literals(r->lhs, r->rhs) && same_literals(r->rhs, r->lhs));
-    if (!c && other.answer != VAL_PRECISE_APART) other.answer = other.by_literals ? VAL_PRECISE_SAME : VAL_PRECISE_OPEN;
-  }
-  /* A decimal's last digits that decide everything are no reading of it: as the doubles that they are, they differ. */
-  if (!c && other.answer != VAL_PRECISE_APART && far) other.answer = VAL_PRECISE_OPEN;
-  if (!c && other.answer != VAL_PRECISE_APART) *out = other;
-  return c;
 }
 #endif

@@ -24,6 +24,9 @@ typedef struct val_precise {
 
 /* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost: bounded by a count of operations. */
 ISO_MUST_USE iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind, val_precise *out, iso_error *err);
+/* What two programs give. Errors: ISO_NOMEM. Cost: the same bound. */
+ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program side[2],
+                                           val_precise *out, iso_error *err);
 
 /* The rest is between precise*.c. */
 #if __has_include(<mpfr.h>)
@@ -41,7 +44,7 @@ typedef struct vp_tensor {
   rule_dtype dtype;
   rule_shape shape;
   int64_t n;
-  vn *x;              /* of floats */
+  vn *x;              /* of floats; of complex numbers two each */
   rule_tensor *plain; /* of integers and booleans */
 } vp_tensor;
 
@@ -52,9 +55,20 @@ typedef struct vp_value {
 
 enum { VP_TEMPS = 12 };
 
+/* What MPFR falls back on where the system has no memory (precise_memory.c); of one thread. */
+typedef struct vp_memory {
+  char *base;
+  size_t used;
+  bool needed; /* the system had none: the evaluation ends */
+} vp_memory;
+bool vp_memory_begin(vp_memory *m); /* false: no memory */
+void vp_memory_end(vp_memory *m);   /* and no number is alive */
+
 typedef struct vp {
   val_engine *e;
-  rule_tensor *const *bind;
+  vp_memory *memory;
+  const vp_value **var; /* of RULE_VAR i; NULL: it has none */
+  size_t n_var;
   mpfr_prec_t prec;
   vp_reading reading;
   vn tmp[VP_TEMPS];
@@ -73,6 +87,17 @@ typedef struct vp {
 bool vp_go(vp *v, int64_t cost);
 bool vp_stop(vp *v, bool *why); /* false */
 vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape); /* NULL: stopped */
+void *vp_take(vp *v, size_t n); /* zeros, for as long as the evaluation lasts. NULL: no memory */
+/* A tensor of the program. NULL: stopped. */
+const vp_tensor *vp_given(vp *v, rule_tensor *x);
+/* The value of a term; NULL: stopped, or there is none. */
+const vp_tensor *vp_tensor_of(vp *v, const rule_term *t);
+const vp_value *vp_value_of(vp *v, const rule_term *t);
+/* Of a new evaluation: its temporary numbers. false: stopped. */
+bool vp_start(vp *v);
+void vp_end(vp *v);
+
+enum { VP_LEAST_BITS = 192, VP_MOST_BITS = 4096, VP_MOST_WORK = 60000 };
 
 /* ---- numbers (precise_number.c); results may be operands ---- */
 
@@ -109,7 +134,12 @@ int vn_compare(const vn *a, const vn *b);
 vn_unary vn_unary_find(const char *name, int *cost);
 vn_binary vn_binary_find(const char *name, int *cost);
 
-/* ---- operators (precise_ops.c) ---- */
+/* r = n / d * 2^e, and 2 / pi's root, which GELU has. */
+void vn_rational(vp *v, vn *r, __int128 n, __int128 d, int32_t e);
+void vn_gelu_root(vp *v, vn *r);
+void vn_hull(vn *r, const vn *a, const vn *b); /* both of them */
+
+/* ---- operators (precise_ops.c, precise_complex.c, precise_definition.c) ---- */
 
 typedef struct vp_call {
   const rule_term *call; /* flat: RULE_VAR i is in[i] */
@@ -125,5 +155,12 @@ const rule_term *vp_arg(const vp_call *k, const char *name);
 const vp_tensor *vp_arg_tensor(const vp_call *k, const char *name);
 /* Result 0 of the call, NULL: there is no such operator here, or v has stopped. `known`: there is one. */
 const vp_tensor *vp_compute(vp *v, const vp_call *k, bool *known);
+/* The same where numbers are complex. */
+const vp_tensor *vp_compute_complex(vp *v, const vp_call *k, bool *known);
+/* All results, of an operator that compares numbers and no more (precise_order.c). */
+bool vp_by_ranks(vp *v, const vp_call *k, const vp_tensor **out);
+/* All results, of an operator that has nothing above, by the prover's definition of it. false: it
+ * has none, or does not go as far; or v has stopped. */
+bool vp_by_definition(vp *v, const vp_call *k, const vp_tensor **out);
 #endif
 #endif

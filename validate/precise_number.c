@@ -73,8 +73,47 @@ void vn_literal(vp *v, vn *r, double d) {
   mpfr_set_str(&r->lo, text, 10, MPFR_RNDD);
   mpfr_set_str(&r->hi, text, 10, MPFR_RNDU);
   if (v->reading == VP_DECIMALS || digits < LONG) return;
-  mpfr_set_d(&r->lo, d - 4 * DBL_EPSILON * fabs(d), MPFR_RNDD);
-  mpfr_set_d(&r->hi, d + 4 * DBL_EPSILON * fabs(d), MPFR_RNDU);
+  /* What three roundings on the way to it may have done. */
+  mpfr_set_d(&r->lo, d - 1.5 * DBL_EPSILON * fabs(d), MPFR_RNDD);
+  mpfr_set_d(&r->hi, d + 1.5 * DBL_EPSILON * fabs(d), MPFR_RNDU);
+}
+
+void vn_hull(vn *r, const vn *a, const vn *b) {
+  mpfr_min(&r->lo, &a->lo, &b->lo, MPFR_RNDD);
+  mpfr_max(&r->hi, &a->hi, &b->hi, MPFR_RNDU);
+}
+
+/* 128 bits in two halves. */
+static void wide_int(vp *v, vn *r, __int128 i) {
+  vn *t = &v->tmp[11];
+  const bool below = i < 0;
+  const unsigned __int128 u = below ? -(unsigned __int128)i : (unsigned __int128)i;
+  mpfr_set_uj_2exp(&r->lo, (uintmax_t)(u >> 64), 64, MPFR_RNDD);
+  mpfr_set_uj(&t->lo, (uintmax_t)u, MPFR_RNDD);
+  mpfr_add(&r->lo, &r->lo, &t->lo, MPFR_RNDD);
+  if (below) mpfr_neg(&r->lo, &r->lo, MPFR_RNDD);
+  mpfr_set(&r->hi, &r->lo, MPFR_RNDU);
+}
+
+void vn_rational(vp *v, vn *r, __int128 n, __int128 d, int32_t e) {
+  vn *t = &v->tmp[10];
+  wide_int(v, r, n);
+  if (d != 1) {
+    wide_int(v, t, d);
+    vn_div(v, r, r, t);
+  }
+  mpfr_mul_2si(&r->lo, &r->lo, e, MPFR_RNDD);
+  mpfr_mul_2si(&r->hi, &r->hi, e, MPFR_RNDU);
+  note(v, r);
+}
+
+void vn_gelu_root(vp *v, vn *r) {
+  vn *two = &v->tmp[10];
+  mpfr_const_pi(&r->lo, MPFR_RNDD);
+  mpfr_const_pi(&r->hi, MPFR_RNDU);
+  vn_int(v, two, 2);
+  vn_div(v, r, two, r);
+  vn_sqrt(v, r, r);
 }
 
 /* ---- arithmetic ---- */
@@ -269,6 +308,53 @@ static void tan_(vp *v, vn *r, const vn *a) {
   sin_(v, s, a);
   cos_(v, r, a);
   vn_div(v, r, s, r);
+}
+
+/* A number whose error function is `y` to all its bits: Newton's steps, each of which doubles them. */
+static void erf_inverse(vp *v, mpfr_ptr x, mpfr_srcptr y) {
+  enum { STEPS = 40 };
+  __mpfr_struct *f = &v->tmp[6].lo, *slope = &v->tmp[6].hi;
+  mpfr_set_zero(x, 1);
+  for (int i = 0; i < STEPS; i++) {
+    mpfr_erf(f, x, MPFR_RNDN);
+    mpfr_sub(f, y, f, MPFR_RNDN);
+    mpfr_sqr(slope, x, MPFR_RNDN);
+    mpfr_exp(slope, slope, MPFR_RNDN);
+    mpfr_mul(f, f, slope, MPFR_RNDN);
+    mpfr_const_pi(slope, MPFR_RNDN);
+    mpfr_sqrt(slope, slope, MPFR_RNDN);
+    mpfr_div_2ui(slope, slope, 1, MPFR_RNDN);
+    mpfr_mul(f, f, slope, MPFR_RNDN);
+    mpfr_add(x, x, f, MPFR_RNDN);
+    if (mpfr_zero_p(f) || mpfr_get_exp(f) < mpfr_get_exp(x) - (mpfr_exp_t)v->prec + 4) return;
+  }
+}
+
+/* One bound: moved outwards by some units, and held against what its error function is. */
+static void erfinv_bound(vp *v, mpfr_ptr r, mpfr_srcptr y, bool below) {
+  enum { UNITS = 64 };
+  __mpfr_struct *f = &v->tmp[6].lo;
+  const mpfr_rnd_t in = below ? MPFR_RNDU : MPFR_RNDD;
+  erf_inverse(v, r, y);
+  for (int i = 0; i < UNITS; i++) below ? mpfr_nextbelow(r) : mpfr_nextabove(r);
+  mpfr_erf(f, r, in);
+  v->open |= below ? mpfr_greater_p(f, y) != 0 : mpfr_less_p(f, y) != 0;
+}
+
+static void erfinv_(vp *v, vn *r, const vn *a) {
+  vn *t = &v->tmp[5];
+  if (mpfr_cmp_d(&a->lo, -0.999) <= 0 || mpfr_cmp_d(&a->hi, 0.999) >= 0) {
+    v->open = true;
+    return;
+  }
+  if (is_zero(a)) {
+    vn_set(r, a);
+    return;
+  }
+  erfinv_bound(v, &t->lo, &a->lo, true);
+  erfinv_bound(v, &t->hi, &a->hi, false);
+  vn_set(r, t);
+  note(v, r);
 }
 
 static void one_plus(vp *v, vn *r) {
@@ -481,7 +567,7 @@ vn_unary vn_unary_find(const char *name, int *cost) {
       {"floor", floor_, CHEAP}, {"ceil", ceil_, CHEAP}, {"round", round_, CHEAP}, {"trunc", trunc_, CHEAP}, {"fix", trunc_, CHEAP}, {"frac", frac_, CHEAP},
       {"sign", sign_, CHEAP}, {"sgn", sign_, CHEAP}, {"positive", same, CHEAP}, {"lgamma", lgamma_, 8 * DEAR}, {"special_gammaln", lgamma_, 8 * DEAR},
       {"digamma", digamma_, 8 * DEAR}, {"special_digamma", digamma_, 8 * DEAR}, {"special_psi", digamma_, 8 * DEAR}, {"special_log1p", log1p_, DEAR},
-      {"special_expm1", expm1_, DEAR}};
+      {"special_expm1", expm1_, DEAR}, {"erfinv", erfinv_, 60 * DEAR}, {"special_erfinv", erfinv_, 60 * DEAR}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].name, name) == 0) {
       *cost = table[i].cost;

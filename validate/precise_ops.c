@@ -777,6 +777,10 @@ const vp_tensor *vp_compute(vp *v, const vp_call *k, bool *known) {
   int cost = 1;
   const vn_unary one = vn_unary_find(k->name, &cost);
   const char *compares = comparison(k->name);
+  for (size_t i = 0; i < k->n + 1; i++) {
+    const rule_dtype d = i < k->n ? k->in[i]->dtype : k->got[0]->dtype;
+    if (rule_dtype_is_complex(d)) return vp_compute_complex(v, k, known);
+  }
   *known = true;
   if (compares && k->call->n == 2) return compared(v, k, compares);
   if (!rule_dtype_is_float(k->got[0]->dtype)) return *known = false, NULL;

@@ -97,7 +97,7 @@ static void names_in_calls(sc *c, const rule_term *t, bool integers) {
   }
 }
 
-static void declare_names(sc *c) {
+void sc_declare_names(sc *c) {
   const rule *r = c->r, *whole = c->look && c->look->of ? c->look->of : r;
   for (uint32_t i = 0; i < r->n_vars; i++)
     for (uint32_t k = 0; k < r->var[i].n_dims; k++) {
@@ -702,7 +702,7 @@ iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
   if (ok) {
     begin(c, look, o, certify);
     k->c = c;
-    declare_names(c);
+    sc_declare_names(c);
     ok = !c->failed && prove_case(k);
     memory = !c->no_memory;
     overran = c->overran;
@@ -864,7 +864,7 @@ bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_sh
     c->value_ctx = at->ctx;
     k->c = c;
     k->at = &(point){at, shape, kind, out};
-    declare_names(c);
+    sc_declare_names(c);
     if (!c->failed) prove_case(k);
     const bool no_case = !c->failed && !k->why[0] && !*out;
     *undefined = (c->undefined || no_case) && !*out;

@@ -361,8 +361,12 @@ sx sc_derived(sc *c, const char *name, sx of, int64_t low) {
 sx sc_index(sc *c, sx high) {
   if (high == c->one) return c->zero;
   const size_t at = c->n_syms;
-  if (!c->failed && iso_grow(c->sym, c->cap_syms, at + 1)) c->sym[at].high = high; /* part of its hash */
   if (c->failed || at >= most_symbols(c)) return sc_symbol(c, "i", 'x', S_INT | S_NONNEG);
+  if (!iso_grow(c->sym, c->cap_syms, at + 1)) {
+    c->no_memory = true;
+    sc_fail(c, "out of memory");
+    return c->zero;
+  }
   c->sym[at] = (sx_sym){.name = "i", .role = 'x', .flags = S_INT | S_NONNEG, .has_low = true, .high = high};
   c->n_syms++;
   return sc_node(c, X_SYM, &(uint32_t){(uint32_t)at}, 1);

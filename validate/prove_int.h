@@ -298,6 +298,7 @@ static inline bool sc_walk_first(const sc *c, sx x, uint32_t walk) {
 struct sc_scratch *sc_scratch_new(void);
 void sc_scratch_free(struct sc_scratch *x);
 bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o); /* false: no memory */
+void sc_declare_names(sc *c); /* of the rule's sizes and attributes (prove_cases.c) */
 void sc_fini(sc *c);
 void sc_fail(sc *c, const char *fmt, ...) ISO_PRINTF(2, 3); /* the first reason stays */
 bool sc_work(sc *c, size_t n);

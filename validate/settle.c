@@ -25,7 +25,7 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
   return false;
 }
 
-/* Without many digits: an agreement counts where no side lost what the other did not. */
+/* Without many digits: what a sample shows counts where no side lost what the other did not. */
 static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t, iso_error *err) {
   val_absorbed lost[2] = {0};
   iso_error local;
@@ -52,7 +52,7 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   iso_code c = val_precise_sides(e, r, bind, &p, err);
   if (c) return c;
-  if (p.answer == VAL_PRECISE_LACKS) return t->outcome == VAL_AGREE ? by_losses(e, r, bind, t, err) : ISO_OK;
+  if (p.answer == VAL_PRECISE_LACKS) return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
   /* What float64 made of it is not what the numbers do: it met no threshold. */
   if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) {
     t->cover[0].n = t->cover[1].n = 0;
@@ -73,4 +73,11 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
     t->outcome = VAL_BLIND;
   }
   return ISO_OK;
+}
+
+iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same, iso_error *err) {
+  val_precise p;
+  const iso_code c = val_precise_programs(engine, side, &p, err);
+  *same = !c && p.answer == VAL_PRECISE_SAME;
+  return c;
 }

@@ -14,6 +14,7 @@
 
 static long fail_after = -1; /* calls that still succeed; -1: all */
 static bool fail_happened;
+static bool fail_always __attribute__((unused)); /* once one has failed, all that come after it fail too */
 static long fail_live __attribute__((unused)); /* blocks alive; 0 under a sanitizer */
 
 /* With FAIL_ONLY_OURS only calls from the program itself fail: libraries that break without memory (jansson's lexer
@@ -26,7 +27,11 @@ static bool fail_now(const void *caller) {
   if ((const char *)caller < &__executable_start || (const char *)caller >= &etext) return false;
 #endif
   (void)caller;
-  if (fail_after-- > 0) return false;
+  if (fail_after > 0) {
+    fail_after--;
+    return false;
+  }
+  if (!fail_always) fail_after = -1;
   fail_happened = true;
   errno = ENOMEM;
   return true;
