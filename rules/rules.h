@@ -281,8 +281,8 @@ typedef struct rule_diff {
   int64_t index;           /* row-major, of the largest relative difference; -1 if none */
 } rule_diff;
 
-/* A graph on given values: each step is a value, or a call of which RULE_VAR i is step i, before it.
- * `getitem` picks a result of a step. */
+/* A graph on given values: each step is a value, or a call of which RULE_VAR i is step i, before
+ * it. `getitem` picks a result of a step. */
 typedef struct rule_step {
   const rule_term *call; /* NULL: `value`, whose floats are float64 */
   rule_tensor *value;

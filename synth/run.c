@@ -101,13 +101,16 @@ static double least_operand(const rule_term *t, rule_tensor *const *bind) {
   return least;
 }
 
-/* Of a sum or a product `x` that has few digits: whether it has them because nothing was rounded. Beside a power of two an
- * operand may have been swallowed; `least` is the smallest one. */
-static bool short_and_exact(double x, double least) { return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27; }
+/* Of a sum or a product `x` that has few digits: whether it has them because nothing was rounded.
+ * Beside a power of two an operand may have been swallowed; `least` is the smallest one. */
+static bool short_and_exact(double x, double least) {
+  return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27;
+}
 
-/* `faint`: what is 0 may have underflowed. `least`: least_operand, with ALL_BUT_SHORT. Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, double noise, disturb what, double least, bool faint, iso_rng *rng, rule_tensor **out,
-                          iso_error *err) {
+/* `faint`: what is 0 may have underflowed. `least`: least_operand, with ALL_BUT_SHORT. Owns: the
+ * caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, double noise, disturb what, double least,
+                          bool faint, iso_rng *rng, rule_tensor **out, iso_error *err) {
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
@@ -115,7 +118,8 @@ static iso_code disturbed(const rule_tensor *t, double noise, disturb what, doub
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
     if (fabs(x[i]) < DBL_MIN && faint) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least))) x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least)))
+      x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }
 
@@ -230,7 +234,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], noise, ALL, 0, false, rng, &own[n_own], err))) bind[a->u.i] = own[n_own++];
+      if (!(c = disturbed(bind[a->u.i], noise, ALL, 0, false, rng, &own[n_own], err)))
+        bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && noise > 0 && st_op_rounds(n->op)) {
@@ -238,7 +243,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     const double least = shows ? least_operand(n->call, bind) : 0;
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], noise, shows ? ALL_BUT_SHORT : ALL, least, faint, rng, &d, err))) break;
+      if ((c = disturbed(out[k], noise, shows ? ALL_BUT_SHORT : ALL, least, faint, rng, &d, err)))
+        break;
       rule_tensor_unref(out[k]);
       out[k] = d;
     }

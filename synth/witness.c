@@ -83,7 +83,8 @@ static const rule_tensor *output(const state *s, int side, const st_run *r, size
 /* ---- by rounding alone ---- */
 
 /* Side `side` on these leaves, as steps. Owns: `step`, and the values in it. */
-static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_step **step, iso_error *err) {
+static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_step **step,
+                           iso_error *err) {
   const synth_graph *g = s->graph[side];
   iso_code c = (*step = calloc(g->n_nodes + 1, sizeof **step)) ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
@@ -92,14 +93,18 @@ static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_st
     if (n->kind == SYNTH_OP) at->call = n->call;
     else if (s->map[side][i].i == EG_NONE) continue;
     else if (!st_masked(s, side, i)) at->value = rule_tensor_ref(leaf[i]);
-    else c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &at->value, err);
+    else
+      c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &at->value,
+                                 err);
   }
   return c;
 }
 
-/* Whether the left's output `o` is the right's in real numbers, so that what tells them apart is what rounding made of it: a
- * sum that swallowed an operand, say, which stochastic arithmetic need not notice. */
-static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes, iso_error *err) {
+/* Whether the left's output `o` is the right's in real numbers, so that what tells them apart is
+ * what rounding made of it: a sum that swallowed an operand, say, which stochastic arithmetic need
+ * not notice. */
+static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes,
+                                 iso_error *err) {
   rule_step *step[2] = {NULL, NULL};
   rule_program side[2];
   iso_code c = ISO_OK;
@@ -107,11 +112,13 @@ static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], size_t o
   if (!s->oracle->same_numbers) return ISO_OK;
   for (int k = 0; k < 2 && !c; k++) {
     c = program_of(s, k, leaf[k], &step[k], err);
-    side[k] = (rule_program){step[k], s->graph[k]->n_nodes, s->graph[k]->output[k == LEFT ? o : s->right_of[o]].node};
+    side[k] = (rule_program){step[k], s->graph[k]->n_nodes,
+                             s->graph[k]->output[k == LEFT ? o : s->right_of[o]].node};
   }
   if (!c) c = s->oracle->same_numbers(s->oracle->ctx, side, yes, err);
   for (int k = 0; k < 2; k++) {
-    for (size_t i = 0; step[k] && i < s->graph[k]->n_nodes; i++) rule_tensor_unref(step[k][i].value);
+    for (size_t i = 0; step[k] && i < s->graph[k]->n_nodes; i++)
+      rule_tensor_unref(step[k][i].value);
     free(step[k]);
   }
   return c;

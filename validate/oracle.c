@@ -624,6 +624,11 @@ static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, i
 }
 
 rule_oracle val_oracle(val_engine *e) {
-  return (rule_oracle){.ctx = e, .call = oracle_call, .compare = oracle_compare, .decide = oracle_decide, .generalise = oracle_generalise,
-                       .certify = oracle_certify, .same_numbers = val_same_numbers};
+  return (rule_oracle){.ctx = e,
+                       .call = oracle_call,
+                       .compare = oracle_compare,
+                       .decide = oracle_decide,
+                       .generalise = oracle_generalise,
+                       .certify = oracle_certify,
+                       .same_numbers = val_same_numbers};
 }

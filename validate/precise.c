@@ -1,7 +1,8 @@
 /* Terms at one sample, in intervals (precise_int.h).
  *
- * Operators that only move numbers are run by libtorch on numbers that say where each stood; what libtorch does to integers and booleans it
- * does here too. The rest is computed element by element. */
+ * Operators that only move numbers are run by libtorch on numbers that say where each stood; what
+ * libtorch does to integers and booleans it does here too. The rest is computed element by element.
+ */
 #include "validate/precise_int.h"
 
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-
 
 #ifdef VAL_HAS_MPFR
 
@@ -40,7 +40,8 @@ vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape) {
   int64_t n = 1;
   iso_error local;
   if (!vp_go(v, 0)) return NULL;
-  if (rule_shape_numel(shape, &n, &local) != ISO_OK || n > VP_MOST_WORK) return v->lacks = true, NULL;
+  if (rule_shape_numel(shape, &n, &local) != ISO_OK || n > VP_MOST_WORK)
+    return v->lacks = true, NULL;
   vp_tensor *t = vp_take(v, sizeof *t);
   if (!t) return NULL;
   *t = (vp_tensor){.dtype = d, .shape = *shape, .n = n};
@@ -217,9 +218,9 @@ static bool not_by_places(vp *v, const rule_term *call) {
 
 /* Parts of complex numbers are moved too, and turned round. */
 static bool moves_numbers(const char *name) {
-  static const char *const parts[] = {"view_as_real", "view_as_complex", "complex", "conj",
-                                      "conj_physical", "resolve_conj", "resolve_neg",
-                                      "masked_scatter"};
+  static const char *const parts[] = {"view_as_real", "view_as_complex", "complex",
+                                      "conj",         "conj_physical",   "resolve_conj",
+                                      "resolve_neg",  "masked_scatter"};
   return val_moves_only(name) || one_of(name, parts, sizeof parts / sizeof *parts);
 }
 

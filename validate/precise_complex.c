@@ -1,5 +1,5 @@
-/* Operators on tensors of complex numbers, in intervals of their parts. Where a function has a cut, a
- * number that may lie on either side of it is open. */
+/* Operators on tensors of complex numbers, in intervals of their parts. Where a function has a cut,
+ * a number that may lie on either side of it is open. */
 #include "validate/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -19,7 +19,9 @@ static bool new_complex(vp *v, cn *z) {
   return z->re && z->im;
 }
 
-static cn at(const vp_tensor *t, int64_t i) { return (cn){&t->x[2 * i], &t->x[2 * i + 1]}; }
+static cn at(const vp_tensor *t, int64_t i) {
+  return (cn){&t->x[2 * i], &t->x[2 * i + 1]};
+}
 
 static void set(cn r, cn a) {
   vn_set(r.re, a.re);
@@ -60,7 +62,9 @@ static void c_mul(scratch *w, cn r, cn a, cn b) {
   vn_add(w->v, r.im, w->t.im, w->s.im);
 }
 
-static void c_square(scratch *w, cn r, cn a) { c_mul(w, r, a, a); }
+static void c_square(scratch *w, cn r, cn a) {
+  c_mul(w, r, a, a);
+}
 
 static void c_neg(scratch *w, cn r, cn a) {
   by_name(w->v, "neg", r.re, a.re);
@@ -199,17 +203,19 @@ static const struct {
   const char *name;
   c_unary f;
   bool real; /* the result */
-} unary_table[] = {{"neg", c_neg, false},        {"negative", c_neg, false},   {"exp", c_exp, false},
-                   {"log", c_log, false},        {"sqrt", c_sqrt, false},      {"abs", c_abs, true},
-                   {"absolute", c_abs, true},    {"angle", c_angle, true},     {"square", c_square, false},
-                   {"reciprocal", c_recip, false}, {"sin", c_sin, false},      {"cos", c_cos, false},
-                   {"tanh", c_tanh, false},      {"sigmoid", c_sigmoid, false}, {"sgn", c_sgn, false}};
+} unary_table[] = {
+    {"neg", c_neg, false},          {"negative", c_neg, false},    {"exp", c_exp, false},
+    {"log", c_log, false},          {"sqrt", c_sqrt, false},       {"abs", c_abs, true},
+    {"absolute", c_abs, true},      {"angle", c_angle, true},      {"square", c_square, false},
+    {"reciprocal", c_recip, false}, {"sin", c_sin, false},         {"cos", c_cos, false},
+    {"tanh", c_tanh, false},        {"sigmoid", c_sigmoid, false}, {"sgn", c_sgn, false}};
 
 static const struct {
   const char *name;
   c_binary f;
-} binary_table[] = {{"add", c_add}, {"sub", c_sub},    {"subtract", c_sub},   {"mul", c_mul},  {"multiply", c_mul},
-                    {"div", c_div}, {"divide", c_div}, {"true_divide", c_div}, {"pow", c_pow}};
+} binary_table[] = {{"add", c_add},    {"sub", c_sub},         {"subtract", c_sub},
+                    {"mul", c_mul},    {"multiply", c_mul},    {"div", c_div},
+                    {"divide", c_div}, {"true_divide", c_div}, {"pow", c_pow}};
 
 /* ---- tensors ---- */
 
@@ -432,9 +438,9 @@ static const vp_tensor *other(vp *v, const vp_call *k, bool *known) {
   static const struct {
     const char *name;
     const vp_tensor *(*f)(vp *v, const vp_call *k);
-  } table[] = {{"sum", reduction}, {"mean", reduction}, {"prod", reduction}, {"cumsum", running},
-               {"cumprod", running}, {"mm", product},   {"bmm", product},    {"matmul", product},
-               {"polar", polar},   {"eq", compared},    {"ne", compared}};
+  } table[] = {{"sum", reduction},   {"mean", reduction}, {"prod", reduction}, {"cumsum", running},
+               {"cumprod", running}, {"mm", product},     {"bmm", product},    {"matmul", product},
+               {"polar", polar},     {"eq", compared},    {"ne", compared}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].name, k->name) == 0) return table[i].f(v, k);
   *known = false;

@@ -1,10 +1,12 @@
-/* Memory for MPFR and GMP, which take no for no answer: an allocator of theirs may not give NULL, and what they do in the
- * middle of a function cannot be left by a jump, since their caches would stay half written.
+/* Memory for MPFR and GMP, which take no for no answer: an allocator of theirs may not give NULL,
+ * and what they do in the middle of a function cannot be left by a jump, since their caches would
+ * stay half written.
  *
- * So each evaluation takes a reserve before it begins, and may fail there. While it runs, what the system does not give comes
- * from the reserve, and the evaluation is told: it ends after the number that it is at (vp_go), lets everything go, and says
- * that there was no memory. The reserve is larger than what any one number takes: tests/validate/test_precise_oom.c lets every
- * allocation fail from some point on. */
+ * So each evaluation takes a reserve before it begins, and may fail there. While it runs, what the
+ * system does not give comes from the reserve, and the evaluation is told: it ends after the number
+ * that it is at (vp_go), lets everything go, and says that there was no memory. The reserve is
+ * larger than what any one number takes: tests/validate/test_precise_oom.c lets every allocation
+ * fail from some point on. */
 #include "validate/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -22,7 +24,9 @@ static bool reserved(const void *p) {
   return current && (const char *)p >= current->base && (const char *)p < current->base + RESERVE;
 }
 
-static size_t rounded(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+static size_t rounded(size_t n) {
+  return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
 
 static void *from_reserve(size_t n) {
   if (!current || n > RESERVE || rounded(n) > RESERVE - current->used) {
@@ -53,7 +57,8 @@ static void *reallocate(void *p, size_t old, size_t n) {
   if (!reserved(p)) {
     void *q = realloc(p, n ? n : 1);
     if (q) return q;
-  } else if (last(p, old) && n <= RESERVE && rounded(n) <= RESERVE - (size_t)((char *)p - current->base)) {
+  } else if (last(p, old) && n <= RESERVE &&
+             rounded(n) <= RESERVE - (size_t)((char *)p - current->base)) {
     current->used = (size_t)((char *)p - current->base) + rounded(n);
     return p;
   }
@@ -63,7 +68,9 @@ static void *reallocate(void *p, size_t old, size_t n) {
   return q;
 }
 
-static void install(void) { mp_set_memory_functions(allocate, reallocate, release); }
+static void install(void) {
+  mp_set_memory_functions(allocate, reallocate, release);
+}
 
 bool vp_memory_begin(vp_memory *m) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -310,7 +310,8 @@ static void tan_(vp *v, vn *r, const vn *a) {
   vn_div(v, r, s, r);
 }
 
-/* A number whose error function is `y` to all its bits: Newton's steps, each of which doubles them. */
+/* A number whose error function is `y` to all its bits: Newton's steps, each of which doubles them.
+ */
 static void erf_inverse(vp *v, mpfr_ptr x, mpfr_srcptr y) {
   enum { STEPS = 40 };
   __mpfr_struct *f = &v->tmp[6].lo, *slope = &v->tmp[6].hi;
@@ -555,19 +556,69 @@ static void floor_divide(vp *v, vn *r, const vn *a, const vn *b) {
 enum { CHEAP = 1, DEAR = 24 };
 
 vn_unary vn_unary_find(const char *name, int *cost) {
-  static const struct { const char *name; vn_unary f; int cost; } table[] = {
-      {"neg", negate, CHEAP}, {"negative", negate, CHEAP}, {"abs", vn_abs, CHEAP}, {"absolute", vn_abs, CHEAP}, {"square", vn_square, CHEAP},
-      {"sqrt", vn_sqrt, 2}, {"rsqrt", rsqrt_, 4}, {"reciprocal", vn_recip, 2}, {"exp", vn_exp, DEAR}, {"exp2", exp2_, DEAR}, {"special_exp2", exp2_, DEAR},
-      {"expm1", expm1_, DEAR}, {"log", vn_log, DEAR}, {"log2", log2_, DEAR}, {"log10", log10_, DEAR}, {"log1p", log1p_, DEAR}, {"tanh", vn_tanh, DEAR},
-      {"sigmoid", vn_sigmoid, DEAR}, {"special_expit", vn_sigmoid, DEAR}, {"silu", silu, DEAR}, {"mish", mish, 3 * DEAR}, {"log_sigmoid", log_sigmoid, 2 * DEAR},
-      {"relu", relu, CHEAP}, {"erf", vn_erf, 12 * DEAR}, {"special_erf", vn_erf, 12 * DEAR}, {"erfc", erfc_, 12 * DEAR}, {"special_erfc", erfc_, 12 * DEAR},
-      {"sin", sin_, DEAR}, {"cos", cos_, DEAR}, {"tan", tan_, 2 * DEAR}, {"sinh", sinh_, DEAR}, {"cosh", cosh_, DEAR}, {"asin", asin_, DEAR},
-      {"arcsin", asin_, DEAR}, {"acos", acos_, DEAR}, {"arccos", acos_, DEAR}, {"atan", atan_, DEAR}, {"arctan", atan_, DEAR}, {"asinh", asinh_, DEAR},
-      {"arcsinh", asinh_, DEAR}, {"acosh", acosh_, DEAR}, {"arccosh", acosh_, DEAR}, {"atanh", atanh_, DEAR}, {"arctanh", atanh_, DEAR},
-      {"floor", floor_, CHEAP}, {"ceil", ceil_, CHEAP}, {"round", round_, CHEAP}, {"trunc", trunc_, CHEAP}, {"fix", trunc_, CHEAP}, {"frac", frac_, CHEAP},
-      {"sign", sign_, CHEAP}, {"sgn", sign_, CHEAP}, {"positive", same, CHEAP}, {"lgamma", lgamma_, 8 * DEAR}, {"special_gammaln", lgamma_, 8 * DEAR},
-      {"digamma", digamma_, 8 * DEAR}, {"special_digamma", digamma_, 8 * DEAR}, {"special_psi", digamma_, 8 * DEAR}, {"special_log1p", log1p_, DEAR},
-      {"special_expm1", expm1_, DEAR}, {"erfinv", erfinv_, 60 * DEAR}, {"special_erfinv", erfinv_, 60 * DEAR}};
+  static const struct { const char *name; vn_unary f; int cost;
+  } table[] = {{"neg", negate, CHEAP},
+               {"negative", negate, CHEAP},
+               {"abs", vn_abs, CHEAP},
+               {"absolute", vn_abs, CHEAP},
+               {"square", vn_square, CHEAP},
+               {"sqrt", vn_sqrt, 2},
+               {"rsqrt", rsqrt_, 4},
+               {"reciprocal", vn_recip, 2},
+               {"exp", vn_exp, DEAR},
+               {"exp2", exp2_, DEAR},
+               {"special_exp2", exp2_, DEAR},
+               {"expm1", expm1_, DEAR},
+               {"log", vn_log, DEAR},
+               {"log2", log2_, DEAR},
+               {"log10", log10_, DEAR},
+               {"log1p", log1p_, DEAR},
+               {"tanh", vn_tanh, DEAR},
+               {"sigmoid", vn_sigmoid, DEAR},
+               {"special_expit", vn_sigmoid, DEAR},
+               {"silu", silu, DEAR},
+               {"mish", mish, 3 * DEAR},
+               {"log_sigmoid", log_sigmoid, 2 * DEAR},
+               {"relu", relu, CHEAP},
+               {"erf", vn_erf, 12 * DEAR},
+               {"special_erf", vn_erf, 12 * DEAR},
+               {"erfc", erfc_, 12 * DEAR},
+               {"special_erfc", erfc_, 12 * DEAR},
+               {"sin", sin_, DEAR},
+               {"cos", cos_, DEAR},
+               {"tan", tan_, 2 * DEAR},
+               {"sinh", sinh_, DEAR},
+               {"cosh", cosh_, DEAR},
+               {"asin", asin_, DEAR},
+               {"arcsin", asin_, DEAR},
+               {"acos", acos_, DEAR},
+               {"arccos", acos_, DEAR},
+               {"atan", atan_, DEAR},
+               {"arctan", atan_, DEAR},
+               {"asinh", asinh_, DEAR},
+               {"arcsinh", asinh_, DEAR},
+               {"acosh", acosh_, DEAR},
+               {"arccosh", acosh_, DEAR},
+               {"atanh", atanh_, DEAR},
+               {"arctanh", atanh_, DEAR},
+               {"floor", floor_, CHEAP},
+               {"ceil", ceil_, CHEAP},
+               {"round", round_, CHEAP},
+               {"trunc", trunc_, CHEAP},
+               {"fix", trunc_, CHEAP},
+               {"frac", frac_, CHEAP},
+               {"sign", sign_, CHEAP},
+               {"sgn", sign_, CHEAP},
+               {"positive", same, CHEAP},
+               {"lgamma", lgamma_, 8 * DEAR},
+               {"special_gammaln", lgamma_, 8 * DEAR},
+               {"digamma", digamma_, 8 * DEAR},
+               {"special_digamma", digamma_, 8 * DEAR},
+               {"special_psi", digamma_, 8 * DEAR},
+               {"special_log1p", log1p_, DEAR},
+               {"special_expm1", expm1_, DEAR},
+               {"erfinv", erfinv_, 60 * DEAR},
+               {"special_erfinv", erfinv_, 60 * DEAR}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].name, name) == 0) {
       *cost = table[i].cost;

@@ -1,6 +1,6 @@
-/* Operators that do nothing but compare numbers and hand some of them on, or say where they stand: sorted
- * rows, places of the largest, medians, boundaries. Where all numbers that are given can be told apart,
- * libtorch does it on their ranks; where two intervals overlap, it is open. */
+/* Operators that do nothing but compare numbers and hand some of them on, or say where they stand:
+ * sorted rows, places of the largest, medians, boundaries. Where all numbers that are given can be
+ * told apart, libtorch does it on their ranks; where two intervals overlap, it is open. */
 #include "validate/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -11,10 +11,37 @@
 static const double first_rank = 0x1p41;
 
 static bool orders(const char *name) {
-  static const char *const names[] = {"sort", "argsort", "msort", "topk", "argmax", "argmin", "max", "min", "aminmax", "_aminmax",
-                                      "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin", "searchsorted", "bucketize", "isin", "equal",
-                                      "unique", "_unique2", "unique_dim", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices",
-                                      "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool1d", "adaptive_max_pool2d",
+  static const char *const names[] = {"sort",
+                                      "argsort",
+                                      "msort",
+                                      "topk",
+                                      "argmax",
+                                      "argmin",
+                                      "max",
+                                      "min",
+                                      "aminmax",
+                                      "_aminmax",
+                                      "kthvalue",
+                                      "median",
+                                      "nanmedian",
+                                      "mode",
+                                      "cummax",
+                                      "cummin",
+                                      "searchsorted",
+                                      "bucketize",
+                                      "isin",
+                                      "equal",
+                                      "unique",
+                                      "_unique2",
+                                      "unique_dim",
+                                      "max_pool1d",
+                                      "max_pool2d",
+                                      "max_pool3d",
+                                      "max_pool1d_with_indices",
+                                      "max_pool2d_with_indices",
+                                      "max_pool3d_with_indices",
+                                      "adaptive_max_pool1d",
+                                      "adaptive_max_pool2d",
                                       "adaptive_max_pool3d"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(names[i], name) == 0) return true;
@@ -29,7 +56,8 @@ static bool of_numbers(const vp_call *k) {
   for (uint32_t i = 0; i < k->call->n; i++)
     if (k->call->child[i]->kind == RULE_FLOAT) return false;
   for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (strcmp(k->name, two[i]) == 0 && (k->n != 2 || k->call->child[1]->kind != RULE_VAR)) return false;
+    if (strcmp(k->name, two[i]) == 0 && (k->n != 2 || k->call->child[1]->kind != RULE_VAR))
+      return false;
   return k->n > 0;
 }
 
@@ -93,7 +121,8 @@ bool vp_by_ranks(vp *v, const vp_call *k, const vp_tensor **out) {
   const vn **number = rank ? sorted(v, k, n, rank) : NULL;
   if (!number) return false;
   bool ok = true;
-  for (size_t i = 0; i < k->n && ok; at += k->in[i++]->n) ok = (bind[i] = as_ranks(v, k->in[i], rank + at)) != NULL;
+  for (size_t i = 0; i < k->n && ok; at += k->in[i++]->n)
+    ok = (bind[i] = as_ranks(v, k->in[i], rank + at)) != NULL;
   if (ok && val_call(v->e, k->call, bind, VAL_FLOAT64, got, MOST, &n_got, &local) != ISO_OK) {
     n_got = 0;
     v->no_memory |= local.code == ISO_NOMEM;

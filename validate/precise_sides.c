@@ -105,7 +105,8 @@ static bool narrow(const vp *v, const vn *a, const vn *b) {
 }
 
 static void note_apart(val_precise *out, int64_t i, const vn *a, const vn *b) {
-  const double x = mpfr_get_d(&a->lo, MPFR_RNDN), y = mpfr_get_d(&b->lo, MPFR_RNDN), size = fmax(fabs(x), fabs(y));
+  const double x = mpfr_get_d(&a->lo, MPFR_RNDN), y = mpfr_get_d(&b->lo, MPFR_RNDN),
+               size = fmax(fabs(x), fabs(y));
   mpfr_t w;
   mpfr_init2(w, 64);
   mpfr_sub(w, &a->lo, &b->lo, MPFR_RNDN);
@@ -118,12 +119,14 @@ static void note_apart(val_precise *out, int64_t i, const vn *a, const vn *b) {
   out->rel = rel;
 }
 
-static void compare(const vp *v, const vp_tensor *a, const vp_tensor *b, val_precise *out, bool *wide) {
+static void compare(const vp *v, const vp_tensor *a, const vp_tensor *b, val_precise *out,
+                    bool *wide) {
   out->answer = VAL_PRECISE_SAME;
   const int64_t n = rule_dtype_is_complex(a->dtype) ? 2 * a->n : a->n;
   for (int64_t i = 0; i < n; i++) {
     if (!a->x) {
-      if (rule_tensor_get_int(a->plain, i) != rule_tensor_get_int(b->plain, i)) *out = (val_precise){VAL_PRECISE_APART, i, 1, 1, false};
+      if (rule_tensor_get_int(a->plain, i) != rule_tensor_get_int(b->plain, i))
+        *out = (val_precise){VAL_PRECISE_APART, i, 1, 1, false};
       continue;
     }
     const int c = vn_compare(&a->x[i], &b->x[i]);
@@ -206,7 +209,8 @@ static iso_code answer(val_engine *e, const question *q, vp_memory *memory, val_
     other.by_literals = by_literals(q);
     other.answer = other.by_literals ? VAL_PRECISE_SAME : VAL_PRECISE_OPEN;
   }
-  /* A decimal's last digits that decide everything are no reading of it: as the doubles that they are, they differ. */
+  /* A decimal's last digits that decide everything are no reading of it: as the doubles that they
+   * are, they differ. */
   if (!c && far) other.answer = VAL_PRECISE_OPEN;
   if (!c) *out = other;
   return c;

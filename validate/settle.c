@@ -52,7 +52,8 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   iso_code c = val_precise_sides(e, r, bind, &p, err);
   if (c) return c;
-  if (p.answer == VAL_PRECISE_LACKS) return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
+  if (p.answer == VAL_PRECISE_LACKS)
+    return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
   /* What float64 made of it is not what the numbers do: it met no threshold. */
   if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) {
     t->cover[0].n = t->cover[1].n = 0;

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Pairs of graphs that rounding tells apart, or makes alike, though the functions are the same, or are not. mpmath knows.
+"""Pairs of graphs that rounding tells apart, or makes alike, though the functions are the same, or
+are not. mpmath knows.
 
-    tests/pairs/absorbed.py [--isomer build/isomer] [--seed N] [--count N] [--only KIND] [--number K] [--keep DIR] [-v]
+    tests/pairs/absorbed.py [--isomer build/isomer] [--seed N] [--count N] [--only KIND]
+                            [--number K] [--keep DIR] [-v]
 
-The expressions are those of the adversary's rules (tests/adversary/rules.py): `absorb`, sums that swallow operands, near powers
-of two too; `attrs`, attributes that are negative, zero, equal, exchanged or huge; `complex`, identities that hold on one branch
-only. Here they are graphs: each attribute has a value, numbers stand as literals or as buffers, inputs are float32 or
-float64. No pair that is the same may be `different`, none other `equivalent`, and one in ten of the same may be `undecided`."""
+The expressions are those of the adversary's rules (tests/adversary/rules.py): `absorb`, sums that
+swallow operands, near powers of two too; `attrs`, attributes that are negative, zero, equal,
+exchanged or huge; `complex`, identities that hold on one branch only. Here they are graphs: each
+attribute has a value, numbers stand as literals or as buffers, inputs are float32 or float64. No
+pair that is the same may be `different`, none other `equivalent`, and one in ten of the same may be
+`undecided`."""
 import argparse
 import os
 import random
@@ -91,14 +95,15 @@ class Writer:
                 continue
             args.append(self.argument(op, t[i], i))
             i += 1
-        if op.endswith(".Scalar") and op[:3] in ("add", "sub", "mul", "div") and self.rng.random() < self.case.stored:
+        with_number = op in ("add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar")
+        if with_number and self.rng.random() < self.case.stored:
             c = args[1]
             args[1] = self.g.buffer("c%s" % repr(c), Data((), [c]), dtype=f64)
             op = op[:3] + ".Tensor"
-        shapes = [a.shape for a in args if isinstance(a, dsl.Tensor)]
+        tensors = [a for a in args if isinstance(a, dsl.Tensor)]
+        shapes = [a.shape for a in tensors]
         shape = () if op in TO_ONE else dsl.broadcast(*shapes)
-        first = next(a for a in args if isinstance(a, dsl.Tensor))
-        dtypes = [a.dtype for a in args if isinstance(a, dsl.Tensor) and (a.shape or not first.shape)]
+        dtypes = [a.dtype for a in tensors if a.shape or not tensors[0].shape]
         dtype = dsl.promote(*dtypes)
         if op in ("angle", "abs") and "complex" in dtype:
             dtype = self.case.dtype
@@ -113,7 +118,9 @@ class Writer:
 
     def output(self, e):
         y = self.term(parse(e.text))
-        return self.g.op("view_as_real", [y], [(y.shape + (2,), self.case.dtype)])[0] if "complex" in y.dtype else y
+        if "complex" not in y.dtype:
+            return y
+        return self.g.op("view_as_real", [y], [(y.shape + (2,), self.case.dtype)])[0]
 
 
 class Case:
@@ -156,7 +163,8 @@ def truth(rule, attrs, rng):
         except (rules.Undefined, ZeroDivisionError, OverflowError, ValueError):
             continue
         for x, y in zip(a, b):
-            if abs(x - y) > mp.mpf(10) ** (-rules.DIGITS // 2) * max(abs(x), abs(y), mp.mpf(10) ** -300):
+            size = max(abs(x), abs(y), mp.mpf(10) ** -300)
+            if abs(x - y) > mp.mpf(10) ** (-rules.DIGITS // 2) * size:
                 return False
         good += 1
     return True if good >= 8 else None
@@ -166,9 +174,10 @@ MAGNITUDE = rules.magnitude
 
 
 def powers(rng):
-    """At a power of two, or a unit or some beside it: sums there round by twice as much on one side."""
+    """At a power of two or beside it: sums there round by twice as much on one side."""
     e = rng.choice([24, 25, 52, 53, 54, 55, 60, 64, 100])
-    return rng.choice([1.0, -1.0]) * (2.0 ** e + rng.choice([0, 0, 1, -1]) * 2.0 ** (e - rng.choice([52, 53, 50])))
+    aside = rng.choice([0, 0, 1, -1]) * 2.0 ** (e - rng.choice([52, 53, 50]))
+    return rng.choice([1.0, -1.0]) * (2.0 ** e + aside)
 
 
 def cases(seed, count, only):
@@ -190,7 +199,8 @@ def compare(isomer, item):
     with tempfile.TemporaryDirectory() as folder:
         case.write(folder)
         try:
-            p = subprocess.run([isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right")],
+            sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
+            p = subprocess.run([isomer, "compare", *sides],
                                capture_output=True, text=True, timeout=120)
         except subprocess.TimeoutExpired:
             return k, case, "timeout", ""
@@ -218,16 +228,19 @@ def main():
     with ThreadPoolExecutor(o.jobs) as pool:
         for k, case, got, says in pool.map(lambda c: compare(o.isomer, c), todo):
             tally[case.same, got] = tally.get((case.same, got), 0) + 1
-            bad = got not in ("equivalent", "different", "undecided") or got == ("different" if case.same else "equivalent")
+            bad = got not in ("equivalent", "different", "undecided")
+            bad |= got == ("different" if case.same else "equivalent")
             wrong += bad
             if bad or o.v or (case.same and got == "undecided"):
                 print("%s %d: %s %s: %s, is %s: %s\n    %s\n    %s" % (
-                    "WRONG" if bad else "     ", k, case.name, case.attrs or "", got, "the same" if case.same else "other", says,
+                    "WRONG" if bad else "     ", k, case.name, case.attrs or "", got,
+                    "the same" if case.same else "other", says,
                     case.rule.lhs.text, case.rule.rhs.text), flush=True)
     same = sum(n for (s, _), n in tally.items() if s)
     open_ = tally.get((True, "undecided"), 0)
     print("the same: %d, of them undecided %d; other: %d, of them undecided %d" %
-          (same, open_, sum(n for (s, _), n in tally.items() if not s), tally.get((False, "undecided"), 0)))
+          (same, open_, sum(n for (s, _), n in tally.items() if not s),
+           tally.get((False, "undecided"), 0)))
     failed = wrong + (open_ * 10 > same and open_ > 1)
     print("%d passed, %d failed" % (len(todo) - wrong, failed))
     return 1 if failed else 0

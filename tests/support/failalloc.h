@@ -14,7 +14,8 @@
 
 static long fail_after = -1; /* calls that still succeed; -1: all */
 static bool fail_happened;
-static bool fail_always __attribute__((unused)); /* once one has failed, all that come after it fail too */
+static bool fail_always
+    __attribute__((unused)); /* once one has failed, all that come after it fail too */
 static long fail_live __attribute__((unused)); /* blocks alive; 0 under a sanitizer */
 
 /* With FAIL_ONLY_OURS only calls from the program itself fail: libraries that break without memory (jansson's lexer

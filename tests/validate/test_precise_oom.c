@@ -9,13 +9,15 @@
 
 static const char *const sides[][2] = {
     {"(aten::sub.Scalar (aten::add.Scalar (aten::exp x) 1e200) 1e200)", "(aten::exp x)"},
-    {"(aten::lgamma (aten::add.Scalar (aten::square x) 2.0))", "(aten::digamma (aten::add.Scalar (aten::square x) 2.0))"},
+    {"(aten::lgamma (aten::add.Scalar (aten::square x) 2.0))",
+     "(aten::digamma (aten::add.Scalar (aten::square x) 2.0))"},
     {"(aten::erf (aten::mul.Scalar x 0.25))", "(aten::neg (aten::erf (aten::mul.Scalar x -0.25)))"},
     {"(aten::tan (aten::mul.Scalar x 1e30))", "(aten::neg (aten::tan (aten::mul.Scalar x -1e30)))"},
     {"(aten::conv1d (aten::view x (list 1 1 4)) (aten::view y (list 1 1 4)))",
      "(aten::view (aten::sum (aten::mul.Tensor x y)) (list 1 1 1))"},
     {"(getitem (aten::topk x 2) 0)", "(getitem (aten::topk (aten::mul.Scalar x 1.0) 2) 0)"},
-    {"(aten::pow.Tensor_Tensor (aten::abs x) y)", "(aten::exp (aten::mul.Tensor (aten::log (aten::abs x)) y))"},
+    {"(aten::pow.Tensor_Tensor (aten::abs x) y)",
+     "(aten::exp (aten::mul.Tensor (aten::log (aten::abs x)) y))"},
     {"(aten::mul.Scalar x 0.70710678118654757)", "(aten::div.Scalar x 1.4142135623730951)"}};
 
 enum { N_SIDES = sizeof sides / sizeof *sides, EVERY = 150, SPREAD = 150 };
@@ -29,7 +31,8 @@ static void ask(asked *q, int i) {
   static const double x[] = {0.5, -0.25, 1.75, 1e-3}, y[] = {-3, 1, -2.5, 0.125};
   char text[800];
   iso_error err = {ISO_OK, ""};
-  snprintf(text, sizeof text, "(rule r (var x f (4)) (var y f (4)) (lhs %s) (rhs %s))", sides[i][0], sides[i][1]);
+  snprintf(text, sizeof text, "(rule r (var x f (4)) (var y f (4)) (lhs %s) (rhs %s))", sides[i][0],
+           sides[i][1]);
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &q->set, &err) == ISO_OK, "%s", err.msg);
   for (int k = 0; k < 2; k++) {
     ck_assert(rule_tensor_new(RULE_F64, &(rule_shape){1, {4}}, &q->bind[k], &err) == ISO_OK);
