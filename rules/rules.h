@@ -308,8 +308,9 @@ typedef struct rule_oracle {
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many; 0: in `why` (200 bytes) why there are none.
    * May be NULL. */
   iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);
-  /* Whether what two programs give is, in real numbers, one tensor: then rounding makes what tells
-   * them apart. Returns: in `same` false too where it is not known. May be NULL: it never is. */
+  /* Whether what two programs give is one tensor of real numbers, to ten digits of each row: then
+   * what tells them apart is made by rounding. Returns: in `same` false too where it is not known.
+   * May be NULL: it never is. */
   iso_code (*same_numbers)(void *ctx, const rule_program side[2], bool *same, iso_error *err);
 } rule_oracle;
 

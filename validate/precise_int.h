@@ -20,6 +20,7 @@ typedef struct val_precise {
   int64_t index; /* APART: of the element that differs most */
   double abs, rel;
   bool by_literals; /* SAME: within what long decimals leave open */
+  bool close; /* whatever the answer: no element is off by 2^-36 of its row's largest one */
 } val_precise;
 
 /* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost: bounded by a count of operations. */

@@ -126,13 +126,46 @@ static void compare(const vp *v, const vp_tensor *a, const vp_tensor *b, val_pre
   for (int64_t i = 0; i < n; i++) {
     if (!a->x) {
       if (rule_tensor_get_int(a->plain, i) != rule_tensor_get_int(b->plain, i))
-        *out = (val_precise){VAL_PRECISE_APART, i, 1, 1, false};
+        *out = (val_precise){.answer = VAL_PRECISE_APART, .index = i, .abs = 1, .rel = 1};
       continue;
     }
     const int c = vn_compare(&a->x[i], &b->x[i]);
     if (c == 1 || c == -1) note_apart(out, i, &a->x[i], &b->x[i]);
     else if (c == 2) *wide |= !narrow(v, &a->x[i], &b->x[i]);
   }
+}
+
+static double magnitude(const vn *a) {
+  return fmax(fabs(mpfr_get_d(&a->lo, MPFR_RNDA)), fabs(mpfr_get_d(&a->hi, MPFR_RNDA)));
+}
+
+/* How far apart two intervals may be. */
+static double farthest(const vn *a, const vn *b) {
+  mpfr_t w;
+  mpfr_init2(w, 64);
+  mpfr_sub(w, &a->hi, &b->lo, MPFR_RNDU);
+  double d = mpfr_get_d(w, MPFR_RNDU);
+  mpfr_sub(w, &b->hi, &a->lo, MPFR_RNDU);
+  d = fmax(d, mpfr_get_d(w, MPFR_RNDU));
+  mpfr_clear(w);
+  return isnan(d) ? (double)INFINITY : d;
+}
+
+/* Whether float64 would have shown no difference, had it lost nothing on the way. Numbers beyond
+ * 1e30 are masks, or large: they say nothing of their row. */
+static bool close_by(const vp_tensor *a, const vp_tensor *b) {
+  const int64_t n = rule_dtype_is_complex(a->dtype) ? 2 * a->n : a->n;
+  const int64_t row = a->shape.rank ? n / (a->n / a->shape.dim[a->shape.rank - 1]) : n;
+  for (int64_t from = 0; from < n; from += row) {
+    double size = 0;
+    for (int64_t i = from; i < from + row; i++)
+      if (magnitude(&a->x[i]) < 1e30) size = fmax(size, magnitude(&a->x[i]));
+    for (int64_t i = from; i < from + row; i++) {
+      const double own = magnitude(&a->x[i]);
+      if (!(farthest(&a->x[i], &b->x[i]) <= 0x1p-36 * (own < 1e30 ? size : own))) return false;
+    }
+  }
+  return true;
 }
 
 /* One evaluation. `more`: the bits that it takes for an answer, where these are too few. */
@@ -149,6 +182,7 @@ static iso_code once(val_engine *e, const question *q, vp_memory *memory, long b
     const bool alike = rule_shape_eq(&x[0]->shape, &x[1]->shape) && !x[0]->x == !x[1]->x &&
                        rule_dtype_is_complex(x[0]->dtype) == rule_dtype_is_complex(x[1]->dtype);
     if (alike) compare(&v, x[0], x[1], out, &wide);
+    if (alike) out->close |= x[0]->x && x[0]->n > 0 && close_by(x[0], x[1]);
     else out->answer = VAL_PRECISE_LACKS;
   }
   const long range = v.any ? v.high - v.low : 0;
@@ -212,6 +246,7 @@ static iso_code answer(val_engine *e, const question *q, vp_memory *memory, val_
   /* A decimal's last digits that decide everything are no reading of it: as the doubles that they
    * are, they differ. */
   if (!c && far) other.answer = VAL_PRECISE_OPEN;
+  other.close = out->close;
   if (!c) *out = other;
   return c;
 }

@@ -79,6 +79,6 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
 iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same, iso_error *err) {
   val_precise p;
   const iso_code c = val_precise_programs(engine, side, &p, err);
-  *same = !c && p.answer == VAL_PRECISE_SAME;
+  *same = !c && (p.answer == VAL_PRECISE_SAME || p.close);
   return c;
 }

@@ -216,6 +216,7 @@ def main():
     a.add_argument("--only", choices=list(rules.MAKERS))
     a.add_argument("--number", type=int)
     a.add_argument("--keep")
+    a.add_argument("--open", type=float, default=0.1, help="the share that may be undecided")
     a.add_argument("--jobs", type=int, default=2)
     a.add_argument("-v", action="store_true")
     o = a.parse_args()
@@ -241,7 +242,7 @@ def main():
     print("the same: %d, of them undecided %d; other: %d, of them undecided %d" %
           (same, open_, sum(n for (s, _), n in tally.items() if not s),
            tally.get((False, "undecided"), 0)))
-    failed = wrong + (open_ * 10 > same and open_ > 1)
+    failed = wrong + (open_ > o.open * same and open_ > 1)
     print("%d passed, %d failed" % (len(todo) - wrong, failed))
     return 1 if failed else 0
 
