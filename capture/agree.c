@@ -164,10 +164,10 @@ agree_look agree_look_of(const agree *a, size_t i) {
   for (size_t set = 0; set < a->sets; set++) {
     const rule_tensor *t = agree_value(a, i, set);
     for (int64_t k = 0; k < t->numel; k++) {
-      const int64_t x = rule_tensor_get_int(t, k), d = k ? x - rule_tensor_get_int(t, k - 1) : 1;
+      const int64_t x = rule_tensor_get_int(t, k), last = k ? rule_tensor_get_int(t, k - 1) : x;
       bits &= x == 0 || x == 1;
-      one &= k == 0 || d == 0;
-      steps &= d == 1;
+      one &= x == last;
+      steps &= k == 0 || (x > last && x - 1 == last);
     }
     if (t->numel == 1) one = steps = bits = rule_tensor_get_int(t, 0) == 0;
   }

@@ -109,7 +109,7 @@ static bool extends(const agree *a, size_t g) {
 }
 
 static void bounds(const agree *a, size_t i, double *low, double *high) {
-  *low = *high = rule_tensor_get(agree_value(a, i, 0), 0);
+  *low = INFINITY, *high = -INFINITY;
   for (size_t set = 0; set < a->sets; set++)
     for (int64_t k = 0; k < agree_value(a, i, set)->numel; k++) {
       const double x = rule_tensor_get(agree_value(a, i, set), k);

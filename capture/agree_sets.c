@@ -34,15 +34,26 @@ void agree_drop(const agree *a, agree_sets *s) {
   }
 }
 
-/* Set `set` of each graph by itself, at the end. */
-iso_code agree_add(const agree *a, agree_sets *s, size_t set) {
+/* Room for one more set on each side. */
+static iso_code grow(const agree *a, agree_sets *s) {
   for (int side = 0; side < 2; side++) {
-    const cap_graph *g = a->graph[side];
-    rule_tensor **more = realloc(s->at[side], ((s->n + 1) * g->n_nodes + 1) * sizeof *more);
+    const size_t need = (s->n + 1) * a->graph[side]->n_nodes + 1;
+    rule_tensor **more = realloc(s->at[side], need * sizeof *more);
     if (!more) return no_memory(a);
     s->at[side] = more;
+  }
+  return ISO_OK;
+}
+
+/* Set `set` of each graph by itself, at the end. Both sides have room before either holds a
+ * reference: what is counted in s->n is what agree_drop lets go. */
+iso_code agree_add(const agree *a, agree_sets *s, size_t set) {
+  const iso_code c = grow(a, s);
+  if (c) return c;
+  for (int side = 0; side < 2; side++) {
+    const cap_graph *g = a->graph[side];
     for (size_t i = 0; i < g->n_nodes; i++)
-      more[s->n * g->n_nodes + i] = rule_tensor_ref(g->input[set * g->n_nodes + i]);
+      s->at[side][s->n * g->n_nodes + i] = rule_tensor_ref(g->input[set * g->n_nodes + i]);
   }
   s->n++;
   return ISO_OK;

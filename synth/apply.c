@@ -245,7 +245,9 @@ iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, con
   s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
   s->n_prem += n;
   s->info[index].uses++;
-  const iso_code c = as ? st_note_instance(s, &s->app[s->n_app], as, var, err) : ISO_OK;
+  iso_code c = ISO_OK;
+  if (as) c = st_note_instance(s, &s->app[s->n_app], as, var, err);
+  else if (s->arena.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (c) return c;
   return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
 }
@@ -260,7 +262,8 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
     const rule_shape *sh = &m->s->rec[st_rep(m->s, eg_find(m->s->g, m->var[i])).i].shape;
     const rule_term **dim = iso_arena_alloc(a, (sh->rank + 1) * sizeof *dim);
     if (!dim) return false;
-    for (uint32_t k = 0; k < sh->rank; k++) dim[k] = rule_int(a, sh->dim[k]);
+    for (uint32_t k = 0; k < sh->rank; k++)
+      if (!(dim[k] = rule_int(a, sh->dim[k]))) return false;
     v[i] = (rule_variable){.name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
   }
   *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = names_put(&m->names, r->lhs, a), .rhs = names_put(&m->names, r->rhs, a)};
@@ -340,7 +343,7 @@ static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, 
   rule_tensor *example[MAX_VARS];
   bool fresh = false;
   *index = SIZE_MAX;
-  if (!instantiate(m, &s->arena, inst)) return ISO_OK;
+  if (!instantiate(m, &s->arena, inst)) return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
   for (uint32_t k = 0; k < inst->n_vars; k++) {
     const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
     example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);

@@ -437,7 +437,7 @@ iso_code st_note_instance(state *s, application *a, const rule *as, const eg_nod
     out->at = node;
     out->var = mine;
     a->inst = out;
-  }
+  } else if (!c && s->arena.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
   free(to);
   free(x.at);
   return c;

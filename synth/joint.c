@@ -497,7 +497,8 @@ static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scra
   const rule_term **child = iso_arena_alloc(scratch, (n + 1) * sizeof *child);
   if (!child) return nomem(err);
   for (size_t i = 0; i < n; i++)
-    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), (eg_node){eg_node_original(s->g, e, i).i}, scratch))) return iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
+    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), (eg_node){eg_node_original(s->g, e, i).i}, scratch)))
+      return scratch->failed ? nomem(err) : iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
   return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n)) ? ISO_OK : nomem(err);
 }
 

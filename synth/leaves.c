@@ -498,6 +498,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   if (r->konst) {
     r->cval = calloc(s->n_kept, sizeof *r->cval);
     if (!r->cval) return nomem(err);
+    r->n_out = 1;
     for (size_t set = 0; set < s->n_kept && !c; set++)
       if (st_mask_source(s, side, i)) c = st_mask_value(s, side, i, set, &r->cval[set], err);
       else r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);

@@ -191,6 +191,13 @@ static iso_code keep(st_run *r, size_t i, rule_tensor *const *v, size_t n, iso_e
   return ISO_OK;
 }
 
+/* Takes over `v`. */
+static iso_code keep_own(st_run *r, size_t i, rule_tensor *v, iso_error *err) {
+  const iso_code c = keep(r, i, &v, 1, err);
+  rule_tensor_unref(v);
+  return c;
+}
+
 static void arguments(const rule_term *t, const st_run *r, rule_tensor **bind) {
   if (t->kind == RULE_VAR) bind[t->u.i] = r->value[t->u.i].n ? r->value[t->u.i].v[0] : NULL;
   for (uint32_t k = 0; k < t->n; k++) arguments(t->child[k], r, bind);
@@ -262,9 +269,7 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
 static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i, iso_error *err) {
   rule_tensor *v;
   iso_code c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &v, err);
-  if (!c) c = keep(r, i, &v, 1, err);
-  if (!c) rule_tensor_unref(v);
-  return c;
+  return c ? c : keep_own(r, i, v, err);
 }
 
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
@@ -289,12 +294,10 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (n->kind != SYNTH_OP && st_masked(s, side, i)) c = keep_captured(s, n, r, i, err);
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 && !st_masked(s, side, i)) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep(r, i, &v, 1, err);
-      if (!c) rule_tensor_unref(v);
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep_own(r, i, v, err);
     } else if (noise == ST_STORAGE && s->lonely_both && q->lonely && n->kind == SYNTH_PARAMETER) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep(r, i, &v, 1, err);
-      if (!c) rule_tensor_unref(v);
+      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep_own(r, i, v, err);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with && !st_masked(s, side, i)) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);

@@ -24,7 +24,7 @@ void iso_arena_fini(iso_arena *a) {
 }
 
 void *iso_arena_alloc(iso_arena *a, size_t n) {
-  if (n > SIZE_MAX / 4) return NULL;
+  if (n > SIZE_MAX / 4) return a->failed = true, NULL;
   n = (n + 15) & ~(size_t)15;
   if (n == 0) n = 16;
 #ifdef ISO_ARENA_DEBUG
@@ -36,7 +36,7 @@ void *iso_arena_alloc(iso_arena *a, size_t n) {
   if (!a->head || a->head->size - a->head->used < n) {
     size_t size = n > least ? n : least;
     iso_arena_block *b = calloc(1, sizeof *b + size);
-    if (!b) return NULL;
+    if (!b) return a->failed = true, NULL;
     b->size = size;
     b->next = a->head;
     a->head = b;

@@ -3,6 +3,7 @@
 #ifndef ISO_BASE_ARENA_H
 #define ISO_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -12,6 +13,7 @@ extern "C" {
 typedef struct iso_arena {
   struct iso_arena_block *head;
   size_t used_bytes; /* handed out since init */
+  bool failed;       /* a piece could not be had since then: tells no memory from nothing to find */
 } iso_arena;
 
 /* All bits zero is an empty arena too. */

@@ -22,12 +22,24 @@ static long fail_live __attribute__((unused)); /* blocks alive; 0 under a saniti
  * asserts that its buffer could grow) are left out. */
 extern char __executable_start, etext;
 
-static bool fail_now(const void *caller) {
-  if (fail_after < 0) return false;
+static bool fail_is_ours(const void *caller) {
 #ifdef FAIL_ONLY_OURS
   if ((const char *)caller < &__executable_start || (const char *)caller >= &etext) return false;
 #endif
   (void)caller;
+  return true;
+}
+
+/* A program may look at each call that could fail, and at blocks that come and go. */
+#ifndef FAIL_SEEN
+#define FAIL_SEEN() (void)0
+#define FAIL_TAKEN(p) (void)0
+#define FAIL_GIVEN(p) (void)0
+#endif
+
+static bool fail_now(const void *caller) {
+  if (fail_after < 0 || !fail_is_ours(caller)) return false;
+  FAIL_SEEN();
   if (fail_after > 0) {
     fail_after--;
     return false;
@@ -56,6 +68,7 @@ static bool fail_disarm(void) {
 void FAIL_NEXT(free)(void *p);
 FAIL_EXPORT void free(void *p) {
   fail_live -= p != NULL;
+  if (p) FAIL_GIVEN(p);
   FAIL_NEXT(free)(p);
 }
 #endif
@@ -63,19 +76,30 @@ void *FAIL_NEXT(malloc)(size_t n);
 void *FAIL_NEXT(calloc)(size_t n, size_t size);
 void *FAIL_NEXT(realloc)(void *p, size_t n);
 
-static void *fail_counted(void *p) {
+static void *fail_counted(void *p, const void *caller) {
 #if !defined(__SANITIZE_ADDRESS__)
   fail_live += p != NULL;
 #endif
+  if (p && fail_is_ours(caller)) FAIL_TAKEN(p);
   return p;
 }
 
-FAIL_EXPORT void *malloc(size_t n) { return fail_now(__builtin_return_address(0)) ? NULL : fail_counted(FAIL_NEXT(malloc)(n)); }
-FAIL_EXPORT void *calloc(size_t n, size_t size) { return fail_now(__builtin_return_address(0)) ? NULL : fail_counted(FAIL_NEXT(calloc)(n, size)); }
+FAIL_EXPORT void *malloc(size_t n) {
+  const void *caller = __builtin_return_address(0);
+  return fail_now(caller) ? NULL : fail_counted(FAIL_NEXT(malloc)(n), caller);
+}
+FAIL_EXPORT void *calloc(size_t n, size_t size) {
+  const void *caller = __builtin_return_address(0);
+  return fail_now(caller) ? NULL : fail_counted(FAIL_NEXT(calloc)(n, size), caller);
+}
 FAIL_EXPORT void *realloc(void *p, size_t n) {
-  if (fail_now(__builtin_return_address(0))) return NULL;
+  const void *caller = __builtin_return_address(0);
+  if (fail_now(caller)) return NULL;
+  if (p) FAIL_GIVEN(p); /* before another thread can be given the place */
   void *q = FAIL_NEXT(realloc)(p, n);
-  return p ? q : fail_counted(q);
+  if (!p) return fail_counted(q, caller);
+  if (fail_is_ours(caller)) FAIL_TAKEN(q ? q : p);
+  return q;
 }
 
 #endif
