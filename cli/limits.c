@@ -58,6 +58,9 @@ void limits_start(limits *l) {
   sigemptyset(&a.sa_mask);
   sigaction(SIGINT, &a, NULL);
   if (l->memory_bytes && l->memory_bytes / KEPT_SHARE < (uint64_t)5 << 28) rule_memory_keep((size_t)(l->memory_bytes / KEPT_SHARE));
+#ifdef __SANITIZE_ADDRESS__
+  return; /* its shadow, which is most of the address space, counts as data */
+#endif
   struct rlimit r;
   if (l->memory_bytes == 0 || l->memory_bytes > UINT64_MAX / 2 || getrlimit(RLIMIT_DATA, &r) != 0) return;
   const rlim_t want = l->memory_bytes + reserve_bytes;

@@ -50,6 +50,11 @@ static bool whole(rule_dtype d) {
   return rule_dtype_is_int(d) || d == RULE_BOOL;
 }
 
+/* The number at a distance of `by`; where that is less than doubles are apart, the next one. */
+static double step(double x, double by) {
+  return isinf(x) || x + by != x ? x + by : nextafter(x, by > 0 ? INFINITY : -INFINITY);
+}
+
 /* Whole numbers end at whole numbers, and none of these is left out. */
 static void narrow(rule_domain *d, double *x, rule_dtype dtype) {
   size_t from = 0, to = d->n_exclude;
@@ -63,9 +68,9 @@ static void narrow(rule_domain *d, double *x, rule_dtype dtype) {
   if (dtype == RULE_BOOL || d->mask) d->low = fmax(d->low, 0), d->high = fmin(d->high, 1);
   while (from < to && x[from] < d->low) from++;
   while (to > from && x[to - 1] > d->high) to--;
-  for (; whole(dtype) && from < to && x[from] == d->low; d->low++)
+  for (; whole(dtype) && from < to && x[from] == d->low; d->low = step(d->low, 1))
     while (from < to && x[from] == d->low) from++;
-  for (; whole(dtype) && from < to && x[to - 1] == d->high; d->high--)
+  for (; whole(dtype) && from < to && x[to - 1] == d->high; d->high = step(d->high, -1))
     while (to > from && x[to - 1] == d->high) to--;
   size_t n = 0;
   for (size_t i = from; i < to; i++)
@@ -144,10 +149,18 @@ static bool mask_row(unsigned form, const rule_tensor *t, int64_t from, int64_t 
   return !((form & RULE_MASK_LEFT) && falls) && !((form & RULE_MASK_RIGHT) && rises);
 }
 
-/* The first element that another one before it equals, -1: none; INT64_MIN: no memory. */
+/* The same where there is no memory to sort in. */
+static int64_t repeated_in_place(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    for (int64_t k = 0; k < i; k++)
+      if (rule_tensor_get(t, i) == rule_tensor_get(t, k)) return i;
+  return -1;
+}
+
+/* The first element that repeats: another one before it has its value. -1: there is none. */
 static int64_t repeated(const rule_tensor *t) {
   double *x = malloc(((size_t)t->numel + 1) * sizeof *x), twice = NAN;
-  if (!x) return INT64_MIN;
+  if (!x) return repeated_in_place(t);
   for (int64_t i = 0; i < t->numel; i++) x[i] = rule_tensor_get(t, i);
   qsort(x, (size_t)t->numel, sizeof *x, ascending);
   for (int64_t i = 1; i < t->numel && isnan(twice); i++)
@@ -191,7 +204,7 @@ static double inside(const rule_domain *d, double low, double high, bool is_whol
     if (i == 0 && iso_rng_below(rng, 4) == 0) y = x < low || iso_rng_below(rng, 2) ? low : high;
     if (y <= high && rule_domain_has(d, y)) return y;
   }
-  for (double y = low; is_whole && y <= high; y++)
+  for (double y = low; is_whole && isfinite(y) && y <= high; y = step(y, 1))
     if (rule_domain_has(d, y)) return y;
   return low;
 }
@@ -242,8 +255,8 @@ static int by_value(const void *a, const void *b) {
 
 /* The next number inside after `x`, in steps of `by`. */
 static double next_inside(const rule_domain *d, double x, double by) {
-  x += by;
-  while (d->n_exclude && excluded(d, x)) x += by;
+  do x = step(x, by);
+  while (d->n_exclude && isfinite(x) && excluded(d, x));
   return x;
 }
 

@@ -650,6 +650,12 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   return c;
 }
 
+/* What comes next may fail, and a caller frees what it was given. */
+static void forget(synth_result **out) {
+  synth_result_free(*out);
+  *out = NULL;
+}
+
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {
@@ -661,7 +667,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     if (c == ISO_OK && again.as_written) as.as_written = true, as.try_others = false;
     else if (c == ISO_OK && again.try_others && !as.as_written) as.try_others = true;
     if (memcmp(&was, &as, sizeof as) == 0) break;
-    if (c == ISO_OK && !again.as_written) synth_result_free(*out);
+    if (c == ISO_OK && !again.as_written) forget(out);
     again = (how){0};
     c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   }
@@ -674,7 +680,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   again = (how){0};
   c = compare(left, right, known, oracle, schemas, o, as, &again, &wide, &ignored);
   if (c == ISO_NOMEM) {
-    synth_result_free(*out);
+    forget(out);
     return iso_fail(err, c, "out of memory");
   }
   const bool undone = !c && wide && (*out)->verdict == SYNTH_DIFFERENT && wide->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
