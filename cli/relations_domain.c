@@ -39,6 +39,7 @@ static bool number(clauses *c, double *out) {
   blanks(c);
   errno = 0;
   *out = strtod(c->at, &end);
+  if (isinf(*out) && errno == ERANGE) return false; /* digits, but beyond what a double holds */
   if (end == c->at || isnan(*out) || (*end && !strchr(" \t\r,", *end))) return false;
   if (isfinite(*out) && fabs(*out) >= 0x1p53 && *out == floor(*out)) return false;
   c->at = end;

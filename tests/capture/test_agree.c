@@ -137,6 +137,21 @@ START_TEST(sets_are_drawn_of_what_is_kept) {
 }
 END_TEST
 
+/* Differences of elements leave int64 here. */
+START_TEST(ends_of_integers) {
+  static const int64_t x[4] = {INT64_MIN, INT64_MAX, -2, INT64_MAX}, y[4] = {INT64_MAX, INT64_MIN, 3, 0};
+  cap_graph *l, *r;
+  cap_agreement a;
+  iso_error err = {0};
+  ck_assert_int_eq(one("x", x, 4, "{'range':[{'float':'-inf'},{'float':'inf'}]}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("x", y, 4, "null", &r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(l, r, NULL, 0, &a, &err), ISO_OK);
+  ck_assert(l->n_sets == 2 && at(r, 0, 0) == at(l, 0, 0));
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
 START_TEST(memory_ends) {
   static const int64_t x[4] = {1, 1, 0, 0}, y[4] = {1, 1, 1, 0};
   bool ended = true;
@@ -164,6 +179,7 @@ int main(void) {
   tcase_add_test(t, both_on_either);
   tcase_add_test(t, sets_outside_are_left_out);
   tcase_add_test(t, sets_are_drawn_of_what_is_kept);
+  tcase_add_test(t, ends_of_integers);
   tcase_add_test(t, memory_ends);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

@@ -170,7 +170,8 @@ def domains(where):
                        ("input ids mask", "is 5"), ("input ids distinct range 5 6", "3 distinct elements are wanted of 2"),
                        ("input ids exclude 6", "element 1 (row-major) is 6"), ("input nay range 0 9", 'no input "nay"'),
                        ("input ids range 0 9\ninput ids range 12 20", "rel.txt:2"), ("input ids range 0 nan", "a number is expected"),
-                       ("leaf e range 0 1", '"=" is expected'), ("input ids range 0 9007199254740993", "a number is expected")):
+                       ("leaf e range 0 1", '"=" is expected'), ("input ids range 0 9007199254740993", "a number is expected"),
+                       ("input ids exclude 1" + "0" * 400, "a number is expected")):
         p.refused(text, says, text)
 
 

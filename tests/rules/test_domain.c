@@ -97,6 +97,27 @@ START_TEST(both_hold_of_what_is_inside_both) {
 }
 END_TEST
 
+/* Where doubles are further apart than steps are long, looking for the next number ends all the same. */
+START_TEST(steps_end_where_doubles_are_far_apart) {
+  double exclude[] = {0x1p60, 0x1.0000000000001p60, 1e300};
+  const rule_shape shape = {.rank = 1, .dim = {3}};
+  iso_rng rng = iso_rng_new(1, 7);
+  for (int whole = 0; whole < 2; whole++) {
+    rule_domain d = rule_domain_all("here");
+    char why[128];
+    rule_tensor *t;
+    d.low = 0x1p60, d.high = whole ? 0x1p62 : 1e300, d.n_exclude = 3, d.distinct = true;
+    const rule_dtype dtype = whole ? RULE_I64 : RULE_F64;
+    ck_assert(rule_domain_settle(&d, exclude, dtype, &shape, why, sizeof why));
+    ck_assert_int_eq(rule_tensor_new(dtype, &shape, &t, NULL), ISO_OK);
+    for (int64_t i = 0; i < 3; i++) rule_tensor_set(t, i, 0x1p60);
+    if (rule_domain_draw(&d, 0x1p60, 0x1p60, 0, &rng, t))
+      ck_assert(rule_domain_admits(&d, t, NULL, 0));
+    rule_tensor_unref(t);
+  }
+}
+END_TEST
+
 START_TEST(nothing_inside_is_said) {
   const rule_shape four = {.rank = 1, .dim = {4}};
   char why[128];
@@ -123,6 +144,7 @@ int main(void) {
   TCase *t = tcase_create("domain");
   tcase_add_loop_test(t, what_is_drawn_is_inside, 0, 400);
   tcase_add_loop_test(t, both_hold_of_what_is_inside_both, 0, 400);
+  tcase_add_test(t, steps_end_where_doubles_are_far_apart);
   tcase_add_test(t, nothing_inside_is_said);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
