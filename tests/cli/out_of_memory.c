@@ -79,14 +79,14 @@ static char gone;
 static size_t slot_of(const void *p) {
   return (size_t)(((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 42) % BLOCKS;
 }
-static void taken(void *p) {
+FAIL_UNSEEN static void taken(void *p) {
   if (!watching) return;
   size_t i = slot_of(p);
   while (block[i] && block[i] != GONE) i = (i + 1) % BLOCKS;
   block[i] = p;
   n_blocks++;
 }
-static void given(void *p) {
+FAIL_UNSEEN static void given(void *p) {
   if (!watching) return;
   for (size_t i = slot_of(p); block[i]; i = (i + 1) % BLOCKS) {
     if (block[i] != p) continue;
@@ -117,7 +117,7 @@ static bool own_code(const void *p) {
 }
 
 /* Counts down from NEVER while places are listed. */
-static void seen(void) {
+FAIL_UNSEEN static void seen(void) {
   void *frame[FRAMES + 6], *at[FRAMES] = {NULL};
   if (!places) return;
   const int n = backtrace(frame, FRAMES + 6);

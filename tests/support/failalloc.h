@@ -12,6 +12,9 @@
 /* Exported, so that the libraries' calls come here too. */
 #define FAIL_EXPORT __attribute__((visibility("default")))
 
+/* A sanitizer's own start allocates, before it can look at what these read. */
+#define FAIL_UNSEEN __attribute__((no_sanitize("address", "undefined")))
+
 static long fail_after = -1; /* calls that still succeed; -1: all */
 static bool fail_happened;
 static bool fail_always
@@ -22,7 +25,7 @@ static long fail_live __attribute__((unused)); /* blocks alive; 0 under a saniti
  * asserts that its buffer could grow) are left out. */
 extern char __executable_start, etext;
 
-static bool fail_is_ours(const void *caller) {
+FAIL_UNSEEN static bool fail_is_ours(const void *caller) {
 #ifdef FAIL_ONLY_OURS
   if ((const char *)caller < &__executable_start || (const char *)caller >= &etext) return false;
 #endif
@@ -37,7 +40,7 @@ static bool fail_is_ours(const void *caller) {
 #define FAIL_GIVEN(p) (void)0
 #endif
 
-static bool fail_now(const void *caller) {
+FAIL_UNSEEN static bool fail_now(const void *caller) {
   if (fail_after < 0 || !fail_is_ours(caller)) return false;
   FAIL_SEEN();
   if (fail_after > 0) {
@@ -76,7 +79,7 @@ void *FAIL_NEXT(malloc)(size_t n);
 void *FAIL_NEXT(calloc)(size_t n, size_t size);
 void *FAIL_NEXT(realloc)(void *p, size_t n);
 
-static void *fail_counted(void *p, const void *caller) {
+FAIL_UNSEEN static void *fail_counted(void *p, const void *caller) {
 #if !defined(__SANITIZE_ADDRESS__)
   fail_live += p != NULL;
 #endif
@@ -84,15 +87,15 @@ static void *fail_counted(void *p, const void *caller) {
   return p;
 }
 
-FAIL_EXPORT void *malloc(size_t n) {
+FAIL_UNSEEN FAIL_EXPORT void *malloc(size_t n) {
   const void *caller = __builtin_return_address(0);
   return fail_now(caller) ? NULL : fail_counted(FAIL_NEXT(malloc)(n), caller);
 }
-FAIL_EXPORT void *calloc(size_t n, size_t size) {
+FAIL_UNSEEN FAIL_EXPORT void *calloc(size_t n, size_t size) {
   const void *caller = __builtin_return_address(0);
   return fail_now(caller) ? NULL : fail_counted(FAIL_NEXT(calloc)(n, size), caller);
 }
-FAIL_EXPORT void *realloc(void *p, size_t n) {
+FAIL_UNSEEN FAIL_EXPORT void *realloc(void *p, size_t n) {
   const void *caller = __builtin_return_address(0);
   if (fail_now(caller)) return NULL;
   if (p) FAIL_GIVEN(p); /* before another thread can be given the place */
