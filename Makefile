@@ -32,7 +32,7 @@ ifneq ($(findstring address,$(SAN)),)
 LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state
 endif
 
-FOLDERS = egraph/base egraph rules capture validate synth check
+FOLDERS = egraph/base egraph rules capture validate synth check lint
 LIB_SRC := $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))
 CLI_SRC := $(wildcard cli/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o)
@@ -231,6 +231,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
+LINT = schedules events mutations
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
@@ -268,6 +269,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.3'; } >> $(B)/check.list)
+	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -360,6 +362,7 @@ bench-real: all
 # Mutants of the captures in models/ or in a folder of families, and what becomes of them.
 mutation: all
 	@$(PYTHON_TORCH) tests/mutation/campaign.py $(CAPTURES) --isomer $(B)/isomer --breaking $(or $(BREAKING),24) --preserving $(or $(PRESERVING),12) --seed $(or $(SEED),1) $(if $(FAULTS),--faults $(FAULTS))
+	@python3 tests/lint/mutations.py --isomer $(B)/isomer --seeds $(or $(LINT_SEEDS),20)
 # The loop that `isomer run` is held against needs a Python with torch: left out where there is none.
 bench-compare: all
 	@python3 tests/bench/compare.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),7) $(if $(CAPTURES),--captures $(CAPTURES)) \

@@ -57,23 +57,33 @@ static iso_code match_all(const char *path, const json_t *list, const synth_resu
   return ISO_OK;
 }
 
-iso_code baseline_load(const char *path, const synth_result *r, const cap_graph *left, const cap_graph *right, baseline *out, iso_error *err) {
+iso_code baseline_read(const char *path, const char *key, json_t **doc, json_t **list,
+                       iso_error *err) {
   json_error_t why;
-  *out = (baseline){0};
   errno = 0;
   FILE *f = fopen(path, "rb");
   if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
-  json_t *doc = json_loadf(f, JSON_REJECT_DUPLICATES, &why), *list = NULL;
+  *doc = json_loadf(f, JSON_REJECT_DUPLICATES, &why);
   fclose(f);
-  if (!doc) return iso_fail(err, ISO_FORMAT, "%s:%d: %s", path, why.line, why.text);
+  if (!*doc) return iso_fail(err, ISO_FORMAT, "%s:%d: %s", path, why.line, why.text);
   const char *format = NULL;
   int version = 0;
   iso_code c = ISO_OK;
-  if (json_unpack_ex(doc, &why, JSON_STRICT, "{s:s, s:i, s:o}", "format", &format, "version", &version, "divergences", &list))
+  if (json_unpack_ex(*doc, &why, JSON_STRICT, "{s:s, s:i, s:o}", "format", &format, "version",
+                     &version, key, list))
     c = iso_fail(err, ISO_FORMAT, "%s: %s", path, why.text);
-  else if (strcmp(format, "isomer-baseline") != 0 || version != 1 || !json_is_array(list))
+  else if (strcmp(format, "isomer-baseline") != 0 || version != 1 || !json_is_array(*list))
     c = iso_fail(err, ISO_FORMAT, "%s: it is no baseline of version 1", path);
-  else c = match_all(path, list, r, left, right, out, err);
+  if (c) json_decref(*doc);
+  return c;
+}
+
+iso_code baseline_load(const char *path, const synth_result *r, const cap_graph *left, const cap_graph *right, baseline *out, iso_error *err) {
+  json_t *doc = NULL, *list = NULL;
+  *out = (baseline){0};
+  iso_code c = baseline_read(path, "divergences", &doc, &list, err);
+  if (c) return c;
+  c = match_all(path, list, r, left, right, out, err);
   json_decref(doc);
   return c;
 }

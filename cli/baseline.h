@@ -2,6 +2,8 @@
 #ifndef CLI_BASELINE_H
 #define CLI_BASELINE_H
 
+#include <jansson.h>
+
 #include "capture/capture.h"
 #include "synth/synth.h"
 
@@ -13,6 +15,10 @@ typedef struct baseline {
   iso_arena arena;           /* private */
 } baseline;
 
+/* The document of a baseline, and its list `key`. Owns: json_decref of `doc`.
+ * Errors: ISO_IO, ISO_FORMAT. */
+ISO_MUST_USE iso_code baseline_read(const char *path, const char *key, json_t **doc, json_t **list,
+                                    iso_error *err);
 /* Match a result's divergences with the entries of `path`. Owns: baseline_free, also after an error. Errors: ISO_IO, ISO_FORMAT with the
  * file and the entry; ISO_NOMEM. */
 ISO_MUST_USE iso_code baseline_load(const char *path, const synth_result *r, const cap_graph *left, const cap_graph *right, baseline *out,

@@ -15,6 +15,7 @@ enum {
 
 int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_lint(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_saturate(int argc, char **argv);
 int cmd_show(int argc, char **argv);

@@ -24,6 +24,7 @@ static const command commands[] = {
     {"check", cmd_check, "FILE LEFT RIGHT", "replay the certificate of a comparison, without any search"},
     {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
     {"show", cmd_show, "CAPTURE", "what a capture holds"},
+    {"lint", cmd_lint, "INPUT...", "faults of schedules and communication, without a reference"},
     {"rules", cmd_rules, "VERB FILE...", "check, list, show, merge, diff, minimize, count or export rewrite rules"},
     {"saturate", cmd_saturate, "FILE.sexp", "plain equality saturation on s-expressions"},
     {NULL, NULL, NULL, NULL}};

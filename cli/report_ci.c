@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ci_text.h"
 #include "cli/cli.h"
 #include "cli/utf8.h"
 
@@ -34,18 +35,6 @@ static char *describe(const report *p, const synth_divergence *d) {
   return NULL;
 }
 
-/* "file:line". Returns: the file's length, and 0 in `line` where there is none. */
-static size_t split_source(const char *source, long *line) {
-  const char *colon = strrchr(source, ':');
-  char *end;
-  *line = 0;
-  if (!colon || colon[1] < '0' || colon[1] > '9') return strlen(source);
-  const long n = strtol(colon + 1, &end, 10);
-  if (*end) return strlen(source);
-  *line = n > 0 && n < INT32_MAX ? n : 0;
-  return (size_t)(colon - source);
-}
-
 /* The node that a divergence is shown at: the right one, which is what is usually under test. */
 static const cap_node *shown_at(const report *p, const synth_divergence *d) {
   const cap_node *r = node_of(p->right, d->right);
@@ -54,25 +43,12 @@ static const cap_node *shown_at(const report *p, const synth_divergence *d) {
 
 /* ---- SARIF ---- */
 
-static json_t *uri_of(const char *file, size_t n) {
-  char *out = malloc(3 * n + 1), *q = out;
-  if (!out) return NULL;
-  for (size_t i = 0; i < n; i++) {
-    const unsigned char c = (unsigned char)file[i];
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("/._-~+@", c)) *q++ = (char)c;
-    else q += sprintf(q, "%%%02X", c);
-  }
-  json_t *j = json_stringn(out, (size_t)(q - out));
-  free(out);
-  return j;
-}
-
 static json_t *location(const cap_node *n, const char *side) {
   json_t *l = json_object();
   if (n->source && *n->source) {
     long line;
-    const size_t len = split_source(n->source, &line);
-    json_t *where = json_pack("{s:{s:o}}", "artifactLocation", "uri", uri_of(n->source, len));
+    const size_t len = ci_split_source(n->source, &line);
+    json_t *where = json_pack("{s:{s:o}}", "artifactLocation", "uri", ci_uri(n->source, len));
     if (line) json_object_set_new(where, "region", json_pack("{s:I}", "startLine", (json_int_t)line));
     json_object_set_new(l, "physicalLocation", where);
   }
@@ -131,35 +107,13 @@ char *report_sarif(const report *p) {
 
 /* ---- JUnit ---- */
 
-/* XML 1.0 has no control characters but three, and not the last two of the characters with 16 bits. */
-static void put_xml(FILE *f, const char *s) {
-  uint32_t c;
-  for (size_t n; *s; s += n) {
-    n = utf8_decode(s, &c);
-    if (c == '&') fputs("&amp;", f);
-    else if (c == '<') fputs("&lt;", f);
-    else if (c == '>') fputs("&gt;", f);
-    else if (c == '"') fputs("&quot;", f);
-    else if (c == '\n') fputs("&#10;", f);
-    else if (c == 0xFFFD || c == 0xFFFE || c == 0xFFFF) fputs("\xEF\xBF\xBD", f);
-    else if (c >= 0x20 || c == '\t') fwrite(s, 1, n, f);
-    else fputc('?', f);
-  }
-}
-
-static void put_attribute(FILE *f, const char *name, const char *value) {
-  fprintf(f, " %s=\"", name);
-  put_xml(f, value);
-  fputc('"', f);
-}
-
 static void put_details(const report *p, FILE *f) {
   for (size_t i = 0; i < p->r->n_divergences; i++) {
     const cap_node *n = shown_at(p, &p->r->divergence[i]);
     char *text = describe(p, &p->r->divergence[i]);
-    if (n && *n->source) put_xml(f, n->source), fputs(": ", f);
-    put_xml(f, text ? text : "?");
-    if (reason_of(p, i)) fputs(" Known: ", f), put_xml(f, reason_of(p, i));
+    if (n && *n->source) ci_put_xml(f, n->source), fputs(": ", f);
+    ci_put_xml(f, text ? text : "?");
+    if (reason_of(p, i)) fputs(" Known: ", f), ci_put_xml(f, reason_of(p, i));
     fputc('\n', f);
     free(text);
   }
@@ -169,8 +123,8 @@ static void put_case(const report *p, size_t i, FILE *f) {
   const synth_pair *o = &p->r->pair[i];
   const bool accepted = p->known && baseline_accepts(p->known, p->r), differs = p->r->verdict == SYNTH_DIFFERENT;
   fputs("    <testcase", f);
-  put_attribute(f, "classname", p->left->model[0] ? p->left->model : "isomer");
-  put_attribute(f, "name", o->left);
+  ci_put_attribute(f, "classname", p->left->model[0] ? p->left->model : "isomer");
+  ci_put_attribute(f, "name", o->left);
   if (o->equivalent && p->r->verdict != SYNTH_UNDECIDED) {
     fputs("/>\n", f);
     return;
@@ -180,8 +134,8 @@ static void put_case(const report *p, size_t i, FILE *f) {
     fputs("      <skipped message=\"different, and every divergence is known\"/>\n", f);
   } else {
     fputs("      <failure", f);
-    put_attribute(f, "type", differs ? "different" : "undecided");
-    put_attribute(f, "message", differs ? "the outputs differ" : p->r->reason ? p->r->reason : "undecided");
+    ci_put_attribute(f, "type", differs ? "different" : "undecided");
+    ci_put_attribute(f, "message", differs ? "the outputs differ" : p->r->reason ? p->r->reason : "undecided");
     fputc('>', f);
     put_details(p, f);
     fputs("</failure>\n", f);
@@ -204,13 +158,13 @@ char *report_junit(const report *p) {
   fprintf(f, "  <testsuite tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\"", none ? 1 : p->r->n_pairs, none ? 1 : failed, skipped);
   char *name = NULL;
   if (asprintf(&name, "%s = %s", p->left->path, p->right->path) < 0) name = NULL;
-  put_attribute(f, "name", name ? name : "isomer");
+  ci_put_attribute(f, "name", name ? name : "isomer");
   free(name);
   fputs(">\n", f);
   for (size_t i = 0; i < p->r->n_pairs; i++) put_case(p, i, f);
   if (none) {
     fputs("    <testcase classname=\"isomer\" name=\"compare\">\n      <failure type=\"undecided\"", f);
-    put_attribute(f, "message", p->r->reason ? p->r->reason : "undecided");
+    ci_put_attribute(f, "message", p->r->reason ? p->r->reason : "undecided");
     fputs("/>\n    </testcase>\n", f);
   }
   fputs("  </testsuite>\n</testsuites>", f);
@@ -220,17 +174,6 @@ char *report_junit(const report *p) {
 }
 
 /* ---- GitHub ---- */
-
-static void put_command(FILE *f, const char *s, size_t n, bool property) {
-  for (size_t i = 0; i < n; i++) {
-    if (s[i] == '%') fputs("%25", f);
-    else if (s[i] == '\r') fputs("%0D", f);
-    else if (s[i] == '\n') fputs("%0A", f);
-    else if (property && s[i] == ':') fputs("%3A", f);
-    else if (property && s[i] == ',') fputs("%2C", f);
-    else fputc(s[i], f);
-  }
-}
 
 void report_github(const report *p, FILE *f) {
   const bool differs = p->r->verdict == SYNTH_DIFFERENT;
@@ -242,23 +185,23 @@ void report_github(const report *p, FILE *f) {
     long line = 0;
     fprintf(f, "::%s ", reason ? "notice" : kind);
     if (n && *n->source) {
-      const size_t len = split_source(n->source, &line);
+      const size_t len = ci_split_source(n->source, &line);
       fputs("file=", f);
-      put_command(f, n->source, len, true);
+      ci_put_command(f, n->source, len, true);
       if (line) fprintf(f, ",line=%ld", line);
       fputc(',', f);
     }
     fprintf(f, "title=isomer: %s::", reason ? "known divergence" : differs ? "divergence" : "gap");
     char *text = describe(p, d);
-    put_command(f, text ? text : "?", text ? strlen(text) : 1, false);
-    if (reason) fputs(" Known: ", f), put_command(f, reason, strlen(reason), false);
+    ci_put_command(f, text ? text : "?", text ? strlen(text) : 1, false);
+    if (reason) fputs(" Known: ", f), ci_put_command(f, reason, strlen(reason), false);
     fputc('\n', f);
     free(text);
   }
   if (p->r->n_divergences == 0 && p->r->verdict != SYNTH_EQUIVALENT) {
     const char *why = differs ? "the outputs differ" : p->r->reason ? p->r->reason : "undecided";
     fprintf(f, "::%s title=isomer::", kind);
-    put_command(f, why, strlen(why), false);
+    ci_put_command(f, why, strlen(why), false);
     fputc('\n', f);
   }
 }

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COMMANDS = ["compare", "check", "run", "show", "rules", "saturate"]
+COMMANDS = ["compare", "check", "run", "show", "lint", "rules", "saturate"]
 TALLY = [0, 0]
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
@@ -73,7 +73,7 @@ WRONG = {"FLAG": '"yes"', "TEXT": "1", "FILE": "1", "FILES": "true", "PAIRS": '[
 def settings(by_table, where):
     """Each option as a key: a right value goes as far as the missing capture, a wrong one stops at its line."""
     path = os.path.join(where, "isomer.toml")
-    words = {"compare": ["compare", "no-l", "no-r"], "check": ["check", "no-c", "no-l", "no-r"], "run": ["run", "no-l"], "show": ["show", "no-l"],
+    words = {"compare": ["compare", "no-l", "no-r"], "check": ["check", "no-c", "no-l", "no-r"], "run": ["run", "no-l"], "show": ["show", "no-l"], "lint": ["lint", "no-l"],
              "rules": ["rules", "check", "no.rules"], "saturate": ["saturate", "no.sexp"]}
     for c in COMMANDS:
         for option, (command, kind, of) in sorted(by_table[c].items()):

@@ -1,0 +1,19 @@
+/* Two sequences side by side, where one may lack what the other has. */
+#ifndef LINT_ALIGN_H
+#define LINT_ALIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether element i of the left may stand beside element k of the right. */
+typedef bool lint_fits(const void *with, size_t i, size_t k);
+
+typedef enum lint_side { LINT_BOTH, LINT_LEFT_ONLY, LINT_RIGHT_ONLY } lint_side;
+
+/* The next step at (i, k): the choice after which most of what follows fits, within a window. What
+ * fits stays together; what does not, stays together where neither side's lack explains it.
+ * `left` and `right` are the lengths. Cost: O(window) where they do not fit, else O(1). */
+lint_side lint_align(lint_fits *fits, const void *with, size_t i, size_t left, size_t k,
+                     size_t right);
+
+#endif
