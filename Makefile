@@ -22,19 +22,19 @@ CPPFLAGS += -I. -D_GNU_SOURCE
 CFLAGS += -std=c11 $(OPT) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(SAN)
 CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(TORCH_CXXFLAGS)
 LDFLAGS += $(SAN)
-# libz3 is loaded when a proof needs it (validate/z3_lazy.h), under the name by which programs linked with it would find it.
+# libz3 is loaded when a proof needs it (validate/prove/z3_lazy.h), under the name by which programs linked with it would find it.
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
 LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
-# Samples are evaluated in many digits where MPFR is there (validate/precise_int.h); without it rules that need that are unknown.
+# Samples are evaluated in many digits where MPFR is there (validate/precise/precise_int.h); without it rules that need that are unknown.
 LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr -lgmp)
 # AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
 ifneq ($(findstring address,$(SAN)),)
 LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state
 endif
 
-FOLDERS = egraph/base egraph rules capture validate synth check lint
-LIB_SRC := $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))
-CLI_SRC := $(wildcard cli/*.c)
+FOLDERS = egraph rules capture validate synth localise check lint
+LIB_SRC := $(sort $(wildcard $(foreach d,$(FOLDERS),$(d)/*.c $(d)/*/*.c)))
+CLI_SRC := $(sort $(wildcard cli/*.c cli/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/obj/%.o)
 EGRAPH_OBJ := $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
@@ -58,7 +58,7 @@ ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/dri
 
 NO_BUILD = clean help format deps headers fuzz schemas asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
-SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/shim.cc),shim) $(if $(wildcard validate/kernels/*.cc),kernels))
+SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/exec/shim.cc),shim) $(if $(wildcard validate/exec/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
 TORCH_FOUND := $(shell mkdir -p $(B) && .ci/torch-flags $(B)/torch.mk && echo yes)
 include $(B)/torch.mk
@@ -101,7 +101,7 @@ help:
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
-	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=prove_reduce]'
+	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
 	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources'
@@ -115,17 +115,17 @@ EMBEDDED = repro_kernels export_rules export_fx export_inductor
 CLI_OBJ += $(EMBEDDED:%=$(B)/obj/gen/%.o) $(B)/obj/gen/export_egg.o $(B)/obj/gen/page.o
 # string, files -> C; trigraphs are C's too.
 carry = echo 'const char $(1)[] ='; cat $(2) | sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/^/"/; s/$$/\\n"/'; echo ';'
-SCRIPTS = $(addprefix cli/html/,model.js draw.js tree.js sections.js page.js)
-PAGE = cli/html/page.html cli/html/page.css $(SCRIPTS)
-$(EMBEDDED:%=$(B)/gen/%.c): $(B)/gen/%.c: cli/%.py Makefile
+SCRIPTS = $(addprefix cli/templates/page/,model.js draw.js tree.js sections.js page.js)
+PAGE = cli/templates/page/page.html cli/templates/page/page.css $(SCRIPTS)
+$(EMBEDDED:%=$(B)/gen/%.c): $(B)/gen/%.c: cli/templates/%.py Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/embedded.h"'; $(call carry,$*,$<); } > $@
-$(B)/gen/export_egg.c: cli/export_egg.rs Makefile
+$(B)/gen/export_egg.c: cli/templates/export_egg.rs Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/embedded.h"'; $(call carry,export_egg,$<); } > $@
 $(B)/gen/page.c: $(PAGE) Makefile
 	@mkdir -p $(@D)
-	@{ echo '#include "cli/html.h"'; $(call carry,html_page,cli/html/page.html); $(call carry,html_style,cli/html/page.css); \
+	@{ echo '#include "cli/report/html.h"'; $(call carry,html_page,cli/templates/page/page.html); $(call carry,html_style,cli/templates/page/page.css); \
 	   $(call carry,html_script,$(SCRIPTS)); } > $@
 $(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/flags
 	@mkdir -p $(@D)
@@ -136,7 +136,7 @@ $(B)/flags: FORCE
 	@mkdir -p $(B); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' > $@
 FORCE:
 
-$(B)/obj/validate/z3_lazy.o: CPPFLAGS += -DZ3_LIBRARY='"$(Z3_SONAME)"'
+$(B)/obj/validate/prove/z3_lazy.o: CPPFLAGS += -DZ3_LIBRARY='"$(Z3_SONAME)"'
 # Check's macros convert signs.
 $(B)/obj/tests/%.o: WARN += -Wno-sign-conversion
 $(B)/obj/%.o: %.c $(B)/flags
@@ -144,7 +144,7 @@ $(B)/obj/%.o: %.c $(B)/flags
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(B)/libegraph.a: $(EGRAPH_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	rm -f $@ && ar qcs $@ $^
 # The e-graph alone as a shared library; its public functions are what egraph/*.h declares.
 EGRAPH_VERSION = 0.1.0
 $(B)/libegraph.so: $(EGRAPH_OBJ)
@@ -169,19 +169,19 @@ install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
 	install -m 644 docs/completion/isomer.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
 	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	rm -f $@ && ar qcs $@ $^
 
 # The commands without their main, for what tests them.
 $(B)/libcli.a: $(filter-out %/main.o,$(CLI_OBJ))
-	rm -f $@ && ar rcs $@ $^
+	rm -f $@ && ar qcs $@ $^
 # What `isomer saturate` runs lies side by side, so that it takes few pages of the program into memory.
-SATURATE_OBJ := $(filter %/main.o %/cmd_saturate.o $(B)/obj/cli/saturate_%.o,$(CLI_OBJ)) $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
+SATURATE_OBJ := $(filter %/main.o $(B)/obj/cli/saturate/%.o,$(CLI_OBJ)) $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
 $(B)/isomer: $(SATURATE_OBJ) $(CLI_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 
-$(B)/libisomer_shim.so: $(wildcard validate/*.cc) $(B)/torch.mk
+$(B)/libisomer_shim.so: $(wildcard validate/exec/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
-$(B)/libisomer_kernels.so: $(wildcard validate/kernels/*.cc) $(B)/torch.mk
+$(B)/libisomer_kernels.so: $(wildcard validate/exec/kernels/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 
 # ---- tests ----
@@ -191,7 +191,7 @@ $(B)/tests/bench/textbook: $(B)/obj/tests/bench/textbook.o $(B)/obj/tests/suppor
 	$(CC) $(LDFLAGS) $^ -lxxhash -lm -o $@
 
 # Without libtorch and Z3, so that they can run under -fsanitize=thread.
-$(B)/tests/synth/test_threads: $(B)/obj/tests/synth/test_threads.o $(B)/obj/synth/view.o $(B)/obj/rules/tensor.o $(B)/obj/rules/blocks.o $(B)/libegraph.a
+$(B)/tests/synth/test_threads: $(B)/obj/tests/synth/test_threads.o $(B)/obj/synth/relate/tensor_view.o $(B)/obj/rules/tensor.o $(B)/obj/rules/blocks.o $(B)/libegraph.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
 $(B)/tests/egraph/test_sat_threads: $(B)/obj/tests/egraph/test_sat_threads.o $(B)/libegraph.a
@@ -212,8 +212,8 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
 MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index
-MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/prove_%.o)
-$(B)/obj/mutants/prove_%.o: validate/prove_%.c tests/validate/mutate.h $(B)/flags
+MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
+$(B)/obj/mutants/%.o: validate/ops/%.c tests/validate/mutate.h $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DMUTANT_FILE=$(shell echo $(MUTANTS) | tr ' ' '\n' | grep -nx $* | cut -d: -f1) -include tests/validate/mutate.h -c $< -o $@
 $(B)/tests/validate/test_prove_mutants: $(B)/obj/tests/validate/test_prove_mutants.o $(MUTANT_OBJ) $(SUPPORT_OBJ) $(B)/libisomer.a
@@ -224,7 +224,7 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 
-# One token of a definition file wrong at a time, against the differential test; what is not noticed is listed. [SITES=120] [SEED=1] [FILE=prove_reduce]
+# One token of a definition file wrong at a time, against the differential test; what is not noticed is listed. [SITES=120] [SEED=1] [FILE=reduce]
 mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_prove_rules $(B)/tests/validate/test_sampling $(B)/tests/validate/test_refute
 	@python3 tests/validate/mutants_text.py --build $(B) --compile '$(CC) $(CPPFLAGS) $(CFLAGS)' --link '$(CC) -rdynamic $(LDFLAGS)' \
 	  --libraries '-lcheck -lsubunit -lrt $(LIBS)' --sites $(or $(SITES),120) --seed $(or $(SEED),1) $(if $(FILE),--file $(FILE)) $(MUTANT_OPTIONS)
@@ -385,7 +385,7 @@ fuzz:
 	build-fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ build-fuzz/corpus-$(T) tests/fuzz/corpus/$(T)
 
 format:
-	clang-format -i $(wildcard $(addsuffix /*.c,$(FOLDERS) cli tests/*) $(addsuffix /*.h,$(FOLDERS) cli tests/*) validate/*.cc validate/kernels/*.cc)
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
 
 # Operators of the libtorch that was found; the result is in the tree, so that building needs none.
 schemas:

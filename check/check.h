@@ -14,7 +14,7 @@
  *
  * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
  * obligation that the prover's writer puts down for the rule (shared with the search: the writer);
- * both sides are evaluated at some sizes and numbers by code of check/ alone (check/evaluate.h;
+ * both sides are evaluated at some sizes and numbers by code of check/ alone (check/evaluate/evaluate.h;
  * shared: the reader of rules), and a rule whose sides differ there is refused whatever proved it;
  * or it is only run again by the engine that found it.
  *
@@ -85,7 +85,7 @@ typedef struct chk_shown {
   chk_how how;
   size_t n_obligations;
   const char *why;    /* why none were written; "" */
-  size_t n_sizes;     /* at which both sides, evaluated by check/evaluate.h, are equal; 0: not */
+  size_t n_sizes;     /* at which both sides, evaluated by check/evaluate/evaluate.h, are equal; 0: not */
   const char *not_evaluated; /* why they were not evaluated; "" */
   const char *steps;  /* "3, 17, 20" */
 } chk_shown;

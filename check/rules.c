@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
-#include "check/evaluate.h"
+#include "check/evaluate/evaluate.h"
 
 /* Of the numbers on which rules are evaluated. */
 #define EVALUATION_SEED UINT64_C(0x62616c6c73)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/utf8.h"
+#include "cli/config/utf8.h"
 
 size_t ci_split_source(const char *source, long *line) {
   const char *colon = strrchr(source, ':');

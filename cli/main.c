@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/config.h"
+#include "cli/config/config.h"
 #include "validate/validate.h"
 
 typedef struct command {

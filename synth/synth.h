@@ -1,7 +1,7 @@
 /* Proposing candidates and rules.
  *
  * Relations (relation.c): which tensors are layout expressions (slices, concatenations, transposes, reshapes) of others, by
- * value. Frontiers, candidates and the loop: see synth/loop.c. */
+ * value. Frontiers, candidates and the loop: see synth/compare.c. */
 #ifndef SYNTH_SYNTH_H
 #define SYNTH_SYNTH_H
 
@@ -92,6 +92,10 @@ enum {
   SYNTH_REUSE = 8        /* known rules are tried first, and decided once */
 };
 
+/* Where graphs part whose outputs differ. It stands in localise/ (localise/localise.h), and no
+ * verdict needs it. */
+typedef struct synth_localiser synth_localiser;
+
 typedef struct synth_options {
   bool certificate;         /* keep what a certificate needs; it is in the result where the verdict is SYNTH_EQUIVALENT */
   uint64_t seed;
@@ -113,6 +117,7 @@ typedef struct synth_options {
   void (*idle)(void *ctx);  /* the leaves' captured values will not be read for a while; may be NULL */
   void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */
   void *ctx;
+  const synth_localiser *localiser; /* NULL: only the verdict is given, and no place */
 } synth_options;
 synth_options synth_options_default(void);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/choice_int.h"
-#include "validate/cover_int.h"
-#include "validate/sample_int.h"
+#include "validate/branch/choice_int.h"
+#include "validate/branch/cover_int.h"
+#include "validate/sample/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
 enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8, SETTLED = 12, LEAST_SURE = 4, WORK = 100000000 };

@@ -2,7 +2,7 @@
 #ifndef VALIDATE_ORACLE_INT_H
 #define VALIDATE_ORACLE_INT_H
 
-#include "validate/instance_int.h"
+#include "validate/sample/instance_int.h"
 
 typedef enum val_outcome {
   VAL_AGREE,

@@ -1,6 +1,6 @@
 /* Operators on tensors of complex numbers, in intervals of their parts. Where a function has a cut,
  * a number that may lie on either side of it is open. */
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
 #include <string.h>

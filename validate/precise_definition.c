@@ -1,8 +1,8 @@
 /* Operators by the prover's definitions of them, in intervals: element by element, as the
  * definition says it and not in its normal form. So whatever a proof may speak of is evaluated too,
- * and what has a shorter way of its own (precise_ops.c) does not need one.
+ * and what has a shorter way of its own (ops.c) does not need one.
  * tests/validate/test_precise.c holds every definition against libtorch. */
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "validate/prove_int.h"
+#include "validate/prove/prove_int.h"
 
 enum { MOST_LEVELS = 256, MOST_ROW = 256, MOST_DEEP = 2000, MOST_LITERALS = 8, SETUP = 40 };
 

@@ -7,7 +7,7 @@
  * that it is at (vp_go), lets everything go, and says that there was no memory. The reserve is
  * larger than what any one number takes: tests/validate/test_precise_oom.c lets every allocation
  * fail from some point on. */
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
 #include <gmp.h>

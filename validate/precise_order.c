@@ -1,7 +1,7 @@
 /* Operators that do nothing but compare numbers and hand some of them on, or say where they stand:
  * sorted rows, places of the largest, medians, boundaries. Where all numbers that are given can be
  * told apart, libtorch does it on their ranks; where two intervals overlap, it is open. */
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Whether two sides are one tensor of real numbers at a sample: a rule's, or the outputs of two
  * programs (precise_int.h). */
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
     --dtype DTYPE             what the operators take for float64: float32, bfloat16 or float16, for kernels that have no
                               float64. What a result's dtype lacks in bits, isomer's tolerances allow for
 
-The other side of validate/helper.c, where the protocol is. What an operator prints goes to stderr, what it raises is the
+The other side of validate/exec/helper.c, where the protocol is. What an operator prints goes to stderr, what it raises is the
 answer to that one call; what ends or hangs this process costs that one call too."""
 import argparse
 import contextlib

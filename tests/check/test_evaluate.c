@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/ball.h"
-#include "check/evaluate.h"
+#include "check/evaluate/ball.h"
+#include "check/evaluate/evaluate.h"
 #include "egraph/base/rng.h"
 
 static chk_evaluation evaluated(const rule *r, uint64_t seed) {

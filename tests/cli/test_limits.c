@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/limits.h"
+#include "cli/config/limits.h"
 #include "rules/tensor.h"
 
 enum { BLOCK = RULE_MEMORY_FROM, BLOCKS = 6 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/config.h"
+#include "cli/config/config.h"
 
 static const char every[] = "a = \"x\"\nlist = ['one', 'two']\n[t.u]\nb = 1\nc = 1.5\nd = [\n]\n[v]\ne = true\n";
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/config.h"
+#include "cli/config/config.h"
 
 static const toml_entry *find(const toml *t, const char *table, const char *key) {
   for (size_t i = 0; i < t->n; i++)

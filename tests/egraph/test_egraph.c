@@ -5,7 +5,7 @@
 
 #include "egraph/base/rng.h"
 #include "egraph/egraph.h"
-#include "egraph/egraph_int.h"
+#include "egraph/graph/graph_int.h"
 
 static eg_symbol sym(eg_graph *g, const char *name) {
   eg_symbol s;

@@ -2,7 +2,7 @@
 # Isomer on a GPU, in one command and under ten minutes: build against the active Python's PyTorch, run
 # campaign.py, and leave its figures in OUT. Where no package registry is reachable, --debs names a folder of
 # Debian packages, which are unpacked and not installed; `tests/gpu/run.sh --fetch-debs DIR` fills one elsewhere.
-#   --dry         no GPU: the CPU is treated as a device with memory of its own (validate/device.h)
+#   --dry         no GPU: the CPU is treated as a device with memory of its own (validate/exec/device.h)
 #   --quick       a few of everything
 #   --debs DIR    take compilers' headers and libraries from the packages in DIR
 #   --out DIR     where gpu.json and gpu.md go (build-gpu/out)

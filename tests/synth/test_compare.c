@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "egraph/base/rng.h"
+#include "localise/localise.h"
 #include "synth/synth.h"
 
 enum { MAX_NODES = 16, MAX_TENSORS = 32, MAX_ARGS = 8 };
@@ -272,6 +273,7 @@ static void graph_init(graph *g, const char *path) {
 
 static void setup(void) {
   w = (world){.options = synth_options_default()};
+  w.options.localiser = localise_parts();
   iso_arena_init(&w.arena);
   ck_assert(rule_schemas_new(&w.schemas, NULL) == ISO_OK);
   graph_init(&w.l, "left.json");

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "synth/names.h"
+#include "synth/search/substitution.h"
 
 /* A rule with conditions, the same rule at literal sizes, and whether the first covers the second. */
 static const struct {

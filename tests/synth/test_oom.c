@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "localise/localise.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -107,7 +108,8 @@ static iso_code run(synth_verdict *verdict, rule_status *evidence, iso_error *er
     synth_graph view[2];
     for (int side = 0; side < 2; side++) nodes_of(g[side], node[side], output[side], &view[side]);
     const rule_oracle oracle = val_oracle(engine);
-    const synth_options o = synth_options_default();
+    synth_options o = synth_options_default();
+    o.localiser = localise_parts();
     c = synth_compare(&view[0], &view[1], NULL, &oracle, schemas, &o, &r, err);
   }
   if (!c) {

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "synth/synth_int.h"
+#include "synth/leaves/leaves.h"
 
 enum { MAX = 6 };
 

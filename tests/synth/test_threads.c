@@ -6,7 +6,7 @@
 
 #include "egraph/base/parallel.h"
 #include "egraph/base/rng.h"
-#include "synth/view.h"
+#include "synth/relate/tensor_view.h"
 
 enum { LARGE = (1 << 22) + 5, MOST = 5 };
 

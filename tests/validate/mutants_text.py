@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Textual mutants of the operators' definitions against the differential test. Plain Python 3.
 
-    make mutants-text [SITES=120] [SEED=1] [FILE=prove_reduce | FILE=sampling]
+    make mutants-text [SITES=120] [SEED=1] [FILE=reduce | FILE=sampling]
 
 Each mutant is a definition file with one token changed: a sign of arithmetic, a comparison, a logical operation, a constant, an index,
 a function of expressions, a kind, an operator's entry in its table, or a check left out. Only the changed file is compiled, into a
@@ -20,80 +20,80 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = ["prove_" + f for f in "elementwise bits layout fill reduce nn order dist kernels composite written narrow".split()]
+FILES = "elementwise bits layout fill reduce nn order dist kernels composite written narrow".split()
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in place of the differential one.
-SAMPLING = "condition instance witness floats sample".split()
+SAMPLING = "condition instance counterexample floats sample".split()
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
-    ("prove_composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
-    ("prove_layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
-    ("prove_elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
-    ("prove_elementwise", "i < n && *lead; i++", "", "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules hold them"),
-    ("prove_order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
-    ("prove_nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
-    ("prove_nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("prove_reduce", "if (!x || !m || !v || x->lead", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("prove_elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
-    ("prove_elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
-    ("prove_order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
-    ("prove_nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
-    ("prove_nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le", "sizes of 0, which rules do not have"),
-    ("prove_nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "false -> true", "a failure sticks, whoever looks first"),
-    ("prove_layout", "if (!t) return NULL;", "if ( -> if (0 && (", "nobody passes a tensor that is not there"),
-    ("prove_layout", "return r ? r : c->zero;", "c->zero -> c->one", "there is a first part"),
-    ("prove_layout", "pt_slice(c, x, d, c->zero, c->zero, c->one)", "c->one -> c->zero", "the step between elements of which there are none"),
-    ("prove_layout", "n == 0 || n > 64", "", "a bound on parts that no concatenation here has"),
-    ("prove_order", "(pt_definition){table[i].name", "[i] -> [i + 1]", "the name in the answer is for reading"),
-    ("prove_reduce", "(uint32_t[3]){g, c->no, c->yes}", "3 -> 4", "a longer array of which three words are read"),
-    ("prove_kernels", 'pt_arg_size(a, "num_heads", 0)', "0 -> 1", "the default of an argument that is there"),
-    ("prove_kernels", 'pt_arg_flag(a, "causal", false)', "false -> true", "the default of an argument that is there"),
-    ("prove_fill", 'pt_arg_size(a, "diagonal", 0)', "0 -> 1", "the default of an argument that is there"),
-    ("prove_fill", "t->kind == 'b' ? c->no : c->zero", "'b' -> 'f'", "as numbers, false and 0 are the same"),
-    ("prove_elementwise", "case RULE_F16: return 1 << 11", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
-    ("prove_elementwise", "case RULE_BF16: return 1 << 8", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
-    ("prove_composite", "k < x->rank && which == SCATTER; k++", "< -> <=", "behind the last dimension both have none"),
-    ("prove_elementwise", "if (!sc_require(c, sx_eq(c, d, c->one))) return false", "false -> true", "a failure sticks, whoever looks first"),
-    ("prove_layout", "sx_lt(c, shift, c->zero)", "sx_lt -> sx_le", "a shift by the whole size is one by 0"),
-    ("prove_composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
-    ("prove_elementwise", "names[][4] = ", "4 -> 5", "a longer array"),
-    ("prove_nn", "at[256] = {0}, k[16]", "", "a longer array"),
-    ("prove_kernels", "(sx[2]){o->dim[0]", "2 -> 3", "a longer array"),
-    ("prove_nn", "2 * strlen(from) + 64", "", "room to spare"),
-    ("prove_nn", "d < 4; d++", "< -> <=", "behind the last dimension both have none"),
-    ("prove_bits", "x[k - 1] > x[k]; k--", "> -> >=", "no two of them are the same"),
-    ("prove_bits", "to < 63 && mask >> to", "< -> <=", "of a mask that is not negative the highest bit is 0"),
-    ("prove_fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2", "the default of an argument that is there"),
-    ("prove_layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1", "the default of an argument that is there"),
-    ("prove_elementwise", "case RULE_F32: return 1 << 24", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    ("composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
+    ("layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
+    ("elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
+    ("elementwise", "i < n && *lead; i++", "", "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules hold them"),
+    ("order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
+    ("nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
+    ("nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("reduce", "if (!x || !m || !v || x->lead", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
+    ("elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
+    ("order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
+    ("nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
+    ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le", "sizes of 0, which rules do not have"),
+    ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "false -> true", "a failure sticks, whoever looks first"),
+    ("layout", "if (!t) return NULL;", "if ( -> if (0 && (", "nobody passes a tensor that is not there"),
+    ("layout", "return r ? r : c->zero;", "c->zero -> c->one", "there is a first part"),
+    ("layout", "pt_slice(c, x, d, c->zero, c->zero, c->one)", "c->one -> c->zero", "the step between elements of which there are none"),
+    ("layout", "n == 0 || n > 64", "", "a bound on parts that no concatenation here has"),
+    ("order", "(pt_definition){table[i].name", "[i] -> [i + 1]", "the name in the answer is for reading"),
+    ("reduce", "(uint32_t[3]){g, c->no, c->yes}", "3 -> 4", "a longer array of which three words are read"),
+    ("kernels", 'pt_arg_size(a, "num_heads", 0)', "0 -> 1", "the default of an argument that is there"),
+    ("kernels", 'pt_arg_flag(a, "causal", false)', "false -> true", "the default of an argument that is there"),
+    ("fill", 'pt_arg_size(a, "diagonal", 0)', "0 -> 1", "the default of an argument that is there"),
+    ("fill", "t->kind == 'b' ? c->no : c->zero", "'b' -> 'f'", "as numbers, false and 0 are the same"),
+    ("elementwise", "case RULE_F16: return 1 << 11", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    ("elementwise", "case RULE_BF16: return 1 << 8", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    ("composite", "k < x->rank && which == SCATTER; k++", "< -> <=", "behind the last dimension both have none"),
+    ("elementwise", "if (!sc_require(c, sx_eq(c, d, c->one))) return false", "false -> true", "a failure sticks, whoever looks first"),
+    ("layout", "sx_lt(c, shift, c->zero)", "sx_lt -> sx_le", "a shift by the whole size is one by 0"),
+    ("composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
+    ("elementwise", "names[][4] = ", "4 -> 5", "a longer array"),
+    ("nn", "at[256] = {0}, k[16]", "", "a longer array"),
+    ("kernels", "(sx[2]){o->dim[0]", "2 -> 3", "a longer array"),
+    ("nn", "2 * strlen(from) + 64", "", "room to spare"),
+    ("nn", "d < 4; d++", "< -> <=", "behind the last dimension both have none"),
+    ("bits", "x[k - 1] > x[k]; k--", "> -> >=", "no two of them are the same"),
+    ("bits", "to < 63 && mask >> to", "< -> <=", "of a mask that is not negative the highest bit is 0"),
+    ("fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2", "the default of an argument that is there"),
+    ("layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1", "the default of an argument that is there"),
+    ("elementwise", "case RULE_F32: return 1 << 24", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
     ("", "if (!t) return NULL;", "if ( -> if (0 && (", "memory ran out, which sticks"),
-    ("prove_nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one", "a frame of zeros is a border of zeros told otherwise"),
-    ("prove_layout", "for (int64_t r = 1; r < k; r++)", "< -> <=", "what is a whole part more leaves nothing, which was asked before"),
-    ("prove_dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
-    ("prove_elementwise", "sx_powi(c, x, 2), c->one)); /* of a sine", "2 -> 3", "beyond 1 the arc has no value either, and below all powers are below 1"),
-    ("prove_kernels", "sx_lt(c, c->zero, head)", "sx_lt -> sx_le", "a head is at least as wide as the table, whose size is not 0"),
-    ("prove_nn", "if (!a || !b || a->rank", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("prove_fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le", "a length of 0 is 0 either way"),
-    ("prove_elementwise", "k < t->rank && same; k++) same = t->dim", "[k] -> [k + 1]", "what is not seen to be the same is expanded to itself"),
-    ("prove_layout", "c->at_place = p + 1", "1 -> 2", "another number for the place"),
-    ("prove_layout", "if (holds) shift = sx_add", "", "a shift counts up to multiples of the size"),
-    ("prove_elementwise", "if (!r || !t[1]) return NULL", "1 -> 2", "a failure sticks, whoever looks first"),
-    ("prove_layout", "> RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
-    ("prove_nn", "> RULE_MAX_RANK) return NULL", "", "a bound on ranks that no tensor here has"),
-    ("prove_elementwise", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
-    ("prove_reduce", "for (uint32_t i = 0; i < x->rank; i++) {", "< -> <=", "behind the last dimension both have none"),
-    ("prove_order", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "another form of the same order"),
-    ("prove_nn", "if (n == 16) {", "", "a bound on letters that no equation here has"),
-    ("prove_kernels", "if (!q || !k || !v || c->failed", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("prove_elementwise", "if (!x || !y) return NULL", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("prove_order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1", "the default of an argument that is there"),
-    ("prove_bits", "for (size_t i = 0; i < a->n; i++)", "< -> <=", "behind the last there is none in the set"),
-    ("prove_elementwise", "if (!x || !y || !z || kind == 'b'", "|| -> &&", "a value that is no number is refused before"),
-    ("prove_elementwise", "combine(c, divides ? DIV : MUL, y, z, c->one", "c->one -> c->zero", "a product takes no factor besides"),
-    ("prove_layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", "", "a failure sticks, whoever looks first"),
-    ("prove_layout", "const bool grow_to", "", "another grouping of the same sizes"),
-    ("prove_nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
-    ("prove_order", 'pt_arg_flag(a, "largest", true)', "true -> false", "the default of an argument that is there"),
-    ("prove_kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
+    ("nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one", "a frame of zeros is a border of zeros told otherwise"),
+    ("layout", "for (int64_t r = 1; r < k; r++)", "< -> <=", "what is a whole part more leaves nothing, which was asked before"),
+    ("dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
+    ("elementwise", "sx_powi(c, x, 2), c->one)); /* of a sine", "2 -> 3", "beyond 1 the arc has no value either, and below all powers are below 1"),
+    ("kernels", "sx_lt(c, c->zero, head)", "sx_lt -> sx_le", "a head is at least as wide as the table, whose size is not 0"),
+    ("nn", "if (!a || !b || a->rank", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le", "a length of 0 is 0 either way"),
+    ("elementwise", "k < t->rank && same; k++) same = t->dim", "[k] -> [k + 1]", "what is not seen to be the same is expanded to itself"),
+    ("layout", "c->at_place = p + 1", "1 -> 2", "another number for the place"),
+    ("layout", "if (holds) shift = sx_add", "", "a shift counts up to multiples of the size"),
+    ("elementwise", "if (!r || !t[1]) return NULL", "1 -> 2", "a failure sticks, whoever looks first"),
+    ("layout", "> RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
+    ("nn", "> RULE_MAX_RANK) return NULL", "", "a bound on ranks that no tensor here has"),
+    ("elementwise", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
+    ("reduce", "for (uint32_t i = 0; i < x->rank; i++) {", "< -> <=", "behind the last dimension both have none"),
+    ("order", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "another form of the same order"),
+    ("nn", "if (n == 16) {", "", "a bound on letters that no equation here has"),
+    ("kernels", "if (!q || !k || !v || c->failed", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("elementwise", "if (!x || !y) return NULL", "|| -> &&", "a failure sticks, whoever looks first"),
+    ("order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1", "the default of an argument that is there"),
+    ("bits", "for (size_t i = 0; i < a->n; i++)", "< -> <=", "behind the last there is none in the set"),
+    ("elementwise", "if (!x || !y || !z || kind == 'b'", "|| -> &&", "a value that is no number is refused before"),
+    ("elementwise", "combine(c, divides ? DIV : MUL, y, z, c->one", "c->one -> c->zero", "a product takes no factor besides"),
+    ("layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", "", "a failure sticks, whoever looks first"),
+    ("layout", "const bool grow_to", "", "another grouping of the same sizes"),
+    ("nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
+    ("order", 'pt_arg_flag(a, "largest", true)', "true -> false", "the default of an argument that is there"),
+    ("kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
 ]
 
 # What is changed into what. Functions that take the same arguments stand for one another.
@@ -213,9 +213,9 @@ class Builder:
         """Whether the differential test does; leading dimensions that are left open have no numbers: of them, rules with known answers do."""
         if name in SAMPLING:
             return self.fails("test_sampling", name) or self.fails("test_refute", name)
-        if name == "prove_narrow":
+        if name == "narrow":
             return self.fails("test_prove_rules", name, PROVE_ONLY="../../rules/traps")
-        return self.fails("test_prove_diff", name, DIFF_FIRST="1") or (name.startswith("prove_") and self.fails("test_prove_rules", name, PROVE_ONLY="anyshape ../../rules/traps"))
+        return self.fails("test_prove_diff", name, DIFF_FIRST="1") or (name in FILES and self.fails("test_prove_rules", name, PROVE_ONLY="anyshape ../../rules/traps"))
 
 
 def run(command):
@@ -237,12 +237,12 @@ def main():
     a.add_argument("--libraries", required=True)
     a.add_argument("--sites", type=int, default=120)
     a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--file", help="only of this file (prove_nn, prove_reduce, ...), or of what samples rules: witness, floats, ..., or all of that: sampling")
+    a.add_argument("--file", help="only of this file (nn, reduce, ...), or of what samples rules: counterexample, floats, ..., or all of that: sampling")
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     rng = random.Random(o.seed)
     files = [f for f in FILES if o.file in (None, f)] or [f for f in SAMPLING if o.file in ("sampling", f)]
-    text = {f: open(os.path.join(ROOT, "validate", f + ".c")).read() for f in files}
+    text = {f: open(os.path.join(ROOT, "validate", "ops" if f in FILES else "sample", f + ".c")).read() for f in files}
     every = [(f, s) for f in text for s in sites(text[f])]
     rng.shuffle(every)
     caught = same = 0

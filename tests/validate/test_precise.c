@@ -2,7 +2,7 @@
  * prover's definitions are tested, and on calls of complex numbers; none of rules/operators.def may
  * be left out but with a reason. */
 #include "tests/validate/prove_diff.h"
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 enum { TIMES = 12 };
 

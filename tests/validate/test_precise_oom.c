@@ -5,7 +5,7 @@
 #include "tests/support/failalloc.h"
 
 #include "tests/validate/engine_test.h"
-#include "validate/precise_int.h"
+#include "validate/precise/precise_int.h"
 
 static const char *const sides[][2] = {
     {"(aten::sub.Scalar (aten::add.Scalar (aten::exp x) 1e200) 1e200)", "(aten::exp x)"},

@@ -3,7 +3,7 @@
 
 #include "egraph/base/hash.h"
 #include "tests/validate/prove_odd.h"
-#include "validate/sample_int.h"
+#include "validate/sample/sample_int.h"
 
 /* With DIFF_FIRST the first thing wrong ends the program: that is all that mutants_text.py asks. */
 static bool fine(bool yes) {
@@ -119,7 +119,7 @@ static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal
 }
 
 /* What the definitions say that an index may be, against the operators: the ends of the range are taken, what lies beyond is refused, and
- * an integer variable of which nothing is said may be anything. Samples are drawn from there (validate/domains.c). */
+ * an integer variable of which nothing is said may be anything. Samples are drawn from there (validate/sample/index_ranges.c). */
 START_TEST(indices_are_bounded_as_operators_bound_them) {
   const call *k = &calls[_i];
   for (int seed = 0; seed < 12; seed++) {

@@ -1,7 +1,7 @@
 /* How rules of a file are looked at (needs libtorch): the sizes, attributes and values that they are sampled with, how small a counterexample is
  * left, and what is said of rounding. */
 #include "tests/validate/engine_test.h"
-#include "validate/instance_int.h"
+#include "validate/sample/instance_int.h"
 
 static const rule *only_rule(rule_set **set, const char *text) {
   iso_error err = {0};

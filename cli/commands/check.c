@@ -1,0 +1,167 @@
+/* isomer check CERTIFICATE LEFT RIGHT: replay a certificate without any search. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "cli/report/check_report.h"
+#include "cli/cli.h"
+#include "cli/config/relations.h"
+#include "cli/report/report.h"
+#include "validate/validate.h"
+
+enum { MAX_OPS = 32, MAX_INPUTS = 64 };
+enum { CHECK_SEED = 0x636865636b }; /* of the input sets that the checker draws */
+enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED = 3 };
+
+typedef struct options {
+  const char *path[3];
+  size_t n_paths;
+  const char *relations, *json;
+  chk_options check;
+  val_options val;
+  const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
+  bool quiet;
+} options;
+
+static void help(FILE *f) {
+  fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
+        "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
+        "  --seed N        of the samples on which rules are tested, beside the checker's own (default 0)\n"
+        "  --json FILE|-   the outcome, how each rule was shown, and what it assumes, as JSON\n"
+        "  --relations FILE  as the comparison was given it: which outputs belong together\n"
+        "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save (may be repeated)\n"
+        "  --ops LIB       a library of operators (may be repeated)\n"
+        "  --helper CMD    a process that runs other operators, as the comparison was given it\n"
+        "  -q              the last line only\n"
+        "exit status: 0 holds, 1 refused, 2 malformed, 3 a rule could not be proved again\n",
+        f);
+}
+
+static int usage_error(const char *what, const char *arg) {
+  fprintf(stderr, "isomer: check: %s%s%s%s (isomer check --help)\n", what, arg ? " \"" : "", arg ? arg : "", arg ? "\"" : "");
+  return CLI_ERROR;
+}
+
+/* An option with a value. Returns: -1, or the exit status. */
+static int set_option(options *o, const char *name, const char *v) {
+  if (strcmp(name, "--relations") == 0) o->relations = v;
+  else if (strcmp(name, "--json") == 0) o->json = v;
+  else if (strcmp(name, "--helper") == 0) o->val.helper = v;
+  else if (strcmp(name, "--seed") == 0) {
+    char *end;
+    errno = 0;
+    o->val.seed = strtoull(v, &end, 10);
+    if (*v < '0' || *v > '9' || errno || *end) return usage_error("not a seed:", v);
+  } else if (strcmp(name, "--inputs") == 0) {
+    if (o->check.n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
+    o->inputs[o->check.n_inputs++] = v;
+  } else {
+    if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
+    o->ops[o->val.n_ops++] = v;
+  }
+  return -1;
+}
+
+static bool takes_value(const char *name) {
+  static const char *const all[] = {"--json",   "--relations", "--seed",
+                                    "--inputs", "--ops",       "--helper"};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(name, all[i]) == 0) return true;
+  return false;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, options *o) {
+  *o = (options){.val = val_options_default()};
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i], *eq = strchr(a, '=');
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
+    if (takes_value(name)) {
+      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
+      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
+      if (status >= 0) return status;
+    } else if (strcmp(a, "--trust-rules") == 0) o->check.trust_rules = true;
+    else if (strcmp(a, "-q") == 0) o->quiet = true;
+    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
+    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
+    else if (o->n_paths == 3) return usage_error("more than a certificate and two captures:", a);
+    else o->path[o->n_paths++] = a;
+  }
+  if (o->n_paths < 3) return usage_error("a certificate and two captures are needed", NULL);
+  if (o->check.n_inputs && !cap_is_archive(o->path[1]) && !cap_is_archive(o->path[2]))
+    return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+  return -1;
+}
+
+static int print(const options *o, const chk_report *r, FILE *f) {
+  if (r->outcome == CHK_MALFORMED) {
+    fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
+    return CHECK_MALFORMED;
+  }
+  if (r->outcome == CHK_HOLDS && !o->quiet)
+    check_report_text(r, o->val.seed - CHK_SEED, f);
+  const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
+  if (r->outcome == CHK_HOLDS)
+    fprintf(f, "isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), trusted);
+  else
+    fprintf(f, "isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN",
+            r->reason);
+  return r->outcome == CHK_HOLDS ? CHECK_HOLDS : r->outcome == CHK_REFUSED ? CHECK_REFUSED : CHECK_UNPROVED;
+}
+
+/* Prints the report and writes it. Returns: the exit status. */
+static int conclude(const options *o, const chk_report *r) {
+  iso_error err = {0};
+  const int status = print(o, r, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  char *text = o->json ? check_report_json(r) : NULL;
+  iso_code c = !o->json ? ISO_OK
+               : text   ? report_write(o->json, text, &err)
+                        : iso_fail(&err, ISO_NOMEM, "out of memory");
+  free(text);
+  if (c) fprintf(stderr, "isomer: %s\n", err.msg);
+  return c ? CLI_ERROR : status;
+}
+
+int cmd_check(int argc, char **argv) {
+  options o;
+  const int early = parse(argc, argv, &o);
+  if (early >= 0) return early;
+  o.val.ops = o.ops;
+  o.val.seed += CHK_SEED;
+  o.check.inputs = o.inputs;
+  o.check.seed = o.val.seed;
+  const cap_options from = {.inputs = o.inputs, .n_inputs = o.check.n_inputs};
+  iso_error err = {0};
+  rule_schemas *schemas = NULL;
+  cap_graph *graph[2] = {NULL, NULL};
+  val_engine *engine = NULL;
+  chk_report found = {0};
+  relations given = {0};
+  cap_agreement agreed = {0};
+  const char *version;
+  int status = CLI_ERROR;
+  iso_code c = rule_schemas_new(&schemas, &err);
+  for (int i = 0; i < 2 && !c; i++) c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
+  if (!c && o.relations) c = relations_load(o.relations, graph[0], graph[1], &given, &err);
+  if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
+  o.check.agreed = &agreed;
+  o.check.given_leaves = given.n_given > 0;
+  if (!c) c = val_new(&o.val, schemas, &engine, &err);
+  if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */
+  if (!c) {
+    rule_oracle oracle = val_oracle(engine);
+    c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &found, &err);
+  }
+  if (c) fprintf(stderr, "isomer: %s\n", err.msg);
+  else status = conclude(&o, &found);
+  chk_report_free(&found);
+  relations_free(&given);
+  val_free(engine);
+  cap_free(graph[0]);
+  cap_free(graph[1]);
+  rule_schemas_free(schemas);
+  return status;
+}

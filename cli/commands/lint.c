@@ -1,0 +1,161 @@
+/* isomer lint INPUT...: schedules and communication of one program, checked without a reference. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/report/lint_report.h"
+#include "cli/report/report.h"
+
+enum { LINT_CLEAN = 0, LINT_FINDINGS = 1, LINT_UNDECIDED = 3 };
+enum { MAX_PIPELINE = 1 << 20 };
+
+typedef struct options {
+  const char **path;
+  size_t n_paths;
+  lint_options lint;
+  const char *json, *sarif, *junit, *baseline;
+  bool github, strict, quiet;
+} options;
+
+static void help(FILE *f) {
+  fputs("usage: isomer lint INPUT... [options]\n"
+        "  INPUT           a pipeline table, or events in JSON (docs/events.md), told apart by "
+        "content\n"
+        "  --stages N      stages of the pipeline; else as many as the input has\n"
+        "  --microbatches N  microbatches of the pipeline; else as many as the input has\n"
+        "  --progress MODEL  buffered, rendezvous, stream or serial decides; else the backend's\n"
+        "  --max-in-flight N  more activations held on a rank are a finding\n"
+        "  --strict        warnings are findings too\n"
+        "  --json FILE     write the findings as JSON (\"-\": to stdout, and the text to stderr)\n"
+        "  --sarif FILE    write them for code scanning\n"
+        "  --junit FILE    write them for test runners\n"
+        "  --github        print them as workflow commands before the last line\n"
+        "  --baseline FILE  findings that are known, each with a reason\n"
+        "  -q              the last line only\n"
+        "exit status: 0 clean, 1 findings, 2 malformed, 3 undecided\n",
+        f);
+}
+
+static int usage_error(const char *what, const char *arg) {
+  fprintf(stderr, "isomer: lint: %s%s%s%s (isomer lint --help)\n", what, arg ? " \"" : "",
+          arg ? arg : "", arg ? "\"" : "");
+  return CLI_ERROR;
+}
+
+/* Returns: -1, or the exit status. */
+static int set_count(const char *name, const char *v, int64_t min, int64_t *out) {
+  char *end;
+  errno = 0;
+  const long long n = strtoll(v, &end, 10);
+  if (*v < '0' || *v > '9' || errno || *end || n < min || n > MAX_PIPELINE) {
+    char what[64];
+    snprintf(what, sizeof what, "%s takes a number, not", name);
+    return usage_error(what, v);
+  }
+  *out = n;
+  return -1;
+}
+
+static const char *const with_value[] = {"--stages",   "--microbatches", "--max-in-flight",
+                                         "--progress", "--json",         "--sarif",
+                                         "--junit",    "--baseline",     NULL};
+
+/* An option with a value. Returns: -1, or the exit status. */
+static int set_option(options *o, const char *name, const char *v) {
+  if (strcmp(name, "--stages") == 0) return set_count(name, v, 1, &o->lint.stages);
+  if (strcmp(name, "--microbatches") == 0) return set_count(name, v, 1, &o->lint.microbatches);
+  if (strcmp(name, "--max-in-flight") == 0) return set_count(name, v, 0, &o->lint.max_in_flight);
+  if (strcmp(name, "--progress") == 0) {
+    o->lint.model = lint_model_named(v);
+    return o->lint.model < 0 ? usage_error("no progress model", v) : -1;
+  }
+  if (strcmp(name, "--json") == 0) o->json = v;
+  else if (strcmp(name, "--sarif") == 0) o->sarif = v;
+  else if (strcmp(name, "--junit") == 0) o->junit = v;
+  else o->baseline = v;
+  return -1;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, options *o) {
+  for (int i = 1; i < argc; i++) {
+    const char *a = argv[i], *eq = strchr(a, '=');
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
+    const char *const *w = with_value;
+    while (*w && strcmp(*w, name) != 0) w++;
+    if (*w) {
+      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
+      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
+      if (status >= 0) return status;
+    } else if (strcmp(a, "--github") == 0) o->github = true;
+    else if (strcmp(a, "--strict") == 0) o->strict = true;
+    else if (strcmp(a, "-q") == 0) o->quiet = true;
+    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
+    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
+    else o->path[o->n_paths++] = a;
+  }
+  return o->n_paths ? -1 : usage_error("an input is needed", NULL);
+}
+
+static iso_code write_one(const char *path, char *text, iso_error *err) {
+  const iso_code c =
+      text ? report_write(path, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  free(text);
+  return c;
+}
+
+static iso_code write_files(const options *o, const lint_view *v, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (o->json) c = write_one(o->json, lint_to_json(v), err);
+  if (!c && o->sarif) c = write_one(o->sarif, lint_to_sarif(v), err);
+  if (!c && o->junit) c = write_one(o->junit, lint_to_junit(v), err);
+  return c;
+}
+
+static bool on_stdout(const options *o) {
+  const char *const file[] = {o->json, o->sarif, o->junit};
+  for (size_t i = 0; i < 3; i++)
+    if (file[i] && strcmp(file[i], "-") == 0) return true;
+  return false;
+}
+
+static int run(const options *o, iso_error *err) {
+  lint_report *r = NULL;
+  lint_known known = {0};
+  iso_code c = lint_run(o->path, o->n_paths, &o->lint, &r, err);
+  if (!c && o->baseline) c = lint_known_load(o->baseline, r, &known, err);
+  int status = CLI_ERROR;
+  if (!c) {
+    const lint_view v = {.r = r,
+                         .path = o->path[0],
+                         .known = o->baseline ? &known : NULL,
+                         .strict = o->strict,
+                         .quiet = o->quiet};
+    FILE *text = on_stdout(o) ? stderr : stdout;
+    c = write_files(o, &v, err);
+    if (!c && o->github) lint_put_github(&v, text);
+    if (!c) {
+      lint_put_text(&v, text);
+      status = lint_view_open(&v) ? LINT_FINDINGS : r->undecided ? LINT_UNDECIDED : LINT_CLEAN;
+    }
+  }
+  lint_known_free(&known);
+  lint_free(r);
+  return status;
+}
+
+int cmd_lint(int argc, char **argv) {
+  options o = {.lint = lint_options_default(), .path = calloc((size_t)argc, sizeof *o.path)};
+  iso_error err = {0};
+  if (!o.path) return fprintf(stderr, "isomer: out of memory\n"), CLI_ERROR;
+  int status = parse(argc, argv, &o);
+  if (status < 0) {
+    status = run(&o, &err);
+    if (status == CLI_ERROR) fprintf(stderr, "isomer: %s\n", err.msg);
+  }
+  free(o.path);
+  return status;
+}

@@ -1,0 +1,60 @@
+/* Obligations of the rules on a chain (obligations.h). */
+#include "cli/report/obligations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The explanation uses the rule, or the certificate does, which may take another way. */
+static bool on_chain(const synth_result *r, const synth_rule_use *u) {
+  bool found = u->needed;
+  for (size_t i = 0; r->certificate && i < r->certificate->n_steps && !found; i++) found = r->certificate->step[i].applied == u->what;
+  return found;
+}
+
+static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_options *o, uint32_t *n, char *why, iso_error *err) {
+  val_certificate k = {0};
+  if (u->verdict.status != RULE_PROVED) {
+    snprintf(why, 200, "it is %s", rule_status_name(u->verdict.status));
+    return ISO_OK;
+  }
+  iso_code c = val_certify(u->what, schemas, o, false, &k, err);
+  *n = (uint32_t)k.n;
+  if (!c && k.n == 0) snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
+  val_certificate_free(&k);
+  return c;
+}
+
+static iso_code undecided(synth_result *r, const char *reason, iso_error *err) {
+  r->verdict = SYNTH_UNDECIDED;
+  r->reason = reason;
+  r->certificate = NULL;
+  return reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_options *o, bool required, obligations *out, iso_error *err) {
+  *out = (obligations){.asked = true, .n_rules = r->n_rules};
+  out->n = calloc(r->n_rules + 1, sizeof *out->n);
+  out->why = calloc(r->n_rules + 1, sizeof *out->why);
+  iso_code c = out->n && out->why ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  size_t missing = SIZE_MAX;
+  for (size_t i = 0; i < r->n_rules && !c; i++) {
+    if (!on_chain(r, &r->rule[i])) continue;
+    c = ask(&r->rule[i], schemas, o, &out->n[i], out->why[i], err);
+    if (!c && out->n[i] == 0 && missing == SIZE_MAX) missing = i;
+  }
+  if (c) return c;
+  const char *stopped = o->stop ? o->stop(o->ctx) : NULL;
+  if (stopped && missing != SIZE_MAX) return undecided(r, stopped, err); /* a limit never changes evidence */
+  if (missing == SIZE_MAX && r->evidence == RULE_PROVED) r->evidence = RULE_CERTIFIED;
+  if (!required || r->evidence == RULE_CERTIFIED) return ISO_OK;
+  return undecided(r, missing == SIZE_MAX ? "a rule on the chain is not proved"
+                                          : iso_arena_printf(&r->arena, "rule %s on the chain has no obligation that z3 answers: %s", r->rule[missing].what->name,
+                                                             out->why[missing]), err);
+}
+
+void obligations_free(obligations *k) {
+  free(k->n);
+  free(k->why);
+  *k = (obligations){0};
+}

@@ -1,0 +1,317 @@
+/* `isomer saturate FILE.sexp`: equality saturation on a workload file, or congruence closure of its cases. */
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/saturate/saturate.h"
+#include "egraph/base/vec.h"
+
+typedef struct args {
+  const char *file, *json, *serialize, *dot;
+  bool full_search, extract, explain, help;
+  size_t batches;
+  const char *only;
+} args;
+
+typedef struct job {
+  const args *a;
+  FILE *text, *json; /* json NULL: not asked for */
+  const eg_workload *w;
+  sat_language *l;
+  bool first; /* of a JSON list */
+  eg_iteration *done; /* of the run under way */
+  size_t n_done, cap_done;
+  bool lost; /* no memory for them */
+} job;
+
+static const char usage[] =
+    "usage: isomer saturate FILE.sexp [options]\n"
+    "  --json FILE|-   per iteration e-nodes, e-classes and matches as JSON; with - the text goes to stderr\n"
+    "  --full-search   find all matches in every iteration, not only new ones\n"
+    "  --extract       the smallest term equal to each start term\n"
+    "  --explain       why it is equal, as a proof that was checked; implies --extract\n"
+    "  --serialize F   the last e-graph in egraph-serialize JSON; --dot F for Graphviz\n"
+    "  --only N,...    only these runs or cases, counted from 0\n"
+    "  --batches N     congruence closure: rebuild after each of N parts of the unions (1)\n"
+    "exit status: 0 done, 2 error\n";
+
+static int fail(const char *what) {
+  fprintf(stderr, "isomer: %s\n", what);
+  return CLI_ERROR;
+}
+
+static bool selected(const args *a, size_t k) {
+  if (!a->only) return true;
+  for (const char *p = a->only; *p; p += *p == ',') {
+    char *end;
+    if (strtoull(p, &end, 10) == k && end != p) return true;
+    p = end;
+    while (*p && *p != ',') p++;
+  }
+  return false;
+}
+
+/* ---- memory: the peak since the last reset, where the system can reset it ---- */
+
+static void reset_peak(bool first) {
+  if (!first) malloc_trim(0); /* what the run before left is not this one's */
+  FILE *f = fopen("/proc/self/clear_refs", "w");
+  if (!f) return;
+  fputs("5", f);
+  fclose(f);
+}
+
+static uint64_t peak_bytes(void) {
+  char line[256];
+  unsigned long long kb = 0;
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "VmHWM: %llu", &kb) == 1) break;
+  if (f) fclose(f);
+  if (kb) return 1024 * (uint64_t)kb;
+  struct rusage u;
+  return getrusage(RUSAGE_SELF, &u) ? 0 : 1024 * (uint64_t)u.ru_maxrss;
+}
+
+static double now(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- saturation ---- */
+
+/* Kept, and printed behind the run: printing is not what the clock is for. */
+static bool keep_iteration(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
+  job *j = ctx;
+  (void)s;
+  if (!iso_grow(j->done, j->cap_done, i + 1)) {
+    j->lost = true;
+    return false;
+  }
+  j->done[i] = *it;
+  j->n_done = i + 1;
+  return true;
+}
+
+static void put_iterations(const job *j) {
+  fprintf(j->text, "  %4s %10s %10s %10s %10s\n", "", "e-nodes", "e-classes", "matches", "ms");
+  for (size_t i = 0; i < j->n_done; i++) {
+    const eg_iteration *it = &j->done[i];
+    if (j->json)
+      fprintf(j->json, "%s\n      {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", i ? "," : "", it->nodes, it->classes,
+              i ? it->matches : 0);
+    fprintf(j->text, "  %4zu %10zu %10zu", i, it->nodes, it->classes);
+    if (i) fprintf(j->text, " %10zu %10.2f", it->matches, 1e3 * (it->search_s + it->apply_s + it->rebuild_s));
+    fputc('\n', j->text);
+  }
+}
+
+static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_error *err) {
+  eg_sat_options so = {.analysis = sat_language_analysis(j->l), .log = j->a->explain};
+  iso_code code = eg_sat_new(&so, s, err);
+  if (!code && !(*root = calloc(eg_workload_count_starts(j->w) + 1, sizeof **root)))
+    code = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!code) code = eg_workload_start(j->w, *s, *root, err);
+  if (!code) code = eg_rules_new(*s, r, err);
+  return code ? code : sat_language_rules(j->l, *s, *r, err);
+}
+
+static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
+  fprintf(j->text, "  %s after %zu iterations", eg_stop_name(report->stop), report->iterations);
+  if (report->culprit != SIZE_MAX && report->culprit_matches)
+    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, report->culprit), report->culprit_matches);
+  else if (report->culprit != SIZE_MAX)
+    fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, report->culprit), report->culprit_nodes);
+  fputc('\n', j->text);
+}
+
+static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path, bool dot, iso_error *err) {
+  FILE *f = fopen(path, "w");
+  bool ok = f && (dot ? eg_sat_dot(s, f) : eg_sat_write_json(s, NULL, root, n, f));
+  if (f && fclose(f)) ok = false;
+  return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+}
+
+static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
+  eg_sat *s = NULL;
+  eg_rules *r = NULL;
+  eg_class *root = NULL;
+  eg_run_report report;
+  reset_peak(j->first);
+  iso_code code = prepare(j, &s, &r, &root, err);
+  eg_run_options o = eg_run_options_default();
+  o.scheduler = w->backoff ? EG_BACKOFF : EG_SIMPLE;
+  o.iteration_limit = w->iteration_limit;
+  o.node_limit = w->node_limit;
+  o.full_search = j->a->full_search;
+  o.ctx = j;
+  o.each = keep_iteration;
+  j->n_done = 0;
+  j->lost = !iso_grow(j->done, j->cap_done, 128);
+  fprintf(j->text, "%s, %s\n", j->w->name, w->backoff ? "backoff" : "simple");
+  if (j->json) fprintf(j->json, "%s\n    {\"scheduler\": \"%s\", \"iterations\": [", j->first ? "" : ",", w->backoff ? "backoff" : "simple");
+  j->first = false;
+  const double t0 = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+  if (!code) code = eg_sat_run(s, r, &o, &report, err);
+  const double seconds = now(CLOCK_MONOTONIC) - t0, cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  if (!code) code = sat_language_error(j->l, err);
+  if (!code && j->lost) code = iso_fail(err, ISO_NOMEM, "out of memory for a report");
+  const uint64_t peak = peak_bytes();
+  put_iterations(j);
+  if (!code) {
+    put_stop(j, r, &report);
+    fprintf(j->text, "  %.3f s, %.3f s of processor, peak memory %.1f MB\n", seconds, cpu_seconds, 1e-6 * (double)peak);
+    if (j->json)
+      fprintf(j->json, "],\n     \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %" PRIu64 "}",
+              eg_stop_name(report.stop), seconds, cpu_seconds, peak);
+  }
+  if (!code) code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract, j->a->explain}, err);
+  if (!code && j->a->serialize) code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
+  if (!code && j->a->dot) code = write_graph(s, NULL, 0, j->a->dot, true, err);
+  free(root);
+  eg_rules_free(r);
+  eg_sat_free(s);
+  return code;
+}
+
+static iso_code run_case(job *j, const eg_workload_case *c, iso_error *err) {
+  eg_sat *s = NULL;
+  uint64_t checksum = 0;
+  eg_closure_cost cost = {0};
+  reset_peak(j->first);
+  iso_code code = eg_sat_new(NULL, &s, err);
+  if (!code) code = eg_workload_close(c, j->a->batches, s, &checksum, &cost, err);
+  if (!code) {
+    const size_t nodes = eg_sat_count_nodes(s), classes = eg_sat_count_classes(s);
+    const uint64_t peak = peak_bytes();
+    fprintf(j->text, "%s %" PRIu64 " %" PRIu64 ": %zu e-nodes, %zu e-classes, checksum %016" PRIx64 ", %.3f ms, peak memory %.1f MB\n",
+            c->mirror ? "mirror" : "random", c->terms, c->seed, nodes, classes, checksum, 1e3 * cost.seconds, 1e-6 * (double)peak);
+    if (j->json)
+      fprintf(j->json,
+              "%s\n    {\"nodes\": %zu, \"classes\": %zu, \"checksum\": \"%016" PRIx64
+              "\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %" PRIu64 "}",
+              j->first ? "" : ",", nodes, classes, checksum, cost.seconds, cost.cpu_seconds, peak);
+    j->first = false;
+  }
+  eg_sat_free(s);
+  return code;
+}
+
+static iso_code run_all(job *j, iso_error *err) {
+  iso_code code = ISO_OK;
+  j->first = true;
+  if (j->json) fprintf(j->json, "{\"%s\": [", j->w->closure ? "cases" : "runs");
+  for (size_t k = 0; k < j->w->n_cases && !code; k++)
+    if (selected(j->a, k)) code = run_case(j, &j->w->at[k], err);
+  if (!code && !j->w->closure) code = sat_language_new(j->w, &j->l, err);
+  for (size_t k = 0; k < j->w->n_runs && !code; k++)
+    if (selected(j->a, k)) code = run_one(j, &j->w->run[k], err);
+  if (j->json) fputs("\n]}\n", j->json);
+  sat_language_free(j->l);
+  return code;
+}
+
+/* ---- files and arguments ---- */
+
+static iso_code read_whole(const char *path, char **out, size_t *n, iso_error *err) {
+  FILE *f = fopen(path, "rb");
+  size_t cap = 0;
+  *out = NULL;
+  *n = 0;
+  iso_code code = f ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  while (!code && !feof(f)) {
+    if (!iso_grow(*out, cap, *n + 65536)) code = iso_fail(err, ISO_NOMEM, "%s: out of memory", path);
+    else *n += fread(*out + *n, 1, cap - *n, f);
+    if (!code && ferror(f)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  }
+  if (f) fclose(f);
+  return code;
+}
+
+/* JSON is collected first, so that an error leaves nothing half-written. */
+static iso_code write_json(const args *a, const char *text, size_t n, iso_error *err) {
+  if (!strcmp(a->json, "-")) {
+    fwrite(text, 1, n, stdout); /* main looks at the stream's state */
+    return ISO_OK;
+  }
+  FILE *f = fopen(a->json, "w");
+  bool ok = f && fwrite(text, 1, n, f) == n;
+  if (f && fclose(f)) ok = false;
+  return ok ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", a->json, strerror(errno));
+}
+
+static iso_code saturate(const args *a, iso_error *err) {
+  char *text = NULL, *json = NULL;
+  size_t n = 0, n_json = 0;
+  eg_workload *w = NULL;
+  job j = {.a = a, .text = a->json && !strcmp(a->json, "-") ? stderr : stdout};
+  static char buffer[1 << 14];
+  setvbuf(j.text, buffer, _IOFBF, sizeof buffer); /* a line of stderr would be a system call, on the clock */
+  iso_code code = read_whole(a->file, &text, &n, err);
+  if (!code) code = eg_workload_parse(text, n, a->file, &w, err);
+  free(text);
+  if (!code && a->json && !(j.json = open_memstream(&json, &n_json))) code = iso_fail(err, ISO_NOMEM, "out of memory");
+  j.w = w;
+  if (!code) {
+    code = run_all(&j, err);
+    if (code && w->name[0]) iso_prefix(err, "%s: ", a->file);
+  }
+  free(j.done);
+  if (j.json && fclose(j.json) && !code) code = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!code && a->json) code = write_json(a, json, n_json, err);
+  free(json);
+  eg_workload_free(w);
+  fflush(j.text);
+  return code;
+}
+
+static const char *value_of(int argc, char **argv, int *i) { return *i + 1 < argc ? argv[++*i] : NULL; }
+
+/* Returns: NULL, or what is wrong. */
+static const char *parse(int argc, char **argv, args *a) {
+  a->batches = 1;
+  for (int i = 1; i < argc; i++) {
+    const char *o = argv[i], *v;
+    if (!strcmp(o, "--help") || !strcmp(o, "-h")) a->help = true;
+    else if (!strcmp(o, "--full-search")) a->full_search = true;
+    else if (!strcmp(o, "--extract")) a->extract = true;
+    else if (!strcmp(o, "--explain")) a->extract = a->explain = true;
+    else if (!strcmp(o, "--serialize")) {
+      if (!(a->serialize = value_of(argc, argv, &i))) return "saturate: --serialize needs a file";
+    } else if (!strcmp(o, "--dot")) {
+      if (!(a->dot = value_of(argc, argv, &i))) return "saturate: --dot needs a file";
+    } else if (!strcmp(o, "--json")) {
+      if (!(a->json = value_of(argc, argv, &i))) return "saturate: --json needs a file or -";
+    } else if (!strcmp(o, "--only")) {
+      v = value_of(argc, argv, &i);
+      if (!v || !*v || strspn(v, "0123456789,") != strlen(v)) return "saturate: --only needs numbers";
+      a->only = v;
+    } else if (!strcmp(o, "--batches")) {
+      v = value_of(argc, argv, &i);
+      if (!v || !*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) || !(a->batches = strtoull(v, NULL, 10)))
+        return "saturate: --batches needs a number from 1";
+    } else if (o[0] == '-' && o[1]) return "saturate: no such option (isomer saturate --help)";
+    else if (a->file) return "saturate: one file is expected";
+    else a->file = o;
+  }
+  return a->file || a->help ? NULL : "saturate: a file is expected (isomer saturate --help)";
+}
+
+int cmd_saturate(int argc, char **argv) {
+  args a = {0};
+  iso_error err = {0};
+  const char *wrong = parse(argc, argv, &a);
+  if (wrong) return fail(wrong);
+  if (a.help) {
+    fputs(usage, stdout);
+    return 0;
+  }
+  return saturate(&a, &err) ? fail(err.msg) : 0;
+}

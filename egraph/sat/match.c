@@ -1,0 +1,450 @@
+/* E-matching: the machine that runs a program over rows, and the lists of rows that it starts from. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/sat/query_int.h"
+
+/* ---- the machine ---- */
+
+/* Limits are looked at after so many rows where a search starts, matches that a guard is asked about, and with each new
+ * chunk of matches. */
+enum { CHECK_EVERY = 256, COUNT_EVERY = 1 << 14 };
+
+typedef struct machine {
+  eg_sat *s;
+  const egi_query *q;
+  egi_sink *sink;
+  uint32_t *reg;
+  uint32_t *out, *end; /* where the next match is stored, and how far there is room and the limit not reached */
+  const uint32_t *from; /* where the last ones were stored that are not counted yet */
+  size_t stride, n_asked, n_counted;
+  bool direct; /* no guard is asked, and every match that is new is stored */
+  uint32_t news;  /* not 0: the rows so far make a match that is stored; others are only counted */
+  uint32_t fresh; /* the mark of rows that do so; 0 where all are stored */
+  bool block;  /* matches are so short that registers are copied as a block */
+  const uint32_t *start; /* rows of the first instruction */
+  size_t n_start;
+} machine;
+
+static void close_store(machine *m) {
+  if (!m->out) return;
+  const size_t n = (size_t)(m->out - m->from) / m->stride;
+  m->sink->n += n;
+  m->sink->n_stored += n;
+  egi_words_close(m->sink->store, m->out);
+}
+
+static inline bool over(const machine *m) {
+  egi_limits *l = m->sink->limits;
+  return l && (l->mem_bytes || l->deadline_s > 0) && egi_limits_search(m->s, l);
+}
+
+/* Returns: false where the limit is reached, or without memory. */
+static bool open_store(machine *m) {
+  egi_sink *sink = m->sink;
+  close_store(m);
+  m->from = m->out;
+  if (sink->n >= sink->limit || over(m)) return false;
+  m->from = m->out = egi_words_open(sink->store, m->stride, &m->end);
+  sink->no_memory = !m->out;
+  if (!m->out) return false;
+  if ((size_t)(m->end - m->out) / m->stride > sink->limit - sink->n) m->end = m->out + (sink->limit - sink->n) * m->stride;
+  return true;
+}
+
+static inline bool has_room(machine *m) { return (size_t)(m->end - m->out) >= m->stride || open_store(m); }
+
+/* Returns: where the next match goes, with all registers in it; NULL to stop the search. */
+static inline uint32_t *put(machine *m, uint32_t root) {
+  if (!has_room(m)) return NULL;
+  uint32_t *out = m->out;
+  m->out = out + m->stride;
+  out[0] = root;
+  if (m->block) memcpy(out + 1, m->reg, EGI_SLACK * sizeof *out);
+  else memcpy(out + 1, m->reg, (m->stride - 1) * sizeof *out);
+  return out;
+}
+
+/* Matches that are only counted. Returns: false to stop the search. */
+static inline bool count(machine *m, size_t n) {
+  m->sink->n += n;
+  m->n_counted += n;
+  if (m->n_counted >= COUNT_EVERY) {
+    m->n_counted = 0;
+    if (over(m)) return false;
+  }
+  return m->sink->n < m->sink->limit;
+}
+
+/* Returns: false to stop the search. */
+static inline bool yield(machine *m) {
+  const egi_sink *sink = m->sink;
+  const uint32_t *reg = m->reg, root = reg[m->q->root];
+  if (!m->direct) {
+    if (++m->n_asked % CHECK_EVERY == 0 && over(m)) return false;
+    if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
+    if (!sink->store) {
+      m->sink->n++;
+      return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) && sink->n < sink->limit;
+    }
+  }
+  return m->news ? put(m, root) != NULL : count(m, 1);
+}
+
+/* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many of them are set as a
+ * constant, and all that stays the same from row to row out of the way of what is stored. */
+static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
+                                                          uint32_t lead, uint32_t n_set) {
+  const size_t stride = m->stride;
+  const uint32_t step = lead + i->n;
+  egi_bind set[2] = {{0, 0}, {0, 0}};
+  uint32_t same[EGI_SLACK], root = m->reg[m->q->root];
+  for (uint32_t k = 0; k < n_set; k++) set[k] = i->set[k];
+  memcpy(same, m->reg, sizeof same);
+  while (row < end) {
+    if (!has_room(m)) return false;
+    uint32_t *out = m->out;
+    const uint32_t *to = m->end;
+    for (; row < end && (size_t)(to - out) >= stride; row += step, out += stride) {
+      out[0] = lead ? row[0] : root;
+      memcpy(out + 1, same, sizeof same);
+      for (uint32_t k = 0; k < n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
+    }
+    m->out = out;
+  }
+  return true;
+}
+
+static bool put_many(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+  const egi_bind *set = i->set;
+  const uint32_t root = m->reg[m->q->root];
+  for (; row < end; row += lead + i->n) {
+    uint32_t *out = put(m, lead ? row[0] : root);
+    if (!out) return false;
+    for (uint32_t k = 0; k < i->n_set; k++) out[1 + set[k].reg] = row[lead + set[k].at];
+  }
+  return true;
+}
+
+/* The last rows of a match: nothing is left to ask about them. From `fresh` on they are fresh. */
+static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
+  if (!m->news) {
+    if (fresh > row && !count(m, (uint32_t)(fresh - row) / (lead + i->n))) return false;
+    row = fresh;
+  }
+  if (!m->block || i->n_set > 2) return put_many(m, i, row, end, lead);
+  return i->n_set == 2 ? put_run(m, i, row, end, lead, 2) : i->n_set == 1 ? put_run(m, i, row, end, lead, 1) : put_run(m, i, row, end, lead, 0);
+}
+static inline bool only_put(const machine *m, const egi_ins *i) { return i->plain && i[1].kind == EGI_YIELD && m->direct; }
+
+/* Children `stride` words apart into registers. Returns: false if one is not what its register holds. */
+static inline bool bind(machine *m, const egi_ins *i, const uint32_t *kid, uint32_t stride) {
+  uint32_t *reg = m->reg;
+  for (const egi_bind *b = i->compare, *end = b + i->n_compare; b < end; b++)
+    if (reg[b->reg] != kid[stride * b->at]) return false;
+  for (const egi_bind *b = i->set, *end = b + i->n_set; b < end; b++) reg[b->reg] = kid[stride * b->at];
+  for (const egi_bind *b = i->again, *end = b + i->n_again; b < end; b++)
+    if (reg[b->reg] != kid[stride * b->at]) return false;
+  return true;
+}
+static inline bool bind_row(machine *m, const egi_ins *i, const uint32_t *row) { return bind(m, i, row + ROW_KIDS, 2); }
+
+static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
+  const uint32_t c = egi_row_class(m->s, row);
+  if (!i->cls_known) m->reg[i->cls] = c;
+  else if (m->reg[i->cls] != c) return false;
+  return true;
+}
+
+static bool step(machine *m, const egi_ins *i);
+static bool down(machine *m, const egi_ins *i);
+/* Many a class has no row of the operator, which is found out without a call. */
+static inline bool go_on(machine *m, const egi_ins *i) {
+  if (i->kind == EGI_YIELD) return yield(m);
+  if (i->kind == EGI_DOWN) return !(m->s->cls[m->reg[i->cls]].has & i->bit) || down(m, i);
+  return step(m, i);
+}
+
+static bool scan(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w, news = m->news;
+  for (size_t j = 0; j < m->n_start; j++) {
+    const uint32_t r = m->start[j];
+    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
+    if (bind_class(m, i, r) && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
+  return true;
+}
+
+/* ---- lists, and long ones copied flat ---- */
+
+/* From a row on the first one, `step` words each, that has what is compared with first. */
+static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uint32_t *kid, const uint32_t *end, uint32_t step) {
+  if (!i->n_compare) return kid;
+  const uint32_t at = i->compare->at, c = m->reg[i->compare->reg];
+  while (kid < end && kid[at] != c) kid += step;
+  return kid;
+}
+
+static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
+  uint32_t n_old, n;
+  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *fresh = kid + n_old, *end = i->old ? fresh : kid + n;
+  const uint32_t news = m->news;
+  if (only_put(m, i)) return put_rows(m, i, kid, fresh, end, 0);
+  for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n) {
+    m->news = news | (kid < fresh ? 0 : m->fresh);
+    if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
+  return true;
+}
+
+static bool down(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w, id = m->reg[i->cls], news = m->news, *copy;
+  const egi_cls *c = &m->s->cls[id];
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, copy);
+  for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT]) {
+    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
+    if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
+  return true;
+}
+
+static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *copy) {
+  uint32_t n_old, n;
+  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *fresh = row + n_old, *end = i->old ? fresh : row + n;
+  const uint32_t news = m->news;
+  uint32_t *cls = &m->reg[i->cls];
+  if (only_put(m, i)) return put_rows(m, i, row, fresh, end, 1);
+  for (; row < end; row += 1 + i->n) {
+    m->news = news | (row < fresh ? 0 : m->fresh);
+    *cls = row[0];
+    if (bind(m, i, row + 1, 1) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
+  return true;
+}
+
+/* Above the known child with the fewest parents. That of the rows no class is known before. */
+static bool up(machine *m, const egi_ins *i) {
+  const uint32_t *w = m->s->w, news = m->news, *copy;
+  const egi_bind *via = i->from;
+  for (uint32_t k = 1; k < i->n_from; k++)
+    if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight) via = &i->from[k];
+  const uint32_t to_row = ROW_KIDS + 2 * via->at, id = m->reg[via->reg];
+  const egi_cls *c = &m->s->cls[id];
+  if (!(c->above & i->bit)) return true;
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_ABOVE, id))) return flat_up(m, i, via->at, copy);
+  for (uint32_t place = c->places; place; place = w[place + 1]) {
+    const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's words are no heads of ours */
+    if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    m->news = news | (w[r + ROW_HEAD] & m->fresh);
+    m->reg[i->cls] = egi_row_class(m->s, r);
+    if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
+  }
+  m->news = news;
+  return true;
+}
+
+static bool lookup(machine *m, const egi_ins *i) {
+  eg_sat *s = m->s;
+  uint64_t h = egi_mix_op(i->want & ROW_OP);
+  for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
+  const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
+  if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
+  const uint32_t news = m->news;
+  m->news |= s->w[r + ROW_HEAD] & m->fresh;
+  const bool on = go_on(m, i + 1);
+  m->news = news;
+  return on;
+}
+
+static bool step(machine *m, const egi_ins *i) {
+  switch (i->kind) {
+  case EGI_UP: return up(m, i);
+  case EGI_LOOKUP: return lookup(m, i);
+  default: break;
+  }
+  const uint32_t *start = m->start;
+  const size_t n = m->n_start;
+  const egi_op *op = &m->s->op[i->want & ROW_OP];
+  m->start = op->row; /* a part of the pattern that nothing connects with the rest */
+  m->n_start = op->n_row;
+  const bool on = scan(m, i);
+  m->start = start;
+  m->n_start = n;
+  return on;
+}
+
+/* ---- searching ---- */
+
+/* Classes of the ground terms into their registers. Returns: false if one is missing, and then nothing matches. */
+static bool bind_ground(machine *m) {
+  const egi_query *q = m->q;
+  eg_sat *s = m->s;
+  for (size_t i = 0; i < q->n_regs; i++) m->reg[i] = EG_NONE;
+  for (size_t i = 0; i < q->n_ground; i++) {
+    const egi_atom *a = &q->atom[i];
+    uint64_t h = egi_mix_op(a->op);
+    for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
+    const uint32_t r = egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h));
+    if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
+    m->news |= s->w[r + ROW_HEAD] & m->fresh;
+    const uint32_t c = egi_row_class(s, r);
+    if (m->reg[a->cls] != EG_NONE && m->reg[a->cls] != c) return false;
+    m->reg[a->cls] = c;
+  }
+  return true;
+}
+
+static bool ground_is_fresh(machine *m, const egi_atom *a) {
+  eg_sat *s = m->s;
+  uint64_t h = egi_mix_op(a->op);
+  for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
+  return s->w[egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
+}
+
+/* Rows of a ground atom before the start that are fresh have given their matches already. */
+static bool ground_before_is_fresh(machine *m, size_t start) {
+  for (size_t i = 0; i < start && i < m->q->n_ground; i++)
+    if (ground_is_fresh(m, &m->q->atom[i])) return true;
+  return false;
+}
+
+static bool run(machine *m, size_t start, bool fresh) {
+  const egi_query *q = m->q;
+  const egi_ins *ins = q->program[2 * start + fresh].ins;
+  if (fresh && ground_before_is_fresh(m, start)) return true;
+  if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || go_on(m, ins);
+  const egi_op *op = &m->s->op[q->atom[start].op];
+  const uint32_t *row = fresh ? op->fresh : op->row;
+  for (size_t n = fresh ? op->n_fresh : op->n_row; n > 0; n -= m->n_start, row += m->n_start) {
+    m->start = row;
+    m->n_start = n < CHECK_EVERY ? n : CHECK_EVERY;
+    if (!scan(m, ins) || (n > CHECK_EVERY && over(m))) return false;
+  }
+  return true;
+}
+
+static size_t cheapest(const machine *m) {
+  const egi_query *q = m->q;
+  size_t best = 0, best_cost = SIZE_MAX;
+  for (size_t i = 0; i < q->n_atoms; i++) {
+    const size_t cost = i < q->n_ground ? m->s->cls[m->reg[q->atom[i].cls]].weight : m->s->op[q->atom[i].op].n_rows;
+    if (cost < best_cost) best = i, best_cost = cost;
+  }
+  return best;
+}
+
+static void classes(machine *m, uint32_t from, uint32_t first_new) {
+  for (uint32_t c = from; c < m->s->n_cls; c++) {
+    if (m->s->up[c] != c) continue;
+    if (c >= first_new) m->news |= m->fresh;
+    m->reg[m->q->root] = c;
+    if (!yield(m)) return;
+  }
+}
+
+iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class, egi_sink *sink,
+                    iso_error *err) {
+  assert(!s->n_dirty);
+  uint32_t few[32] = {0};
+  machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride, .direct = sink->store && !sink->guard};
+  const bool fresh = wanted == EGI_NEW;
+  m.block = m.stride <= EGI_SLACK;
+  if (wanted == EGI_STORE_NEW) m.fresh = ROW_FRESH;
+  else m.news = ROW_FRESH;
+  if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
+  if (!q->n_atoms) {
+    classes(&m, fresh ? first_new_class : 0, first_new_class);
+  } else if (bind_ground(&m)) {
+    if (!fresh) run(&m, cheapest(&m), false);
+    for (size_t i = 0; fresh && i < q->n_atoms; i++)
+      if (!run(&m, i, true)) break;
+  }
+  close_store(&m);
+  if (m.reg != few) free(m.reg);
+  if (!sink->no_memory) return ISO_OK;
+nomem:
+  return iso_fail(err, ISO_NOMEM, "out of memory for matches");
+}
+
+/* ---- where searches start ---- */
+
+static bool list_row(eg_sat *s, uint32_t r) {
+  egi_op *op = &s->op[egi_row_op(s, r)];
+  if (op->arity == 0) return true;
+  if (!egi_grow(op->row, op->cap_row, op->n_row + 1)) return false;
+  op->row[op->n_row++] = r;
+  return true;
+}
+
+bool egi_index(eg_sat *s) {
+  bool ok = true;
+  size_t r = s->indexed ? s->indexed : 1;
+  while (ok && r < s->n_w) {
+    const size_t words = egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity);
+    if (!(s->w[r + ROW_HEAD] & ROW_DEAD)) ok = list_row(s, (uint32_t)r);
+    if (ok) s->indexed = r += words;
+  }
+  return ok;
+}
+
+static bool list_fresh(eg_sat *s, uint32_t r) {
+  const uint32_t head = s->w[r + ROW_HEAD];
+  egi_op *op = &s->op[head & ROW_OP];
+  if (!egi_row_shown(head)) return true; /* its mark means nothing any more */
+  if (op->arity == 0) {
+    if (r < s->seen) return true;
+    if (!egi_grow(s->fresh, s->cap_fresh, s->n_fresh + 1)) return false;
+    s->fresh[s->n_fresh++] = r;
+    return true;
+  }
+  if (!egi_grow(op->fresh, op->cap_fresh, op->n_fresh + 1)) return false;
+  op->fresh[op->n_fresh++] = r;
+  return true;
+}
+
+bool egi_index_fresh(eg_sat *s) {
+  bool ok = !s->lost;
+  const size_t n = s->n_fresh;
+  for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
+  for (size_t i = 0; ok && i < n; i++)
+    if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
+  for (size_t r = s->seen; ok && r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+    ok = list_fresh(s, (uint32_t)r);
+  return s->listed = ok;
+}
+
+static void unmark(eg_sat *s, const uint32_t *row, size_t n) {
+  for (size_t i = 0; i < n; i++) s->w[row[i] + ROW_HEAD] &= ~ROW_FRESH;
+}
+
+void egi_unmark(eg_sat *s) {
+  if (s->marked) unmark(s, s->fresh, s->n_fresh);
+  if (s->marked && s->listed) {
+    for (size_t i = 0; i < s->n_ops; i++) unmark(s, s->op[i].fresh, s->op[i].n_fresh);
+  } else if (s->marked) {
+    size_t r = s->lost || !s->seen ? 1 : s->seen;
+    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) s->w[r + ROW_HEAD] &= ~ROW_FRESH;
+  }
+  s->seen = s->n_w;
+  s->n_fresh = 0;
+  s->lost = s->listed = s->marked = false;
+}
+
+iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg_class root, const eg_class *var),
+                      void *ctx, size_t *n, iso_error *err) {
+  egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
+  if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
+  if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  egi_flat_begin(s, false);
+  const iso_code code = egi_search(s, p->query, EGI_ALL, 0, &sink, err);
+  egi_flat_end(s);
+  if (!code) *n = sink.n;
+  return code;
+}

@@ -1,0 +1,174 @@
+/* Patterns compiled: each start at an operator application gives a program that walks outwards from it, to what is
+ * cheapest to reach next. A search picks the start with the fewest rows (de Moura and Bjorner, Efficient E-matching for
+ * SMT solvers, CADE 2007, has the machine; starting anywhere is what relational matching does with its join order). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/sat/query_int.h"
+
+/* Which register a term's class is in. The roots of a part share one. */
+static uint32_t reg_of(const eg_pattern *p, uint32_t term) {
+  const egi_term *t = &p->term[term];
+  if (t->is_var) return t->sym;
+  uint32_t start = 0;
+  for (size_t k = 0; k < p->n_parts; start = p->part[k++].end)
+    for (uint32_t i = start; i < p->part[k].end; i++)
+      if (p->root[i] == term) return p->part[k].var != EG_NONE ? p->part[k].var : (uint32_t)(p->n_vars + p->root[start]);
+  return (uint32_t)(p->n_vars + term);
+}
+
+static bool add_atom(egi_query *q, const eg_pattern *p, uint32_t term) {
+  const egi_term *t = &p->term[term];
+  uint32_t *kid = iso_arena_alloc(&q->mem, (t->n + 1) * sizeof *kid);
+  if (!kid) return false;
+  for (uint32_t k = 0; k < t->n; k++) kid[k] = reg_of(p, p->kid[t->kid + k]);
+  q->atom[q->n_atoms++] = (egi_atom){.op = t->sym, .n = t->n, .cls = reg_of(p, term), .kid = kid, .ground = t->ground};
+  return true;
+}
+
+static size_t known_kids(const egi_atom *a, const bool *reg) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < a->n; k++) n += reg[a->kid[k]];
+  return n;
+}
+
+/* The smaller the better: looked up, in a class that is known, above a class that the pattern describes, above one that
+ * a variable is bound to, above a ground term, which may have very many parents, anywhere. */
+static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
+  if (known_kids(a, reg) == a->n) return 0;
+  if (reg[a->cls]) return 1;
+  int best = 5;
+  for (uint32_t k = 0; k < a->n; k++) {
+    if (!reg[a->kid[k]]) continue;
+    int r = a->kid[k] < q->n_vars ? 3 : 2;
+    for (size_t i = 0; i < q->n_ground; i++)
+      if (q->atom[i].cls == a->kid[k]) r = 4;
+    if (r < best) best = r;
+  }
+  return best;
+}
+
+/* Copies that were made for a search under way have only what was used before. */
+static void use(eg_sat *s, uint32_t op, uint32_t bit) {
+  if (!(s->op[op].used & bit)) s->flat->off = true;
+  s->op[op].used |= bit;
+}
+
+/* How the row of an atom binds its children; its class comes before them, and may be one of them. Returns: false without
+ * memory. */
+static bool bind_kids(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg) {
+  egi_bind *compare = iso_arena_alloc(&q->mem, (3 * a->n + 1) * sizeof *compare), *set = compare + a->n, *again = set + a->n;
+  if (!compare) return false;
+  out->from = out->compare = compare;
+  out->set = set;
+  out->again = again;
+  for (uint32_t k = 0; k < a->n; k++)
+    if (reg[a->kid[k]]) compare[out->n_compare++] = (egi_bind){a->kid[k], k};
+  for (uint32_t k = 0, c = 0; k < a->n; k++) {
+    const egi_bind b = {a->kid[k], k};
+    if (c < out->n_compare && compare[c].at == k) {
+      c++;
+      continue;
+    }
+    if (reg[b.reg] || b.reg == a->cls) again[out->n_again++] = b;
+    else set[out->n_set++] = b;
+    reg[b.reg] = true;
+  }
+  reg[a->cls] = true;
+  out->n_from = out->n_compare;
+  if (out->kind == EGI_UP && out->n_from == 1) out->n_compare = 0;
+  return true;
+}
+
+static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool start, bool old) {
+  static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_UP, EGI_UP, EGI_SCAN};
+  const bool known = reg[a->cls];
+  *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[rank(q, a, reg)],
+                   .cls_known = known,
+                   .plain = known || (a->cls == q->root && a->cls >= q->n_vars),
+                   .want = a->op | ROW_IS_HEAD,
+                   .mask = old ? UINT32_MAX : ~ROW_FRESH,
+                   .n = a->n,
+                   .cls = a->cls,
+                   .old = old,
+                   .slot = q->s->op[a->op].slot,
+                   .bit = q->s->op[a->op].bit,
+                   .kid = a->kid};
+  if (!bind_kids(q, out, a, reg)) return false;
+  out->plain = out->plain && !out->n_compare && !out->n_again;
+  for (uint32_t k = 0; k < out->n_set; k++) out->plain = out->plain && out->set[k].reg < q->n_vars;
+  if (out->kind == EGI_DOWN) use(q->s, a->op, EGI_USED_DOWN);
+  for (uint32_t k = 0; out->kind == EGI_UP && k < out->n_from; k++) use(q->s, a->op, egi_used_up(out->from[k].at));
+  return true;
+}
+
+static bool build(egi_query *q, size_t start, bool fresh) {
+  egi_program *out = &q->program[2 * start + fresh];
+  bool *reg = calloc(q->n_regs + q->n_atoms + 1, sizeof *reg), *used = reg + q->n_regs;
+  out->ins = iso_arena_alloc(&q->mem, (q->n_atoms + 2) * sizeof *out->ins);
+  bool ok = reg && out->ins;
+  size_t n = 0;
+  for (size_t i = 0; ok && i < q->n_ground; i++) {
+    reg[q->atom[i].cls] = used[i] = true;
+  }
+  if (ok && start >= q->n_ground) {
+    ok = emit(q, &out->ins[n++], &q->atom[start], reg, true, false);
+    used[start] = true;
+  }
+  while (ok) {
+    size_t best = q->n_atoms;
+    int best_rank = 12;
+    for (size_t i = 0; i < q->n_atoms; i++) {
+      /* From a ground start, the first step goes up from its class. */
+      const bool from_start = start < q->n_ground && n == 0;
+      if (used[i]) continue;
+      int r = rank(q, &q->atom[i], reg);
+      if (from_start) {
+        bool touches = false;
+        for (uint32_t k = 0; k < q->atom[i].n; k++) touches = touches || q->atom[i].kid[k] == q->atom[start].cls;
+        if (!touches) r += 6;
+      }
+      if (best == q->n_atoms || r < best_rank) best = i, best_rank = r;
+    }
+    if (best == q->n_atoms) break;
+    used[best] = true;
+    egi_ins *ins = &out->ins[n++];
+    ok = emit(q, ins, &q->atom[best], reg, false, fresh && best < start);
+    q->scans = q->scans || ins->kind == EGI_SCAN;
+  }
+  if (ok) out->ins[n].kind = EGI_YIELD;
+  free(reg);
+  return ok;
+}
+
+iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
+  egi_query *q = calloc(1, sizeof *q);
+  if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
+  iso_arena_init(&q->mem);
+  q->s = s;
+  q->n_vars = p->n_vars;
+  q->n_regs = p->n_vars + p->n_terms;
+  q->root = p->n_roots ? reg_of(p, p->root[0]) : p->root_var;
+  q->atom = iso_arena_alloc(&q->mem, (p->n_terms + 1) * sizeof *q->atom);
+  bool ok = q->atom != NULL;
+  for (int ground = 1; ground >= 0; ground--) {
+    for (size_t i = 0; ok && i < p->n_terms; i++)
+      if (!p->term[i].is_var && p->term[i].ground == (bool)ground) ok = add_atom(q, p, (uint32_t)i);
+    if (ground) q->n_ground = q->n_atoms;
+  }
+  q->program = iso_arena_alloc(&q->mem, (2 * q->n_atoms + 1) * sizeof *q->program);
+  ok = ok && q->program;
+  for (size_t i = 0; ok && i < q->n_atoms; i++) ok = build(q, i, false) && build(q, i, true);
+  if (!ok) {
+    egi_query_free(q);
+    return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
+  }
+  *out = q;
+  return ISO_OK;
+}
+
+void egi_query_free(egi_query *q) {
+  if (!q) return;
+  iso_arena_fini(&q->mem);
+  free(q);
+}

@@ -1,0 +1,254 @@
+/* Private to egraph/: patterns, the programs they compile to, and matches. */
+#ifndef EGRAPH_QUERY_INT_H
+#define EGRAPH_QUERY_INT_H
+
+#include "egraph/sat/sat_int.h"
+
+/* Children before parents. */
+typedef struct egi_term {
+  uint32_t sym; /* a variable's number or an operator */
+  uint32_t kid; /* where its children start in `kid` of the pattern */
+  uint32_t n;
+  bool is_var, ground;
+} egi_term;
+
+struct eg_pattern {
+  egi_term *term;
+  size_t n_terms, cap_terms;
+  uint32_t *kid;
+  size_t n_kids, cap_kids;
+  char **var;
+  size_t n_vars, cap_vars;
+  uint32_t *root; /* terms whose classes the parts are; none where the pattern is a variable */
+  size_t n_roots, cap_roots;
+  struct egi_part {
+    uint32_t var; /* the name of the class; EG_NONE: it has none */
+    uint32_t end; /* of its roots, which start where those of the part before end */
+  } *part;        /* classes, one at least */
+  size_t n_parts, cap_parts;
+  uint32_t root_var; /* of the first part */
+  struct egi_query *query;
+};
+
+/* Parse into `p`, which has variables already where it is a right side; then no others are allowed. */
+ISO_MUST_USE iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p, iso_error *err);
+void egi_pattern_fini(eg_pattern *p);
+
+/* ---- programs ---- */
+
+/* An operator application of the pattern. Registers hold classes: variables first, then one per term. */
+typedef struct egi_atom {
+  uint32_t op, n, cls;
+  const uint32_t *kid; /* registers */
+  bool ground;
+} egi_atom;
+
+enum egi_kind {
+  EGI_SCAN,    /* every row of an operator */
+  EGI_DOWN,    /* rows in a class that is known */
+  EGI_UP,      /* rows with a child that is known */
+  EGI_LOOKUP,  /* the row whose children are all known */
+  EGI_CLASSES, /* every class */
+  EGI_YIELD
+};
+/* What happens to a child of a row: its class is put into a register, or compared with it. */
+typedef struct egi_bind {
+  uint32_t reg, at; /* at: the how many-th child */
+} egi_bind;
+typedef struct egi_ins {
+  enum egi_kind kind;
+  bool cls_known, old; /* old: rows that are not fresh */
+  bool plain; /* class and children are the root and variables that are set here, or known */
+  uint16_t bit;  /* of the operator */
+  uint32_t want, mask; /* a row fits if its head under the mask is this */
+  uint32_t n, cls;
+  uint32_t slot; /* of the operator in flat copies */
+  uint32_t n_from, n_compare, n_set, n_again;
+  const egi_bind *from;    /* up: children that are known before this row */
+  const egi_bind *compare; /* the same of all kinds; none where it is how the row was found */
+  const egi_bind *set, *again; /* again: compared with what the row itself has set */
+  const uint32_t *kid;  /* registers of all children */
+} egi_ins;
+
+typedef struct egi_program {
+  egi_ins *ins; /* NULL: not built */
+} egi_program;
+
+typedef struct egi_query {
+  eg_sat *s;
+  size_t n_vars, n_regs, n_atoms, n_ground;
+  uint32_t root; /* register */
+  bool scans; /* some program scans all rows of an operator not only where it starts */
+  egi_atom *atom; /* ground ones first, children before parents */
+  /* Two per atom: starting there over all rows, and starting there over fresh rows with those of atoms before it not
+   * fresh, so that each match with a fresh row is found once. Ground atoms start from their class. */
+  egi_program *program;
+  iso_arena mem;
+} egi_query;
+
+ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
+void egi_query_free(egi_query *q);
+
+/* ---- words.c ---- */
+
+typedef struct egi_chunk {
+  struct egi_chunk *next;
+  size_t n, cap, bytes;
+  uint32_t word[];
+} egi_chunk;
+typedef struct egi_words {
+  egi_chunk *first, *last;
+  egi_chunk *spare; /* empty, to be used next; NULL: none */
+  size_t at;        /* how far the first is read */
+  size_t bytes;     /* of all but the spare */
+  bool read_once;   /* what is read should give its memory back soon */
+} egi_words;
+typedef struct egi_mark {
+  egi_chunk *chunk;
+  size_t n;
+} egi_mark;
+
+/* Words behind the end that may be written over. */
+enum { EGI_SLACK = 8 };
+/* Room for `n` words or more at the end. Returns: NULL without memory. What is written counts when it is closed. */
+uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end);
+static inline void egi_words_close(egi_words *x, const uint32_t *to) { x->last->n = (size_t)(to - x->last->word); }
+/* At most `max` records of `stride` words side by side, as they were written. Valid until the next call. In `n` how many;
+ * 0: no more. Requires: what is written is read by the same strides. */
+const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
+egi_mark egi_words_mark(const egi_words *x);
+void egi_words_rewind(egi_words *x, egi_mark to); /* what was put since. Requires: nothing taken since */
+void egi_words_clear(egi_words *x);
+void egi_words_free(egi_words *x);
+
+/* ---- matches ---- */
+
+/* Long lists copied flat for one search, see flat.c. */
+enum { EGI_OF_CLASS, EGI_ABOVE };
+enum { EGI_LONG = 16 }; /* weight of a class whose lists are copied */
+typedef struct egi_member {
+  uint32_t row, tag, arity; /* tag: twice the slot, plus one where fresh */
+} egi_member;
+typedef struct egi_run {
+  size_t n, at; /* words, and where the next one goes */
+} egi_run;
+typedef struct egi_flat_cell {
+  uint32_t list; /* twice the class, plus the side */
+  const uint32_t *copy; /* NULL: free */
+} egi_flat_cell;
+typedef struct egi_flat {
+  egi_flat_cell *cell; /* open addressing */
+  size_t n_cells, n_used;
+  egi_words mem;
+  egi_member *member; /* scratch: of one list */
+  size_t n_member, cap_member;
+  egi_run *run;   /* scratch, by tag */
+  uint32_t *slot; /* scratch: those that a list has */
+  size_t n_seen;
+  uint32_t n_slots;
+  unsigned depth;
+  bool fresh; /* marks say what is fresh */
+  bool off;
+} egi_flat;
+void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
+void egi_flat_end(eg_sat *s);
+void egi_flat_fini(egi_flat *f);
+/* A copy: how many slots, rounded up to EGI_SLOTS; the slots; for each of them where its rows are, how many words of them
+ * are not fresh, and how many are; the rows. NULL: the list is to be walked. Requires: begun. */
+enum { EGI_SLOTS = 4 };
+const uint32_t *egi_flat_new(eg_sat *s, uint32_t list);
+static inline egi_flat_cell *egi_flat_cell_of(const egi_flat *f, uint32_t list) {
+  const size_t mask = f->n_cells - 1;
+  size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
+  while (f->cell[i].copy && f->cell[i].list != list) i = (i + 1) & mask;
+  return &f->cell[i];
+}
+static inline const uint32_t *egi_flat_copy(eg_sat *s, uint32_t side, uint32_t c) {
+  const egi_flat *f = s->flat;
+  const uint32_t list = 2 * c + side;
+  if (f->off) return NULL;
+  const uint32_t *copy = f->n_cells ? egi_flat_cell_of(f, list)->copy : NULL;
+  return copy ? copy : egi_flat_new(s, list);
+}
+/* The rows of a slot: words of those that are not fresh, and of all. No branch asks which slot it is. */
+static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot, uint32_t *n_old, uint32_t *n) {
+  const uint32_t n_slots = copy[0], *slots = copy + 1;
+  uint32_t at = n_slots; /* behind the last one: nothing */
+  for (uint32_t i = 0; i < n_slots; i += EGI_SLOTS)
+    for (uint32_t k = 0; k < EGI_SLOTS; k++) at = slots[i + k] == slot ? i + k : at;
+  const uint32_t *run = slots + n_slots + 3 * at;
+  *n_old = run[1];
+  *n = run[1] + run[2];
+  return copy + run[0];
+}
+
+/* Of a run. */
+typedef struct egi_limits {
+  size_t nodes, mem_bytes;
+  double deadline_s; /* by egi_now; 0: none */
+  const egi_words *found; /* matches count as memory too */
+  eg_stop stop;
+  bool reached;
+} egi_limits;
+double egi_now(void);
+bool egi_limits_check(eg_sat *s, egi_limits *l);
+bool egi_limits_search(eg_sat *s, egi_limits *l); /* of time and memory only: a search adds nothing */
+
+typedef struct egi_sink {
+  egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
+  size_t stride;
+  bool (*each)(void *ctx, eg_class root, const eg_class *var);
+  bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
+  void *ctx, *guard_ctx;
+  size_t limit; /* stop behind so many */
+  egi_limits *limits; /* NULL: none */
+  size_t n, n_stored;
+  bool no_memory;
+} egi_sink;
+
+/* A match is new if it has a fresh row, or is a class not below `first_new_class`. */
+enum egi_wanted {
+  EGI_ALL,
+  EGI_NEW,      /* nothing else is looked for */
+  EGI_STORE_NEW /* all are found, old ones only counted */
+};
+/* Requires: rebuilt, and indexed; for new ones, marks. */
+ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
+                                 egi_sink *sink, iso_error *err);
+/* The operators' lists of all rows brought up to date. Returns: false without memory. */
+bool egi_index(eg_sat *s);
+/* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything then. */
+bool egi_index_fresh(eg_sat *s);
+/* All marks off. */
+void egi_unmark(eg_sat *s);
+
+/* ---- applying ---- */
+
+typedef struct egi_rule {
+  eg_rule user; /* texts copied */
+  eg_pattern lhs, rhs;
+  egi_query *query;
+  size_t stride; /* words of a match */
+  size_t n_found, n_stored, n_made; /* by the last search; what is to be applied; e-nodes that this added */
+  size_t n_banned, banned_until;
+  size_t applied_until; /* before this iteration all its matches were applied */
+  bool several;  /* the right side names other classes than the one that matched, or has several terms */
+  bool skip_old; /* matches without a fresh row need no second application */
+} egi_rule;
+
+struct eg_rules {
+  eg_sat *s;
+  egi_rule *rule;
+  size_t n, cap;
+  size_t *counts; /* per rule, for reports */
+  size_t cap_counts;
+  egi_words found; /* by the last search, rule after rule */
+  struct egi_batch *batch; /* room for the largest right side */
+};
+
+/* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached. */
+ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err);
+bool egi_batch_reserve(eg_rules *r, const eg_pattern *rhs);
+void egi_batch_free(struct egi_batch *b);
+
+#endif

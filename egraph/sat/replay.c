@@ -1,0 +1,140 @@
+/* The log of an eg_sat told to an eg_graph, which keeps reasons. See log_int.h for what an event is.
+ *
+ * All terms come first, then the merges: as long as nothing is merged an e-node that is found is spelled as it was asked
+ * for, so the two e-nodes of a rule's step are instances of its sides to the letter. */
+#include <stdlib.h>
+
+#include "egraph/base/vec.h"
+#include "egraph/sat/log_int.h"
+#include "egraph/sat/query_int.h"
+
+typedef struct replay {
+  const eg_sat *s;
+  eg_graph *g;
+  eg_node *node;     /* per class */
+  eg_symbol *symbol; /* per operator */
+  eg_node *made;     /* per term of a pattern */
+  eg_class *child;
+  struct equation {
+    eg_node a, b;
+    eg_why why;
+  } *equation;
+  size_t n_equations, cap_equations;
+  iso_error *err;
+} replay;
+
+/* Children are named by their e-nodes, so that an explanation speaks of the terms that were meant. */
+static iso_code add(replay *x, uint32_t op, eg_node *out) {
+  return eg_add(x->g, x->symbol[op], x->child, x->s->op[op].arity, out, x->err);
+}
+
+static iso_code terms(replay *x) {
+  const egi_log *l = x->s->log;
+  for (size_t c = 0; c < l->n_at; c++) {
+    const uint32_t *t = l->term + l->term_at[c];
+    for (uint32_t k = 0; k < x->s->op[t[0]].arity; k++) x->child[k].i = x->node[t[1 + k]].i;
+    const iso_code code = add(x, t[0], &x->node[c]);
+    if (code) return code;
+  }
+  return ISO_OK;
+}
+
+static iso_code equate(replay *x, eg_node a, eg_node b, eg_why why) {
+  if (!iso_grow(x->equation, x->cap_equations, x->n_equations + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
+  x->equation[x->n_equations++] = (struct equation){a, b, why};
+  return ISO_OK;
+}
+
+/* Its terms in `made`. Returns: in `out` the first part. */
+static iso_code instance(replay *x, const eg_pattern *p, const uint32_t *var, eg_node *out) {
+  for (size_t i = 0; i < p->n_terms; i++) {
+    const egi_term *t = &p->term[i];
+    for (uint32_t k = 0; k < t->n; k++) x->child[k].i = x->made[p->kid[t->kid + k]].i;
+    if (t->is_var) x->made[i] = x->node[var[t->sym]];
+    else {
+      const iso_code code = add(x, t->sym, &x->made[i]);
+      if (code) return code;
+    }
+  }
+  *out = p->n_roots ? x->made[p->root[0]] : x->node[var[p->root_var]];
+  return ISO_OK;
+}
+
+static iso_code application(replay *x, const egi_rule *rule, const uint32_t *var, eg_why why) {
+  const eg_pattern *p = &rule->rhs;
+  eg_node a, b;
+  iso_code code = instance(x, &rule->lhs, var, &a);
+  if (!code) code = instance(x, p, var, &b);
+  if (code || !rule->several) return code ? code : equate(x, a, b, why);
+  uint32_t i = 0;
+  for (size_t k = 0; k < p->n_parts; k++)
+    for (; i < p->part[k].end && !code; i++)
+      code = equate(x, p->part[k].var == EG_NONE ? a : x->node[var[p->part[k].var]], x->made[p->root[i]], why);
+  return code;
+}
+
+static iso_code events(replay *x, const eg_rules *r) {
+  const egi_log *l = x->s->log;
+  uint32_t number = 0;
+  for (size_t i = 0; i < l->n_event; number++) {
+    const uint32_t *e = l->event + i;
+    iso_code code;
+    if (e[0] == EGI_LOG_MERGE) {
+      code = equate(x, x->node[e[3]], x->node[e[4]], (eg_why){e[1], e[2]});
+      i += 5;
+    } else {
+      const uint32_t k = e[0] - EGI_LOG_RULE;
+      if (!r || k >= r->n) return iso_fail(x->err, ISO_USAGE, "a replay needs the rules that were run");
+      code = application(x, &r->rule[k], e + 1, (eg_why){EG_WHY_RULE + k, number});
+      i += 1 + r->rule[k].lhs.n_vars;
+    }
+    if (code) return code;
+  }
+  return ISO_OK;
+}
+
+static iso_code merges(replay *x) {
+  iso_code code = ISO_OK;
+  for (size_t i = 0; i < x->n_equations && !code; i++)
+    code = eg_merge(x->g, x->equation[i].a, x->equation[i].b, x->equation[i].why, x->err);
+  return code ? code : eg_rebuild(x->g, x->err);
+}
+
+static iso_code prepare(replay *x, const eg_rules *r) {
+  const eg_sat *s = x->s;
+  size_t n = 1;
+  for (size_t k = 0; r && k < r->n; k++) {
+    if (r->rule[k].lhs.n_terms > n) n = r->rule[k].lhs.n_terms;
+    if (r->rule[k].rhs.n_terms > n) n = r->rule[k].rhs.n_terms;
+  }
+  x->node = malloc((s->n_cls + 1) * sizeof *x->node);
+  x->symbol = malloc((s->n_ops + 1) * sizeof *x->symbol);
+  x->made = malloc(n * sizeof *x->made);
+  x->child = malloc((s->max_arity + 1) * sizeof *x->child);
+  if (!x->node || !x->symbol || !x->made || !x->child) return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
+  iso_code code = eg_new(NULL, &x->g, x->err);
+  for (size_t i = 0; i < s->n_ops && !code; i++)
+    code = eg_intern(x->g, s->op[i].name, s->op[i].n_name, &x->symbol[i], x->err);
+  return code;
+}
+
+iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, eg_node **node, iso_error *err) {
+  replay x = {.s = s, .err = err};
+  if (!s->log) return iso_fail(err, ISO_USAGE, "an explanation needs an e-graph that keeps a log");
+  iso_code code = prepare(&x, rules);
+  if (!code) code = terms(&x);
+  if (!code) code = events(&x, rules);
+  if (!code) code = merges(&x);
+  free(x.equation);
+  free(x.symbol);
+  free(x.made);
+  free(x.child);
+  if (!code && node) *node = x.node;
+  else free(x.node);
+  if (code) {
+    eg_free(x.g);
+    return code;
+  }
+  *out = x.g;
+  return ISO_OK;
+}

@@ -1,0 +1,544 @@
+/* Where two graphs part: on the draw that shows the outputs different, walk back from them, through what has no
+ * counterpart of equal value on the other side, to the first operators all of whose arguments have one. Then the
+ * reference's value is put in the place of the faulty one and the right graph runs on: what still differs is a
+ * divergence of its own (architecture.md, section 2). Nothing found here enters a rule or a merge. */
+#include "localise/alignment.h"
+#include "localise/localise.h"
+#include "localise/localise_int.h"
+#include "synth/joint/joint.h"
+#include "synth/refute/refute.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DIVERGENCES = 64 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- a rank's rows of a product, in an order of its own ---- */
+
+typedef struct column {
+  double sum, size; /* of its elements, of their magnitudes */
+  const rule_tensor *of;
+  int64_t at;
+} column;
+
+static int by_sum(const void *a, const void *b) {
+  const column *x = a, *y = b;
+  return (x->sum > y->sum) - (x->sum < y->sum);
+}
+
+static int64_t width(const rule_tensor *t) { return t->shape.dim[t->shape.rank - 1]; }
+
+static void note_columns(const rule_tensor *t, column *c) {
+  const int64_t n = width(t);
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    c[i % n].sum += x;
+    c[i % n].size += fabs(x);
+    c[i % n].of = t;
+    c[i % n].at = i % n;
+  }
+}
+
+static bool same_column(const column *a, const column *b) {
+  const int64_t na = width(a->of), nb = width(b->of);
+  for (int64_t r = 0; r < a->of->numel / na; r++)
+    if (!(fabs(rule_tensor_get(a->of, r * na + a->at) - rule_tensor_get(b->of, r * nb + b->at)) <= 1e-9 * a->size)) return false;
+  return true;
+}
+
+/* Every column of `v` is one of the tensors `w`, which have as many rows. */
+static bool columns_occur(const rule_tensor *v, const rule_tensor *const *w, size_t n_w) {
+  int64_t m = 0, n = width(v);
+  for (size_t k = 0; k < n_w; k++) {
+    if (v->numel / n != w[k]->numel / width(w[k])) return false;
+    m += width(w[k]);
+  }
+  if (n < 2 || m < n) return false;
+  column *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)m, sizeof *b), *end = b;
+  bool all = a && b;
+  if (all) note_columns(v, a);
+  for (size_t k = 0; k < n_w && all; end += width(w[k++])) note_columns(w[k], end);
+  if (all) qsort(b, (size_t)m, sizeof *b, by_sum);
+  for (int64_t i = 0; i < n && all; i++) {
+    int64_t lo = 0, hi = m;
+    const double slack = 1e-9 * (a[i].size + 1e-300);
+    while (lo < hi) {
+      const int64_t mid = lo + (hi - lo) / 2;
+      if (b[mid].sum < a[i].sum - slack) lo = mid + 1;
+      else hi = mid;
+    }
+    bool found = false;
+    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++) found = same_column(&a[i], &b[lo]);
+    all = found;
+  }
+  free(a);
+  free(b);
+  return all;
+}
+
+/* A node's value where it is a product with a weight, NULL else. */
+static const rule_tensor *product(const parting *p, int side, uint32_t i) {
+  static const char *const ops[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::matmul"};
+  const synth_node *n = &p->s->graph[side]->node[i];
+  const rule_tensor *v = n->kind == SYNTH_OP ? pt_value(p, side, i) : NULL;
+  if (!v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0) return NULL;
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+    if (strcmp(n->op, ops[k]) == 0) return v;
+  return NULL;
+}
+
+enum { MAX_PEERS = 64 };
+
+/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its ranks together, hold. It is right; what
+ * takes it apart may not be. */
+static bool selected(const parting *p, int side, uint32_t i) {
+  const state *s = p->s;
+  const rule_tensor *v = s->n_peers == 0 || p->gap ? NULL : product(p, side, i), *w[MAX_PEERS];
+  for (uint32_t k = 0; k < s->graph[!side]->n_nodes && v; k++)
+    if ((w[0] = product(p, !side, k)) && columns_occur(v, w, 1)) return true;
+  for (size_t k = 0; k < s->n_peers && v; k++) {
+    const peers *q = &s->peers[k];
+    bool all = q->side != side && q->n <= MAX_PEERS;
+    for (uint32_t r = 0; r < q->n && all; r++) all = (w[r] = product(p, !side, q->node[r])) != NULL;
+    if (all && columns_occur(v, w, q->n)) return true;
+  }
+  return false;
+}
+
+/* ---- walking back ---- */
+
+static bool visit(parting *p, int side, uint32_t i);
+
+static bool reads_operator(const synth_graph *g, const rule_term *t) {
+  return t->n && t->child[0]->kind == RULE_VAR && g->node[t->child[0]->u.i].kind == SYNTH_OP;
+}
+
+static bool visit_args(parting *p, int side, const rule_term *t) {
+  bool open = false;
+  if (t->kind == RULE_VAR) return visit(p, side, (uint32_t)t->u.i);
+  for (uint32_t k = 0; k < t->n; k++) open |= visit_args(p, side, t->child[k]);
+  return open;
+}
+
+/* Returns: whether node i has no counterpart (belongs to the region). */
+static bool visit(parting *p, int side, uint32_t i) {
+  state *s = p->s;
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  if (p->seen[side][i]) return p->seen[side][i] != 3;
+  p->seen[side][i] = 3; /* has a counterpart */
+  if (p->sound[side][i]) return false;
+  if (n->kind == SYNTH_OP && n->n_outputs == 1 && pt_matched(p, side, i)) return false;
+  if (n->kind != SYNTH_OP && pt_leaf_explained(p, side, i)) return false;
+  if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
+  p->seen[side][i] = 1;
+  /* A constant is where it parts from the other side: what it is computed from need not occur there. */
+  const bool end = n->kind != SYNTH_OP || (s->rec[e.i].konst && !(pt_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
+  if (end || !visit_args(p, side, n->call)) p->seen[side][i] = !end && selected(p, side, i) ? 3 : 2;
+  return p->seen[side][i] != 3;
+}
+
+/* Other ranks hold their part there, or have a counterpart, and this one does not. */
+static bool odd_rank(const parting *p, int side, uint32_t i) {
+  const state *s = p->s;
+  if (s->part[side][i] == PART_WRONG) return true;
+  for (size_t k = 0; k < s->n_peers; k++) {
+    const peers *q = &s->peers[k];
+    bool own = false, right = q->side == side;
+    for (uint32_t r = 0; r < q->n && right; r++) {
+      own |= q->node[r] == i;
+      right = q->node[r] == i || p->seen[side][q->node[r]] == 3;
+    }
+    if (own && right) return true;
+  }
+  return false;
+}
+
+/* A product of what both sides have with a weight that both sides have, which the other side has
+ * not: the weight is not what it is taken for. Other roots may be what one side says in more steps.
+ */
+static bool lacks_product(const parting *p, int side, uint32_t i) {
+  const synth_graph *g = p->s->graph[side];
+  const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
+  if (!call || call->n < 2 || call->child[1]->kind != RULE_VAR || !product(p, side, i))
+    return false;
+  uint32_t w = (uint32_t)call->child[1]->u.i;
+  while (g->node[w].kind == SYNTH_OP && pt_passes(g, w) && g->node[w].call->n &&
+         g->node[w].call->child[0]->kind == RULE_VAR)
+    w = (uint32_t)g->node[w].call->child[0]->u.i;
+  return g->node[w].kind == SYNTH_PARAMETER;
+}
+
+/* ---- the first place ---- */
+
+typedef struct stretch {
+  bool *aside;     /* by node: only passes on what both sides have, or is the same whatever is given: it stands where it is read */
+  uint32_t *place; /* where that is; of others, the node itself */
+  uint32_t *last;  /* reader within the region */
+} stretch;
+
+/* Every argument of the region that a term has is aside. */
+static bool reads_aside(const parting *p, int side, const rule_term *t, const bool *aside) {
+  bool all = t->kind != RULE_VAR || !pt_in_region(p, side, (uint32_t)t->u.i) || aside[t->u.i];
+  for (uint32_t k = 0; k < t->n && all; k++) all = reads_aside(p, side, t->child[k], aside);
+  return all;
+}
+
+static void put_before(const rule_term *t, uint32_t at, const stretch *x) {
+  if (t->kind == RULE_VAR && x->aside[t->u.i] && at < x->place[t->u.i]) x->place[t->u.i] = at;
+  for (uint32_t k = 0; k < t->n; k++) put_before(t->child[k], at, x);
+}
+
+static void note_last(const rule_term *t, uint32_t by, uint32_t *last) {
+  if (t->kind == RULE_VAR) last[t->u.i] = by;
+  for (uint32_t k = 0; k < t->n; k++) note_last(t->child[k], by, last);
+}
+
+static void find_places(const parting *p, int side, stretch *x) {
+  const synth_graph *g = p->s->graph[side];
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    x->aside[i] = pt_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
+                                               (pt_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
+    x->place[i] = x->aside[i] ? UINT32_MAX : i;
+  }
+  for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
+    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP) put_before(g->node[i].call, x->place[i], x);
+}
+
+/* Where the roots end that have to do with the first one: there, all that was computed in the region goes through one
+ * tensor. Roots behind it are faults of their own. */
+static uint32_t first_stretch(const parting *p, int side, stretch *x) {
+  const synth_graph *g = p->s->graph[side];
+  uint32_t first = UINT32_MAX, furthest = 0;
+  find_places(p, side, x);
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    if (!pt_in_region(p, side, i)) continue;
+    if (g->node[i].kind == SYNTH_OP) note_last(g->node[i].call, i, x->last);
+    if (p->seen[side][i] == 2 && x->place[i] < first) first = x->place[i];
+  }
+  for (uint32_t i = first; i < g->n_nodes; i++) {
+    if (!pt_in_region(p, side, i) || x->aside[i]) continue;
+    if (x->last[i] > furthest) furthest = x->last[i];
+    if (furthest <= i + 1 || i + 1 >= g->n_nodes) return i;
+  }
+  return UINT32_MAX;
+}
+
+/* The earliest root of the first stretch: one that other ranks have right first, a product, any; a transparent one, or a
+ * constant, only where nothing else is there. */
+static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t end) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  p->odd_rank[side] = false;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i)) && odd_rank(p, side, i)) {
+      p->odd_rank[side] = true;
+      return i;
+    }
+  for (int strict = 3; strict >= 0; strict--) {
+    int64_t best = -1;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+      if (p->seen[side][i] != 2 || place[i] > end) continue;
+      const bool leaf = g->node[i].kind != SYNTH_OP;
+      if (strict == 3 && !leaf && !lacks_product(p, side, i)) continue;
+      if (strict >= 1 && !leaf && pt_passes(g, i)) continue;
+      if (strict >= 2 && s->rec[s->map[side][i].i].konst) continue;
+      if (best < 0 || place[i] < place[best]) best = i;
+    }
+    if (best >= 0 && !(strict == 3 && g->node[best].kind != SYNTH_OP)) return best;
+  }
+  return -1;
+}
+
+static iso_code pick(parting *p, int side, int64_t *root, iso_error *err) {
+  const size_t n = p->s->graph[side]->n_nodes + 1;
+  stretch x = {.aside = calloc(n, 1), .place = calloc(n, sizeof *x.place), .last = calloc(n, sizeof *x.last)};
+  const iso_code c = x.aside && x.place && x.last ? ISO_OK : nomem(err);
+  if (!c) {
+    const uint32_t end = first_stretch(p, side, &x);
+    *root = earliest(p, side, x.place, end);
+  }
+  free(x.aside);
+  free(x.place);
+  free(x.last);
+  return c;
+}
+
+/* ---- all of them ---- */
+
+/* Region nodes between the root and the exit (to the outputs where there is none). */
+static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[side];
+  const uint8_t *seen = p->seen[side];
+  uint32_t *r = iso_arena_alloc(&s->res->arena, (g->n_nodes + 1) * sizeof *r);
+  bool *flag = calloc(g->n_nodes + 1, 1);
+  *n = 0;
+  if (!r || !flag) {
+    free(flag);
+    return NULL;
+  }
+  if (exit < 0) memset(flag, 1, g->n_nodes);
+  else {
+    flag[exit] = true;
+    for (size_t i = (size_t)exit + 1; i-- > 0;)
+      if (flag[i] && (seen[i] == 1 || seen[i] == 2) && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, flag);
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    if (flag[i] && (seen[i] == 1 || seen[i] == 2)) r[(*n)++] = i;
+  free(flag);
+  return r;
+}
+
+/* The first reader of a leaf does more than put it in: without the leaf something would be left of it. */
+static bool does_more(const state *s, int side, uint32_t leaf) {
+  static const char *const plain[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor", "aten::div.Tensor"};
+  const synth_node *n = &s->graph[side]->node[pt_consumer(s, side, leaf)];
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;
+  return true;
+}
+
+static bool reads_value(const parting *p, int side, const rule_term *t, const rule_tensor *v) {
+  if (t->kind == RULE_VAR) {
+    const uint32_t i = (uint32_t)t->u.i;
+    const synth_node *n = &p->s->graph[side]->node[i];
+    const rule_tensor *x = pt_value(p, side, i);
+    return (x && pt_agree(p, x, v)) || (n->kind == SYNTH_OP && pt_passes(p->s->graph[side], i) && reads_value(p, side, n->call, v));
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (reads_value(p, side, t->child[k], v)) return true;
+  return false;
+}
+
+/* The reader of a leaf that only `side` has is missing on the other side: what it reads besides is read there by another operator. Names it. */
+static bool missing_there(const parting *p, int side, const int64_t root[2], synth_divergence *d) {
+  const state *s = p->s;
+  const int64_t at = pt_consumer(s, side, (uint32_t)root[side]);
+  const synth_node *n = &s->graph[side]->node[at], *o = &s->graph[!side]->node[root[!side]];
+  if (n->kind != SYNTH_OP || strcmp(n->op, o->op) == 0 || n->call->n == 0 || n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i == root[side]) return false;
+  const rule_tensor *v = pt_value(p, side, (uint32_t)n->call->child[0]->u.i), *out = pt_value(p, side, (uint32_t)at);
+  if (!v || !out || !rule_shape_eq(&v->shape, &out->shape) || !reads_value(p, !side, o->call, v)) return false;
+  *(side == LEFT ? &d->left : &d->right) = at;
+  d->hint = iso_arena_printf(&s->res->arena, "the %s does without it: no leaf there has the values of %s", side == LEFT ? "right" : "left", s->graph[side]->node[root[side]].name);
+  return true;
+}
+
+/* One side reads another tensor where its region ends: which. */
+static void put_there(const parting *p, const int64_t exit[2], synth_divergence *d) {
+  const int side = pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
+  d->left = exit[LEFT];
+  d->right = exit[RIGHT];
+  d->hint = iso_arena_printf(&p->s->res->arena, "what reads \"%s\" on the %s would have to read what \"%s\" is on the %s",
+                             p->s->graph[side]->node[exit[side]].id, side == LEFT ? "left" : "right",
+                             p->s->graph[!side]->node[exit[!side]].id, side == LEFT ? "right" : "left");
+}
+
+/* On the witness: a decision may be wrong and come out as it should there. */
+static bool shows(const parting *p, const int64_t end[2]) {
+  const rule_tensor *l = pt_value(p, LEFT, (uint32_t)end[LEFT]), *r = pt_value(p, RIGHT, (uint32_t)end[RIGHT]);
+  return !l || !r || !p->s->oracle->compare(p->s->oracle->ctx, l, r, p->s->o->rel_tol).equal;
+}
+
+static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
+  state *s = p->s;
+  const size_t n_right = s->graph[RIGHT]->n_nodes;
+  int64_t exit[2] = {-1, -1};
+  st_run next = {0};
+  bool *touched = calloc(n_right + 1, 1), repaired = false;
+  iso_code c = touched ? ISO_OK : nomem(err);
+  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
+  d->hint = pt_hint(p, d, x, y);
+  if (!c) c = pt_measure(p, root, d, err);
+  if (!c && !p->gap) c = pt_leave(p, root, exit, &next, touched, err);
+  const bool moved = exit[LEFT] >= 0 && !(pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) && pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
+  if (moved) put_there(p, exit, d);
+  if (!c && exit[LEFT] >= 0 && (moved || d->max_abs == 0)) c = pt_measure(p, exit, d, err);
+  if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
+  if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
+  const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
+  /* A leaf that only one side lacks may be of an operator that the other side does without. */
+  const bool leaf[2] = {l->kind != SYNTH_OP, r->kind != SYNTH_OP};
+  const int64_t attribute = leaf[LEFT] || leaf[RIGHT] || moved ? -1 : pt_attribute_apart(p, l, r);
+  const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0 || moved;
+  if (attribute >= 0)
+    pt_remember(p, &(st_change){.side = RIGHT, .op = r->call->u.s, .k = (uint32_t)attribute, .from = r->call->child[attribute], .to = l->call->child[attribute]});
+  int64_t constant[2] = {-1, -1};
+  if (!c && !p->gap && !plain) {
+    constant[LEFT] = pt_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
+    constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
+  }
+  const int with = leaf[LEFT] ? LEFT : RIGHT;
+  if (!c && !p->gap && !moved && leaf[LEFT] != leaf[RIGHT] && does_more(s, with, (uint32_t)root[with])) {
+    c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
+    if (!c && !repaired) (void)missing_there(p, with, root, d);
+  }
+  /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
+  const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0, constant[RIGHT] < 0 && constant[LEFT] >= 0};
+  const bool exchanged =
+      !c && !p->gap && !repaired && !moved && !leaf[LEFT] && !leaf[RIGHT] && pt_exchanged_leaves(p, root, d);
+  if (!c && !repaired && !exchanged && !moved)
+    c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
+  /* Where a table is read comes before what it holds. */
+  if (!c && !repaired && !exchanged && !moved)
+    c = pt_explain_by_repair(p, PT_INTEGERS,
+                             (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d,
+                             &next, touched, &repaired, err);
+  if (repaired) p->rounded |= !(leaf[LEFT] || leaf[RIGHT]);
+  else if (!exchanged && constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
+    d->left = constant[LEFT];
+    d->right = constant[RIGHT];
+    const rule_tensor *a = pt_value(p, LEFT, (uint32_t)constant[LEFT]), *b = pt_value(p, RIGHT, (uint32_t)constant[RIGHT]);
+    if (!(d->hint = a && b ? pt_value_hint(p, a, b) : NULL))
+      d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
+                                 s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
+  } else if (!c && !p->gap && (!plain || moved) && !repaired && !exchanged) {
+    const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]), !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
+    c = pt_explain_by_repair(p, PT_ANY, read, exit, d, &next, touched, &repaired, err);
+  }
+  if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
+    int64_t end[2] = {exit[LEFT], exit[RIGHT]};
+    pt_apart_at(p, end);
+    if (end[LEFT] >= 0 && shows(p, end)) c = st_cut(s, p->run, end, d, err);
+  }
+  *more = false;
+  if (!c && next.value) {
+    for (size_t i = 0; i < n_right; i++) p->changed[i] |= touched[i];
+    p->changed[n_right] = true;
+    for (int side = 0; side < 2; side++)
+      if (exit[side] >= 0) p->settled[side][exit[side]] = true;
+    st_run_free(&p->run[RIGHT]);
+    p->run[RIGHT] = next;
+    next = (st_run){0};
+    c = pt_index(p, RIGHT, err);
+    if (!c) c = st_mark_parts(s, p->run, err);
+    *more = !c && pt_any_output_apart(p);
+  }
+  st_run_free(&next);
+  free(touched);
+  return c;
+}
+
+static bool same_hint(const synth_divergence *a, const synth_divergence *b) {
+  return a->hint && b->hint && strcmp(a->hint, b->hint) == 0;
+}
+
+/* One node, or one constant that is computed twice. */
+static bool same_step(const state *s, int side, int64_t a, int64_t b) {
+  return a == b || (s->map[side][a].i == s->map[side][b].i && s->map[side][a].i != EG_NONE && s->rec[s->map[side][a].i].konst);
+}
+
+/* A leaf or a constant: read in several places it is one. */
+static bool same_for_all(const state *s, int64_t left) {
+  return s->graph[LEFT]->node[left].kind != SYNTH_OP || s->rec[s->map[LEFT][left].i].konst;
+}
+
+static void mark_read(const parting *p, int side, const rule_term *t, bool *any) {
+  if (t->kind == RULE_VAR && pt_in_region(p, side, (uint32_t)t->u.i) && !p->s->rec[p->s->map[side][t->u.i].i].konst &&
+      p->s->graph[side]->node[t->u.i].kind == SYNTH_OP)
+    p->sound[side][t->u.i] = *any = true;
+  for (uint32_t k = 0; k < t->n; k++) mark_read(p, side, t->child[k], any);
+}
+
+/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is outside of the region and
+ * reads them comes out right. A part may be right where the whole is not, and so may a decision. */
+static bool find_sound(const parting *p, int side) {
+  const synth_graph *g = p->s->graph[side];
+  bool any = false;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !pt_in_region(p, side, i) && !pt_takes_part(n->op) && n->n_outputs == 1 &&
+        rule_dtype_is_float(n->dtype))
+      mark_read(p, side, n->call, &any);
+  }
+  return any;
+}
+
+static void walk(parting *p, int side) {
+  const synth_graph *g = p->s->graph[side];
+  memset(p->seen[side], 0, g->n_nodes + 1);
+  for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
+    if (pt_output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : p->s->right_of[o]].node);
+}
+
+static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
+  state *s = p->s;
+  int64_t root[2];
+  *more = false;
+  for (int side = 0; side < 2; side++) {
+    memset(p->sound[side], 0, s->graph[side]->n_nodes + 1);
+    walk(p, side);
+    if (!p->gap && find_sound(p, side)) walk(p, side);
+    const iso_code c = pick(p, side, &root[side], err);
+    if (c) return c;
+  }
+  if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
+  for (int side = 0; side < 2; side++)
+    if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
+  *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
+  iso_code c = describe(p, root, d, more, err);
+  size_t known = s->res->n_divergences; /* one faulty operator that several places read: the earlier one */
+  for (size_t i = known; i-- > 0;)
+    if (same_step(s, RIGHT, d->right, s->res->divergence[i].right) ||
+             (same_step(s, LEFT, d->left, s->res->divergence[i].left) && (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left))))
+      known = i;
+  if (s->res->cut && s->res->cut->divergence == s->res->n_divergences) s->res->cut->divergence = known;
+  if (known == s->res->n_divergences) s->res->n_divergences++;
+  return c;
+}
+
+static size_t run_of_both(const parting *p) {
+  size_t run = 0;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = p->s->graph[side];
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE) run += st_work(g->node[i].call, &p->run[side], i);
+  }
+  return run;
+}
+
+iso_code st_divergences(state *s, iso_error *err) {
+  /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the comparison took anyhow;
+   * with small graphs what is little beside starting up. */
+  enum { AT_LEAST = 80000, RUNS = 6 };
+  parting p = {.s = s};
+  iso_code c = ISO_OK;
+  synth_divergence *d = iso_arena_alloc(&s->res->arena, MAX_DIVERGENCES * sizeof *d);
+  for (int side = 0; side < 2; side++)
+    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1))  || !(p.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1)) ||
+        !(p.sound[side] = calloc(s->graph[side]->n_nodes + 1, 1)))
+      c = nomem(err);
+  if (!d || !(p.changed = calloc(s->graph[RIGHT]->n_nodes + 1, 1))) c = nomem(err);
+  p.gap = s->res->verdict == SYNTH_UNDECIDED;
+  if (!c && !s->witness[LEFT].value) c = st_run_draw(s, 0, err);
+  p.run[LEFT] = s->witness[LEFT];
+  p.run[RIGHT] = s->witness[RIGHT];
+  s->witness[LEFT] = s->witness[RIGHT] = (st_run){0};
+  if (!c) c = pt_index(&p, LEFT, err);
+  if (!c) c = pt_index(&p, RIGHT, err);
+  if (!c) c = st_mark_parts(s, p.run, err);
+  p.a_run = run_of_both(&p);
+  s->work_left = AT_LEAST + RUNS * p.a_run;
+  bool more = s->graph[LEFT]->n_outputs > 0;
+  s->res->divergence = d;
+  for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);
+  for (int side = 0; side < 2; side++) {
+    st_run_free(&p.run[side]);
+    free(p.by_size[side]);
+    free(p.seen[side]);
+    free(p.settled[side]);
+    free(p.sound[side]);
+  }
+  free(p.changed);
+  return c;
+}
+
+const synth_localiser *localise_parts(void) {
+  static const synth_localiser parts = {.divergences = st_divergences, .cut_failing = st_cut_failing};
+  return &parts;
+}

@@ -1,0 +1,19 @@
+/* Private to synth/: constants that rounding tells apart. */
+#ifndef SYNTH_ROUNDING_H
+#define SYNTH_ROUNDING_H
+
+#include "synth/constants/precision.h"
+
+typedef enum rx_fit {
+  RX_NO,
+  RX_NEAR, /* too far for what is known of how the two came to be, and too near for a mistake */
+  RX_YES
+} rx_fit;
+
+/* Whether rounding explains that two constants of one shape differ. */
+iso_code rx_explained(state *s, eg_node a, eg_node b, rx_fit *fit, iso_error *err);
+
+/* Note that two constants are taken to be one although rounding tells them apart; `relation`: what the auxiliary one of them is, or NULL. */
+iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, iso_error *err);
+
+#endif

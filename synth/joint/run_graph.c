@@ -1,0 +1,358 @@
+/* Running one captured graph by itself: node after node as captured, nothing taken from the other side but the values of
+ * related constants. What a verdict of "different" rests on is computed here, not in the e-graph.
+ *
+ * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic arithmetic: Vignes, "A
+ * stochastic arithmetic for reliable scientific computation", 1993): how far the outputs move tells how far two ways to write one
+ * function may be apart. */
+#include "synth/joint/joint.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static bool listed(const char *op, const char *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const size_t len = strlen(list[i]);
+    if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
+  }
+  return false;
+}
+
+/* Operators whose results are elements of their arguments, or exact: nothing is rounded. */
+bool st_op_rounds(const char *op) {
+  static const char *const exact[] = {
+      "getitem", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::contiguous", "aten::clone",
+      "aten::unsqueeze", "aten::squeeze", "aten::transpose", "aten::permute", "aten::t", "aten::expand", "aten::expand_as", "aten::flatten",
+      "aten::slice", "aten::select", "aten::narrow", "aten::split", "aten::split_with_sizes", "aten::chunk", "aten::unbind", "aten::cat",
+      "aten::stack", "aten::repeat", "aten::repeat_interleave", "aten::roll", "aten::flip", "aten::tril", "aten::triu", "aten::embedding",
+      "aten::index_select", "aten::gather", "aten::index", "aten::where", "aten::masked_fill", "aten::constant_pad_nd", "aten::pad",
+      "aten::relu", "aten::neg", "aten::abs", "aten::clamp", "aten::clamp_min", "aten::clamp_max", "aten::maximum", "aten::minimum",
+      "aten::amax", "aten::amin", "aten::max", "aten::min", "aten::round", "aten::floor", "aten::ceil", "aten::trunc", "aten::sign",
+      "aten::sort", "aten::topk", "aten::to", "aten::_to_copy", "aten::type_as", "aten::dropout", "aten::lift_fresh_copy", "aten::movedim",
+      "aten::unfold", "aten::as_strided", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones",
+      "aten::new_full", "aten::one_hot", "aten::scatter", "aten::index_copy", "aten::index_put", "aten::nan_to_num"};
+  return !listed(op, exact, sizeof exact / sizeof *exact);
+}
+
+/* Operators that add many products: cancellation happens inside, so that their arguments are disturbed as well. */
+static bool contracts(const char *op) {
+  static const char *const elementwise[] = {
+      "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::exp", "aten::log", "aten::log1p", "aten::expm1",
+      "aten::sqrt", "aten::rsqrt", "aten::reciprocal", "aten::sigmoid", "aten::tanh", "aten::silu", "aten::gelu", "aten::erf", "aten::sin",
+      "aten::cos", "aten::softplus", "aten::square", "aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
+  return st_op_rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
+}
+
+/* Operators whose result has few digits only where nothing was rounded: what was rounded before has been disturbed and has many. */
+static bool shows_rounding(const char *op) {
+  static const char *const ops[] = {"aten::add", "aten::sub", "aten::rsub", "aten::mul"};
+  return listed(op, ops, sizeof ops / sizeof *ops);
+}
+
+static bool few_digits(double x, double digits) {
+  int exponent;
+  const double mantissa = frexp(x, &exponent) * digits;
+  return mantissa == floor(mantissa);
+}
+
+typedef enum disturb { ALL, ALL_BUT_SHORT } disturb;
+
+/* Whether some argument of the call holds a number from `low` up to, and not with, `high` (absolute values). */
+static bool holds_between(const rule_term *t, rule_tensor *const *bind, double low, double high) {
+  for (uint32_t k = 0; k < t->n; k++)
+    if (holds_between(t->child[k], bind, low, high)) return true;
+  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
+  if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return false;
+  const double *x = v->data;
+  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
+    if (fabs(x[i]) >= low && fabs(x[i]) < high) return true;
+  return false;
+}
+
+static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) { return holds_between(t, bind, DBL_TRUE_MIN, 1e-100); }
+
+/* Whether infinities among the results are those of 1/0 and the like, and not of numbers that became too large. */
+static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
+  static const char *const ops[] = {"aten::div", "aten::reciprocal", "aten::rsqrt", "aten::log", "aten::log2", "aten::log10", "aten::pow"};
+  return listed(call->u.s, ops, sizeof ops / sizeof *ops) && !holds_tiny(call, bind) && !holds_between(call, bind, 1e100, INFINITY) &&
+         holds_between(call, bind, 0, DBL_TRUE_MIN);
+}
+
+/* Whether a zero among the results may be a small number that underflowed: an exponential, or something of tiny numbers. Else it is 0. */
+static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
+  static const char *const exponentials[] = {"aten::exp", "aten::exp2", "aten::softmax", "aten::_softmax", "aten::sigmoid", "aten::silu", "aten::gelu",
+                                             "aten::erfc", "aten::pow", "aten::prod", "aten::cumprod", "aten::softplus", "aten::mish",
+                                             "aten::scaled_dot_product_attention"};
+  return strncmp(call->u.s, "aten::", 6) != 0 || listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) || holds_tiny(call, bind);
+}
+
+/* The least number other than 0 among what a call is given. */
+static double least_operand(const rule_term *t, rule_tensor *const *bind) {
+  double least = t->kind == RULE_FLOAT && fabs(t->u.f) > 0 ? fabs(t->u.f) : INFINITY;
+  for (uint32_t k = 0; k < t->n; k++) least = fmin(least, least_operand(t->child[k], bind));
+  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
+  if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return least;
+  const double *x = v->data;
+  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
+    if (fabs(x[i]) > 0) least = fmin(least, fabs(x[i]));
+  return least;
+}
+
+/* Of a sum or a product `x` that has few digits: whether it has them because nothing was rounded.
+ * Beside a power of two an operand may have been swallowed; `least` is the smallest one. */
+static bool short_and_exact(double x, double least) {
+  return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27;
+}
+
+/* `faint`: what is 0 may have underflowed. `least`: least_operand, with ALL_BUT_SHORT. Owns: the
+ * caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, double noise, disturb what, double least,
+                          bool faint, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  if (c) return c;
+  memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+  if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
+  double *x = (*out)->data;
+  for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
+    if (fabs(x[i]) < DBL_MIN && faint) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
+    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least)))
+      x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+  return ISO_OK;
+}
+
+bool st_term_uses(const rule_term *t, const bool *flag) {
+  if (t->kind == RULE_VAR) return flag[t->u.i];
+  for (uint32_t k = 0; k < t->n; k++)
+    if (st_term_uses(t->child[k], flag)) return true;
+  return false;
+}
+
+void st_term_mark(const rule_term *t, bool *flag) {
+  if (t->kind == RULE_VAR) flag[t->u.i] = true;
+  for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
+}
+
+/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of its captured dtype; a parameter, which
+ * may be a result of several roundings, by two units. Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
+static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24 : captured == RULE_F16 ? 0x1p-11 : captured == RULE_BF16 ? 0x1p-8 : 0;
+  const double eps = s->rec[e.i].lonely ? 4 * half : half;
+  const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128);
+  for (size_t i = 0; i < n; i++) related |= s->rec[m[i].i].node[!side] >= 0 || (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0);
+  *out = rule_tensor_ref(v);
+  if (related) return ISO_OK;
+  rule_tensor_unref(*out);
+  iso_code c = disturbed(v, eps, ALL, 0, false, rng, out, err);
+  for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
+    const double x = rule_tensor_get(v, i);
+    if (few_digits(x, digits)) rule_tensor_set(*out, i, x);
+  }
+  return c;
+}
+
+static void count_uses(const rule_term *t, uint32_t *uses) {
+  if (t->kind == RULE_VAR) uses[t->u.i]++;
+  for (uint32_t k = 0; k < t->n; k++) count_uses(t->child[k], uses);
+}
+
+static void drop(rule_tensor **v, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    rule_tensor_unref(v[k]);
+    v[k] = NULL;
+  }
+}
+
+void st_run_free(st_run *r) {
+  if (r->value)
+    for (size_t i = 0; i < r->n; i++)
+      if (r->value[i].v) {
+        drop(r->value[i].v, r->value[i].n);
+        free(r->value[i].v);
+      }
+  free(r->value);
+  *r = (st_run){.failed = -1};
+}
+
+static void release(const rule_term *t, uint32_t *uses, st_run *r) {
+  if (t->kind == RULE_VAR && --uses[t->u.i] == 0) drop(r->value[t->u.i].v, r->value[t->u.i].n);
+  for (uint32_t k = 0; k < t->n; k++) release(t->child[k], uses, r);
+}
+
+static iso_code keep(st_run *r, size_t i, rule_tensor *const *v, size_t n, iso_error *err) {
+  if (!(r->value[i].v = calloc(n + 1, sizeof *r->value[i].v))) return nomem(err);
+  r->value[i].n = n;
+  for (size_t k = 0; k < n; k++) r->value[i].v[k] = rule_tensor_ref(v[k]);
+  return ISO_OK;
+}
+
+/* Takes over `v`. */
+static iso_code keep_own(st_run *r, size_t i, rule_tensor *v, iso_error *err) {
+  const iso_code c = keep(r, i, &v, 1, err);
+  rule_tensor_unref(v);
+  return c;
+}
+
+static void arguments(const rule_term *t, const st_run *r, rule_tensor **bind) {
+  if (t->kind == RULE_VAR) bind[t->u.i] = r->value[t->u.i].n ? r->value[t->u.i].v[0] : NULL;
+  for (uint32_t k = 0; k < t->n; k++) arguments(t->child[k], r, bind);
+}
+
+static bool holds_nan(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isnan(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static bool holds_inf(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (isinf(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+static bool infinite_argument(const rule_term *t, const st_run *r) {
+  if (t->kind == RULE_FLOAT) return isinf(t->u.f);
+  if (t->kind == RULE_VAR) {
+    const rule_tensor *v = r->value[t->u.i].n ? r->value[t->u.i].v[0] : NULL;
+    return v && rule_dtype_is_float(v->dtype) && (holds_inf(v) || holds_nan(v));
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (infinite_argument(t->child[k], r)) return true;
+  return false;
+}
+
+static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r, size_t i, rule_tensor **bind, bool bounds, iso_error *err) {
+  rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
+  size_t n_out = 0, n_own = 0;
+  iso_code c = ISO_OK;
+  if (strcmp(n->call->u.s, "getitem") == 0) {
+    const st_value_list *from = &r->value[n->call->child[0]->u.i];
+    const int64_t k = n->call->child[1]->u.i;
+    if (k < 0 || (size_t)k >= from->n) return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
+    return keep(r, i, &from->v[k], 1, err);
+  }
+  arguments(n->call, r, bind);
+  if (noise > 0 && contracts(n->op))
+    for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
+      const rule_term *a = n->call->child[k];
+      if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
+      if (!(c = disturbed(bind[a->u.i], noise, ALL, 0, false, rng, &own[n_own], err)))
+        bind[a->u.i] = own[n_own++];
+    }
+  if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
+  if (!c && noise > 0 && st_op_rounds(n->op)) {
+    const bool faint = may_underflow(n->call, bind), shows = shows_rounding(n->op);
+    const double least = shows ? least_operand(n->call, bind) : 0;
+    for (size_t k = 0; k < n_out && !c; k++) {
+      rule_tensor *d;
+      if ((c = disturbed(out[k], noise, shows ? ALL_BUT_SHORT : ALL, least, faint, rng, &d, err)))
+        break;
+      rule_tensor_unref(out[k]);
+      out[k] = d;
+    }
+  }
+  if (!c && !r->overflow && bounds)
+    for (size_t k = 0; k < n_out && !r->overflow; k++)
+      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
+  if (!c) c = keep(r, i, out, n_out, err);
+  drop(out, n_out);
+  drop(own, n_own);
+  return c;
+}
+
+/* A leaf whose masks the e-graph reads as others. */
+static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i, iso_error *err) {
+  rule_tensor *v;
+  iso_code c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &v, err);
+  return c ? c : keep_own(r, i, v, err);
+}
+
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
+                      iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
+  int64_t failed = -1;
+  uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
+  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
+  iso_rng rng = iso_rng_new(s->o->seed, stream);
+  iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++)
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE) count_uses(g->node[i].call, uses);
+  for (size_t k = 0; k < g->n_outputs && !c; k++) uses[g->output[k].node]++;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const synth_node *n = &g->node[i];
+    const eg_node e = s->map[side][i];
+    if (e.i == EG_NONE || uses[i] == 0) continue;
+    const rec *q = &s->rec[e.i];
+    if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
+    else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
+    else if (n->kind != SYNTH_OP && st_masked(s, side, i)) c = keep_captured(s, n, r, i, err);
+    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 && !st_masked(s, side, i)) {
+      rule_tensor *v;
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep_own(r, i, v, err);
+    } else if (noise == ST_STORAGE && s->lonely_both && q->lonely && n->kind == SYNTH_PARAMETER) {
+      rule_tensor *v;
+      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep_own(r, i, v, err);
+    } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
+    else if (q->konst && q->valued && !with && !st_masked(s, side, i)) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
+    else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
+    if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
+    if (c) failed = (int64_t)i;
+    if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
+  }
+  free(uses);
+  free(bind);
+  if (c) st_run_free(r);
+  r->failed = failed;
+  return c;
+}
+
+static size_t elements(const rule_term *t, const st_run *r) {
+  size_t n = 0;
+  if (t->kind == RULE_VAR)
+    for (size_t k = 0; k < r->value[t->u.i].n; k++) n += (size_t)r->value[t->u.i].v[k]->numel;
+  for (uint32_t k = 0; k < t->n; k++) n += elements(t->child[k], r);
+  return n;
+}
+
+size_t st_work(const rule_term *call, const st_run *r, uint32_t i) {
+  enum { A_CALL = 4096 }; /* elements that are read or written in the time that a call takes by itself */
+  size_t n = elements(call, r);
+  for (size_t k = 0; k < r->value[i].n; k++) n += (size_t)r->value[i].v[k]->numel;
+  return 1 + n / A_CALL;
+}
+
+/* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, size_t *work, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  st_run r = {.value = malloc((g->n_nodes + 1) * sizeof *r.value), .n = g->n_nodes, .failed = -1};
+  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
+  iso_rng rng = iso_rng_new(s->o->seed, 0);
+  iso_code c = r.value && bind ? ISO_OK : nomem(err);
+  uint32_t end = 0;
+  if (!c) memcpy(r.value, with->from->value, g->n_nodes * sizeof *r.value);
+  for (uint32_t i = 0; i <= goal && !c; i++) {
+    if (!with->value[i] && !with->again[i]) continue;
+    end = i + 1;
+    r.value[i] = (st_value_list){0};
+    synth_node n = g->node[i];
+    if (with->call && with->call[i]) n.call = with->call[i];
+    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(s, &n, 0, &rng, &r, i, bind, false, err);
+    if (!c && work && !with->value[i]) *work += st_work(n.call, &r, i);
+  }
+  if (!c && r.value[goal].n != 1) c = iso_fail(err, ISO_RANGE, "node \"%s\" has no single value", g->node[goal].id);
+  if (!c) *out = rule_tensor_ref(r.value[goal].v[0]);
+  for (uint32_t i = 0; i < end; i++)
+    if ((with->value[i] || with->again[i]) && r.value[i].v) {
+      drop(r.value[i].v, r.value[i].n);
+      free(r.value[i].v);
+    }
+  free(r.value);
+  free(bind);
+  return c;
+}

@@ -1,0 +1,342 @@
+/* Inputs on all of their sets, and within what their captures say that they may be. */
+#include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/hash.h"
+#include "rules/permutation.h"
+
+static iso_code nomem(iso_error *err) {
+  return iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+/* ---- what is kept ---- */
+
+typedef struct shape_of { /* what one row, or all, of an input's integers look like */
+  bool steps, same, bits, adds_up, restarts;
+} shape_of;
+
+/* 0, 0, 3, 7: bounds of sequences, or which of them an element is of. 0, 1, 2, 0, 1: positions in
+ * several of them, perhaps behind padding that is one number. */
+static void look_at_row(const rule_tensor *t, int64_t from, int64_t n, shape_of *s) {
+  enum { FEW = 3 };
+  int64_t up = 0;
+  const int64_t first = rule_tensor_get_int(t, from);
+  bool padding = first == 0 || first == 1;
+  s->adds_up &= n >= FEW && first == 0 && rule_tensor_get_int(t, from + n - 1) > 0;
+  s->restarts &= n > FEW && padding;
+  for (int64_t i = from + 1; i < from + n; i++) {
+    const int64_t x = rule_tensor_get_int(t, i), d = x - rule_tensor_get_int(t, i - 1);
+    padding &= d == 0;
+    s->adds_up &= d >= 0;
+    s->restarts &= d == 1 || x == 0 || padding;
+    up += d == 1;
+  }
+  s->restarts &= 2 * up >= n;
+}
+
+static shape_of look_at(const rule_tensor *t) {
+  shape_of s = {true, true, true, t->numel > 0, t->numel > 0};
+  const int64_t row = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const int64_t v = rule_tensor_get_int(t, i), d = i ? v - rule_tensor_get_int(t, i - 1) : 0;
+    s.steps &= i == 0 || d == 1;
+    s.same &= d == 0;
+    s.bits &= v == 0 || v == 1;
+  }
+  for (int64_t i = 0; row > 0 && i < t->numel; i += row) look_at_row(t, i, row, &s);
+  return s;
+}
+
+static bool permutes(const synth_node *n) {
+  return rule_domain_permutes(n->domain, n->dtype);
+}
+
+/* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
+ * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
+ * What chooses rows of a table is no bound of a sequence, nor is what a domain says to be any
+ * numbers. */
+bool st_structured(const state *s, int side, size_t i, const bool *live) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const rule_tensor *t = n->value[0];
+  int64_t all;
+  if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
+  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
+  if (!rule_dtype_is_int(t->dtype)) return true;
+  shape_of every = {true, true, true, true, true};
+  bool one_zero = t->numel == 1;
+  for (size_t set = 0; set < s->n_sets; set++) {
+    const shape_of x = look_at(n->value[set]);
+    one_zero &= t->numel == 1 && rule_tensor_get_int(n->value[set], 0) == 0;
+    every = (shape_of){every.steps && x.steps, every.same && x.same, every.bits && x.bits,
+                       every.adds_up && x.adds_up, every.restarts && x.restarts};
+  }
+  /* One number has no structure to see, but for 0, where positions begin. */
+  if (t->numel == 1) return one_zero;
+  if (every.steps || every.same || every.bits) return true;
+  return !n->domain && (every.adds_up || every.restarts) &&
+         st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
+}
+
+/* ---- relations on every set ---- */
+
+/* Elements that are one on every set get one number: what is a layout of such numbers is one on
+ * each set. */
+iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso_error *err) {
+  const rule_tensor *t = n->value[0];
+  if (n->kind != SYNTH_INPUT || s->n_sets < 2) return *out = rule_tensor_ref(n->value[0]), ISO_OK;
+  const size_t size = rule_dtype_size(t->dtype);
+  iso_code c = rule_tensor_new(RULE_I64, &t->shape, out, err);
+  for (int64_t i = 0; !c && i < t->numel; i++) {
+    uint64_t h = (uint64_t)t->dtype;
+    for (size_t set = 0; set < s->n_sets; set++)
+      h = iso_hash((const char *)n->value[set]->data + (size_t)i * size, size, h);
+    memcpy((char *)(*out)->data + (size_t)i * sizeof h, &h, sizeof h);
+  }
+  return c;
+}
+
+/* Numbers of elements are hashes: what was found by them is held against the values. */
+iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t set = 0; r->term && s->n_sets > 1 && set < s->n_sets && !c; set++) {
+    rule_tensor *v = NULL;
+    c = st_value_over(s, !side, r->term, set, &v, err);
+    if (!c && !rule_tensor_same(v, s->graph[side]->node[i].value[set])) r->term = NULL;
+    rule_tensor_unref(v);
+  }
+  return c;
+}
+
+/* ---- draws ---- */
+
+iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng, rule_tensor **v,
+                iso_error *err) {
+  const rule_domain *d = n->domain;
+  const bool ints = rule_dtype_is_int(n->value[0]->dtype);
+  double low = -INFINITY, high = INFINITY;
+  if (n->kind != SYNTH_INPUT || !d || rule_dtype_is_complex((*v)->dtype)) return ISO_OK;
+  if (ints) {
+    const int64_t limit = st_index_limit(s, NULL);
+    if (limit != INT64_MAX) low = 0, high = (double)limit - 1;
+  }
+  if (rule_domain_admits(d, *v, NULL, 0) || rule_domain_fit(d, low, high, (unsigned)round, rng, *v))
+    return ISO_OK;
+  rule_tensor_unref(*v);
+  *v = NULL;
+  return rule_tensor_to_float64(n->value[0], v, err);
+}
+
+void st_interval(const synth_node *n, int64_t *low, int64_t *high) {
+  const rule_domain *d = n->domain;
+  *low = INT64_MAX;
+  *high = INT64_MIN;
+  if (d && isfinite(d->low) && isfinite(d->high)) {
+    *low = (int64_t)d->low;
+    *high = (int64_t)d->high + 1;
+    return;
+  }
+  const rule_tensor *v = n->value[0];
+  for (int64_t i = 0; i < v->numel; i++) {
+    const int64_t x = rule_tensor_get_int(v, i);
+    if (x < *low) *low = x;
+    if (x >= *high) *high = x + 1;
+  }
+}
+
+bool st_admits(const state *s, eg_node e, const rule_tensor *v) {
+  for (int side = 0; side < 2; side++) {
+    const int32_t i = s->rec[e.i].node[side];
+    const rule_domain *d = i >= 0 ? s->graph[side]->node[i].domain : NULL;
+    if (d && !rule_domain_admits(d, v, NULL, 0)) return false;
+  }
+  return true;
+}
+
+/* What is said of each element of a leaf by itself is said of those of the leaves that it is made
+ * of. */
+static iso_code pass_on(state *s, synth_node *of, const rule_term *t, const rule_domain *d,
+                        iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < t->n && !c; k++) c = pass_on(s, of, t->child[k], d, err);
+  if (c || t->kind != RULE_VAR) return c;
+  synth_node *n = &of[t->u.i];
+  const rule_domain alone = {.low = d->low,
+                             .high = d->high,
+                             .exclude = d->exclude,
+                             .n_exclude = d->n_exclude,
+                             .who = d->who};
+  const rule_domain was = n->domain ? *n->domain : rule_domain_all(d->who);
+  bool empty = false;
+  rule_domain *both = rule_domain_meet(&s->arena, &was, &alone, n->dtype, &n->shape, &empty);
+  if (!both) return nomem(err);
+  if (!empty) n->domain = both;
+  return ISO_OK;
+}
+
+iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso_error *err) {
+  const rule_domain *d = s->graph[side]->node[i].domain;
+  if (!d || t->kind == RULE_VAR || rule_domain_is_open(d)) return ISO_OK;
+  /* Our own copy of the nodes (own_nodes). */
+  return pass_on(s, (synth_node *)(uintptr_t)s->graph[!side]->node, t, d, err);
+}
+
+/* ---- domains in the e-graph: the input as a term that cannot leave its own ---- */
+
+enum { MAX_REPLACED = 16 }; /* values left out; more would make the term too large for any rule */
+
+/* Another value for one that is left out. */
+static int64_t instead(const rule_domain *d, int64_t x) {
+  double y = (double)x + 1;
+  while (y <= d->high && !rule_domain_has(d, y)) y++;
+  if (y <= d->high) return (int64_t)y;
+  for (y = (double)x - 1; !rule_domain_has(d, y);) y--;
+  return (int64_t)y;
+}
+
+static const rule_term *number(state *s, bool ints, double x) {
+  if (isinf(x)) return rule_none(&s->arena);
+  return ints ? rule_int(&s->arena, (int64_t)x) : rule_float(&s->arena, x);
+}
+
+/* Over RULE_VAR 0, which may be anything: what is inside stays as it is. */
+static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_term **out,
+                       iso_error *err) {
+  const rule_term *t = rule_var(&s->arena, 0);
+  iso_code c = t ? ISO_OK : nomem(err);
+  if (!c && (isfinite(d->low) || isfinite(d->high))) {
+    const rule_term *arg[3] = {t, number(s, ints, d->low), number(s, ints, d->high)};
+    c = arg[1] && arg[2] ? rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &t, err)
+                         : nomem(err);
+  }
+  for (size_t k = 0; ints && k < d->n_exclude && !c; k++) {
+    const int64_t x = (int64_t)d->exclude[k];
+    const rule_term *eq[2] = {t, rule_int(&s->arena, x)}, *is;
+    if (!eq[1]) return nomem(err);
+    if ((c = rule_call(&s->arena, s->schemas, "aten::eq.Scalar", eq, 2, &is, err))) return c;
+    const rule_term *arg[3] = {is, rule_int(&s->arena, instead(d, x)), t};
+    c = arg[1] ? rule_call(&s->arena, s->schemas, "aten::where.ScalarSelf", arg, 3, &t, err)
+               : nomem(err);
+  }
+  *out = t;
+  return c;
+}
+
+/* A new atom of that dtype and shape, which has no values yet. */
+static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_error *err) {
+  const char *name = iso_arena_printf(&s->arena, "$within%zu", s->n_bound);
+  eg_symbol sym;
+  if (!name || !iso_grow(s->bound, s->cap_bound, s->n_bound + 1)) return nomem(err);
+  iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
+  if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
+  if (c) return c;
+  if (!iso_grow(s->rec, s->cap_rec, (size_t)out->i + 1)) return nomem(err);
+  for (size_t k = s->n_rec; k <= out->i; k++)
+    s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
+  if (s->n_rec <= out->i) s->n_rec = (size_t)out->i + 1;
+  rec *r = &s->rec[out->i];
+  r->tensor = r->leaf = r->atom = true;
+  r->shape = *shape;
+  return ISO_OK;
+}
+
+/* Input `i` equals `term` over the atom, whose values are there. */
+static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, const rule_term *term,
+                       rule_assumption kind, const char *text, iso_error *err) {
+  const eg_node e = s->map[side][i], none = {EG_NONE};
+  eg_node def;
+  iso_code c = text ? st_add_term(s, term, &raw, &def, err) : nomem(err);
+  if (c || (c = st_value(s, def, err))) return c;
+  s->bound[s->n_bound++] = (st_bound){e, raw, def, other};
+  if (!st_assume(s, kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+    return nomem(err);
+  return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+}
+
+iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, rule_assumption kind,
+                       const char *text, iso_error *err) {
+  eg_node raw;
+  iso_code c = new_atom(s, &s->graph[side]->node[i].shape, &raw, err);
+  if (!c) c = st_values_of(s, raw, s->map[side][i], err);
+  return c ? c : equate(s, side, i, raw, false, term, kind, text, err);
+}
+
+/* ---- different integers: the first places of some numbers in order ---- */
+
+/* Numbers whose order begins with those of `v`. Owns: the caller unrefs. */
+static iso_code ordered(const rule_domain *d, const rule_tensor *v, rule_tensor **out,
+                        iso_error *err) {
+  const rule_shape shape = {.rank = 1, .dim = {rule_domain_span(d)}};
+  iso_code c = rule_tensor_new(RULE_F64, &shape, out, err);
+  for (int64_t i = 0; !c && i < shape.dim[0]; i++) rule_tensor_set(*out, i, (double)i + 1);
+  for (int64_t i = 0; !c && i < v->numel; i++)
+    rule_tensor_set(*out, rule_tensor_get_int(v, i) - (int64_t)d->low, (double)(i - v->numel));
+  return c;
+}
+
+static iso_code order_values(state *s, int side, size_t i, eg_node raw, iso_error *err) {
+  rule_tensor **val = calloc(s->n_draws + 1, sizeof *val);
+  iso_code c = val ? ISO_OK : nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    const rule_tensor *v = st_val(s, s->map[side][i], d);
+    c = v ? ordered(s->graph[side]->node[i].domain, v, &val[d], err) : st_lost(s, err);
+  }
+  if (!c) c = st_set_values(s, raw, val, err);
+  for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+static iso_code bound_distinct(state *s, int side, size_t i, const char *text, iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const rule_shape shape = {.rank = 1, .dim = {rule_domain_span(n->domain)}};
+  const rule_term *t;
+  eg_node raw;
+  if (n->dtype != RULE_I64) return ISO_OK; /* places are of that dtype */
+  iso_code c =
+      rule_places(&s->arena, s->schemas, n->domain, &n->shape, rule_var(&s->arena, 0), &t, err);
+  if (!c) c = new_atom(s, &shape, &raw, err);
+  if (!c) c = order_values(s, side, i, raw, err);
+  return c ? c : equate(s, side, i, raw, true, t, RULE_ASSUMES_RANGE, text, err);
+}
+
+const st_bound *st_bound_by(const state *s, eg_node e, bool raw) {
+  for (size_t k = 0; k < s->n_bound; k++)
+    if ((raw ? s->bound[k].raw.i : s->bound[k].def.i) == e.i) return &s->bound[k];
+  return NULL;
+}
+
+const st_bound *st_bound_of(const state *s, eg_node e) {
+  for (size_t k = 0; k < s->n_bound; k++)
+    if (eg_equal(s->g, s->bound[k].leaf, e)) return &s->bound[k];
+  return NULL;
+}
+
+iso_code st_bound_domains(state *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      const rule_domain *d = n->domain;
+      const rule_term *t = NULL;
+      char text[256];
+      if (n->kind != SYNTH_INPUT || !d || s->map[side][i].i == EG_NONE) continue;
+      const bool ints = rule_dtype_is_int(n->dtype);
+      const bool many = d->n_exclude > MAX_REPLACED, bounds = isfinite(d->low) || isfinite(d->high);
+      if (s->rec[s->map[side][i].i].konst || (!ints && !rule_dtype_is_float(n->dtype))) continue;
+      if (!(bounds || (ints && d->n_exclude)) || many || st_bound_of(s, s->map[side][i])) continue;
+      rule_domain_print(d, text, sizeof text);
+      const char *said = iso_arena_printf(&s->arena, "%s's %s may be: %s",
+                                          side == LEFT ? "left" : "right", n->name, text);
+      if (ints && permutes(n)) {
+        if ((c = bound_distinct(s, side, i, said, err))) return c;
+        continue;
+      }
+      if ((c = inside(s, d, ints, &t, err))) return c;
+      c = st_bound_leaf(s, side, i, t, RULE_ASSUMES_RANGE, said, err);
+    }
+  return c;
+}

@@ -1,0 +1,120 @@
+/* Fresh values of leaves: each a function of the seed, of the leaf and of the captured values' scale, and large ones also of the place alone, so
+ * that parts of them can be drawn by themselves and in several threads. */
+#include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
+
+#include <math.h>
+
+#include "egraph/base/parallel.h"
+
+/* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large parameters have millions. */
+static void spread_of(const rule_tensor *t, double *mean, double *dev) {
+  enum { MOST = 1 << 12 };
+  const int64_t step = t->numel / MOST | 1;
+  double sum = 0, sq = 0, n = 0;
+  for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
+  *mean = n > 0 ? sum / n : 0;
+  for (int64_t i = 0; i < t->numel; i += step) sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
+  *dev = n > 0 ? sqrt(sq / n) : 0;
+}
+
+/* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers are as different from one another as normal
+ * ones, at a tenth of the time. */
+typedef struct even_draw {
+  double *x, mean, width;
+  iso_rng rng;
+} even_draw;
+
+static even_draw even(double *x, double mean, double dev, iso_rng rng) { return (even_draw){x, mean, dev * sqrt(12) * 0x1p-64, rng}; }
+
+static void fill_part(void *ctx, int64_t from, int64_t to) {
+  const even_draw *d = ctx;
+  iso_rng rng = iso_rng_after(d->rng, (uint64_t)from);
+  iso_rng_fill_even(&rng, d->mean, d->width, d->x + from, (size_t)(to - from));
+}
+
+static void fill_even(rule_tensor *t, double mean, double dev, iso_rng rng, unsigned threads) {
+  even_draw d = even(t->data, mean, dev, rng);
+  iso_parallel(threads, t->numel, 1, fill_part, &d);
+}
+
+static void fill_normal(rule_tensor *t, double mean, double dev, double scale, iso_rng *rng) {
+  double *x = t->data;
+  iso_rng_fill_normal(rng, x, (size_t)t->numel);
+  for (int64_t i = 0; i < t->numel; i++) x[i] = scale * (mean + dev * x[i]);
+}
+
+static void know(st_spread *of, const rule_tensor *v) {
+  if (of->known) return;
+  spread_of(v, &of->mean, &of->dev);
+  if (!(of->dev > 1e-6 * fabs(of->mean)) || of->dev < 1e-12) of->dev = 0.1;
+  of->known = true;
+}
+
+/* A later round makes matrices small, so that eps in the norms behind them shows. */
+static double scale_of(const rule_tensor *v, size_t round) { return round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0; }
+
+static iso_rng stream_of(const state *s, size_t ordinal, size_t round) { return iso_rng_new(s->o->seed, ordinal * 64 + round + 1); }
+
+static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *of, iso_rng *at, rule_tensor **out, iso_error *err) {
+  iso_rng rng = *at;
+  rule_tensor *v = n->value[0];
+  iso_code c;
+  if (!rule_dtype_is_float(v->dtype)) {
+    int64_t limit = st_index_limit(s, NULL), low = 0, high = limit;
+    if (limit == INT64_MAX) st_interval(n, &low, &high);
+    if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
+    int64_t edge[64];
+    const size_t n_edges = st_integer_edges(s, high, edge, sizeof edge / sizeof *edge);
+    for (int64_t i = 0; i < v->numel; i++) {
+      int64_t x = low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1));
+      if (n_edges && i % 3) x = edge[iso_rng_below(&rng, n_edges)];
+      rule_tensor_set(*out, i, (double)x);
+    }
+    return ISO_OK;
+  }
+  know(of, v);
+  const double scale = scale_of(v, round);
+  if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
+  if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
+  else fill_normal(*out, of->mean, of->dev, scale, &rng);
+  return ISO_OK;
+}
+
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err) {
+  iso_rng rng = stream_of(s, ordinal, round), more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), ordinal * 64 + round);
+  const iso_code c = redraw(s, n, round, of, &rng, out, err);
+  return c ? c : st_fit(s, n, round, &more, out, err);
+}
+
+iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+  const synth_node *n = &s->graph[side]->node[r->node[side]];
+  st_spread of = {0};
+  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : st_redraw(s, n, r->ordinal, draw - s->n_sets, &of, out, err);
+}
+
+iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+  const rule_tensor *v = s->graph[side]->node[r->node[side]].value[0];
+  const int64_t width = v->shape.dim[1];
+  const rule_shape shape = {.rank = 2, .dim = {row->numel, width}};
+  st_spread of = {0};
+  iso_code c = rule_tensor_new_unset(RULE_F64, &shape, out, err);
+  if (c) return c;
+  if (draw >= s->n_sets) know(&of, v);
+  for (int64_t k = 0; k < row->numel; k++) {
+    const int64_t at = rule_tensor_get_int(row, k) * width;
+    double *x = (double *)(*out)->data + k * width;
+    if (draw < s->n_sets)
+      for (int64_t i = 0; i < width; i++) x[i] = rule_tensor_get(v, at + i);
+    else {
+      const double scale = scale_of(v, draw - s->n_sets);
+      even_draw d = even(x, scale * of.mean, scale * of.dev, iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
+      fill_part(&d, 0, width);
+    }
+  }
+  return ISO_OK;
+}

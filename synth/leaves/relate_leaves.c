@@ -1,0 +1,577 @@
+/* Leaves and constants: what of one side is what of the other, by value, and fresh values that keep those relations.
+ *
+ * An atom is a leaf that no relation defines; all others are layout terms over atoms, so that one draw of the atoms
+ * gives consistent values on both sides. */
+#include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static bool leaf_konst(const state *s, int side, size_t i, const bool *live) {
+  const synth_node *n = &s->graph[side]->node[i];
+  switch (n->kind) {
+  case SYNTH_INPUT:
+    return st_structured(s, side, i, live);
+  case SYNTH_PARAMETER:
+    return !rule_dtype_is_float(n->value[0]->dtype);
+  default:
+    return true;
+  }
+}
+
+static iso_code add_leaves(state *s, int side, const bool *live, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    s->map[side][i] = (eg_node){EG_NONE};
+    if (n->kind == SYNTH_OP) continue;
+    char name[32];
+    snprintf(name, sizeof name, "$%c%zu", side == LEFT ? 'L' : 'R', i);
+    eg_symbol sym;
+    iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
+    if (!c) c = eg_add(s->g, sym, NULL, 0, &s->map[side][i], err);
+    if (c) return c;
+    const size_t id = s->map[side][i].i;
+    if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
+    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
+    if (s->n_rec <= id) s->n_rec = id + 1;
+    rec *r = &s->rec[id];
+    r->tensor = r->leaf = r->atom = true;
+    r->konst = leaf_konst(s, side, i, live);
+    r->param = n->kind == SYNTH_PARAMETER && !r->konst;
+    r->node[side] = (int32_t)i;
+    r->shape = n->shape;
+  }
+  return ISO_OK;
+}
+
+typedef struct relations {
+  synth_relation *of; /* per node of the target side; term over nodes of the other */
+} relations;
+
+static bool float_parameter(const synth_node *n) { return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype); }
+
+/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an index without that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x, rule_tensor *const *source, const char *const *name,
+                            synth_relation *out, iso_error *err) {
+  const synth_graph *t = s->graph[side];
+  const size_t n = s->graph[!side]->n_nodes;
+  rule_tensor **allowed = NULL;
+  synth_index *own = NULL;
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < n && s->o->n_given; k++) {
+    if (!source[k] || !st_forbidden(s, side, i, k)) continue;
+    if (!allowed) {
+      if (!(allowed = malloc(n * sizeof *allowed))) return nomem(err);
+      memcpy(allowed, source, n * sizeof *allowed);
+    }
+    allowed[k] = NULL;
+  }
+  if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (own) synth_index_threads(own, s->o->threads);
+  if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
+  synth_index_free(own);
+  free(allowed);
+  return c;
+}
+
+/* Parameters that one side stores in another floating dtype: a cast is an identity, so they are related as the numbers that they hold. */
+static iso_code relate_across_dtypes(state *s, int side, const char *const *name, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  unsigned dtypes[2] = {0, 0};
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < s->graph[k]->n_nodes; i++)
+      if (float_parameter(&s->graph[k]->node[i])) dtypes[k] |= 1u << s->graph[k]->node[i].value[0]->dtype;
+  if (dtypes[LEFT] == dtypes[RIGHT]) return ISO_OK;
+  rule_tensor **wide = calloc(src->n_nodes + 1, sizeof *wide);
+  synth_index *x = NULL;
+  iso_code c = wide ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < src->n_nodes && !c; i++)
+    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0 && !s->settled[!side][i]) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
+  if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
+  if (!c) synth_index_threads(x, s->o->threads);
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    rule_tensor *v;
+    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+    if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
+    c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
+    rule_tensor_unref(v);
+  }
+  synth_index_free(x);
+  for (size_t i = 0; wide && i < src->n_nodes; i++) rule_tensor_unref(wide[i]);
+  free(wide);
+  return c;
+}
+
+/* Whether something that counts tells 0 from -0 in leaf `i`. */
+static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool *live, bool *matters, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool *carries = calloc(g->n_nodes + 1, 1);
+  if (!carries) return nomem(err);
+  carries[i] = true;
+  *matters = false;
+  for (size_t j = i + 1; j < g->n_nodes && !*matters; j++)
+    if (g->node[j].kind == SYNTH_OP && live[j]) *matters = rule_zero_sign_matters(g->node[j].call, carries, j);
+  free(carries);
+  return ISO_OK;
+}
+
+/* On every set. */
+static bool same_numbers(const state *s, const synth_node *n, const synth_node *m) {
+  const size_t sets = n->kind == SYNTH_INPUT ? s->n_sets : 1;
+  for (size_t set = 0; set < sets; set++)
+    if (!rule_tensor_same_numbers(n->value[set], m->value[set])) return false;
+  return true;
+}
+
+/* Leaves that are equal but for signs of zeros, where nothing looks at these. */
+static iso_code relate_zeros(state *s, int side, const bool *const live[2], synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    const synth_node *n = &t->node[i];
+    if (n->kind == SYNTH_OP || of[i].term || !live[side][i] || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+    size_t found = src->n_nodes;
+    for (size_t k = 0; k < src->n_nodes; k++) {
+      const synth_node *m = &src->node[k];
+      if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) || s->replica[!side][k] >= 0 || s->settled[!side][k] ||
+          st_forbidden(s, side, i, k) || !same_numbers(s, n, m))
+        continue;
+      if (found == src->n_nodes || strcmp(n->name, m->name) == 0) found = k;
+    }
+    bool matters[2] = {false, false};
+    if (found == src->n_nodes) continue;
+    c = zero_sign_matters(s, side, i, live[side], &matters[0], err);
+    if (!c) c = zero_sign_matters(s, !side, found, live[!side], &matters[1], err);
+    if (!c && !matters[0] && !matters[1] && !(of[i].term = rule_var(&s->arena, (uint32_t)found))) c = nomem(err);
+  }
+  return c;
+}
+
+/* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. */
+static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
+  const char **name = calloc(src->n_nodes + 1, sizeof *name);
+  iso_code c = value && name ? ISO_OK : nomem(err);
+  for (int inputs = 0; inputs < 2 && !c; inputs++) {
+    for (size_t i = 0; i < src->n_nodes && !c; i++) {
+      const synth_node *n = &src->node[i];
+      rule_tensor_unref(value[i]);
+      value[i] = NULL;
+      if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 && !s->settled[!side][i])
+        c = st_all_sets(s, n, &value[i], err);
+      name[i] = n->name;
+    }
+    if (c) break;
+    synth_index *x = NULL;
+    c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
+    if (!c) synth_index_threads(x, s->o->threads);
+    for (size_t i = 0; i < t->n_nodes && !c; i++) {
+      const synth_node *n = &t->node[i];
+      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+      rule_tensor *v;
+      if ((c = st_all_sets(s, n, &v, err))) break;
+      c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
+      if (!c && inputs) c = st_hold_on_sets(s, side, i, &of[i], err);
+      rule_tensor_unref(v);
+    }
+    synth_index_free(x);
+  }
+  for (size_t i = 0; value && i < src->n_nodes; i++) rule_tensor_unref(value[i]);
+  for (size_t i = 0; i < src->n_nodes && !c; i++) name[i] = src->node[i].name;
+  if (!c) c = relate_across_dtypes(s, side, name, of, err);
+  free(value);
+  free(name);
+  return c;
+}
+
+/* Some leaf of the term is related to nothing itself. */
+static bool any_unrelated(const rule_term *t, const synth_relation *of) {
+  if (t->kind == RULE_VAR) return !of[t->u.i].term;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (any_unrelated(t->child[i], of)) return true;
+  return false;
+}
+
+static const char *relation_text(state *s, const rule_term *t, int source_side) {
+  const synth_graph *g = s->graph[source_side];
+  const char **names = calloc(g->n_nodes + 1, sizeof *names);
+  if (!names) return NULL;
+  for (size_t i = 0; i < g->n_nodes; i++) names[i] = g->node[i].name ? g->node[i].name : g->node[i].id;
+  char *text = rule_term_print(t, s->schemas, names);
+  const char *kept = text ? iso_arena_strdup(&s->arena, text) : NULL;
+  free(text);
+  free(names);
+  return kept;
+}
+
+/* State leaf i of `side` = term over the other side's leaves. */
+static iso_code define(state *s, int side, size_t i, const synth_relation *rel, iso_error *err) {
+  const eg_node leaf = s->map[side][i];
+  eg_node def;
+  iso_code c = st_add_term(s, rel->term, s->map[!side], &def, err);
+  if (c) return c;
+  if (rel->term->kind != RULE_VAR) s->rec[leaf.i].atom = false;
+  if ((c = st_pass_domain_on(s, side, i, rel->term, err))) return c;
+  const synth_node *n = &s->graph[side]->node[i];
+  char text[512];
+  const char *rtext = relation_text(s, rel->term, !side);
+  snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name, rtext ? rtext : "?",
+           rel->tied ? "; other leaves have the same values, names decided" : side == LEFT && s->settled[LEFT][i] ? ", as was given" : "");
+  const eg_node none = {EG_NONE};
+  eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
+  if (rel->term->kind == RULE_VAR) {
+    if (side == RIGHT) l = def;
+    else r = def;
+  }
+  if (!st_assume(s, RULE_ASSUMES_LEAF, l, r, rtext, text)) return nomem(err);
+  return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+}
+
+/* What orients the relations: a leaf that others are written in may not be defined itself. By node of each side. */
+typedef struct orientation {
+  synth_relation *of[2];
+  bool *used[2], *defined[2];
+  bool *equal[2]; /* defined as what another leaf is: of one class with it, so that terms may use either */
+} orientation;
+
+static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_error *err) {
+  iso_code c = define(s, side, i, &o->of[side][i], err);
+  o->defined[side][i] = true;
+  st_term_mark(o->of[side][i].term, o->used[!side]);
+  return c;
+}
+
+/* What was given goes first, and is not changed by the rest. */
+static iso_code define_given(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t k = 0; k < s->o->n_given && !c; k++) {
+    const synth_given *g = &s->o->given[k];
+    if (g->forbid || !g->term) continue;
+    o->of[LEFT][g->left].term = g->term;
+    c = define_by(s, o, LEFT, g->left, err);
+    o->used[LEFT][g->left] = true;
+  }
+  return c;
+}
+
+/* Equal leaves need no orientation: those of the right first, then what else of the left equals one of the right. */
+static iso_code define_equal(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = RIGHT; side >= LEFT; side--)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const rule_term *t = o->of[side][i].term;
+      if (!t || t->kind != RULE_VAR || o->used[side][i]) continue;
+      c = define(s, side, i, &o->of[side][i], err);
+      o->used[side][i] = o->defined[side][i] = o->equal[side][i] = true;
+      if (side == RIGHT) o->used[LEFT][t->u.i] = true;
+    }
+  return c;
+}
+
+/* The same elements in another layout: the one of higher rank is written in terms of the other, so that rules read
+ * f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be defined only if nothing uses it. */
+static iso_code define_layouts(state *s, orientation *o, iso_error *err) {
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  bool *vars = calloc(R->n_nodes + 1, 1);
+  iso_code c = vars ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < L->n_nodes && !c; i++) {
+    const rule_term *t = o->of[LEFT][i].term;
+    if (!t || o->used[LEFT][i] || t->kind == RULE_VAR) continue;
+    memset(vars, 0, R->n_nodes);
+    st_term_mark(t, vars);
+    size_t n_vars = 0, v = 0;
+    for (size_t j = 0; j < R->n_nodes; j++)
+      if (vars[j]) n_vars++, v = j;
+    if (n_vars != 1 || R->node[v].value[0]->numel != L->node[i].value[0]->numel || o->defined[RIGHT][v] ||
+        L->node[i].shape.rank <= R->node[v].shape.rank)
+      continue;
+    c = define_by(s, o, LEFT, i, err);
+    o->used[LEFT][i] = true;
+  }
+  free(vars);
+  return c;
+}
+
+/* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. So are
+ * shards that repeat one another's elements. */
+static iso_code define_wholes(state *s, orientation *o, iso_error *err) {
+  bool *repeating = st_repeating(s, o->of);
+  iso_code c = repeating ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < s->graph[LEFT]->n_nodes && !c; i++) {
+    const rule_term *t = o->of[LEFT][i].term;
+    if (!t || o->used[LEFT][i] || st_term_uses(t, o->defined[RIGHT]) || !(any_unrelated(t, o->of[RIGHT]) || repeating[i])) continue;
+    c = define_by(s, o, LEFT, i, err);
+    o->used[LEFT][i] = true;
+  }
+  free(repeating);
+  return c;
+}
+
+/* Some leaf of the term is made of others. */
+static bool uses_made(const orientation *o, int side, const rule_term *t) {
+  if (t->kind == RULE_VAR) return o->defined[side][t->u.i] && !o->equal[side][t->u.i];
+  for (uint32_t i = 0; i < t->n; i++)
+    if (uses_made(o, side, t->child[i])) return true;
+  return false;
+}
+
+/* All else: by leaves that are not made of others, the right's first. */
+static iso_code define_rest(state *s, orientation *o, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = RIGHT; side >= LEFT; side--)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const rule_term *t = o->of[side][i].term;
+      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_made(o, !side, t)) c = define_by(s, o, side, i, err);
+    }
+  return c;
+}
+
+/* What equals a parameter of the other side is drawn as that is, even where it is a buffer here. */
+static void free_buffers(state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const eg_node e = s->map[side][i], *m;
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || s->rec[e.i].konst) continue;
+      const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+      for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = false;
+    }
+}
+
+iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
+  orientation o = {0};
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, live[side], err);
+  if (!c) c = st_join_replicas(s, err);
+  if (!c) c = st_take_given(s, err);
+  for (int side = 0; side < 2 && !c; side++) {
+    const size_t n = s->graph[side]->n_nodes + 1;
+    o.of[side] = calloc(n, sizeof *o.of[side]);
+    o.used[side] = calloc(n, 1);
+    o.defined[side] = calloc(n, 1);
+    o.equal[side] = calloc(n, 1);
+    if (!o.of[side] || !o.used[side] || !o.defined[side] || !o.equal[side]) c = nomem(err);
+  }
+  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
+  if (!c) c = define_given(s, &o, err);
+  if (!c) c = define_equal(s, &o, err);
+  if (!c) c = define_layouts(s, &o, err);
+  if (!c) c = define_wholes(s, &o, err);
+  if (!c) c = define_rest(s, &o, err);
+  if (!c) c = st_free_tokens(s, live, err);
+  if (!c) c = st_keep_positions(s, live, err);
+  if (!c) free_buffers(s);
+  for (int side = 0; side < 2; side++) {
+    free(o.of[side]);
+    free(o.used[side]);
+    free(o.defined[side]);
+    free(o.equal[side]);
+  }
+  return c;
+}
+
+/* ---- drawing ---- */
+
+iso_code st_set_values(state *s, eg_node e, rule_tensor **val, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  r->val = calloc(s->n_draws, sizeof *r->val);
+  if (!r->val) return nomem(err);
+  r->n_out = 1;
+  for (size_t d = 0; d < s->n_draws; d++) r->val[d] = rule_tensor_ref(val[d]);
+  r->valued = true;
+  return ISO_OK;
+}
+
+iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err) {
+  rule_tensor **val = calloc(s->n_draws + 1, sizeof *val);
+  iso_code c = val ? ISO_OK : nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++)
+    if (!(val[d] = st_val(s, from, d))) c = st_lost(s, err);
+  if (!c) c = st_set_values(s, e, val, err);
+  free(val);
+  return c;
+}
+
+/* Large parameters take values when they are asked for. `rep`: what they are equal to, if anything. */
+static iso_code draw_later(state *s, eg_node e, eg_node rep, size_t ordinal, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  r->n_out = 1;
+  r->valued = true;
+  if (rep.i != EG_NONE) r->from = st_home(s, rep).i;
+  else {
+    r->ordinal = ordinal;
+    if (!(r->val = calloc(s->n_draws, sizeof *r->val))) return nomem(err);
+  }
+  return ISO_OK;
+}
+
+/* So do the terms that define them: what comes out has the leaf's shape. */
+static iso_code define_later(state *s, eg_node def, const rule_shape *shape, iso_error *err) {
+  rec *r = &s->rec[def.i];
+  r->n_out = 1;
+  r->valued = true;
+  r->shape = *shape;
+  return (r->val = calloc(s->n_draws, sizeof *r->val)) ? ISO_OK : nomem(err);
+}
+
+static bool class_on_side(const state *s, eg_class c, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+/* Whether a leaf of `side` has the class, or is defined by a layout of it: cat(slice(c), ...) = a leaf there. */
+static bool ties_to(const state *s, eg_class c, int side, int depth) {
+  if (class_on_side(s, c, side)) return true;
+  const eg_node *p;
+  const size_t n = depth > 0 ? eg_class_parents(s->g, c, &p) : 0;
+  for (size_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[p[i].i];
+    if (r->node[LEFT] < 0 && r->node[RIGHT] < 0 && ties_to(s, eg_class_of(s->g, p[i]), side, depth - 1)) return true;
+  }
+  return false;
+}
+
+bool st_generic(const rule_tensor *t) {
+  enum { LOOKED_AT = 4096, ENOUGH = 64 };
+  double seen[ENOUGH];
+  const int64_t step = t->numel / LOOKED_AT + 1;
+  int64_t count = 0, distinct = 0;
+  for (int64_t i = 0; i < t->numel && distinct < ENOUGH; i += step, count++) {
+    const double x = rule_tensor_get(t, i);
+    int64_t k = distinct;
+    while (k > 0 && seen[k - 1] != x) k--;
+    if (k == 0) seen[distinct++] = x;
+  }
+  return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
+}
+
+/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. Where both sides
+ * have such parameters, those of one may have been computed from the other's when they were loaded (-exp(A_log), a norm's
+ * weight + 1, an adapter merged into its weight), and are off by their storage's rounding. */
+static void mark_lonely(state *s) {
+  enum { DEPTH = 8 }; /* of the layout terms that relate leaves */
+  bool lonely[2] = {false, false};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const eg_node e = s->map[side][i];
+      if (s->keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
+          !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
+        s->rec[e.i].lonely = true;
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !st_generic(s->graph[side]->node[i].value[0])) continue;
+      s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
+      lonely[side] |= s->rec[e.i].lonely;
+    }
+  s->lonely_both = lonely[LEFT] && lonely[RIGHT];
+}
+
+/* A leaf takes the values of its class where there are some, else of its definition, else its own. */
+static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  rec *r = &s->rec[e.i];
+  iso_code c = ISO_OK;
+  if (r->valued) return ISO_OK;
+  eg_node rep = st_rep(s, eg_class_of(s->g, e));
+  if (rep.i == EG_NONE && !r->atom) {
+    const eg_node *m;
+    const size_t cnt = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+    for (size_t k = 0; k < cnt && rep.i == EG_NONE; k++)
+      if (!s->rec[m[k].i].leaf) rep = m[k];
+    ISO_CHECK(rep.i != EG_NONE);
+    if (r->konst) s->rec[rep.i].konst = true;
+    if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape)) c = define_later(s, rep, &n->shape, err);
+    else c = st_value(s, rep, err);
+    if (c) return c;
+    r = &s->rec[e.i];
+  }
+  if (r->param && st_large(&n->shape) && (rep.i == EG_NONE || st_spare(s, rep))) return draw_later(s, e, rep, ordinal, err);
+  if (r->konst) {
+    r->cval = calloc(s->n_kept, sizeof *r->cval);
+    if (!r->cval) return nomem(err);
+    r->n_out = 1;
+    for (size_t set = 0; set < s->n_kept && !c; set++)
+      if (st_mask_source(s, side, i)) c = st_mask_value(s, side, i, set, &r->cval[set], err);
+      else r->cval[set] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
+    if (c) return c;
+  }
+  if (rep.i != EG_NONE) return st_values_of(s, e, rep, err);
+  rule_tensor **val = calloc(s->n_draws, sizeof *val);
+  if (!val) return nomem(err);
+  st_spread of = {0};
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    if (d < s->n_sets) {
+      c = rule_tensor_to_float64(r->konst ? r->cval[st_kept_set(s, d)] : n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
+    }
+    else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
+    else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
+  }
+  if (!c) c = st_set_values(s, e, val, err);
+  for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+/* A kept input that is another one in another set (positions further on): constants are what they are on every set. */
+static bool kept_inputs_vary(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_INPUT || !s->rec[s->map[side][i].i].konst) continue;
+      for (size_t set = 1; set < s->n_sets; set++)
+        if (!rule_tensor_same(n->value[0], n->value[set])) return true;
+    }
+  return false;
+}
+
+/* A constant whose masks are read as something else is one of the e-graph's leaves. */
+static iso_code value_source(state *s, int side, size_t i, iso_error *err) {
+  const eg_node e = s->map[side][i];
+  rec *r = &s->rec[e.i];
+  if (r->valued) return ISO_OK;
+  if (!(r->cval = calloc(s->n_kept, sizeof *r->cval))) return nomem(err);
+  r->n_out = 1;
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < s->n_kept && !c; set++) c = st_mask_value(s, side, i, set, &r->cval[set], err);
+  rule_tensor **val = calloc(s->n_draws, sizeof *val);
+  if (!val && !c) c = nomem(err);
+  for (size_t d = 0; d < s->n_draws && !c; d++) c = rule_tensor_to_float64(r->cval[st_kept_set(s, d)], &val[d], err);
+  if (!c) c = st_set_values(s, e, val, err);
+  for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
+  free(val);
+  return c;
+}
+
+static iso_code value_sources(state *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
+      if (s->graph[side]->node[i].kind == SYNTH_OP && st_mask_source(s, side, i)) c = value_source(s, side, i, err);
+  return c;
+}
+
+iso_code st_draw_leaves(state *s, iso_error *err) {
+  size_t ordinal = 0;
+  mark_lonely(s);
+  s->n_kept = kept_inputs_vary(s) ? s->n_sets : 1;
+  /* Atoms first: definitions read them. */
+  for (int atoms = 1; atoms >= 0; atoms--)
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
+        if (s->rec[s->map[side][i].i].atom != (atoms == 1)) continue;
+        iso_code c = draw_leaf(s, side, i, ordinal++, err);
+        if (c) return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path, s->graph[side]->node[i].id);
+      }
+  return value_sources(s, err);
+}

@@ -1,0 +1,51 @@
+/* Counterexamples, made small, and what draws have covered. */
+#ifndef SYNTH_REFUTE_REFUTE_H
+#define SYNTH_REFUTE_REFUTE_H
+
+#include "synth/comparison.h"
+
+/* ---- counterexample.c ---- */
+/* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such output. Found, its values are kept in s->witness. */
+iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Look for an input and parameters on which the outputs differ; the same. */
+iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* The same among inputs on which something may be undefined (rows of zeros), and where one output is NaN and the other a number. */
+iso_code st_hunt_undefined(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
+ * the witness is that node. `drawn`: on these inputs none fails. */
+iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
+                        iso_error *err);
+/* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
+iso_code st_check_unspecified(state *s, iso_error *err);
+/* The witness with other values for some leaves (atoms; what is defined by them follows). */
+typedef struct st_variant {
+  const eg_node *leaf;
+  rule_tensor **value;
+  size_t n;
+  size_t output; /* out: which differs */
+} st_variant;
+/* Whether the outputs still differ there: clearly, or with `sure` as st_confirm has it; then `leaf` gets references to all leaves' values
+ * by node, for the caller to drop. Values that an operator does not take show nothing. Requires: s->res->witness_leaf. */
+iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff, bool *shows, iso_error *err);
+/* Keep the leaves' values of s->witness in the result. */
+iso_code st_keep_witness(state *s, iso_error *err);
+
+/* All values of one side on the captured inputs and parameters. Owns: st_run_free. */
+iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err);
+/* Keep the values of draw `d` in s->witness. */
+iso_code st_run_draw(state *s, size_t d, iso_error *err);
+
+/* ---- delta_debug.c ---- */
+/* Make the witness in the result small. Requires: st_keep_witness. */
+iso_code st_shrink(state *s, iso_error *err);
+
+/* ---- needed.c ---- */
+/* Of a witness that was drawn: which elements matter, into the result. Requires: st_keep_witness. */
+ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
+/* Undo st_keep_witness. */
+void st_drop_witness(state *s);
+
+/* ---- coverage.c ---- */
+iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
+
+#endif

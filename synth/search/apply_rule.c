@@ -1,0 +1,384 @@
+/* Known rules against a candidate: both sides of a rule are matched at once, at the two e-nodes' classes, through any
+ * member of a class. Variables are bound to classes; sizes and attributes that a rule leaves open to numbers, for which its
+ * expressions and conditions must then hold (substitution.c). */
+#include "synth/search/substitution.h"
+#include "synth/joint/joint.h"
+#include "synth/result/result.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
+
+/* What is still to be matched: a stack as a list, so that alternatives share what lies below. */
+typedef struct goal {
+  const rule_term *t;
+  eg_class c;
+  eg_node as; /* the e-node that stood there when the one above was added; EG_NONE at a root */
+  const struct goal *rest;
+} goal;
+
+/* An alternative that fails is taken back to the counts that it began with. */
+typedef struct mark {
+  size_t n_bound, n_prem, n_goals;
+  names_mark names;
+} mark;
+
+typedef struct matcher {
+  state *s;
+  const rule *r;
+  goal *pool;    /* MAX_GOALS */
+  premise *prem; /* MAX_PREMISES */
+  size_t steps;
+  mark at;
+  uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
+  eg_class var[MAX_VARS];   /* EG_NONE: unbound */
+  eg_node var_as[MAX_VARS];
+  names names;
+  eg_node root;                    /* the e-node at which one side was found (st_match_side) */
+  bool (*found)(struct matcher *m); /* NULL, or: called at each match; false goes on to the next */
+  void *ctx;
+} matcher;
+
+/* Owns: matcher_free. */
+static bool matcher_new(state *s, matcher **out) {
+  matcher *m = malloc(sizeof *m);
+  if (!m) return false;
+  m->s = s;
+  m->found = NULL;
+  m->pool = malloc(MAX_GOALS * sizeof *m->pool);
+  m->prem = malloc(MAX_PREMISES * sizeof *m->prem);
+  *out = m;
+  return m->pool && m->prem;
+}
+
+static void matcher_free(matcher *m) {
+  if (!m) return;
+  free(m->pool);
+  free(m->prem);
+  free(m);
+}
+
+static void take_back(matcher *m, mark to) {
+  while (m->at.n_bound > to.n_bound) m->var[m->bound[--m->at.n_bound]].i = EG_NONE;
+  m->at = to;
+  names_back(&m->names, to.names);
+}
+
+/* Where the matcher stands now, to be taken back to. */
+static mark here(const matcher *m) {
+  mark at = m->at;
+  at.names = names_here(&m->names);
+  return at;
+}
+
+/* The literal that a class is; a list of literals is one. NULL where it is none, or there is no memory. */
+static const rule_term *class_literal(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *t = st_literal(s, m[i]);
+    if (t) return t;
+    if (!st_is_list(s, m[i])) continue;
+    const size_t k = eg_node_arity(s->g, m[i]);
+    const rule_term **child = iso_arena_alloc(&s->arena, (k + 1) * sizeof *child);
+    for (size_t j = 0; j < k && child; j++)
+      if (!(child[j] = class_literal(s, eg_node_child(s->g, m[i], j)))) return NULL;
+    return child ? rule_list(&s->arena, child, k) : NULL;
+  }
+  return NULL;
+}
+
+static bool need(matcher *m, eg_node a, eg_node b) {
+  if (a.i == b.i || a.i == EG_NONE || b.i == EG_NONE) return true;
+  if (m->at.n_prem == MAX_PREMISES) return false;
+  m->prem[m->at.n_prem++] = (premise){a, b};
+  return true;
+}
+
+static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
+  if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i && need(m, m->var_as[i], as);
+  const eg_node rep = st_rep(m->s, c);
+  if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
+  const rule_shape *shape = &m->s->rec[rep.i].shape;
+  const rule_dtype dtype = st_dtype(m->s, rep);
+  const rule_variable *d = &m->r->var[i];
+  const char kind = rule_dtype_is_float(dtype) ? 'f' : rule_dtype_is_complex(dtype) ? 'c' : dtype == RULE_BOOL ? 'b' : 'i';
+  if (kind != d->kind) return false;
+  if (!names_bind_shape(&m->names, d, shape)) return false;
+  m->var[i] = c;
+  m->var_as[i] = as;
+  m->bound[m->at.n_bound++] = i;
+  return true;
+}
+
+static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
+  const rule_term *v = class_literal(m->s, c);
+  return v && names_bind(&m->names, t, v);
+}
+
+static bool solve(matcher *m, const goal *g);
+
+/* `node` for an operator or a list of the rule. */
+static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) {
+  state *s = m->s;
+  if (eg_node_arity(s->g, node) != g->t->n || strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, node)), op) != 0) return false;
+  if (m->at.n_goals + g->t->n > MAX_GOALS) return false;
+  const goal *next = g->rest;
+  /* The last child comes first, so that literals at the end prune early. */
+  for (uint32_t k = 0; k < g->t->n; k++) {
+    goal *child = &m->pool[m->at.n_goals++];
+    *child = (goal){g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
+    next = child;
+  }
+  if (g->as.i == EG_NONE) m->root = node;
+  return need(m, g->as, node) && solve(m, next);
+}
+
+static bool solve(matcher *m, const goal *g) {
+  if (++m->steps > MAX_STEPS) return false;
+  if (!g) return names_hold(&m->names, m->r) && (m->found == NULL || m->found(m));
+  state *s = m->s;
+  const eg_class c = eg_find(s->g, g->c);
+  const mark before = here(m);
+  switch (g->t->kind) {
+  case RULE_VAR:
+    if (bind_var(m, (uint32_t)g->t->u.i, c, g->as) && solve(m, g->rest)) return true;
+    break;
+  case RULE_OP:
+  case RULE_LIST: {
+    const char *op = g->t->kind == RULE_LIST ? "#list" : g->t->u.s;
+    const eg_node *nodes;
+    const size_t cnt = eg_class_nodes(s->g, c, &nodes);
+    for (size_t i = 0; i < cnt; i++) {
+      if (solve_node(m, g, nodes[i], op)) return true;
+      take_back(m, before);
+    }
+    return false;
+  }
+  default:
+    if (literal_matches(m, g->t, c) && solve(m, g->rest)) return true;
+    break;
+  }
+  take_back(m, before);
+  return false;
+}
+
+/* Whether some member of the class could be the root of `t`: nearly every rule ends here. */
+static bool root_fits(state *s, const rule_term *t, eg_class c) {
+  if (t->kind != RULE_OP) return true;
+  const eg_node *nodes;
+  const size_t n = eg_class_nodes(s->g, c, &nodes);
+  for (size_t i = 0; i < n; i++)
+    if (eg_node_arity(s->g, nodes[i]) == t->n && strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), t->u.s) == 0) return true;
+  return false;
+}
+
+static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
+  const eg_class cu = eg_class_of(m->s->g, u), ct = eg_class_of(m->s->g, t);
+  if (r->n_vars > MAX_VARS || !root_fits(m->s, r->lhs, cu) || !root_fits(m->s, r->rhs, ct)) return false;
+  m->r = r;
+  m->steps = 0;
+  m->at = (mark){0};
+  names_init(&m->names, &m->s->arena);
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
+  const goal right = {r->rhs, ct, t, NULL}, left = {r->lhs, cu, u, &right};
+  return solve(m, &left);
+}
+
+/* ---- one side ---- */
+
+typedef struct side_search {
+  bool (*each)(void *ctx, const st_match *m);
+  void *ctx;
+  const rule_term *other;
+} side_search;
+
+static bool binds_all(const matcher *m, const rule_term *t) {
+  if (t->kind == RULE_VAR) return m->var[t->u.i].i != EG_NONE;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!binds_all(m, t->child[i])) return false;
+  return true;
+}
+
+static bool one_side(matcher *m) {
+  const side_search *q = m->ctx;
+  if (!binds_all(m, q->other) || !names_strict(&m->names, m->r)) return false;
+  eg_node var[MAX_VARS];
+  for (uint32_t i = 0; i < m->r->n_vars; i++) var[i] = m->var[i].i == EG_NONE || m->var_as[i].i != EG_NONE ? m->var_as[i] : st_rep(m->s, m->var[i]);
+  const st_match found = {m->root, var, m->prem, m->at.n_prem, names_put(&m->names, q->other, &m->s->arena)};
+  return found.other != NULL && !q->each(q->ctx, &found);
+}
+
+iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at, bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
+  const rule_term *t = rhs ? r->rhs : r->lhs;
+  if (r->n_vars > MAX_VARS || !root_fits(s, t, at) || !st_is_tensor_class(s, at)) return ISO_OK;
+  matcher *m = NULL;
+  side_search q = {each, ctx, rhs ? r->lhs : r->rhs};
+  if (!matcher_new(s, &m)) {
+    matcher_free(m);
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  m->r = r;
+  m->steps = 0;
+  m->at = (mark){0};
+  m->root = st_rep(s, at);
+  m->found = one_side;
+  m->ctx = &q;
+  names_init(&m->names, &s->arena);
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
+  const goal g = {t, at, {EG_NONE}, NULL};
+  solve(m, &g);
+  matcher_free(m);
+  return ISO_OK;
+}
+
+bool st_usable(const state *s, size_t i) {
+  return s->info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
+}
+
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,
+                               iso_error *err) {
+  if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (n) memcpy(s->prem + s->n_prem, p, n * sizeof *p);
+  s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
+  s->n_prem += n;
+  s->info[index].uses++;
+  iso_code c = ISO_OK;
+  if (as) c = st_note_instance(s, &s->app[s->n_app], as, var, err);
+  else if (s->arena.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (c) return c;
+  return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
+}
+
+/* The rule at the matched sizes and attributes; false where something stays open. */
+static bool instantiate(matcher *m, iso_arena *a, rule *out) {
+  const rule *r = m->r;
+  rule_variable *v = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *v);
+  if (!v) return false;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    if (m->var[i].i == EG_NONE) return false;
+    const rule_shape *sh = &m->s->rec[st_rep(m->s, eg_find(m->s->g, m->var[i])).i].shape;
+    const rule_term **dim = iso_arena_alloc(a, (sh->rank + 1) * sizeof *dim);
+    if (!dim) return false;
+    for (uint32_t k = 0; k < sh->rank; k++)
+      if (!(dim[k] = rule_int(a, sh->dim[k]))) return false;
+    v[i] = (rule_variable){.name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
+  }
+  *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = names_put(&m->names, r->lhs, a), .rhs = names_put(&m->names, r->rhs, a)};
+  return out->lhs && out->rhs;
+}
+
+iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  matcher *m = NULL;
+  rule inst;
+  *done = false;
+  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; !c && i < rule_set_count(s->rules) && !*done; i++) {
+    if (!st_usable(s, i)) continue;
+    const rule *r = rule_set_at(s->rules, i);
+    eg_node from = u, to = t;
+    if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
+      if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
+      from = t, to = u;
+    }
+    s->res->n_reused++;
+    s->info[i].read |= !names_exact(&m->names, r);
+    *done = true;
+    const bool known = instantiate(m, &s->arena, &inst);
+    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
+  }
+  matcher_free(m);
+  return c;
+}
+
+/* ---- rules given by the user: each concrete instance is validated again ---- */
+
+/* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is still to be found out. */
+static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+  iso_code c = rule_set_add(s->rules, r, index, fresh, err);
+  if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  return c;
+}
+
+static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_error *err) {
+  const double t0 = synth_clock(), cpu = synth_cpu_clock();
+  rule_verdict v = {0};
+  iso_code c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
+  s->res->seconds_validate += synth_clock() - t0;
+  st_note_cost(s, rule_set_at(s->rules, index)->name, cpu);
+  if (c) return c;
+  st_refuse_masks(s, &v);
+  s->info[index] = (rule_info){.verdict = v, .loaded = true};
+  rule_set_evidence(s->rules, index, v.status, v.scope);
+  return ISO_OK;
+}
+
+/* A rule with open sizes is validated once, for all of them. Returns: in `index` where it is among the validated rules, SIZE_MAX where
+ * it does not hold for all sizes as far as is known: then its instances are validated. */
+static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
+  const rule *r = rule_set_at(s->known, known);
+  rule_tensor *example[MAX_VARS] = {NULL};
+  bool fresh = false, open = r->n_attrs > 0 || r->n_where > 0;
+  *index = SIZE_MAX;
+  for (uint32_t i = 0; i < r->n_vars; i++) {
+    if (r->var[i].low || r->var[i].high) return ISO_OK; /* holds for some values only */
+    open |= r->var[i].any_shape || r->var[i].leading;
+    for (uint32_t k = 0; k < r->var[i].n_dims; k++) open |= r->var[i].dim[k]->kind != RULE_INT;
+  }
+  if (!open) return ISO_OK;
+  iso_code c = enter(s, r, index, &fresh, err);
+  if (!c && fresh) c = ask(s, *index, example, err);
+  if (!c && s->info[*index].verdict.status != RULE_PROVED) {
+    /* Tests of some sizes say less than those of the sizes at hand. */
+    s->info[*index].verdict.status = RULE_UNKNOWN;
+    *index = SIZE_MAX;
+  }
+  return c;
+}
+
+/* The rule at the matched sizes, validated for them. */
+static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, iso_error *err) {
+  rule_tensor *example[MAX_VARS];
+  bool fresh = false;
+  *index = SIZE_MAX;
+  if (!instantiate(m, &s->arena, inst)) return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
+  for (uint32_t k = 0; k < inst->n_vars; k++) {
+    const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
+    example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);
+  }
+  iso_code c = enter(s, inst, index, &fresh, err);
+  if (!c && fresh) c = ask(s, *index, example, err);
+  return c;
+}
+
+iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  matcher *m = NULL;
+  *done = false;
+  const size_t n = s->known ? rule_set_count(s->known) : 0;
+  if (!n) return ISO_OK;
+  iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; !c && i < n && !*done; i++) {
+    const rule *r = rule_set_at(s->known, i);
+    eg_node from = u, to = t;
+    if (!match_rule(m, r, u, t)) {
+      if (!match_rule(m, r, t, u)) continue;
+      from = t, to = u;
+    }
+    size_t index = SIZE_MAX;
+    rule inst = *r;
+    if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
+    const bool known = index == SIZE_MAX || (!c && instantiate(m, &s->arena, &inst));
+    if (!c && index != SIZE_MAX) s->info[index].read |= !names_exact(&m->names, r);
+    if (!c && index == SIZE_MAX) c = at_these_sizes(s, m, &inst, &index, err);
+    if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
+    s->res->n_reused++;
+    *done = true;
+    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
+  }
+  matcher_free(m);
+  return c;
+}

@@ -1,0 +1,450 @@
+/* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins it. */
+#include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
+#include "synth/relate/layout.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/hash.h"
+#include "egraph/base/wide.h"
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* What is masked or infinite counts as one in the third. */
+static inline void add_moment(double x, double *m0, double *m1, double *m2, double *m3) {
+  const double a = fabs(x), in = a < 1e30 ? x : 0, size = fabs(in);
+  *m0 += in;
+  *m1 += size;
+  *m2 += a < 1e30 ? in * in : 1;
+  *m3 += in * size;
+}
+
+/* Several sums of each, so that one does not wait for another. */
+ISO_WIDE static void add_moments(const double *x, int64_t n, double m[4]) {
+  enum { LANES = 8 };
+  double s0[LANES] = {0}, s1[LANES] = {0}, s2[LANES] = {0}, s3[LANES] = {0};
+  int64_t i = 0;
+  for (; n - i >= LANES; i += LANES)
+    for (int64_t k = 0; k < LANES; k++) add_moment(x[i + k], &s0[k], &s1[k], &s2[k], &s3[k]);
+  for (; i < n; i++) add_moment(x[i], &m[0], &m[1], &m[2], &m[3]);
+  for (int64_t k = 0; k < LANES; k++) m[0] += s0[k], m[1] += s1[k], m[2] += s2[k], m[3] += s3[k];
+}
+
+void st_moments(const rule_tensor *t, double m[4]) {
+  m[0] = m[1] = m[2] = m[3] = 0;
+  if (t->dtype == RULE_F64) add_moments(t->data, t->numel, m);
+  else
+    for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
+}
+
+static bool near_within(const double a[4], const double b[4], double tol) {
+  const double s1 = tol * fmax(a[1], b[1]), s2 = 2 * tol * fmax(a[2], b[2]);
+  return fabs(a[0] - b[0]) <= s1 && fabs(a[1] - b[1]) <= s1 && fabs(a[2] - b[2]) <= s2 && fabs(a[3] - b[3]) <= s2;
+}
+
+bool st_near_moments(const double a[4], const double b[4]) {
+  const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
+  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
+         fabs(a[3] - b[3]) <= 1e-8 * s2;
+}
+
+bool st_has_side(state *s, eg_node e, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  return false;
+}
+
+ISO_WIDE static bool nan_among(const double *x, int64_t n) {
+  enum { BLOCK = 64 }; /* of one length: compilers turn it into vectors */
+  int64_t i = 0;
+  for (; n - i >= BLOCK; i += BLOCK) {
+    uint64_t found = 0;
+    for (int64_t k = 0; k < BLOCK; k++) found |= x[i + k] != x[i + k];
+    if (found) return true;
+  }
+  for (; i < n; i++)
+    if (isnan(x[i])) return true;
+  return false;
+}
+
+static bool nan_anywhere(const rule_tensor *t) {
+  const double *x = t->dtype == RULE_F64 ? t->data : NULL;
+  if (!rule_dtype_is_float(t->dtype)) return false;
+  if (x && nan_among(x, t->numel)) return true;
+  for (int64_t i = 0; i < t->numel && !x; i++)
+    if (isnan(rule_tensor_get(t, i))) return true;
+  return false;
+}
+
+/* By the rules that are there already. */
+static iso_code reuse(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (!st_without(s, SYNTH_REUSE)) c = st_apply_rules(s, u, t, done, err);
+  if (!c && !*done && !st_without(s, SYNTH_REUSE)) c = st_apply_known(s, u, t, done, err);
+  return c;
+}
+
+iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  *done = eg_equal(s->g, u, t);
+  if (*done) return ISO_OK;
+  s->res->n_candidates++;
+  iso_code c = reuse(s, u, t, done, err);
+  if (c || *done || s->apart) return c;
+  c = st_synthesise(s, u, t, done, err);
+  bool shards = false;
+  if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
+  if (!c && shards) c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
+  if (!c && shards && !*done) c = st_synthesise(s, u, t, done, err);
+  /* An input is a variable of any rule, unless it is its own root as what cannot leave its range. */
+  const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
+  if (!c && bu && !*done) c = st_synthesise(s, bu->def, t, done, err);
+  if (!c && bt && !*done) c = st_synthesise(s, u, bt->def, done, err);
+  return c;
+}
+
+static bool values_equal(state *s, eg_node a, eg_node b) {
+  for (size_t d = 0; d < s->n_draws; d++) {
+    const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
+    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal) return false;
+  }
+  return true;
+}
+
+/* 0: the same shape, 1: the same but for sizes 1, 2: another. */
+int st_shape_distance(const rule_shape *a, const rule_shape *b) {
+  if (rule_shape_eq(a, b)) return 0;
+  uint32_t i = 0, j = 0;
+  for (;;) {
+    while (i < a->rank && a->dim[i] == 1) i++;
+    while (j < b->rank && b->dim[j] == 1) j++;
+    if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank ? 1 : 2;
+    if (a->dim[i++] != b->dim[j++]) return 2;
+  }
+}
+
+/* Whether `e` is computed from `of` by a few steps that keep the elements. */
+static bool comes_from(state *s, eg_node e, eg_node of) {
+  enum { STEPS = 4 };
+  for (int k = 0; k < STEPS && eg_node_arity(s->g, e) > 0; k++) {
+    e = (eg_node){eg_node_original(s->g, e, 0).i};
+    if (!s->rec[e.i].tensor || !s->rec[e.i].valued || st_numel(s, e) != st_numel(s, of)) return false;
+    if (eg_equal(s->g, e, of)) return true;
+  }
+  return false;
+}
+
+/* A step of a layout term that is a tensor of the graphs is joined with it: what is laid out one way and back needs no rule for each thing
+ * that it is compared with. Rules are made only for a way back. `x`: from the whole term down to `lo`, whose group is `gi`. */
+static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_error *err) {
+  if (x.i == lo.i || gi < 0 || eg_node_arity(s->g, x) == 0 || !s->rec[x.i].tensor) return ISO_OK;
+  iso_code c = join_steps(s, (eg_node){eg_node_original(s->g, x, 0).i}, lo, gi, err);
+  if (c || st_has_side(s, x, LEFT) || st_has_side(s, x, RIGHT)) return c;
+  bool done = false;
+  for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
+    const eg_node m = s->group[gi].member[k];
+    if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
+    if ((c = st_value(s, x, err)) || !values_equal(s, m, x)) continue;
+    c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
+  }
+  return c;
+}
+
+/* A captured e-node of the class, else the e-node itself: what a rule is best made of. */
+static eg_node captured_member(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[LEFT] >= 0 || s->rec[m[i].i].node[RIGHT] >= 0) return m[i];
+  return e;
+}
+
+/* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is written in terms of the
+ * other. Returns: in `same` whether their values agree up to layout at all, in `done` whether they are linked. */
+static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done, iso_error *err) {
+  *same = *done = false;
+  const size_t probe = s->n_draws - 1;
+  eg_node hi = e, lo = m;
+  if (s->rec[m.i].shape.rank > s->rec[e.i].shape.rank) hi = m, lo = e;
+  const rule_term *term = NULL;
+  for (int turn = 0; turn < 2 && !term; turn++) {
+    if (turn) {
+      const eg_node x = hi;
+      hi = lo;
+      lo = x;
+    }
+    const rule_tensor *from = st_val(s, lo, probe), *to = st_val(s, hi, probe);
+    if (!from || !to) return st_lost(s, err);
+    term = synth_layout(&s->arena, s->schemas, from, to, s->oracle, s->o->rel_tol);
+  }
+  if (!term) return ISO_OK;
+  eg_node aux;
+  iso_code c = st_add_term(s, term, &lo, &aux, err);
+  if (!c) c = st_value(s, aux, err);
+  if (c) return c;
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux)) return ISO_OK;
+  *same = true;
+  if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
+  return st_prove(s, hi, captured_member(s, aux), done, err);
+}
+
+/* Groups are looked up by their size and the first bits of the second moment: near ones have the same, or one next to it. */
+static size_t place_of(const state *s, int64_t numel, double m1) {
+  enum { LESS = 30 }; /* what is left is coarser than near is */
+  uint64_t bits;
+  memcpy(&bits, &m1, sizeof bits);
+  const uint64_t key[2] = {(uint64_t)numel, bits >> LESS};
+  return iso_hash(key, sizeof key, 0) & (s->n_places - 1);
+}
+
+static void put_group(state *s, int32_t i) {
+  const size_t at = place_of(s, s->group[i].numel, s->group[i].moment[1]);
+  s->group[i].next = s->place[at];
+  s->place[at] = i;
+}
+
+static bool place_groups(state *s) {
+  const size_t n = s->n_places ? 4 * s->n_places : 1024;
+  int32_t *place = malloc(n * sizeof *place);
+  if (!place) return false;
+  free(s->place);
+  s->place = place;
+  s->n_places = n;
+  for (size_t i = 0; i < n; i++) place[i] = -1;
+  for (size_t i = 0; i < s->n_group; i++) put_group(s, (int32_t)i);
+  return true;
+}
+
+/* The first of a chain behind `after`. */
+static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, const double m[4], rule_dtype dtype) {
+  int32_t best = -1;
+  for (int32_t i = from; i >= 0; i = s->group[i].next)
+    if (i > after && (best < 0 || i < best) && s->group[i].numel == numel && st_near_moments(s->group[i].moment, m) &&
+        st_dtype(s, s->group[i].member[0]) == dtype)
+      best = i;
+  return best;
+}
+
+/* Where values are near within more than the places tell apart: kernels that compute in few bits are few. */
+static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dtype, const double m[4], int32_t after) {
+  for (size_t i = (size_t)(after + 1); i < s->n_group; i++) {
+    const double tol = fmax(fmax(coarse, s->group[i].coarse), 1e-8);
+    if (s->group[i].numel == numel && near_within(s->group[i].moment, m, tol) && st_dtype(s, s->group[i].member[0]) == dtype) return (int32_t)i;
+  }
+  return -1;
+}
+
+static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after) {
+  const bool spare = st_spare(s, e);
+  const rule_tensor *v = spare ? NULL : st_val(s, e, s->n_draws - 1);
+  const rule_dtype dtype = spare ? RULE_F64 : v->dtype;
+  const int64_t numel = spare ? st_numel(s, e) : v->numel;
+  if (!st_without(s, SYNTH_FINGERPRINT)) {
+    if (!s->n_places) return -1;
+    if (s->coarse > 0 || (v && v->coarse > 0)) return find_coarse(s, v ? v->coarse : 0, numel, dtype, m, after);
+    const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)), high = place_of(s, numel, m[1] * (1 + 4e-8));
+    const int32_t a = first_near(s, s->place[low], after, numel, m, dtype), b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+  }
+  for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
+    if (s->group[i].numel == numel &&
+        st_dtype(s, s->group[i].member[0]) == dtype)
+      return (int32_t)i;
+  return -1;
+}
+
+static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel, iso_error *err) {
+  if (i < 0) {
+    if (!iso_grow(s->group, s->cap_group, s->n_group + 1)) return nomem(err);
+    i = (int32_t)s->n_group++;
+    s->group[i] = (group){.numel = numel};
+    memcpy(s->group[i].moment, m, sizeof s->group[i].moment);
+    if (s->n_group > s->n_places) {
+      if (!place_groups(s)) return nomem(err);
+    } else put_group(s, i);
+  }
+  group *g = &s->group[i];
+  if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);
+  g->member[g->n++] = e;
+  const rule_tensor *v = st_spare(s, e) ? NULL : st_val(s, e, s->n_draws - 1);
+  if (v && v->coarse > g->coarse) g->coarse = v->coarse, s->coarse = fmax(s->coarse, v->coarse);
+  s->rec[e.i].group = i;
+  return ISO_OK;
+}
+
+/* The leaves that an e-node depends on, as a set that may hold too many. */
+static uint64_t signature(state *s, eg_node e) {
+  rec *r = &s->rec[e.i];
+  if (r->signature || r->konst) return r->signature;
+  uint64_t of = 0;
+  if (r->leaf) {
+    const eg_class c = eg_class_of(s->g, e);
+    r->signature = UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >> 58); /* an atom's; and what a term that holds itself finds there */
+    const eg_node *m;
+    const size_t n = r->atom ? 0 : eg_class_nodes(s->g, c, &m);
+    for (size_t i = 0; i < n && !of; i++) /* what defines it */
+      if (!s->rec[m[i].i].leaf) of = signature(s, m[i]);
+  } else {
+    const size_t n = eg_node_arity(s->g, e);
+    for (size_t i = 0; i < n; i++) of |= signature(s, (eg_node){eg_node_original(s->g, e, i).i});
+  }
+  if (of) s->rec[e.i].signature = of;
+  return s->rec[e.i].signature;
+}
+
+/* One member of each class of a group, the first, in the order in which they are tried: by how many leaves only one of it and `e`
+ * depends on. Returns: malloc'ed, NULL: no memory. */
+static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
+  enum { BITS = 64 };
+  eg_node *first = malloc((g->n + 1) * sizeof *first), *out = malloc((g->n + 1) * sizeof *out);
+  size_t n_first = 0;
+  *n = 0;
+  for (size_t k = 0; k < g->n && first && out; k++) {
+    bool seen = false;
+    for (size_t j = 0; j < n_first && !seen; j++) seen = eg_equal(s->g, first[j], g->member[k]);
+    if (!seen) first[n_first++] = g->member[k];
+  }
+  for (int far = 0; far <= BITS && *n < n_first; far++)
+    for (size_t k = 0; k < n_first; k++) {
+      const int d = st_without(s, SYNTH_SIGNATURE) || n_first > BITS ? 0 : __builtin_popcountll(signature(s, first[k]) ^ signature(s, e));
+      if (d == far) out[(*n)++] = first[k];
+    }
+  free(first);
+  if (!first) {
+    free(out);
+    return NULL;
+  }
+  return out;
+}
+
+/* Join `e` with members of its own shape by the rules that are there: a cast or a view beside what it is made of needs no rule of
+ * its own for each thing that the other graph has in its place. */
+static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node e, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (st_without(s, SYNTH_REUSE)) return ISO_OK;
+  for (size_t k = 0; k < n && !c; k++) {
+    bool done = false;
+    if (eg_equal(s->g, member[k], e) || st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 || !values_equal(s, member[k], e)) continue;
+    c = reuse(s, member[k], e, &done, err);
+  }
+  return c;
+}
+
+/* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
+ * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
+static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool linked = false;
+  size_t failures = 0;
+  const bool right_only = !st_has_side(s, e, LEFT);
+  size_t n;
+  eg_node *member = in_order(s, &s->group[gi], e, &n);
+  if (!member) return nomem(err);
+  c = join_by_reuse(s, member, n, e, err);
+  for (int round = 0; round < 3 && !c; round++) {
+    const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
+    for (size_t k = 0; k < n && !c && failures < 12; k++) {
+      const eg_node m = member[k];
+      bool dup = m.i == e.i || eg_equal(s->g, m, e);
+      if (dup) {
+        *belongs = true;
+        continue;
+      }
+      for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, member[j], m);
+      if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
+      bool done = false;
+      if (want == 0) {
+        if (!values_equal(s, m, e)) {
+          if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
+          continue;
+        }
+        *belongs = true;
+        c = st_prove(s, m, e, &done, err);
+      } else {
+        const bool across = right_only && st_has_side(s, m, LEFT);
+        if (*belongs && (!across || linked)) continue;
+        if (!across) { /* only find out whether it belongs here */
+          const size_t probe = s->n_draws - 1;
+          const rule_tensor *vm = st_val(s, m, probe), *ve = st_val(s, e, probe);
+          if (!vm || !ve) {
+            c = st_lost(s, err);
+            continue;
+          }
+          *belongs |= s->oracle->compare(s->oracle->ctx, vm, ve, s->o->rel_tol).equal;
+          continue;
+        }
+        bool same;
+        c = link_layout(s, e, m, &same, &done, err);
+        *belongs |= same;
+        linked |= done;
+        if (!same) continue;
+      }
+      failures += !done;
+    }
+  }
+  free(member);
+  return c;
+}
+
+iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  double moment[4];
+  iso_code c = ISO_OK;
+  bool done = false;
+  *same = false;
+  if (!v) return st_lost(s, err);
+  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
+  st_moments(v, moment);
+  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done; gi = find_group(s, e, moment, gi))
+    for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
+      const eg_node m = s->group[gi].member[k];
+      bool seen = !st_has_side(s, m, side), agree = true;
+      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->group[gi].member[j], m);
+      if (seen) continue;
+      if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0) c = link_layout(s, e, m, &agree, &done, err);
+      else if ((agree = values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
+      *same |= agree;
+    }
+  return c;
+}
+
+/* Whether some operator of the graphs computes as many numbers as `e` has: else none can compute it. */
+static bool may_be_computed(const state *s, eg_node e) {
+  const int64_t n = st_numel(s, e);
+  for (uint32_t i = 0; i < s->n_rec; i++) {
+    const rec *r = &s->rec[i];
+    if (r->tensor && r->valued && !r->konst && !r->leaf && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && st_numel(s, (eg_node){i}) == n) return true;
+  }
+  return false;
+}
+
+iso_code st_visit(state *s, eg_node e, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  if (!r->tensor || !r->valued || r->konst) return ISO_OK;
+  st_trim(s);
+  (void)signature(s, e); /* in the graphs' order, so that it never goes deep */
+  /* Leaves are related by now: a large one is looked at only for what computes it from another. */
+  if (r->leaf && st_spare(s, e) && !may_be_computed(s, e)) return ISO_OK;
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  if (!v) return st_lost(s, err);
+  const int64_t numel = v->numel;
+  if (numel == 0 || nan_anywhere(v)) return ISO_OK;
+  if (r->group >= 0) { /* a later pass */
+    bool belongs = true;
+    return try_group(s, r->group, e, &belongs, err);
+  }
+  double m[4];
+  st_moments(v, m);
+  bool belongs = false;
+  int32_t gi = -1;
+  while ((gi = find_group(s, e, m, gi)) >= 0) {
+    iso_code c = try_group(s, gi, e, &belongs, err);
+    if (c) return c;
+    if (belongs) break;
+  }
+  return join_group(s, gi, e, m, numel, err);
+}

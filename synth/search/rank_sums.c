@@ -1,0 +1,495 @@
+/* Tensors that several ranks hold a part of each.
+ *
+ * Peers are the nodes that stand for the same step on each rank: found from the collectives and the replicated outputs
+ * backwards, in lockstep while the operators are the same, and from the ranks in the nodes' names. That they are peers is a
+ * proposal only. Where the concatenation or the sum of the peers' values is a tensor of the other graph, the concatenation
+ * (the sum) becomes a node, and a rule has to join the two, as any two tensors of equal value.
+ *
+ * A block between two tensors that both graphs hold whole is tried in one piece first (a feed-forward block against its two
+ * halves and their sum is one rule); only where that fails is it taken apart at its shards. */
+#include "synth/joint/joint.h"
+#include "synth/relate/layout.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 64, MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */ };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- proposing ---- */
+
+typedef struct table { /* of tuples of nodes, by content */
+  state *s;
+  int side;
+  iso_code code;
+  size_t todo; /* peers from here on were not yet followed */
+} table;
+
+static bool live(const state *s, int side, uint32_t node) { return s->map[side][node].i != EG_NONE; }
+
+static bool known(const state *s, int side, const uint32_t *node, uint32_t n) {
+  for (uint32_t p = s->first_peers[side][node[0]]; p != UINT32_MAX; p = s->peers[p].next)
+    if (s->peers[p].n == n && memcmp(s->peers[p].node, node, n * sizeof *node) == 0) return true;
+  return false;
+}
+
+/* The same tensor on all ranks is no news; neither are tensors of different kinds. */
+static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n) {
+  const synth_node *a = &s->graph[side]->node[node[0]];
+  bool differ = false;
+  if (n < 2 || n > MAX_RANKS) return false;
+  for (uint32_t r = 0; r < n; r++) {
+    const synth_node *b = &s->graph[side]->node[node[r]];
+    if (!live(s, side, node[r]) || b->kind != a->kind || b->n_outputs != a->n_outputs || b->dtype != a->dtype ||
+        b->shape.rank != a->shape.rank)
+      return false;
+    differ |= node[r] != node[0];
+  }
+  return differ;
+}
+
+static void propose(table *t, const uint32_t *node, uint32_t n) {
+  state *s = t->s;
+  if (t->code || !plausible(s, t->side, node, n) || known(s, t->side, node, n)) return;
+  uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
+  if (!copy || !iso_grow(s->peers, s->cap_peers, s->n_peers + 1)) {
+    t->code = ISO_NOMEM;
+    return;
+  }
+  memcpy(copy, node, n * sizeof *copy);
+  s->peers[s->n_peers] = (peers){.side = t->side, .n = n, .node = copy, .next = s->first_peers[t->side][node[0]]};
+  s->first_peers[t->side][node[0]] = (uint32_t)s->n_peers++;
+}
+
+/* The terms of all ranks are walked together. */
+static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
+  uint32_t node[MAX_RANKS];
+  for (uint32_t r = 0; r < n; r++) {
+    if (term[r]->kind != term[0]->kind || term[r]->n != term[0]->n) return;
+    if (term[r]->kind == RULE_OP && strcmp(term[r]->u.s, term[0]->u.s) != 0) return;
+    if (term[r]->kind == RULE_VAR) node[r] = (uint32_t)term[r]->u.i;
+  }
+  if (term[0]->kind == RULE_VAR) {
+    propose(t, node, n);
+    return;
+  }
+  for (uint32_t k = 0; k < term[0]->n; k++) {
+    const rule_term *child[MAX_RANKS];
+    for (uint32_t r = 0; r < n; r++) child[r] = term[r]->child[k];
+    follow_terms(t, child, n);
+  }
+}
+
+static void follow(table *t) {
+  const synth_node *node = t->s->graph[t->side]->node;
+  for (; t->todo < t->s->n_peers && !t->code; t->todo++) {
+    const peers *p = &t->s->peers[t->todo];
+    const rule_term *call[MAX_RANKS];
+    if (node[p->node[0]].kind != SYNTH_OP) continue;
+    for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
+    follow_terms(t, call, p->n);
+  }
+}
+
+/* The tensors that a collective takes, one of each rank. */
+static void propose_collective(table *t, const synth_node *n) {
+  uint32_t node[MAX_RANKS];
+  if (n->kind != SYNTH_OP || strncmp(n->call->u.s, "dist::", 6) != 0 || n->call->n == 0) return;
+  const rule_term *list = n->call->child[0];
+  if (list->kind != RULE_LIST || list->n > MAX_RANKS) return;
+  for (uint32_t r = 0; r < list->n; r++) {
+    if (list->child[r]->kind != RULE_VAR) return;
+    node[r] = (uint32_t)list->child[r]->u.i;
+  }
+  propose(t, node, list->n);
+}
+
+/* "r<rank>_<rest>". Returns: the rest, NULL where the name is not of that form. */
+static const char *rank_of(const char *id, uint32_t *rank) {
+  char *end;
+  if (id[0] != 'r' || id[1] < '0' || id[1] > '9') return NULL;
+  const unsigned long r = strtoul(id + 1, &end, 10);
+  if (*end != '_' || r >= MAX_RANKS) return NULL;
+  *rank = (uint32_t)r;
+  return end + 1;
+}
+
+typedef struct named {
+  const char *rest;
+  uint32_t rank, node;
+} named;
+
+static int by_name(const void *pa, const void *pb) {
+  const named *a = pa, *b = pb;
+  const int c = strcmp(a->rest, b->rest);
+  return c ? c : a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static void propose_named(table *t) {
+  const synth_graph *g = t->s->graph[t->side];
+  named *all = calloc(g->n_nodes + 1, sizeof *all);
+  size_t n = 0;
+  if (!all) {
+    t->code = ISO_NOMEM;
+    return;
+  }
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    all[n].node = i;
+    if (live(t->s, t->side, i) && (all[n].rest = rank_of(g->node[i].id, &all[n].rank))) n++;
+  }
+  if (n) qsort(all, n, sizeof *all, by_name);
+  for (size_t i = 0, k; i < n; i += k) {
+    uint32_t node[MAX_RANKS];
+    for (k = 0; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0 && k < MAX_RANKS && all[i + k].rank == k; k++)
+      node[k] = all[i + k].node;
+    if (k > 1) propose(t, node, (uint32_t)k);
+    if (k == 0) k = 1;
+  }
+  free(all);
+}
+
+/* Replicated outputs stand beside one another in the list. */
+static void propose_outputs(table *t) {
+  const synth_graph *g = t->s->graph[t->side], *other = t->s->graph[!t->side];
+  uint32_t node[MAX_RANKS];
+  for (size_t i = 0, k; i < g->n_outputs; i += k) {
+    for (k = 0; i + k < g->n_outputs && k < MAX_RANKS && other->output[i + k].node == other->output[i].node; k++)
+      node[k] = g->output[i + k].node;
+    propose(t, node, (uint32_t)k);
+  }
+}
+
+static int by_last_node(const void *pa, const void *pb) {
+  const peers *a = pa, *b = pb;
+  return a->last != b->last ? (a->last < b->last ? -1 : 1) : a->n != b->n ? (a->n < b->n ? 1 : -1) : memcmp(a->node, b->node, a->n * sizeof *a->node);
+}
+
+iso_code st_find_peers(state *s, iso_error *err) {
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    table t = {.s = s, .side = side, .todo = s->n_peers};
+    if (!(s->first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t)))) return nomem(err);
+    memset(s->first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (live(s, side, i)) propose_collective(&t, &g->node[i]);
+    propose_outputs(&t);
+    follow(&t);
+    propose_named(&t);
+    if (t.code) return nomem(err);
+  }
+  for (size_t i = 0; i < s->n_peers; i++)
+    for (uint32_t r = 0; r < s->peers[i].n; r++)
+      if (s->peers[i].node[r] > s->peers[i].last) s->peers[i].last = s->peers[i].node[r];
+  /* In the order of the graphs: what is put together from others comes after them. The chains are not needed any more. */
+  if (s->n_peers) qsort(s->peers, s->n_peers, sizeof *s->peers, by_last_node);
+  return ISO_OK;
+}
+
+/* ---- linking ---- */
+
+static bool has_counterpart(state *s, eg_node e, int side) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[!side] >= 0) return true;
+  return false;
+}
+
+/* The peers' e-nodes, one of each class, in rank order. Returns: how many; 0 where they cannot be put together. */
+static uint32_t distinct(state *s, const peers *p, eg_node *out) {
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < p->n; r++) {
+    const eg_node e = s->map[p->side][p->node[r]];
+    const rec *q = &s->rec[e.i];
+    if (!q->tensor || !q->valued || q->konst || !rule_dtype_is_float(st_dtype(s, e)) || st_numel(s, e) == 0) return 0;
+    bool seen = false;
+    for (uint32_t k = 0; k < n && !seen; k++) seen = eg_equal(s->g, out[k], e);
+    if (!seen) out[n++] = e;
+  }
+  return n;
+}
+
+static const rule_term *put_together(state *s, uint32_t n, int64_t dim) {
+  iso_arena *a = &s->arena;
+  const rule_term *part[MAX_RANKS], *arg[2];
+  for (uint32_t k = 0; k < n; k++)
+    if (!(part[k] = rule_var(a, k))) return NULL;
+  arg[0] = rule_list(a, part, n);
+  arg[1] = dim < 0 ? rule_string(a, "sum") : rule_int(a, dim);
+  return arg[0] && arg[1] ? rule_op(a, dim < 0 ? "dist::all_reduce" : "aten::cat", arg, 2) : NULL;
+}
+
+static bool can_join(const state *s, const eg_node *e, uint32_t n, int64_t dim) {
+  const rule_shape *a = &s->rec[e[0].i].shape;
+  for (uint32_t k = 1; k < n; k++) {
+    const rule_shape *b = &s->rec[e[k].i].shape;
+    for (uint32_t d = 0; d < a->rank; d++)
+      if (d != dim && a->dim[d] != b->dim[d]) return false;
+  }
+  return dim < (int64_t)a->rank;
+}
+
+static iso_code meet_whole(state *s, const eg_node *part, uint32_t n, int64_t dim, int side, bool *same, iso_error *err) {
+  const rule_term *t = put_together(s, n, dim);
+  if (!t) return nomem(err);
+  eg_node whole;
+  iso_code c = st_add_term(s, t, part, &whole, err);
+  if (!c) c = st_value(s, whole, err);
+  return c ? c : st_meet(s, whole, !side, same, err);
+}
+
+/* Whether the other graph may hold the concatenation: its order-free moments are the sums of the parts'. */
+static bool worth_joining(state *s, const eg_node *part, uint32_t n, int side) {
+  double sum[4] = {0}, m[4];
+  int64_t numel = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const rule_tensor *v = st_val(s, part[k], s->n_draws - 1);
+    if (!v) return false;
+    st_moments(v, m);
+    for (int i = 0; i < 4; i++) sum[i] += m[i];
+    numel += v->numel;
+  }
+  for (size_t i = 0; i < s->n_group; i++) {
+    if (s->group[i].numel != numel || !st_near_moments(s->group[i].moment, sum)) continue;
+    for (size_t k = 0; k < s->group[i].n; k++)
+      if (has_counterpart(s, s->group[i].member[k], side)) return true;
+  }
+  return false;
+}
+
+static iso_code link(state *s, peers *p, iso_error *err) {
+  eg_node part[MAX_RANKS];
+  p->linked = true;
+  bool all = true;
+  for (uint32_t r = 0; r < p->n; r++) all &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  const uint32_t n = all ? 0 : distinct(s, p, part);
+  if (n < 2) return ISO_OK;
+  iso_code c = ISO_OK;
+  if (worth_joining(s, part, n, p->side))
+    for (int64_t d = (int64_t)s->rec[part[0].i].shape.rank; d-- > 0 && !c && !p->met;)
+      if (can_join(s, part, n, d)) c = meet_whole(s, part, n, d, p->side, &p->met, err);
+  if (!c && !p->met && can_join(s, part, n, -1)) c = meet_whole(s, part, n, -1, p->side, &p->met, err);
+  return c;
+}
+
+/* Marks the captured nodes below `e` that the other graph does not hold. */
+static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
+  if (seen[e.i]) return;
+  seen[e.i] = true;
+  for (int side = 0; side < 2; side++)
+    if (s->rec[e.i].node[side] >= 0) mark[side][s->rec[e.i].node[side]] = true;
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class ch = eg_node_child(s->g, e, k);
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, ch, &m);
+    bool side[2] = {false, false};
+    for (size_t i = 0; i < n; i++)
+      for (int x = 0; x < 2; x++) side[x] |= s->rec[m[i].i].node[x] >= 0;
+    if (side[LEFT] && side[RIGHT]) continue;
+    for (size_t i = 0; i < n; i++) cone(s, m[i], mark, seen);
+  }
+}
+
+iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
+  *any = false;
+  if (s->linking || !s->n_peers) return ISO_OK;
+  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)}, *seen = calloc(s->n_rec + 1, 1);
+  iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
+  if (!c) {
+    cone(s, u, mark, seen);
+    cone(s, t, mark, seen);
+  }
+  s->linking = true;
+  for (size_t i = 0; i < s->n_peers && !c; i++) {
+    peers *p = &s->peers[i];
+    bool below = !p->linked;
+    for (uint32_t r = 0; r < p->n && below; r++) below = mark[p->side][p->node[r]];
+    if (!below) continue;
+    c = link(s, p, err);
+    *any |= p->met;
+  }
+  s->linking = false;
+  free(mark[0]);
+  free(mark[1]);
+  free(seen);
+  return c;
+}
+
+/* ---- parts, where the graphs differ ----
+ * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a tensor of the other graph,
+ * or a summand of one together with its peers. What holds the wrong part is where the graphs differ. */
+
+typedef struct entry {
+  double value;
+  uint32_t node;
+} entry;
+
+typedef struct lookup { /* every element of the other graph's tensors, by value */
+  entry *at;
+  size_t n, cap;
+} lookup;
+
+static int by_value(const void *pa, const void *pb) {
+  const entry *a = pa, *b = pb;
+  return a->value != b->value ? (a->value < b->value ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static const rule_tensor *probe(const state *s, const st_run *run, int side, uint32_t node) {
+  const st_value_list *v = &run[side].value[node];
+  if (!live(s, side, node) || v->n != 1 || s->rec[s->map[side][node].i].konst) return NULL;
+  return rule_dtype_is_float(v->v[0]->dtype) && v->v[0]->numel > 0 && v->v[0]->numel <= MAX_PROBE ? v->v[0] : NULL;
+}
+
+static bool is_leaf(const state *s, int side, uint32_t node) { return s->graph[side]->node[node].kind != SYNTH_OP; }
+
+static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
+  for (uint32_t i = 0; i < s->graph[side]->n_nodes; i++) {
+    const rule_tensor *t = probe(s, run, side, i);
+    if (!t) continue;
+    if (!iso_grow(x->at, x->cap, x->n + (size_t)t->numel)) return nomem(err);
+    for (int64_t k = 0; k < t->numel; k++) x->at[x->n++] = (entry){rule_tensor_get(t, k), i};
+  }
+  if (x->n) qsort(x->at, x->n, sizeof *x->at, by_value);
+  return ISO_OK;
+}
+
+static size_t first_near(const lookup *x, double v) {
+  size_t lo = 0, hi = x->n;
+  while (lo < hi) {
+    const size_t mid = (lo + hi) / 2;
+    if (x->at[mid].value < v) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+/* Part `k` of `n` equal ones along `d`. Owns. */
+static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule_tensor **out, iso_error *err) {
+  rule_shape s = t->shape;
+  s.dim[d] /= n;
+  iso_code c = rule_tensor_new(t->dtype, &s, out, err);
+  int64_t inner = 1;
+  for (uint32_t i = d + 1; i < s.rank; i++) inner *= s.dim[i];
+  const int64_t run = s.dim[d] * inner;
+  for (int64_t i = 0; !c && i < (*out)->numel; i++)
+    rule_tensor_set(*out, i, rule_tensor_get(t, (i / run * n + k) * run + i % run));
+  return c;
+}
+
+static bool alike(state *s, const rule_tensor *a, const rule_tensor *b) {
+  double ma[4], mb[4];
+  if (a->numel != b->numel) return false;
+  st_moments(a, ma);
+  st_moments(b, mb);
+  if (!st_near_moments(ma, mb)) return false;
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  const bool same = synth_layout(&scratch, s->schemas, a, b, s->oracle, s->o->rel_tol) != NULL;
+  iso_arena_fini(&scratch);
+  return same;
+}
+
+/* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours share one. */
+static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole, uint32_t d, bool *holds, uint32_t *n, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  const int64_t parts = whole->numel / first->numel;
+  iso_code c = ISO_OK;
+  *n = 0;
+  for (uint32_t r = 0; r < p->n && !c; r++) {
+    rule_tensor *part = NULL;
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    holds[r] = false;
+    if (!own || own->numel != first->numel) continue;
+    if ((c = cut(whole, d, parts, (int64_t)r * parts / (int64_t)p->n, &part, err))) break;
+    holds[r] = alike(s, part, own);
+    *n += holds[r];
+    rule_tensor_unref(part);
+  }
+  return c;
+}
+
+/* The best of the whole tensors (in `of`) that hold an element of some peer: cut, or as it is on every rank. */
+static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best, uint32_t *n_best, uint32_t *of, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
+  iso_code c = ISO_OK;
+  *n_best = 0;
+  for (uint32_t r = 0; r < p->n && first && !c && *n_best < p->n; r++) {
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    if (!own) continue;
+    const double v = rule_tensor_get(own, own->numel / 2), slack = 1e-9 * fabs(v);
+    uint32_t before = UINT32_MAX;
+    for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
+      const uint32_t j = x->at[i].node;
+      const rule_tensor *whole = probe(s, run, !p->side, j);
+      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) || whole->numel % first->numel != 0) continue;
+      before = j;
+      const int64_t parts = whole->numel / first->numel;
+      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c; d++) {
+        bool holds[MAX_RANKS];
+        uint32_t n = 0;
+        if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
+        c = compare_parts(s, run, p, whole, d, holds, &n, err);
+        if (n > *n_best) memcpy(best, holds, sizeof holds), *n_best = n, *of = j;
+      }
+    }
+  }
+  return c;
+}
+
+/* Whether the sum of the peers is a tensor of the other side. */
+static iso_code find_sum(state *s, const st_run *run, const peers *p, const lookup *x, bool *found, iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
+  rule_tensor *sum = NULL;
+  *found = false;
+  if (!first) return ISO_OK;
+  iso_code c = rule_tensor_new(first->dtype, &first->shape, &sum, err);
+  for (uint32_t r = 0; r < p->n && !c; r++) {
+    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
+    if (!own || own->numel != first->numel) goto done;
+    for (int64_t i = 0; i < own->numel; i++) rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
+  }
+  if (c) return c;
+  const double v = rule_tensor_get(sum, sum->numel / 2), slack = 1e-9 * fabs(v) + 1e-12;
+  for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !*found; i++) {
+    const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
+    *found = whole && alike(s, whole, sum);
+  }
+done:
+  rule_tensor_unref(sum);
+  return c;
+}
+
+iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2; side++) {
+    free(s->part[side]);
+    if (!(s->part[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
+  }
+  for (int side = 0; side < 2 && !c; side++) {
+    lookup x = {0};
+    bool any = false;
+    for (size_t i = 0; i < s->n_peers; i++) any |= s->peers[i].side == side;
+    if (any) c = index_side(s, run, !side, &x, err);
+    for (size_t i = 0; i < s->n_peers && !c; i++) {
+      const peers *p = &s->peers[i];
+      bool holds[MAX_RANKS] = {false};
+      uint32_t n = 0, whole = 0;
+      if (p->side != side) continue;
+      c = find_parts(s, run, p, &x, holds, &n, &whole, err);
+      if (n == p->n) s->part[!side][whole] = PART_RIGHT;
+      bool sum = false;
+      if (!c && n == 0 && !is_leaf(s, side, p->node[0])) c = find_sum(s, run, p, &x, &sum, err);
+      for (uint32_t r = 0; r < p->n && (n > 0 || sum); r++) {
+        uint8_t *mark = &s->part[side][p->node[r]];
+        if (sum || holds[r]) *mark = PART_RIGHT;
+        else if (*mark != PART_RIGHT) *mark = PART_WRONG;
+      }
+    }
+    free(x.at);
+  }
+  return c;
+}

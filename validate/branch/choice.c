@@ -1,0 +1,474 @@
+/* What the operators of rules/operators.def choose, element by element. */
+#include "validate/branch/choice_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ---- */
+
+typedef struct listing {
+  const char *name;
+  val_choice choice;
+} listing;
+
+static const listing table[] = {
+#define OPERATOR(name, kind) {name, VAL_CHOICE_##kind},
+#include "rules/operators.def"
+#undef OPERATOR
+};
+
+static val_choice find(const char *name, size_t n) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (strncmp(table[i].name, name, n) == 0 && table[i].name[n] == 0) return table[i].choice;
+  return VAL_CHOICE_UNLISTED;
+}
+
+val_choice val_choice_of(const char *op) {
+  static const char aten[] = "aten::", special[] = "special_", copy[] = "_copy";
+  if (strcmp(op, "getitem") == 0) return VAL_CHOICE_NONE;
+  const char *name = strncmp(op, aten, sizeof aten - 1) == 0 ? op + sizeof aten - 1 : op;
+  size_t n = strcspn(name, ".");
+  val_choice found = find(name, n);
+  if (found || name == op) return found;
+  if (strncmp(name, special, sizeof special - 1) == 0)
+    name += sizeof special - 1, n -= sizeof special - 1;
+  if ((found = find(name, n))) return found;
+  if (n < sizeof copy || strncmp(name + n - (sizeof copy - 1), copy, sizeof copy - 1) != 0)
+    return found;
+  return find(name, n - (sizeof copy - 1));
+}
+
+/* ---- a call ---- */
+
+static const char *bare(const rule_term *call) {
+  const char *name = strstr(call->u.s, "::");
+  return name ? name + 2 : call->u.s;
+}
+
+static bool named(const val_site *s, const char *name) {
+  const char *p = bare(s->call);
+  return strcspn(p, ".") == strlen(name) && strncmp(p, name, strlen(name)) == 0;
+}
+
+static bool number(const val_site *s, uint32_t k, double *out) {
+  const rule_term *t = k < s->call->n ? s->call->child[k] : NULL;
+  if (!t || (t->kind != RULE_FLOAT && t->kind != RULE_INT)) return false;
+  *out = t->kind == RULE_FLOAT ? t->u.f : (double)t->u.i;
+  return true;
+}
+
+static double number_or(const val_site *s, uint32_t k, double otherwise) {
+  double x;
+  return number(s, k, &x) ? x : otherwise;
+}
+
+static bool any_float(const val_site *s) {
+  for (size_t i = 0; i < s->n; i++)
+    if (rule_dtype_is_float(s->bind[i]->dtype)) return true;
+  for (uint32_t i = 0; i < s->call->n; i++)
+    if (s->call->child[i]->kind == RULE_FLOAT) return true;
+  return false;
+}
+
+static bool any_complex(const val_site *s) {
+  bool any = rule_dtype_is_complex(s->out->dtype);
+  for (size_t i = 0; i < s->n; i++) any |= rule_dtype_is_complex(s->bind[i]->dtype);
+  return any;
+}
+
+static const rule_tensor *tensor(const val_site *s, uint32_t k) {
+  const rule_term *t = k < s->call->n ? s->call->child[k] : NULL;
+  return t && t->kind == RULE_VAR && (size_t)t->u.i < s->n ? s->bind[t->u.i] : NULL;
+}
+
+/* Overloads of one name that do other things: a cast that casts nothing, a quotient without
+ * rounding, a maximum of two tensors. */
+static val_choice refined(const val_site *s) {
+  const val_choice c = s->choice;
+  const rule_tensor *x = tensor(s, 0);
+  if (c == VAL_CHOICE_DIVISION) {
+    for (uint32_t i = 2; i < s->call->n; i++)
+      if (s->call->child[i]->kind == RULE_STRING) return VAL_CHOICE_QUOTIENT;
+    return VAL_CHOICE_NONE;
+  }
+  if (c == VAL_CHOICE_CAST) {
+    const rule_tensor *from = named(s, "copy") ? tensor(s, 1) : x;
+    if (!from || from->dtype == RULE_BOOL || s->out->dtype == from->dtype) return VAL_CHOICE_NONE;
+    if (s->out->dtype == RULE_BOOL) return VAL_CHOICE_CAST;
+    return rule_dtype_is_float(from->dtype) && rule_dtype_is_int(s->out->dtype) && !named(s, "copy")
+               ? VAL_CHOICE_CAST
+               : VAL_CHOICE_NONE;
+  }
+  if (named(s, "logit") && s->call->n > 1 && s->call->child[1]->kind != RULE_NONE)
+    return VAL_CHOICE_PIECES; /* within eps and 1 - eps */
+  if (c == VAL_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return VAL_CHOICE_BOUND;
+  if (c == VAL_CHOICE_EXTREME && val_finds_places(s->call)) return VAL_CHOICE_ORDER;
+  if (c == VAL_CHOICE_LOGIC && s->out->dtype != RULE_BOOL) return VAL_CHOICE_STEP;
+  return c;
+}
+
+val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out) {
+  val_site s = {.call = call, .bind = bind, .n = n, .out = out, .choice = val_choice_of(call->u.s)};
+  if (s.choice <= VAL_CHOICE_NONE) return s;
+  if (any_complex(&s)) s.choice = VAL_CHOICE_NONE;
+  s.choice = refined(&s);
+  s.aligned = s.choice > VAL_CHOICE_NONE && n > 0 && val_operands_of(call, bind, n, out, &s.o);
+  return s;
+}
+
+/* ---- pieces ---- */
+
+/* Between which the operator is one function. Returns: how many, at most two. `jumps`: it does at
+ * each. */
+static int breaks(const val_site *s, double at[2], bool *jumps) {
+  *jumps = false;
+  at[0] = 0;
+  if (named(s, "hardsigmoid") || named(s, "hardswish")) return at[0] = -3, at[1] = 3, 2;
+  if (named(s, "logit")) return at[0] = number_or(s, 1, 0), at[1] = 1 - at[0], 2;
+  if (named(s, "threshold")) return *jumps = true, at[0] = number_or(s, 1, 0), 1;
+  if (named(s, "softplus")) return at[0] = number_or(s, 2, 20) / number_or(s, 1, 1), 1;
+  if (named(s, "hardshrink") || named(s, "softshrink")) {
+    *jumps = named(s, "hardshrink");
+    return at[1] = number_or(s, 1, 0.5), at[0] = -at[1], 2;
+  }
+  return 1;
+}
+
+static bool piece(const val_site *s, uint16_t bit, double x, double y, double *other) {
+  double at[2];
+  bool jumps;
+  const int n = breaks(s, at, &jumps);
+  *other = y + fmax(1, fabs(y));
+  if (bit == VAL_DOWN) return x < at[0];
+  if (bit == VAL_UP) return x > at[n - 1];
+  if (bit == VAL_SAME) return n == 2 && x > at[0] && x < at[1];
+  if (!jumps || !(bit & (VAL_EDGE | VAL_EDGE_BELOW | VAL_EDGE_ABOVE))) return false;
+  *other = x;
+  return (bit != VAL_EDGE_ABOVE && x == at[0]) || (n == 2 && bit != VAL_EDGE_BELOW && x == at[1]);
+}
+
+/* ---- roundings ---- */
+
+static bool odd(double x) {
+  return fmod(floor(x), 2) != 0;
+}
+
+/* Which kind of jump lies at x, if one does there. */
+static bool edge_of(uint16_t bit, bool jump, double x) {
+  if (!jump) return false;
+  if (bit == VAL_EDGE) return true;
+  if (bit == VAL_EDGE_BELOW) return x < 0;
+  return bit == VAL_EDGE_ODD ? odd(x) : bit == VAL_EDGE_ABOVE && x > 0 && !odd(x);
+}
+
+static double decimals(const val_site *s) {
+  return pow(10, number_or(s, 1, 0));
+}
+
+static bool rounding(const val_site *s, uint16_t bit, double x, double y, double *other) {
+  const double scale = s->choice == VAL_CHOICE_ROUND ? decimals(s) : 1, v = x * scale,
+               toward = v > 0 ? 1 : -1;
+  const bool whole = v == nearbyint(v) && fabs(v) < 1e9, half = !whole && 2 * v == nearbyint(2 * v);
+  *other = 0;
+  if (bit == VAL_SOME) return y != 0;
+  switch (s->choice) {
+  case VAL_CHOICE_ROUND:
+    return *other = 2 * x - y, edge_of(bit, half, v);
+  case VAL_CHOICE_FLOOR:
+    return *other = y - 1, edge_of(bit, whole, x);
+  case VAL_CHOICE_CEIL:
+    return *other = y + 1, edge_of(bit, whole, x);
+  case VAL_CHOICE_FRAC:
+    return *other = y + toward, edge_of(bit, whole && x != 0, x);
+  default:
+    return *other = y - toward, edge_of(bit, whole && x != 0, x);
+  }
+}
+
+static bool cast(const val_site *s, uint16_t bit, double x, double y, double *other) {
+  if (s->out->dtype == RULE_BOOL) {
+    *other = y == 0;
+    return bit == VAL_YES ? y != 0 : (bit & (VAL_NO | VAL_EDGE)) && y == 0;
+  }
+  const double limit =
+      ldexp(1, s->out->dtype == RULE_U8 ? 8 : (int)(8 * rule_dtype_size(s->out->dtype)) - 1);
+  if (bit == VAL_FAR) return *other = y + 1, fabs(x) > limit;
+  return rounding(s, bit, x, y, other);
+}
+
+static bool quotient(const val_site *s, uint16_t bit, double x, double y, double by,
+                     double *other) {
+  const bool whole =
+      any_float(s) ? x != 0 && by != 0 && fmod(x, by) == 0 : by != 0 && fmod(x, by) == 0;
+  if (named(s, "fmod")) by = copysign(by, x); /* it jumps away from 0 */
+  if (s->choice == VAL_CHOICE_REMAINDER)
+    return *other = bit == VAL_SOME ? 0 : y + by,
+           bit == VAL_SOME ? y != 0 : edge_of(bit, whole, x / by);
+  *other = bit == VAL_SOME ? 0 : y - 1;
+  return bit == VAL_SOME ? y != 0 : edge_of(bit, whole, x / by);
+}
+
+/* ---- bounds and signs ---- */
+
+static bool bound(const val_site *s, uint16_t bit, double x, double y, double by, double *other) {
+  *other = x;
+  if (bit == VAL_UP) return y > x;
+  if (bit == VAL_DOWN) return y < x;
+  *other = s->o.two && s->o.tensor[1] ? by : y + fmax(1, fabs(y));
+  return bit == VAL_SAME && y == x && *other != y;
+}
+
+static bool sign(uint16_t bit, double x, double y, double *other) {
+  *other = bit == VAL_EDGE ? y + 1 : 0;
+  return bit == VAL_EDGE ? x == 0 : bit == VAL_UP ? x > 0 : bit == VAL_DOWN && x < 0;
+}
+
+static bool truth(const val_site *s, uint16_t bit, double x, double y, double by, double *other) {
+  *other = y == 0;
+  if (bit == VAL_YES) return y != 0;
+  if (bit == VAL_NO) return y == 0;
+  return (bit & (VAL_EDGE | VAL_MEET)) && s->choice == VAL_CHOICE_COMPARE && x == by && isfinite(x);
+}
+
+/* ---- buckets ---- */
+
+/* The row of boundaries that result `i` is sought in. Returns: its length; 0 where it is not in
+ * order. */
+static int64_t boundaries_of(const val_site *s, int64_t i, const rule_tensor **bounds,
+                             int64_t *first, double *x) {
+  const bool bucketize = named(s, "bucketize");
+  const rule_tensor *b = tensor(s, bucketize ? 1 : 0), *v = tensor(s, bucketize ? 0 : 1);
+  if (!b || b->shape.rank == 0 || b->numel == 0) return 0;
+  const int64_t length = b->shape.dim[b->shape.rank - 1],
+                per_row = s->out->shape.rank ? s->out->shape.dim[s->out->shape.rank - 1] : 1;
+  *first = b->shape.rank == 1 || per_row == 0 ? 0 : i / per_row * length;
+  if (*first + length > b->numel) return 0;
+  if (v) *x = rule_tensor_get(v, i % v->numel);
+  else if (!number(s, bucketize ? 0 : 1, x)) return 0;
+  for (int64_t k = 1; k < length; k++)
+    if (rule_tensor_get(b, *first + k) < rule_tensor_get(b, *first + k - 1)) return 0;
+  *bounds = b;
+  return length;
+}
+
+static bool bucket(const val_site *s, uint16_t bit, int64_t i, double y, double *other) {
+  const rule_tensor *b = NULL;
+  int64_t first = 0;
+  double x = 0;
+  const int64_t n = boundaries_of(s, i, &b, &first, &x);
+  if (bit == VAL_SOME) return *other = 0, y != 0;
+  if (bit != VAL_EDGE || n == 0) return false;
+  /* What was taken for a number above the boundary may be one below it, and the other way round. */
+  *other =
+      y > 0 && rule_tensor_get(b, first + (int64_t)fmin(y, (double)n) - 1) == x ? y - 1 : y + 1;
+  for (int64_t k = 0; k < n; k++)
+    if (rule_tensor_get(b, first + k) == x) return true;
+  return false;
+}
+
+/* Whether some number is 0 that is counted as none. */
+static bool count(const val_site *s, uint16_t bit, double y, double *other) {
+  const rule_tensor *x = tensor(s, 0);
+  *other = y + 1;
+  for (int64_t i = 0; x && bit == VAL_EDGE && i < x->numel; i++)
+    if (rule_tensor_get(x, i) == 0) return true;
+  return false;
+}
+
+/* ---- all of them ---- */
+
+bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
+  const double y = rule_tensor_get(s->out, i);
+  if (s->choice == VAL_CHOICE_ORDER) return val_order_slip(s, bit, i, other);
+  if (s->choice == VAL_CHOICE_LOGIC) return truth(s, bit, 0, y, 1, other);
+  if (s->choice == VAL_CHOICE_BUCKET) return bucket(s, bit, i, y, other);
+  if (s->choice == VAL_CHOICE_COUNT) return count(s, bit, y, other);
+  if (s->choice == VAL_CHOICE_STEP) return *other = 0, bit == VAL_SOME && y != 0;
+  if (!s->aligned) return false;
+  const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
+  switch (s->choice) {
+  case VAL_CHOICE_COMPARE:
+    return truth(s, bit, x, y, by, other);
+  case VAL_CHOICE_FLOOR:
+  case VAL_CHOICE_CEIL:
+  case VAL_CHOICE_TRUNC:
+  case VAL_CHOICE_FRAC:
+  case VAL_CHOICE_ROUND:
+    return rounding(s, bit, x, y, other);
+  case VAL_CHOICE_CAST:
+    return cast(s, bit, x, y, other);
+  case VAL_CHOICE_SIGN:
+    return sign(bit, x, y, other);
+  case VAL_CHOICE_QUOTIENT:
+  case VAL_CHOICE_REMAINDER:
+    return quotient(s, bit, x, y, by, other);
+  case VAL_CHOICE_BOUND:
+    return bound(s, bit, x, y, by, other);
+  case VAL_CHOICE_PIECES:
+    return piece(s, bit, x, y, other);
+  case VAL_CHOICE_CUT:
+    return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
+  default:
+    return false;
+  }
+}
+
+bool val_site_takes(const val_site *s, uint16_t bit) {
+  double other;
+  for (int64_t i = 0; i < s->out->numel; i++)
+    if (val_site_slip(s, bit, i, &other)) return true;
+  return false;
+}
+
+/* Infinite, or the largest number of float32, bfloat16 or float64. */
+static bool mask_literal(const rule_term *t) {
+  const double a = t->kind == RULE_FLOAT ? fabs(t->u.f) : 0;
+  return !(a <= 1.79e308) || (a > 3.38e38 && a < 3.41e38);
+}
+
+static uint16_t bound_needs(const val_site *s) {
+  if (named(s, "relu") || named(s, "clamp_min") || named(s, "maximum") || named(s, "fmax") ||
+      named(s, "max"))
+    return VAL_SAME | VAL_UP;
+  if (named(s, "clamp_max") || named(s, "minimum") || named(s, "fmin") || named(s, "min"))
+    return VAL_SAME | VAL_DOWN;
+  if (!named(s, "clamp") && !named(s, "clip")) return VAL_SAME | VAL_UP | VAL_DOWN;
+  uint16_t need = VAL_SAME;
+  for (uint32_t k = 1; k < 3 && k < s->call->n; k++)
+    if (s->call->child[k]->kind != RULE_NONE) need |= k == 1 ? VAL_UP : VAL_DOWN;
+  return need;
+}
+
+static uint16_t piece_needs(const val_site *s) {
+  double at[2];
+  bool jumps;
+  const int n = breaks(s, at, &jumps);
+  return (uint16_t)(VAL_DOWN | VAL_UP | (n == 2 && at[0] < at[1] ? VAL_SAME : 0) |
+                    (jumps ? VAL_EDGE : 0));
+}
+
+uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
+  static const uint16_t edges = VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE;
+  *wanted = 0;
+  if (s->choice <= VAL_CHOICE_NONE || s->n == 0 || s->out->numel == 0) return 0;
+  for (uint32_t i = 0; i < s->call->n; i++)
+    if (mask_literal(s->call->child[i])) return 0; /* a question about masks */
+  switch (s->choice) {
+  case VAL_CHOICE_COMPARE:
+    return s->aligned                   ? VAL_YES | VAL_NO | VAL_MEET
+           : s->out->dtype == RULE_BOOL ? VAL_YES | VAL_NO
+                                        : 0;
+  case VAL_CHOICE_ORDER:
+    return val_order_needs(s, wanted);
+  case VAL_CHOICE_LOGIC:
+    return VAL_YES | VAL_NO;
+  case VAL_CHOICE_FLOOR:
+  case VAL_CHOICE_CEIL:
+  case VAL_CHOICE_TRUNC:
+  case VAL_CHOICE_FRAC:
+  case VAL_CHOICE_ROUND:
+    if (!s->aligned || !any_float(s)) return 0;
+    *wanted = edges;
+    return VAL_SOME | VAL_EDGE;
+  case VAL_CHOICE_QUOTIENT:
+  case VAL_CHOICE_REMAINDER:
+    if (!s->aligned) return 0;
+    *wanted = edges;
+    return VAL_SOME | VAL_EDGE;
+  case VAL_CHOICE_CAST:
+    if (s->out->dtype == RULE_BOOL) return VAL_YES | VAL_NO;
+    *wanted = edges;
+    return VAL_SOME | VAL_EDGE | VAL_FAR;
+  case VAL_CHOICE_SIGN:
+    return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
+  case VAL_CHOICE_COUNT:
+  case VAL_CHOICE_BUCKET:
+    return VAL_EDGE;
+  case VAL_CHOICE_CUT:
+    return s->aligned ? VAL_EDGE : 0;
+  case VAL_CHOICE_BOUND:
+    return s->aligned ? bound_needs(s) : 0;
+  case VAL_CHOICE_PIECES:
+    return s->aligned ? piece_needs(s) : 0;
+  default:
+    return 0;
+  }
+}
+
+/* ---- how far away ---- */
+
+/* The nearest number of the form k, k + 1/2 to what `x` was at first, or one of its neighbours. */
+static double near_whole(double x, double shift, uint64_t pick) {
+  return nearbyint(x - shift) + shift + (double)(pick % 7) - 3;
+}
+
+static double bucket_distance(const val_site *s, int64_t i, uint64_t pick) {
+  const rule_tensor *b = NULL;
+  int64_t first = 0;
+  double x = 0;
+  const int64_t n = boundaries_of(s, i, &b, &first, &x);
+  return n ? x - rule_tensor_get(b, first + (int64_t)(pick % (uint64_t)n)) : (double)NAN;
+}
+
+static double piece_distance(const val_site *s, double x, uint64_t pick) {
+  double at[2];
+  bool jumps;
+  const int n = breaks(s, at, &jumps);
+  return x - at[n == 2 ? pick % 2 : 0];
+}
+
+/* A clamp's own bounds; of two tensors, the other one. */
+static double bound_distance(const val_site *s, uint16_t bit, double x, double by, int64_t i) {
+  if (named(s, "relu")) return x;
+  if (named(s, "relu6")) return bit == VAL_UP ? x : x - 6;
+  if (named(s, "clamp") || named(s, "clip") || named(s, "hardtanh")) {
+    const rule_tensor *t = tensor(s, bit == VAL_UP ? 1 : 2);
+    double edge;
+    if (number(s, bit == VAL_UP ? 1 : 2, &edge)) return x - edge;
+    return t && t->numel == s->out->numel ? x - rule_tensor_get(t, i)
+           : t && t->numel == 1           ? x - rule_tensor_get(t, 0)
+                                          : (double)NAN;
+  }
+  return x - by;
+}
+
+double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at) {
+  const rule_tensor *counted = s->choice == VAL_CHOICE_COUNT ? tensor(s, 0) : NULL;
+  if (s->choice == VAL_CHOICE_BUCKET) return bucket_distance(s, i, pick);
+  if (s->choice == VAL_CHOICE_ORDER) return val_order_distance(s, i, pick);
+  if (counted && counted->numel)
+    return rule_tensor_get(counted, (int64_t)(pick % (uint64_t)counted->numel));
+  if (!s->aligned || i >= s->out->numel) return (double)NAN;
+  const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
+  switch (s->choice) {
+  case VAL_CHOICE_COMPARE:
+    return x - by;
+  case VAL_CHOICE_CUT:
+  case VAL_CHOICE_SIGN:
+    return x;
+  case VAL_CHOICE_PIECES:
+    return piece_distance(s, x, pick);
+  case VAL_CHOICE_BOUND:
+    return bound_distance(s, bit, x, by, i);
+  case VAL_CHOICE_ROUND:
+    if (isnan(*at)) *at = near_whole(x * decimals(s), 0.5, pick) / decimals(s);
+    return x - *at;
+  case VAL_CHOICE_QUOTIENT:
+  case VAL_CHOICE_REMAINDER:
+    if (isnan(*at)) *at = near_whole(by != 0 ? x / by : 0, 0, pick);
+    return x - *at * by;
+  case VAL_CHOICE_CAST:
+    if (s->out->dtype == RULE_BOOL) return x;
+    /* fall through */
+  case VAL_CHOICE_FLOOR:
+  case VAL_CHOICE_CEIL:
+  case VAL_CHOICE_TRUNC:
+  case VAL_CHOICE_FRAC:
+    if (isnan(*at)) *at = near_whole(x, 0, pick);
+    return x - *at;
+  default:
+    return (double)NAN;
+  }
+}

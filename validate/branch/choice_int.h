@@ -1,0 +1,106 @@
+/* Private to validate/: which operators choose between values or jump, and what such a call would
+ * have given had it chosen otherwise.
+ *
+ * The kinds are those of rules/operators.def. A call is looked at element by element: on which side
+ * of its choice it lies, and the number that an operator like it, with the other convention there,
+ * would have put in its place (cover.c, observe.c). */
+#ifndef VALIDATE_CHOICE_INT_H
+#define VALIDATE_CHOICE_INT_H
+
+#include "validate/exec/engine_int.h"
+
+typedef enum val_choice {
+  VAL_CHOICE_UNLISTED, /* an operator that the table does not have: nothing is known */
+  VAL_CHOICE_NONE,
+  VAL_CHOICE_COMPARE,   /* of two numbers, to a truth value */
+  VAL_CHOICE_LOGIC,     /* of truth values, or of bits */
+  VAL_CHOICE_UNDEFINED, /* about NaN and infinities, of which samples have none */
+  VAL_CHOICE_FLOOR,
+  VAL_CHOICE_CEIL,
+  VAL_CHOICE_TRUNC,
+  VAL_CHOICE_FRAC,
+  VAL_CHOICE_ROUND,
+  VAL_CHOICE_SIGN,
+  VAL_CHOICE_SIGNED,   /* by the sign bit, which tells 0 from -0 */
+  VAL_CHOICE_QUOTIENT, /* rounded; VAL_CHOICE_DIVISION: where it has a rounding mode */
+  VAL_CHOICE_DIVISION,
+  VAL_CHOICE_REMAINDER,
+  VAL_CHOICE_BUCKET,    /* among boundaries */
+  VAL_CHOICE_CAST,      /* floats to integers or truth values */
+  VAL_CHOICE_BOUND,     /* its first operand, or a bound */
+  VAL_CHOICE_PIECES,    /* other functions below and above numbers that its arguments give */
+  VAL_CHOICE_STEP,      /* of integers alone */
+  VAL_CHOICE_ORDER,     /* places, by comparing values */
+  VAL_CHOICE_EXTREME,   /* a value, by comparing values: continuous */
+  VAL_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
+  VAL_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
+  VAL_CHOICE_COUNT,     /* of what is not 0 */
+  VAL_CHOICE_CUT,       /* an angle: it jumps where the second operand is below 0 */
+  VAL_CHOICE_END,       /* steep where its domain ends */
+  VAL_CHOICE_SELECT,    /* by a truth value that it is given */
+  VAL_CHOICE_INDEX      /* by an integer that it is given */
+} val_choice;
+
+/* What a call may be seen to do. The first eight are told of everywhere; the others are kinds of
+ * VAL_EDGE. */
+enum {
+  VAL_SAME = 1, /* its operand as it is, the middle piece */
+  VAL_UP = 2,   /* more than that, or the upper piece, or above 0 */
+  VAL_DOWN = 4,
+  VAL_YES = 8,
+  VAL_NO = 16,
+  VAL_SOME = 32,         /* not 0 */
+  VAL_EDGE = 64,         /* where it jumps: it has a value of its own there */
+  VAL_FAR = 128,         /* out of the range of the integers that it gives */
+  VAL_EDGE_BELOW = 256,  /* the same at a negative number; VAL_EDGE is at any */
+  VAL_EDGE_ODD = 512,    /* where the integer below is odd: halves are rounded to even ones */
+  VAL_EDGE_ABOVE = 1024, /* at a positive number with an even integer below it */
+  VAL_MEET = 2048, /* VAL_EDGE of an element that was away from it before one variable moved: x == x
+                      is no such one */
+  VAL_BITS = 12
+};
+
+/* A flat call (engine_int.h) of `n` tensors whose first result is `out`. */
+typedef struct val_site {
+  const rule_term *call;
+  rule_tensor *const *bind;
+  size_t n;
+  const rule_tensor *out;
+  val_choice choice;
+  val_operands o;
+  bool aligned; /* o is set */
+} val_site;
+
+val_choice val_choice_of(const char *op);
+val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out);
+/* What has to be seen of the call before samples show anything of it, and in `wanted` what is worth
+ * looking for besides. */
+uint16_t val_site_needs(const val_site *s, uint16_t *wanted);
+/* Whether element `i` does what the one bit says, and then in `other` what it would be with that
+ * choice made the other way. */
+bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other);
+/* Whether any element does. */
+bool val_site_takes(const val_site *s, uint16_t bit);
+/* How far element `i` is from where it jumps or where its pieces meet: 0 there, of either sign
+ * beside it. `pick` tells apart several such places; `at` is of the call as it was when the search
+ * began, so that the place stays the same. Returns: NaN where there is none. */
+double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at);
+
+/* Operators that find places by comparing numbers (order.c). */
+bool val_finds_places(const rule_term *call);
+/* Which of a call's results the choice shows in: the places, where it gives values too. */
+size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out);
+/* Whether `side` reads result `k` of the call that `term` makes. The first is read by all. */
+bool val_reads_result(const rule_term *side, const rule_term *term, size_t k);
+/* Whether the operator's manual does not say which of equal numbers' places it gives. */
+bool val_leaves_ties_open(const rule_term *call, rule_tensor *const *out, size_t n_out);
+/* Whether what it orders are places in such an order themselves, which are never equal. */
+bool val_orders_places(const rule_term *term);
+/* As val_site_slip and so on. VAL_EDGE: at another place there is the same number; VAL_SOME: there
+ * is another place. */
+bool val_order_slip(const val_site *s, uint16_t bit, int64_t i, double *other);
+uint16_t val_order_needs(const val_site *s, uint16_t *wanted);
+double val_order_distance(const val_site *s, int64_t i, uint64_t pick);
+
+#endif

@@ -1,0 +1,65 @@
+/* Private to validate/: the branches that samples took, that something showed, and samples that are
+ * made to take the others. */
+#ifndef VALIDATE_COVER_INT_H
+#define VALIDATE_COVER_INT_H
+
+#include "validate/oracle_int.h"
+#include "validate/sample/sample_int.h"
+
+/* The call of that name and place in `c`, or NULL. */
+val_covered *val_cover_at(const val_cover *c, const val_covered *like);
+/* What nothing has shown of it yet: `other` is the rule's other side. */
+uint16_t val_cover_unseen(const val_covered *o, const val_cover *other);
+/* The same, and what is worth looking for besides. */
+uint16_t val_cover_sought(const val_covered *o, const val_cover *other);
+
+/* What a sample did on one side, in `c`: of its branches that `all` lacks, those whose result, made
+ * otherwise, moves the side's value `plain` are `seen`. `index`: where not -1, the one element of
+ * operator `at` whose truth value is made otherwise; `*moved` is what came of it. `work` is what is
+ * left to spend: it shrinks. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_observe(val_engine *e, const rule_term *side, rule_tensor *const *bind,
+                                  const rule_tensor *plain, const val_cover *all,
+                                  const val_cover *other, val_cover *c, int64_t *work,
+                                  iso_error *err);
+ISO_MUST_USE iso_code val_observe_one(val_engine *e, const rule_term *side,
+                                      rule_tensor *const *bind, const rule_tensor *plain, size_t at,
+                                      int64_t index, bool *moved, int64_t *work, iso_error *err);
+
+/* A sample changed so that element `element` of a call is where it jumps, or takes a branch. */
+typedef struct val_root {
+  bool found;
+  bool across;     /* no integer meets it: this sample lies on one side, and with `beyond` for the
+                      variable on the other */
+  bool truth;      /* private */
+  bool unique;     /* along the line that was searched there is no other one */
+  int64_t element; /* of the call's result */
+  uint32_t var;    /* the variable that was changed */
+  double operand;  /* what the call takes there */
+  rule_tensor *beyond; /* NULL, or the variable on the root's other side, or beside it. Owns: the
+                          caller unrefs */
+} val_root;
+/* Change one variable of `bind` so that, in the call that `term` makes, element `element` takes
+ * `bit`. Returns: in `out` whether it does. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_solve(val_engine *e, const rule *r, const val_domain *domain,
+                                const rule_term *term, uint16_t bit, int64_t element, iso_rng *rng,
+                                rule_tensor **bind, val_root *out, int64_t *work, iso_error *err);
+
+/* Somebody who weighs samples: `op` is the call of side `side` that takes `bit` in it. Sets `*stop`
+ * where no more are wanted. */
+typedef struct val_seeker {
+  iso_code (*weigh)(void *ctx, const rule *r, rule_tensor **bind, int side, const val_covered *op,
+                    uint16_t bit, const val_root *root, bool *stop, iso_error *err);
+  void *ctx;
+} val_seeker;
+/* Samples of the instance `r` for all that `all` (left and right) lacks. Errors: ISO_NOMEM, and
+ * what `weigh` gives. */
+ISO_MUST_USE iso_code val_seek(val_engine *e, const rule *r, rule_tensor *const *example,
+                               const val_cover all[2], iso_rng *rng, const val_seeker *who,
+                               int64_t *work, iso_error *err);
+/* An edge was met on purpose and nothing moved. After many such ones, that are not all the same
+ * place, there is nothing to see. */
+void val_cover_barren(val_covered *o, uint16_t bit, const val_root *root);
+/* What was taken only where a side is undefined needs no sample. */
+void val_cover_excuse(val_cover *all, const val_cover *outside);
+
+#endif

@@ -1,0 +1,71 @@
+/* Definitions for the symbolic prover: collectives, over the tensors of all ranks. */
+#include <string.h>
+
+#include "validate/prove/prove_int.h"
+
+/* The ranks' tensors, which must be alike. 0: not usable. */
+static size_t inputs(pt_args *a, const pt_tensor *const **t) {
+  sc *c = a->c;
+  size_t n;
+  if (!pt_arg_list(a, "inputs", t, &n) || n == 0) return 0;
+  for (size_t i = 0; i < n; i++) {
+    const pt_tensor *x = (*t)[i], *first = (*t)[0];
+    if (!x || x->kind != first->kind || x->rank != first->rank || x->lead != first->lead) return 0;
+    for (uint32_t d = 0; d < x->rank; d++)
+      if (!sc_require_eq(c, x->dim[d], first->dim[d])) return 0;
+  }
+  return n;
+}
+
+/* in[0] and in[1], element by element: the larger, or the smaller (which = 1). */
+static sx extreme_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = pt_at(c, t->in[0], idx), y = pt_at(c, t->in[1], idx);
+  return t->which ? sx_min(c, x, y) : sx_max(c, x, y);
+}
+
+/* The ranks' tensors as one, by the name of the reduction. NULL: another name. */
+static const pt_tensor *total(pt_args *a, const pt_tensor *const *t, size_t n) {
+  sc *c = a->c;
+  const bool max = pt_arg_is(a, "op", "max"), min = pt_arg_is(a, "op", "min"), mean = pt_arg_is(a, "op", "avg");
+  const pt_tensor *r = n && t[0]->kind != 'b' && (max || min || mean || pt_arg_is(a, "op", "sum")) ? t[0] : NULL;
+  if (mean && r && r->kind != 'f') return NULL;
+  for (size_t i = 1; i < n && r; i++) {
+    if (!max && !min) {
+      r = pt_combine(c, c->one, r, c->one, t[i]);
+      continue;
+    }
+    pt_tensor *m = pt_like(c, r, r->kind, extreme_elem);
+    if (!m) return NULL;
+    m->in[1] = t[i];
+    m->which = min;
+    r = m;
+  }
+  return mean && r ? pt_times(c, r, pt_scalar_tensor(c, sx_inv(c, sx_int(c, (int64_t)n)), 'f')) : r;
+}
+
+enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER };
+
+static const pt_value *define_collective(pt_args *a, int which) {
+  sc *c = a->c;
+  const pt_tensor *const *t;
+  const size_t n = inputs(a, &t);
+  uint32_t d = 0;
+  sx step;
+  if (n == 0) return NULL;
+  if (which != ALL_REDUCE && (t[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, t[0], &d))) return NULL;
+  if (which == ALL_GATHER) return pt_one(c, pt_cat(c, t, n, d));
+  const pt_tensor *sum = total(a, t, n);
+  if (!sum || which == ALL_REDUCE) return sum ? pt_one(c, sum) : NULL;
+  const pt_tensor **part = sc_take(c, n * sizeof *part);
+  if (!part || !sc_multiple(c, sum->dim[d], sx_int(c, (int64_t)n), &step)) return NULL;
+  for (size_t k = 0; k < n; k++)
+    if (!(part[k] = pt_slice(c, sum, d, sx_mul(c, sx_int(c, (int64_t)k), step), step, c->one))) return NULL;
+  return pt_list(c, part, n);
+}
+
+bool pt_define_dist(const char *name, pt_definition *out) {
+  static const char *const names[] = {"dist::all_reduce", "dist::all_gather", "dist::reduce_scatter"};
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(name, names[i])) return *out = (pt_definition){names[i], define_collective, i}, true;
+  return false;
+}

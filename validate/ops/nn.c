@@ -1,0 +1,736 @@
+/* Definitions for the symbolic prover: contractions, convolution, pooling, attention, tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "validate/prove/prove_int.h"
+
+/* ---- contractions ---- */
+
+/* a [batch..., M, K] or [batch..., K] with b [batch..., K, N] or [K]; t->k: rank of the batch, whether a and b are
+ * vectors. */
+static sx matmul_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const pt_tensor *a = t->in[0], *b = t->in[1];
+  const uint32_t batch = (uint32_t)t->k[0];
+  const bool va = t->k[1], vb = t->k[2];
+  sx x[RULE_MAX_RANK], y[RULE_MAX_RANK];
+  const sx k = sc_index(c, a->dim[a->rank - 1]);
+  const uint32_t ma = a->rank - (va ? 1 : 2), mb = b->rank - (vb ? 1 : 2);
+  for (uint32_t i = 0; i < ma; i++) x[i] = a->dim[i] == c->one ? c->zero : idx[batch - ma + i];
+  for (uint32_t i = 0; i < mb; i++) y[i] = b->dim[i] == c->one ? c->zero : idx[batch - mb + i];
+  if (!va) x[ma] = idx[batch];
+  x[a->rank - 1] = k;
+  y[mb] = k;
+  if (!vb) y[mb + 1] = idx[t->rank - 1];
+  return sx_sum(c, k, sx_mul(c, pt_at(c, a, x), pt_at(c, b, y)));
+}
+
+const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b) {
+  if (!a || !b || a->rank == 0 || b->rank == 0 || a->kind != b->kind || a->kind == 'b') return NULL;
+  const bool va = a->rank == 1, vb = b->rank == 1;
+  if ((vb && b->lead) || (va && a->lead && (b->rank != 2 || b->lead) && !vb)) {
+    sc_fail(c, "a product of open dimensions");
+    return NULL;
+  }
+  if (!sc_require_eq(c, a->dim[a->rank - 1], b->dim[vb ? 0 : b->rank - 2])) return NULL;
+  pt_tensor p = {.rank = a->rank - (va ? 1 : 2), .lead = a->lead}, q = {.rank = b->rank - (vb ? 1 : 2), .lead = b->lead};
+  memcpy(p.dim, a->dim, sizeof p.dim);
+  memcpy(q.dim, b->dim, sizeof q.dim);
+  pt_tensor *t = pt_new(c, a->kind, matmul_elem);
+  if (!t) return NULL;
+  /* Sizes that differ are made equal, or 1, by a case split, so that what is left is one or the other by name. */
+  if (!pt_broadcast(c, (const pt_tensor *[]){&p, &q}, 2, t->dim, &t->rank, &t->lead)) return NULL;
+  t->in[0] = a;
+  t->in[1] = b;
+  t->k[0] = (int32_t)t->rank;
+  t->k[1] = va;
+  t->k[2] = vb;
+  if (!va) t->dim[t->rank++] = a->dim[a->rank - 2];
+  if (!vb) t->dim[t->rank++] = b->dim[b->rank - 1];
+  return t;
+}
+
+enum { MM, BMM, MATMUL, MV, DOT, OUTER, VDOT };
+
+static const pt_value *define_matmul(pt_args *a, int which) {
+  static const uint32_t rank_of[][2] = {{2, 2}, {3, 3}, {0, 0}, {2, 1}, {1, 1}, {1, 1}, {1, 1}};
+  static const char *const second[] = {"mat2", "mat2", "other", "vec", "tensor", "vec2", "other"};
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
+  if (!x || !y) return NULL;
+  if (which != MATMUL && (x->rank != rank_of[which][0] || y->rank != rank_of[which][1] || x->lead || y->lead)) return NULL;
+  if (which == BMM && !sc_require_eq(c, x->dim[0], y->dim[0])) return NULL;
+  if (which == OUTER) return pt_one(c, pt_times(c, pt_unsqueeze(c, x, 1), pt_unsqueeze(c, y, 0)));
+  return pt_one(c, pt_matmul(c, x, y));
+}
+
+enum { ADDMM, BADDBMM, ADDMV, ADDBMM };
+
+static const pt_value *define_addmm(pt_args *a, int which) {
+  static const char *const names[][2] = {{"mat1", "mat2"}, {"batch1", "batch2"}, {"mat", "vec"}};
+  sc *c = a->c;
+  const pt_tensor *bias = pt_arg_tensor(a, "self"), *x = pt_arg_tensor(a, names[which][0]), *y = pt_arg_tensor(a, names[which][1]);
+  const uint32_t rank = which == BADDBMM ? 3 : 2, rank2 = which == ADDMV ? 1 : rank;
+  char k1 = 'i', k2 = 'i';
+  if (!bias || !x || !y || x->rank != rank || y->rank != rank2 || x->lead || y->lead || bias->lead) return NULL;
+  if (which == BADDBMM && !sc_require_eq(c, x->dim[0], y->dim[0])) return NULL;
+  const sx beta = pt_arg_scalar(a, "beta", &k1), alpha = pt_arg_scalar(a, "alpha", &k2);
+  const pt_tensor *r = pt_matmul(c, x, y);
+  if (!r || r->kind != bias->kind || k1 == 'b' || k2 == 'b' || (r->kind == 'i' && (k1 == 'f' || k2 == 'f'))) return NULL;
+  bias = pt_expand(c, bias, r->dim, r->rank, 0);
+  return pt_one(c, pt_combine(c, beta, bias, alpha, r));
+}
+
+static const pt_value *define_linear(pt_args *a, int which) {
+  (void)which;
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->failed || (b && (b->rank > 1 || b->lead))) return NULL;
+  const pt_tensor *r = pt_matmul(c, x, pt_transpose(c, w, 0, 1));
+  if (!r || !b) return pt_one(c, r);
+  if (b->kind != r->kind) return NULL;
+  return pt_one(c, pt_combine(c, c->one, r, c->one, pt_expand(c, b, r->dim, r->rank, r->lead)));
+}
+
+/* ---- einsum ---- */
+
+static sx einsum_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[256] = {0}, k[16];
+  size_t n = 0;
+  const char *text = t->text, *arrow = strstr(text, "->");
+  for (const char *p = arrow + 2; *p; p++) at[(unsigned char)*p] = idx[p - arrow - 2];
+  sx r = c->one;
+  const char *p = text;
+  for (size_t i = 0; i < t->n_list; i++, p++) {
+    sx in[RULE_MAX_RANK];
+    for (uint32_t j = 0; *p != ',' && p != arrow; p++, j++) {
+      sx *slot = &at[(unsigned char)*p];
+      if (*p <= '9' && sx_same(c, t->list[i]->dim[j], c->one)) {
+        in[j] = c->zero;
+        continue;
+      }
+      if (!*slot) {
+        if (n == 16) {
+          sc_fail(c, "an einsum over too many indices");
+          return c->zero;
+        }
+        *slot = k[n++] = sc_index(c, t->list[i]->dim[j]);
+      }
+      in[j] = *slot;
+    }
+    r = sx_mul(c, r, pt_at(c, t->list[i], in));
+  }
+  while (n > 0) r = sx_sum(c, k[--n], r);
+  return r;
+}
+
+/* How many letters an operand's part of the equation has. */
+static uint32_t letters_of(const char *p) {
+  uint32_t n = 0;
+  for (; *p && *p != ',' && strncmp(p, "->", 2); p++) n += *p != ' ' && *p != '.';
+  return n;
+}
+
+/* The most dimensions that "..." stands for; digits are the names of them, the last one's 9. UINT32_MAX: not modelled. */
+static uint32_t unnamed(const char *p, const pt_tensor *const *list, size_t n) {
+  uint32_t most = 0;
+  for (size_t i = 0; i < n; i++) {
+    const char *end = p + strcspn(p, ",-"), *dots = strchr(p, '.');
+    const uint32_t named = letters_of(p);
+    if (dots && dots < end && (!list[i] || list[i]->rank < named || list[i]->rank - named > 9)) return UINT32_MAX;
+    if (dots && dots < end && list[i]->rank - named > most) most = list[i]->rank - named;
+    p = *end == ',' ? end + 1 : end;
+  }
+  return most;
+}
+
+/* The equation without blanks, with its result, "..." written out; NULL where it is not modelled. */
+static char *equation(sc *c, const char *from, const pt_tensor *const *list, size_t n) {
+  const uint32_t most = unnamed(from, list, n);
+  char *to = sc_take(c, 12 * (strlen(from) + 4) + 64), *w = to;
+  bool result = false;
+  size_t i = 0;
+  if (!to || most == UINT32_MAX) return NULL;
+  for (const char *part = from; *from; from++) {
+    if (*from == '>') result = true;
+    if (*from == ',' && !result) i++;
+    if (*from == ',' || *from == '>') part = from + 1;
+    if (*from >= '0' && *from <= '9') return NULL;
+    if (*from == '.') {
+      if (strncmp(from, "...", 3) || i >= n) return NULL;
+      for (uint32_t k = result ? most : list[i]->rank - letters_of(part); k > 0; k--) *w++ = (char)('9' + 1 - k);
+      from += 2;
+    } else if (*from != ' ') {
+      *w++ = *from;
+    }
+  }
+  if (strstr(to, "->")) return to;
+  /* What has no letter, then letters that occur once, in alphabetical order. */
+  char *end = w;
+  *w++ = '-', *w++ = '>';
+  for (uint32_t k = most; k > 0; k--) *w++ = (char)('9' + 1 - k);
+  for (int l = 'A'; l <= 'z'; l++) {
+    int times = 0;
+    for (const char *p = to; p < end; p++) times += *p == l;
+    if (times == 1) *w++ = (char)l;
+  }
+  return to;
+}
+
+bool pt_same_index(sc *c, sx p, sx q) {
+  if (sx_same(c, p, q)) return true;
+  const sx equal = sx_eq(c, p, q);
+  if (!sc_require(c, sx_or(c, equal, sx_or(c, sx_eq(c, p, c->one), sx_eq(c, q, c->one))))) return false;
+  return sc_require_modelled(c, equal, "a sum over an index that broadcasts");
+}
+
+/* Two sizes of a dimension without a letter: equal, or one of them is 1. */
+static bool broadcast_size(sc *c, sx *s, sx d) {
+  bool same, one;
+  if (!*s || *s == c->one) return *s = d, true;
+  if (d == c->one || sx_same(c, *s, d)) return true;
+  if (!sc_decide(c, sx_eq(c, *s, d), &same) || same) return !c->failed;
+  if (!sc_decide(c, sx_eq(c, d, c->one), &one) || one) return !c->failed;
+  return sc_require(c, sx_eq(c, *s, c->one)) ? *s = d, true : false;
+}
+
+static const pt_value *define_einsum(pt_args *a, int which) {
+  (void)which;
+  sc *c = a->c;
+  const rule_term *e = pt_arg(a, "equation");
+  const pt_tensor *const *list;
+  size_t n;
+  sx size[256] = {0};
+  if (!e || e->kind != RULE_STRING || !pt_arg_list(a, "tensors", &list, &n) || n == 0) return NULL;
+  for (size_t i = 0; i < n; i++)
+    if (!list[i] || list[i]->lead || list[i]->kind != 'f') return NULL;
+  char *text = equation(c, e->u.s, list, n), *arrow = text ? strstr(text, "->") : NULL;
+  if (!arrow) return NULL;
+  const char *p = text;
+  for (size_t i = 0; i < n; i++, p++) {
+    uint32_t j = 0;
+    for (; *p != ',' && p != arrow; p++, j++) {
+      sx *s = &size[(unsigned char)*p];
+      if (j >= list[i]->rank) return NULL;
+      if (*p <= '9') { /* broadcast */
+        if (!broadcast_size(c, s, list[i]->dim[j])) return NULL;
+        continue;
+      }
+      if (*s && !pt_same_index(c, *s, list[i]->dim[j])) return NULL;
+      *s = list[i]->dim[j];
+    }
+    if (j != list[i]->rank || (i + 1 < n) != (*p == ',')) return NULL;
+  }
+  pt_tensor *t = pt_new(c, 'f', einsum_elem);
+  if (!t) return NULL;
+  for (p = arrow + 2; *p; p++) {
+    if (!size[(unsigned char)*p] || t->rank == RULE_MAX_RANK || strchr(p + 1, *p)) return NULL;
+    t->dim[t->rank++] = size[(unsigned char)*p];
+  }
+  t->text = text;
+  t->list = list;
+  t->n_list = n;
+  return pt_one(c, t);
+}
+
+/* ---- windows: convolution and pooling ---- */
+
+typedef struct window {
+  uint32_t n; /* dimensions */
+  sx size[3], stride[3], pad[3], dilation[3];
+  sx more[3]; /* padding behind beyond that before; 0: none */
+  bool over;  /* the last window may stand over the end */
+} window;
+
+static void spread(sx *v, uint32_t given, uint32_t n) {
+  for (uint32_t i = given; i < n && given == 1; i++) v[i] = v[0];
+}
+
+/* One list of a window's numbers. false: there, and not usable. */
+static bool numbers(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) {
+  sx v[RULE_MAX_RANK];
+  uint32_t m = 0;
+  const rule_term *t = pt_arg(a, name);
+  for (uint32_t i = 0; i < n; i++) out[i] = if_none;
+  if (!t || (t->kind == RULE_LIST && t->n == 0)) return true;
+  if (!pt_arg_sizes(a, name, v, &m) || (m != n && m != 1)) return false;
+  spread(v, m, n);
+  memcpy(out, v, n * sizeof *out);
+  return true;
+}
+
+/* How many windows there are where the last one may stand over the end, as long as it begins within x or the padding before it, and by
+ * how much it does. */
+static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, sx *out, sx *over) {
+  const sx whole = sx_add(c, size, sx_add(c, w->pad[i], w->pad[i]));
+  const sx n = sx_add(c, sx_div(c, sx_add(c, sx_sub(c, whole, span), sx_sub(c, w->stride[i], c->one)), w->stride[i]), c->one);
+  bool beyond, some;
+  if (c->failed || !sc_decide(c, sx_le(c, sx_add(c, size, w->pad[i]), sx_mul(c, sx_sub(c, n, c->one), w->stride[i])), &beyond)) return false;
+  *out = beyond ? sx_sub(c, n, c->one) : n;
+  *over = sx_sub(c, sx_add(c, sx_mul(c, sx_sub(c, *out, c->one), w->stride[i]), span), whole);
+  if (!sc_require(c, sx_lt(c, c->zero, *out)) || !sc_decide(c, sx_lt(c, c->zero, *over), &some)) return false;
+  if (!some) *over = c->zero;
+  return true;
+}
+
+/* x padded by `value` around its last dimensions, and the result's sizes. */
+static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx value, sx *out) {
+  for (uint32_t i = 0; i < w->n && x; i++) {
+    const uint32_t d = x->rank - w->n + i;
+    if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]), sx_and(c, sx_lt(c, c->zero, w->stride[i]), sx_lt(c, c->zero, w->dilation[i]))))) return NULL;
+    sx own = w->more[i];
+    const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one);
+    if (w->over && !windows_over(c, w, i, x->dim[d], span, &out[i], &own)) return NULL;
+    const sx behind = own ? sx_add(c, w->pad[i], own) : w->pad[i];
+    x = value == c->zero ? pt_frame(c, x, d, w->pad[i], behind) : pt_pad(c, x, d, w->pad[i], behind, value);
+    if (!x) return NULL;
+    if (w->over) continue;
+    const sx room = sx_sub(c, x->dim[d], span);
+    if (!sc_require(c, sx_le(c, c->zero, room))) return NULL;
+    out[i] = sx_add(c, sx_div(c, room, w->stride[i]), c->one);
+  }
+  return x;
+}
+
+/* p[0..2] stride, p[3..5] dilation; k[0] window dimensions, k[1] whether batched; in[0] framed input, in[1] weight;
+ * which: groups (in p[6], p[7]: channels in and out of one). */
+static sx conv_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const pt_tensor *x = t->in[0], *w = t->in[1];
+  const uint32_t n = (uint32_t)t->k[0], b = (uint32_t)t->k[1];
+  sx at[RULE_MAX_RANK], in[RULE_MAX_RANK], k[4];
+  const sx o = idx[b];
+  k[0] = sc_index(c, w->dim[1]);
+  if (b) at[0] = idx[0];
+  at[b] = t->which ? sx_add(c, sx_mul(c, sx_div(c, o, t->p[7]), t->p[6]), k[0]) : k[0];
+  in[0] = o;
+  in[1] = k[0];
+  for (uint32_t i = 0; i < n; i++) {
+    in[2 + i] = k[1 + i] = sc_index(c, w->dim[2 + i]);
+    at[b + 1 + i] = sx_add(c, sx_mul(c, idx[b + 1 + i], t->p[i]), sx_mul(c, k[1 + i], t->p[3 + i]));
+  }
+  sx r = sx_mul(c, pt_at(c, x, at), pt_at(c, w, in));
+  for (uint32_t i = n + 1; i-- > 0;) r = sx_sum(c, k[i], r);
+  return r;
+}
+
+static const pt_value *define_conv(pt_args *a, int n) {
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  window win = {.n = (uint32_t)n};
+  sx out[3], per;
+  const bool any = n == 0; /* aten::convolution */
+  if (any && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
+  if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead || w->lead || w->rank != win.n + 2) return NULL;
+  if (x->rank != win.n + 2 && (any || x->rank != win.n + 1)) return NULL;
+  if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false)) return pt_one(c, pt_by_channel(c, pt_conv_transpose(a, win.n, x, w), bias, win.n));
+  const uint32_t b = x->rank == win.n + 2;
+  for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
+  const bool word = pt_arg(a, "padding") && pt_arg(a, "padding")->kind == RULE_STRING;
+  if (!numbers(a, "stride", win.n, c->one, win.stride) || !numbers(a, "dilation", win.n, c->one, win.dilation)) return NULL;
+  const bool same = word && pt_arg_is(a, "padding", "same");
+  if (word && !same && !pt_arg_is(a, "padding", "valid")) return NULL;
+  if (word ? !numbers(a, "none", win.n, c->zero, win.pad) : !numbers(a, "padding", win.n, c->zero, win.pad)) return NULL;
+  for (uint32_t i = 0; i < win.n && same; i++) { /* as long as x: what is odd is behind */
+    const sx total = sx_mul(c, win.dilation[i], sx_sub(c, win.size[i], c->one));
+    win.pad[i] = sx_div(c, total, sx_int(c, 2));
+    win.more[i] = sx_sub(c, total, sx_add(c, win.pad[i], win.pad[i]));
+    if (!sc_require_eq(c, win.stride[i], c->one)) return NULL;
+  }
+  sx more[3];
+  if (!numbers(a, "output_padding", win.n, c->zero, more)) return NULL;
+  for (uint32_t i = 0; i < win.n; i++)
+    if (!sc_require(c, sx_le(c, c->zero, more[i]))) return NULL;
+  const sx groups = pt_arg_size(a, "groups", 1);
+  pt_tensor *t = pt_new(c, 'f', conv_elem);
+  x = framed(c, x, &win, c->zero, out);
+  if (!t || !x) return NULL;
+  if (groups != c->one) {
+    if (!sc_multiple(c, w->dim[0], groups, &per)) return NULL;
+    t->which = 1;
+    t->p[6] = w->dim[1];
+    t->p[7] = per;
+  }
+  if (!sc_require_eq(c, x->dim[b], sx_mul(c, w->dim[1], groups))) return NULL;
+  t->in[0] = x;
+  t->in[1] = w;
+  t->k[0] = n;
+  t->k[1] = (int32_t)b;
+  if (b) t->dim[t->rank++] = x->dim[0];
+  t->dim[t->rank++] = w->dim[0];
+  for (uint32_t i = 0; i < win.n; i++) t->p[i] = win.stride[i], t->p[3 + i] = win.dilation[i], t->dim[t->rank++] = out[i];
+  return pt_one(c, pt_by_channel(c, t, bias, win.n));
+}
+
+enum { AVERAGE, LARGEST };
+
+/* p[0..2] stride, p[3..5] dilation, p[6] 1 / divisor; k[1..] window sizes are in `data` of the framed tensor. */
+static sx pool_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const uint32_t n = (uint32_t)t->k[0], first = t->rank - n;
+  sx at[RULE_MAX_RANK], k[3];
+  memcpy(at, idx, t->rank * sizeof *at);
+  for (uint32_t i = 0; i < n; i++) {
+    k[i] = sc_index(c, t->size[i]);
+    at[first + i] = sx_add(c, sx_mul(c, idx[first + i], t->p[i]), sx_mul(c, k[i], t->p[3 + i]));
+  }
+  sx r = pt_at(c, t->in[0], at);
+  for (uint32_t i = n; i-- > 0;) r = t->which == AVERAGE ? sx_sum(c, k[i], r) : sx_largest(c, k[i], r);
+  return t->which == AVERAGE ? sx_mul(c, r, t->p[6]) : r;
+}
+
+static sx one_of(sc *c, sx x) { return (void)x, c->one; }
+
+/* x, framed, in windows; `share`: what an average's sum is multiplied by. */
+static const pt_tensor *pooled(sc *c, const pt_tensor *x, const window *w, int kind, sx share, const sx *out) {
+  pt_tensor *t = x ? pt_like(c, x, 'f', pool_elem) : NULL;
+  if (!t) return NULL;
+  t->which = kind;
+  t->k[0] = (int32_t)w->n;
+  t->p[6] = share;
+  for (uint32_t i = 0; i < w->n; i++) {
+    t->p[i] = w->stride[i], t->p[3 + i] = w->dilation[i], t->size[i] = w->size[i];
+    t->dim[x->rank - w->n + i] = out[i];
+  }
+  return t;
+}
+
+static const pt_value *define_pool(pt_args *a, int which) {
+  sc *c = a->c;
+  const int n = which >> 1, kind = which & 1;
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  window w = {.n = (uint32_t)n};
+  sx out[3];
+  if (!x || x->kind != 'f' || x->lead || (x->rank != w.n + 1 && x->rank != w.n + 2) || !numbers(a, "kernel_size", w.n, c->one, w.size)) return NULL;
+  const rule_term *st = pt_arg(a, "stride");
+  if (!st || (st->kind == RULE_LIST && st->n == 0)) memcpy(w.stride, w.size, sizeof w.stride);
+  else if (!numbers(a, "stride", w.n, c->one, w.stride)) return NULL;
+  if (!numbers(a, "padding", w.n, c->zero, w.pad) || !numbers(a, "dilation", w.n, c->one, w.dilation)) return NULL;
+  w.over = pt_arg_flag(a, "ceil_mode", false);
+  if (w.over && kind == AVERAGE) return NULL;
+  bool padded = false;
+  sx count = c->one;
+  for (uint32_t i = 0; i < w.n; i++) {
+    padded |= w.pad[i] != c->zero;
+    count = sx_mul(c, count, w.size[i]);
+    if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, w.size[i]), sx_le(c, sx_add(c, w.pad[i], w.pad[i]), w.size[i])))) return NULL;
+  }
+  const bool given = pt_arg(a, "divisor_override"), inside = kind == AVERAGE && padded && !given && !pt_arg_flag(a, "count_include_pad", true);
+  if (given) count = pt_arg_size(a, "divisor_override", 1);
+  const pt_tensor *ones = inside ? pt_unary(c, x, one_of) : NULL;
+  x = framed(c, x, &w, kind == AVERAGE ? c->zero : c->neginf, out);
+  const pt_tensor *sum = x ? pooled(c, x, &w, kind, inside ? c->one : sx_inv(c, count), out) : NULL;
+  if (!inside || !sum) return pt_one(c, sum);
+  ones = framed(c, ones, &w, c->zero, out);
+  return pt_one(c, pt_times(c, sum, pt_unary(c, pooled(c, ones, &w, kind, c->one, out), sx_inv)));
+}
+
+/* ---- attention ---- */
+
+static sx causal_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_ite(c, sx_le(c, idx[t->rank - 1], idx[t->rank - 2]), pt_at(c, t->in[0], idx), c->neginf);
+}
+static sx hide_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_ite(c, pt_at(c, t->in[1], idx), pt_at(c, t->in[0], idx), c->neginf);
+}
+
+/* softmax(scale q k^T, masked) v; q [..., T, D], k [..., S, D], v [..., S, E]; scale 0 is 1/sqrt(D). */
+const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v, sx scale, bool causal, const pt_tensor *mask) {
+  if (!q || !k || !v || q->rank < 2 || k->rank < 2 || v->rank < 2 || q->kind != 'f' || k->kind != 'f' || v->kind != 'f') return NULL;
+  if (!scale) scale = sx_inv(c, sx_sqrt(c, q->dim[q->rank - 1]));
+  const pt_tensor *s = pt_matmul(c, q, pt_transpose(c, k, k->rank - 2, k->rank - 1));
+  s = s ? pt_times(c, s, pt_scalar_tensor(c, scale, 'f')) : NULL;
+  if (s && causal) s = pt_like(c, s, 'f', causal_elem);
+  if (s && mask) {
+    mask = pt_expand(c, mask, s->dim, s->rank, s->lead);
+    if (!mask || mask->kind == 'i') return NULL;
+    if (mask->kind == 'b') {
+      pt_tensor *h = pt_like(c, s, 'f', hide_elem);
+      if (h) h->in[1] = mask;
+      s = h;
+    } else {
+      s = pt_combine(c, c->one, s, c->one, mask);
+    }
+  }
+  return s ? pt_matmul(c, pt_softmax(c, s, s->rank - 1, true), v) : NULL;
+}
+
+/* Grouped heads: each of k's stands for as many of q's. */
+const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads) {
+  sx times;
+  if (!k || k->rank < 3) return NULL;
+  const uint32_t d = k->rank - 3;
+  if (k->dim[d] == heads) return k;
+  return sc_multiple(c, heads, k->dim[d], &times) ? pt_repeat_each(c, k, d, times) : NULL;
+}
+
+/* `flash`: a form of it that takes four dimensions and broadcasts nothing; its first result. */
+static const pt_value *define_sdpa(pt_args *a, int flash) {
+  sc *c = a->c;
+  const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"), *v = pt_arg_tensor(a, "value"),
+                  *mask = pt_arg(a, "attn_mask") ? pt_arg_tensor(a, "attn_mask") : NULL;
+  char kind;
+  if (!q || !k || !v) return NULL;
+  const sx scale = pt_arg(a, "scale") ? pt_arg_scalar(a, "scale", &kind) : 0;
+  if (pt_arg(a, "dropout_p") && pt_arg_scalar(a, "dropout_p", &kind) != c->zero) return NULL;
+  const bool causal = pt_arg_flag(a, "is_causal", false);
+  if (causal && mask) return NULL;
+  if (flash) {
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4 || (mask && mask->kind != 'f')) return NULL;
+    for (uint32_t d = 0; d < 4; d++)
+      if (!sc_require_eq(c, k->dim[d], v->dim[d]) || (d != 2 && !sc_require_eq(c, q->dim[d], k->dim[d]))) return NULL;
+  }
+  if (pt_arg_flag(a, "enable_gqa", false)) {
+    if (q->rank < 3) return NULL;
+    k = pt_grouped(c, k, q->dim[q->rank - 3]);
+    v = pt_grouped(c, v, q->dim[q->rank - 3]);
+    if (!k || !v) return NULL;
+  }
+  const pt_tensor *o = pt_attention(c, q, k, v, scale, causal, mask);
+  return flash ? pt_list(c, &o, 1) : pt_one(c, o);
+}
+
+/* ---- tables ---- */
+
+/* in[0] at in[1]'s value along dimension `which`; k[0]: rank of the index. */
+static sx pick_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const pt_tensor *table = t->in[0], *index = t->in[1];
+  sx at[RULE_MAX_RANK];
+  const uint32_t d = (uint32_t)t->which, n = index->rank;
+  for (uint32_t k = 0; k < table->rank; k++) at[k] = k < d ? idx[k] : k > d ? idx[k + n - 1] : pt_at(c, index, idx + d);
+  return pt_at(c, table, at);
+}
+
+/* All elements of an integer variable are seen in `index`, each at a place of its own. */
+static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
+  sx idx[RULE_MAX_RANK];
+  for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
+  const sx x = pt_at(c, index, idx);
+  if (c->failed || sc_op(c, x) != X_LEAF) return false;
+  const rule_variable *v = &c->r->var[*var = sc_word(c, x, 0)];
+  if (v->any_shape || v->leading || sc_at(c, x)->n != v->n_dims + 1) return false;
+  for (uint32_t k = 0; k < v->n_dims; k++) {
+    const sx at = sc_word(c, x, k + 1), size = v->dim[k]->kind == RULE_NONE ? 0 : sc_size(c, v->dim[k]);
+    if (!size || (at == c->zero && size == c->one)) {
+      if (!size) return false;
+      continue;
+    }
+    if (sc_op(c, at) != X_SYM || !c->sym[sc_word(c, at, 0)].high || !sx_same(c, c->sym[sc_word(c, at, 0)].high, size)) return false;
+    for (uint32_t j = 0; j < k; j++)
+      if (sc_word(c, x, j + 1) == at) return false;
+  }
+  return true;
+}
+
+void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
+  if (c->on_index && !c->failed) c->on_index(c, index, size, from_end, besides);
+}
+
+static void in_range(sc *c, const pt_tensor *index, sx size) {
+  uint32_t var;
+  if (pt_is_variable(index)) var = (uint32_t)index->which;
+  else if (!shows_all(c, index, &var)) return;
+  sx *known = &c->table_size[var & 63]; /* of several tables the smallest that is known to be */
+  if (!*known || !sx_ge0(c, sx_sub(c, size, *known))) *known = size;
+}
+
+void pt_bound_index(sc *c, const pt_tensor *index, sx size) {
+  pt_bound_index_else(c, index, size, false, 0);
+  in_range(c, index, size);
+}
+
+const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d) {
+  if (!table || !index || index->kind != 'i' || table->lead || (index->lead && d)) return NULL;
+  pt_tensor *t = pt_new(c, table->kind, pick_elem);
+  if (!t || table->rank + index->rank > RULE_MAX_RANK) return NULL;
+  t->in[0] = table;
+  t->in[1] = index;
+  t->which = (int)d;
+  t->lead = index->lead;
+  for (uint32_t k = 0; k < d; k++) t->dim[t->rank++] = table->dim[k];
+  for (uint32_t k = 0; k < index->rank; k++) t->dim[t->rank++] = index->dim[k];
+  for (uint32_t k = d + 1; k < table->rank; k++) t->dim[t->rank++] = table->dim[k];
+  return t;
+}
+
+static sx gather_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  at[t->which] = pt_at(c, t->in[1], idx);
+  return pt_at(c, t->in[0], at);
+}
+
+static sx one_hot_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_ite(c, sx_eq(c, pt_at(c, t->in[0], idx), idx[t->rank - 1]), c->one, c->zero);
+}
+
+static sx wrap_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx i = pt_at(c, t->in[0], idx);
+  return sx_ite(c, sx_lt(c, i, c->zero), sx_add(c, i, t->p[0]), i);
+}
+
+/* An index from 0 on, of one that may count from the end of the size. */
+const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size) {
+  pt_tensor *w = pt_like(c, index, 'i', wrap_elem);
+  if (!w) return NULL;
+  w->p[0] = size;
+  pt_bound_index_else(c, index, size, true, 0);
+  in_range(c, w, size);
+  return w;
+}
+
+enum { EMBEDDING, INDEX_SELECT, GATHER, ONE_HOT, INDEX };
+enum { SOME_CLASSES = 4 /* of a one_hot that counts them itself, in samples */ };
+
+/* in[0] at list[k] along each dimension k that has one; their own indices stand from `which` on, k[0] many. */
+static sx picks_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const uint32_t at = (uint32_t)t->which, n = (uint32_t)t->k[0];
+  sx in[RULE_MAX_RANK];
+  uint32_t next = 0;
+  for (uint32_t k = 0; k < t->in[0]->rank; k++) {
+    if (next == at) next += n;
+    in[k] = t->list[k] ? pt_at(c, t->list[k], idx + at) : idx[next++];
+  }
+  return pt_at(c, t->in[0], in);
+}
+
+/* Several indices, broadcast; `by`: for each dimension of x its own, or NULL. */
+static const pt_tensor *pick_several(sc *c, const pt_tensor *x, const pt_tensor *const *by) {
+  const pt_tensor *several[RULE_MAX_RANK], **list = sc_take(c, x->rank * sizeof *list);
+  uint32_t n = 0, first = 0, last = 0, rank;
+  uint64_t lead;
+  sx dim[RULE_MAX_RANK];
+  for (uint32_t k = 0; k < x->rank; k++) {
+    if (!by[k]) continue;
+    if (n == 0) first = k;
+    last = k;
+    several[n++] = by[k];
+  }
+  pt_tensor *t = pt_new(c, x->kind, picks_elem);
+  if (!t || !list || !pt_broadcast(c, several, n, dim, &rank, &lead) || lead || x->rank - n + rank > RULE_MAX_RANK) return NULL;
+  t->which = last - first + 1 == n ? (int)first : 0; /* in front where they do not stand side by side */
+  t->k[0] = (int32_t)rank;
+  t->in[0] = x;
+  t->list = list;
+  t->n_list = x->rank;
+  for (uint32_t k = 0; k <= x->rank; k++) {
+    if (t->rank == (uint32_t)t->which)
+      for (uint32_t i = 0; i < rank; i++) t->dim[t->rank++] = dim[i];
+    if (k == x->rank) break;
+    list[k] = by[k] ? pt_expand(c, by[k], dim, rank, 0) : NULL;
+    if (by[k] && !list[k]) return NULL;
+    if (!by[k]) t->dim[t->rank++] = x->dim[k];
+  }
+  return t;
+}
+
+static const pt_value *define_index(pt_args *a) {
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *by[RULE_MAX_RANK] = {NULL};
+  const pt_tensor *const *list;
+  size_t n, several = 0, at = 0;
+  if (!x || x->lead || !pt_arg_list(a, "indices", &list, &n) || n > x->rank) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    if (!list[i]) continue;
+    by[at = i] = list[i]->kind == 'i' ? pt_from_end(c, list[i], x->dim[i]) : NULL;
+    if (!by[i]) return NULL;
+    several++;
+  }
+  if (several == 0) return NULL;
+  if (several == 1) return pt_one(c, pt_pick(c, x, by[at], (uint32_t)at));
+  return pt_one(c, pick_several(c, x, by));
+}
+
+static const pt_value *define_pick(pt_args *a, int which) {
+  sc *c = a->c;
+  const pt_tensor *x, *i;
+  pt_tensor *t;
+  uint32_t d = 0;
+  bool counted;
+  sx n;
+  switch (which) {
+  case EMBEDDING:
+    x = pt_arg_tensor(a, "weight"), i = pt_arg_tensor(a, "indices");
+    if (!x || !i || x->rank != 2) return NULL;
+    pt_bound_index(c, i, x->dim[0]);
+    return pt_one(c, pt_pick(c, x, i, 0));
+  case INDEX_SELECT:
+    x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
+    if (!x || !i || x->rank == 0 || i->rank > 1 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+    pt_bound_index(c, i, x->dim[d]);
+    return pt_one(c, pt_pick(c, x, i->rank ? i : pt_unsqueeze(c, i, 0), d));
+  case GATHER:
+    x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
+    if (!x || !i || i->kind != 'i' || x->lead || i->lead || x->rank != i->rank || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+    for (uint32_t k = 0; k < x->rank; k++)
+      if (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k]))) return NULL;
+    t = pt_like(c, i, x->kind, gather_elem);
+    if (!t) return NULL;
+    t->in[0] = x;
+    t->in[1] = i;
+    t->which = (int)d;
+    pt_bound_index(c, i, x->dim[d]);
+    return pt_one(c, t);
+  case ONE_HOT:
+    x = pt_arg_tensor(a, "self");
+    n = pt_arg_size(a, "num_classes", -1);
+    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || !sc_decide(c, sx_eq(c, n, c->minus_one), &counted)) return NULL;
+    if (counted) return pt_bound_index_else(c, x, sx_q(c, pv_q_int(&c->q, SOME_CLASSES)), false, 0), NULL; /* as many as the values ask for: none is told of */
+    pt_bound_index(c, x, n);
+    t = pt_like(c, x, 'i', one_hot_elem);
+    if (!t) return NULL;
+    t->dim[t->rank++] = n;
+    return sc_require(c, sx_lt(c, c->zero, t->dim[t->rank - 1])) ? pt_one(c, t) : NULL;
+  default: return define_index(a);
+  }
+}
+
+static sx silu_gate(sc *c, sx x) { return sx_sigmoid(c, x); }
+
+static const pt_value *define_glu(pt_args *a, int which) {
+  (void)which;
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  uint32_t d;
+  sx half;
+  if (!x || x->kind != 'f' || x->rank == 0 || !pt_arg_dim(a, "dim", -1, x, &d) || !sc_multiple(c, x->dim[d], sx_int(c, 2), &half)) return NULL;
+  return pt_one(c, pt_times(c, pt_slice(c, x, d, c->zero, half, c->one), pt_unary(c, pt_slice(c, x, d, half, half, c->one), silu_gate)));
+}
+
+static const pt_definition table[] = {
+    {"mm", define_matmul, MM},
+    {"bmm", define_matmul, BMM},
+    {"matmul", define_matmul, MATMUL},
+    {"mv", define_matmul, MV},
+    {"dot", define_matmul, DOT},
+    {"vdot", define_matmul, VDOT},
+    {"outer", define_matmul, OUTER},
+    {"ger", define_matmul, OUTER},
+    {"addmm", define_addmm, ADDMM},
+    {"baddbmm", define_addmm, BADDBMM},
+    {"addmv", define_addmm, ADDMV},
+    {"linear", define_linear, 0},
+    {"einsum", define_einsum, 0},
+    {"conv1d", define_conv, 1},
+    {"conv2d", define_conv, 2},
+    {"conv3d", define_conv, 3},
+    {"convolution", define_conv, 0},
+    {"_convolution", define_conv, 0},
+    {"avg_pool1d", define_pool, 2 | AVERAGE},
+    {"avg_pool2d", define_pool, 4 | AVERAGE},
+    {"avg_pool3d", define_pool, 6 | AVERAGE},
+    {"max_pool1d", define_pool, 2 | LARGEST},
+    {"max_pool2d", define_pool, 4 | LARGEST},
+    {"max_pool3d", define_pool, 6 | LARGEST},
+    {"scaled_dot_product_attention", define_sdpa, false},
+    {"_scaled_dot_product_flash_attention_for_cpu", define_sdpa, true},
+    {"embedding", define_pick, EMBEDDING},
+    {"index_select", define_pick, INDEX_SELECT},
+    {"gather", define_pick, GATHER},
+    {"one_hot", define_pick, ONE_HOT},
+    {"index.Tensor", define_pick, INDEX},
+    {"_unsafe_index", define_pick, INDEX},
+
+    {"glu", define_glu, 0},
+};
+
+bool pt_define_nn(const char *name, pt_definition *out) {
+  return pt_find(table, sizeof table / sizeof *table, name, out);
+}

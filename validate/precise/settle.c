@@ -1,0 +1,84 @@
+/* What float64 says of a sample, settled by many digits where these are to be had (precise.c), else by whether sums lost an operand. */
+#include <math.h>
+
+#include "validate/oracle_int.h"
+#include "validate/precise/precise_int.h"
+
+/* Minus infinity, or the least number of float32, bfloat16 or float64 in its place. */
+static bool is_mask(double v) { return !(v >= -1.79e308) || (v > -3.41e38 && v < -3.38e38); }
+
+static bool has_mask(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return is_mask(t->u.f);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_mask(t->child[i])) return true;
+  return false;
+}
+
+/* A mask is no number that things are meant to be added to. */
+static bool masked(const rule *r, rule_tensor *const *bind) {
+  if (has_mask(r->lhs) || has_mask(r->rhs)) return true;
+  for (uint32_t v = 0; v < r->n_vars; v++) {
+    if (!bind[v] || bind[v]->dtype != RULE_F64) continue;
+    for (int64_t i = 0; i < bind[v]->numel; i++)
+      if (is_mask(((const double *)bind[v]->data)[i])) return true;
+  }
+  return false;
+}
+
+/* Without many digits: what a sample shows counts where no side lost what the other did not. */
+static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t, iso_error *err) {
+  val_absorbed lost[2] = {0};
+  iso_error local;
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) {
+    val_probe p = {.absorbed = &lost[side]};
+    rule_tensor *x = NULL;
+    c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
+    rule_tensor_unref(x);
+  }
+  if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+  t->sure = !val_absorbed_apart(&lost[0], &lost[1]);
+  if (!t->sure) t->outcome = VAL_BLIND;
+  return ISO_OK;
+}
+
+iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind, bool all, val_trial *t, iso_error *err) {
+  val_precise p;
+  const bool differs = t->outcome == VAL_DIFFER && t->what == 'v', blind = t->outcome == VAL_BLIND && t->lhs && t->lhs->numel > 0;
+  if (!(differs && !t->gross) && !(all && (blind || t->outcome == VAL_AGREE))) return ISO_OK;
+  if (masked(r, bind)) {
+    t->sure = true;
+    return ISO_OK;
+  }
+  iso_code c = val_precise_sides(e, r, bind, &p, err);
+  if (c) return c;
+  if (p.answer == VAL_PRECISE_LACKS)
+    return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
+  /* What float64 made of it is not what the numbers do: it met no threshold. */
+  if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) {
+    t->cover[0].n = t->cover[1].n = 0;
+    t->unmet = true;
+  }
+  if (p.answer == VAL_PRECISE_SAME) {
+    t->outcome = VAL_AGREE;
+    t->sure = true;
+    t->soft = false;
+  } else if (p.answer == VAL_PRECISE_APART) {
+    t->outcome = VAL_DIFFER;
+    t->what = 'v';
+    t->index = p.index;
+    t->abs = p.abs;
+    t->rel = p.rel;
+    t->soft = false;
+  } else if (t->outcome == VAL_AGREE) {
+    t->outcome = VAL_BLIND;
+  }
+  return ISO_OK;
+}
+
+iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same, iso_error *err) {
+  val_precise p;
+  const iso_code c = val_precise_programs(engine, side, &p, err);
+  *same = !c && (p.answer == VAL_PRECISE_SAME || p.close);
+  return c;
+}

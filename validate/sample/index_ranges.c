@@ -1,0 +1,109 @@
+/* The range in which samples draw integer variables: from the definitions of operators (prove_*.c), which tell of every index that they take
+ * and of the size that bounds it. What is told is of expressions: of the variable's own elements in some place, or of numbers computed from
+ * them (the shards of a vocabulary), of which only that they are bounded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "validate/exec/engine_int.h"
+#include "validate/prove/prove_int.h"
+#include "validate/sample/sample_int.h"
+
+typedef struct told {
+  val_engine *e; /* NULL: nothing can be run */
+  rule_tensor *const *bind;
+  val_domain *out;
+  const rule *r;
+} told;
+
+/* What failed is one operator: the others go on. */
+static void recover(sc *c) {
+  if (c->no_memory) return;
+  c->failed = c->undefined = false;
+  c->n_choices = 0;
+  c->depth = 0;
+  c->reason[0] = 0;
+}
+
+static void mark(const sc *c, sx x, uint64_t *vars) {
+  const sx_node p = *sc_at(c, x);
+  if (p.op == X_CONST || p.op == X_SYM || p.op == X_BOUND) return;
+  if (p.op == X_LEAF) *vars |= 1ULL << sc_word(c, x, 0);
+  for (uint32_t i = p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW; i < p.n; i++)
+    if (p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true) mark(c, sc_word(c, x, i), vars);
+}
+
+static void on_index(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
+  told *t = c->index_ctx;
+  sx idx[RULE_MAX_RANK];
+  int64_t n, other;
+  uint64_t vars = 0;
+  if (!sx_is_int(c, size, &n)) return;
+  for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
+  const sx x = pt_at(c, index, idx);
+  if (c->failed) return recover(c);
+  const bool own = sc_op(c, x) == X_LEAF;
+  mark(c, x, &vars);
+  for (uint32_t v = 0; v < t->r->n_vars && v < 64; v++) {
+    val_domain *d = &t->out[v];
+    if (!(vars >> v & 1)) continue;
+    if (d->behind == INT64_MAX) d->behind_from_end = true;
+    if (own && d->size == INT64_MAX) d->from_end = true;
+    if (n < d->behind) d->behind = n;
+    if (own && n < d->size) d->size = n;
+    d->behind_from_end &= from_end;
+    if (own) d->from_end &= from_end;
+    if (own && besides && sx_is_int(c, besides, &other)) d->has_besides = true, d->besides = other;
+  }
+}
+
+static sx unknown_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  (void)t;
+  (void)idx;
+  sc_fail(c, "an operator without a definition");
+  return c->zero;
+}
+
+/* In place of what has no definition: its shape, of which the tables behind it are. */
+static const pt_tensor *otherwise(sc *c, const rule_term *term) {
+  told *t = c->index_ctx;
+  rule_tensor *x = NULL;
+  iso_error err;
+  if (c->no_memory) return NULL;
+  recover(c);
+  if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK) return sc_fail(c, "no shape"), NULL;
+  pt_tensor *p = pt_new(c, rule_dtype_is_float(x->dtype) ? 'f' : x->dtype == RULE_BOOL ? 'b' : 'i', unknown_elem);
+  for (uint32_t k = 0; p && k < x->shape.rank; k++) p->dim[p->rank++] = sx_int(c, x->shape.dim[k]);
+  rule_tensor_unref(x);
+  return p;
+}
+
+/* Each part by itself, so that one that fails hides no other. */
+static void walk(sc *c, const rule_term *t) {
+  for (uint32_t i = 0; i < t->n; i++) walk(c, t->child[i]);
+  if (t->kind != RULE_OP || !strcmp(t->u.s, "getitem") || c->no_memory) return;
+  (void)pt_eval(c, t);
+  recover(c);
+}
+
+iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind, val_domain *out, iso_error *err) {
+  bool any = false;
+  for (uint32_t v = 0; v < r->n_vars; v++) {
+    out[v] = (val_domain){.size = INT64_MAX, .behind = INT64_MAX};
+    any |= r->var[v].kind == 'i';
+  }
+  if (!any) return ISO_OK;
+  sc *c = calloc(1, sizeof *c);
+  told t = {e, bind, out, r};
+  const bool made = c && sc_init(c, r, schemas, e ? val_engine_options(e) : NULL);
+  if (made) {
+    c->on_index = on_index;
+    c->otherwise = otherwise;
+    c->index_ctx = &t;
+    walk(c, r->lhs);
+    walk(c, r->rhs);
+  }
+  const bool ok = made && !c->no_memory;
+  if (c) sc_fini(c);
+  free(c);
+  return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}

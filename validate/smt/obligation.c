@@ -1,0 +1,277 @@
+/* A proof obligation as an SMT-LIB file that a stock z3 answers.
+ *
+ * The elements of both sides are written down as the definitions give them (sc.plain: real numbers are not brought into
+ * normal form; conditions on indices stand outside, and arithmetic on indices is simplified), at generic indices and
+ * symbolic sizes. Each sum over an index is a constant of which only instances of axioms are told: split at a bound,
+ * linearity, factors outside, a range that is a product, exchange, and congruence (two sums over one range are equal, or
+ * their summands differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it, since the
+ * answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it is given up. */
+#include "validate/smt/obligation_int.h"
+#include "validate/prove/z3_lazy.h"
+
+static void hypotheses(cert_writer *w) {
+  sc *c = w->c;
+  cert_line(w, "; what holds in this case\n");
+  for (size_t i = 0; i < c->n_facts; i++) {
+    const cert_name n = cert_write(w, c->fact[i]);
+    cert_line(w, "(assert (>= %s 0))\n", n.s);
+  }
+  for (size_t i = 0; i < c->n_path; i++) {
+    const cert_name n = cert_write(w, c->path[i].cond);
+    cert_line(w, c->path[i].holds ? "(assert %s)\n" : "(assert (not %s))\n", n.s);
+  }
+}
+
+static void comment(FILE *f, const char *text) {
+  fputs("; ", f);
+  for (; *text; text++) {
+    fputc(*text, f);
+    if (*text == '\n' && text[1]) fputs("; ", f);
+  }
+  if (text[-1] != '\n') fputc('\n', f);
+}
+
+static long long number_in(const rule_term *t, uint32_t i) { return (long long)t->child[i]->u.i; }
+
+/* Of a chunk, which may have two dimensions in each other's place, which one it is. */
+static void chunk(const rule_term *t, FILE *f) {
+  const bool turned = strcmp(t->u.s, "getitem") != 0;
+  const rule_term *one = turned ? t->child[0] : t, *all = one->child[0];
+  fprintf(f, ", of %lld chunks along %lld", number_in(all, 1), number_in(all, 2));
+  fprintf(f, " the one at %lld,", number_in(one, 1));
+  if (turned) fprintf(f, " dimensions %lld and %lld exchanged,", number_in(t, 1), number_in(t, 2));
+}
+
+/* What the unknown tensors stand for. */
+static void parts(const sc *c, FILE *f) {
+  const char *name[64];
+  for (uint32_t i = 0; i < c->r->n_vars && i < 64; i++) name[i] = c->r->var[i].name;
+  for (size_t i = 0; i < c->look->n_cuts; i++) {
+    char *text = rule_term_print(c->look->cut[i].term, c->schemas, name);
+    const sc_cut *k = &c->look->cut[i];
+    fprintf(f, "; %s", c->r->var[k->var].name);
+    if (k->piece) chunk(k->as, f);
+    fputs(" is\n", f);
+    if (text) comment(f, text);
+    free(text);
+  }
+}
+
+static void head(const sc *c, FILE *f) {
+  rule own = *c->r;
+  if (c->look->n_own) own.n_vars = c->look->n_own;
+  char *text = rule_print(&own);
+  fputs("; The negation of this rule, at one element of both sides, is unsatisfiable in the case below:\n", f);
+  if (text) comment(f, text);
+  free(text);
+  if (c->look->of) fputs("; where both sides of the rule are defined of which these are parts.\n", f);
+  if (c->look->n_cuts) fputs("; where parts of it, each shown to be the same on both sides by an obligation of its own, are unknown tensors:\n", f);
+  parts(c, f);
+  fputs(";\n; n_N is the size N, v_x(i, ...) an element of the variable x, i7 an index in its range, s7 a sum over an index ($ its\n"
+        "; bound indices), of which only the instances of axioms below are told. t7, p7, ... are definitions. Real numbers stand as\n"
+        "; the operators' definitions give them; arithmetic on indices is simplified. What is divided by is not 0: the rule speaks\n"
+        "; of values for which both sides are defined.\n", f);
+  if (c->read_literals) fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus infinity for masks.\n", f);
+  for (size_t i = 0; i < c->n_bound_sizes; i++) {
+    char *from = sx_print((sc *)c, c->bound_size[i].from), *to = sx_print((sc *)c, c->bound_size[i].to);
+    fprintf(f, "; in this case %s is %s\n", from ? from : "", to ? to : "");
+    free(from);
+    free(to);
+  }
+  /* With products of its own z3 4.8 now and then does not stop, whatever its limits. */
+  fputs("(declare-fun mul (Real Real) Real) ; products; of them only what follows is told\n", f);
+}
+
+/* Sizes and attributes for which the assumptions are to have a model. */
+static void pinned(cert_writer *w, const double *v) {
+  const sc *c = w->c;
+  for (size_t i = 0; i < c->n_syms && i < sizeof w->sym; i++) {
+    const sx_sym *s = &c->sym[i];
+    if (!w->sym[i] || !strchr("saq", s->role)) continue;
+    const cert_name n = cert_plain_name(s->role == 's' ? 'n' : s->role, s->name, i);
+    const char *negative = v[i] < 0 ? "(- " : "", *end = v[i] < 0 ? ")" : "";
+    fprintf(w->f, s->flags & S_INT ? "(assert (= %s %s%.0f%s))\n" : "(assert (= %s %s%.2f%s))\n", n.s, negative, v[i] < 0 ? -v[i] : v[i], end);
+  }
+}
+
+static char *answers(sc *c, const char *text) {
+  bool overran = false;
+  char *r = val_z3_answers(text, 1000000, &overran); /* the limit is not in the file */
+  c->overran |= overran;
+  return r;
+}
+
+static char *compose(cert_writer *w, const char *body, const char *end) {
+  char *text = NULL;
+  size_t n = 0;
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return NULL;
+  head(w->c, f);
+  fputs(body, f);
+  fputs(end, f);
+  fclose(f);
+  return text;
+}
+
+/* Goal and vacuity, in this order. */
+static char *ending(cert_writer *w, cert_name x, cert_name y, bool pin) {
+  char *text = NULL;
+  size_t n = 0;
+  double *v = calloc(w->c->n_syms + 1, sizeof *v);
+  FILE *body = w->f, *f = v && (!pin || sc_model(w->c, v)) ? open_memstream(&text, &n) : NULL;
+  if (f) {
+    w->f = f;
+    fprintf(f, "; the sides are equal: unsat\n(push 1)\n(assert (not (= %s %s)))\n(check-sat)\n(pop 1)\n", x.s, y.s);
+    fprintf(f, "; and what was assumed has a model%s: sat\n(push 1)\n", pin ? ", at these sizes" : "");
+    if (pin) pinned(w, v);
+    fputs("(check-sat)\n(pop 1)\n", f);
+    fclose(f);
+    w->f = body;
+  }
+  free(v);
+  return text;
+}
+
+/* A case that no sizes meet: what holds in it is contradictory by itself, and that is its obligation. */
+static char *empty_case(cert_writer *w) {
+  cert_writer *k = calloc(1, sizeof *k);
+  char *body = NULL, *text = NULL, *got = NULL;
+  size_t n = 0;
+  if (k) k->c = w->c, k->declared = calloc(w->c->r->n_vars + 1, sizeof *k->declared), k->f = open_memstream(&body, &n);
+  if (k && k->f) {
+    hypotheses(k);
+    fclose(k->f);
+    text = k->failed || !k->declared ? NULL : compose(k, body, "; no sizes meet this case: unsat\n(check-sat)\n");
+    got = text ? answers(w->c, text) : NULL;
+  }
+  if (k) free(k->memo), free(k->declared);
+  const bool empty = got && !strcmp(got, "unsat\n");
+  if (!empty) free(text);
+  free(got);
+  free(body);
+  free(k);
+  return empty ? text : NULL;
+}
+
+/* Why z3's answer is not the one that is wanted. */
+static void explain(const cert_writer *w, const char *got, char *why) {
+  char of[120];
+  cert_spoken_of(w, of, sizeof of);
+  if (!strncmp(got, "sat", 3)) snprintf(why, 200, "z3 does not see it from the axioms that are told of %s", of);
+  else if (!strncmp(got, "unknown", 7)) snprintf(why, 200, "z3 gives up on the axioms that are told of %s", of);
+  else if (!strncmp(got, "unsat", 5)) snprintf(why, 200, "z3 does not see that what is assumed has a model, told of %s", of);
+  else snprintf(why, 200, "z3 does not answer as it should: %.100s", got);
+  for (char *p = why; *p; p++)
+    if (*p == '\n') *p = ' ';
+}
+
+static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
+  char *body = NULL;
+  size_t n = 0;
+  sc *c = w->c;
+  w->f = open_memstream(&body, &n);
+  if (!w->f) return;
+  hypotheses(w);
+  const bool truth = cert_sort_of(c, x) == 'b';
+  cert_line(w, "; the left side\n");
+  w->side = 1;
+  const cert_name a = truth ? cert_write(w, x) : cert_real(w, x);
+  cert_line(w, "; the right side\n");
+  w->side = 2;
+  const cert_name b = truth ? cert_write(w, y) : cert_real(w, y);
+  if (!truth && w->how == CERT_CLEAR) cert_clear(w, x, y, a, b);
+  cert_line(w, "; sums\n");
+  cert_tell_axioms(w);
+  if (c->failed) cert_give_up(w, c->reason);
+  char *end[2] = {NULL, NULL};
+  for (int pin = 0; pin < 2 && !w->failed; pin++) end[pin] = ending(w, a, b, pin);
+  fclose(w->f);
+  /* Sizes of a model that was found, then any. */
+  for (int pin = 1; pin >= 0 && !w->failed && !*out; pin--) {
+    if (!end[pin]) continue;
+    char *text = compose(w, body, end[pin]), *got = text ? answers(w->c, text) : NULL;
+    if (got && (c->certify->unchecked || !strcmp(got, "unsat\nsat\n"))) *out = text, text = NULL;
+    const bool goal = got && !strncmp(got, "unsat", 5);
+    if (!*out) explain(w, got ? got : "", why);
+    free(got);
+    free(text);
+    if (!goal || c->certify->unchecked) break; /* other sizes change nothing in the goal */
+  }
+  if (!*out && !w->failed && !c->certify->unchecked) *out = empty_case(w);
+  else if (*out) c->certify->some = true;
+  if (w->failed) snprintf(why, 200, "%s", w->failed);
+  free(body);
+  free(end[0]);
+  free(end[1]);
+}
+
+static void forget_elements(sc *c) {
+  free(c->elems);
+  c->elems = NULL;
+  c->n_elems = c->cap_elems = 0;
+}
+
+static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, cert_how how) {
+  sc_certificate *k = c->certify;
+  const size_t facts = c->n_facts, path = c->n_path;
+  char *text = NULL;
+  cert_writer *w = calloc(1, sizeof *w);
+  if (w) w->declared = calloc(c->r->n_vars + 1, sizeof *w->declared);
+  if (w && w->declared) {
+    w->c = c;
+    w->how = how;
+    c->plain = true;
+    forget_elements(c);
+    const sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
+    if (c->failed) snprintf(k->why, sizeof k->why, "%s", c->reason);
+    else write_case(w, x, y, &text, k->why);
+    forget_elements(c);
+    c->plain = false;
+  }
+  c->n_facts = facts;
+  c->n_path = path;
+  if (w) free(w->memo), free(w->declared);
+  free(w);
+  return text;
+}
+
+void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
+  sc_certificate *k = c->certify;
+  char *text = NULL;
+  if (k->why[0]) return;
+  const bool room = k->n < SC_MAX_CERTIFICATES;
+  for (int how = 0; how < CERT_HOWS && room && !text && !c->failed; how++)
+    text = attempt(c, a, b, idx, (cert_how)how);
+  if (text) k->why[0] = 0, k->text[k->n++] = text;
+  else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");
+}
+
+void val_certificate_free(val_certificate *k) {
+  for (size_t i = 0; i < k->n; i++) free(k->text[i]);
+  free(k->text);
+  *k = (val_certificate){0};
+}
+
+iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o, bool unchecked, val_certificate *out, iso_error *err) {
+  *out = (val_certificate){0};
+  sc_certificate *k = calloc(1, sizeof *k);
+  if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
+  rule_verdict v = {0};
+  k->unchecked = unchecked;
+  iso_code c = sc_prove(r, schemas, o, false, k, &v, NULL, err);
+  if (!c && v.status != RULE_PROVED && r->reads_literals) { /* it is proved of the numbers that its literals stand for */
+    for (size_t i = 0; i < k->n; i++) free(k->text[i]);
+    *k = (sc_certificate){.unchecked = unchecked};
+    c = sc_prove(r, schemas, o, true, k, &v, NULL, err);
+  }
+  const char *why = k->why[0] ? k->why : v.status != RULE_PROVED && !unchecked ? v.reason : !k->some ? "no case has elements to compare" : "";
+  snprintf(out->reason, sizeof out->reason, "%.199s", *why || v.status == RULE_PROVED ? why : v.reason);
+  if (!c && !*why) {
+    out->text = malloc(k->n * sizeof *out->text);
+    if (!out->text) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    else memcpy(out->text, k->text, k->n * sizeof *out->text), out->n = k->n, k->n = 0;
+  }
+  for (size_t i = 0; i < k->n; i++) free(k->text[i]);
+  free(k);
+  return c;
+}

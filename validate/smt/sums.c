@@ -1,0 +1,405 @@
+/* Instances of the axioms of sums: splits at a bound, arithmetic, ranges that are products, exchange, congruence. */
+#include "validate/smt/obligation_int.h"
+
+/* The sum of body over `n` values of k from `from` on. */
+static sx part(sc *c, sx op, sx k, sx body, sx from, sx n) {
+  if (n == c->zero) return c->zero;
+  const sx i = sc_index(c, n);
+  body = sx_subst(c, body, &(sx_map){k, sx_add(c, i, from)}, 1);
+  return i == c->zero ? body : sx_close(c, (sx_op)op, i, body);
+}
+
+static void equal_to(cert_writer *w, sx s, sx r, const char *why) {
+  const cert_name a = cert_real(w, s), b = cert_real(w, r);
+  cert_line(w, "(assert (= %s %s)) ; %s\n", a.s, b.s, why);
+}
+
+/* A range cut at `at`: below it and above it. */
+static void split(cert_writer *w, sx s, sx k, sx body, sx high, sx at) {
+  sc *c = w->c;
+  const sx zero = c->zero;
+  const cert_name cut = cert_write(w, at), n = cert_write(w, high), whole = cert_real(w, s);
+  const bool above = sx_ge0(c, at), below = sx_ge0(c, sx_sub(c, high, at));
+  const cert_name low = cert_real(w, part(c, X_SUM, k, body, zero, at)), up = cert_real(w, part(c, X_SUM, k, body, at, sx_sub(c, high, at)));
+  cert_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s, cut.s, n.s, whole.s, low.s, up.s, cut.s);
+  if (above && below) return;
+  const size_t facts = c->n_facts;
+  if (facts + 1 >= SC_MAX_FACTS) return;
+  if (!below) {
+    c->fact[c->n_facts++] = sx_sub(c, at, high); /* wholly below */
+    const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
+    cert_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s, cut.s);
+    c->n_facts = facts;
+  }
+  if (!above) {
+    c->fact[c->n_facts++] = sx_neg(c, at);
+    const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
+    cert_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s, cut.s);
+    c->n_facts = facts;
+  }
+}
+
+/* Factors of a product as it is written. */
+static size_t factors(sc *c, sx x, sx *out, size_t n, size_t cap) {
+  if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_MUL) {
+    n = factors(c, sc_word(c, x, 1), out, n, cap);
+    return factors(c, sc_word(c, x, 2), out, n, cap);
+  }
+  if (cert_is_fn(c, x, F_EXP) && cert_is_fn(c, sc_word(c, x, 1), F_ADD)) { /* e^(a + b) = e^a e^b */
+    const sx a = sc_word(c, x, 1);
+    n = factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), out, n, cap);
+    return factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2), out, n, cap);
+  }
+  if (n < cap) out[n] = x;
+  return n + 1;
+}
+
+static sx times_all(sc *c, const sx *x, size_t n) {
+  sx r = c->one;
+  for (size_t i = 0; i < n; i++) r = sx_mul(c, r, x[i]);
+  return r;
+}
+
+/* Indices of the sums around one. */
+typedef struct around {
+  sx k;
+  const struct around *next;
+} around;
+
+static bool moves(const sc *c, const around *k, sx x) {
+  for (; k; k = k->next)
+    if (sx_occurs(c, k->k, x)) return true;
+  return false;
+}
+
+/* Sums of a sum, of a product with a factor that does not move with the index or that is a sum, and
+ * of a sum of such, by the rules of arithmetic: what is equal to the sum of body over k, and why.
+ * 0: nothing of the kind. In nested sums all factors that move with any of the indices stay
+ * innermost, so that the sums can change places. `whole`: what moves is not multiplied out. */
+static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole, const char **why) {
+  const around here = {k, outside};
+  sx f[32], in[32], out[32];
+  const size_t n = factors(c, body, f, 0, 32);
+  size_t n_in = 0, n_out = 0;
+  if (sc_op(c, body) == X_FN && sc_word(c, body, 0) == F_ADD) {
+    *why = "linearity";
+    return sx_fn2(c, F_ADD, sx_close(c, X_SUM, k, sc_word(c, body, 1)), sx_close(c, X_SUM, k, sc_word(c, body, 2)));
+  }
+  if (sc_op(c, body) == X_SUM) {
+    sx j[8];
+    uint32_t m;
+    const sx inner = sx_open(c, body, j, &m),
+             r = m == 1 && j[0] != c->zero && !sx_top_guard(c, inner)
+                     ? by_arithmetic(c, j[0], inner, &here, whole, why)
+                     : 0;
+    return r ? sx_close(c, X_SUM, k, r) : 0;
+  }
+  if (n > 32) return 0;
+  for (size_t i = 0; i < n; i++)
+    if (moves(c, &here, f[i])) in[n_in++] = f[i];
+    else out[n_out++] = f[i];
+  if (n_out > 0) {
+    const sx rest = n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->sym[sc_word(c, k, 0)].high;
+    *why = "a factor that does not move with the index";
+    return sx_fn2(c, F_MUL, times_all(c, out, n_out), rest);
+  }
+  if (whole) return 0;
+  for (size_t i = 0; i < n_in && n_in > 1; i++) {
+    if (sc_op(c, in[i]) != X_FN || sc_word(c, in[i], 0) != F_ADD) continue;
+    const sx sum = in[i];
+    *why = "multiplied out, linearity";
+    in[i] = sc_word(c, sum, 1);
+    const sx one = sx_close(c, X_SUM, k, times_all(c, in, n_in));
+    in[i] = sc_word(c, sum, 2);
+    return sx_fn2(c, F_ADD, one, sx_close(c, X_SUM, k, times_all(c, in, n_in)));
+  }
+  /* A sum among the factors: everything goes into it, and the two sums change places. */
+  for (size_t i = 0; i < n_in && n_in > 1; i++) {
+    sx j[8];
+    uint32_t m;
+    if (sc_op(c, in[i]) != X_SUM) continue;
+    const sx inner = sx_open(c, in[i], j, &m);
+    if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->sym[sc_word(c, j[0], 0)].high)) continue;
+    in[i] = inner;
+    *why = "factors into the inner sum";
+    return sx_close(c, X_SUM, k, sx_close(c, X_SUM, j[0], times_all(c, in, n_in)));
+  }
+  return 0;
+}
+
+sx cert_factored(sc *c, sx s) {
+  sx k[8];
+  uint32_t n;
+  if (sc_op(c, s) != X_SUM || sc_word(c, s, 0) != 1) return 0;
+  const sx body = sx_open(c, s, k, &n), high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
+  const char *why = "";
+  if (!high || sx_top_guard(c, body) || sc_op(c, body) == X_SUM) return 0;
+  const sx r = by_arithmetic(c, k[0], body, NULL, false, &why);
+  return r && r != s && (*why == 'a' || *why == 'l') ? r : 0; /* "a factor ...", "linearity" */
+}
+
+static bool exchange(cert_writer *w, sx s, sx k, sx body) {
+  sc *c = w->c;
+  sx j[8];
+  uint32_t m;
+  if (sc_op(c, body) != X_SUM) return false;
+  const sx inner = sx_open(c, body, j, &m), high = c->sym[sc_word(c, k, 0)].high;
+  if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->sym[sc_word(c, j[0], 0)].high)) return false;
+  const sx other = c->sym[sc_word(c, j[0], 0)].high;
+  if (sc_at(c, high)->hash <= sc_at(c, other)->hash) return false; /* one order is enough */
+  equal_to(w, s, sx_close(c, X_SUM, j[0], sx_close(c, X_SUM, k, inner)), "sums exchanged");
+  return true;
+}
+
+/* A bound within the body at which a condition on the index changes; not within other sums. */
+static bool find_cut(sc *c, sx x, sx k, sx *at, int depth) {
+  const sx_node p = *sc_at(c, x);
+  bool lower;
+  if (depth > 40 || !sx_occurs(c, k, x)) return false;
+  if (p.op == X_LT || p.op == X_EQ) return sx_cuts(c, x, k, at, &lower);
+  if (p.op != X_FN && p.op != X_ITE && p.op != X_MAX) return false;
+  for (uint32_t i = p.op == X_FN; i < p.n; i++)
+    if (find_cut(c, sc_word(c, x, i), k, at, depth + 1)) return true;
+  return false;
+}
+
+static bool is_open(const sc *c, sx x) {
+  const sx_node *p = sc_at(c, x);
+  if (p->op == X_BOUND) return true;
+  if (p->op == X_CONST || p->op == X_SYM) return false;
+  for (uint32_t i = p->op == X_LEAF || p->op == X_FN || p->op == X_SUM || p->op == X_TOP; i < p->n; i++) {
+    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : true;
+    if (child && is_open(c, sc_word(c, x, i))) return true;
+  }
+  return false;
+}
+
+/* A condition on whole numbers within the body that has none of its indices. */
+static sx find_fixed(const sc *c, sx x, sx k, int depth) {
+  const sx_node p = *sc_at(c, x);
+  if (depth > 60 || p.op == X_CONST || p.op == X_SYM || p.op == X_BOUND || p.op == X_LEAF) return 0;
+  if (p.op == X_LT) return sc_has(c, sc_word(c, x, 0), S_INT) && !sx_occurs(c, k, x) && !is_open(c, x) ? x : 0;
+  for (uint32_t i = p.op == X_FN || p.op == X_SUM || p.op == X_TOP; i < p.n; i++) {
+    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true;
+    const sx g = child ? find_fixed(c, sc_word(c, x, i), k, depth + 1) : 0;
+    if (g) return g;
+  }
+  return 0;
+}
+
+static size_t symbols_in(const sc *c, sx x, sx_map *map, size_t n, size_t cap) {
+  const sx_node p = *sc_at(c, x);
+  if (p.op == X_SYM) {
+    for (size_t i = 0; i < n; i++)
+      if (map[i].from == x) return n;
+    if (n < cap) map[n++] = (sx_map){x, x};
+    return n;
+  }
+  if (p.op == X_CONST || p.op == X_BOUND) return n;
+  for (uint32_t i = p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP; i < p.n; i++)
+    if (p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true) n = symbols_in(c, sc_word(c, x, i), map, n, cap);
+  return n;
+}
+
+/* The sum with g < 0 decided in it, by what is then known. */
+static sx decided(sc *c, sx s, sx g, bool holds) {
+  const size_t facts = c->n_facts;
+  const sx p = sc_word(c, g, 0);
+  sx_map map[24];
+  if (facts == SC_MAX_FACTS) return s;
+  c->fact[c->n_facts++] = holds ? sx_sub(c, c->minus_one, p) : p;
+  const sx r = sx_subst(c, s, map, symbols_in(c, g, map, 0, 24)); /* each symbol by itself: all is looked at anew */
+  c->n_facts = facts;
+  return r;
+}
+
+static bool by_condition(cert_writer *w, sx s, sx k, sx body) {
+  sc *c = w->c;
+  const sx g = find_fixed(c, body, k, 0);
+  const sx x = g ? decided(c, s, g, true) : s, y = g ? decided(c, s, g, false) : s;
+  if (x == s || y == s || c->failed) return false;
+  const cert_name m = cert_write(w, g), a = cert_real(w, s), t = cert_real(w, x), e = cert_real(w, y);
+  cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n", a.s, m.s, t.s, e.s);
+  return true;
+}
+
+/* How often k is counted down within x. */
+static int downwards(const sc *c, sx x, sx k, int depth) {
+  const sx_node p = *sc_at(c, x);
+  int n = 0;
+  if (depth > 40 || !sx_occurs(c, k, x)) return 0;
+  for (uint32_t i = 0; p.op == X_ADD && i < p.n; i += 2) n += sc_word(c, x, i + 1) == k ? (pv_q_sign(&c->q, sc_word(c, x, i)) < 0 ? 1 : -1) : 0;
+  for (uint32_t i = p.op == X_LEAF || p.op == X_FN; i < p.n; i++)
+    if (p.op == X_LEAF || p.op == X_FN || p.op == X_ITE || p.op == X_MAX) n += sc_word(c, x, i) == k ? -1 : downwards(c, sc_word(c, x, i), k, depth + 1);
+  return n;
+}
+
+/* The same sum from its end. */
+static bool reversed(cert_writer *w, sx s, sx k, sx body, sx high) {
+  sc *c = w->c;
+  if (downwards(c, body, k, 0) <= 0) return false;
+  const sx i = sc_index(c, high), other = sx_subst(c, body, &(sx_map){k, sx_sub(c, sx_sub(c, high, c->one), i)}, 1);
+  if (downwards(c, other, i, 0) > 0) return false;
+  equal_to(w, s, sx_close(c, X_SUM, i, other), "from its end");
+  return true;
+}
+
+/* The largest of a range cut at a bound is the larger of both parts. */
+static bool split_largest(cert_writer *w, sx s) {
+  sc *c = w->c;
+  sx k[8], at;
+  uint32_t n;
+  const sx body = sx_open(c, s, k, &n);
+  if (n != 1) return false;
+  if (k[0] == c->zero) return equal_to(w, s, body, "one element"), true;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at))) return false;
+  const cert_name whole = cert_real(w, s), low = cert_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
+                  up = cert_real(w, part(c, X_TOP, k[0], body, at, sx_sub(c, high, at)));
+  cert_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s, up.s, low.s, up.s);
+  return true;
+}
+
+/* The axiom that takes a sum apart. Returns: whether there is one. */
+static bool take_apart(cert_writer *w, sx s) {
+  sc *c = w->c;
+  sx k[8], at, d, q;
+  uint32_t n;
+  if (sc_op(c, s) == X_TOP) return split_largest(w, s);
+  if (sc_op(c, s) != X_SUM) return false;
+  const sx body = sx_open(c, s, k, &n), g = sx_top_guard(c, body);
+  if (n != 1) return false;
+  if (k[0] != c->zero && !sx_gt0(c, c->sym[sc_word(c, k[0], 0)].high)) {
+    const cert_name none = cert_write(w, c->sym[sc_word(c, k[0], 0)].high), sum = cert_real(w, s);
+    cert_line(w, "(assert (=> (<= %s 0) (= %s 0.0))) ; nothing to sum\n", none.s, sum.s);
+  }
+  if (k[0] == c->zero) return equal_to(w, s, body, "one term"), true;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  if (g && !sx_occurs(c, k[0], g)) {
+    const cert_name m = cert_write(w, g), a = cert_real(w, s), x = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
+               y = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 2)));
+    cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n", a.s, m.s, x.s, y.s);
+    return true;
+  }
+  if (by_condition(w, s, k[0], body)) return true;
+  if (find_cut(c, body, k[0], &at, 0)) return split(w, s, k[0], body, high, at), true;
+  if (sx_apart_at(c, body, k[0], &d) && sx_divides(c, d, high, &q)) {
+    const sx u = sc_index(c, q), v = sc_index(c, d);
+    const sx two = sx_subst(c, body, &(sx_map){k[0], sx_add(c, sx_mul(c, u, d), v)}, 1);
+    const sx inner = v == c->zero ? two : sx_close(c, X_SUM, v, two);
+    equal_to(w, s, u == c->zero ? inner : sx_close(c, X_SUM, u, inner), "a range that is a product");
+    return true;
+  }
+  if (reversed(w, s, k[0], body, high)) return true;
+  if (g) return false;
+  const char *why = "";
+  const sx r = by_arithmetic(c, k[0], body, NULL, w->how == CERT_WHOLE, &why);
+  if (r) equal_to(w, s, r, why);
+  return r || exchange(w, s, k[0], body);
+}
+
+/* Two sums are equal where their ranges are, or their summands differ somewhere. */
+static void largest(cert_writer *w, sx a, sx b);
+static void congruent(cert_writer *w, sx a, sx b) {
+  sc *c = w->c;
+  if (sc_op(c, a) == X_TOP) {
+    largest(w, a, b);
+    return;
+  }
+  sx k[8], l[8];
+  uint32_t n, m;
+  const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
+  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_witnesses == CERT_MAX_PAIRS) return;
+  const unsigned side = w->side;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high, at = k[0];
+  w->witness[w->n_witnesses++] = at;
+  const cert_name i = cert_write(w, at), top = cert_write(w, high), other = cert_write(w, c->sym[sc_word(c, l[0], 0)].high), s = cert_real(w, a), t = cert_real(w, b);
+  w->side = 1;
+  const cert_name u = cert_real(w, x);
+  w->side = 2;
+  const cert_name v = cert_real(w, sx_subst(c, y, &(sx_map){l[0], at}, 1));
+  w->side = side;
+  cert_line(w, "(assert (=> (= %s %s) (or (= %s %s) (and (<= 0 %s) (< %s %s) (distinct %s %s))))) ; equal, or they differ at %s\n", top.s, other.s, s.s, t.s,
+       i.s, i.s, top.s, u.s, v.s, i.s);
+}
+
+/* Each of two largest elements stands somewhere, i and j, and is not below its own element at the other's place. */
+static void largest(cert_writer *w, sx a, sx b) {
+  sc *c = w->c;
+  sx k[8], l[8], at[2], e[2][2];
+  uint32_t n, m;
+  const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
+  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero) return;
+  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  for (int i = 0; i < 2; i++) {
+    if (!(at[i] = cert_witness(w, high))) return;
+    e[0][i] = sx_subst(c, x, &(sx_map){k[0], at[i]}, 1);
+    e[1][i] = sx_subst(c, y, &(sx_map){l[0], at[i]}, 1);
+  }
+  const cert_name top = cert_write(w, high), s[2] = {cert_real(w, a), cert_real(w, b)};
+  for (int i = 0; i < 2; i++) {
+    const cert_name p = cert_write(w, at[i]), own = cert_real(w, e[i][i]), far = cert_real(w, e[1 - i][i]);
+    cert_line(w, "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest stands at %s\n", top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
+  }
+  for (int i = 0; i < 2; i++) cert_monotone(w, e[i][0], e[i][1], 0);
+}
+
+void cert_positive_sum(cert_writer *w, sx s) {
+  sc *c = w->c;
+  sx k[8];
+  uint32_t n;
+  const sx body = sx_open(c, s, k, &n), high = n == 1 ? sc_word(c, s, 1) : 0, at = high ? cert_witness(w, high) : 0;
+  if (!at) return;
+  const cert_name sum = cert_real(w, s), i = cert_write(w, at), top = cert_write(w, high), x = cert_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
+  cert_line(w, "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, or not at %s\n", sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
+}
+
+/* The other side has a sum of the same elements over the same range. */
+static bool has_partner(cert_writer *w, const cert_sum *a) {
+  for (size_t i = 0; i < w->n_sums; i++) {
+    const cert_sum *b = &w->sum[i];
+    if (b->side != a->side && b->contents == a->contents && sc_op(w->c, b->id) == X_SUM && sx_same(w->c, sc_word(w->c, a->id, 1), sc_word(w->c, b->id, 1))) return true;
+  }
+  return false;
+}
+
+/* A sum over more than another one of the same elements is cut where that one ends. One at a time: the parts come first. */
+static void cut_at_others(cert_writer *w) {
+  sc *c = w->c;
+  for (size_t i = 0; i < w->n_sums && w->n_sums < CERT_MAX_SUMS / 2 && !w->failed && !c->failed; i++) {
+    if (w->sum[i].cut || w->sum[i].told || has_partner(w, &w->sum[i])) continue;
+    for (size_t j = 0; j < w->n_sums; j++) {
+      cert_sum *a = &w->sum[i], *b = &w->sum[j];
+      if (a->told || a->cut || sc_op(c, a->id) != X_SUM || sc_op(c, b->id) != X_SUM || a->contents != b->contents) continue;
+      const sx n = sc_word(c, a->id, 1), m = sc_word(c, b->id, 1);
+      if (sc_word(c, a->id, 0) != 1 || sc_word(c, b->id, 0) != 1 || !sx_gt0(c, m) || !sx_gt0(c, sx_sub(c, n, m))) continue;
+      sx k[8];
+      uint32_t ranges;
+      const sx body = sx_open(c, a->id, k, &ranges);
+      a->cut = true;
+      w->side = a->side;
+      split(w, a->id, k[0], body, n, m);
+      return;
+    }
+  }
+}
+
+void cert_tell_axioms(cert_writer *w) {
+  sc *c = w->c;
+  cert_tell_orders(w);
+  size_t told = 0, paired = 0;
+  while (!w->failed && !c->failed && told < w->n_sums) {
+    for (; told < w->n_sums && !w->failed && !c->failed; told++) {
+      w->side = w->sum[told].side;
+      w->sum[told].told = take_apart(w, w->sum[told].id);
+    }
+    for (; paired < told && !w->failed && !c->failed; paired++)
+      for (size_t i = 0; i < paired && !w->failed; i++) {
+        const cert_sum a = w->sum[i], b = w->sum[paired];
+        if (a.told || b.told || sc_op(c, a.id) != sc_op(c, b.id) || a.contents != b.contents) continue;
+        if (!sx_same(c, sc_word(c, a.id, 1), sc_word(c, b.id, 1))) continue;
+        congruent(w, a.id, b.id);
+      }
+    if (told == w->n_sums) cut_at_others(w);
+  }
+}
