@@ -13,9 +13,7 @@
 
 enum { MAX_NOTES = 4096 };
 
-static iso_code no_memory(agree *a) {
-  return iso_fail(a->err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
 
 iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, int64_t other) {
   const size_t n = a->out->n_notes;

@@ -7,9 +7,7 @@
 
 enum { DRAWN_SETS = 6 };
 
-static iso_code no_memory(agree *a) {
-  return iso_fail(a->err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
 
 /* One with what has been paired, and what is not by name or value with the first of its value. */
 static void group(agree *a) {

@@ -4,9 +4,7 @@
 
 #include "capture/agree_int.h"
 
-static iso_code no_memory(const agree *a) {
-  return iso_fail(a->err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(const agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
 
 /* `from` in the dtype and shape of `node`. Owns: the caller unrefs. */
 iso_code agree_as_input(agree *a, rule_tensor *from, const cap_node *n, rule_tensor **out) {

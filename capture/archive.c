@@ -1,10 +1,11 @@
 /* Zip archives in memory, as torch.export.save and torch.save write them.
  *
- * minizip reads the directory and says where each entry's bytes lie; stored entries are then parts of the mapping and
- * are not copied, deflated ones are unpacked by zlib. Nothing in the directory is trusted: entries must lie within the
- * file and not overlap (so that a small file cannot describe a large one by naming its bytes many times), names must be
- * plain relative paths, each once, and every entry's CRC is checked when it is first read. What unpacking may allocate
- * comes from the caller's budget. No name is ever used as a path on disk.
+ * minizip reads the directory and says where each entry's bytes lie; stored entries are then parts
+ * of the mapping and are not copied, deflated ones are unpacked by zlib. Nothing in the directory
+ * is trusted: entries must lie within the file and not overlap (so that a small file cannot
+ * describe a large one by naming its bytes many times), names must be plain relative paths, each
+ * once, and every entry's CRC is checked when it is first read. What unpacking may allocate comes
+ * from the caller's budget. No name is ever used as a path on disk.
  *
  * Source: PKWARE, APPNOTE.TXT 6.3.10. */
 #include <inttypes.h>
@@ -34,9 +35,7 @@ struct cap_archive {
   cap_names names;
 };
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- minizip's view of the bytes ---- */
 
@@ -65,7 +64,9 @@ static ZPOS64_T ZCALLBACK memory_tell(voidpf opaque, voidpf stream) {
 static long ZCALLBACK memory_seek(voidpf opaque, voidpf stream, ZPOS64_T offset, int origin) {
   (void)opaque;
   cursor *c = stream;
-  uint64_t from = origin == ZLIB_FILEFUNC_SEEK_SET ? 0 : origin == ZLIB_FILEFUNC_SEEK_CUR ? c->at : c->file->n;
+  uint64_t from = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
+                  : origin == ZLIB_FILEFUNC_SEEK_CUR ? c->at
+                                                     : c->file->n;
   uint64_t to;
   if (__builtin_add_overflow(from, offset, &to) || to > c->file->n) return -1;
   c->at = to;
@@ -78,7 +79,8 @@ static int ZCALLBACK memory_close(voidpf opaque, voidpf stream) {
 
 /* ---- the directory ---- */
 
-/* Names are keys only; one that would be dangerous as a path is a sign of an attack all the same. */
+/* Names are keys only; one that would be dangerous as a path is a sign of an attack all the same.
+ */
 static iso_code check_name(const char *name, size_t n, iso_error *err) {
   if (n == 0 || strlen(name) != n) return iso_fail(err, ISO_FORMAT, "an entry has no proper name");
   bool bad = name[0] == '/' || strchr(name, '\\') != NULL;
@@ -86,18 +88,24 @@ static iso_code check_name(const char *name, size_t n, iso_error *err) {
     p += *p == '/';
     bad = strncmp(p, "..", 2) == 0 && (p[2] == '/' || p[2] == '\0');
   }
-  return bad ? iso_fail(err, ISO_FORMAT, "entry \"%.120s\" leads out of the archive", name) : ISO_OK;
+  return bad ? iso_fail(err, ISO_FORMAT, "entry \"%.120s\" leads out of the archive", name)
+             : ISO_OK;
 }
 
-static iso_code check_member(const member *m, const unz_file_info64 *info, size_t n_file, iso_error *err) {
+static iso_code check_member(const member *m, const unz_file_info64 *info, size_t n_file,
+                             iso_error *err) {
   uint64_t end;
   if (info->flag & 1) return iso_fail(err, ISO_UNSUPPORTED, "is encrypted");
   if (m->method != STORED && m->method != DEFLATED)
-    return iso_fail(err, ISO_UNSUPPORTED, "is compressed by method %d; stored and deflated entries can be read", m->method);
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "is compressed by method %d; stored and deflated entries can be read",
+                    m->method);
   if (m->method == STORED && m->packed != m->size)
-    return iso_fail(err, ISO_FORMAT, "is stored in %" PRIu64 " bytes and said to hold %" PRIu64, m->packed, m->size);
+    return iso_fail(err, ISO_FORMAT, "is stored in %" PRIu64 " bytes and said to hold %" PRIu64,
+                    m->packed, m->size);
   if (__builtin_add_overflow(m->begin, m->packed, &end) || end > n_file)
-    return iso_fail(err, ISO_FORMAT, "ends at byte %" PRIu64 " of %zu (is the file truncated?)", end, n_file);
+    return iso_fail(err, ISO_FORMAT, "ends at byte %" PRIu64 " of %zu (is the file truncated?)",
+                    end, n_file);
   return ISO_OK;
 }
 
@@ -105,20 +113,26 @@ static iso_code add_member(cap_archive *a, unzFile zip, iso_error *err) {
   char name[MAX_NAME + 1] = {0};
   unz_file_info64 info;
   int method, level;
-  if (unzGetCurrentFileInfo64(zip, &info, name, MAX_NAME, NULL, 0, NULL, 0) != UNZ_OK || info.size_filename > MAX_NAME)
+  if (unzGetCurrentFileInfo64(zip, &info, name, MAX_NAME, NULL, 0, NULL, 0) != UNZ_OK ||
+      info.size_filename > MAX_NAME)
     return iso_fail(err, ISO_FORMAT, "the directory of the zip file is malformed");
   iso_code code = check_name(name, info.size_filename, err);
   if (code != ISO_OK) return code;
   if (name[strlen(name) - 1] == '/') return ISO_OK; /* a folder */
   if (!iso_grow(a->member, a->cap, a->n + 1)) return no_memory(err);
   member *m = &a->member[a->n];
-  *m = (member){.packed = info.compressed_size, .size = info.uncompressed_size, .crc = (uint32_t)info.crc, .method = (int)info.compression_method};
+  *m = (member){.packed = info.compressed_size,
+                .size = info.uncompressed_size,
+                .crc = (uint32_t)info.crc,
+                .method = (int)info.compression_method};
   int status = unzOpenCurrentFile2(zip, &method, &level, 1 /* raw: nothing is decoded */);
   if (status == UNZ_INTERNALERROR) return no_memory(err);
   if (status == UNZ_OK) m->begin = unzGetCurrentFileZStreamPos64(zip);
   if (status == UNZ_OK) unzCloseCurrentFile(zip);
-  code = status == UNZ_OK ? check_member(m, &info, a->file->n, err) : iso_fail(err, ISO_FORMAT, "its header is not what the directory says");
-  if (code == ISO_OK && cap_names_find(&a->names, name) != CAP_NO_INDEX) code = iso_fail(err, ISO_FORMAT, "is there twice");
+  code = status == UNZ_OK ? check_member(m, &info, a->file->n, err)
+                          : iso_fail(err, ISO_FORMAT, "its header is not what the directory says");
+  if (code == ISO_OK && cap_names_find(&a->names, name) != CAP_NO_INDEX)
+    code = iso_fail(err, ISO_FORMAT, "is there twice");
   if (code != ISO_OK) {
     iso_prefix(err, "entry \"%.120s\": ", name);
     return code;
@@ -141,19 +155,24 @@ static iso_code check_overlaps(const cap_archive *a, iso_error *err) {
   iso_code code = ISO_OK;
   for (size_t i = 1; i < a->n && code == ISO_OK; i++)
     if (order[i - 1]->begin + order[i - 1]->packed > order[i]->begin)
-      code = iso_fail(err, ISO_FORMAT, "entries \"%.80s\" and \"%.80s\" overlap", order[i - 1]->name, order[i]->name);
+      code = iso_fail(err, ISO_FORMAT, "entries \"%.80s\" and \"%.80s\" overlap",
+                      order[i - 1]->name, order[i]->name);
   free(order);
   return code;
 }
 
 static iso_code read_directory(cap_archive *a, unzFile zip, iso_error *err) {
   unz_global_info64 global;
-  if (unzGetGlobalInfo64(zip, &global) != UNZ_OK || global.number_entry == 0) return iso_fail(err, ISO_FORMAT, "the zip file is empty");
-  if (global.number_entry > MAX_ENTRIES) return iso_fail(err, ISO_LIMIT, "%" PRIu64 " entries are too many", (uint64_t)global.number_entry);
+  if (unzGetGlobalInfo64(zip, &global) != UNZ_OK || global.number_entry == 0)
+    return iso_fail(err, ISO_FORMAT, "the zip file is empty");
+  if (global.number_entry > MAX_ENTRIES)
+    return iso_fail(err, ISO_LIMIT, "%" PRIu64 " entries are too many",
+                    (uint64_t)global.number_entry);
   int status = unzGoToFirstFile(zip);
   iso_code code = ISO_OK;
   uint64_t seen = 0;
-  for (; status == UNZ_OK && code == ISO_OK; status = unzGoToNextFile(zip), seen++) code = add_member(a, zip, err);
+  for (; status == UNZ_OK && code == ISO_OK; status = unzGoToNextFile(zip), seen++)
+    code = add_member(a, zip, err);
   if (code != ISO_OK) return code;
   if (status != UNZ_END_OF_LIST_OF_FILE || seen != global.number_entry)
     return iso_fail(err, ISO_FORMAT, "the directory of the zip file is malformed");
@@ -162,9 +181,15 @@ static iso_code read_directory(cap_archive *a, unzFile zip, iso_error *err) {
 
 iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out, iso_error *err) {
   cursor at = {file, 0};
-  zlib_filefunc64_def f = {.zopen64_file = memory_open, .zread_file = memory_read, .ztell64_file = memory_tell, .zseek64_file = memory_seek,
-                           .zclose_file = memory_close, .zerror_file = memory_close, .opaque = &at};
-  if (file->n < 4 || memcmp(file->at, "PK", 2) != 0) return iso_fail(err, ISO_FORMAT, "is no zip file");
+  zlib_filefunc64_def f = {.zopen64_file = memory_open,
+                           .zread_file = memory_read,
+                           .ztell64_file = memory_tell,
+                           .zseek64_file = memory_seek,
+                           .zclose_file = memory_close,
+                           .zerror_file = memory_close,
+                           .opaque = &at};
+  if (file->n < 4 || memcmp(file->at, "PK", 2) != 0)
+    return iso_fail(err, ISO_FORMAT, "is no zip file");
   unzFile zip = unzOpen2_64("", &f);
   if (zip == NULL) return iso_fail(err, ISO_FORMAT, "is no complete zip file (is it truncated?)");
   cap_archive *a = calloc(1, sizeof *a);
@@ -193,12 +218,8 @@ void cap_archive_close(cap_archive *a) {
   free(a);
 }
 
-size_t cap_archive_count(const cap_archive *a) {
-  return a->n;
-}
-const char *cap_archive_name(const cap_archive *a, size_t i) {
-  return a->member[i].name;
-}
+size_t cap_archive_count(const cap_archive *a) { return a->n; }
+const char *cap_archive_name(const cap_archive *a, size_t i) { return a->member[i].name; }
 bool cap_archive_has(const cap_archive *a, const char *name) {
   return cap_names_find(&a->names, name) != CAP_NO_INDEX;
 }
@@ -236,8 +257,11 @@ static bool inflate_all(const unsigned char *from, uint64_t packed, cap_bytes *t
 
 static iso_code unpack(cap_archive *a, member *m, iso_error *err) {
   const unsigned char *from = a->file->at + m->begin;
-  if (m->method == STORED) return cap_bytes_part(a->file, (size_t)m->begin, (size_t)m->size, &m->bytes, err);
-  if (m->size > *a->budget) return iso_fail(err, ISO_LIMIT, "unpacked, the file takes more memory than a file of its size may");
+  if (m->method == STORED)
+    return cap_bytes_part(a->file, (size_t)m->begin, (size_t)m->size, &m->bytes, err);
+  if (m->size > *a->budget)
+    return iso_fail(err, ISO_LIMIT,
+                    "unpacked, the file takes more memory than a file of its size may");
   *a->budget -= m->size;
   cap_bytes *b = NULL;
   bool no_mem = false;

@@ -1,8 +1,8 @@
 /* Counted bytes: mapped files, memory and parts of both, and tensors over them.
  *
- * Whoever holds a tensor over some bytes holds the bytes, so a mapping goes with its last user. A strided tensor is
- * checked to lie within its storage before anything is read, by its largest reach: strides are not negative, so no
- * element lies below the offset. */
+ * Whoever holds a tensor over some bytes holds the bytes, so a mapping goes with its last user. A
+ * strided tensor is checked to lie within its storage before anything is read, by its largest
+ * reach: strides are not negative, so no element lies below the offset. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,9 +14,7 @@
 
 #include "capture/capture_int.h"
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 void cap_bytes_unref(void *owner) {
   cap_bytes *b = owner;
@@ -73,7 +71,8 @@ iso_code cap_bytes_open(const char *path, cap_bytes **out, iso_error *err) {
     void *p = b != NULL ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     if (b == NULL) code = no_memory(err);
     else if (p == MAP_FAILED) code = iso_fail(err, ISO_IO, "cannot map: %s", strerror(errno));
-    else *b = (cap_bytes){.at = p, .n = (size_t)st.st_size, .refs = 1, .mapped = (size_t)st.st_size};
+    else
+      *b = (cap_bytes){.at = p, .n = (size_t)st.st_size, .refs = 1, .mapped = (size_t)st.st_size};
     if (code == ISO_OK) *out = b;
     else free(b);
   }
@@ -85,7 +84,10 @@ void cap_bytes_idle(const rule_tensor *t) {
   if (t == NULL || t->release != cap_bytes_unref) return;
   const cap_bytes *b = t->owner;
   while (b->whole != NULL) b = b->whole;
-  if (b->mapped > 0) (void)madvise(b->at, b->mapped, MADV_DONTNEED); /* a private mapping that nobody wrote to: read again when touched */
+  if (b->mapped > 0)
+    (void)madvise(
+        b->at, b->mapped,
+        MADV_DONTNEED); /* a private mapping that nobody wrote to: read again when touched */
 }
 
 /* ---- tensors ---- */
@@ -100,21 +102,26 @@ static bool is_dense(const rule_shape *s, const int64_t *stride) {
 }
 
 /* The bytes of the storage that the tensor needs: up to its furthest element. */
-static iso_code reach(rule_dtype dtype, const rule_shape *s, const int64_t *stride, int64_t offset, uint64_t *out, iso_error *err) {
+static iso_code reach(rule_dtype dtype, const rule_shape *s, const int64_t *stride, int64_t offset,
+                      uint64_t *out, iso_error *err) {
   int64_t last = offset, step;
   if (offset < 0) return iso_fail(err, ISO_FORMAT, "its offset %" PRId64 " is negative", offset);
   for (uint32_t k = 0; k < s->rank; k++) {
-    if (stride[k] < 0) return iso_fail(err, ISO_FORMAT, "stride %" PRId64 " is negative", stride[k]);
-    if (__builtin_mul_overflow(s->dim[k] - 1, stride[k], &step) || __builtin_add_overflow(last, step, &last))
+    if (stride[k] < 0)
+      return iso_fail(err, ISO_FORMAT, "stride %" PRId64 " is negative", stride[k]);
+    if (__builtin_mul_overflow(s->dim[k] - 1, stride[k], &step) ||
+        __builtin_add_overflow(last, step, &last))
       return iso_fail(err, ISO_RANGE, "its strides are too large");
   }
-  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, (int64_t)rule_dtype_size(dtype), &last))
+  if (__builtin_add_overflow(last, 1, &last) ||
+      __builtin_mul_overflow(last, (int64_t)rule_dtype_size(dtype), &last))
     return iso_fail(err, ISO_RANGE, "its strides are too large");
   *out = (uint64_t)last;
   return ISO_OK;
 }
 
-static void gather(const rule_shape *s, const int64_t *stride, size_t item, const unsigned char *from, unsigned char *to, int64_t numel) {
+static void gather(const rule_shape *s, const int64_t *stride, size_t item,
+                   const unsigned char *from, unsigned char *to, int64_t numel) {
   int64_t at[RULE_MAX_RANK] = {0}, place = 0;
   for (int64_t i = 0; i < numel; i++) {
     memcpy(to + (size_t)i * item, from + (size_t)place * item, item);
@@ -130,12 +137,14 @@ static void gather(const rule_shape *s, const int64_t *stride, size_t item, cons
 static iso_code check_bools(const rule_tensor *t, iso_error *err) {
   const unsigned char *p = t->data;
   for (int64_t i = 0; i < t->numel; i++)
-    if (p[i] > 1) return iso_fail(err, ISO_FORMAT, "byte %d at element %" PRId64 " is no bool", p[i], i);
+    if (p[i] > 1)
+      return iso_fail(err, ISO_FORMAT, "byte %d at element %" PRId64 " is no bool", p[i], i);
   return ISO_OK;
 }
 
-iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape, const int64_t *stride, int64_t offset, uint64_t *budget,
-                        rule_tensor **out, iso_error *err) {
+iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape,
+                        const int64_t *stride, int64_t offset, uint64_t *budget, rule_tensor **out,
+                        iso_error *err) {
   int64_t numel;
   uint64_t need = 0;
   rule_tensor *t = NULL;
@@ -144,14 +153,16 @@ iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *
   if (code == ISO_OK && numel > 0) code = reach(dtype, shape, stride, offset, &need, err);
   if (code != ISO_OK) return code;
   if (need > storage->n)
-    return iso_fail(err, ISO_FORMAT, "it reaches to byte %" PRIu64 " of a storage of %zu", need, storage->n);
+    return iso_fail(err, ISO_FORMAT, "it reaches to byte %" PRIu64 " of a storage of %zu", need,
+                    storage->n);
   unsigned char *p = storage->at + (numel > 0 ? (size_t)offset * item : 0);
   if (numel > 0 && is_dense(shape, stride) && (uintptr_t)p % (item > 8 ? 8 : item) == 0) {
     code = rule_tensor_wrap(dtype, shape, p, cap_bytes_ref(storage), cap_bytes_unref, &t, err);
     if (code != ISO_OK) cap_bytes_unref(storage);
   } else {
     if ((uint64_t)numel * item > *budget)
-      return iso_fail(err, ISO_LIMIT, "unpacked, the file takes more memory than a file of its size may");
+      return iso_fail(err, ISO_LIMIT,
+                      "unpacked, the file takes more memory than a file of its size may");
     *budget -= (uint64_t)numel * item;
     code = rule_tensor_new(dtype, shape, &t, err);
     if (code == ISO_OK && numel > 0) gather(shape, stride, item, p, t->data, numel);

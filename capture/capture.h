@@ -3,21 +3,21 @@
  * A capture is a directory (docs/capture-format.md): graph.json, weights.safetensors,
  * inputs*.safetensors and perhaps trace.safetensors. `cap_load` reads it strictly: whatever is
  * malformed is one error that names the file, the node and the reason. Weights are views of the
- * mapped files and live as long as somebody holds the tensor. Weights that weights.safetensors lacks
- * are looked for in a checkpoint beside it: model.safetensors, or the shards that
+ * mapped files and live as long as somebody holds the tensor. Weights that weights.safetensors
+ * lacks are looked for in a checkpoint beside it: model.safetensors, or the shards that
  * model.safetensors.index.json names.
  *
  * An archive of torch.export.save (.pt2, of PyTorch 2.6 and later) is read as it is: the graph as
- * graph.json would say it, in-place operators made functions, symbolic sizes at the values with which
- * it was exported, and its weights and example inputs. Nothing in it is run.
+ * graph.json would say it, in-place operators made functions, symbolic sizes at the values with
+ * which it was exported, and its weights and example inputs. Nothing in it is run.
  *
  * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the
  * same graph. Arguments stand in schema order, complete, and in one spelling. Ints given for floats
  * are floats, one int given for int[k] is a list, numbers given for tensors stay numbers. Device,
- * layout, memory format, pin_memory and non_blocking are none. Negative dimensions (dim, dims, dim0,
- * dim1, axis and the like, of PyTorch's operators) count from the front, and so does the index of a
- * select. -1 among the sizes of view, reshape and expand is the size of the node's output, which the
- * other sizes must equal. A slice's start and end are numbers within the size.
+ * layout, memory format, pin_memory and non_blocking are none. Negative dimensions (dim, dims,
+ * dim0, dim1, axis and the like, of PyTorch's operators) count from the front, and so does the
+ * index of a select. -1 among the sizes of view, reshape and expand is the size of the node's
+ * output, which the other sizes must equal. A slice's start and end are numbers within the size.
  *
  * An operator that the table lacks is no error here: positional arguments stand as written, then
  * each keyword argument as a list of its name and value, by name.
@@ -81,14 +81,14 @@ typedef struct cap_graph {
 } cap_graph;
 
 /* Load and lower a capture, or an archive of torch.export.save (a file, in place of a folder).
- * `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT, ISO_RANGE, ISO_LIMIT,
- * ISO_UNSUPPORTED, the message beginning with the file's path; ISO_NOMEM. */
+ * `schemas` must outlive the graph. Owns: cap_free. Errors: ISO_IO, ISO_FORMAT, ISO_RANGE,
+ * ISO_LIMIT, ISO_UNSUPPORTED, the message beginning with the file's path; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
 typedef struct cap_options {
-  /* Archives only: safetensors files with the inputs, one for each input set, in place of the example
-   * inputs that the archive has. Borrowed. */
+  /* Archives only: safetensors files with the inputs, one for each input set, in place of the
+   * example inputs that the archive has. Borrowed. */
   const char *const *inputs;
   size_t n_inputs;
 } cap_options;
@@ -99,34 +99,39 @@ ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
 
-/* What a user says of a loaded graph. Append an operator over its nodes, of one output; `call` is as in cap_node and lives as long as the
- * graph, `id` is made one that no node has. Errors: ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
-ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err);
-/* Other results in place of those that it has; `result` is copied, the names are not. Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err);
-/* What `said` says of an input, in words that its dtype and shape allow, from `a`. `exclude` is what said->exclude points to, and is
- * written to. Errors: ISO_FORMAT where nothing is inside. */
-ISO_MUST_USE iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude, const cap_node *node,
-                                     const rule_domain **out, iso_error *err);
+/* What a user says of a loaded graph. Append an operator over its nodes, of one output; `call` is
+ * as in cap_node and lives as long as the graph, `id` is made one that no node has. Errors:
+ * ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
+ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call,
+                                 const cap_output *output, uint32_t *node, iso_error *err);
+/* Other results in place of those that it has; `result` is copied, the names are not. Errors:
+ * ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n,
+                                      iso_error *err);
+/* What `said` says of an input, in words that its dtype and shape allow, from `a`. `exclude` is
+ * what said->exclude points to, and is written to. Errors: ISO_FORMAT where nothing is inside. */
+ISO_MUST_USE iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude,
+                                     const cap_node *node, const rule_domain **out, iso_error *err);
 /* "any", "left" or "right". Returns: false for other words. */
 bool cap_mask_form(const char *word, unsigned *out);
-/* Whether the captured values of an input are inside its domain. Errors: ISO_FORMAT with the graph's path and the node. */
+/* Whether the captured values of an input are inside its domain. Errors: ISO_FORMAT with the
+ * graph's path and the node. */
 ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err);
 /* Another domain for an input; it lives as long as the graph. */
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
 
 /* ---- two captures: which inputs are one, and what they are run on (agree.c) ---- */
 
-typedef struct cap_spoken { /* what a user said of inputs */
+typedef struct cap_spoken {  /* what a user said of inputs */
   const uint32_t (*pair)[2]; /* left, right: these are one */
   size_t n_pairs;
-  const bool *skip[2];       /* by node: others that were spoken of; NULL: none */
+  const bool *skip[2]; /* by node: others that were spoken of; NULL: none */
 } cap_spoken;
 
 typedef struct cap_note {
   rule_assumption kind;
   const char *text;
-  int64_t left, right;       /* nodes; -1: none */
+  int64_t left, right; /* nodes; -1: none */
 } cap_note;
 
 typedef struct cap_agreement {
@@ -135,15 +140,17 @@ typedef struct cap_agreement {
   const cap_note *note; /* as long as the left graph */
 } cap_agreement;
 
-/* Make the input sets of two captures those of one run. Where inputs of one name (or of one place, where the names differ and kinds and
- * shapes agree) have different values, both graphs get the left's values, and the right's as further sets. Domains of inputs that are one
- * become what is inside all of theirs. Of inputs whose values have a structure, so that they are kept as they are, and of which a domain
- * says what else they may be, further sets are drawn.
- * Errors: ISO_USAGE where nothing can be compared so: other shapes, domains with nothing in common; ISO_NOMEM. */
-ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, uint64_t seed, cap_agreement *out,
-                                iso_error *err);
+/* Make the input sets of two captures those of one run. Where inputs of one name (or of one place,
+ * where the names differ and kinds and shapes agree) have different values, both graphs get the
+ * left's values, and the right's as further sets. Domains of inputs that are one become what is
+ * inside all of theirs. Of inputs whose values have a structure, so that they are kept as they are,
+ * and of which a domain says what else they may be, further sets are drawn. Errors: ISO_USAGE where
+ * nothing can be compared so: other shapes, domains with nothing in common; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
+                                uint64_t seed, cap_agreement *out, iso_error *err);
 
-/* The leaves' values will not be read for a while: memory that maps their files is handed back, and comes again when they are. */
+/* The leaves' values will not be read for a while: memory that maps their files is handed back, and
+ * comes again when they are. */
 void cap_idle(const cap_graph *g);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
  * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */

@@ -31,15 +31,16 @@ void cap_names_fini(cap_names *t);
 /* The "domain" of an input leaf into node->domain; `path` is who says so. */
 ISO_MUST_USE iso_code cap_read_domain(iso_arena *a, const json_t *leaf, const char *path,
                                       cap_node *node, iso_error *err);
-/* Put other input sets in the place of the graph's: `input` as cap_graph has it, malloc'ed, taken over. */
+/* Put other input sets in the place of the graph's: `input` as cap_graph has it, malloc'ed, taken
+ * over. */
 void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets);
 
 /* ---- bytes.c: counted bytes, of a file, of memory, or of a part of either ---- */
 
 typedef struct cap_bytes {
   unsigned char *at;
-  size_t n, refs;        /* refs: not atomic */
-  size_t mapped;         /* bytes to unmap; 0: not a mapping */
+  size_t n, refs;          /* refs: not atomic */
+  size_t mapped;           /* bytes to unmap; 0: not a mapping */
   struct cap_bytes *whole; /* what this is a part of; NULL: its own */
 } cap_bytes;
 
@@ -48,36 +49,50 @@ ISO_MUST_USE iso_code cap_bytes_open(const char *path, cap_bytes **out, iso_erro
 /* `n` bytes of memory, zeroed. */
 ISO_MUST_USE iso_code cap_bytes_new(size_t n, cap_bytes **out, iso_error *err);
 ISO_MUST_USE iso_code cap_bytes_copy(const void *bytes, size_t n, cap_bytes **out, iso_error *err);
-/* Bytes [begin, begin + n) of `whole`, which lives on as long as they do. Requires: they are within. */
-ISO_MUST_USE iso_code cap_bytes_part(cap_bytes *whole, size_t begin, size_t n, cap_bytes **out, iso_error *err);
+/* Bytes [begin, begin + n) of `whole`, which lives on as long as they do. Requires: they are
+ * within. */
+ISO_MUST_USE iso_code cap_bytes_part(cap_bytes *whole, size_t begin, size_t n, cap_bytes **out,
+                                     iso_error *err);
 cap_bytes *cap_bytes_ref(cap_bytes *b);
 /* The pages of the file that `t` lies in, if any, are not needed for now. */
 void cap_bytes_idle(const rule_tensor *t);
 void cap_bytes_unref(void *b); /* a cap_bytes or NULL; takes void * so that tensors can own one */
 
-/* A strided tensor over a storage as a dense one: a view where it is dense and aligned, else a copy, whose bytes are
- * taken from `budget` first (what a hostile file may make us allocate is bounded by it). `stride` and `offset` count
- * elements. Errors: ISO_FORMAT where it reaches outside the storage; ISO_LIMIT where the budget is spent. */
-ISO_MUST_USE iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape, const int64_t *stride, int64_t offset,
-                                     uint64_t *budget, rule_tensor **out, iso_error *err);
+/* A strided tensor over a storage as a dense one: a view where it is dense and aligned, else a
+ * copy, whose bytes are taken from `budget` first (what a hostile file may make us allocate is
+ * bounded by it). `stride` and `offset` count elements. Errors: ISO_FORMAT where it reaches outside
+ * the storage; ISO_LIMIT where the budget is spent. */
+ISO_MUST_USE iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape,
+                                     const int64_t *stride, int64_t offset, uint64_t *budget,
+                                     rule_tensor **out, iso_error *err);
 
 /* ---- archive.c: zip files in memory ---- */
 
 typedef struct cap_archive cap_archive;
-/* Read and check the directory. What unpacking allocates is taken from `budget` (bytes), which outlives the archive.
- * Owns: cap_archive_close; bytes taken from it stay valid. Errors: the reason alone. */
-ISO_MUST_USE iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out, iso_error *err);
+/* Read and check the directory. What unpacking allocates is taken from `budget` (bytes), which
+ * outlives the archive. Owns: cap_archive_close; bytes taken from it stay valid. Errors: the reason
+ * alone. */
+ISO_MUST_USE iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out,
+                                       iso_error *err);
 void cap_archive_close(cap_archive *a);
 size_t cap_archive_count(const cap_archive *a);
 const char *cap_archive_name(const cap_archive *a, size_t i);
 bool cap_archive_has(const cap_archive *a, const char *name);
 /* An entry's bytes, of which the CRC holds. Owns: cap_bytes_unref. */
-ISO_MUST_USE iso_code cap_archive_read(cap_archive *a, const char *name, cap_bytes **out, iso_error *err);
+ISO_MUST_USE iso_code cap_archive_read(cap_archive *a, const char *name, cap_bytes **out,
+                                       iso_error *err);
 
 /* ---- pickle.c: what torch.save writes, without running it ---- */
 
 typedef enum cap_pickle_kind {
-  CAP_PK_NONE, CAP_PK_BOOL, CAP_PK_INT, CAP_PK_FLOAT, CAP_PK_STRING, CAP_PK_TUPLE, CAP_PK_LIST, CAP_PK_DICT,
+  CAP_PK_NONE,
+  CAP_PK_BOOL,
+  CAP_PK_INT,
+  CAP_PK_FLOAT,
+  CAP_PK_STRING,
+  CAP_PK_TUPLE,
+  CAP_PK_LIST,
+  CAP_PK_DICT,
   CAP_PK_GLOBAL, /* private to the reader, as the next: no value of a file that was read is one */
   CAP_PK_STORAGE,
   CAP_PK_TENSOR
@@ -85,27 +100,31 @@ typedef enum cap_pickle_kind {
 
 typedef struct cap_pickled {
   cap_pickle_kind kind;
-  int64_t i;       /* BOOL, INT; GLOBAL: which; STORAGE: number of elements; TENSOR: offset */
+  int64_t i; /* BOOL, INT; GLOBAL: which; STORAGE: number of elements; TENSOR: offset */
   double f;
-  const char *s;   /* STRING; STORAGE, TENSOR: the storage's key */
-  size_t n, cap;   /* TUPLE, LIST: items; DICT: keys and values */
+  const char *s; /* STRING; STORAGE, TENSOR: the storage's key */
+  size_t n, cap; /* TUPLE, LIST: items; DICT: keys and values */
   const struct cap_pickled **item;
   rule_dtype dtype; /* STORAGE, TENSOR */
-  bool untyped;    /* STORAGE: its dtype is the tensor's */
+  bool untyped;     /* STORAGE: its dtype is the tensor's */
   rule_shape shape; /* TENSOR */
   int64_t stride[RULE_MAX_RANK];
 } cap_pickled;
 
-/* Read a pickle of tensors and plain values (numbers, strings, tuples, lists, dictionaries). Every other object is refused by
- * its name; nothing is ever called. Owns: in the arena. Values may be shared, and contain themselves. Errors: the reason alone. */
-ISO_MUST_USE iso_code cap_unpickle(const cap_bytes *text, iso_arena *a, const cap_pickled **out, iso_error *err);
+/* Read a pickle of tensors and plain values (numbers, strings, tuples, lists, dictionaries). Every
+ * other object is refused by its name; nothing is ever called. Owns: in the arena. Values may be
+ * shared, and contain themselves. Errors: the reason alone. */
+ISO_MUST_USE iso_code cap_unpickle(const cap_bytes *text, iso_arena *a, const cap_pickled **out,
+                                   iso_error *err);
 
 /* A file of torch.save. */
 typedef struct cap_saved cap_saved;
-ISO_MUST_USE iso_code cap_saved_open(cap_bytes *file, uint64_t *budget, cap_saved **out, iso_error *err);
+ISO_MUST_USE iso_code cap_saved_open(cap_bytes *file, uint64_t *budget, cap_saved **out,
+                                     iso_error *err);
 void cap_saved_close(cap_saved *s);
 const cap_pickled *cap_saved_value(const cap_saved *s); /* borrowed */
-ISO_MUST_USE iso_code cap_saved_tensor(cap_saved *s, const cap_pickled *t, rule_tensor **out, iso_error *err);
+ISO_MUST_USE iso_code cap_saved_tensor(cap_saved *s, const cap_pickled *t, rule_tensor **out,
+                                       iso_error *err);
 
 /* ---- safetensors.c ---- */
 
@@ -116,12 +135,15 @@ ISO_MUST_USE iso_code cap_tensors_from(const void *bytes, size_t n, const char *
 /* ---- shards.c: a graph's weights, in one file or several ---- */
 
 typedef struct cap_weights cap_weights;
-/* The weights in a folder: weights.safetensors and a checkpoint (model.safetensors, or model.safetensors.index.json and its
- * shards), of which one must be there. Owns: cap_weights_close; tensors stay valid. */
+/* The weights in a folder: weights.safetensors and a checkpoint (model.safetensors, or
+ * model.safetensors.index.json and its shards), of which one must be there. Owns:
+ * cap_weights_close; tensors stay valid. */
 ISO_MUST_USE iso_code cap_weights_open(const char *dir, cap_weights **out, iso_error *err);
 void cap_weights_close(cap_weights *w);
-/* Returns: in `out` a tensor or NULL, in `path` the file it is in, or should be (borrowed). Owns: caller unrefs. */
-ISO_MUST_USE iso_code cap_weights_get(cap_weights *w, const char *name, rule_tensor **out, const char **path, iso_error *err);
+/* Returns: in `out` a tensor or NULL, in `path` the file it is in, or should be (borrowed). Owns:
+ * caller unrefs. */
+ISO_MUST_USE iso_code cap_weights_get(cap_weights *w, const char *name, rule_tensor **out,
+                                      const char **path, iso_error *err);
 
 /* ---- graph.c ---- */
 
@@ -132,7 +154,8 @@ ISO_MUST_USE iso_code cap_parse(const char *text, size_t n, const char *dir, rul
                                 cap_graph **out, iso_error *err);
 
 /* Load an archive of torch.export.save from memory; `path` is what messages say. Owns: cap_free. */
-ISO_MUST_USE iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o, rule_schemas *schemas, cap_graph **out, iso_error *err);
+ISO_MUST_USE iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o,
+                                       rule_schemas *schemas, cap_graph **out, iso_error *err);
 
 /* A node in the JSON on its way to a cap_node. */
 typedef struct cap_raw {

@@ -6,9 +6,7 @@
 
 static const double most = 9007199254740992; /* whole numbers beyond 2^53 are not all doubles */
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* A JSON number, or {"float": "inf" | "-inf"}. */
 static bool read_number(const json_t *v, double *out) {

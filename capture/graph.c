@@ -30,9 +30,7 @@ typedef struct reader {
   cap_lowering lower;
 } reader;
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- strings ---- */
 
@@ -489,9 +487,13 @@ static iso_code example_inputs(cap_graph *g, pt2_archive *a, iso_error *err) {
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
     rule_tensor *x = NULL;
     if (g->node[i].kind != CAP_INPUT) continue;
-    if ((code = pt2_example(a, g->node[i].name, &x, err)) != ISO_OK) iso_prefix(err, "%s: ", g->path);
+    if ((code = pt2_example(a, g->node[i].name, &x, err)) != ISO_OK)
+      iso_prefix(err, "%s: ", g->path);
     else if (x == NULL)
-      code = iso_fail(err, ISO_FORMAT, "%s: the archive has no example inputs; give them with --inputs FILE.safetensors", g->path);
+      code = iso_fail(
+          err, ISO_FORMAT,
+          "%s: the archive has no example inputs; give them with --inputs FILE.safetensors",
+          g->path);
     else code = take_value(x, &g->node[i], g->path, &((impl *)g->impl)->input[i], err);
   }
   return code;
@@ -508,7 +510,8 @@ static iso_code given_inputs(cap_graph *g, const cap_options *o, iso_error *err)
   return code;
 }
 
-static iso_code fill_from_archive(cap_graph *g, cap_bytes *file, const cap_options *o, iso_error *err) {
+static iso_code fill_from_archive(cap_graph *g, cap_bytes *file, const cap_options *o,
+                                  iso_error *err) {
   pt2_archive *a = NULL;
   iso_code code = pt2_open(file, g->path, g->schemas, &a, err);
   if (code == ISO_OK) code = read_json(g, pt2_top(a), err);
@@ -600,7 +603,8 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
   } else {
     code = read_file(path, &text, &n, err);
     if (code == ISO_OK) code = read_text(g, text, n, err);
-    if (code == ISO_IO && access(path, F_OK) != 0) code = iso_fail(err, ISO_IO, "%s (a capture is a folder with this file)", strerror(ENOENT));
+    if (code == ISO_IO && access(path, F_OK) != 0)
+      code = iso_fail(err, ISO_IO, "%s (a capture is a folder with this file)", strerror(ENOENT));
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);
@@ -657,26 +661,36 @@ static const char *fresh_id(cap_graph *g, const char *id) {
   return id ? iso_arena_strdup(&g->arena, id) : NULL;
 }
 
-iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output, uint32_t *node, iso_error *err) {
+iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output,
+                    uint32_t *node, iso_error *err) {
   impl *m = g->impl;
   const size_t n = g->n_nodes;
   if (n >= INT32_MAX) return iso_fail(err, ISO_LIMIT, "%s: too many nodes", g->path);
   cap_node *nodes = iso_arena_alloc(&g->arena, (n + 1) * sizeof *nodes);
   cap_output *out = iso_arena_alloc(&g->arena, sizeof *out);
   const char *own = fresh_id(g, id);
-  rule_tensor **input = calloc(g->n_sets * (n + 1) + 1, sizeof *input), **weight = calloc(n + 2, sizeof *weight);
+  rule_tensor **input = calloc(g->n_sets * (n + 1) + 1, sizeof *input),
+              **weight = calloc(n + 2, sizeof *weight);
   if (!nodes || !out || !own || !input || !weight) {
     free(input);
     free(weight);
     return no_memory(err);
   }
   memcpy(nodes, g->node, n * sizeof *nodes);
-  for (size_t set = 0; set < g->n_sets; set++) memcpy(input + set * (n + 1), m->input + set * n, n * sizeof *input);
+  for (size_t set = 0; set < g->n_sets; set++)
+    memcpy(input + set * (n + 1), m->input + set * n, n * sizeof *input);
   memcpy(weight, m->weight, n * sizeof *weight);
   free(m->input);
   free(m->weight);
   *out = *output;
-  nodes[n] = (cap_node){.id = own, .kind = CAP_OP, .op = call->u.s, .call = call, .n_outputs = 1, .output = out, .scope = "", .source = ""};
+  nodes[n] = (cap_node){.id = own,
+                        .kind = CAP_OP,
+                        .op = call->u.s,
+                        .call = call,
+                        .n_outputs = 1,
+                        .output = out,
+                        .scope = "",
+                        .source = ""};
   m->input = input;
   m->weight = weight;
   g->node = nodes;
@@ -710,9 +724,7 @@ void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
 
 /* ---- the trace ---- */
 
-bool cap_has_trace(const cap_graph *g) {
-  return ((const impl *)g->impl)->trace != NULL;
-}
+bool cap_has_trace(const cap_graph *g) { return ((const impl *)g->impl)->trace != NULL; }
 
 static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k,
                              const rule_tensor *x, iso_error *err) {

@@ -15,9 +15,7 @@
 
 enum { MAX_DEPTH = 64 }; /* of lists in lists */
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static iso_code given(const rule_term *t, const rule_term **out, iso_error *err) {
   if (t == NULL) return no_memory(err);
@@ -123,25 +121,19 @@ static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_te
   double f;
   rule_dtype d;
   switch (json_typeof(v)) {
-  case JSON_NULL:
-    return given(rule_none(a), out, err);
+  case JSON_NULL: return given(rule_none(a), out, err);
   case JSON_TRUE:
-  case JSON_FALSE:
-    return given(rule_bool(a, json_is_true(v)), out, err);
-  case JSON_INTEGER:
-    return given(rule_int(a, json_integer_value(v)), out, err);
-  case JSON_REAL:
-    return given(rule_float(a, json_real_value(v)), out, err);
-  case JSON_STRING:
-    return given(rule_string(a, json_string_value(v)), out, err);
+  case JSON_FALSE: return given(rule_bool(a, json_is_true(v)), out, err);
+  case JSON_INTEGER: return given(rule_int(a, json_integer_value(v)), out, err);
+  case JSON_REAL: return given(rule_float(a, json_real_value(v)), out, err);
+  case JSON_STRING: return given(rule_string(a, json_string_value(v)), out, err);
   case JSON_OBJECT:
     if (is_object(v, "ref")) return lower_ref(l, v, out, err);
     if (is_object(v, "float") && float_of(text_of(v), &f)) return given(rule_float(a, f), out, err);
     if (is_object(v, "dtype") && rule_dtype_find(text_of(v), &d))
       return given(rule_dtype_term(a, d), out, err);
     return given(rule_none(a), out, err); /* device, layout, memory format */
-  case JSON_ARRAY:
-    break;
+  case JSON_ARRAY: break;
   }
   size_t n = json_array_size(v);
   const rule_term **child = new_list(l, n);
@@ -172,23 +164,12 @@ static const char *type_name(rule_arg_type t) {
 
 static bool item_type(rule_arg_type t, rule_arg_type *item) {
   switch (t) {
-  case RULE_ARG_TENSORS:
-    *item = RULE_ARG_TENSOR;
-    return true;
-  case RULE_ARG_INTS:
-    *item = RULE_ARG_INT;
-    return true;
-  case RULE_ARG_FLOATS:
-    *item = RULE_ARG_FLOAT;
-    return true;
-  case RULE_ARG_BOOLS:
-    *item = RULE_ARG_BOOL;
-    return true;
-  case RULE_ARG_SCALARS:
-    *item = RULE_ARG_SCALAR;
-    return true;
-  default:
-    return false;
+  case RULE_ARG_TENSORS: *item = RULE_ARG_TENSOR; return true;
+  case RULE_ARG_INTS: *item = RULE_ARG_INT; return true;
+  case RULE_ARG_FLOATS: *item = RULE_ARG_FLOAT; return true;
+  case RULE_ARG_BOOLS: *item = RULE_ARG_BOOL; return true;
+  case RULE_ARG_SCALARS: *item = RULE_ARG_SCALAR; return true;
+  default: return false;
   }
 }
 
@@ -199,24 +180,16 @@ static bool is_number(const json_t *v) {
 /* Whether `v` may stand for one item of type `t`. */
 static bool fits(rule_arg_type t, const json_t *v) {
   switch (t) {
-  case RULE_ARG_TENSOR:
-    return is_object(v, "ref") || is_number(v);
-  case RULE_ARG_INT:
-    return json_is_integer(v);
-  case RULE_ARG_FLOAT:
-    return json_is_number(v) || is_object(v, "float");
-  case RULE_ARG_BOOL:
-    return json_is_boolean(v);
-  case RULE_ARG_SCALAR:
-    return is_number(v);
-  case RULE_ARG_STRING:
-    return json_is_string(v);
-  case RULE_ARG_DTYPE:
-    return is_object(v, "dtype");
+  case RULE_ARG_TENSOR: return is_object(v, "ref") || is_number(v);
+  case RULE_ARG_INT: return json_is_integer(v);
+  case RULE_ARG_FLOAT: return json_is_number(v) || is_object(v, "float");
+  case RULE_ARG_BOOL: return json_is_boolean(v);
+  case RULE_ARG_SCALAR: return is_number(v);
+  case RULE_ARG_STRING: return json_is_string(v);
+  case RULE_ARG_DTYPE: return is_object(v, "dtype");
   case RULE_ARG_CONTEXT:
     return !json_is_array(v) && !is_object(v, "ref"); /* dropping these would drop values */
-  default:
-    return false;
+  default: return false;
   }
 }
 

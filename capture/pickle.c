@@ -1,12 +1,14 @@
 /* What torch.save writes: a zip file with a pickle in it and a file for each storage.
  *
- * The pickle is read by a machine for the few opcodes that tensors and plain values need. A global is looked up in a
- * table of known names when it is named, and an unknown one ends the reading there: no object is built, nothing is
- * imported, nothing is called. The machine does not recurse, and each opcode takes memory in proportion to its own
- * bytes, so the pickle's length bounds what it may cost; shared and cyclic values are possible, and whoever walks them
- * has a limit of its own.
+ * The pickle is read by a machine for the few opcodes that tensors and plain values need. A global
+ * is looked up in a table of known names when it is named, and an unknown one ends the reading
+ * there: no object is built, nothing is imported, nothing is called. The machine does not recurse,
+ * and each opcode takes memory in proportion to its own bytes, so the pickle's length bounds what
+ * it may cost; shared and cyclic values are possible, and whoever walks them has a limit of its
+ * own.
  *
- * Source: CPython, Lib/pickletools.py (opcodes); PyTorch, torch/_utils.py and torch/serialization.py (the globals). */
+ * Source: CPython, Lib/pickletools.py (opcodes); PyTorch, torch/_utils.py and
+ * torch/serialization.py (the globals). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,20 @@
 
 enum { MAX_PICKLE = 1 << 28 }; /* bytes */
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- the globals ---- */
 
-typedef enum global { ORDERED_DICT, SIZE, TENSOR_V2, TENSOR_V3, PARAMETER, STORAGE_TYPE, UNTYPED, DTYPE } global;
+typedef enum global {
+  ORDERED_DICT,
+  SIZE,
+  TENSOR_V2,
+  TENSOR_V3,
+  PARAMETER,
+  STORAGE_TYPE,
+  UNTYPED,
+  DTYPE
+} global;
 
 static const struct {
   const char *module, *name;
@@ -34,7 +43,8 @@ static const struct {
     {"torch._utils", "_rebuild_tensor_v2", TENSOR_V2, 0},
     {"torch._utils", "_rebuild_tensor_v3", TENSOR_V3, 0},
     {"torch._utils", "_rebuild_parameter", PARAMETER, 0},
-    {"torch._utils", "_rebuild_parameter_with_state", PARAMETER, 0}, /* attributes of the parameter behind the rest */
+    {"torch._utils", "_rebuild_parameter_with_state", PARAMETER,
+     0}, /* attributes of the parameter behind the rest */
     {"torch", "DoubleStorage", STORAGE_TYPE, RULE_F64},
     {"torch", "FloatStorage", STORAGE_TYPE, RULE_F32},
     {"torch", "HalfStorage", STORAGE_TYPE, RULE_F16},
@@ -114,9 +124,7 @@ static iso_code push_int(machine *m, cap_pickle_kind kind, int64_t i) {
 }
 
 /* The top of the stack, taken off; NULL where there is none, or a mark. */
-static cap_pickled *pop(machine *m) {
-  return m->n > 0 ? m->stack[--m->n] : NULL;
-}
+static cap_pickled *pop(machine *m) { return m->n > 0 ? m->stack[--m->n] : NULL; }
 
 /* The number of values above the last mark. Returns: false where there is no mark. */
 static bool above_mark(const machine *m, size_t *out) {
@@ -167,11 +175,14 @@ static iso_code extend(machine *m, cap_pickle_kind kind, size_t n, size_t marks)
 static iso_code text(machine *m, size_t length_bytes) {
   uint64_t n;
   const unsigned char *b;
-  if (!number(m, length_bytes, &n) || n > (size_t)(m->end - m->p) || !take(m, (size_t)n, &b)) return malformed(m);
-  if (memchr(b, 0, (size_t)n) != NULL) return iso_fail(m->err, ISO_FORMAT, "a string of the pickle has a NUL in it");
+  if (!number(m, length_bytes, &n) || n > (size_t)(m->end - m->p) || !take(m, (size_t)n, &b))
+    return malformed(m);
+  if (memchr(b, 0, (size_t)n) != NULL)
+    return iso_fail(m->err, ISO_FORMAT, "a string of the pickle has a NUL in it");
   cap_pickled *v = NULL;
   iso_code code = push_new(m, CAP_PK_STRING, &v);
-  if (code == ISO_OK && (v->s = iso_arena_strndup(m->arena, (const char *)b, (size_t)n)) == NULL) code = no_memory(m->err);
+  if (code == ISO_OK && (v->s = iso_arena_strndup(m->arena, (const char *)b, (size_t)n)) == NULL)
+    code = no_memory(m->err);
   return code;
 }
 
@@ -191,13 +202,16 @@ static iso_code recall(machine *m, uint64_t k) {
   return push(m, m->memo[k]);
 }
 
-static iso_code push_global(machine *m, const char *module, size_t n_module, const char *name, size_t n_name) {
+static iso_code push_global(machine *m, const char *module, size_t n_module, const char *name,
+                            size_t n_name) {
   for (int64_t i = 0; i < N_GLOBALS; i++)
-    if (strlen(globals[i].module) == n_module && strlen(globals[i].name) == n_name && memcmp(globals[i].module, module, n_module) == 0 &&
+    if (strlen(globals[i].module) == n_module && strlen(globals[i].name) == n_name &&
+        memcmp(globals[i].module, module, n_module) == 0 &&
         memcmp(globals[i].name, name, n_name) == 0)
       return push_int(m, CAP_PK_GLOBAL, i);
-  return iso_fail(m->err, ISO_FORMAT, "the pickle asks for %.*s.%.*s; nothing but tensors is ever unpickled", n_module < 80 ? (int)n_module : 80, module,
-                  n_name < 80 ? (int)n_name : 80, name);
+  return iso_fail(m->err, ISO_FORMAT,
+                  "the pickle asks for %.*s.%.*s; nothing but tensors is ever unpickled",
+                  n_module < 80 ? (int)n_module : 80, module, n_name < 80 ? (int)n_name : 80, name);
 }
 
 /* Two lines: the module and the name. */
@@ -216,21 +230,22 @@ static iso_code read_global(machine *m) {
 
 static iso_code stack_global(machine *m) {
   const cap_pickled *name = pop(m), *module = pop(m);
-  if (name == NULL || module == NULL || name->kind != CAP_PK_STRING || module->kind != CAP_PK_STRING) return malformed(m);
+  if (name == NULL || module == NULL || name->kind != CAP_PK_STRING ||
+      module->kind != CAP_PK_STRING)
+    return malformed(m);
   return push_global(m, module->s, strlen(module->s), name->s, strlen(name->s));
 }
 
 /* ---- tensors ---- */
 
-static bool is(const cap_pickled *v, cap_pickle_kind kind) {
-  return v != NULL && v->kind == kind;
-}
+static bool is(const cap_pickled *v, cap_pickle_kind kind) { return v != NULL && v->kind == kind; }
 
 /* ('storage', a storage type, key, device, number of elements) */
 static iso_code persistent(machine *m) {
   const cap_pickled *id = pop(m);
-  if (!is(id, CAP_PK_TUPLE) || id->n != 5 || !is(id->item[0], CAP_PK_STRING) || strcmp(id->item[0]->s, "storage") != 0 ||
-      !is(id->item[1], CAP_PK_GLOBAL) || !is(id->item[2], CAP_PK_STRING) || !is(id->item[4], CAP_PK_INT))
+  if (!is(id, CAP_PK_TUPLE) || id->n != 5 || !is(id->item[0], CAP_PK_STRING) ||
+      strcmp(id->item[0]->s, "storage") != 0 || !is(id->item[1], CAP_PK_GLOBAL) ||
+      !is(id->item[2], CAP_PK_STRING) || !is(id->item[4], CAP_PK_INT))
     return iso_fail(m->err, ISO_FORMAT, "the pickle refers to something that is no storage");
   const global what = globals[id->item[1]->i].what;
   if (what != STORAGE_TYPE && what != UNTYPED) return malformed(m);
@@ -259,15 +274,19 @@ static iso_code rebuild_tensor(machine *m, const cap_pickled *args, bool v3) {
   cap_pickled t = {.kind = CAP_PK_TENSOR}, *v = NULL;
   uint32_t n_strides;
   const size_t least = v3 ? 7 : 6;
-  if (args->n < least || args->n > least + 1 || !is(args->item[0], CAP_PK_STORAGE) || !is(args->item[1], CAP_PK_INT) ||
-      !ints(args->item[2], t.shape.dim, &t.shape.rank) || !ints(args->item[3], t.stride, &n_strides) || n_strides != t.shape.rank)
+  if (args->n < least || args->n > least + 1 || !is(args->item[0], CAP_PK_STORAGE) ||
+      !is(args->item[1], CAP_PK_INT) || !ints(args->item[2], t.shape.dim, &t.shape.rank) ||
+      !ints(args->item[3], t.stride, &n_strides) || n_strides != t.shape.rank)
     return iso_fail(m->err, ISO_FORMAT, "a tensor of the pickle is malformed");
   if (args->n > least && is(args->item[least], CAP_PK_DICT) && args->item[least]->n > 0)
-    return iso_fail(m->err, ISO_UNSUPPORTED, "a tensor of the pickle is conjugated or negated lazily; save a plain one");
-  if (args->item[0]->untyped && !v3) return iso_fail(m->err, ISO_FORMAT, "a tensor of the pickle has no dtype");
+    return iso_fail(m->err, ISO_UNSUPPORTED,
+                    "a tensor of the pickle is conjugated or negated lazily; save a plain one");
+  if (args->item[0]->untyped && !v3)
+    return iso_fail(m->err, ISO_FORMAT, "a tensor of the pickle has no dtype");
   t.dtype = args->item[0]->dtype;
   if (v3) {
-    if (!is(args->item[6], CAP_PK_GLOBAL) || globals[args->item[6]->i].what != DTYPE) return malformed(m);
+    if (!is(args->item[6], CAP_PK_GLOBAL) || globals[args->item[6]->i].what != DTYPE)
+      return malformed(m);
     t.dtype = globals[args->item[6]->i].dtype;
   }
   t.s = args->item[0]->s;
@@ -281,20 +300,20 @@ static iso_code reduce(machine *m) {
   cap_pickled *args = pop(m), *f = pop(m);
   if (!is(args, CAP_PK_TUPLE) || !is(f, CAP_PK_GLOBAL)) return malformed(m);
   switch (globals[f->i].what) {
-  case ORDERED_DICT:
-    return args->n == 0 ? push_new(m, CAP_PK_DICT, NULL) : malformed(m);
+  case ORDERED_DICT: return args->n == 0 ? push_new(m, CAP_PK_DICT, NULL) : malformed(m);
   case SIZE:
-    return args->n == 1 && is(args->item[0], CAP_PK_TUPLE) ? push(m, (cap_pickled *)(uintptr_t)args->item[0]) : malformed(m);
-  case TENSOR_V2:
-    return rebuild_tensor(m, args, false);
-  case TENSOR_V3:
-    return rebuild_tensor(m, args, true);
+    return args->n == 1 && is(args->item[0], CAP_PK_TUPLE)
+               ? push(m, (cap_pickled *)(uintptr_t)args->item[0])
+               : malformed(m);
+  case TENSOR_V2: return rebuild_tensor(m, args, false);
+  case TENSOR_V3: return rebuild_tensor(m, args, true);
   case PARAMETER:
-    return (args->n == 3 || args->n == 4) && is(args->item[0], CAP_PK_TENSOR) ? push(m, (cap_pickled *)(uintptr_t)args->item[0]) : malformed(m);
+    return (args->n == 3 || args->n == 4) && is(args->item[0], CAP_PK_TENSOR)
+               ? push(m, (cap_pickled *)(uintptr_t)args->item[0])
+               : malformed(m);
   case STORAGE_TYPE:
   case UNTYPED:
-  case DTYPE:
-    break;
+  case DTYPE: break;
   }
   return malformed(m);
 }
@@ -337,9 +356,7 @@ static iso_code push_unsigned(machine *m, uint64_t k) {
 static iso_code push_int32(machine *m, uint64_t k) {
   return push_int(m, CAP_PK_INT, (int32_t)(uint32_t)k);
 }
-static iso_code memoize_next(machine *m) {
-  return memoize(m, m->n_memo);
-}
+static iso_code memoize_next(machine *m) { return memoize(m, m->n_memo); }
 
 static iso_code marked(machine *m, unsigned char op) {
   size_t n;
@@ -351,9 +368,10 @@ static iso_code step(machine *m, unsigned char op) {
   const unsigned char *skip;
   switch (op) {
   case 0x80: /* PROTO */
-    return take(m, 1, &skip) && *skip >= 2 && *skip <= 5 ? ISO_OK : iso_fail(m->err, ISO_FORMAT, "the pickle is of an unknown protocol");
-  case 0x95: /* FRAME */
-    return take(m, 8, &skip) ? ISO_OK : malformed(m);
+    return take(m, 1, &skip) && *skip >= 2 && *skip <= 5
+               ? ISO_OK
+               : iso_fail(m->err, ISO_FORMAT, "the pickle is of an unknown protocol");
+  case 0x95: /* FRAME */ return take(m, 8, &skip) ? ISO_OK : malformed(m);
   case '(': return push(m, NULL);
   case '}': return push_new(m, CAP_PK_DICT, NULL);
   case ']': return push_new(m, CAP_PK_LIST, NULL);
@@ -376,7 +394,9 @@ static iso_code step(machine *m, unsigned char op) {
   case 0x85: return tuple(m, 1, 0);
   case 0x86: return tuple(m, 2, 0);
   case 0x87: return tuple(m, 3, 0);
-  case 't': case 'u': case 'e': return marked(m, op);
+  case 't':
+  case 'u':
+  case 'e': return marked(m, op);
   case 's': return extend(m, CAP_PK_DICT, 2, 0);
   case 'a': return extend(m, CAP_PK_LIST, 1, 0);
   case 'c': return read_global(m);
@@ -385,7 +405,10 @@ static iso_code step(machine *m, unsigned char op) {
   case 'R': return reduce(m);
   case 'b': return build(m);
   default:
-    return iso_fail(m->err, ISO_FORMAT, "the pickle uses opcode 0x%02x, which no tensor needs; nothing but tensors is ever unpickled", op);
+    return iso_fail(m->err, ISO_FORMAT,
+                    "the pickle uses opcode 0x%02x, which no tensor needs; nothing but tensors is "
+                    "ever unpickled",
+                    op);
   }
 }
 
@@ -396,7 +419,8 @@ static iso_code run(machine *m, const cap_pickled **out) {
     if (*op == '.') break;
     iso_code code = step(m, *op);
     if (code != ISO_OK) return code;
-    /* Marks apart, what is on the stack is there to be read: extend() and the rest look below it. */
+    /* Marks apart, what is on the stack is there to be read: extend() and the rest look below it.
+     */
   }
   if (m->n != 1 || m->stack[0] == NULL) return malformed(m);
   *out = m->stack[0];
@@ -404,7 +428,8 @@ static iso_code run(machine *m, const cap_pickled **out) {
 }
 
 iso_code cap_unpickle(const cap_bytes *b, iso_arena *a, const cap_pickled **out, iso_error *err) {
-  if (b->n > MAX_PICKLE) return iso_fail(err, ISO_LIMIT, "a pickle of %zu bytes is too large", b->n);
+  if (b->n > MAX_PICKLE)
+    return iso_fail(err, ISO_LIMIT, "a pickle of %zu bytes is too large", b->n);
   machine m = {.p = b->at, .end = b->at + b->n, .arena = a, .err = err};
   iso_code code = run(&m, out);
   free(m.stack);
@@ -446,7 +471,8 @@ static iso_code check_byteorder(cap_saved *s, iso_error *err) {
   if (path == NULL) return no_memory(err);
   if (!cap_archive_has(s->zip, path)) return ISO_OK;
   iso_code code = cap_archive_read(s->zip, path, &b, err);
-  if (code == ISO_OK && (b->n != 6 || memcmp(b->at, "little", 6) != 0)) code = iso_fail(err, ISO_UNSUPPORTED, "its tensors are not little-endian");
+  if (code == ISO_OK && (b->n != 6 || memcmp(b->at, "little", 6) != 0))
+    code = iso_fail(err, ISO_UNSUPPORTED, "its tensors are not little-endian");
   cap_bytes_unref(b);
   return code;
 }
@@ -475,16 +501,15 @@ void cap_saved_close(cap_saved *s) {
   free(s);
 }
 
-const cap_pickled *cap_saved_value(const cap_saved *s) {
-  return s->value;
-}
+const cap_pickled *cap_saved_value(const cap_saved *s) { return s->value; }
 
 iso_code cap_saved_tensor(cap_saved *s, const cap_pickled *t, rule_tensor **out, iso_error *err) {
   if (t->kind != CAP_PK_TENSOR) return iso_fail(err, ISO_FORMAT, "is no tensor");
   const char *name = iso_arena_printf(&s->arena, "data/%s", t->s);
   cap_bytes *b = NULL;
   iso_code code = name != NULL ? read_part(s, name, &b, err) : no_memory(err);
-  if (code == ISO_OK) code = cap_bytes_view(b, t->dtype, &t->shape, t->stride, t->i, s->budget, out, err);
+  if (code == ISO_OK)
+    code = cap_bytes_view(b, t->dtype, &t->shape, t->stride, t->i, s->budget, out, err);
   cap_bytes_unref(b);
   return code;
 }

@@ -1,10 +1,11 @@
 /* In-place operators of an exported program, made functions.
  *
- * A write to a view computes the new value of the view, carries it up to the root through the inverse of each view (a
- * slice_scatter for a slice, the inverse permutation for a permute, a reshape for a view), and leaves every other view
- * stale. What has no such inverse is refused, and so is a write to memory that something else may or may not share:
- * contiguous() and its like copy or not as the strides are, and where the strides in the archive do not settle it, the
- * root is marked.
+ * A write to a view computes the new value of the view, carries it up to the root through the
+ * inverse of each view (a slice_scatter for a slice, the inverse permutation for a permute, a
+ * reshape for a view), and leaves every other view stale. What has no such inverse is refused, and
+ * so is a write to memory that something else may or may not share: contiguous() and its like copy
+ * or not as the strides are, and where the strides in the archive do not settle it, the root is
+ * marked.
  *
  * capture/isomer_capture/alias.py does the same while it captures, on real tensors. */
 #include <inttypes.h>
@@ -23,17 +24,57 @@ static bool is_any(const char *name, const char *const *names) {
 /* ---- who shares memory ---- */
 
 /* Views in row-major order of what they view, by name. */
-static const char *const same_order[] = {"view", "_unsafe_view", "unsqueeze", "squeeze", "alias", "detach", "view_as", "unflatten", "positive", "lift_fresh",
-                                         "resolve_conj", "resolve_neg", NULL};
-static const char *const other_views[] = {
-    "t", "numpy_T", "mT", "mH", "matrix_H", "adjoint", "transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis", "slice", "narrow", "select",
-    "unbind", "diagonal", "split", "split_with_sizes", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk",
-    "unsafe_split_with_sizes", "view_as_complex", "view_as_real", "expand", "expand_as", "broadcast_to", "unfold", "as_strided", "real", "imag", "_conj",
-    "_neg_view", "conj", "linalg_diagonal", "_reshape_alias", NULL};
+static const char *const same_order[] = {
+    "view",      "_unsafe_view", "unsqueeze",  "squeeze",      "alias",       "detach", "view_as",
+    "unflatten", "positive",     "lift_fresh", "resolve_conj", "resolve_neg", NULL};
+static const char *const other_views[] = {"t",
+                                          "numpy_T",
+                                          "mT",
+                                          "mH",
+                                          "matrix_H",
+                                          "adjoint",
+                                          "transpose",
+                                          "swapaxes",
+                                          "swapdims",
+                                          "permute",
+                                          "movedim",
+                                          "moveaxis",
+                                          "slice",
+                                          "narrow",
+                                          "select",
+                                          "unbind",
+                                          "diagonal",
+                                          "split",
+                                          "split_with_sizes",
+                                          "chunk",
+                                          "tensor_split",
+                                          "hsplit",
+                                          "vsplit",
+                                          "dsplit",
+                                          "unsafe_split",
+                                          "unsafe_chunk",
+                                          "unsafe_split_with_sizes",
+                                          "view_as_complex",
+                                          "view_as_real",
+                                          "expand",
+                                          "expand_as",
+                                          "broadcast_to",
+                                          "unfold",
+                                          "as_strided",
+                                          "real",
+                                          "imag",
+                                          "_conj",
+                                          "_neg_view",
+                                          "conj",
+                                          "linalg_diagonal",
+                                          "_reshape_alias",
+                                          NULL};
 /* Copies or not, and nothing that the archive says tells which. */
-static const char *const unsure[] = {"einsum", "sum_to_size", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid", "align_tensors",
-                                     "matrix_power", "pin_memory", "lift", NULL};
-static const char *const drops[] = {"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", NULL};
+static const char *const unsure[] = {
+    "einsum",   "sum_to_size",   "atleast_1d",   "atleast_2d", "atleast_3d", "broadcast_tensors",
+    "meshgrid", "align_tensors", "matrix_power", "pin_memory", "lift",       NULL};
+static const char *const drops[] = {"dropout", "feature_dropout", "alpha_dropout",
+                                    "feature_alpha_dropout", NULL};
 static const char *const reshapes[] = {"reshape", "reshape_as", "flatten", "ravel", NULL};
 
 /* The row-major strides with which `t` would be dense. */
@@ -55,17 +96,24 @@ static pt2_sharing reshaped(const pt2_cell *base, const pt2_cell *out) {
 
 static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_cell *out) {
   if (base->dtype != out->dtype || json_is_true(json_object_get(kwargs, "copy"))) return PT2_FRESH;
-  return json_is_null(json_object_get(kwargs, "memory_format")) || json_object_get(kwargs, "memory_format") == NULL ? PT2_SAME : PT2_UNSURE;
+  return json_is_null(json_object_get(kwargs, "memory_format")) ||
+                 json_object_get(kwargs, "memory_format") == NULL
+             ? PT2_SAME
+             : PT2_UNSURE;
 }
 
-pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base, const pt2_cell *out) {
+pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base,
+                       const pt2_cell *out) {
   if (is_any(name, same_order)) return base->dtype == out->dtype ? PT2_SAME : PT2_UNSURE;
   if (is_any(name, other_views)) return PT2_VIEW;
   if (is_any(name, unsure)) return PT2_UNSURE;
-  if (is_any(name, drops)) return json_is_true(json_object_get(kwargs, "train")) ? PT2_FRESH : PT2_SAME;
+  if (is_any(name, drops))
+    return json_is_true(json_object_get(kwargs, "train")) ? PT2_FRESH : PT2_SAME;
   if (is_any(name, reshapes)) return reshaped(base, out);
   if (strcmp(name, "contiguous") == 0)
-    return json_is_object(json_object_get(kwargs, "memory_format")) ? PT2_UNSURE : is_dense(base) ? PT2_SAME : PT2_FRESH;
+    return json_is_object(json_object_get(kwargs, "memory_format")) ? PT2_UNSURE
+           : is_dense(base)                                         ? PT2_SAME
+                                                                    : PT2_FRESH;
   if (strcmp(name, "to") == 0 || strcmp(name, "type_as") == 0) return cast(kwargs, base, out);
   return PT2_FRESH;
 }
@@ -75,7 +123,8 @@ static pt2_cell *root_of(pt2_cell *c) {
   return c;
 }
 
-void pt2_view(pt2_cell *c, pt2_cell *base, pt2_sharing how, const json_t *node, const char *arg, int64_t index) {
+void pt2_view(pt2_cell *c, pt2_cell *base, pt2_sharing how, const json_t *node, const char *arg,
+              int64_t index) {
   pt2_cell *root = root_of(base);
   if (how == PT2_FRESH) return;
   if (how == PT2_UNSURE || base->depth >= MAX_VIEWS) {
@@ -96,13 +145,15 @@ iso_code pt2_read(pt2_writer *w, pt2_cell *c) {
   if (c->parent == NULL || c->version == root_of(c)->version) return ISO_OK;
   iso_code code = pt2_read(w, c->parent);
   if (code != ISO_OK) return code;
-  json_t *kwargs = json_deep_copy(json_object_get(c->node, "kwargs")), *outputs = json_deep_copy(json_object_get(c->node, "outputs"));
+  json_t *kwargs = json_deep_copy(json_object_get(c->node, "kwargs")),
+         *outputs = json_deep_copy(json_object_get(c->node, "outputs"));
   if (kwargs != NULL && json_object_set_new(kwargs, c->arg, pt2_ref(c->parent->id)) != 0) {
     json_decref(kwargs);
     kwargs = NULL;
   }
   const char *id;
-  code = pt2_emit(w, json_string_value(json_object_get(c->node, "op")), kwargs, outputs, json_string_value(json_object_get(c->node, "id")), &id, NULL);
+  code = pt2_emit(w, json_string_value(json_object_get(c->node, "op")), kwargs, outputs,
+                  json_string_value(json_object_get(c->node, "id")), &id, NULL);
   if (code == ISO_OK && c->index >= 0) code = pt2_getitem(w, id, c->index, c, c->id, &id);
   if (code != ISO_OK) return code;
   c->id = id;
@@ -132,7 +183,8 @@ typedef struct inverse {
 
 static iso_code refused(const inverse *v) {
   return iso_fail(v->w->err, ISO_UNSUPPORTED,
-                  "the program writes in place through a view made by aten::%s, which cannot be turned into a function; write to a copy (clone) instead",
+                  "the program writes in place through a view made by aten::%s, which cannot be "
+                  "turned into a function; write to a copy (clone) instead",
                   v->name);
 }
 
@@ -149,12 +201,15 @@ static json_t *sizes(const rule_shape *s) {
 
 static iso_code as_before(const inverse *v) {
   int64_t a, b;
-  if (rule_shape_numel(&v->view->shape, &a, NULL) != ISO_OK || rule_shape_numel(&v->old->shape, &b, NULL) != ISO_OK || a != b) return refused(v);
+  if (rule_shape_numel(&v->view->shape, &a, NULL) != ISO_OK ||
+      rule_shape_numel(&v->old->shape, &b, NULL) != ISO_OK || a != b)
+    return refused(v);
   if (rule_shape_eq(&v->view->shape, &v->old->shape)) {
     *v->out = v->fresh;
     return ISO_OK;
   }
-  return give(v, "aten::reshape", json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "shape", sizes(&v->old->shape)));
+  return give(v, "aten::reshape",
+              json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "shape", sizes(&v->old->shape)));
 }
 
 /* out: order of the viewed dimensions in the view. Returns: false where it is no permutation. */
@@ -197,13 +252,17 @@ static iso_code permuted_back(const inverse *v) {
   if (!order_of(v, order)) return refused(v);
   for (uint32_t k = 0; k < v->old->shape.rank; k++) back[order[k]] = k;
   json_t *dims = json_array();
-  for (uint32_t k = 0; k < v->old->shape.rank; k++) json_array_append_new(dims, json_integer(back[k]));
+  for (uint32_t k = 0; k < v->old->shape.rank; k++)
+    json_array_append_new(dims, json_integer(back[k]));
   return give(v, "aten::permute", json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "dims", dims));
 }
 
-static iso_code scattered_slice(const inverse *v, int64_t dim, json_t *start, json_t *end, int64_t step) {
-  return give(v, "aten::slice_scatter", json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "self", pt2_ref(v->old->id), "src", pt2_ref(v->fresh), "dim",
-                                                  (json_int_t)dim, "start", start, "end", end, "step", (json_int_t)step));
+static iso_code scattered_slice(const inverse *v, int64_t dim, json_t *start, json_t *end,
+                                int64_t step) {
+  return give(v, "aten::slice_scatter",
+              json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "self", pt2_ref(v->old->id), "src",
+                        pt2_ref(v->fresh), "dim", (json_int_t)dim, "start", start, "end", end,
+                        "step", (json_int_t)step));
 }
 
 static json_t *given(const json_t *kwargs, const char *key) {
@@ -216,9 +275,11 @@ static iso_code scattered_part(const inverse *v) {
   if (dim < 0 || dim >= (int64_t)v->old->shape.rank || v->view->index < 0) return refused(v);
   int64_t start = 0;
   const json_t *list = json_object_get(v->kwargs, "split_sizes");
-  if (list == NULL && json_is_array(json_object_get(v->kwargs, "split_size"))) list = json_object_get(v->kwargs, "split_size");
+  if (list == NULL && json_is_array(json_object_get(v->kwargs, "split_size")))
+    list = json_object_get(v->kwargs, "split_size");
   if (list != NULL) {
-    for (int64_t k = 0; k < v->view->index; k++) start += json_integer_value(json_array_get(list, (size_t)k));
+    for (int64_t k = 0; k < v->view->index; k++)
+      start += json_integer_value(json_array_get(list, (size_t)k));
   } else { /* equal parts, the last perhaps smaller */
     int64_t size = int_of(v->kwargs, "split_size", 0);
     const int64_t chunks = int_of(v->kwargs, "chunks", 0);
@@ -226,50 +287,66 @@ static iso_code scattered_part(const inverse *v) {
     if (size <= 0) return refused(v);
     start = size * v->view->index;
   }
-  return scattered_slice(v, dim, json_integer(start), json_integer(start + v->view->shape.dim[dim]), 1);
+  return scattered_slice(v, dim, json_integer(start), json_integer(start + v->view->shape.dim[dim]),
+                         1);
 }
 
 static iso_code scattered_select(const inverse *v, int64_t index) {
-  return give(v, "aten::select_scatter", json_pack("{s:o, s:o, s:I, s:I}", "self", pt2_ref(v->old->id), "src", pt2_ref(v->fresh), "dim",
-                                                   (json_int_t)dim_of(v->kwargs, "dim", 0, v->old->shape.rank), "index", (json_int_t)index));
+  return give(v, "aten::select_scatter",
+              json_pack("{s:o, s:o, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
+                        pt2_ref(v->fresh), "dim",
+                        (json_int_t)dim_of(v->kwargs, "dim", 0, v->old->shape.rank), "index",
+                        (json_int_t)index));
 }
 
 static iso_code scattered_diagonal(const inverse *v) {
   return give(v, "aten::diagonal_scatter",
-              json_pack("{s:o, s:o, s:I, s:I, s:I}", "self", pt2_ref(v->old->id), "src", pt2_ref(v->fresh), "offset", (json_int_t)int_of(v->kwargs, "offset", 0),
-                        "dim1", (json_int_t)int_of(v->kwargs, "dim1", 0), "dim2", (json_int_t)int_of(v->kwargs, "dim2", 1)));
+              json_pack("{s:o, s:o, s:I, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
+                        pt2_ref(v->fresh), "offset", (json_int_t)int_of(v->kwargs, "offset", 0),
+                        "dim1", (json_int_t)int_of(v->kwargs, "dim1", 0), "dim2",
+                        (json_int_t)int_of(v->kwargs, "dim2", 1)));
 }
 
 static iso_code scattered_narrow(const inverse *v) {
   const uint32_t rank = v->old->shape.rank;
   const int64_t dim = dim_of(v->kwargs, "dim", 0, rank);
-  if (dim < 0 || dim >= (int64_t)rank || !json_is_integer(json_object_get(v->kwargs, "start"))) return refused(v);
+  if (dim < 0 || dim >= (int64_t)rank || !json_is_integer(json_object_get(v->kwargs, "start")))
+    return refused(v);
   int64_t start = int_of(v->kwargs, "start", 0);
   if (start < 0) start += v->old->shape.dim[dim];
-  return scattered_slice(v, dim, json_integer(start), json_integer(start + int_of(v->kwargs, "length", 0)), 1);
+  return scattered_slice(v, dim, json_integer(start),
+                         json_integer(start + int_of(v->kwargs, "length", 0)), 1);
 }
 
 /* In *v->out, the new value of what is viewed. */
 static iso_code invert(const inverse *v) {
-  static const char *const turns[] = {"t", "numpy_T", "mT", "adjoint", "matrix_H", "mH", "transpose", "swapaxes", "swapdims", "permute", NULL};
-  static const char *const parts[] = {"split", "split_with_sizes", "chunk", "unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes", NULL};
+  static const char *const turns[] = {"t",        "numpy_T", "mT",        "adjoint",
+                                      "matrix_H", "mH",      "transpose", "swapaxes",
+                                      "swapdims", "permute", NULL};
+  static const char *const parts[] = {
+      "split",        "split_with_sizes",        "chunk", "unsafe_split",
+      "unsafe_chunk", "unsafe_split_with_sizes", NULL};
   const char *name = v->name;
   static const char *const conjugates[] = {"adjoint", "matrix_H", "mH", NULL};
   if (rule_dtype_is_complex(v->old->dtype) && is_any(name, conjugates)) return refused(v);
-  if (is_any(name, same_order) || is_any(name, reshapes) || is_any(name, drops) || strcmp(name, "to") == 0 || strcmp(name, "type_as") == 0 ||
-      strcmp(name, "contiguous") == 0 || strcmp(name, "expand") == 0 || strcmp(name, "expand_as") == 0 || strcmp(name, "broadcast_to") == 0 ||
-      strcmp(name, "_reshape_alias") == 0)
+  if (is_any(name, same_order) || is_any(name, reshapes) || is_any(name, drops) ||
+      strcmp(name, "to") == 0 || strcmp(name, "type_as") == 0 || strcmp(name, "contiguous") == 0 ||
+      strcmp(name, "expand") == 0 || strcmp(name, "expand_as") == 0 ||
+      strcmp(name, "broadcast_to") == 0 || strcmp(name, "_reshape_alias") == 0)
     return as_before(v);
   if (is_any(name, turns)) return permuted_back(v);
   if (is_any(name, parts)) return scattered_part(v);
   if (strcmp(name, "slice") == 0)
-    return scattered_slice(v, int_of(v->kwargs, "dim", 0), given(v->kwargs, "start"), given(v->kwargs, "end"), int_of(v->kwargs, "step", 1));
+    return scattered_slice(v, int_of(v->kwargs, "dim", 0), given(v->kwargs, "start"),
+                           given(v->kwargs, "end"), int_of(v->kwargs, "step", 1));
   if (strcmp(name, "narrow") == 0) return scattered_narrow(v);
   if (strcmp(name, "select") == 0) return scattered_select(v, int_of(v->kwargs, "index", 0));
   if (strcmp(name, "unbind") == 0) return scattered_select(v, v->view->index);
   if (strcmp(name, "diagonal") == 0) return scattered_diagonal(v);
   if (strcmp(name, "view_as_complex") == 0 || strcmp(name, "view_as_real") == 0)
-    return give(v, strcmp(name, "view_as_real") == 0 ? "aten::view_as_complex" : "aten::view_as_real", json_pack("{s:o}", "self", pt2_ref(v->fresh)));
+    return give(v,
+                strcmp(name, "view_as_real") == 0 ? "aten::view_as_complex" : "aten::view_as_real",
+                json_pack("{s:o}", "self", pt2_ref(v->fresh)));
   return refused(v);
 }
 
@@ -287,20 +364,22 @@ static const char *short_name(const char *op, char *buf, size_t n) {
 iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id) {
   if (root_of(c)->unsure)
     return iso_fail(w->err, ISO_UNSUPPORTED,
-                    "the program writes in place to memory that another tensor may share or have copied; write to a copy (clone) instead");
+                    "the program writes in place to memory that another tensor may share or have "
+                    "copied; write to a copy (clone) instead");
   pt2_cell *x = c;
   x->next = id;
   while (x->parent != NULL) {
     char name[64];
     iso_code code = pt2_read(w, x->parent);
     if (code != ISO_OK) return code;
-    const inverse v = {.w = w,
-                       .view = x,
-                       .old = x->parent,
-                       .kwargs = json_object_get(x->node, "kwargs"),
-                       .name = short_name(json_string_value(json_object_get(x->node, "op")), name, sizeof name),
-                       .fresh = x->next,
-                       .out = &x->parent->next};
+    const inverse v = {
+        .w = w,
+        .view = x,
+        .old = x->parent,
+        .kwargs = json_object_get(x->node, "kwargs"),
+        .name = short_name(json_string_value(json_object_get(x->node, "op")), name, sizeof name),
+        .fresh = x->next,
+        .out = &x->parent->next};
     if ((code = invert(&v)) != ISO_OK) return code;
     x = x->parent;
   }
@@ -314,17 +393,21 @@ iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id) {
 
 /* ---- in-place operators ---- */
 
-static int width(rule_dtype d) {
-  return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 1;
-}
+static int width(rule_dtype d) { return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 1; }
 
-/* The dtype of the function's result, of tensors of which the first is written to: PyTorch's promotion, as far as a
- * result that fits back into `self` can need it. */
-static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self, rule_dtype *out) {
-  static const char *const tests[] = {"eq", "ne", "lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal", "not_equal", "logical_and", "logical_or",
-                                      "logical_xor", "logical_not", NULL};
-  static const char *const keeps[] = {"masked_fill", "index_put", "index_fill", "index_add", "index_copy", "scatter", "scatter_add", "scatter_reduce", "index_reduce",
-                                      "masked_scatter", "fill", "addmm", "addmv", "baddbmm", "addbmm", "addr", "zero", NULL};
+/* The dtype of the function's result, of tensors of which the first is written to: PyTorch's
+ * promotion, as far as a result that fits back into `self` can need it. */
+static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self,
+                     rule_dtype *out) {
+  static const char *const tests[] = {
+      "eq",        "ne",          "lt",         "le",          "gt",
+      "ge",        "less",        "less_equal", "greater",     "greater_equal",
+      "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
+      NULL};
+  static const char *const keeps[] = {
+      "masked_fill", "index_put",      "index_fill",   "index_add",      "index_copy", "scatter",
+      "scatter_add", "scatter_reduce", "index_reduce", "masked_scatter", "fill",       "addmm",
+      "addmv",       "baddbmm",        "addbmm",       "addr",           "zero",       NULL};
   *out = self->dtype;
   if (is_any(name, tests)) *out = RULE_BOOL;
   if (is_any(name, tests) || is_any(name, keeps)) return true;
@@ -332,7 +415,9 @@ static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt
     const pt2_cell *t = args[i];
     if (t == self || t->dtype == *out || t->shape.rank == 0) continue;
     if (!rule_dtype_is_float(self->dtype)) {
-      if (rule_dtype_is_complex(self->dtype) || !rule_dtype_is_int(self->dtype) || t->dtype != RULE_BOOL) return false;
+      if (rule_dtype_is_complex(self->dtype) || !rule_dtype_is_int(self->dtype) ||
+          t->dtype != RULE_BOOL)
+        return false;
       continue; /* an integer and a bool */
     }
     if (!rule_dtype_is_float(t->dtype)) {
@@ -347,8 +432,10 @@ static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt
 }
 
 static iso_code to_dtype(pt2_writer *w, const pt2_cell *like, const char **id) {
-  return pt2_emit(w, "aten::to.dtype", json_pack("{s:o, s:{s:s}}", "self", pt2_ref(*id), "dtype", "dtype", rule_dtype_name(like->dtype)), pt2_outputs(like), "to", id,
-                  NULL);
+  return pt2_emit(w, "aten::to.dtype",
+                  json_pack("{s:o, s:{s:s}}", "self", pt2_ref(*id), "dtype", "dtype",
+                            rule_dtype_name(like->dtype)),
+                  pt2_outputs(like), "to", id, NULL);
 }
 
 /* What `self` holds after `src` was copied into it. */
@@ -358,29 +445,39 @@ static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src,
   cast.dtype = self->dtype;
   iso_code code = src->dtype != self->dtype ? to_dtype(w, &cast, id) : ISO_OK;
   if (code == ISO_OK && !rule_shape_eq(&src->shape, &self->shape))
-    code = pt2_emit(w, "aten::expand", json_pack("{s:o, s:o}", "self", pt2_ref(*id), "size", sizes(&self->shape)), pt2_outputs(self), "expand", id, NULL);
+    code = pt2_emit(w, "aten::expand",
+                    json_pack("{s:o, s:o}", "self", pt2_ref(*id), "size", sizes(&self->shape)),
+                    pt2_outputs(self), "expand", id, NULL);
   return code;
 }
 
 /* The operator that returns what the in-place one writes. Returns: NULL where there is none. */
 static const rule_schema *counterpart(pt2_writer *w, const char *name, const char *overload) {
-  const char *op = *overload != '\0' ? iso_arena_printf(w->arena, "aten::%s.%s", name, overload) : iso_arena_printf(w->arena, "aten::%s", name);
+  const char *op = *overload != '\0' ? iso_arena_printf(w->arena, "aten::%s.%s", name, overload)
+                                     : iso_arena_printf(w->arena, "aten::%s", name);
   const rule_schema *s = op != NULL ? rule_schemas_find(w->schemas, op) : NULL;
-  return s != NULL && !s->writes && s->n_returns == 1 && s->n_args > 0 && strcmp(s->arg[0].name, "self") == 0 ? s : NULL;
+  return s != NULL && !s->writes && s->n_returns == 1 && s->n_args > 0 &&
+                 strcmp(s->arg[0].name, "self") == 0
+             ? s
+             : NULL;
 }
 
-iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs, pt2_cell *const *args, size_t n_args, pt2_cell *self,
-                      const char *hint) {
+iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs,
+                      pt2_cell *const *args, size_t n_args, pt2_cell *self, const char *hint) {
   /* These change what the tensor is, not what is in it. */
-  static const char *const reshape_in_place[] = {"set_", "resize_", "resize_as_", "swap_", "as_strided_", "t_", "transpose_", "swapdims_", "swapaxes_", "squeeze_",
-                                                 "unsqueeze_", "squeeze_dims_", NULL};
+  static const char *const reshape_in_place[] = {
+      "set_",      "resize_",   "resize_as_", "swap_",      "as_strided_",   "t_", "transpose_",
+      "swapdims_", "swapaxes_", "squeeze_",   "unsqueeze_", "squeeze_dims_", NULL};
   char base[80];
   const char *id = NULL;
   const size_t n = strlen(name);
   if (kwargs == NULL) return pt2_no_memory(w);
   if (n >= sizeof base || is_any(name, reshape_in_place)) {
     json_decref(kwargs);
-    return iso_fail(w->err, ISO_UNSUPPORTED, "the program calls aten::%.80s, which changes a tensor's memory; a capture cannot hold it", name);
+    return iso_fail(
+        w->err, ISO_UNSUPPORTED,
+        "the program calls aten::%.80s, which changes a tensor's memory; a capture cannot hold it",
+        name);
   }
   memcpy(base, name, n - 1);
   base[n - 1] = '\0';
@@ -394,7 +491,9 @@ iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, jso
   pt2_cell result = *self;
   if (s == NULL || !promoted(base, args, n_args, self, &result.dtype)) {
     json_decref(kwargs);
-    return iso_fail(w->err, ISO_UNSUPPORTED, "aten::%.80s%s%.40s writes in place and has no functional counterpart", name, *overload ? "." : "", overload);
+    return iso_fail(w->err, ISO_UNSUPPORTED,
+                    "aten::%.80s%s%.40s writes in place and has no functional counterpart", name,
+                    *overload ? "." : "", overload);
   }
   iso_code code = pt2_emit(w, s->name, kwargs, pt2_outputs(&result), hint, &id, NULL);
   if (code == ISO_OK && result.dtype != self->dtype) code = to_dtype(w, self, &id);

@@ -1,12 +1,11 @@
-/* The nodes that a translation of torch.export's program writes, as graph.json would say them: ids, places, tensors. */
+/* The nodes that a translation of torch.export's program writes, as graph.json would say them: ids,
+ * places, tensors. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/pt2_translate.h"
 
-iso_code pt2_no_memory(pt2_writer *w) {
-  return iso_fail(w->err, ISO_NOMEM, "out of memory");
-}
+iso_code pt2_no_memory(pt2_writer *w) { return iso_fail(w->err, ISO_NOMEM, "out of memory"); }
 
 const char *pt2_str(const json_t *object, const char *key) {
   const char *s = json_string_value(json_object_get(object, key));
@@ -62,57 +61,65 @@ static const char *source_of(pt2_writer *w, const char *trace) {
 static const char *fresh_id(pt2_writer *w, const char *hint) {
   const char *id = iso_arena_strdup(w->arena, hint != NULL && *hint != '\0' ? hint : "n");
   for (unsigned k = 1; id != NULL && cap_names_find(&w->ids, id) != CAP_NO_INDEX; k++) {
-    /* Clashes are few: names of the export are unique, and "_k" is tried from the number of nodes where they are not. */
+    /* Clashes are few: names of the export are unique, and "_k" is tried from the number of nodes
+     * where they are not. */
     if (k > 50) k += (unsigned)json_array_size(w->nodes);
     id = iso_arena_printf(w->arena, "%s_%u", hint != NULL && *hint != '\0' ? hint : "n", k);
   }
   return id;
 }
 
-json_t *pt2_ref(const char *id) {
-  return json_pack("{s:s}", "ref", id);
-}
+json_t *pt2_ref(const char *id) { return json_pack("{s:s}", "ref", id); }
 
 json_t *pt2_meta_json(const pt2_cell *t) {
   json_t *shape = json_array();
-  for (uint32_t k = 0; k < t->shape.rank; k++) json_array_append_new(shape, json_integer(t->shape.dim[k]));
+  for (uint32_t k = 0; k < t->shape.rank; k++)
+    json_array_append_new(shape, json_integer(t->shape.dim[k]));
   return json_pack("{s:o, s:s}", "shape", shape, "dtype", rule_dtype_name(t->dtype));
 }
 
-json_t *pt2_outputs(const pt2_cell *t) {
-  return json_pack("[o]", pt2_meta_json(t));
-}
+json_t *pt2_outputs(const pt2_cell *t) { return json_pack("[o]", pt2_meta_json(t)); }
 
 static bool place(pt2_writer *w, json_t *node) {
-  const char *scope = scope_of(w, pt2_str(w->here, "nn_module_stack")), *source = source_of(w, pt2_str(w->here, "stack_trace"));
+  const char *scope = scope_of(w, pt2_str(w->here, "nn_module_stack")),
+             *source = source_of(w, pt2_str(w->here, "stack_trace"));
   return (*scope == '\0' || json_object_set_new(node, "scope", json_string(scope)) == 0) &&
          (*source == '\0' || json_object_set_new(node, "source", json_string(source)) == 0);
 }
 
 iso_code pt2_append(pt2_writer *w, json_t *node, const char *hint, const char **id, json_t **out) {
   const char *name = fresh_id(w, hint);
-  if (node == NULL || name == NULL || json_object_set_new(node, "id", json_string(name)) != 0 || !place(w, node)) {
+  if (node == NULL || name == NULL || json_object_set_new(node, "id", json_string(name)) != 0 ||
+      !place(w, node)) {
     json_decref(node);
     return pt2_no_memory(w);
   }
-  if (json_array_append_new(w->nodes, node) != 0 || !cap_names_add(&w->ids, name, json_array_size(w->nodes) - 1)) return pt2_no_memory(w);
+  if (json_array_append_new(w->nodes, node) != 0 ||
+      !cap_names_add(&w->ids, name, json_array_size(w->nodes) - 1))
+    return pt2_no_memory(w);
   *id = name;
   if (out != NULL) *out = node;
   return ISO_OK;
 }
 
-iso_code pt2_emit(pt2_writer *w, const char *op, json_t *kwargs, json_t *outputs, const char *hint, const char **id, json_t **node) {
+iso_code pt2_emit(pt2_writer *w, const char *op, json_t *kwargs, json_t *outputs, const char *hint,
+                  const char **id, json_t **node) {
   if (kwargs == NULL || outputs == NULL) {
     json_decref(kwargs);
     json_decref(outputs);
     return pt2_no_memory(w);
   }
-  return pt2_append(w, json_pack("{s:s, s:[], s:o, s:o}", "op", op, "args", "kwargs", kwargs, "outputs", outputs), hint, id, node);
+  return pt2_append(
+      w, json_pack("{s:s, s:[], s:o, s:o}", "op", op, "args", "kwargs", kwargs, "outputs", outputs),
+      hint, id, node);
 }
 
-iso_code pt2_getitem(pt2_writer *w, const char *of, int64_t index, const pt2_cell *meta, const char *hint, const char **id) {
-  return pt2_append(w, json_pack("{s:s, s:[o, I], s:{}, s:o}", "op", "getitem", "args", pt2_ref(of), (json_int_t)index, "kwargs", "outputs", pt2_outputs(meta)), hint, id,
-                NULL);
+iso_code pt2_getitem(pt2_writer *w, const char *of, int64_t index, const pt2_cell *meta,
+                     const char *hint, const char **id) {
+  return pt2_append(w,
+                    json_pack("{s:s, s:[o, I], s:{}, s:o}", "op", "getitem", "args", pt2_ref(of),
+                              (json_int_t)index, "kwargs", "outputs", pt2_outputs(meta)),
+                    hint, id, NULL);
 }
 
 pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id) {

@@ -1,10 +1,12 @@
-/* An ExportedProgram of torch.export (the JSON of a .pt2 archive, schema 8) as graph.json would say it.
+/* An ExportedProgram of torch.export (the JSON of a .pt2 archive, schema 8) as graph.json would say
+ * it.
  *
- * Nodes are read in order, each value bound to its name in the scope of its graph, so a reference finds only what came
- * before. Symbolic sizes are the numbers that the archive has for them (its hints); a size that has none depends on
- * data. Wrappers without a meaning of their own (no_grad, autocast that is off) are replaced by what they wrap,
- * assertions are dropped, in-place operators become functions (pt2_alias.c), and in the end what no output needs is
- * left out. The result is checked as every graph.json is.
+ * Nodes are read in order, each value bound to its name in the scope of its graph, so a reference
+ * finds only what came before. Symbolic sizes are the numbers that the archive has for them (its
+ * hints); a size that has none depends on data. Wrappers without a meaning of their own (no_grad,
+ * autocast that is off) are replaced by what they wrap, assertions are dropped, in-place operators
+ * become functions (pt2_alias.c), and in the end what no output needs is left out. The result is
+ * checked as every graph.json is.
  *
  * Source: PyTorch, torch/_export/serde/schema.py (major version 8). */
 #include <inttypes.h>
@@ -21,15 +23,18 @@ enum { MAX_DEPTH = 32 }; /* of graphs in graphs */
 iso_code pt2_bind(translation *t, frame *f, const char *name, value v) {
   if (*name == '\0') return iso_fail(t->w.err, ISO_FORMAT, "a value has no name");
   size_t at = cap_names_find(&f->names, name);
-  if (at != CAP_NO_INDEX) return iso_fail(t->w.err, ISO_FORMAT, "the name \"%.120s\" is taken", name);
-  if (!iso_grow(f->value, f->cap, f->n + 1) || !cap_names_add(&f->names, name, f->n)) return pt2_no_memory(&t->w);
+  if (at != CAP_NO_INDEX)
+    return iso_fail(t->w.err, ISO_FORMAT, "the name \"%.120s\" is taken", name);
+  if (!iso_grow(f->value, f->cap, f->n + 1) || !cap_names_add(&f->names, name, f->n))
+    return pt2_no_memory(&t->w);
   f->value[f->n++] = v;
   return ISO_OK;
 }
 
 static iso_code lookup(translation *t, const frame *f, const char *name, value *out) {
   size_t at = cap_names_find(&f->names, name);
-  if (at == CAP_NO_INDEX) return iso_fail(t->w.err, ISO_FORMAT, "refers to \"%.120s\", which is nothing before it", name);
+  if (at == CAP_NO_INDEX)
+    return iso_fail(t->w.err, ISO_FORMAT, "refers to \"%.120s\", which is nothing before it", name);
   *out = f->value[at];
   return ISO_OK;
 }
@@ -37,14 +42,16 @@ static iso_code lookup(translation *t, const frame *f, const char *name, value *
 iso_code pt2_lookup_tensor(translation *t, const frame *f, const char *name, pt2_cell **out) {
   value v = {0};
   iso_code code = lookup(t, f, name, &v);
-  if (code == ISO_OK && v.kind != V_TENSOR) code = iso_fail(t->w.err, ISO_FORMAT, "\"%.120s\" is no tensor", name);
+  if (code == ISO_OK && v.kind != V_TENSOR)
+    code = iso_fail(t->w.err, ISO_FORMAT, "\"%.120s\" is no tensor", name);
   if (code == ISO_OK) *out = v.cell;
   return code;
 }
 
 bool pt2_size_of(const json_t *v, int64_t *out) {
   const json_t *n = json_object_get(v, "as_int");
-  if (n == NULL) n = json_object_get(json_object_get(json_object_get(v, "as_expr"), "hint"), "as_int");
+  if (n == NULL)
+    n = json_object_get(json_object_get(json_object_get(v, "as_expr"), "hint"), "as_int");
   if (!json_is_integer(n)) return false;
   *out = json_integer_value(n);
   return true;
@@ -54,8 +61,10 @@ bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
   static const struct {
     int64_t n;
     rule_dtype d;
-  } known[] = {{1, RULE_U8},  {2, RULE_I8},   {3, RULE_I16},   {4, RULE_I32},   {5, RULE_I64},  {6, RULE_F16},      {7, RULE_F32},
-               {8, RULE_F64}, {10, RULE_C64}, {11, RULE_C128}, {12, RULE_BOOL}, {13, RULE_BF16}, {29, RULE_F8E4M3FN}, {30, RULE_F8E5M2}};
+  } known[] = {{1, RULE_U8},        {2, RULE_I8},     {3, RULE_I16},   {4, RULE_I32},
+               {5, RULE_I64},       {6, RULE_F16},    {7, RULE_F32},   {8, RULE_F64},
+               {10, RULE_C64},      {11, RULE_C128},  {12, RULE_BOOL}, {13, RULE_BF16},
+               {29, RULE_F8E4M3FN}, {30, RULE_F8E5M2}};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
     if (known[i].n == scalar_type) {
       *out = known[i].d;
@@ -65,19 +74,26 @@ bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
 }
 
 iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *err) {
-  const json_t *sizes = json_object_get(m, "sizes"), *strides = json_object_get(m, "strides"), *dtype = json_object_get(m, "dtype"),
-               *layout = json_object_get(m, "layout");
+  const json_t *sizes = json_object_get(m, "sizes"), *strides = json_object_get(m, "strides"),
+               *dtype = json_object_get(m, "dtype"), *layout = json_object_get(m, "layout");
   *out = (pt2_cell){.index = -1};
-  if (!json_is_array(sizes) || !json_is_array(strides) || json_array_size(sizes) != json_array_size(strides) || !json_is_integer(dtype))
+  if (!json_is_array(sizes) || !json_is_array(strides) ||
+      json_array_size(sizes) != json_array_size(strides) || !json_is_integer(dtype))
     return iso_fail(err, ISO_FORMAT, "its sizes, strides or dtype are missing");
-  if (json_array_size(sizes) > RULE_MAX_RANK) return iso_fail(err, ISO_RANGE, "rank %zu is above %d", json_array_size(sizes), RULE_MAX_RANK);
-  if (json_is_integer(layout) && json_integer_value(layout) != 7) return iso_fail(err, ISO_UNSUPPORTED, "is not a dense tensor");
+  if (json_array_size(sizes) > RULE_MAX_RANK)
+    return iso_fail(err, ISO_RANGE, "rank %zu is above %d", json_array_size(sizes), RULE_MAX_RANK);
+  if (json_is_integer(layout) && json_integer_value(layout) != 7)
+    return iso_fail(err, ISO_UNSUPPORTED, "is not a dense tensor");
   if (!pt2_dtype(json_integer_value(dtype), &out->dtype))
-    return iso_fail(err, ISO_UNSUPPORTED, "has a dtype (number %lld) that a capture cannot hold", (long long)json_integer_value(dtype));
+    return iso_fail(err, ISO_UNSUPPORTED, "has a dtype (number %lld) that a capture cannot hold",
+                    (long long)json_integer_value(dtype));
   out->shape.rank = (uint32_t)json_array_size(sizes);
   for (uint32_t k = 0; k < out->shape.rank; k++) {
-    if (!pt2_size_of(json_array_get(sizes, k), &out->shape.dim[k])) return iso_fail(err, ISO_UNSUPPORTED, "its size at dimension %" PRIu32 " depends on data", k);
-    if (!pt2_size_of(json_array_get(strides, k), &out->stride[k])) return iso_fail(err, ISO_UNSUPPORTED, "its stride at dimension %" PRIu32 " depends on data", k);
+    if (!pt2_size_of(json_array_get(sizes, k), &out->shape.dim[k]))
+      return iso_fail(err, ISO_UNSUPPORTED, "its size at dimension %" PRIu32 " depends on data", k);
+    if (!pt2_size_of(json_array_get(strides, k), &out->stride[k]))
+      return iso_fail(err, ISO_UNSUPPORTED, "its stride at dimension %" PRIu32 " depends on data",
+                      k);
   }
   if (offset != NULL && !pt2_size_of(json_object_get(m, "storage_offset"), offset)) *offset = 0;
   int64_t numel;
@@ -104,8 +120,12 @@ static iso_code number_json(translation *t, const frame *f, const char *name, js
   case V_FLOAT: *out = json_real(v.f); break;
   case V_BOOL: *out = json_boolean(v.i); break;
   case V_NONE: *out = json_null(); break;
-  case V_TENSOR: return iso_fail(t->w.err, ISO_FORMAT, "\"%.120s\" is a tensor where a number should be", name);
-  case V_UNKNOWN: return iso_fail(t->w.err, ISO_UNSUPPORTED, "the number \"%.120s\" depends on data, or the archive does not say what it is", name);
+  case V_TENSOR:
+    return iso_fail(t->w.err, ISO_FORMAT, "\"%.120s\" is a tensor where a number should be", name);
+  case V_UNKNOWN:
+    return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                    "the number \"%.120s\" depends on data, or the archive does not say what it is",
+                    name);
   }
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
@@ -129,10 +149,12 @@ static iso_code float_json(translation *t, const json_t *v, json_t **out) {
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
-static iso_code one(translation *t, const frame *f, const char *kind, const json_t *v, json_t **out);
+static iso_code one(translation *t, const frame *f, const char *kind, const json_t *v,
+                    json_t **out);
 
 /* A list of `kind`, each item converted as one(). */
-static iso_code many(translation *t, const frame *f, const char *kind, const json_t *v, json_t **out) {
+static iso_code many(translation *t, const frame *f, const char *kind, const json_t *v,
+                     json_t **out) {
   if (!json_is_array(v)) return iso_fail(t->w.err, ISO_FORMAT, "%ss is no list", kind);
   json_t *list = json_array();
   iso_code code = list != NULL ? ISO_OK : pt2_no_memory(&t->w);
@@ -151,7 +173,8 @@ static iso_code symbolic(translation *t, const frame *f, const json_t *v, json_t
   if (number == NULL) number = json_object_get(v, "as_float");
   if (number == NULL) number = json_object_get(v, "as_bool");
   if (number == NULL) return number_json(t, f, pt2_str(v, "as_name"), out);
-  if (!json_is_number(number) && !json_is_boolean(number)) return iso_fail(t->w.err, ISO_FORMAT, "a symbolic number is none");
+  if (!json_is_number(number) && !json_is_boolean(number))
+    return iso_fail(t->w.err, ISO_FORMAT, "a symbolic number is none");
   *out = json_incref((json_t *)(uintptr_t)number);
   return ISO_OK;
 }
@@ -160,7 +183,8 @@ bool pt2_kind_is(const char *kind, const char *a, const char *b) {
   return strcmp(kind, a) == 0 || (b != NULL && strcmp(kind, b) == 0);
 }
 
-static iso_code one(translation *t, const frame *f, const char *kind, const json_t *v, json_t **out) {
+static iso_code one(translation *t, const frame *f, const char *kind, const json_t *v,
+                    json_t **out) {
   rule_dtype d;
   if (strcmp(kind, "as_tensor") == 0) return tensor_json(t, f, v, out);
   if (strcmp(kind, "as_optional_tensor") == 0) {
@@ -171,20 +195,27 @@ static iso_code one(translation *t, const frame *f, const char *kind, const json
   else if (strncmp(kind, "as_sym_", 7) == 0) return symbolic(t, f, v, out);
   else if (strcmp(kind, "as_scalar_type") == 0) {
     if (!json_is_integer(v) || !pt2_dtype(json_integer_value(v), &d))
-      return iso_fail(t->w.err, ISO_UNSUPPORTED, "a dtype (number %lld) that a capture cannot hold", (long long)json_integer_value(v));
+      return iso_fail(t->w.err, ISO_UNSUPPORTED, "a dtype (number %lld) that a capture cannot hold",
+                      (long long)json_integer_value(v));
     *out = json_pack("{s:s}", "dtype", rule_dtype_name(d));
-  } else if (strcmp(kind, "as_device") == 0) *out = json_pack("{s:s}", "device", *pt2_str(v, "type") ? pt2_str(v, "type") : "cpu");
+  } else if (strcmp(kind, "as_device") == 0)
+    *out = json_pack("{s:s}", "device", *pt2_str(v, "type") ? pt2_str(v, "type") : "cpu");
   else if (strcmp(kind, "as_layout") == 0) {
-    if (json_integer_value(v) != 7) return iso_fail(t->w.err, ISO_UNSUPPORTED, "a layout that is not strided");
+    if (json_integer_value(v) != 7)
+      return iso_fail(t->w.err, ISO_UNSUPPORTED, "a layout that is not strided");
     *out = json_pack("{s:s}", "layout", "strided");
   } else if (strcmp(kind, "as_memory_format") == 0) {
-    static const char *const format[] = {"unknown", "contiguous", "channels_last", "channels_last_3d", "preserve"};
+    static const char *const format[] = {"unknown", "contiguous", "channels_last",
+                                         "channels_last_3d", "preserve"};
     const json_int_t k = json_integer_value(v);
     *out = json_pack("{s:s}", "memory_format", k >= 0 && k < 5 ? format[k] : "unknown");
-  } else if ((strcmp(kind, "as_int") == 0 && json_is_integer(v)) || (strcmp(kind, "as_bool") == 0 && json_is_boolean(v)) ||
+  } else if ((strcmp(kind, "as_int") == 0 && json_is_integer(v)) ||
+             (strcmp(kind, "as_bool") == 0 && json_is_boolean(v)) ||
              (pt2_kind_is(kind, "as_string", "as_str") && json_is_string(v)))
     *out = json_incref((json_t *)(uintptr_t)v);
-  else return iso_fail(t->w.err, ISO_UNSUPPORTED, "a value of kind \"%.40s\" has no place in a capture", kind);
+  else
+    return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                    "a value of kind \"%.40s\" has no place in a capture", kind);
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
@@ -198,8 +229,14 @@ const char *pt2_variant(const json_t *arg, const json_t **v) {
 static iso_code argument(translation *t, const frame *f, const json_t *arg, json_t **out) {
   static const struct {
     const char *list, *item;
-  } lists[] = {{"as_tensors", "as_tensor"}, {"as_ints", "as_int"},         {"as_floats", "as_float"},          {"as_strings", "as_string"},
-               {"as_bools", "as_bool"},     {"as_sym_ints", "as_sym_int"}, {"as_sym_floats", "as_sym_float"},  {"as_sym_bools", "as_sym_bool"},
+  } lists[] = {{"as_tensors", "as_tensor"},
+               {"as_ints", "as_int"},
+               {"as_floats", "as_float"},
+               {"as_strings", "as_string"},
+               {"as_bools", "as_bool"},
+               {"as_sym_ints", "as_sym_int"},
+               {"as_sym_floats", "as_sym_float"},
+               {"as_sym_bools", "as_sym_bool"},
                {"as_optional_tensors", "as_optional_tensor"}};
   const json_t *v = NULL;
   const char *kind = pt2_variant(arg, &v);
@@ -209,7 +246,8 @@ static iso_code argument(translation *t, const frame *f, const json_t *arg, json
 }
 
 /* The arguments by name. Those that are none of an operator without a schema say nothing. */
-static iso_code arguments(translation *t, const frame *f, const json_t *node, bool keep_none, json_t **out) {
+static iso_code arguments(translation *t, const frame *f, const json_t *node, bool keep_none,
+                          json_t **out) {
   const json_t *inputs = json_object_get(node, "inputs");
   json_t *kwargs = json_object();
   iso_code code = kwargs != NULL ? ISO_OK : pt2_no_memory(&t->w);
@@ -220,7 +258,8 @@ static iso_code arguments(translation *t, const frame *f, const json_t *node, bo
     if (*name == '\0') code = iso_fail(t->w.err, ISO_FORMAT, "argument %zu has no name", i);
     else code = argument(t, f, json_object_get(in, "arg"), &v);
     if (code == ISO_OK && json_is_null(v) && !keep_none) json_decref(v);
-    else if (code == ISO_OK && json_object_set_new(kwargs, name, v) != 0) code = pt2_no_memory(&t->w);
+    else if (code == ISO_OK && json_object_set_new(kwargs, name, v) != 0)
+      code = pt2_no_memory(&t->w);
     if (code != ISO_OK && code != ISO_NOMEM) iso_prefix(t->w.err, "argument \"%.80s\": ", name);
   }
   if (code == ISO_OK) *out = kwargs;
@@ -229,8 +268,10 @@ static iso_code arguments(translation *t, const frame *f, const json_t *node, bo
 }
 
 /* The tensor that argument `i` is, or NULL. */
-static pt2_cell *tensor_argument(translation *t, const frame *f, const json_t *node, size_t i, const char **name) {
-  const json_t *in = json_array_get(json_object_get(node, "inputs"), i), *v = json_object_get(json_object_get(in, "arg"), "as_tensor");
+static pt2_cell *tensor_argument(translation *t, const frame *f, const json_t *node, size_t i,
+                                 const char **name) {
+  const json_t *in = json_array_get(json_object_get(node, "inputs"), i),
+               *v = json_object_get(json_object_get(in, "arg"), "as_tensor");
   size_t at = v != NULL ? cap_names_find(&f->names, pt2_str(v, "name")) : CAP_NO_INDEX;
   (void)t;
   if (at == CAP_NO_INDEX || f->value[at].kind != V_TENSOR) return NULL;
@@ -263,19 +304,24 @@ static iso_code results_of(translation *t, const json_t *node, results *r) {
     if (strcmp(kind, "as_tensor") == 0) code = add_result(t, r, v);
     else if (strcmp(kind, "as_tensors") == 0) {
       r->list = true;
-      for (size_t k = 0; k < json_array_size(v) && code == ISO_OK; k++) code = add_result(t, r, json_array_get(v, k));
-    } else code = iso_fail(t->w.err, ISO_UNSUPPORTED, "an output of kind \"%.40s\" has no place in a capture", kind);
+      for (size_t k = 0; k < json_array_size(v) && code == ISO_OK; k++)
+        code = add_result(t, r, json_array_get(v, k));
+    } else
+      code = iso_fail(t->w.err, ISO_UNSUPPORTED,
+                      "an output of kind \"%.40s\" has no place in a capture", kind);
   }
   return code;
 }
 
 iso_code pt2_bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c) {
-  return c != NULL ? pt2_bind(t, f, name, (value){.kind = V_TENSOR, .cell = c}) : pt2_no_memory(&t->w);
+  return c != NULL ? pt2_bind(t, f, name, (value){.kind = V_TENSOR, .cell = c})
+                   : pt2_no_memory(&t->w);
 }
 
 /* ---- numbers ---- */
 
-/* What a node that computes with sizes gives: the archive's hint, which for a size is checked against the tensor. */
+/* What a node that computes with sizes gives: the archive's hint, which for a size is checked
+ * against the tensor. */
 static iso_code number_node(translation *t, frame *f, const json_t *node, const char *target) {
   const json_t *outputs = json_object_get(node, "outputs");
   iso_code code = ISO_OK;
@@ -284,10 +330,14 @@ static iso_code number_node(translation *t, frame *f, const json_t *node, const 
     const char *kind = pt2_variant(json_array_get(outputs, i), &v), *name = pt2_str(v, "as_name");
     if (*name == '\0') continue;
     value out = {.kind = V_UNKNOWN};
-    const bool reads = strstr(target, ".item.") != NULL || strstr(target, "_local_scalar_dense") != NULL;
-    if (!reads && strcmp(kind, "as_sym_int") == 0 && pt2_size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &out.i)) out.kind = V_INT;
+    const bool reads =
+        strstr(target, ".item.") != NULL || strstr(target, "_local_scalar_dense") != NULL;
+    if (!reads && strcmp(kind, "as_sym_int") == 0 &&
+        pt2_size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &out.i))
+      out.kind = V_INT;
     const pt2_cell *of = tensor_argument(t, f, node, 0, NULL);
-    const json_t *dim = json_object_get(json_object_get(json_array_get(json_object_get(node, "inputs"), 1), "arg"), "as_int");
+    const json_t *dim = json_object_get(
+        json_object_get(json_array_get(json_object_get(node, "inputs"), 1), "arg"), "as_int");
     if (strstr(target, "sym_size.int") != NULL && of != NULL && json_is_integer(dim)) {
       int64_t d = json_integer_value(dim);
       if (d < 0) d += of->shape.rank;
@@ -310,24 +360,27 @@ static bool gives_numbers(const json_t *node) {
 
 /* ---- operators ---- */
 
-typedef struct operator {
+typedef struct operator{
   char *space, *name, *overload; /* "aten", "add", "Tensor"; overload "" where it is the default */
   const char *op;                /* "aten::add.Tensor" */
   const rule_schema *schema;     /* NULL: not known */
-} operator;
+}
+operator;
 
-static iso_code operator_of(translation *t, const char *target, operator *o) {
+static iso_code operator_of(translation *t, const char *target, operator* o) {
   char *copy = iso_arena_strdup(t->w.arena, target + strlen("torch.ops."));
   if (copy == NULL) return pt2_no_memory(&t->w);
   o->space = copy;
   o->name = strchr(copy, '.');
   if (o->name != NULL) *o->name++ = '\0';
   o->overload = o->name != NULL ? strchr(o->name, '.') : NULL;
-  if (o->overload == NULL || o->space[0] == '\0' || o->name[0] == '\0') return iso_fail(t->w.err, ISO_FORMAT, "target \"%.120s\" names no operator", target);
+  if (o->overload == NULL || o->space[0] == '\0' || o->name[0] == '\0')
+    return iso_fail(t->w.err, ISO_FORMAT, "target \"%.120s\" names no operator", target);
   *o->overload++ = '\0';
   if (strcmp(o->overload, "default") == 0) o->overload += strlen(o->overload);
-  o->op = *o->overload != '\0' ? iso_arena_printf(t->w.arena, "%s::%s.%s", o->space, o->name, o->overload)
-                               : iso_arena_printf(t->w.arena, "%s::%s", o->space, o->name);
+  o->op = *o->overload != '\0'
+              ? iso_arena_printf(t->w.arena, "%s::%s.%s", o->space, o->name, o->overload)
+              : iso_arena_printf(t->w.arena, "%s::%s", o->space, o->name);
   if (o->op == NULL) return pt2_no_memory(&t->w);
   o->schema = rule_schemas_find(t->w.schemas, o->op);
   return o->schema == NULL && rule_schemas_starved(t->w.schemas) ? pt2_no_memory(&t->w) : ISO_OK;
@@ -340,13 +393,15 @@ static bool is_any(const char *name, const char *const *names) {
 }
 
 /* Results that are tensors of one node: the node itself, or its projections. */
-static iso_code bind_results(translation *t, frame *f, const json_t *node, const operator *o, const results *r, json_t *kwargs) {
+static iso_code bind_results(translation *t, frame *f, const json_t *node, const operator* o,
+                             const results *r, json_t *kwargs) {
   json_t *outputs = json_array(), *made = NULL;
   pt2_cell *meta = iso_arena_alloc(t->w.arena, (r->n + 1) * sizeof *meta);
   iso_code code = outputs != NULL && meta != NULL ? ISO_OK : pt2_no_memory(&t->w);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
     code = pt2_meta_of(t, f, r->name[i], &meta[i]);
-    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
+    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0)
+      code = pt2_no_memory(&t->w);
   }
   if (code != ISO_OK) {
     json_decref(outputs);
@@ -356,23 +411,31 @@ static iso_code bind_results(translation *t, frame *f, const json_t *node, const
   const bool several = r->list || r->n > 1;
   const char *id, *arg = "", *own = pt2_str(node, "name");
   pt2_cell *base = strcmp(o->space, "aten") == 0 ? tensor_argument(t, f, node, 0, &arg) : NULL;
-  code = pt2_emit(&t->w, o->op, kwargs, outputs, !several ? r->name[0] : *own != '\0' ? own : o->name, &id, &made);
+  code = pt2_emit(&t->w, o->op, kwargs, outputs,
+                  !several       ? r->name[0]
+                  : *own != '\0' ? own
+                                 : o->name,
+                  &id, &made);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
     const char *at = id;
     if (several) code = pt2_getitem(&t->w, id, (int64_t)i, &meta[i], r->name[i], &at);
     if (code != ISO_OK) break;
     pt2_cell *c = pt2_cell_new(&t->w, &meta[i], at);
-    if (c != NULL && base != NULL) pt2_view(c, base, pt2_shares(o->name, json_object_get(made, "kwargs"), base, c), made, arg, several ? (int64_t)i : -1);
+    if (c != NULL && base != NULL)
+      pt2_view(c, base, pt2_shares(o->name, json_object_get(made, "kwargs"), base, c), made, arg,
+               several ? (int64_t)i : -1);
     code = pt2_bind_tensor(t, f, r->name[i], c);
   }
   return code;
 }
 
-static iso_code in_place(translation *t, frame *f, const json_t *node, const operator *o, const results *r) {
+static iso_code in_place(translation *t, frame *f, const json_t *node, const operator* o,
+                         const results *r) {
   pt2_cell *self = tensor_argument(t, f, node, 0, NULL), *arg[64];
   size_t n = 0;
   json_t *kwargs = NULL;
-  if (self == NULL) return iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes to something that is no tensor", o->op);
+  if (self == NULL)
+    return iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes to something that is no tensor", o->op);
   for (size_t i = 0; i < json_array_size(json_object_get(node, "inputs")) && n < 64; i++)
     if ((arg[n] = tensor_argument(t, f, node, i, NULL)) != NULL) n++;
   pt2_cell after;
@@ -380,33 +443,48 @@ static iso_code in_place(translation *t, frame *f, const json_t *node, const ope
     iso_code code = pt2_meta_of(t, f, r->name[0], &after);
     if (code != ISO_OK) return code;
     if (!rule_shape_eq(&after.shape, &self->shape) || after.dtype != self->dtype)
-      return iso_fail(t->w.err, ISO_UNSUPPORTED, "%s changes a tensor's shape; a capture cannot hold it", o->op);
+      return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                      "%s changes a tensor's shape; a capture cannot hold it", o->op);
   } else if (r->n > 1) {
-    return iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes in place and has no functional counterpart", o->op);
+    return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                    "%s writes in place and has no functional counterpart", o->op);
   }
   iso_code code = arguments(t, f, node, true, &kwargs);
-  if (code == ISO_OK) code = pt2_in_place(&t->w, o->name, o->overload, kwargs, arg, n, self, r->n == 1 ? r->name[0] : o->name);
+  if (code == ISO_OK)
+    code = pt2_in_place(&t->w, o->name, o->overload, kwargs, arg, n, self,
+                        r->n == 1 ? r->name[0] : o->name);
   return code == ISO_OK && r->n == 1 ? pt2_bind_tensor(t, f, r->name[0], self) : code;
 }
 
-/* An operator outside PyTorch that writes to arguments: a function of which the outputs are its own, then what it wrote. */
-static iso_code functionalized(translation *t, frame *f, const json_t *node, const operator *o, const results *r) {
+/* An operator outside PyTorch that writes to arguments: a function of which the outputs are its
+ * own, then what it wrote. */
+static iso_code functionalized(translation *t, frame *f, const json_t *node, const operator* o,
+                               const results *r) {
   json_t *kwargs = NULL, *outputs = json_array(), *writes = json_array(), *made = NULL;
   pt2_cell *written[64], *meta = iso_arena_alloc(t->w.arena, (r->n + 1) * sizeof *meta);
   size_t n = 0;
-  iso_code code = outputs != NULL && writes != NULL && meta != NULL ? arguments(t, f, node, true, &kwargs) : pt2_no_memory(&t->w);
+  iso_code code = outputs != NULL && writes != NULL && meta != NULL
+                      ? arguments(t, f, node, true, &kwargs)
+                      : pt2_no_memory(&t->w);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
     code = pt2_meta_of(t, f, r->name[i], &meta[i]);
-    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0) code = pt2_no_memory(&t->w);
+    if (code == ISO_OK && json_array_append_new(outputs, pt2_meta_json(&meta[i])) != 0)
+      code = pt2_no_memory(&t->w);
   }
   for (size_t k = 0; k < o->schema->n_args && code == ISO_OK; k++) {
     if (!o->schema->arg[k].written) continue;
     const char *name = "";
     pt2_cell *c = NULL;
     for (size_t i = 0; i < json_array_size(json_object_get(node, "inputs")) && c == NULL; i++)
-      if (strcmp(pt2_str(json_array_get(json_object_get(node, "inputs"), i), "name"), o->schema->arg[k].name) == 0) c = tensor_argument(t, f, node, i, &name);
-    if (c == NULL || n == 64) code = iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes to \"%.80s\", which is no tensor here", o->op, o->schema->arg[k].name);
-    else if (json_array_append_new(outputs, pt2_meta_json(c)) != 0 || json_array_append_new(writes, json_string(name)) != 0) code = pt2_no_memory(&t->w);
+      if (strcmp(pt2_str(json_array_get(json_object_get(node, "inputs"), i), "name"),
+                 o->schema->arg[k].name) == 0)
+        c = tensor_argument(t, f, node, i, &name);
+    if (c == NULL || n == 64)
+      code = iso_fail(t->w.err, ISO_UNSUPPORTED, "%s writes to \"%.80s\", which is no tensor here",
+                      o->op, o->schema->arg[k].name);
+    else if (json_array_append_new(outputs, pt2_meta_json(c)) != 0 ||
+             json_array_append_new(writes, json_string(name)) != 0)
+      code = pt2_no_memory(&t->w);
     else written[n++] = c;
   }
   if (code != ISO_OK) {
@@ -418,23 +496,30 @@ static iso_code functionalized(translation *t, frame *f, const json_t *node, con
   const char *id = NULL;
   code = pt2_emit(&t->w, o->op, kwargs, outputs, r->n == 1 ? r->name[0] : o->name, &id, &made);
   if (code != ISO_OK) json_decref(writes);
-  else if (json_object_set_new(made, "functionalized", json_pack("{s:I, s:o}", "returns", (json_int_t)r->n, "writes", writes)) != 0)
+  else if (json_object_set_new(
+               made, "functionalized",
+               json_pack("{s:I, s:o}", "returns", (json_int_t)r->n, "writes", writes)) != 0)
     return pt2_no_memory(&t->w);
   const bool several = r->n + n > 1;
   for (size_t i = 0; i < r->n + n && code == ISO_OK; i++) {
     const pt2_cell like = i < r->n ? meta[i] : *written[i - r->n];
     const char *at = id, *hint = i < r->n ? r->name[i] : like.id;
     if (several) code = pt2_getitem(&t->w, id, (int64_t)i, &like, hint, &at);
-    if (code == ISO_OK && i < r->n) code = pt2_bind_tensor(t, f, r->name[i], pt2_cell_new(&t->w, &like, at));
+    if (code == ISO_OK && i < r->n)
+      code = pt2_bind_tensor(t, f, r->name[i], pt2_cell_new(&t->w, &like, at));
     else if (code == ISO_OK) code = pt2_write(&t->w, written[i - r->n], at);
   }
   return code;
 }
 
 /* Operators that hand on what they are given. */
-static iso_code handed_on(translation *t, frame *f, const json_t *node, const operator *o, const results *r, bool *done) {
-  static const char *const same[] = {"detach_", "requires_grad_", NULL}, *const copies[] = {"lift_fresh_copy", NULL};
-  *done = strcmp(o->space, "aten") == 0 && r->n == 1 && (is_any(o->name, same) || is_any(o->name, copies));
+static iso_code handed_on(translation *t, frame *f, const json_t *node, const operator* o,
+                          const results *r, bool *done) {
+  static const char *const same[] = {"detach_", "requires_grad_", NULL}, *const copies[] = {
+                                                                             "lift_fresh_copy",
+                                                                             NULL};
+  *done = strcmp(o->space, "aten") == 0 && r->n == 1 &&
+          (is_any(o->name, same) || is_any(o->name, copies));
   if (!*done) return ISO_OK;
   pt2_cell *c = tensor_argument(t, f, node, 0, NULL);
   if (c == NULL) return iso_fail(t->w.err, ISO_FORMAT, "%s takes no tensor", o->op);
@@ -443,12 +528,13 @@ static iso_code handed_on(translation *t, frame *f, const json_t *node, const op
   return code == ISO_OK ? pt2_bind_tensor(t, f, r->name[0], c) : code;
 }
 
-static bool writes_in_place(const operator *o) {
+static bool writes_in_place(const operator* o) {
   const size_t n = strlen(o->name);
   return strcmp(o->space, "aten") == 0 && n > 1 && o->name[n - 1] == '_' && o->name[n - 2] != '_';
 }
 
-static iso_code operator_call(translation *t, frame *f, const json_t *node, const char *target, const results *r) {
+static iso_code operator_call(translation *t, frame *f, const json_t *node, const char *target,
+                              const results *r) {
   operator o = {0};
   bool done = false;
   json_t *kwargs = NULL;
@@ -457,10 +543,13 @@ static iso_code operator_call(translation *t, frame *f, const json_t *node, cons
   if (code != ISO_OK || done) return code;
   if (writes_in_place(&o)) return in_place(t, f, node, &o, r);
   if (o.schema == NULL && strcmp(o.space, "aten") == 0)
-    return iso_fail(t->w.err, ISO_UNSUPPORTED, "%.120s is no operator that is known to be a function", o.op);
+    return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                    "%.120s is no operator that is known to be a function", o.op);
   if (o.schema == NULL && t->training)
     return iso_fail(t->w.err, ISO_UNSUPPORTED,
-                    "nothing in the archive says whether %.120s writes to its arguments; export with run_decompositions({}), or capture with isomer-capture", o.op);
+                    "nothing in the archive says whether %.120s writes to its arguments; export "
+                    "with run_decompositions({}), or capture with isomer-capture",
+                    o.op);
   if (o.schema != NULL && o.schema->writes) return functionalized(t, f, node, &o, r);
   if (r->n == 0) return ISO_OK; /* an assertion */
   code = arguments(t, f, node, o.schema != NULL, &kwargs);
@@ -471,14 +560,20 @@ static iso_code operator_call(translation *t, frame *f, const json_t *node, cons
 
 static iso_code autocast_is_off(translation *t, const json_t *inputs, size_t at) {
   for (size_t i = 0; i < at; i++) {
-    const json_t *on = json_object_get(json_object_get(json_array_get(inputs, i), "arg"), "as_bool");
-    if (on != NULL) return json_is_false(on) ? ISO_OK : iso_fail(t->w.err, ISO_UNSUPPORTED, "the program turns autocast on; export it with autocast off");
+    const json_t *on =
+        json_object_get(json_object_get(json_array_get(inputs, i), "arg"), "as_bool");
+    if (on != NULL)
+      return json_is_false(on)
+                 ? ISO_OK
+                 : iso_fail(t->w.err, ISO_UNSUPPORTED,
+                            "the program turns autocast on; export it with autocast off");
   }
   return ISO_OK; /* left to its default, which is none of a written wrapper's */
 }
 
 /* Bind the wrapped graph's inputs to the operands, and read it. */
-static iso_code enter(translation *t, const frame *f, frame *inner, const json_t *inputs, size_t at) {
+static iso_code enter(translation *t, const frame *f, frame *inner, const json_t *inputs,
+                      size_t at) {
   const json_t *own = json_object_get(inner->graph, "inputs");
   iso_code code = ISO_OK;
   size_t k = 0;
@@ -490,17 +585,24 @@ static iso_code enter(translation *t, const frame *f, frame *inner, const json_t
     value given = {.kind = V_UNKNOWN};
     const char *name = *pt2_str(v, "name") ? pt2_str(v, "name") : pt2_str(v, "as_name");
     if (*name != '\0') code = lookup(t, f, name, &given);
-    else if (strcmp(kind, "as_int") == 0) given = (value){.kind = V_INT, .i = json_integer_value(v)};
-    if (code == ISO_OK) code = pt2_bind(t, inner, *pt2_str(to, "name") ? pt2_str(to, "name") : pt2_str(to, "as_name"), given);
+    else if (strcmp(kind, "as_int") == 0)
+      given = (value){.kind = V_INT, .i = json_integer_value(v)};
+    if (code == ISO_OK)
+      code = pt2_bind(t, inner, *pt2_str(to, "name") ? pt2_str(to, "name") : pt2_str(to, "as_name"),
+                      given);
   }
-  if (code == ISO_OK && k != json_array_size(own)) code = iso_fail(t->w.err, ISO_FORMAT, "wraps a graph of %zu inputs and gives %zu", json_array_size(own), k);
+  if (code == ISO_OK && k != json_array_size(own))
+    code = iso_fail(t->w.err, ISO_FORMAT, "wraps a graph of %zu inputs and gives %zu",
+                    json_array_size(own), k);
   return code == ISO_OK ? pt2_read_graph(t, inner) : code;
 }
 
 static iso_code leave(translation *t, frame *f, const frame *inner, const results *r) {
   const json_t *own = json_object_get(inner->graph, "outputs");
   iso_code code = ISO_OK;
-  if (json_array_size(own) < r->n) return iso_fail(t->w.err, ISO_FORMAT, "wraps a graph of %zu outputs and has %zu", json_array_size(own), r->n);
+  if (json_array_size(own) < r->n)
+    return iso_fail(t->w.err, ISO_FORMAT, "wraps a graph of %zu outputs and has %zu",
+                    json_array_size(own), r->n);
   for (size_t i = 0; i < r->n && code == ISO_OK; i++) {
     const json_t *v = NULL;
     pt2_cell *c = NULL;
@@ -511,19 +613,33 @@ static iso_code leave(translation *t, frame *f, const frame *inner, const result
   return code;
 }
 
-static iso_code wrapper(translation *t, frame *f, const json_t *node, const char *name, const results *r) {
-  static const char *const wraps[] = {"wrap_with_set_grad_enabled", "wrap_with_autocast", "invoke_subgraph", "wrap", "wrap_activation_checkpoint",
-                                      "tag_activation_checkpoint", "hints_wrapper", "strict_mode", "checkpoint", NULL};
+static iso_code wrapper(translation *t, frame *f, const json_t *node, const char *name,
+                        const results *r) {
+  static const char *const wraps[] = {"wrap_with_set_grad_enabled",
+                                      "wrap_with_autocast",
+                                      "invoke_subgraph",
+                                      "wrap",
+                                      "wrap_activation_checkpoint",
+                                      "tag_activation_checkpoint",
+                                      "hints_wrapper",
+                                      "strict_mode",
+                                      "checkpoint",
+                                      NULL};
   const json_t *inputs = json_object_get(node, "inputs"), *body = NULL;
   size_t at = 0;
   for (size_t i = 0; i < json_array_size(inputs); i++) {
-    const json_t *g = json_object_get(json_object_get(json_array_get(inputs, i), "arg"), "as_graph");
+    const json_t *g =
+        json_object_get(json_object_get(json_array_get(inputs, i), "arg"), "as_graph");
     if (g == NULL) continue;
-    if (body != NULL) return iso_fail(t->w.err, ISO_UNSUPPORTED, "the program branches by torch's %.80s, which a capture cannot hold", name);
+    if (body != NULL)
+      return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                      "the program branches by torch's %.80s, which a capture cannot hold", name);
     body = json_object_get(g, "graph");
     at = i;
   }
-  if (body == NULL || !is_any(name, wraps)) return iso_fail(t->w.err, ISO_UNSUPPORTED, "the program uses torch's %.80s, which a capture cannot hold", name);
+  if (body == NULL || !is_any(name, wraps))
+    return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                    "the program uses torch's %.80s, which a capture cannot hold", name);
   if (f->depth >= MAX_DEPTH) return iso_fail(t->w.err, ISO_LIMIT, "graphs are nested too deeply");
   iso_code code = strcmp(name, "wrap_with_autocast") == 0 ? autocast_is_off(t, inputs, at) : ISO_OK;
   frame inner = {.graph = body, .depth = f->depth + 1};
@@ -537,7 +653,13 @@ static iso_code wrapper(translation *t, frame *f, const json_t *node, const char
 /* ---- nodes ---- */
 
 static bool is_assertion(const char *target) {
-  static const char *const skipped[] = {"_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range", "sym_constrain_range_for_size", "_print", NULL};
+  static const char *const skipped[] = {"_assert_async",
+                                        "_assert_scalar",
+                                        "_assert_tensor_metadata",
+                                        "sym_constrain_range",
+                                        "sym_constrain_range_for_size",
+                                        "_print",
+                                        NULL};
   char name[64];
   if (strncmp(target, "torch.ops.aten.", 15) != 0) return false;
   size_t n = strcspn(target + 15, ".");
@@ -555,10 +677,15 @@ static iso_code read_node(translation *t, frame *f, const json_t *node) {
   if (gives_numbers(node)) return number_node(t, f, node, target);
   t->w.here = json_object_get(node, "metadata");
   iso_code code = results_of(t, node, &r);
-  if (code == ISO_OK && strncmp(target, "torch.ops.higher_order.", 23) == 0) code = wrapper(t, f, node, target + 23, &r);
-  else if (code == ISO_OK && strncmp(target, "torch.ops.", 10) == 0) code = operator_call(t, f, node, target, &r);
-  else if (code == ISO_OK && r.n > 0) code = iso_fail(t->w.err, ISO_UNSUPPORTED, "%.120s is no operator that a capture can hold", target);
-  if (code != ISO_OK && code != ISO_NOMEM && strncmp(t->w.err != NULL ? t->w.err->msg : "", "node \"", 6) != 0)
+  if (code == ISO_OK && strncmp(target, "torch.ops.higher_order.", 23) == 0)
+    code = wrapper(t, f, node, target + 23, &r);
+  else if (code == ISO_OK && strncmp(target, "torch.ops.", 10) == 0)
+    code = operator_call(t, f, node, target, &r);
+  else if (code == ISO_OK && r.n > 0)
+    code = iso_fail(t->w.err, ISO_UNSUPPORTED, "%.120s is no operator that a capture can hold",
+                    target);
+  if (code != ISO_OK && code != ISO_NOMEM &&
+      strncmp(t->w.err != NULL ? t->w.err->msg : "", "node \"", 6) != 0)
     iso_prefix(t->w.err, "node \"%.120s\": ", r.n > 0 ? r.name[0] : *target ? target : "?");
   free(r.name);
   t->w.here = outer;
@@ -569,6 +696,7 @@ iso_code pt2_read_graph(translation *t, frame *f) {
   const json_t *nodes = json_object_get(f->graph, "nodes");
   if (!json_is_array(nodes)) return iso_fail(t->w.err, ISO_FORMAT, "the graph has no nodes");
   iso_code code = ISO_OK;
-  for (size_t i = 0; i < json_array_size(nodes) && code == ISO_OK; i++) code = read_node(t, f, json_array_get(nodes, i));
+  for (size_t i = 0; i < json_array_size(nodes) && code == ISO_OK; i++)
+    code = read_node(t, f, json_array_get(nodes, i));
   return code;
 }

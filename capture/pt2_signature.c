@@ -1,4 +1,5 @@
-/* The signature of torch.export's program: its leaves and outputs, and the translation as a whole (pt2_graph.c has the nodes). */
+/* The signature of torch.export's program: its leaves and outputs, and the translation as a whole
+ * (pt2_graph.c has the nodes). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,12 @@ enum { MAX_DEPTH = 32, MAX_SPEC = 200 }; /* of lists in arguments; of containers
 
 /* ---- the signature ---- */
 
-static iso_code add_leaf_node(translation *t, const char *kind, const char *name, const pt2_cell *meta, const char *hint, pt2_cell **out) {
+static iso_code add_leaf_node(translation *t, const char *kind, const char *name,
+                              const pt2_cell *meta, const char *hint, pt2_cell **out) {
   const char *id = NULL;
-  iso_code code = pt2_append(&t->w, json_pack("{s:s, s:s, s:o}", "op", kind, "name", name, "outputs", pt2_outputs(meta)), hint, &id, NULL);
+  iso_code code = pt2_append(
+      &t->w, json_pack("{s:s, s:s, s:o}", "op", kind, "name", name, "outputs", pt2_outputs(meta)),
+      hint, &id, NULL);
   if (code != ISO_OK) return code;
   *out = pt2_cell_new(&t->w, meta, id);
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);
@@ -21,7 +25,9 @@ static iso_code add_leaf_node(translation *t, const char *kind, const char *name
 static bool tied(const translation *t, const char *name, const rule_tensor *x, size_t *out) {
   for (size_t i = 0; i < t->out->n_leaves; i++) {
     const rule_tensor *y = t->out->leaf[i].value;
-    if (strcmp(t->out->leaf[i].name, name) == 0 || (x->numel > 0 && x->data == y->data && x->dtype == y->dtype && rule_shape_eq(&x->shape, &y->shape))) {
+    if (strcmp(t->out->leaf[i].name, name) == 0 ||
+        (x->numel > 0 && x->data == y->data && x->dtype == y->dtype &&
+         rule_shape_eq(&x->shape, &y->shape))) {
       *out = i;
       return true;
     }
@@ -29,7 +35,8 @@ static bool tied(const translation *t, const char *name, const rule_tensor *x, s
   return false;
 }
 
-static iso_code weight(translation *t, frame *f, const char *kind, const char *name, const char *placeholder, bool constant, pt2_cell **leaf) {
+static iso_code weight(translation *t, frame *f, const char *kind, const char *name,
+                       const char *placeholder, bool constant, pt2_cell **leaf) {
   rule_tensor *x = NULL;
   pt2_cell meta, *c = NULL;
   size_t k = 0;
@@ -41,7 +48,8 @@ static iso_code weight(translation *t, frame *f, const char *kind, const char *n
     return pt2_bind_tensor(t, f, placeholder, leaf[k]);
   }
   pt2_program *p = t->out;
-  if (code == ISO_OK && !iso_grow(p->leaf, p->cap_leaves, p->n_leaves + 1)) code = pt2_no_memory(&t->w);
+  if (code == ISO_OK && !iso_grow(p->leaf, p->cap_leaves, p->n_leaves + 1))
+    code = pt2_no_memory(&t->w);
   if (code != ISO_OK) {
     rule_tensor_unref(x);
     return code;
@@ -56,7 +64,8 @@ static iso_code weight(translation *t, frame *f, const char *kind, const char *n
 
 static iso_code user_input(translation *t, frame *f, const json_t *arg) {
   const json_t *v = NULL;
-  const char *kind = pt2_variant(arg, &v), *name = *pt2_str(v, "name") ? pt2_str(v, "name") : pt2_str(v, "as_name");
+  const char *kind = pt2_variant(arg, &v),
+             *name = *pt2_str(v, "name") ? pt2_str(v, "name") : pt2_str(v, "as_name");
   pt2_program *p = t->out;
   iso_code code = ISO_OK;
   if (!iso_grow(p->input, p->cap_inputs, p->n_inputs + 1)) return pt2_no_memory(&t->w);
@@ -70,19 +79,25 @@ static iso_code user_input(translation *t, frame *f, const json_t *arg) {
     if (code == ISO_OK) p->input[p->n_inputs - 1] = own;
     return code == ISO_OK ? pt2_bind_tensor(t, f, name, c) : code;
   }
-  if (strncmp(kind, "as_sym_", 7) != 0 || *name == '\0') return ISO_OK; /* a number or none, which the nodes have in them */
+  if (strncmp(kind, "as_sym_", 7) != 0 || *name == '\0')
+    return ISO_OK; /* a number or none, which the nodes have in them */
   value given = {.kind = V_UNKNOWN};
-  if (pt2_size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &given.i)) given.kind = V_INT;
+  if (pt2_size_of(json_object_get(json_object_get(f->graph, "sym_int_values"), name), &given.i))
+    given.kind = V_INT;
   return pt2_bind(t, f, name, given);
 }
 
 static iso_code input_spec(translation *t, frame *f, const json_t *spec, pt2_cell **leaf) {
   const json_t *v = NULL;
-  const char *kind = pt2_variant(spec, &v), *placeholder = pt2_str(json_object_get(v, "arg"), "name");
-  if (strcmp(kind, "parameter") == 0) return weight(t, f, "parameter", pt2_str(v, "parameter_name"), placeholder, false, leaf);
+  const char *kind = pt2_variant(spec, &v),
+             *placeholder = pt2_str(json_object_get(v, "arg"), "name");
+  if (strcmp(kind, "parameter") == 0)
+    return weight(t, f, "parameter", pt2_str(v, "parameter_name"), placeholder, false, leaf);
   if (strcmp(kind, "buffer") == 0)
-    return weight(t, f, "buffer", pt2_str(v, "buffer_name"), placeholder, json_is_false(json_object_get(v, "persistent")), leaf);
-  if (strcmp(kind, "tensor_constant") == 0) return weight(t, f, "constant", pt2_str(v, "tensor_constant_name"), placeholder, true, leaf);
+    return weight(t, f, "buffer", pt2_str(v, "buffer_name"), placeholder,
+                  json_is_false(json_object_get(v, "persistent")), leaf);
+  if (strcmp(kind, "tensor_constant") == 0)
+    return weight(t, f, "constant", pt2_str(v, "tensor_constant_name"), placeholder, true, leaf);
   if (strcmp(kind, "user_input") == 0) return user_input(t, f, json_object_get(v, "arg"));
   if (strcmp(kind, "constant_input") == 0) {
     pt2_program *p = t->out;
@@ -90,14 +105,17 @@ static iso_code input_spec(translation *t, frame *f, const json_t *spec, pt2_cel
     p->input[p->n_inputs++] = NULL;
     return ISO_OK;
   }
-  return iso_fail(t->w.err, ISO_UNSUPPORTED, "the program holds an input of kind \"%.40s\", which a capture cannot hold", kind);
+  return iso_fail(t->w.err, ISO_UNSUPPORTED,
+                  "the program holds an input of kind \"%.40s\", which a capture cannot hold",
+                  kind);
 }
 
 static iso_code read_inputs(translation *t, frame *f, const json_t *specs) {
   if (!json_is_array(specs)) return iso_fail(t->w.err, ISO_FORMAT, "there is no signature");
   pt2_cell **leaf = iso_arena_alloc(t->w.arena, (json_array_size(specs) + 1) * sizeof *leaf);
   iso_code code = leaf != NULL ? ISO_OK : pt2_no_memory(&t->w);
-  for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) code = input_spec(t, f, json_array_get(specs, i), leaf);
+  for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++)
+    code = input_spec(t, f, json_array_get(specs, i), leaf);
   return code;
 }
 
@@ -109,9 +127,11 @@ typedef struct names {
 } names;
 
 /* The paths of the leaves of a tree's description, keys joined by dots. */
-static iso_code spec_names(translation *t, const json_t *spec, const char *path, int depth, names *out) {
+static iso_code spec_names(translation *t, const json_t *spec, const char *path, int depth,
+                           names *out) {
   const json_t *children = json_object_get(spec, "children_spec");
-  if (depth > MAX_SPEC || out->n > 100000) return iso_fail(t->w.err, ISO_LIMIT, "the outputs are nested too deeply");
+  if (depth > MAX_SPEC || out->n > 100000)
+    return iso_fail(t->w.err, ISO_LIMIT, "the outputs are nested too deeply");
   if (!json_is_string(json_object_get(spec, "type"))) {
     if (!iso_grow(out->name, out->cap, out->n + 1)) return pt2_no_memory(&t->w);
     out->name[out->n++] = path;
@@ -122,42 +142,51 @@ static iso_code spec_names(translation *t, const json_t *spec, const char *path,
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(children) && code == ISO_OK; i++) {
     const char *key = json_string_value(json_array_get(keys, i)), *dot = *path != '\0' ? "." : "";
-    const char *below = key != NULL ? iso_arena_printf(t->w.arena, "%s%s%s", path, dot, key) : iso_arena_printf(t->w.arena, "%s%s%zu", path, dot, i);
-    code = below != NULL ? spec_names(t, json_array_get(children, i), below, depth + 1, out) : pt2_no_memory(&t->w);
+    const char *below = key != NULL ? iso_arena_printf(t->w.arena, "%s%s%s", path, dot, key)
+                                    : iso_arena_printf(t->w.arena, "%s%s%zu", path, dot, i);
+    code = below != NULL ? spec_names(t, json_array_get(children, i), below, depth + 1, out)
+                         : pt2_no_memory(&t->w);
   }
   json_decref(keys);
   return code;
 }
 
-/* As isomer_capture names them: by the path to them, "output" where there is one, "output_0" where a path begins with a
- * number. */
+/* As isomer_capture names them: by the path to them, "output" where there is one, "output_0" where
+ * a path begins with a number. */
 static iso_code output_names(translation *t, const json_t *exported, names *out) {
-  const json_t *calls = json_object_get(json_object_get(exported, "graph_module"), "module_call_graph");
+  const json_t *calls =
+      json_object_get(json_object_get(exported, "graph_module"), "module_call_graph");
   const char *text = pt2_str(json_object_get(json_array_get(calls, 0), "signature"), "out_spec");
   json_t *spec = *text != '\0' ? json_loads(text, 0, NULL) : NULL;
   iso_code code = json_is_array(spec) ? spec_names(t, json_array_get(spec, 1), "", 0, out) : ISO_OK;
   json_decref(spec);
   for (size_t i = 0; i < out->n && code == ISO_OK; i++) {
     if (out->name[i][0] == '\0') out->name[i] = "output";
-    else if (out->name[i][0] >= '0' && out->name[i][0] <= '9' && (out->name[i] = iso_arena_printf(t->w.arena, "output_%s", out->name[i])) == NULL)
+    else if (out->name[i][0] >= '0' && out->name[i][0] <= '9' &&
+             (out->name[i] = iso_arena_printf(t->w.arena, "output_%s", out->name[i])) == NULL)
       code = pt2_no_memory(&t->w);
   }
   return code;
 }
 
-static iso_code add_output(translation *t, const frame *f, const json_t *arg, const char *name, cap_names *taken, json_t *outputs) {
+static iso_code add_output(translation *t, const frame *f, const json_t *arg, const char *name,
+                           cap_names *taken, json_t *outputs) {
   const json_t *v = json_object_get(arg, "as_tensor");
   pt2_cell *c = NULL;
   if (v == NULL) return ISO_OK; /* a number or none */
   iso_code code = pt2_lookup_tensor(t, f, pt2_str(v, "name"), &c);
   if (code == ISO_OK) code = pt2_read(&t->w, c);
-  if (code == ISO_OK && cap_names_find(taken, name) != CAP_NO_INDEX) code = iso_fail(t->w.err, ISO_FORMAT, "two outputs are named \"%.120s\"", name);
+  if (code == ISO_OK && cap_names_find(taken, name) != CAP_NO_INDEX)
+    code = iso_fail(t->w.err, ISO_FORMAT, "two outputs are named \"%.120s\"", name);
   if (code != ISO_OK) return code;
-  if (!cap_names_add(taken, name, 0) || json_array_append_new(outputs, json_pack("{s:s, s:s}", "name", name, "ref", c->id)) != 0) return pt2_no_memory(&t->w);
+  if (!cap_names_add(taken, name, 0) ||
+      json_array_append_new(outputs, json_pack("{s:s, s:s}", "name", name, "ref", c->id)) != 0)
+    return pt2_no_memory(&t->w);
   return ISO_OK;
 }
 
-static iso_code read_outputs(translation *t, const frame *f, const json_t *exported, const json_t *specs, json_t *outputs) {
+static iso_code read_outputs(translation *t, const frame *f, const json_t *exported,
+                             const json_t *specs, json_t *outputs) {
   names path = {0};
   cap_names taken = {0};
   size_t k = 0;
@@ -165,10 +194,12 @@ static iso_code read_outputs(translation *t, const frame *f, const json_t *expor
   for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {
     const json_t *v = NULL;
     const char *kind = pt2_variant(json_array_get(specs, i), &v);
-    if (!pt2_kind_is(kind, "user_output", "loss_output")) continue; /* what the call leaves behind in buffers */
+    if (!pt2_kind_is(kind, "user_output", "loss_output"))
+      continue; /* what the call leaves behind in buffers */
     const char *name = k < path.n ? path.name[k] : iso_arena_printf(t->w.arena, "output_%zu", k);
     k++;
-    code = name != NULL ? add_output(t, f, json_object_get(v, "arg"), name, &taken, outputs) : pt2_no_memory(&t->w);
+    code = name != NULL ? add_output(t, f, json_object_get(v, "arg"), name, &taken, outputs)
+                        : pt2_no_memory(&t->w);
   }
   cap_names_fini(&taken);
   free(path.name);
@@ -216,10 +247,13 @@ static json_t *pruned(translation *t, const json_t *outputs) {
 /* ---- the whole ---- */
 
 static iso_code check_version(const json_t *exported, iso_error *err) {
-  const json_t *version = json_object_get(exported, "schema_version"), *major = json_object_get(version, "major");
+  const json_t *version = json_object_get(exported, "schema_version"),
+               *major = json_object_get(version, "major");
   if (!json_is_integer(major)) return iso_fail(err, ISO_FORMAT, "its schema has no version");
   if (json_integer_value(major) != 8)
-    return iso_fail(err, ISO_UNSUPPORTED, "its schema has major version %lld; version 8 can be read", (long long)json_integer_value(major));
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "its schema has major version %lld; version 8 can be read",
+                    (long long)json_integer_value(major));
   return ISO_OK;
 }
 
@@ -232,29 +266,39 @@ static bool is_training(const json_t *exported) {
   return json_array_size(verifiers) == 0;
 }
 
-static iso_code translate(translation *t, frame *f, const json_t *exported, const char *model, json_t *outputs) {
+static iso_code translate(translation *t, frame *f, const json_t *exported, const char *model,
+                          json_t *outputs) {
   const json_t *signature = json_object_get(json_object_get(exported, "graph_module"), "signature");
   iso_code code = read_inputs(t, f, json_object_get(signature, "input_specs"));
   if (code == ISO_OK) code = pt2_read_graph(t, f);
-  if (code == ISO_OK) code = read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs);
+  if (code == ISO_OK)
+    code = read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs);
   if (code != ISO_OK) return code;
   json_t *kept = pruned(t, outputs);
-  t->out->top = kept == NULL ? NULL
-                             : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O}", "format", "isomer-capture", "version", 1, "model", model, "framework",
-                                         "torch.export", "framework_version", pt2_str(exported, "torch_version"), "torch_version", pt2_str(exported, "torch_version"), "nodes",
-                                         kept, "outputs", outputs);
+  t->out->top =
+      kept == NULL
+          ? NULL
+          : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O}", "format", "isomer-capture",
+                      "version", 1, "model", model, "framework", "torch.export",
+                      "framework_version", pt2_str(exported, "torch_version"), "torch_version",
+                      pt2_str(exported, "torch_version"), "nodes", kept, "outputs", outputs);
   return t->out->top != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
-iso_code pt2_translate(const json_t *exported, const char *model, rule_schemas *schemas, pt2_fetch fetch, void *ctx, pt2_program *out, iso_error *err) {
+iso_code pt2_translate(const json_t *exported, const char *model, rule_schemas *schemas,
+                       pt2_fetch fetch, void *ctx, pt2_program *out, iso_error *err) {
   *out = (pt2_program){0};
   iso_arena_init(&out->arena);
   iso_arena scratch;
   iso_arena_init(&scratch);
-  translation t = {.w = {.arena = &scratch, .schemas = schemas, .nodes = json_array(), .err = err}, .out = out, .fetch = fetch, .ctx = ctx};
+  translation t = {.w = {.arena = &scratch, .schemas = schemas, .nodes = json_array(), .err = err},
+                   .out = out,
+                   .fetch = fetch,
+                   .ctx = ctx};
   frame f = {.graph = json_object_get(json_object_get(exported, "graph_module"), "graph")};
   json_t *outputs = json_array();
-  iso_code code = t.w.nodes != NULL && outputs != NULL ? check_version(exported, err) : pt2_no_memory(&t.w);
+  iso_code code =
+      t.w.nodes != NULL && outputs != NULL ? check_version(exported, err) : pt2_no_memory(&t.w);
   t.training = is_training(exported);
   if (code == ISO_OK) code = translate(&t, &f, exported, model, outputs);
   cap_names_fini(&f.names);

@@ -1,4 +1,5 @@
-/* Private to pt2_emit.c, pt2_graph.c and pt2_signature.c: the translation of torch.export's program under way. */
+/* Private to pt2_emit.c, pt2_graph.c and pt2_signature.c: the translation of torch.export's program
+ * under way. */
 #ifndef CAPTURE_PT2_TRANSLATE_H
 #define CAPTURE_PT2_TRANSLATE_H
 
@@ -33,16 +34,20 @@ const char *pt2_str(const json_t *object, const char *key);
 /* The one key of a union, and its value. */
 const char *pt2_variant(const json_t *arg, const json_t **v);
 bool pt2_kind_is(const char *kind, const char *a, const char *b);
-/* A size: {"as_int"} or {"as_expr": {"hint": {"as_int"}}}. Returns: false where nothing says what number it is. */
+/* A size: {"as_int"} or {"as_expr": {"hint": {"as_int"}}}. Returns: false where nothing says what
+ * number it is. */
 bool pt2_size_of(const json_t *v, int64_t *out);
 
-/* Append a node of any kind, which is taken over. Returns: its id, from `hint`, and the node where `out` is not NULL. */
-ISO_MUST_USE iso_code pt2_append(pt2_writer *w, json_t *node, const char *hint, const char **id, json_t **out);
+/* Append a node of any kind, which is taken over. Returns: its id, from `hint`, and the node where
+ * `out` is not NULL. */
+ISO_MUST_USE iso_code pt2_append(pt2_writer *w, json_t *node, const char *hint, const char **id,
+                                 json_t **out);
 
 /* Names of a graph. Errors: a name that is bound twice, or not yet. */
 ISO_MUST_USE iso_code pt2_bind(translation *t, frame *f, const char *name, value v);
 ISO_MUST_USE iso_code pt2_bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c);
-ISO_MUST_USE iso_code pt2_lookup_tensor(translation *t, const frame *f, const char *name, pt2_cell **out);
+ISO_MUST_USE iso_code pt2_lookup_tensor(translation *t, const frame *f, const char *name,
+                                        pt2_cell **out);
 /* The meta data that the graph has for the tensor of that name. */
 ISO_MUST_USE iso_code pt2_meta_of(translation *t, const frame *f, const char *name, pt2_cell *out);
 

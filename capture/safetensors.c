@@ -49,9 +49,7 @@ static const struct {
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- the header ---- */
 
@@ -233,12 +231,8 @@ void cap_tensors_close(cap_tensors *t) {
   free(t);
 }
 
-size_t cap_tensors_count(const cap_tensors *t) {
-  return t->n;
-}
-const char *cap_tensors_name(const cap_tensors *t, size_t i) {
-  return t->entry[i].name;
-}
+size_t cap_tensors_count(const cap_tensors *t) { return t->n; }
+const char *cap_tensors_name(const cap_tensors *t, size_t i) { return t->entry[i].name; }
 
 /* ---- tensors ---- */
 

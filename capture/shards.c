@@ -1,5 +1,6 @@
-/* A graph's weights: weights.safetensors, and beside it a checkpoint as Hugging Face lays it out, in one file or in
- * shards of which an index says what is where. Shards are mapped when a tensor of theirs is first asked for.
+/* A graph's weights: weights.safetensors, and beside it a checkpoint as Hugging Face lays it out,
+ * in one file or in shards of which an index says what is where. Shards are mapped when a tensor of
+ * theirs is first asked for.
  *
  * The index is trusted in nothing: a shard is a file in the same folder, named plainly. */
 #include <errno.h>
@@ -24,9 +25,7 @@ struct cap_weights {
   size_t n, cap;
 };
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static bool is_there(const char *path) {
   struct stat st;
@@ -53,10 +52,14 @@ static iso_code open_index(cap_weights *w, iso_error *err) {
   json_error_t je;
   cap_bytes *b = NULL;
   iso_code code = cap_bytes_open(w->index_path, &b, err);
-  if (code == ISO_OK && (w->index = json_loadb((const char *)b->at, b->n, JSON_REJECT_DUPLICATES, &je)) == NULL)
-    code = cap_json_no_memory(&je) ? no_memory(err) : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s", je.line, je.column, je.text);
+  if (code == ISO_OK &&
+      (w->index = json_loadb((const char *)b->at, b->n, JSON_REJECT_DUPLICATES, &je)) == NULL)
+    code = cap_json_no_memory(&je)
+               ? no_memory(err)
+               : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s", je.line, je.column, je.text);
   cap_bytes_unref(b);
-  if (code == ISO_OK && !json_is_object(json_object_get(w->index, "weight_map"))) code = iso_fail(err, ISO_FORMAT, "there is no \"weight_map\"");
+  if (code == ISO_OK && !json_is_object(json_object_get(w->index, "weight_map")))
+    code = iso_fail(err, ISO_FORMAT, "there is no \"weight_map\"");
   if (code != ISO_OK) iso_prefix(err, "%s: ", w->index_path);
   return code;
 }
@@ -107,12 +110,14 @@ static iso_code shard_of(cap_weights *w, const char *name, shard **out, iso_erro
   if (v == NULL) return ISO_OK;
   const char *file = json_string_value(v);
   if (file == NULL || *file == '\0' || strchr(file, '/') != NULL || strcmp(file, "..") == 0)
-    return iso_fail(err, ISO_FORMAT, "%s: the shard of \"%.120s\" is no plain file name", w->index_path, name);
+    return iso_fail(err, ISO_FORMAT, "%s: the shard of \"%.120s\" is no plain file name",
+                    w->index_path, name);
   const char *path = iso_arena_printf(&w->arena, "%s/%s", w->dir, file);
   return path != NULL ? open_shard(w, path, out, err) : no_memory(err);
 }
 
-iso_code cap_weights_get(cap_weights *w, const char *name, rule_tensor **out, const char **path, iso_error *err) {
+iso_code cap_weights_get(cap_weights *w, const char *name, rule_tensor **out, const char **path,
+                         iso_error *err) {
   *out = NULL;
   *path = w->own_path;
   iso_code code = w->own != NULL ? cap_tensors_get(w->own, name, out, err) : ISO_OK;

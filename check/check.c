@@ -1,5 +1,5 @@
-/* The order of a check: the captures are those that the certificate names, every step follows from those before it, the
- * outputs meet, and then, which costs most, the rules. */
+/* The order of a check: the captures are those that the certificate names, every step follows from
+ * those before it, the outputs meet, and then, which costs most, the rules. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
   vsnprintf(k->report->reason, sizeof k->report->reason, fmt, ap);
   va_end(ap);
   for (char *p = k->report->reason; *p; p++)
-    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' '; /* names are the certificate's: nothing of them steers a terminal */
+    if ((unsigned char)*p < 0x20 || *p == 0x7f)
+      *p = ' '; /* names are the certificate's: nothing of them steers a terminal */
   k->report->outcome = outcome;
   return ISO_OK;
 }
@@ -24,7 +25,8 @@ iso_code chk_nomem(chk_state *k) { return iso_fail(k->err, ISO_NOMEM, "out of me
 
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text) {
   if (k->set > 0 && text) return ISO_OK; /* said of the first set */
-  if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1)) return chk_nomem(k);
+  if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1))
+    return chk_nomem(k);
   k->assumption[k->n_assumptions++] = (chk_assumption){kind, text};
   return ISO_OK;
 }
@@ -35,23 +37,32 @@ iso_code chk_same_files(chk_state *k, int side) {
   const chk_file *file;
   size_t n;
   const char *name = side == LEFT ? "left" : "right";
-  iso_code c = chk_files(k->graph[side]->path, k->o->inputs, k->o->n_inputs, k->arena, &file, &n, k->err);
+  iso_code c =
+      chk_files(k->graph[side]->path, k->o->inputs, k->o->n_inputs, k->arena, &file, &n, k->err);
   if (c) return c;
   for (size_t i = 0; i < n; i++) {
     size_t j = 0;
     while (j < k->n_files[side] && strcmp(k->file[side][j], file[i].name) != 0) j++;
-    if (j == k->n_files[side]) return chk_settle(k, CHK_REFUSED, "the %s capture has %s, which the certificate does not know", name, file[i].name);
+    if (j == k->n_files[side])
+      return chk_settle(k, CHK_REFUSED,
+                        "the %s capture has %s, which the certificate does not know", name,
+                        file[i].name);
     if (strcmp(k->digest[side][j], file[i].digest) != 0)
-      return chk_settle(k, CHK_REFUSED, "the %s capture's %s is not the one that the certificate was made for", name, file[i].name);
+      return chk_settle(k, CHK_REFUSED,
+                        "the %s capture's %s is not the one that the certificate was made for",
+                        name, file[i].name);
   }
-  if (n != k->n_files[side]) return chk_settle(k, CHK_REFUSED, "the %s capture lacks a file that the certificate was made for", name);
+  if (n != k->n_files[side])
+    return chk_settle(k, CHK_REFUSED,
+                      "the %s capture lacks a file that the certificate was made for", name);
   return ISO_OK;
 }
 
 /* ---- steps ---- */
 
 bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b) {
-  if (a->kind == RULE_VAR && b->kind == RULE_VAR) return chk_root(k, (uint32_t)a->u.i) == chk_root(k, (uint32_t)b->u.i);
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR)
+    return chk_root(k, (uint32_t)a->u.i) == chk_root(k, (uint32_t)b->u.i);
   if (a->kind != RULE_LIST || b->kind != RULE_LIST) return a->kind != RULE_OP && rule_term_eq(a, b);
   if (a->n != b->n) return false;
   for (uint32_t i = 0; i < a->n; i++)
@@ -61,10 +72,13 @@ bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b) {
 
 static iso_code check_congruence(chk_state *k, const chk_step *x, size_t i) {
   const rule_term *a = k->term[x->a].call, *b = k->term[x->b].call;
-  if (!a || !b || strcmp(a->u.s, b->u.s) != 0 || a->n != b->n) return chk_settle(k, CHK_REFUSED, "step %zu: a congruence between different operators", i);
+  if (!a || !b || strcmp(a->u.s, b->u.s) != 0 || a->n != b->n)
+    return chk_settle(k, CHK_REFUSED, "step %zu: a congruence between different operators", i);
   for (uint32_t n = 0; n < a->n; n++)
     if (!chk_same_argument(k, a->child[n], b->child[n]))
-      return chk_settle(k, CHK_REFUSED, "step %zu: a congruence of %s whose arguments %u are not equal", i, a->u.s, n);
+      return chk_settle(k, CHK_REFUSED,
+                        "step %zu: a congruence of %s whose arguments %u are not equal", i, a->u.s,
+                        n);
   return ISO_OK;
 }
 
@@ -102,11 +116,14 @@ static iso_code check_steps(chk_state *k) {
 
 static bool joined_by_a_step(const chk_state *k, uint32_t a, uint32_t b) {
   for (size_t i = 0; i < k->n_steps; i++)
-    if (k->step[i].kind == CHK_LEAF && ((k->step[i].a == a && k->step[i].b == b) || (k->step[i].a == b && k->step[i].b == a))) return true;
+    if (k->step[i].kind == CHK_LEAF &&
+        ((k->step[i].a == a && k->step[i].b == b) || (k->step[i].a == b && k->step[i].b == a)))
+      return true;
   return false;
 }
 
-/* Two parameters or inputs of one side that became one over the other side's: equal where they were captured, and so taken in general. */
+/* Two parameters or inputs of one side that became one over the other side's: equal where they were
+ * captured, and so taken in general. */
 static iso_code note_shared(chk_state *k) {
   uint32_t *first = malloc((k->n_terms + 1) * sizeof *first);
   iso_code c = first ? ISO_OK : chk_nomem(k);
@@ -116,7 +133,9 @@ static iso_code note_shared(chk_state *k) {
       const chk_term *t = &k->term[i];
       if (!t->node || t->side != side || t->call) continue;
       const bool input = t->node->kind == CAP_INPUT;
-      if (input ? k->konst[chk_root(k, i)].v != NULL : t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype)) continue;
+      if (input ? k->konst[chk_root(k, i)].v != NULL
+                : t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype))
+        continue;
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;
       else if (!joined_by_a_step(k, *head, i))
@@ -154,7 +173,8 @@ bool chk_leaves_ties(const char *op) {
 }
 
 static iso_code assume_kernels(chk_state *k) {
-  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
+  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce",
+                                     "aten::index_reduce"};
   bool any_ties = false, any_sums = false;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->n_terms && !c; i++) {
@@ -163,7 +183,8 @@ static iso_code assume_kernels(chk_state *k) {
     any_ties |= chk_leaves_ties(t->u.s);
     any_sums |= named(t->u.s, sums, sizeof sums / sizeof *sums);
     bool seen = strncmp(t->u.s, "aten::", 6) == 0 || strcmp(t->u.s, "getitem") == 0;
-    for (size_t j = 0; j < i && !seen; j++) seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
+    for (size_t j = 0; j < i && !seen; j++)
+      seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
     if (!seen) c = assume_kernel(k, t->u.s);
   }
   if (!c && any_ties)
@@ -213,10 +234,17 @@ static void state_free(chk_state *k) {
   free(k->assumption);
 }
 
-iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right, rule_schemas *schemas, const rule_oracle *oracle,
-                   const chk_options *options, chk_report *out, iso_error *err) {
+iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right,
+                   rule_schemas *schemas, const rule_oracle *oracle, const chk_options *options,
+                   chk_report *out, iso_error *err) {
   *out = (chk_report){.outcome = CHK_HOLDS};
-  chk_state state = {.graph = {left, right}, .schemas = schemas, .oracle = oracle, .o = options, .report = out, .arena = &out->arena, .err = err};
+  chk_state state = {.graph = {left, right},
+                     .schemas = schemas,
+                     .oracle = oracle,
+                     .o = options,
+                     .report = out,
+                     .arena = &out->arena,
+                     .err = err};
   chk_state *k = &state;
   iso_code c = chk_read(k, path);
   const size_t n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;

@@ -1,22 +1,25 @@
-/* Checking certificates: the chain from one capture's outputs to another's, replayed without any search.
+/* Checking certificates: the chain from one capture's outputs to another's, replayed without any
+ * search.
  *
- * A certificate (docs/certificate.md) is what `isomer compare --certificate` writes: terms over the nodes of both captures,
- * and steps that each make two terms equal. The checker keeps one union-find over terms and accepts a step only if
- *   leaf   both are leaves or layouts of leaves, and have one value, bit for bit
- *   bound  an input of indices is clamped to a range that its captured values keep
- *   value  both depend on nothing but constants, and have one value, to 2 ulp where tables were computed
- *   mask   both are one call but for the least float16 number in a mask, which is read as minus infinity is
- *   rule   the two terms literally are the rule's sides with its variables, sizes and attributes replaced by what the step says,
- *          which are of the kinds and shapes and meet the conditions that the rule asks for
- *   same   both call one operator, with the same literals, and on terms that are equal by the steps before
- * and the certificate only if in the end every output meets the one it is paired with, and has its value on the captured inputs. It shares the readers of captures and
- * rules with the engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or merging.
+ * A certificate (docs/certificate.md) is what `isomer compare --certificate` writes: terms over the
+ * nodes of both captures, and steps that each make two terms equal. The checker keeps one
+ * union-find over terms and accepts a step only if leaf   both are leaves or layouts of leaves, and
+ * have one value, bit for bit bound  an input of indices is clamped to a range that its captured
+ * values keep value  both depend on nothing but constants, and have one value, to 2 ulp where
+ * tables were computed mask   both are one call but for the least float16 number in a mask, which
+ * is read as minus infinity is rule   the two terms literally are the rule's sides with its
+ * variables, sizes and attributes replaced by what the step says, which are of the kinds and shapes
+ * and meet the conditions that the rule asks for same   both call one operator, with the same
+ * literals, and on terms that are equal by the steps before and the certificate only if in the end
+ * every output meets the one it is paired with, and has its value on the captured inputs. It shares
+ * the readers of captures and rules with the engine, and the oracle that runs operators and decides
+ * rules; nothing of its e-graph, matching or merging.
  *
  * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
  * obligation that the prover's writer puts down for the rule (shared with the search: the writer);
- * both sides are evaluated at some sizes and numbers by code of check/ alone (check/evaluate/evaluate.h;
- * shared: the reader of rules), and a rule whose sides differ there is refused whatever proved it;
- * or it is only run again by the engine that found it.
+ * both sides are evaluated at some sizes and numbers by code of check/ alone
+ * (check/evaluate/evaluate.h; shared: the reader of rules), and a rule whose sides differ there is
+ * refused whatever proved it; or it is only run again by the engine that found it.
  *
  * Example (tests/check/example.c has it as a program):
  *
@@ -41,53 +44,58 @@ extern "C" {
 enum { CHK_DIGEST = 65 }; /* SHA-256 in hexadecimal, and a NUL */
 
 typedef struct chk_file {
-  const char *name; /* in the capture's folder; of an archive "archive", and "inputs.safetensors" ... as a folder would have them */
+  const char *name; /* in the capture's folder; of an archive "archive", and "inputs.safetensors"
+                       ... as a folder would have them */
   char digest[CHK_DIGEST];
 } chk_file;
 
-/* The files that a capture's meaning is in: the graph, the weights (those of a checkpoint in its folder too), all input sets; not the
- * trace. Of an archive: itself, and the `inputs` that were given in place of its own.
- * Returns: in `out` a list in `a`. Errors: ISO_IO with the file. */
-ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs, iso_arena *a, const chk_file **out, size_t *n,
-                                iso_error *err);
+/* The files that a capture's meaning is in: the graph, the weights (those of a checkpoint in its
+ * folder too), all input sets; not the trace. Of an archive: itself, and the `inputs` that were
+ * given in place of its own. Returns: in `out` a list in `a`. Errors: ISO_IO with the file. */
+ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs,
+                                iso_arena *a, const chk_file **out, size_t *n, iso_error *err);
 
 /* ---- checking ---- */
 
-/* Of the samples on which rules are tested again: the checker's own, added to what `--seed` gives, and never a certificate's. */
+/* Of the samples on which rules are tested again: the checker's own, added to what `--seed` gives,
+ * and never a certificate's. */
 #define CHK_SEED UINT64_C(0x69736f6d65722d63)
 
 typedef enum chk_outcome {
   CHK_HOLDS,
   CHK_REFUSED,   /* some step does not follow */
   CHK_MALFORMED, /* it is no certificate */
-  CHK_UNPROVED   /* all steps follow, and a rule could not be shown again as strongly as the certificate says */
+  CHK_UNPROVED   /* all steps follow, and a rule could not be shown again as strongly as the
+                    certificate says */
 } chk_outcome;
 
 typedef struct chk_options {
-  bool trust_rules; /* take the rules' evidence as it is written */
+  bool trust_rules;            /* take the rules' evidence as it is written */
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
-  bool given_leaves; /* somebody said which leaves belong together: names do not count */
-  const char *const *inputs; /* with which archives were loaded (cap_options) */
+  bool given_leaves;           /* somebody said which leaves belong together: names do not count */
+  const char *const *inputs;   /* with which archives were loaded (cap_options) */
   size_t n_inputs;
   uint64_t seed; /* of what is drawn here, beside the checker's own */
 } chk_options;
 
 /* A rule that steps use, and how it was shown here. */
 typedef enum chk_how {
-  CHK_BY_TRUST,    /* not at all */
-  CHK_BY_TESTS,    /* tested again, on the checker's own samples */
-  CHK_BY_PROVER,   /* proved again, by the prover that the comparison has: there is no proof object, see `why` */
-  CHK_BY_Z3        /* z3 answered its obligations, which were written for it here */
+  CHK_BY_TRUST,  /* not at all */
+  CHK_BY_TESTS,  /* tested again, on the checker's own samples */
+  CHK_BY_PROVER, /* proved again, by the prover that the comparison has: there is no proof object,
+                    see `why` */
+  CHK_BY_Z3      /* z3 answered its obligations, which were written for it here */
 } chk_how;
 
 typedef struct chk_shown {
   const char *rule;
   chk_how how;
   size_t n_obligations;
-  const char *why;    /* why none were written; "" */
-  size_t n_sizes;     /* at which both sides, evaluated by check/evaluate/evaluate.h, are equal; 0: not */
+  const char *why; /* why none were written; "" */
+  size_t
+      n_sizes; /* at which both sides, evaluated by check/evaluate/evaluate.h, are equal; 0: not */
   const char *not_evaluated; /* why they were not evaluated; "" */
-  const char *steps;  /* "3, 17, 20" */
+  const char *steps;         /* "3, 17, 20" */
 } chk_shown;
 
 typedef struct chk_assumption {
@@ -98,20 +106,23 @@ typedef struct chk_assumption {
 typedef struct chk_report {
   chk_outcome outcome;
   char reason[480];     /* unless it holds: which step, and why; a line */
-  rule_status evidence; /* of the weakest rule that is used, PROVED where none is; CERTIFIED where the certificate says so and z3 answered for each */
+  rule_status evidence; /* of the weakest rule that is used, PROVED where none is; CERTIFIED where
+                           the certificate says so and z3 answered for each */
   size_t n_steps, n_rules, n_outputs;
-  const chk_shown *shown;       /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
+  const chk_shown
+      *shown; /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
   size_t n_assumptions;
   const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
-  iso_arena arena;               /* private */
+  iso_arena arena;                  /* private */
 } chk_report;
 
-/* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules; NULL: only the form is
- * looked at, and whatever would have to be run is refused.
- * Owns: chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read; ISO_TORCH,
- * ISO_UNSUPPORTED where the library that runs operators is missing. */
-ISO_MUST_USE iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right, rule_schemas *schemas,
-                                const rule_oracle *oracle, const chk_options *options, chk_report *out, iso_error *err);
+/* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules;
+ * NULL: only the form is looked at, and whatever would have to be run is refused. Owns:
+ * chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read;
+ * ISO_TORCH, ISO_UNSUPPORTED where the library that runs operators is missing. */
+ISO_MUST_USE iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right,
+                                rule_schemas *schemas, const rule_oracle *oracle,
+                                const chk_options *options, chk_report *out, iso_error *err);
 void chk_report_free(chk_report *r);
 
 #ifdef __cplusplus

@@ -9,22 +9,30 @@ enum { CHK_NONE = UINT32_MAX };
 enum { CHK_LAYOUT_DEPTH = 64 };
 enum { LEFT = 0, RIGHT = 1 };
 
-/* Terms by number: the nodes of the left capture, those of the right, then the calls of the certificate. A term's arguments
- * have smaller numbers. */
+/* Terms by number: the nodes of the left capture, those of the right, then the calls of the
+ * certificate. A term's arguments have smaller numbers. */
 typedef struct chk_term {
   const rule_term *call; /* RULE_VAR i is term i; NULL: a leaf */
   const cap_node *node;  /* captured; NULL: of the certificate */
   int side;
-  uint32_t index;        /* of the node */
+  uint32_t index; /* of the node */
   uint32_t depth;
 } chk_term;
 
-typedef enum chk_kind { CHK_LEAF, CHK_BOUND, CHK_VALUE, CHK_ROUNDING, CHK_RULE, CHK_SAME, CHK_KINDS } chk_kind;
+typedef enum chk_kind {
+  CHK_LEAF,
+  CHK_BOUND,
+  CHK_VALUE,
+  CHK_ROUNDING,
+  CHK_RULE,
+  CHK_SAME,
+  CHK_KINDS
+} chk_kind;
 
 typedef struct chk_step {
   chk_kind kind;
   uint32_t a, b;
-  uint32_t rule, first_var; /* RULE: which, and where its terms are in `var` */
+  uint32_t rule, first_var;     /* RULE: which, and where its terms are in `var` */
   uint32_t first_name, n_names; /* and what stands for its sizes and attributes, in `name` */
 } chk_step;
 
@@ -43,7 +51,7 @@ typedef struct chk_values {
   size_t n;
 } chk_values;
 
-typedef struct chk_masks chk_masks; /* masks.c */
+typedef struct chk_masks chk_masks;                     /* masks.c */
 enum { CHK_MASK_HALF, CHK_MASK_OTHER, CHK_MASK_KINDS }; /* float16's least number; other dtypes' */
 
 typedef struct chk_state {
@@ -57,10 +65,10 @@ typedef struct chk_state {
   size_t n_terms, cap_terms;
   uint32_t *number; /* the certificate's numbers of terms */
   size_t n_numbers, cap_numbers;
-  rule_set **rule;  /* one rule each */
-  bool *read;       /* by rule: used where float literals are read as the numbers they stand for */
+  rule_set **rule; /* one rule each */
+  bool *read;      /* by rule: used where float literals are read as the numbers they stand for */
   size_t n_rules, cap_rules;
-  size_t set;         /* of the captured inputs, on which the steps are taken */
+  size_t set; /* of the captured inputs, on which the steps are taken */
   chk_step *step;
   size_t n_steps, cap_steps;
   uint32_t *var;
@@ -74,19 +82,22 @@ typedef struct chk_state {
   rule_status evidence;
   const char **digest[2], **file[2]; /* as the certificate has them */
   size_t n_files[2];
-  double own, most;   /* elements of what the certificate's own calls gave on this set, and how many are too many */
-  bool *unpinned;     /* by term: a buffer or constant that is a floating parameter on the other side */
-  uint32_t *up;       /* by term: equal so far */
-  chk_values *konst;  /* by class: the value of a constant, in captured dtypes */
-  chk_values *real;   /* by term: in float64, where needed */
+  double own, most; /* elements of what the certificate's own calls gave on this set, and how many
+                       are too many */
+  bool *unpinned; /* by term: a buffer or constant that is a floating parameter on the other side */
+  uint32_t *up;   /* by term: equal so far */
+  chk_values *konst;   /* by class: the value of a constant, in captured dtypes */
+  chk_values *real;    /* by term: in float64, where needed */
   rule_tensor **drawn; /* by term, or NULL: other values of free leaves than the captured ones */
-  uint32_t *open;     /* by term: the question for a constant that it was no answer to, */
-  uint32_t *open_on;  /* and the leaf that it depends on: else a question takes time without bounds */
-  uint32_t n_asked;   /* such questions */
+  uint32_t *open;      /* by term: the question for a constant that it was no answer to, */
+  uint32_t
+      *open_on;     /* and the leaf that it depends on: else a question takes time without bounds */
+  uint32_t n_asked; /* such questions */
   bool reads_masks[CHK_MASK_KINDS]; /* the certificate reads these masks as minus infinity */
-  bool near_masks;    /* numbers come near masks that rules read */
-  chk_masks *masks;   /* on this set; NULL: none are read */
-  const rule_term **captured; /* by captured term: its call before masks were read; NULL: none are */
+  bool near_masks;                  /* numbers come near masks that rules read */
+  chk_masks *masks;                 /* on this set; NULL: none are read */
+  const rule_term *
+      *captured; /* by captured term: its call before masks were read; NULL: none are */
   chk_assumption *assumption;
   size_t n_assumptions, cap_assumptions;
   iso_error *err;
@@ -106,7 +117,9 @@ static inline uint32_t chk_root(chk_state *k, uint32_t i) {
 
 static inline rule_tensor *chk_captured(const chk_state *k, uint32_t leaf, size_t set) {
   const chk_term *t = &k->term[leaf];
-  return t->node->kind == CAP_INPUT ? k->graph[t->side]->input[set * k->graph[t->side]->n_nodes + t->index] : t->node->value;
+  return t->node->kind == CAP_INPUT
+             ? k->graph[t->side]->input[set * k->graph[t->side]->n_nodes + t->index]
+             : t->node->value;
 }
 
 /* ---- check.c ---- */
@@ -121,8 +134,8 @@ iso_code chk_same_files(chk_state *k, int side);
 iso_code chk_read(chk_state *k, const char *path);
 
 /* ---- masks.c ---- */
-/* On this set: masks that the certificate reads vanish, or it is refused; terms and constants are then as read.
- * Behind chk_begin_values. */
+/* On this set: masks that the certificate reads vanish, or it is refused; terms and constants are
+ * then as read. Behind chk_begin_values. */
 iso_code chk_find_masks(chk_state *k);
 void chk_masks_free(chk_state *k);
 /* Behind chk_run: numbers beside masks are far from them. */
@@ -131,25 +144,31 @@ iso_code chk_near_masks(chk_state *k);
 /* ---- value.c ---- */
 /* Constants and fixed inputs get their values on this set; nothing is equal yet. */
 iso_code chk_begin_values(chk_state *k);
-/* The value of a term that depends on constants only, in captured dtypes: one for its class. Returns: in `out` NULL where it
- * depends on something else (`on`: a leaf), or cannot be run (settled). */
+/* The value of a term that depends on constants only, in captured dtypes: one for its class.
+ * Returns: in `out` NULL where it depends on something else (`on`: a leaf), or cannot be run
+ * (settled). */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on);
 /* The captured call that is the certificate's own call `t`, by the steps so far or on constants of
  * the same values; `t` if none. */
 iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out);
-/* A leaf against a leaf or layout of leaves, on all input sets. Settles where they differ or are no such terms. */
+/* A leaf against a leaf or layout of leaves, on all input sets. Settles where they differ or are no
+ * such terms. */
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step);
-const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs); /* NULL, or how */
-/* The value of a layout of leaves where `leaf` gives each leaf's. NULL in `out`: it is none (settled). Owns: the caller unrefs. */
+const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b,
+                              bool inputs); /* NULL, or how */
+/* The value of a layout of leaves where `leaf` gives each leaf's. NULL in `out`: it is none
+ * (settled). Owns: the caller unrefs. */
 typedef iso_code (*chk_leaf_value)(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out);
-iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out);
+iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx,
+                    rule_tensor **out);
 /* A captured term has this value, whatever its call gives. */
 iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 /* Whether an operator moves, selects or makes elements and rounds nothing. */
 bool chk_rounds_nothing(const char *op);
-/* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when there is no memory. */
+/* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when
+ * there is no memory. */
 const char *chk_spelled(chk_state *k, uint32_t id, int *room);
 
 /* ---- formula.c ---- */
@@ -159,20 +178,24 @@ enum { CHK_FORMULAS = 5 };
 void chk_by_formula(unsigned formula, rule_tensor *t);
 
 /* ---- rounding.c ---- */
-/* Two constants that differ by no more than rounding, or a call and itself with literals of more digits. */
+/* Two constants that differ by no more than rounding, or a call and itself with literals of more
+ * digits. */
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 
-/* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which must agree. */
+/* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which
+ * must agree. */
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
-/* What a term is in float64 on this set, in k->real, from what its arguments are there; a leaf by k->drawn, where that has it. */
+/* What a term is in float64 on this set, in k->real, from what its arguments are there; a leaf by
+ * k->drawn, where that has it. */
 iso_code chk_run_term(chk_state *k, uint32_t id);
 /* Flag, by term, all that the flagged ones are computed from. */
 void chk_mark_below(chk_state *k, bool *need);
 
 /* ---- leaves.c ---- */
-/* Elements of free leaves by number; those that the relations of leaves make one are in one class. */
+/* Elements of free leaves by number; those that the relations of leaves make one are in one class.
+ */
 typedef struct chk_elements {
   uint32_t *first; /* by leaf term: the leaf that is it by plain relations */
   int64_t *base;   /* by such a leaf: its first element's number, -1 where it has none */
@@ -222,7 +245,8 @@ iso_code chk_fixed_inputs(chk_state *k);
 iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers);
 
 /* ---- rules.c ---- */
-/* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions hold of these. */
+/* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions
+ * hold of these. */
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
 /* Kinds and shapes of what the variables stand for, on this set. */
 iso_code chk_variables(chk_state *k);

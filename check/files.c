@@ -54,7 +54,8 @@ static iso_code add_in(listing *l, const char *dir, const char *name, bool *ther
   return name ? add(l, name, iso_arena_printf(l->a, "%s/%s", dir, name), there) : nomem(l);
 }
 
-/* The shards that a checkpoint's index names. What is wrong with it, the reader of captures says. */
+/* The shards that a checkpoint's index names. What is wrong with it, the reader of captures says.
+ */
 static iso_code add_shards(listing *l, const char *dir, const char *index) {
   const char *path = iso_arena_printf(l->a, "%s/%s", dir, index), *tensor;
   json_t *doc = path ? json_load_file(path, 0, NULL) : NULL, *shard, *seen = json_object();
@@ -63,7 +64,9 @@ static iso_code add_shards(listing *l, const char *dir, const char *index) {
     const char *name = json_string_value(shard);
     bool there;
     if (c || !name || strchr(name, '/') || json_object_get(seen, name)) continue;
-    c = json_object_set_new(seen, name, json_true()) ? nomem(l) : add_in(l, dir, iso_arena_strdup(l->a, name), &there);
+    c = json_object_set_new(seen, name, json_true())
+            ? nomem(l)
+            : add_in(l, dir, iso_arena_strdup(l->a, name), &there);
   }
   json_decref(seen);
   json_decref(doc);
@@ -75,24 +78,31 @@ static iso_code capture_files(listing *l, const char *dir) {
   iso_code c = add_in(l, dir, "graph.json", &there);
   if (!c) c = add_in(l, dir, "weights.safetensors", &there);
   if (!c) c = add_in(l, dir, "model.safetensors.index.json", &index);
-  if (!c) c = index ? add_shards(l, dir, "model.safetensors.index.json") : add_in(l, dir, "model.safetensors", &there);
+  if (!c)
+    c = index ? add_shards(l, dir, "model.safetensors.index.json")
+              : add_in(l, dir, "model.safetensors", &there);
   if (!c) c = add_in(l, dir, "inputs.safetensors", &there);
   there = true;
-  for (size_t i = 1; !c && there; i++) c = add_in(l, dir, iso_arena_printf(l->a, "inputs.%zu.safetensors", i), &there);
+  for (size_t i = 1; !c && there; i++)
+    c = add_in(l, dir, iso_arena_printf(l->a, "inputs.%zu.safetensors", i), &there);
   return c;
 }
 
-static iso_code archive_files(listing *l, const char *path, const char *const *inputs, size_t n_inputs) {
+static iso_code archive_files(listing *l, const char *path, const char *const *inputs,
+                              size_t n_inputs) {
   bool there;
   iso_code c = add(l, "archive", path, &there);
   for (size_t i = 0; i < n_inputs && !c; i++)
-    c = add(l, i ? iso_arena_printf(l->a, "inputs.%zu.safetensors", i) : "inputs.safetensors", inputs[i], &there);
+    c = add(l, i ? iso_arena_printf(l->a, "inputs.%zu.safetensors", i) : "inputs.safetensors",
+            inputs[i], &there);
   return c;
 }
 
-iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs, iso_arena *a, const chk_file **out, size_t *n, iso_error *err) {
+iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs, iso_arena *a,
+                   const chk_file **out, size_t *n, iso_error *err) {
   listing l = {.a = a, .err = err};
-  iso_code c = cap_is_archive(path) ? archive_files(&l, path, inputs, n_inputs) : capture_files(&l, path);
+  iso_code c =
+      cap_is_archive(path) ? archive_files(&l, path, inputs, n_inputs) : capture_files(&l, path);
   chk_file *kept = c ? NULL : iso_arena_alloc(a, (l.n + 1) * sizeof *kept);
   if (!c && !kept) c = nomem(&l);
   if (!c && l.n) memcpy(kept, l.file, l.n * sizeof *kept);

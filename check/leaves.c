@@ -1,17 +1,21 @@
-/* What the relations of leaves say together. Each of them holds by value, and values that were captured say too much: norms are all ones, biases
- * all zeros, and any two such parameters, or any two slices of one, are equal. So beside its value a relation keeps
- *   names     a leaf whose namesake on the other side has its value is that namesake, and no other leaf and no layout of leaves
- *   sides     a leaf is not a layout of leaves of its own side
- *   freedom   no relation, and no two together, make an element of a leaf equal to another element of it
- *   kinds     what a floating parameter is made of, or is part of, is no constant: parameters have any value
- * Different leaves of one side may become one, in whole or in part (embeddings that are tied, rows of padding): that is listed as an assumption. */
+/* What the relations of leaves say together. Each of them holds by value, and values that were
+ * captured say too much: norms are all ones, biases all zeros, and any two such parameters, or any
+ * two slices of one, are equal. So beside its value a relation keeps names     a leaf whose
+ * namesake on the other side has its value is that namesake, and no other leaf and no layout of
+ * leaves sides     a leaf is not a layout of leaves of its own side freedom   no relation, and no
+ * two together, make an element of a leaf equal to another element of it kinds     what a floating
+ * parameter is made of, or is part of, is no constant: parameters have any value Different leaves
+ * of one side may become one, in whole or in part (embeddings that are tied, rows of padding): that
+ * is listed as an assumption. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check_int.h"
 #include "egraph/base/vec.h"
 
-static const char *name_of(const chk_term *t) { return t->node->name ? t->node->name : t->node->id; }
+static const char *name_of(const chk_term *t) {
+  return t->node->name ? t->node->name : t->node->id;
+}
 
 /* Where the ranks of one model are in one graph, "rank<r>.NAME" is rank r's NAME. */
 static const char *stem(const char *name, long *rank) {
@@ -29,7 +33,9 @@ static bool namesakes(const chk_term *a, const chk_term *b) {
   return strcmp(stem(name_of(a), &r), stem(name_of(b), &r)) == 0;
 }
 
-static const rule_tensor *first_value(const chk_state *k, uint32_t leaf) { return chk_captured(k, leaf, 0); }
+static const rule_tensor *first_value(const chk_state *k, uint32_t leaf) {
+  return chk_captured(k, leaf, 0);
+}
 
 /* ---- the leaves of a step ---- */
 
@@ -113,8 +119,10 @@ static bool has_namesake(const chk_state *k, uint32_t leaf) {
     const chk_term *u = &k->term[base + i];
     if (u->call || (u->node->kind == CAP_INPUT) != input || !namesakes(t, u)) continue;
     bool same = true;
-    for (size_t s = 0; s < (input ? other->n_sets : 1) && s < k->graph[t->side]->n_sets && same; s++)
-      same = chk_leaves_differ(chk_captured(k, leaf, s), chk_captured(k, base + i, s), input) == NULL;
+    for (size_t s = 0; s < (input ? other->n_sets : 1) && s < k->graph[t->side]->n_sets && same;
+         s++)
+      same =
+          chk_leaves_differ(chk_captured(k, leaf, s), chk_captured(k, base + i, s), input) == NULL;
     if (same) return true;
   }
   return false;
@@ -128,12 +136,21 @@ static iso_code check_names(chk_state *k, below *x, const chk_step *s, size_t st
     iso_code c = leaves_of(k, x, s->b);
     for (size_t i = 0; i < x->n && !c; i++)
       if (k->term[x->leaf[i]].side == a->side)
-        return chk_settle(k, CHK_REFUSED, "step %zu: %s is said to be a layout of leaves of its own side", step, name_of(a));
+        return chk_settle(k, CHK_REFUSED,
+                          "step %zu: %s is said to be a layout of leaves of its own side", step,
+                          name_of(a));
     if (c || k->o->given_leaves || !has_namesake(k, s->a)) return c;
-    return chk_settle(k, CHK_REFUSED, "step %zu: %s has its value as %s on the other side, and is said to be a layout of something", step, name_of(a), name_of(a));
+    return chk_settle(k, CHK_REFUSED,
+                      "step %zu: %s has its value as %s on the other side, and is said to be a "
+                      "layout of something",
+                      step, name_of(a), name_of(a));
   }
-  if (k->o->given_leaves || namesakes(a, b) || !has_namesake(k, s->a) || !has_namesake(k, s->b)) return ISO_OK;
-  return chk_settle(k, CHK_REFUSED, "step %zu: %s and %s each have their value under their own name on the other side", step, name_of(a), name_of(b));
+  if (k->o->given_leaves || namesakes(a, b) || !has_namesake(k, s->a) || !has_namesake(k, s->b))
+    return ISO_OK;
+  return chk_settle(
+      k, CHK_REFUSED,
+      "step %zu: %s and %s each have their value under their own name on the other side", step,
+      name_of(a), name_of(b));
 }
 
 iso_code chk_relations(chk_state *k) {
@@ -172,7 +189,9 @@ bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
 }
 
 /* Pinned leaves have one value, whatever is said of them. */
-static bool moves(chk_state *k, const chk_step *s) { return s->kind == CHK_LEAF && chk_leaf_is_free(k, s->a); }
+static bool moves(chk_state *k, const chk_step *s) {
+  return s->kind == CHK_LEAF && chk_leaf_is_free(k, s->a);
+}
 
 /* A leaf's base until it is numbered, and for good where it is kept out. */
 enum { NO_BASE = -1, KEPT_OUT = -2 };
@@ -202,7 +221,8 @@ static iso_code number_all(chk_state *k, chk_elements *e, below *x, int64_t most
   if (!e->first || !e->base) return chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms; i++) e->first[i] = i, e->base[i] = NO_BASE;
   for (size_t i = 0; i < k->n_steps; i++)
-    if (moves(k, &k->step[i]) && !k->term[k->step[i].b].call) e->first[first_of(e, k->step[i].a)] = first_of(e, k->step[i].b);
+    if (moves(k, &k->step[i]) && !k->term[k->step[i].b].call)
+      e->first[first_of(e, k->step[i].a)] = first_of(e, k->step[i].b);
   for (size_t i = 0; i < k->n_steps && !c; i++) {
     if (!moves(k, &k->step[i]) || !k->term[k->step[i].b].call) continue;
     c = leaves_of(k, x, k->step[i].b);
@@ -236,8 +256,10 @@ static iso_code join_elements(chk_state *k, chk_elements *e, const chk_step *s, 
   return ISO_OK;
 }
 
-/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Returns whether two of its own are one. */
-static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t leaf, uint32_t *other) {
+/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Returns
+ * whether two of its own are one. */
+static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t leaf,
+                  uint32_t *other) {
   const int64_t base = e->base[first_of(e, leaf)], n = first_value(k, leaf)->numel;
   *other = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -255,20 +277,29 @@ static long rank_of(const chk_term *t) {
   return r;
 }
 
-/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the leaf of the group that has it. */
-static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint32_t from, bool *done) {
+/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the leaf of the group
+ * that has it. */
+static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint32_t from,
+                            bool *done) {
   iso_code c = ISO_OK;
   memset(owner, 0, e->n * sizeof *owner);
   for (uint32_t i = from; i < k->n_terms && !c; i++) {
     const chk_term *t = &k->term[i];
     uint32_t other;
-    if (done[i] || !t->node || t->call || e->base[first_of(e, i)] < 0 || t->side != k->term[from].side || rank_of(t) != rank_of(&k->term[from])) continue;
+    if (done[i] || !t->node || t->call || e->base[first_of(e, i)] < 0 ||
+        t->side != k->term[from].side || rank_of(t) != rank_of(&k->term[from]))
+      continue;
     done[i] = true;
     const char *side = t->side == LEFT ? "left's" : "right's";
     bool whole = false; /* the same leaf twice by plain relations: listed where classes are */
-    for (uint32_t j = from; j < i && !whole; j++) whole = done[j] && first_of(e, j) == first_of(e, i) && k->term[j].side == t->side && rank_of(&k->term[j]) == rank_of(t);
+    for (uint32_t j = from; j < i && !whole; j++)
+      whole = done[j] && first_of(e, j) == first_of(e, i) && k->term[j].side == t->side &&
+              rank_of(&k->term[j]) == rank_of(t);
     if (whole) continue;
-    if (claim(k, e, owner, i, &other)) return chk_settle(k, CHK_REFUSED, "the relations of leaves make elements of %s %s equal to each other", side, name_of(t));
+    if (claim(k, e, owner, i, &other))
+      return chk_settle(k, CHK_REFUSED,
+                        "the relations of leaves make elements of %s %s equal to each other", side,
+                        name_of(t));
     if (other)
       c = chk_assume(
           k, RULE_ASSUMES_LEAF,
@@ -313,7 +344,8 @@ iso_code chk_free_elements(chk_state *k) {
                    "there are too many");
   else if (!c && e.n && !(owner = malloc(e.n * sizeof *owner))) c = chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms && !c && owner && !chk_settled(k); i++)
-    if (!done[i] && k->term[i].node && !k->term[i].call && e.base[first_of(&e, i)] >= 0) c = check_group(k, &e, owner, i, done);
+    if (!done[i] && k->term[i].node && !k->term[i].call && e.base[first_of(&e, i)] >= 0)
+      c = check_group(k, &e, owner, i, done);
   chk_elements_free(&e);
   free(owner);
   free(done);
@@ -321,4 +353,6 @@ iso_code chk_free_elements(chk_state *k) {
 }
 
 /* Whether relation (a, b) says which leaf it is by its name. */
-bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b) { return !k->term[b].call && namesakes(&k->term[a], &k->term[b]); }
+bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b) {
+  return !k->term[b].call && namesakes(&k->term[a], &k->term[b]);
+}

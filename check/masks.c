@@ -1,7 +1,7 @@
-/* Masks (rules/masks.h): a certificate that reads them as minus infinity holds where all of both captures'
- * vanish. That is found here from the captures alone, and so is how near to them numbers come on the captured
- * inputs. Then the captures' terms are what is read: calls that write a mask write minus infinity, and a constant
- * with masks of its own is one that its call does not say. */
+/* Masks (rules/masks.h): a certificate that reads them as minus infinity holds where all of both
+ * captures' vanish. That is found here from the captures alone, and so is how near to them numbers
+ * come on the captured inputs. Then the captures' terms are what is read: calls that write a mask
+ * write minus infinity, and a constant with masks of its own is one that its call does not say. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 enum { MAX_OUT = 64 };
 
 struct chk_masks {
-  size_t n;              /* captured terms, of both sides */
+  size_t n; /* captured terms, of both sides */
   rule_mask_node *node;
-  rule_tensor **fixed;   /* in captured dtypes */
+  rule_tensor **fixed; /* in captured dtypes */
   rule_masks *of[CHK_MASK_KINDS];
 };
 
@@ -54,7 +54,9 @@ static iso_code fix(chk_state *k, chk_masks *m, uint32_t i) {
     if (leaf_stays(k, i)) m->fixed[i] = rule_tensor_ref(chk_captured(k, i, k->set));
     return ISO_OK;
   }
-  if (!k->oracle || t->node->n_outputs != 1 || strcmp(call->u.s, "getitem") == 0 || !all_fixed(m, call)) return ISO_OK;
+  if (!k->oracle || t->node->n_outputs != 1 || strcmp(call->u.s, "getitem") == 0 ||
+      !all_fixed(m, call))
+    return ISO_OK;
   const iso_code c = k->oracle->call(k->oracle->ctx, call, m->fixed, false, out, MAX_OUT, &n, &why);
   if (c) return c == ISO_NOMEM ? chk_nomem(k) : ISO_OK;
   if (n == 1) m->fixed[i] = out[0];
@@ -71,7 +73,8 @@ static void mark(const rule_term *t, rule_mask_node *node) {
 static void mark_live(const chk_state *k, chk_masks *m) {
   for (int side = 0; side < 2; side++)
     for (size_t o = 0; o < k->graph[side]->n_results; o++) {
-      rule_mask_node *n = &m->node[k->graph[side]->result[o].node + (side == RIGHT ? k->graph[LEFT]->n_nodes : 0)];
+      rule_mask_node *n =
+          &m->node[k->graph[side]->result[o].node + (side == RIGHT ? k->graph[LEFT]->n_nodes : 0)];
       n->live = n->output = true;
     }
   for (size_t i = m->n; i-- > 0;)
@@ -97,7 +100,8 @@ static iso_code describe(chk_state *k) {
   if (!m->node || !m->fixed) return chk_nomem(k);
   for (size_t i = 0; i < m->n; i++) {
     const cap_node *n = k->term[i].node;
-    m->node[i] = (rule_mask_node){.call = k->captured[i], .shape = n->n_outputs ? &n->output[0].shape : NULL};
+    m->node[i] = (rule_mask_node){.call = k->captured[i],
+                                  .shape = n->n_outputs ? &n->output[0].shape : NULL};
     if (n->n_outputs) m->node[i].dtype = n->output[0].dtype;
   }
   mark_live(k, m);
@@ -139,7 +143,8 @@ static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i) {
   c = chk_set_constant(k, i, v);
   rule_tensor_unref(v);
   const rule_term *number = k->captured[i] ? rule_int(k->arena, i) : NULL;
-  if (!c && k->captured[i] && !(k->term[i].call = rule_op(k->arena, "isomer::mask", &number, 1))) c = chk_nomem(k);
+  if (!c && k->captured[i] && !(k->term[i].call = rule_op(k->arena, "isomer::mask", &number, 1)))
+    c = chk_nomem(k);
   return c;
 }
 
@@ -147,7 +152,8 @@ static iso_code read_masks(chk_state *k, const rule_masks *m, const char *text) 
   size_t where;
   iso_code c = ISO_OK;
   if (!rule_masks_vanish(m, &where))
-    return chk_settle(k, CHK_REFUSED, "masks are read as minus infinity, and one does not vanish at %s \"%s\"",
+    return chk_settle(k, CHK_REFUSED,
+                      "masks are read as minus infinity, and one does not vanish at %s \"%s\"",
                       k->term[where].side == LEFT ? "left's" : "right's", k->term[where].node->id);
   for (uint32_t i = 0; i < k->masks->n && !c; i++)
     if (k->masks->node[i].live) c = read_term(k, m, i);
@@ -158,11 +164,14 @@ iso_code chk_find_masks(chk_state *k) {
   static const char *const text[] = {
       "a mask's -65504, the least finite float16, is read as minus infinity",
       "a mask of the least finite number, or half of it, is read as minus infinity"};
-  const bool wanted[] = {k->reads_masks[CHK_MASK_HALF], k->reads_masks[CHK_MASK_OTHER] || rules_read(k)};
+  const bool wanted[] = {k->reads_masks[CHK_MASK_HALF],
+                         k->reads_masks[CHK_MASK_OTHER] || rules_read(k)};
   chk_masks_free(k);
   iso_code c = wanted[0] || wanted[1] ? describe(k) : ISO_OK;
   for (int kind = 0; kind < CHK_MASK_KINDS && !c; kind++)
-    if (wanted[kind]) c = rule_masks_new(k->oracle, k->masks->node, k->masks->n, kind == CHK_MASK_HALF, &k->masks->of[kind], k->err);
+    if (wanted[kind])
+      c = rule_masks_new(k->oracle, k->masks->node, k->masks->n, kind == CHK_MASK_HALF,
+                         &k->masks->of[kind], k->err);
   for (int kind = 0; kind < CHK_MASK_KINDS && !c && !chk_settled(k); kind++)
     if (k->reads_masks[kind]) c = read_masks(k, k->masks->of[kind], text[kind]);
   return c;
@@ -188,7 +197,8 @@ static double largest(void *ctx, size_t i) {
   return t ? most : INFINITY;
 }
 
-/* What rules read is as the certificate has it; what is read here is refused where numbers come near it. */
+/* What rules read is as the certificate has it; what is read here is refused where numbers come
+ * near it. */
 iso_code chk_near_masks(chk_state *k) {
   iso_code c = ISO_OK;
   for (int kind = 0; k->masks && kind < CHK_MASK_KINDS && !c; kind++) {
@@ -198,7 +208,9 @@ iso_code chk_near_masks(chk_state *k) {
     if (m) c = rule_masks_bound(m, largest, &a, &most, k->err);
     const bool near = !(most <= (kind == CHK_MASK_HALF ? RULE_MASK_F16_BOUND : RULE_MASK_BOUND));
     if (!c && near && k->reads_masks[kind])
-      return chk_settle(k, CHK_REFUSED, "masks are read as minus infinity, and numbers beside them are as large as %.3g", most);
+      return chk_settle(
+          k, CHK_REFUSED,
+          "masks are read as minus infinity, and numbers beside them are as large as %.3g", most);
     k->near_masks |= near;
   }
   return c;

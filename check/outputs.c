@@ -9,7 +9,9 @@
 /* The output that output `i` repeats on another rank, `i` itself if none. */
 static size_t head_of(const cap_graph *g, size_t i) {
   const char *name = g->result[i].name, *at = strrchr(name, '_');
-  if (!at || strncmp(at, "_rank", 5) != 0 || at[5] == 0 || strspn(at + 5, "0123456789") != strlen(at + 5)) return i;
+  if (!at || strncmp(at, "_rank", 5) != 0 || at[5] == 0 ||
+      strspn(at + 5, "0123456789") != strlen(at + 5))
+    return i;
   const size_t n = (size_t)(at - name);
   for (size_t k = 0; k < g->n_results; k++)
     if (strncmp(g->result[k].name, name, n) == 0 && g->result[k].name[n] == 0) return k;
@@ -23,7 +25,8 @@ static size_t ordinal(const cap_graph *g, size_t i) {
   return n;
 }
 
-/* Which of the replicas of its head output `i` is, from 0, the head; in `all` how many there are. */
+/* Which of the replicas of its head output `i` is, from 0, the head; in `all` how many there are.
+ */
 static size_t replica(const cap_graph *g, size_t i, size_t *all) {
   const size_t head = head_of(g, i);
   size_t at = 0;
@@ -39,7 +42,8 @@ static size_t replica(const cap_graph *g, size_t i, size_t *all) {
 static bool names_agree(const cap_graph *l, const cap_graph *r) {
   for (size_t i = 0; i < l->n_results; i++) {
     bool found = head_of(l, i) != i;
-    for (size_t k = 0; k < r->n_results && !found; k++) found = head_of(r, k) == k && strcmp(l->result[i].name, r->result[k].name) == 0;
+    for (size_t k = 0; k < r->n_results && !found; k++)
+      found = head_of(r, k) == k && strcmp(l->result[i].name, r->result[k].name) == 0;
     if (!found) return false;
   }
   return true;
@@ -47,8 +51,11 @@ static bool names_agree(const cap_graph *l, const cap_graph *r) {
 
 static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j, bool by_name) {
   size_t nl, nr;
-  const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl), rj = replica(r, j, &nr);
-  if (by_name ? strcmp(l->result[hi].name, r->result[hj].name) != 0 : ordinal(l, hi) != ordinal(r, hj)) return false;
+  const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl),
+               rj = replica(r, j, &nr);
+  if (by_name ? strcmp(l->result[hi].name, r->result[hj].name) != 0
+              : ordinal(l, hi) != ordinal(r, hj))
+    return false;
   return nl == nr ? ri == rj : ri == 0 || rj == 0;
 }
 
@@ -58,7 +65,8 @@ static int64_t find_result(const cap_graph *g, const char *name) {
   return -1;
 }
 
-/* Follow unsqueeze and squeeze.dim of sizes 1 down to a captured node. Returns: its term and the shape of `t`; CHK_NONE. */
+/* Follow unsqueeze and squeeze.dim of sizes 1 down to a captured node. Returns: its term and the
+ * shape of `t`; CHK_NONE. */
 static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int depth) {
   const chk_term *x = &k->term[t];
   if (x->node) {
@@ -66,10 +74,13 @@ static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int dept
     *shape = x->node->output[0].shape;
     return t;
   }
-  if (depth > 2 * RULE_MAX_RANK || x->call->n != 2 || x->call->child[0]->kind != RULE_VAR || x->call->child[1]->kind != RULE_INT) return CHK_NONE;
+  if (depth > 2 * RULE_MAX_RANK || x->call->n != 2 || x->call->child[0]->kind != RULE_VAR ||
+      x->call->child[1]->kind != RULE_INT)
+    return CHK_NONE;
   const uint32_t below = peel(k, (uint32_t)x->call->child[0]->u.i, shape, depth + 1);
   const int64_t d = x->call->child[1]->u.i;
-  const bool in = strcmp(x->call->u.s, "aten::unsqueeze") == 0, out = strcmp(x->call->u.s, "aten::squeeze.dim") == 0;
+  const bool in = strcmp(x->call->u.s, "aten::unsqueeze") == 0,
+             out = strcmp(x->call->u.s, "aten::squeeze.dim") == 0;
   if (below == CHK_NONE || d < 0) return CHK_NONE;
   if (in && d <= shape->rank && shape->rank < RULE_MAX_RANK) {
     memmove(shape->dim + d + 1, shape->dim + d, (size_t)(shape->rank - d) * sizeof *shape->dim);
@@ -84,36 +95,54 @@ static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int dept
   return below;
 }
 
-static iso_code check_output(chk_state *k, const chk_output *o, bool by_name, bool *const covered[2]) {
+static iso_code check_output(chk_state *k, const chk_output *o, bool by_name,
+                             bool *const covered[2]) {
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
   const int64_t i = find_result(l, o->left), j = find_result(r, o->right);
   rule_shape shape = {0};
-  if (i < 0 || j < 0) return chk_settle(k, CHK_REFUSED, "output %s: there is no such output", i < 0 ? o->left : o->right);
-  if (!belong(l, (size_t)i, r, (size_t)j, by_name)) return chk_settle(k, CHK_REFUSED, "outputs %s and %s do not belong together", o->left, o->right);
-  if (o->a != l->result[i].node) return chk_settle(k, CHK_REFUSED, "output %s: the first term is not what the left capture gives", o->left);
+  if (i < 0 || j < 0)
+    return chk_settle(k, CHK_REFUSED, "output %s: there is no such output",
+                      i < 0 ? o->left : o->right);
+  if (!belong(l, (size_t)i, r, (size_t)j, by_name))
+    return chk_settle(k, CHK_REFUSED, "outputs %s and %s do not belong together", o->left,
+                      o->right);
+  if (o->a != l->result[i].node)
+    return chk_settle(k, CHK_REFUSED,
+                      "output %s: the first term is not what the left capture gives", o->left);
   if (peel(k, o->b, &shape, 0) != l->n_nodes + r->result[j].node)
-    return chk_settle(k, CHK_REFUSED, "output %s: the second term is not what the right capture gives", o->right);
+    return chk_settle(k, CHK_REFUSED,
+                      "output %s: the second term is not what the right capture gives", o->right);
   const cap_node *n = &l->node[l->result[i].node];
   if (n->n_outputs < 1 || !rule_shape_eq(&shape, &n->output[0].shape))
-    return chk_settle(k, CHK_REFUSED, "outputs %s and %s: the shapes differ in more than sizes 1", o->left, o->right);
+    return chk_settle(k, CHK_REFUSED, "outputs %s and %s: the shapes differ in more than sizes 1",
+                      o->left, o->right);
   if (chk_root(k, o->a) != chk_root(k, o->b))
-    return chk_settle(k, CHK_REFUSED, "outputs %s and %s are not equal by the steps of the certificate", o->left, o->right);
+    return chk_settle(k, CHK_REFUSED,
+                      "outputs %s and %s are not equal by the steps of the certificate", o->left,
+                      o->right);
   covered[LEFT][i] = covered[RIGHT][j] = true;
   return ISO_OK;
 }
 
 iso_code chk_outputs(chk_state *k) {
-  bool *covered[2] = {calloc(k->graph[LEFT]->n_results + 1, 1), calloc(k->graph[RIGHT]->n_results + 1, 1)};
+  bool *covered[2] = {calloc(k->graph[LEFT]->n_results + 1, 1),
+                      calloc(k->graph[RIGHT]->n_results + 1, 1)};
   size_t heads[2] = {0, 0};
   iso_code c = covered[0] && covered[1] ? ISO_OK : chk_nomem(k);
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < k->graph[side]->n_results; i++) heads[side] += head_of(k->graph[side], i) == i;
-  if (!c && heads[LEFT] != heads[RIGHT]) c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT], heads[RIGHT]);
+    for (size_t i = 0; i < k->graph[side]->n_results; i++)
+      heads[side] += head_of(k->graph[side], i) == i;
+  if (!c && heads[LEFT] != heads[RIGHT])
+    c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT],
+                   heads[RIGHT]);
   const bool by_name = names_agree(k->graph[LEFT], k->graph[RIGHT]);
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++) c = check_output(k, &k->output[i], by_name, covered);
+  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++)
+    c = check_output(k, &k->output[i], by_name, covered);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < k->graph[side]->n_results && !chk_settled(k) && !c; i++)
-      if (!covered[side][i]) c = chk_settle(k, CHK_REFUSED, "output %s of the %s capture is left out", k->graph[side]->result[i].name, side == LEFT ? "left" : "right");
+      if (!covered[side][i])
+        c = chk_settle(k, CHK_REFUSED, "output %s of the %s capture is left out",
+                       k->graph[side]->result[i].name, side == LEFT ? "left" : "right");
   free(covered[LEFT]);
   free(covered[RIGHT]);
   return c;
@@ -123,16 +152,18 @@ iso_code chk_outputs(chk_state *k) {
 
 /* Whether every element of the call's value is an element of its first argument. */
 static bool passes_on(const char *op) {
-  static const char *const ops[] = {"aten::to.", "aten::_to_copy", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::flatten", "aten::unsqueeze",
-                                    "aten::squeeze", "aten::slice.", "aten::select.", "aten::expand", "aten::transpose.", "aten::permute", "aten::alias",
-                                    "aten::detach", "aten::clone", "aten::contiguous", "aten::lift_fresh"};
+  static const char *const ops[] = {
+      "aten::to.",     "aten::_to_copy",   "aten::view",      "aten::_unsafe_view", "aten::reshape",
+      "aten::flatten", "aten::unsqueeze",  "aten::squeeze",   "aten::slice.",       "aten::select.",
+      "aten::expand",  "aten::transpose.", "aten::permute",   "aten::alias",        "aten::detach",
+      "aten::clone",   "aten::contiguous", "aten::lift_fresh"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
   return false;
 }
 
-/* The next call after node `i` that has what input `top` only moves to as the index of a table; 0: none. `flow` is kept between calls, and
- * begins at `top` where `i` is. */
+/* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
+ * none. `flow` is kept between calls, and begins at `top` where `i` is. */
 static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow) {
   if (i == top) {
     memset(flow, 0, g->n_nodes);
@@ -141,27 +172,37 @@ static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow)
   while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
-    const uint32_t at = strcmp(t->u.s, "aten::embedding") == 0 ? 1 : strcmp(t->u.s, "aten::index_select") == 0 ? 2 : 0;
+    const uint32_t at = strcmp(t->u.s, "aten::embedding") == 0      ? 1
+                        : strcmp(t->u.s, "aten::index_select") == 0 ? 2
+                                                                    : 0;
     if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return i;
-    if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s)) flow[i] = true;
+    if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
+      flow[i] = true;
   }
   return 0;
 }
 
-/* One past the last row of a table that is not all zeros; 0 where the call looks up no captured one by rows. */
+/* One past the last row of a table that is not all zeros; 0 where the call looks up no captured one
+ * by rows. */
 static int64_t used_rows(const cap_graph *g, const rule_term *t) {
-  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, "aten::index_select") == 0 && !(t->child[1]->kind == RULE_INT && t->child[1]->u.i == 0))) return 0;
+  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, "aten::index_select") == 0 &&
+                                        !(t->child[1]->kind == RULE_INT && t->child[1]->u.i == 0)))
+    return 0;
   const cap_node *table = &g->node[t->child[0]->u.i];
-  if (!table->value || table->value->shape.rank < 1 || table->value->shape.dim[0] < 1 || table->value->numel < 1) return 0;
+  if (!table->value || table->value->shape.rank < 1 || table->value->shape.dim[0] < 1 ||
+      table->value->numel < 1)
+    return 0;
   int64_t last = table->value->numel;
   if (table->value->shape.rank < 2) return table->value->shape.dim[0];
   while (last > 0 && rule_tensor_get(table->value, last - 1) == 0) last--;
-  return last == 0 ? table->value->shape.dim[0] : (last - 1) / (table->value->numel / table->value->shape.dim[0]) + 1;
+  return last == 0 ? table->value->shape.dim[0]
+                   : (last - 1) / (table->value->numel / table->value->shape.dim[0]) + 1;
 }
 
 static bool same_input(size_t a, const cap_graph *g, size_t b, const cap_graph *h) {
   for (size_t set = 0; set < g->n_sets && set < h->n_sets; set++)
-    if (!rule_tensor_same_bytes(g->input[set * g->n_nodes + a], h->input[set * h->n_nodes + b])) return false;
+    if (!rule_tensor_same_bytes(g->input[set * g->n_nodes + a], h->input[set * h->n_nodes + b]))
+      return false;
   return true;
 }
 
@@ -179,7 +220,8 @@ static bool *live_nodes(const cap_graph *g) {
   return live;
 }
 
-/* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's of the same values, looks up for an output. */
+/* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's
+ * of the same values, looks up for an output. */
 iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers) {
   const chk_term *t = &k->term[input];
   const cap_graph *own = k->graph[t->side];
@@ -190,7 +232,9 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
     bool *flow = calloc(g->n_nodes + 1, 1), *live = live_nodes(g);
     if (!flow || !live) c = chk_nomem(k);
     for (size_t i = 0; i < g->n_nodes && !c; i++) {
-      if (g->node[i].kind != CAP_INPUT || !(side == t->side ? i == t->index : same_input(t->index, own, i, g))) continue;
+      if (g->node[i].kind != CAP_INPUT ||
+          !(side == t->side ? i == t->index : same_input(t->index, own, i, g)))
+        continue;
       for (size_t j = i; (j = next_look_up(g, i, j, flow)) != 0;) {
         const int64_t rows = live[j] ? used_rows(g, g->node[j].call) : 0;
         *covers |= rows > 0 && high >= rows - 1;
@@ -202,8 +246,8 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
   return c;
 }
 
-/* PyTorch's in-place operators end in an underscore; with one output more they are functions. Others may read what was written,
- * so the node's place in the graph says nothing. */
+/* PyTorch's in-place operators end in an underscore; with one output more they are functions.
+ * Others may read what was written, so the node's place in the graph says nothing. */
 static bool writes(const chk_state *k, const cap_node *n) {
   if (n->kind != CAP_OP) return false;
   const rule_schema *s = rule_schemas_find(k->schemas, n->call->u.s);
@@ -215,19 +259,23 @@ static bool writes(const chk_state *k, const cap_node *n) {
 }
 
 /* Whether strides, which no capture holds, are read of what need not lie row by row. */
-static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live, const cap_node **reader) {
+static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live,
+                              const cap_node **reader) {
   bool *dense = calloc(g->n_nodes + 1, 1);
   if (!dense) return chk_nomem(k);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const rule_term *call = g->node[i].call;
     dense[i] = !call || rule_gives_dense(call, dense);
-    if (call && live[i] && rule_reads_memory(call) && !(call->child[0]->kind == RULE_VAR && dense[call->child[0]->u.i])) *reader = &g->node[i];
+    if (call && live[i] && rule_reads_memory(call) &&
+        !(call->child[0]->kind == RULE_VAR && dense[call->child[0]->u.i]))
+      *reader = &g->node[i];
   }
   free(dense);
   return ISO_OK;
 }
 
-/* A function of nothing is not what was captured: the one input that chooses rows of a table stays free. */
+/* A function of nothing is not what was captured: the one input that chooses rows of a table stays
+ * free. */
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
@@ -236,21 +284,29 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   iso_code c = live && flow ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < g->n_nodes && !c && !chk_settled(k); i++)
     if (writes(k, &g->node[i]))
-      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument", side == LEFT ? "left" : "right", g->node[i].id);
+      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument",
+                     side == LEFT ? "left" : "right", g->node[i].id);
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
     if (live[i] && g->node[i].call && rule_draws(k->schemas, g->node[i].call))
-      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers", side == LEFT ? "left" : "right", g->node[i].id);
+      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers",
+                     side == LEFT ? "left" : "right", g->node[i].id);
   const cap_node *reader = NULL;
   if (!c) c = reads_strides(k, g, live, &reader);
-  if (!c && reader) c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" reads memory whose order is not captured", side == LEFT ? "left" : "right", reader->id);
+  if (!c && reader)
+    c = chk_settle(k, CHK_REFUSED,
+                   "the %s capture's \"%s\" reads memory whose order is not captured",
+                   side == LEFT ? "left" : "right", reader->id);
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;
-    else if (rule_dtype_is_int(g->node[i].value->dtype)) n_tokens += next_look_up(g, i, i, flow) != 0;
+    else if (rule_dtype_is_int(g->node[i].value->dtype))
+      n_tokens += next_look_up(g, i, i, flow) != 0;
   }
   free(live);
   free(flow);
-  if (!c && !any_free && n_tokens == 1) c = chk_settle(k, CHK_REFUSED, "the %s capture's tokens are kept fixed", side == LEFT ? "left" : "right");
+  if (!c && !any_free && n_tokens == 1)
+    c = chk_settle(k, CHK_REFUSED, "the %s capture's tokens are kept fixed",
+                   side == LEFT ? "left" : "right");
   return c;
 }
 
@@ -262,7 +318,8 @@ iso_code chk_fixed_inputs(chk_state *k) {
     bool may;
     if ((c = chk_may_be_fixed(k, k->fixed[i], &may))) break;
     if (!may)
-      return free(fixed), chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
+      return free(fixed),
+             chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
     fixed[k->fixed[i]] = true;
     c = chk_assume(k, RULE_ASSUMES_INPUT,
                    iso_arena_printf(k->arena, "%s's %s keeps its captured value",

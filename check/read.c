@@ -1,5 +1,6 @@
-/* A certificate's JSON, read strictly: what is missing, unknown or out of range makes it malformed. Arguments are written as
- * in graph.json (docs/capture-format.md), but that {"ref": n} is term n of the certificate. */
+/* A certificate's JSON, read strictly: what is missing, unknown or out of range makes it malformed.
+ * Arguments are written as in graph.json (docs/capture-format.md), but that {"ref": n} is term n of
+ * the certificate. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -16,7 +17,9 @@ typedef struct reader {
   uint32_t depth;     /* of the term being read: its deepest argument */
 } reader;
 
-static iso_code malformed(chk_state *k, const char *what, size_t i) { return chk_settle(k, CHK_MALFORMED, "%s %zu is malformed", what, i); }
+static iso_code malformed(chk_state *k, const char *what, size_t i) {
+  return chk_settle(k, CHK_MALFORMED, "%s %zu is malformed", what, i);
+}
 
 static iso_code no_node(chk_state *k, const char *what, size_t i) {
   return chk_settle(k, CHK_REFUSED, "%s %zu is a node that the capture does not have", what, i);
@@ -24,7 +27,8 @@ static iso_code no_node(chk_state *k, const char *what, size_t i) {
 
 /* ---- captured nodes ---- */
 
-static const rule_term *shifted(iso_arena *a, const rule_term *t, uint32_t by, const chk_term *term, uint32_t *depth) {
+static const rule_term *shifted(iso_arena *a, const rule_term *t, uint32_t by, const chk_term *term,
+                                uint32_t *depth) {
   if (t->kind == RULE_VAR) {
     const uint32_t id = (uint32_t)t->u.i + by;
     if (term[id].depth > *depth) *depth = term[id].depth;
@@ -39,7 +43,8 @@ static const rule_term *shifted(iso_arena *a, const rule_term *t, uint32_t by, c
 }
 
 static iso_code add_term(chk_state *k, chk_term t) {
-  if (k->n_terms >= CHK_NONE - 1 || !iso_grow(k->term, k->cap_terms, k->n_terms + 1)) return chk_nomem(k);
+  if (k->n_terms >= CHK_NONE - 1 || !iso_grow(k->term, k->cap_terms, k->n_terms + 1))
+    return chk_nomem(k);
   k->term[k->n_terms++] = t;
   return ISO_OK;
 }
@@ -50,7 +55,8 @@ static iso_code add_graph(chk_state *k, int side) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     chk_term t = {.node = &g->node[i], .side = side, .index = (uint32_t)i};
-    if (g->node[i].call && !(t.call = shifted(k->arena, g->node[i].call, base, k->term, &t.depth))) return chk_nomem(k);
+    if (g->node[i].call && !(t.call = shifted(k->arena, g->node[i].call, base, k->term, &t.depth)))
+      return chk_nomem(k);
     t.depth++;
     c = add_term(k, t);
   }
@@ -77,7 +83,8 @@ static uint32_t find_node(const reader *r, int side, const char *id) {
   while (lo < hi) {
     const size_t mid = (lo + hi) / 2;
     const int order = strcmp(g->node[r->by_id[side][mid]].id, id);
-    if (order == 0) return r->by_id[side][mid] + (uint32_t)(side == RIGHT ? r->k->graph[LEFT]->n_nodes : 0);
+    if (order == 0)
+      return r->by_id[side][mid] + (uint32_t)(side == RIGHT ? r->k->graph[LEFT]->n_nodes : 0);
     if (order < 0) lo = mid + 1;
     else hi = mid;
   }
@@ -87,7 +94,9 @@ static uint32_t find_node(const reader *r, int side, const char *id) {
 /* ---- terms ---- */
 
 static bool number_of(const chk_state *k, const json_t *j, uint32_t *out) {
-  if (!json_is_integer(j) || json_integer_value(j) < 0 || (uint64_t)json_integer_value(j) >= k->n_numbers) return false;
+  if (!json_is_integer(j) || json_integer_value(j) < 0 ||
+      (uint64_t)json_integer_value(j) >= k->n_numbers)
+    return false;
   *out = k->number[json_integer_value(j)];
   return true;
 }
@@ -111,7 +120,8 @@ static iso_code read_list(reader *r, const json_t *j, int nesting, const rule_te
 static iso_code read_object(reader *r, const json_t *j, const rule_term **out) {
   chk_state *k = r->k;
   rule_dtype dtype;
-  const json_t *ref = json_object_get(j, "ref"), *d = json_object_get(j, "dtype"), *f = json_object_get(j, "float");
+  const json_t *ref = json_object_get(j, "ref"), *d = json_object_get(j, "dtype"),
+               *f = json_object_get(j, "float");
   uint32_t id;
   *out = NULL;
   if (json_object_size(j) != 1) return ISO_OK;
@@ -123,7 +133,9 @@ static iso_code read_object(reader *r, const json_t *j, const rule_term **out) {
     *out = rule_dtype_term(k->arena, dtype);
   } else if (json_is_string(f)) {
     const char *s = json_string_value(f);
-    const double x = strcmp(s, "inf") == 0 ? (double)__builtin_inf() : strcmp(s, "-inf") == 0 ? -(double)__builtin_inf() : 0;
+    const double x = strcmp(s, "inf") == 0    ? (double)__builtin_inf()
+                     : strcmp(s, "-inf") == 0 ? -(double)__builtin_inf()
+                                              : 0;
     if (strcmp(s, "nan") == 0) *out = rule_float(k->arena, (double)__builtin_nan(""));
     else if (x != 0) *out = rule_float(k->arena, x);
     else return ISO_OK;
@@ -156,7 +168,8 @@ static iso_code read_argument(reader *r, const json_t *j, int nesting, const rul
   return *out ? ISO_OK : chk_nomem(r->k);
 }
 
-/* A node of a side, {"left": id}. Returns: in `there` false where the capture has none of that id; CHK_NONE then, and where it is malformed. */
+/* A node of a side, {"left": id}. Returns: in `there` false where the capture has none of that id;
+ * CHK_NONE then, and where it is malformed. */
 static uint32_t read_node(const reader *r, const json_t *j, bool *there) {
   *there = true;
   for (int side = 0; side < 2; side++) {
@@ -180,7 +193,8 @@ static iso_code read_term(reader *r, const json_t *j, size_t i) {
     r->depth = 0;
     iso_code c = read_list(r, args, 0, &child);
     if (c) return c;
-    const rule_term *call = child ? rule_op(k->arena, json_string_value(op), child, json_array_size(args)) : NULL;
+    const rule_term *call =
+        child ? rule_op(k->arena, json_string_value(op), child, json_array_size(args)) : NULL;
     if (child && !call) return chk_nomem(k);
     if (!call || r->depth >= MAX_DEPTH) return malformed(k, "term", i);
     id = (uint32_t)k->n_terms;
@@ -195,7 +209,8 @@ static iso_code read_term(reader *r, const json_t *j, size_t i) {
 /* ---- steps ---- */
 
 static bool read_pair(const chk_state *k, const json_t *j, uint32_t *a, uint32_t *b) {
-  return json_is_array(j) && json_array_size(j) == 2 && number_of(k, json_array_get(j, 0), a) && number_of(k, json_array_get(j, 1), b);
+  return json_is_array(j) && json_array_size(j) == 2 && number_of(k, json_array_get(j, 0), a) &&
+         number_of(k, json_array_get(j, 1), b);
 }
 
 static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *fine) {
@@ -235,7 +250,8 @@ static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fi
 
 static iso_code read_step(reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
-  static const char *const names[CHK_KINDS] = {"leaf", "bound", "value", "rounding", "rule", "same"};
+  static const char *const names[CHK_KINDS] = {"leaf",     "bound", "value",
+                                               "rounding", "rule",  "same"};
   chk_step x = {.kind = CHK_KINDS};
   bool fine = false;
   for (int n = 0; n < CHK_KINDS; n++)
@@ -243,7 +259,8 @@ static iso_code read_step(reader *r, const json_t *j, size_t i) {
   if (x.kind == CHK_RULE) {
     const json_t *which = json_object_get(j, "rule"), *vars = json_object_get(j, "vars");
     const json_t *given = json_object_get(j, "names");
-    fine = json_object_size(j) == (given ? 4 : 3) && json_is_integer(which) && json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->n_rules &&
+    fine = json_object_size(j) == (given ? 4 : 3) && json_is_integer(which) &&
+           json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->n_rules &&
            json_is_array(vars) && read_pair(k, json_object_get(j, "terms"), &x.a, &x.b);
     if (fine) {
       x.rule = (uint32_t)json_integer_value(which);
@@ -270,7 +287,8 @@ static iso_code read_rule(chk_state *k, const json_t *j, size_t i) {
   if (c == ISO_NOMEM) return chk_nomem(k);
   if (c || rule_set_count(set) != 1) {
     rule_set_free(set);
-    return chk_settle(k, CHK_MALFORMED, "rule %zu is malformed: %s", i, c ? why.msg : "there is not one rule in it");
+    return chk_settle(k, CHK_MALFORMED, "rule %zu is malformed: %s", i,
+                      c ? why.msg : "there is not one rule in it");
   }
   if (!iso_grow(k->rule, k->cap_rules, k->n_rules + 1)) {
     rule_set_free(set);
@@ -281,12 +299,16 @@ static iso_code read_rule(chk_state *k, const json_t *j, size_t i) {
 }
 
 static iso_code read_output(chk_state *k, const json_t *j, size_t i) {
-  const char *l = json_string_value(json_object_get(j, "left")), *r = json_string_value(json_object_get(j, "right"));
+  const char *l = json_string_value(json_object_get(j, "left")),
+             *r = json_string_value(json_object_get(j, "right"));
   chk_output o = {0};
-  if (!l || !r || json_object_size(j) != 3 || !read_pair(k, json_object_get(j, "terms"), &o.a, &o.b)) return malformed(k, "output", i);
+  if (!l || !r || json_object_size(j) != 3 ||
+      !read_pair(k, json_object_get(j, "terms"), &o.a, &o.b))
+    return malformed(k, "output", i);
   o.left = iso_arena_strdup(k->arena, l);
   o.right = iso_arena_strdup(k->arena, r);
-  if (!o.left || !o.right || !iso_grow(k->output, k->cap_outputs, k->n_outputs + 1)) return chk_nomem(k);
+  if (!o.left || !o.right || !iso_grow(k->output, k->cap_outputs, k->n_outputs + 1))
+    return chk_nomem(k);
   k->output[k->n_outputs++] = o;
   return ISO_OK;
 }
@@ -308,12 +330,15 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   if (!model || json_object_size(j) != 2 || !json_is_object(files))
     return chk_settle(k, CHK_MALFORMED, "\"%s\" is malformed", side == LEFT ? "left" : "right");
   k->file[side] = iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->file[side]);
-  k->digest[side] = iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->digest[side]);
+  k->digest[side] =
+      iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->digest[side]);
   if (!k->file[side] || !k->digest[side]) return chk_nomem(k);
   json_object_foreach((json_t *)files, name, v) {
-    if (!json_is_string(v)) return chk_settle(k, CHK_MALFORMED, "the digest of \"%s\" is malformed", name);
+    if (!json_is_string(v))
+      return chk_settle(k, CHK_MALFORMED, "the digest of \"%s\" is malformed", name);
     const size_t n = k->n_files[side]++;
-    if (!(k->file[side][n] = iso_arena_strdup(k->arena, name)) || !(k->digest[side][n] = iso_arena_strdup(k->arena, json_string_value(v))))
+    if (!(k->file[side][n] = iso_arena_strdup(k->arena, name)) ||
+        !(k->digest[side][n] = iso_arena_strdup(k->arena, json_string_value(v))))
       return chk_nomem(k);
   }
   return ISO_OK;
@@ -325,15 +350,22 @@ static iso_code read_document(reader *r, json_t *doc) {
   const char *format, *evidence;
   int version, half = 0, other = 0;
   json_error_t why;
-  if (json_unpack_ex(doc, &why, JSON_STRICT, "{s:s, s:i, s?[b, b], s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format", &format, "version", &version, "masks_read", &half, &other, "left", &left,
-                     "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs", &outputs))
+  if (json_unpack_ex(doc, &why, JSON_STRICT,
+                     "{s:s, s:i, s?[b, b], s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format",
+                     &format, "version", &version, "masks_read", &half, &other, "left", &left,
+                     "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules,
+                     "terms", &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
-  if (strcmp(format, "isomer-certificate") != 0 || version != 1) return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
+  if (strcmp(format, "isomer-certificate") != 0 || version != 1)
+    return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
   k->reads_masks[CHK_MASK_HALF] = half != 0;
   k->reads_masks[CHK_MASK_OTHER] = other != 0;
-  k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED : strcmp(evidence, "proved") == 0 ? RULE_PROVED : strcmp(evidence, "tested") == 0 ? RULE_TESTED : RULE_UNKNOWN;
-  if (k->evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) || !json_is_array(terms) || !json_is_array(steps) ||
-      !json_is_array(outputs))
+  k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED
+                : strcmp(evidence, "proved") == 0  ? RULE_PROVED
+                : strcmp(evidence, "tested") == 0  ? RULE_TESTED
+                                                   : RULE_UNKNOWN;
+  if (k->evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) ||
+      !json_is_array(terms) || !json_is_array(steps) || !json_is_array(outputs))
     return chk_settle(k, CHK_MALFORMED, "a part of it is of the wrong type");
   size_t i;
   json_t *j;
@@ -341,7 +373,8 @@ static iso_code read_document(reader *r, json_t *doc) {
   if (!c) c = read_side(k, RIGHT, right);
   /* Of other captures nothing below can make sense. */
   for (int side = 0; side < 2 && !c && !chk_settled(k); side++) c = chk_same_files(k, side);
-  for (i = 0; i < json_array_size(fixed) && !c && !chk_settled(k); i++) c = read_fixed(r, json_array_get(fixed, i), i);
+  for (i = 0; i < json_array_size(fixed) && !c && !chk_settled(k); i++)
+    c = read_fixed(r, json_array_get(fixed, i), i);
   json_array_foreach(rules, i, j) if (!c && !chk_settled(k)) c = read_rule(k, j, i);
   json_array_foreach(terms, i, j) if (!c && !chk_settled(k)) c = read_term(r, j, i);
   json_array_foreach(steps, i, j) if (!c && !chk_settled(k)) c = read_step(r, j, i);

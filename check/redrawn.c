@@ -123,20 +123,13 @@ static void spread(const rule_tensor *t, double *mean, double *deviation) {
 static double draw_float(how m, double mean, double deviation, bool first_row, iso_rng *rng) {
   const double z = mean + deviation * iso_rng_normal(rng);
   switch (m) {
-  case ZEROS:
-    return 0;
-  case ZERO_ROW:
-    return first_row ? 0 : z;
-  case TIES:
-    return (double)iso_rng_below(rng, 5) - 2;
-  case HALVES:
-    return 0.5 * ((double)iso_rng_below(rng, 13) - 6);
-  case POSITIVE:
-    return fabs(z) + 0.05 * deviation;
-  case NEGATIVE:
-    return -fabs(z) - 0.05 * deviation;
-  default:
-    return z;
+  case ZEROS: return 0;
+  case ZERO_ROW: return first_row ? 0 : z;
+  case TIES: return (double)iso_rng_below(rng, 5) - 2;
+  case HALVES: return 0.5 * ((double)iso_rng_below(rng, 13) - 6);
+  case POSITIVE: return fabs(z) + 0.05 * deviation;
+  case NEGATIVE: return -fabs(z) - 0.05 * deviation;
+  default: return z;
   }
 }
 
@@ -195,15 +188,9 @@ static bool holds(const rule_tensor *t, bool (*what)(double)) {
   return false;
 }
 
-static bool is_infinite(double x) {
-  return isinf(x);
-}
-static bool is_no_number(double x) {
-  return !isfinite(x);
-}
-static bool is_zero(double x) {
-  return x == 0;
-}
+static bool is_infinite(double x) { return isinf(x); }
+static bool is_no_number(double x) { return !isfinite(x); }
+static bool is_zero(double x) { return x == 0; }
 
 static bool any_argument(const chk_state *k, const rule_term *t, bool (*what)(double)) {
   if (t->kind == RULE_FLOAT) return what(t->u.f);
@@ -264,9 +251,7 @@ static size_t parted(const chk_state *k, size_t from) {
 
 /* ---- values that differ ---- */
 
-static bool all_finite(const rule_tensor *t) {
-  return !holds(t, is_no_number);
-}
+static bool all_finite(const rule_tensor *t) { return !holds(t, is_no_number); }
 
 static const rule_tensor *output(const chk_state *k, uint32_t term) {
   const chk_values *v = &k->real[term];

@@ -1,6 +1,7 @@
-/* Two constants that are taken to be one although rounding tells them apart. Nothing of the search's reasons is believed:
- * both are computed again in float64 from what was captured, and over again with each stored number and each result moved
- * by a unit in the last place. Where nothing is stored in few digits they must agree in float64, else to what that moves. */
+/* Two constants that are taken to be one although rounding tells them apart. Nothing of the
+ * search's reasons is believed: both are computed again in float64 from what was captured, and over
+ * again with each stored number and each result moved by a unit in the last place. Where nothing is
+ * stored in few digits they must agree in float64, else to what that moves. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +26,23 @@ typedef struct run {
   chk_values *at; /* by term */
   way how;
   iso_rng rng;
-  int held;       /* in how few digits anything below is stored */
-  bool stored;    /* something below is stored in few digits */
+  int held;    /* in how few digits anything below is stored */
+  bool stored; /* something below is stored in few digits */
   uint32_t steps;
 } run;
 
 static double unit(double x, int digits) {
   int exponent;
   frexp(x, &exponent);
-  const int least = digits == 11 ? -13 : digits == 53 ? -1021 : -125; /* below, numbers have fewer digits */
+  const int least = digits == 11   ? -13
+                    : digits == 53 ? -1021
+                                   : -125; /* below, numbers have fewer digits */
   return ldexp(1, (exponent < least ? least : exponent) - digits);
 }
 
-static int digits_of(rule_dtype d) { return d == RULE_F32 ? 24 : d == RULE_F16 ? 11 : d == RULE_BF16 ? 8 : 53; }
+static int digits_of(rule_dtype d) {
+  return d == RULE_F32 ? 24 : d == RULE_F16 ? 11 : d == RULE_BF16 ? 8 : 53;
+}
 
 static bool has_digits(double x, int digits) {
   int exponent;
@@ -45,7 +50,8 @@ static bool has_digits(double x, int digits) {
   return m == floor(m);
 }
 
-/* In how few digits the numbers of a table were held, its own dtype's or those of a narrower one that all of them fit in. */
+/* In how few digits the numbers of a table were held, its own dtype's or those of a narrower one
+ * that all of them fit in. */
 static int stored_digits(const rule_tensor *t) {
   static const rule_dtype narrow[] = {RULE_BF16, RULE_F16, RULE_F32};
   enum { LEAST = 8 };
@@ -64,19 +70,25 @@ static int stored_digits(const rule_tensor *t) {
 
 static bool is_exact(const rule_tensor *t, int digits) {
   for (int64_t i = 0; i < t->numel; i++)
-    if (isfinite(rule_tensor_get(t, i)) && !has_digits(rule_tensor_get(t, i), digits == 24 ? 15 : digits == 11 ? 7 : 5)) return false;
+    if (isfinite(rule_tensor_get(t, i)) && !has_digits(rule_tensor_get(t, i), digits == 24   ? 15
+                                                                              : digits == 11 ? 7
+                                                                                             : 5))
+      return false;
   return true;
 }
 
 static void move(run *r, rule_tensor *t, int digits, double by) {
   for (int64_t i = 0; i < t->numel; i++) {
     const double x = rule_tensor_get(t, i), s = iso_rng_below(&r->rng, 2) ? by : -by;
-    const double step = x != 0 ? unit(x, digits) : digits == 11 ? 0x1p-24 : 0; /* float16 makes 0 of what others hold */
+    const double step = x != 0         ? unit(x, digits)
+                        : digits == 11 ? 0x1p-24
+                                       : 0; /* float16 makes 0 of what others hold */
     if (fabs(x) < 1e30) rule_tensor_set(t, i, x + s * step);
   }
 }
 
-/* Exponents and their bases may be rounded before the power is taken: by as many units as its logarithm has. */
+/* Exponents and their bases may be rounded before the power is taken: by as many units as its
+ * logarithm has. */
 static void move_power(run *r, rule_tensor *t) {
   for (int64_t i = 0; i < t->numel; i++) {
     const double x = rule_tensor_get(t, i), s = iso_rng_below(&r->rng, 2) ? 1 : -1;
@@ -90,7 +102,8 @@ static iso_code own(run *r, rule_tensor *t, rule_tensor **out) {
   iso_code c = rule_tensor_to_float64(t, &wide, r->k->err);
   if (c) return c;
   if (wide->dtype != RULE_F64) return *out = wide, ISO_OK;
-  if (!(c = rule_tensor_new(RULE_F64, &wide->shape, out, r->k->err)) && wide->numel) memcpy((*out)->data, wide->data, (size_t)wide->numel * sizeof(double));
+  if (!(c = rule_tensor_new(RULE_F64, &wide->shape, out, r->k->err)) && wide->numel)
+    memcpy((*out)->data, wide->data, (size_t)wide->numel * sizeof(double));
   rule_tensor_unref(wide);
   return c;
 }
@@ -159,7 +172,8 @@ static iso_code arguments(run *r, const rule_term *t, rule_tensor **bind, int de
     c = value(r, (uint32_t)t->u.i, depth + 1, step);
     if (!c && !chk_settled(r->k)) bind[t->u.i] = r->at[t->u.i].n ? r->at[t->u.i].v[0] : NULL;
   }
-  for (uint32_t i = 0; i < t->n && !c && !chk_settled(r->k); i++) c = arguments(r, t->child[i], bind, depth, step);
+  for (uint32_t i = 0; i < t->n && !c && !chk_settled(r->k); i++)
+    c = arguments(r, t->child[i], bind, depth, step);
   return c;
 }
 
@@ -171,17 +185,23 @@ static iso_code called(run *r, uint32_t id, int depth, size_t step) {
   size_t n = 0;
   iso_error why = {0};
   iso_code c = bind ? arguments(r, t->call, bind, depth, step) : chk_nomem(k);
-  if (!c && !chk_settled(k) && ++r->steps > MOST) c = chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed in too many steps", step);
+  if (!c && !chk_settled(k) && ++r->steps > MOST)
+    c = chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed in too many steps", step);
   if (c || chk_settled(k)) {
     free(bind);
     return c;
   }
   if (strcmp(t->call->u.s, "getitem") == 0) {
-    const chk_values *from = t->call->child[0]->kind == RULE_VAR ? &r->at[t->call->child[0]->u.i] : NULL;
-    const int64_t i = t->call->n == 2 && t->call->child[1]->kind == RULE_INT ? t->call->child[1]->u.i : -1;
-    if (!from || i < 0 || (size_t)i >= from->n) c = chk_settle(k, CHK_REFUSED, "step %zu: there is no such output", step);
+    const chk_values *from =
+        t->call->child[0]->kind == RULE_VAR ? &r->at[t->call->child[0]->u.i] : NULL;
+    const int64_t i =
+        t->call->n == 2 && t->call->child[1]->kind == RULE_INT ? t->call->child[1]->u.i : -1;
+    if (!from || i < 0 || (size_t)i >= from->n)
+      c = chk_settle(k, CHK_REFUSED, "step %zu: there is no such output", step);
     else out[n++] = rule_tensor_ref(from->v[i]);
-  } else if ((c = k->oracle ? k->oracle->call(k->oracle->ctx, t->call, bind, true, out, MAX_OUT, &n, &why) : ISO_UNSUPPORTED)) {
+  } else if ((c = k->oracle
+                      ? k->oracle->call(k->oracle->ctx, t->call, bind, true, out, MAX_OUT, &n, &why)
+                      : ISO_UNSUPPORTED)) {
     n = 0;
     if (c == ISO_NOMEM || c == ISO_DEVICE) c = iso_fail(k->err, c, "%s", why.msg);
     else c = chk_settle(k, CHK_REFUSED, "step %zu: a constant cannot be run in float64", step);
@@ -224,10 +244,12 @@ static iso_code value(run *r, uint32_t id, int depth, size_t step) {
   enum { DEEPEST = 500 };
   chk_state *k = r->k;
   if (r->at[id].v || chk_settled(k)) return ISO_OK;
-  if (depth > DEEPEST) return chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed too deep", step);
+  if (depth > DEEPEST)
+    return chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed too deep", step);
   if (k->term[id].call && !may_round(k, id)) return alike(r, id, depth, step);
   if (k->term[id].call) return called(r, id, depth, step);
-  if (!k->konst[chk_root(k, id)].v) return chk_settle(k, CHK_REFUSED, "step %zu: it depends on what is no constant", step);
+  if (!k->konst[chk_root(k, id)].v)
+    return chk_settle(k, CHK_REFUSED, "step %zu: it depends on what is no constant", step);
   rule_tensor *v = chk_captured(k, id, k->set);
   return keep(r, id, &v, 1, &k->term[id]);
 }
@@ -266,13 +288,15 @@ static iso_code run_once(chk_state *k, uint32_t id, const way *how, size_t step,
 static double further(double a, double b) { return isnan(b) ? INFINITY : fmax(a, b); }
 
 /* How far the elements of `id` move, added to `spread`. */
-static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step, double *spread) {
+static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step,
+                           double *spread) {
   double *most = calloc((size_t)exact->numel + 1, sizeof *most);
   iso_code c = most ? ISO_OK : chk_nomem(k);
   for (uint64_t n = 1; n <= RUNS && !c && !chk_settled(k); n++) {
     rule_tensor *v;
     if ((c = run_once(k, id, &(way){.noise = n}, step, NULL, &v)) || !v) break;
-    for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++) most[i] = further(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
+    for (int64_t i = 0; i < exact->numel && v->numel == exact->numel; i++)
+      most[i] = further(most[i], fabs(rule_tensor_get(v, i) - rule_tensor_get(exact, i)));
     rule_tensor_unref(v);
   }
   for (int64_t i = 0; most && i < exact->numel; i++) spread[i] += most[i];
@@ -287,13 +311,15 @@ static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spre
     if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (x != y && !isfinite(spread[i])) return false; /* what moves without bound explains nothing */
+    if (x != y && !isfinite(spread[i]))
+      return false; /* what moves without bound explains nothing */
     if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
   }
   return true;
 }
 
-/* A captured call, and the same one with literals of more digits, which a narrow dtype makes those of. */
+/* A captured call, and the same one with literals of more digits, which a narrow dtype makes those
+ * of. */
 static bool rounded_literals(const rule_term *a, const rule_term *b, size_t *n) {
   if (a->kind == RULE_FLOAT && b->kind == RULE_FLOAT && a->u.f != b->u.f) {
     const double by = fabs(a->u.f - b->u.f);
@@ -301,7 +327,8 @@ static bool rounded_literals(const rule_term *a, const rule_term *b, size_t *n) 
     const int digits = has_digits(a->u.f, 8) ? 8 : has_digits(a->u.f, 11) ? 11 : 24;
     return has_digits(a->u.f, digits) && by <= 0.505 * unit(a->u.f, digits) && many_digits(a->u.f);
   }
-  if (a->kind != b->kind || a->n != b->n || (a->kind != RULE_OP && a->kind != RULE_LIST)) return rule_term_eq(a, b);
+  if (a->kind != b->kind || a->n != b->n || (a->kind != RULE_OP && a->kind != RULE_LIST))
+    return rule_term_eq(a, b);
   if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
   for (uint32_t i = 0; i < a->n; i++)
     if (!rounded_literals(a->child[i], b->child[i], n)) return false;
@@ -391,13 +418,16 @@ static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const chk_term *p = &k->term[a], *q = &k->term[b];
   size_t n = 0;
-  if (p->node && p->call && q->call && !q->node && rounded_literals(p->call, q->call, &n) && n) return say(k, a, b);
+  if (p->node && p->call && q->call && !q->node && rounded_literals(p->call, q->call, &n) && n)
+    return say(k, a, b);
   iso_code c = same_constants(k, a, b, step);
   if (c || chk_settled(k)) return c;
-  if (!p->node && !q->node) return chk_settle(k, CHK_REFUSED, "step %zu: neither of the constants was captured", step);
+  if (!p->node && !q->node)
+    return chk_settle(k, CHK_REFUSED, "step %zu: neither of the constants was captured", step);
   const chk_values *v; /* their class has the value of one that was captured */
   uint32_t on;
   c = chk_constant(k, p->node || !q->node ? a : b, 0, &v, &on);
-  if (!c && !v && !chk_settled(k)) c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
+  if (!c && !v && !chk_settled(k))
+    c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
   return c || chk_settled(k) ? c : say(k, a, b);
 }

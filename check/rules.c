@@ -10,8 +10,8 @@
 /* Of the numbers on which rules are evaluated. */
 #define EVALUATION_SEED UINT64_C(0x62616c6c73)
 
-/* Within what a real that a condition asks for is read from a literal: 1/sqrt(n) in a capture is within an ulp of it, and its square
- * and products round again. */
+/* Within what a real that a condition asks for is read from a literal: 1/sqrt(n) in a capture is
+ * within an ulp of it, and its square and products round again. */
 static const double reading_tol = 1e-15;
 
 /* ---- sizes and attributes at a step ---- */
@@ -23,7 +23,8 @@ typedef struct place {
 
 static const rule_term *find(const place *at, const char *name) {
   for (uint32_t i = 0; i < at->x->n_names; i++)
-    if (strcmp(at->k->name[at->x->first_name + i].name, name) == 0) return at->k->name[at->x->first_name + i].value;
+    if (strcmp(at->k->name[at->x->first_name + i].name, name) == 0)
+      return at->k->name[at->x->first_name + i].value;
   return NULL;
 }
 
@@ -78,7 +79,8 @@ static bool sizes_are(const place *at, const rule_term *t) {
 /* ---- sides ---- */
 
 /* A side of a rule against an argument, literally. */
-static bool literally(const place *at, const rule_term *p, const rule_term *t, const uint32_t *var) {
+static bool literally(const place *at, const rule_term *p, const rule_term *t,
+                      const uint32_t *var) {
   int64_t size;
   switch (p->kind) {
   case RULE_VAR: return t->kind == RULE_VAR && var[p->u.i] == (uint32_t)t->u.i;
@@ -86,7 +88,8 @@ static bool literally(const place *at, const rule_term *p, const rule_term *t, c
   case RULE_EXPR: return t->kind == RULE_INT && size_at(at, p, &size) && size == t->u.i;
   case RULE_OP: {
     const rule_term *call = t->kind == RULE_VAR ? at->k->term[t->u.i].call : NULL;
-    if (!call || call->kind != RULE_OP || call->n != p->n || strcmp(call->u.s, p->u.s) != 0) return false;
+    if (!call || call->kind != RULE_OP || call->n != p->n || strcmp(call->u.s, p->u.s) != 0)
+      return false;
     t = call;
     break;
   }
@@ -100,7 +103,8 @@ static bool literally(const place *at, const rule_term *p, const rule_term *t, c
   return true;
 }
 
-/* NULL, or why the rule says nothing at these sizes and attributes. In `exact`, whether its conditions hold of the doubles as they are. */
+/* NULL, or why the rule says nothing at these sizes and attributes. In `exact`, whether its
+ * conditions hold of the doubles as they are. */
 static const char *not_applicable(const place *at, const rule *r, bool *exact) {
   const rule_values read = {value_of, at, reading_tol}, as_is = {value_of, at, -1};
   for (uint32_t i = 0; i < r->n_vars; i++)
@@ -112,7 +116,8 @@ static const char *not_applicable(const place *at, const rule *r, bool *exact) {
   }
   for (uint32_t i = 0; i < r->n_vars; i++)
     for (uint32_t d = 0; d < r->var[i].n_dims; d++)
-      if (r->var[i].dim[d]->kind != RULE_NONE && !sizes_are(at, r->var[i].dim[d])) return "a size is none";
+      if (r->var[i].dim[d]->kind != RULE_NONE && !sizes_are(at, r->var[i].dim[d]))
+        return "a size is none";
   *exact = true;
   for (uint32_t i = 0; i < r->n_where; i++) {
     if (rule_condition_at(r->where[i], &read) != RULE_TRUE) return "a condition does not hold";
@@ -124,13 +129,18 @@ static const char *not_applicable(const place *at, const rule *r, bool *exact) {
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
   const rule *r = rule_set_at(k->rule[x->rule], 0);
   const uint32_t *var = k->var + x->first_var;
-  const rule_term a = {.kind = RULE_VAR, .u = {.i = x->a}}, b = {.kind = RULE_VAR, .u = {.i = x->b}};
+  const rule_term a = {.kind = RULE_VAR, .u = {.i = x->a}},
+                  b = {.kind = RULE_VAR, .u = {.i = x->b}};
   const place at = {k, x};
   bool exact = true;
   const char *why = not_applicable(&at, r, &exact);
   if (why) return chk_settle(k, CHK_REFUSED, "step %zu: rule %s: %s", step, r->name, why);
-  if (!literally(&at, r->lhs, &a, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is not the left side of rule %s", step, r->name);
-  if (!literally(&at, r->rhs, &b, var)) return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s", step, r->name);
+  if (!literally(&at, r->lhs, &a, var))
+    return chk_settle(k, CHK_REFUSED, "step %zu: the first term is not the left side of rule %s",
+                      step, r->name);
+  if (!literally(&at, r->rhs, &b, var))
+    return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s",
+                      step, r->name);
   if (exact || k->read[x->rule]) return ISO_OK;
   k->read[x->rule] = true;
   return chk_assume(
@@ -144,7 +154,10 @@ iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
 /* ---- kinds and shapes ---- */
 
 static char kind_of(const rule_tensor *t) {
-  return rule_dtype_is_float(t->dtype) ? 'f' : rule_dtype_is_complex(t->dtype) ? 'c' : t->dtype == RULE_BOOL ? 'b' : 'i';
+  return rule_dtype_is_float(t->dtype)     ? 'f'
+         : rule_dtype_is_complex(t->dtype) ? 'c'
+         : t->dtype == RULE_BOOL           ? 'b'
+                                           : 'i';
 }
 
 static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) {
@@ -156,7 +169,8 @@ static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) 
   for (uint32_t d = 0; d < v->n_dims; d++) {
     int64_t size;
     if (v->dim[d]->kind == RULE_NONE) continue;
-    if (!size_at(at, v->dim[d], &size) || size != t->shape.dim[t->shape.rank - v->n_dims + d]) return false;
+    if (!size_at(at, v->dim[d], &size) || size != t->shape.dim[t->shape.rank - v->n_dims + d])
+      return false;
   }
   return true;
 }
@@ -168,7 +182,10 @@ static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
     const uint32_t id = k->var[x->first_var + i];
     if (id == CHK_NONE) continue;
     if (k->real[id].n != 1 || !fits(&at, &r->var[i], k->real[id].v[0]))
-      return chk_settle(k, CHK_REFUSED, "step %zu: variable %s of rule %s stands for a tensor of another kind or shape", step, r->var[i].name, r->name);
+      return chk_settle(
+          k, CHK_REFUSED,
+          "step %zu: variable %s of rule %s stands for a tensor of another kind or shape", step,
+          r->var[i].name, r->name);
   }
   return ISO_OK;
 }
@@ -192,7 +209,8 @@ static bool is_open(const rule *r) {
   return open;
 }
 
-/* A proof object, where there is one: obligations that are written for this very rule, and answered by z3 and not by the prover. */
+/* A proof object, where there is one: obligations that are written for this very rule, and answered
+ * by z3 and not by the prover. */
 static iso_code ask_z3(chk_state *k, const rule *r, chk_shown *shown) {
   char why[200] = "";
   iso_error err = {0};
@@ -247,7 +265,8 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
   rule_verdict v = {0};
   iso_error why = {0};
-  rule bare = *r; /* samples are drawn by a rule's text: without its evidence it is the rule as it was decided first */
+  rule bare = *r; /* samples are drawn by a rule's text: without its evidence it is the rule as it
+                     was decided first */
   bare.claimed = RULE_UNKNOWN;
   bare.scope = RULE_SCOPE_NONE;
   if (!example) return chk_nomem(k);
@@ -257,16 +276,20 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
   free(example);
   if (c == ISO_NOMEM) return chk_nomem(k);
   if (c) return chk_settle(k, CHK_REFUSED, "rule %s cannot be decided: %s", r->name, why.msg);
-  if (v.status == RULE_REFUTED) return chk_settle(k, CHK_REFUSED, "rule %s is refuted: %s", r->name, v.reason);
+  if (v.status == RULE_REFUTED)
+    return chk_settle(k, CHK_REFUSED, "rule %s is refuted: %s", r->name, v.reason);
   if (v.status < r->claimed)
-    return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s", r->name, rule_status_name(r->claimed),
-                      rule_status_name(v.status), v.reason[0] ? ": " : "", v.reason);
+    return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s",
+                      r->name, rule_status_name(r->claimed), rule_status_name(v.status),
+                      v.reason[0] ? ": " : "", v.reason);
   c = evaluate(k, r, x, v.rests_on, shown);
   if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, shown);
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
   if (c || chk_settled(k)) return c;
   if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)
-    return chk_settle(k, CHK_REFUSED, "rule %s reads finite masks as minus infinity, and numbers come near them", r->name);
+    return chk_settle(k, CHK_REFUSED,
+                      "rule %s reads finite masks as minus infinity, and numbers come near them",
+                      r->name);
   if (!(v.rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
   return chk_assume(
       k, RULE_ASSUMES_LITERAL,
@@ -282,7 +305,8 @@ static const char *steps_of(chk_state *k, uint32_t which) {
   FILE *f = open_memstream(&text, &n);
   if (!f) return NULL;
   for (size_t i = 0; i < k->n_steps; i++)
-    if (k->step[i].kind == CHK_RULE && k->step[i].rule == which) fprintf(f, "%s%zu", ftell(f) ? ", " : "", i);
+    if (k->step[i].kind == CHK_RULE && k->step[i].rule == which)
+      fprintf(f, "%s%zu", ftell(f) ? ", " : "", i);
   const bool failed = fclose(f) != 0;
   const char *kept = failed ? NULL : iso_arena_strdup(k->arena, text);
   free(text);
@@ -295,10 +319,16 @@ static iso_code claims_hold(chk_state *k) {
   const bool certified = k->evidence == RULE_CERTIFIED && r->evidence == RULE_PROVED;
   for (size_t i = 0; i < r->n_rules && certified && !k->o->trust_rules && !chk_settled(k); i++)
     if (r->shown[i].how != CHK_BY_Z3)
-      return chk_settle(k, CHK_UNPROVED, "rule %s is said to be certified, and z3 was not asked of it here: %s", r->shown[i].rule, r->shown[i].why);
-  if (certified) r->evidence = k->o->trust_rules && r->n_rules ? RULE_PROVED : RULE_CERTIFIED; /* trusted rules are not asked for */
+      return chk_settle(k, CHK_UNPROVED,
+                        "rule %s is said to be certified, and z3 was not asked of it here: %s",
+                        r->shown[i].rule, r->shown[i].why);
+  if (certified)
+    r->evidence = k->o->trust_rules && r->n_rules
+                      ? RULE_PROVED
+                      : RULE_CERTIFIED; /* trusted rules are not asked for */
   else if (r->evidence != k->evidence)
-    return chk_settle(k, CHK_REFUSED, "its rules are %s, and it says %s", rule_status_name(r->evidence), rule_status_name(k->evidence));
+    return chk_settle(k, CHK_REFUSED, "its rules are %s, and it says %s",
+                      rule_status_name(r->evidence), rule_status_name(k->evidence));
   return ISO_OK;
 }
 
@@ -319,8 +349,10 @@ iso_code chk_rules(chk_state *k) {
     s->steps = steps_of(k, x->rule);
     if (!s->rule || !s->steps) c = chk_nomem(k);
     if (c) break;
-    if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED) c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
-    else if (r->claimed != RULE_PROVED && is_open(r)) c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);
+    if (r->claimed != RULE_PROVED && r->claimed != RULE_TESTED)
+      c = chk_settle(k, CHK_REFUSED, "rule %s has no evidence", r->name);
+    else if (r->claimed != RULE_PROVED && is_open(r))
+      c = chk_settle(k, CHK_REFUSED, "rule %s has open sizes and is only tested", r->name);
     else if (!k->o->trust_rules) c = show_again(k, r, x, s);
     if (r->claimed < k->report->evidence) k->report->evidence = r->claimed;
   }

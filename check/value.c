@@ -1,8 +1,9 @@
-/* What the checker computes: relations of leaves and constants by value, and examples for the rules' variables.
+/* What the checker computes: relations of leaves and constants by value, and examples for the
+ * rules' variables.
  *
- * Leaves are compared as they were captured, bit for bit. Constants are computed in captured dtypes, one value for each class
- * of terms known to be equal: where two tables differ by 2 ulp, both sides go on with one of them, so that what is computed
- * from them can be compared in turn. */
+ * Leaves are compared as they were captured, bit for bit. Constants are computed in captured
+ * dtypes, one value for each class of terms known to be equal: where two tables differ by 2 ulp,
+ * both sides go on with one of them, so that what is computed from them can be compared in turn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 
 enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_SCALE = 1 << 28 };
 
-static const double output_tol = 1e-6; /* by slice; tables that differ in their last places are one value by then */
+static const double output_tol =
+    1e-6; /* by slice; tables that differ in their last places are one value by then */
 
 static void drop(chk_values *v) {
   for (size_t i = 0; i < v->n; i++) rule_tensor_unref(v->v[i]);
@@ -50,7 +52,8 @@ iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v) {
   return keep(k, &v, 1, &k->konst[term]);
 }
 
-/* The certificate's own calls spell what captures compute in other ways: some times as much, and not without end. */
+/* The certificate's own calls spell what captures compute in other ways: some times as much, and
+ * not without end. */
 static double most_elements(const chk_state *k) {
   enum { LEAST = 1 << 26, TIMES = 32 };
   double sum = 0;
@@ -81,7 +84,8 @@ iso_code chk_begin_values(chk_state *k) {
     const cap_node *n = k->term[i].node;
     k->up[i] = i;
     if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
-    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype))) c = keep_constant(k, i);
+    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)))
+      c = keep_constant(k, i);
   }
   for (size_t i = 0; i < k->n_fixed && !c; i++)
     if (!k->konst[k->fixed[i]].v) c = keep_constant(k, k->fixed[i]);
@@ -116,21 +120,26 @@ static bool oversized(const rule_term *t) {
   for (uint32_t i = 0; i < t->n; i++) {
     const rule_term *x = t->child[i];
     if (x->kind == RULE_INT && t->kind == RULE_LIST) product *= fmax(1, fabs((double)x->u.i));
-    if (x->kind == RULE_INT && t->kind == RULE_OP && strncmp(t->u.s, "aten::slice", 11) != 0 && fabs((double)x->u.i) > MAX_SCALE) return true;
+    if (x->kind == RULE_INT && t->kind == RULE_OP && strncmp(t->u.s, "aten::slice", 11) != 0 &&
+        fabs((double)x->u.i) > MAX_SCALE)
+      return true;
     if (x->kind == RULE_LIST && oversized(x)) return true;
   }
   return product > MAX_SCALE;
 }
 
-/* Term `t` on the given values of its arguments. Returns: `out` empty where it cannot be run (settled). */
-static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *const *bind, bool float64, chk_values *out) {
+/* Term `t` on the given values of its arguments. Returns: `out` empty where it cannot be run
+ * (settled). */
+static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *const *bind,
+                     bool float64, chk_values *out) {
   rule_tensor *result[MAX_OUT];
   size_t n = 0;
   iso_error why = {0};
   *out = (chk_values){0};
   const char *name = k->term[t].node ? k->term[t].node->id : l->call->u.s;
   if (!k->oracle) return chk_settle(k, CHK_REFUSED, "nothing here can run \"%s\"", name);
-  if (!k->term[t].node && oversized(l->call)) return chk_settle(k, CHK_REFUSED, "\"%s\" has sizes past all bounds", name);
+  if (!k->term[t].node && oversized(l->call))
+    return chk_settle(k, CHK_REFUSED, "\"%s\" has sizes past all bounds", name);
   iso_code c = k->oracle->call(k->oracle->ctx, l->call, bind, float64, result, MAX_OUT, &n, &why);
   if (c == ISO_NOMEM) return chk_nomem(k);
   if (c == ISO_DEVICE) return iso_fail(k->err, c, "\"%s\" cannot be run: %s", name, why.msg);
@@ -140,50 +149,94 @@ static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *cons
     if (!k->term[t].node) k->own += (double)result[i]->numel;
     rule_tensor_unref(result[i]);
   }
-  return c || k->own <= k->most ? c : chk_settle(k, CHK_REFUSED, "\"%s\" and other calls of the certificate's own make more than any capture needs", name);
+  return c || k->own <= k->most ? c
+                                : chk_settle(k, CHK_REFUSED,
+                                             "\"%s\" and other calls of the certificate's own make "
+                                             "more than any capture needs",
+                                             name);
 }
 
-static bool unspecified(const rule_term *t) { return strncmp(t->u.s, "aten::empty", 11) == 0 || strncmp(t->u.s, "aten::new_empty", 15) == 0; }
+static bool unspecified(const rule_term *t) {
+  return strncmp(t->u.s, "aten::empty", 11) == 0 || strncmp(t->u.s, "aten::new_empty", 15) == 0;
+}
 
 static bool is_getitem(const rule_term *t) {
-  return strcmp(t->u.s, "getitem") == 0 && t->n == 2 && t->child[0]->kind == RULE_VAR && t->child[1]->kind == RULE_INT;
+  return strcmp(t->u.s, "getitem") == 0 && t->n == 2 && t->child[0]->kind == RULE_VAR &&
+         t->child[1]->kind == RULE_INT;
 }
 
 /* Output `t->child[1]` of `from`. */
 static iso_code project(chk_state *k, const rule_term *t, const chk_values *from, chk_values *out) {
   const int64_t i = t->child[1]->u.i;
   *out = (chk_values){0};
-  if (i < 0 || (size_t)i >= from->n) return chk_settle(k, CHK_REFUSED, "there is no output %lld", (long long)i);
+  if (i < 0 || (size_t)i >= from->n)
+    return chk_settle(k, CHK_REFUSED, "there is no output %lld", (long long)i);
   return keep(k, &from->v[i], 1, out);
 }
 
 /* ---- constants ---- */
 
-/* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a beginning. */
+/* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a
+ * beginning. */
 bool chk_rounds_nothing(const char *op) {
-  static const char *const ops[] = {"alias", "arange.", "bitwise_", "cat", "chunk", "clone", "complex", "constant_pad_nd", "contiguous", "detach", "embedding",
-                                    "eq.", "expand", "expand_as", "flatten.", "flip", "full", "full_like", "gather", "ge.", "gt.", "imag", "index_select",
-                                    "le.", "lift_fresh", "lift_fresh_copy", "logical_", "lt.", "masked_fill.", "movedim.", "narrow", "ne.", "neg", "new_full",
-                                    "new_ones", "new_zeros", "ones", "ones_like", "permute", "real", "repeat", "repeat_interleave.", "reshape", "roll",
-                                    "select.", "slice.", "split.", "split_with_sizes", "squeeze", "squeeze.", "stack", "t", "transpose.", "tril", "triu",
-                                    "unbind.", "unsqueeze", "unsqueeze_", "view", "where.", "zeros", "zeros_like", "__and__.", "__or__."};
+  static const char *const ops[] = {"alias",        "arange.",
+                                    "bitwise_",     "cat",
+                                    "chunk",        "clone",
+                                    "complex",      "constant_pad_nd",
+                                    "contiguous",   "detach",
+                                    "embedding",    "eq.",
+                                    "expand",       "expand_as",
+                                    "flatten.",     "flip",
+                                    "full",         "full_like",
+                                    "gather",       "ge.",
+                                    "gt.",          "imag",
+                                    "index_select", "le.",
+                                    "lift_fresh",   "lift_fresh_copy",
+                                    "logical_",     "lt.",
+                                    "masked_fill.", "movedim.",
+                                    "narrow",       "ne.",
+                                    "neg",          "new_full",
+                                    "new_ones",     "new_zeros",
+                                    "ones",         "ones_like",
+                                    "permute",      "real",
+                                    "repeat",       "repeat_interleave.",
+                                    "reshape",      "roll",
+                                    "select.",      "slice.",
+                                    "split.",       "split_with_sizes",
+                                    "squeeze",      "squeeze.",
+                                    "stack",        "t",
+                                    "transpose.",   "tril",
+                                    "triu",         "unbind.",
+                                    "unsqueeze",    "unsqueeze_",
+                                    "view",         "where.",
+                                    "zeros",        "zeros_like",
+                                    "__and__.",     "__or__."};
   if (strncmp(op, "aten::", 6) != 0) return strcmp(op, "getitem") == 0;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     const size_t n = strlen(ops[i]);
-    if (strncmp(op + 6, ops[i], n) == 0 && (op[6 + n] == 0 || ops[i][n - 1] == '.' || ops[i][n - 1] == '_')) return true;
+    if (strncmp(op + 6, ops[i], n) == 0 &&
+        (op[6 + n] == 0 || ops[i][n - 1] == '.' || ops[i][n - 1] == '_'))
+      return true;
   }
   return false;
 }
 
-static bool is_cast(const char *op) { return strncmp(op, "aten::to.", 9) == 0 || strcmp(op, "aten::_to_copy") == 0; }
+static bool is_cast(const char *op) {
+  return strncmp(op, "aten::to.", 9) == 0 || strcmp(op, "aten::_to_copy") == 0;
+}
 
-/* Computed among integers and truth values alone, or a cast that changes no number. `bind`: what it was computed from. */
+/* Computed among integers and truth values alone, or a cast that changes no number. `bind`: what it
+ * was computed from. */
 static bool exact_here(const local *l, rule_tensor *const *bind, const chk_values *out) {
   bool whole = true;
-  for (uint32_t i = 0; i < l->n; i++) whole &= rule_dtype_is_int(bind[i]->dtype) || bind[i]->dtype == RULE_BOOL;
-  for (size_t i = 0; i < out->n; i++) whole &= rule_dtype_is_int(out->v[i]->dtype) || out->v[i]->dtype == RULE_BOOL;
+  for (uint32_t i = 0; i < l->n; i++)
+    whole &= rule_dtype_is_int(bind[i]->dtype) || bind[i]->dtype == RULE_BOOL;
+  for (size_t i = 0; i < out->n; i++)
+    whole &= rule_dtype_is_int(out->v[i]->dtype) || out->v[i]->dtype == RULE_BOOL;
   if (whole) return true;
-  if (!is_cast(l->call->u.s) || l->n < 1 || out->n != 1 || bind[0]->numel != out->v[0]->numel || !rule_dtype_is_float(out->v[0]->dtype)) return false;
+  if (!is_cast(l->call->u.s) || l->n < 1 || out->n != 1 || bind[0]->numel != out->v[0]->numel ||
+      !rule_dtype_is_float(out->v[0]->dtype))
+    return false;
   for (int64_t i = 0; i < out->v[0]->numel; i++) {
     const double x = rule_tensor_get(bind[0], i), y = rule_tensor_get(out->v[0], i);
     if (!(x == y) && !(isnan(x) && isnan(y))) return false;
@@ -215,11 +268,15 @@ static iso_code run_constant(chk_state *k, uint32_t t, int depth, chk_values *ou
     }
     bind[i] = arg->v[0];
   }
-  if (!c && unspecified(term)) c = chk_settle(k, CHK_REFUSED, "a constant is memory that is left unspecified");
+  if (!c && unspecified(term))
+    c = chk_settle(k, CHK_REFUSED, "a constant is memory that is left unspecified");
   else if (!c) c = call(k, t, l, bind, false, out);
-  if (!c && out->v && !k->term[t].node && !chk_rounds_nothing(term->u.s) && !exact_here(l, bind, out)) {
+  if (!c && out->v && !k->term[t].node && !chk_rounds_nothing(term->u.s) &&
+      !exact_here(l, bind, out)) {
     drop(out);
-    c = chk_settle(k, CHK_REFUSED, "a constant is computed by \"%s\", which rounds, and which no capture computes", term->u.s);
+    c = chk_settle(k, CHK_REFUSED,
+                   "a constant is computed by \"%s\", which rounds, and which no capture computes",
+                   term->u.s);
   }
 done:
   iso_arena_fini(&a);
@@ -228,13 +285,16 @@ done:
 }
 
 /* Arguments at the same place: equal by the steps so far, or constants of one value bit for bit. */
-static iso_code same_constant_argument(chk_state *k, const rule_term *a, const rule_term *b, int depth, bool *same) {
+static iso_code same_constant_argument(chk_state *k, const rule_term *a, const rule_term *b,
+                                       int depth, bool *same) {
   iso_code c = ISO_OK;
   *same = false;
-  if (a->kind == RULE_VAR && b->kind == RULE_VAR && chk_root(k, (uint32_t)a->u.i) != chk_root(k, (uint32_t)b->u.i)) {
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR &&
+      chk_root(k, (uint32_t)a->u.i) != chk_root(k, (uint32_t)b->u.i)) {
     const chk_values *x, *y = NULL;
     uint32_t on;
-    if (!(c = chk_constant(k, (uint32_t)a->u.i, depth + 1, &x, &on)) && x) c = chk_constant(k, (uint32_t)b->u.i, depth + 1, &y, &on);
+    if (!(c = chk_constant(k, (uint32_t)a->u.i, depth + 1, &x, &on)) && x)
+      c = chk_constant(k, (uint32_t)b->u.i, depth + 1, &y, &on);
     if (c || chk_settled(k) || !y || x->n != y->n) return c;
     *same = true;
     for (size_t i = 0; i < x->n; i++) *same &= rule_tensor_same(x->v[i], y->v[i]);
@@ -245,7 +305,8 @@ static iso_code same_constant_argument(chk_state *k, const rule_term *a, const r
     return ISO_OK;
   }
   *same = true;
-  for (uint32_t i = 0; i < a->n && *same && !c; i++) c = same_constant_argument(k, a->child[i], b->child[i], depth, same);
+  for (uint32_t i = 0; i < a->n && *same && !c; i++)
+    c = same_constant_argument(k, a->child[i], b->child[i], depth, same);
   return c;
 }
 
@@ -270,8 +331,8 @@ iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
   return captured_alike(k, t, 0, out);
 }
 
-/* What captures compute is rounded as they compute it. A call of the certificate's own must round nothing, else x + 1e10 - 1e10 would
- * be whatever is left of x. */
+/* What captures compute is rounded as they compute it. A call of the certificate's own must round
+ * nothing, else x + 1e10 - 1e10 would be whatever is left of x. */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
   const uint32_t r = chk_root(k, t);
   *on = CHK_NONE;
@@ -281,7 +342,8 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
     *on = t;
     return ISO_OK;
   }
-  if (depth > MAX_CONSTANT_DEPTH) return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
+  if (depth > MAX_CONSTANT_DEPTH)
+    return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
   if (depth == 0) k->n_asked++;
   if (k->open[t] == k->n_asked) {
     *on = k->open_on[t];
@@ -305,7 +367,9 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   return ISO_OK;
 }
 
-static double epsilon(rule_dtype d) { return d == RULE_F64 ? 0x1p-52 : d == RULE_F32 ? 0x1p-23 : 0; }
+static double epsilon(rule_dtype d) {
+  return d == RULE_F64 ? 0x1p-52 : d == RULE_F32 ? 0x1p-23 : 0;
+}
 
 static bool varied(const rule_tensor *t) {
   for (int64_t i = 1; i < t->numel; i++)
@@ -314,21 +378,26 @@ static bool varied(const rule_tensor *t) {
 }
 
 static bool same_bytes(const rule_tensor *a, const rule_tensor *b) {
-  return a->numel == 0 || memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+  return a->numel == 0 ||
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
 }
 
-/* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2 ulp. `signs`: 0 and -0 are two. */
+/* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2
+ * ulp. `signs`: 0 and -0 are two. */
 static const char *constants_differ(const rule_tensor *a, const rule_tensor *b, bool signs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   const bool fa = rule_dtype_is_float(a->dtype);
-  if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) || rule_dtype_is_complex(a->dtype)) return "they have different dtypes";
+  if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) ||
+      rule_dtype_is_complex(a->dtype))
+    return "they have different dtypes";
   if (!fa) return same_bytes(a, b) ? NULL : "their values differ";
   const double eps = a->dtype == b->dtype && varied(a) ? 2 * epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (signs && signbit(x) != signbit(y)) return "their zeros have different signs";
     if (x == y) continue;
-    if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return "their values differ";
+    if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y))))
+      return "their values differ";
   }
   return NULL;
 }
@@ -338,11 +407,14 @@ static const char *shown(const chk_state *k, uint32_t t) {
   return !x->node ? x->call->u.s : x->node->name ? x->node->name : x->node->id;
 }
 
-static const char *side_of(const chk_state *k, uint32_t t) { return !k->term[t].node ? "a term's" : k->term[t].side == LEFT ? "left's" : "right's"; }
+static const char *side_of(const chk_state *k, uint32_t t) {
+  return !k->term[t].node ? "a term's" : k->term[t].side == LEFT ? "left's" : "right's";
+}
 
 static iso_code depends(chk_state *k, size_t step, uint32_t on) {
   if (chk_settled(k)) return ISO_OK;
-  return chk_settle(k, CHK_REFUSED, "step %zu: it depends on %s %s, which is no constant", step, side_of(k, on), shown(k, on));
+  return chk_settle(k, CHK_REFUSED, "step %zu: it depends on %s %s, which is no constant", step,
+                    side_of(k, on), shown(k, on));
 }
 
 /* Whether something reads signs of zeros. */
@@ -362,13 +434,15 @@ static iso_code zero_sign_matters(chk_state *k, uint32_t leaf, bool *matters) {
   if (!carries) return chk_nomem(k);
   carries[k->term[leaf].index] = true;
   *matters = false;
-  for (size_t i = 0; i < g->n_nodes && !*matters; i++) *matters = rule_zero_sign_matters(g->node[i].call, carries, i);
+  for (size_t i = 0; i < g->n_nodes && !*matters; i++)
+    *matters = rule_zero_sign_matters(g->node[i].call, carries, i);
   free(carries);
   return ISO_OK;
 }
 
 /* Whether two leaves are equal but for signs of zeros, at which nothing looks. */
-static iso_code same_but_zeros(chk_state *k, uint32_t a, uint32_t b, const rule_tensor *x, const rule_tensor *y, bool *same) {
+static iso_code same_but_zeros(chk_state *k, uint32_t a, uint32_t b, const rule_tensor *x,
+                               const rule_tensor *y, bool *same) {
   bool matters[2] = {false, false};
   *same = k->term[b].node != NULL && rule_tensor_same_numbers(x, y);
   iso_code c = *same ? zero_sign_matters(k, a, &matters[0]) : ISO_OK;
@@ -384,9 +458,13 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (c || !x) return c ? c : depends(k, step, on);
   c = chk_constant(k, b, 0, &y, &on);
   if (c || !y) return c ? c : depends(k, step, on);
-  if (x->n != 1 || y->n != 1) return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value", step);
+  if (x->n != 1 || y->n != 1)
+    return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value",
+                      step);
   const char *why = constants_differ(x->v[0], y->v[0], signs_count(k));
-  if (why) return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
+  if (why)
+    return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a),
+                      shown(k, a), side_of(k, b), shown(k, b), why);
   return chk_assume(k, RULE_ASSUMES_VALUE,
                     iso_arena_printf(k->arena, "%s %s and %s %s have the same captured value",
                                      side_of(k, a), shown(k, a), side_of(k, b), shown(k, b)));
@@ -395,20 +473,23 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
 /* ---- leaves ---- */
 
 static bool moves_elements(const char *op) {
-  static const char *const ops[] = {"aten::t", "aten::transpose.int", "aten::permute", "aten::reshape", "aten::view", "aten::unsqueeze",
-                                    "aten::squeeze.dim", "aten::slice.Tensor", "aten::cat"};
+  static const char *const ops[] = {"aten::t",           "aten::transpose.int", "aten::permute",
+                                    "aten::reshape",     "aten::view",          "aten::unsqueeze",
+                                    "aten::squeeze.dim", "aten::slice.Tensor",  "aten::cat"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;
 }
 
 /* A layout of leaves at what `leaf` gives for each of them. */
-static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_leaf_value leaf, void *ctx, rule_tensor **out) {
+static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_leaf_value leaf,
+                       void *ctx, rule_tensor **out) {
   const chk_term *term = &k->term[t];
   *out = NULL;
   if (!term->call) return leaf(k, ctx, t, out);
   if (depth > CHK_LAYOUT_DEPTH || !moves_elements(term->call->u.s))
-    return chk_settle(k, CHK_REFUSED, "step %zu: \"%s\" is no layout of leaves", step, term->call->u.s);
+    return chk_settle(k, CHK_REFUSED, "step %zu: \"%s\" is no layout of leaves", step,
+                      term->call->u.s);
   rule_tensor *bind[MAX_CALL] = {0};
   iso_arena a;
   chk_values v = {0};
@@ -417,7 +498,8 @@ static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_lea
   uint32_t n = 0;
   iso_arena_init(&a);
   if (!c && !(l->call = localise(l, term->call, &a))) c = chk_nomem(k);
-  for (; !c && n < l->n && !chk_settled(k); n++) c = layout(k, l->var[n], step, depth + 1, leaf, ctx, &bind[n]);
+  for (; !c && n < l->n && !chk_settled(k); n++)
+    c = layout(k, l->var[n], step, depth + 1, leaf, ctx, &bind[n]);
   if (!c && !chk_settled(k)) c = call(k, t, l, bind, false, &v);
   if (!c && v.n == 1) *out = rule_tensor_ref(v.v[0]);
   else if (!c) c = chk_settle(k, CHK_REFUSED, "step %zu: it has no value", step);
@@ -428,7 +510,8 @@ static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_lea
   return c;
 }
 
-iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx, rule_tensor **out) {
+iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, void *ctx,
+                    rule_tensor **out) {
   return layout(k, t, step, 0, leaf, ctx, out);
 }
 
@@ -439,7 +522,8 @@ typedef struct leaves {
 
 static iso_code captured(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out) {
   const leaves *x = ctx;
-  if ((k->term[leaf].node->kind == CAP_INPUT) != x->input) return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
+  if ((k->term[leaf].node->kind == CAP_INPUT) != x->input)
+    return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
   *out = rule_tensor_ref(chk_captured(k, leaf, x->set));
   return ISO_OK;
 }
@@ -447,14 +531,16 @@ static iso_code captured(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **o
 const char *chk_leaves_differ(const rule_tensor *a, const rule_tensor *b, bool inputs) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   if (a->dtype == b->dtype) return same_bytes(a, b) ? NULL : "their values differ";
-  if (inputs || !rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype)) return "they have different dtypes";
+  if (inputs || !rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype))
+    return "they have different dtypes";
   for (int64_t i = 0; i < a->numel; i++) /* the same numbers, stored in two floating dtypes */
     if (!(rule_tensor_get(a, i) == rule_tensor_get(b, i))) return "their values differ";
   return NULL;
 }
 
-/* A term in the rule language over the captures' names. Terms share their arguments, so that as text they may be long without end: past
- * `room` calls it is cut. Returns: NULL when there is no memory. */
+/* A term in the rule language over the captures' names. Terms share their arguments, so that as
+ * text they may be long without end: past `room` calls it is cut. Returns: NULL when there is no
+ * memory. */
 const char *chk_spelled(chk_state *k, uint32_t id, int *room) {
   const chk_term *t = &k->term[id];
   if (t->node) return shown(k, id);
@@ -466,7 +552,8 @@ const char *chk_spelled(chk_state *k, uint32_t id, int *room) {
   todo[n++] = t->call;
   while (n && fine) {
     const rule_term *x = todo[--n];
-    if (x->kind == RULE_VAR) fine = name[x->u.i] || (name[x->u.i] = chk_spelled(k, (uint32_t)x->u.i, room)) != NULL;
+    if (x->kind == RULE_VAR)
+      fine = name[x->u.i] || (name[x->u.i] = chk_spelled(k, (uint32_t)x->u.i, room)) != NULL;
     for (uint32_t i = 0; i < x->n && fine; i++) {
       if (n == sizeof todo / sizeof *todo) { /* a list too long to be read */
         free(name);
@@ -483,7 +570,8 @@ const char *chk_spelled(chk_state *k, uint32_t id, int *room) {
 }
 
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
-  if (k->term[a].call) return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
+  if (k->term[a].call)
+    return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
   leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .set = k->set, .step = step};
   iso_code c = ISO_OK;
   if (x.input || k->set == 0) { /* all else is the same on each set */
@@ -495,7 +583,9 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
     if (why) c = same_but_zeros(k, a, b, chk_captured(k, a, x.set), v, &same);
     rule_tensor_unref(v);
     if (c) return c;
-    if (why && !same) c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a), shown(k, a), side_of(k, b), shown(k, b), why);
+    if (why && !same)
+      c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, side_of(k, a),
+                     shown(k, a), side_of(k, b), shown(k, b), why);
   }
   if (c || chk_settled(k)) return c;
   const chk_values *v;
@@ -508,7 +598,9 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (!what) return chk_nomem(k);
   /* Ones and zeros are equal in any order, and to any other ones and zeros. */
   const rule_tensor *value = chk_captured(k, a, 0);
-  const char *choice = value->numel > 1 && !varied(value) && !chk_namesakes(k, a, b) ? ", which is one number everywhere" : "";
+  const char *choice = value->numel > 1 && !varied(value) && !chk_namesakes(k, a, b)
+                           ? ", which is one number everywhere"
+                           : "";
   return chk_assume(k, RULE_ASSUMES_LEAF,
                     k->term[b].node
                         ? iso_arena_printf(k->arena, "%s %s is %s %s by value%s", side_of(k, a),
@@ -523,20 +615,25 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   iso_code c = chk_stays_inside(k, a, b, &inside);
   if (c) return c;
   if (inside) return chk_assume(k, RULE_ASSUMES_RANGE, chk_domain_text(k, a));
-  if (k->term[a].call || k->term[a].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[a].node->value->dtype))
+  if (k->term[a].call || k->term[a].node->kind != CAP_INPUT ||
+      !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
-  if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR || t->child[0]->u.i != a || t->child[1]->kind != RULE_INT ||
-      t->child[2]->kind != RULE_INT)
+  if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR ||
+      t->child[0]->u.i != a || t->child[1]->kind != RULE_INT || t->child[2]->kind != RULE_INT)
     return chk_settle(k, CHK_REFUSED, "step %zu: it is not the input clamped to a range", step);
   bool covers;
   c = chk_covers_table(k, a, t->child[2]->u.i, &covers);
   if (c) return c;
-  if (!covers || t->child[1]->u.i > 0) return chk_settle(k, CHK_REFUSED, "step %zu: the range leaves out rows of a table that are not padding", step);
+  if (!covers || t->child[1]->u.i > 0)
+    return chk_settle(k, CHK_REFUSED,
+                      "step %zu: the range leaves out rows of a table that are not padding", step);
   for (size_t s = 0; s < k->graph[k->term[a].side]->n_sets; s++) {
     const rule_tensor *v = chk_captured(k, a, s);
     for (int64_t i = 0; i < v->numel; i++)
-      if (rule_tensor_get_int(v, i) < t->child[1]->u.i || rule_tensor_get_int(v, i) > t->child[2]->u.i)
-        return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has values outside of the range", step, side_of(k, a), shown(k, a));
+      if (rule_tensor_get_int(v, i) < t->child[1]->u.i ||
+          rule_tensor_get_int(v, i) > t->child[2]->u.i)
+        return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has values outside of the range", step,
+                          side_of(k, a), shown(k, a));
   }
   return chk_assume(k, RULE_ASSUMES_INPUT,
                     iso_arena_printf(k->arena, "%s %s stays within %lld and %lld", side_of(k, a),
@@ -553,7 +650,8 @@ static void mark_below(const rule_term *t, bool *mark) {
 
 void chk_mark_below(chk_state *k, bool *need) {
   for (uint32_t i = (uint32_t)k->n_terms; i-- > 0;)
-    if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v) mark_below(k->term[i].call, need);
+    if (need[i] && k->term[i].call && !k->konst[chk_root(k, i)].v)
+      mark_below(k->term[i].call, need);
 }
 
 static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
@@ -622,18 +720,27 @@ static iso_code run_needed(chk_state *k, const bool *need, bool filled, bool *em
   return c;
 }
 
-static const rule_tensor *value_at(const chk_state *k, uint32_t t) { return k->real[t].n == 1 ? k->real[t].v[0] : NULL; }
+static const rule_tensor *value_at(const chk_state *k, uint32_t t) {
+  return k->real[t].n == 1 ? k->real[t].v[0] : NULL;
+}
 
-/* A chain of true steps joins what is one value: whatever was overlooked, outputs that differ where they were captured are not equal. */
+/* A chain of true steps joins what is one value: whatever was overlooked, outputs that differ where
+ * they were captured are not equal. */
 static iso_code outputs_agree(chk_state *k, rule_tensor *const *before) {
   for (size_t i = 0; i < k->n_outputs; i++) {
     const chk_output *o = &k->output[i];
     const rule_tensor *a = value_at(k, o->a), *b = value_at(k, o->b);
-    if (!a || !b || a->numel != b->numel) return chk_settle(k, CHK_REFUSED, "outputs %s and %s have no one value each", o->left, o->right);
+    if (!a || !b || a->numel != b->numel)
+      return chk_settle(k, CHK_REFUSED, "outputs %s and %s have no one value each", o->left,
+                        o->right);
     if (before && !k->oracle->compare(k->oracle->ctx, before[i], a, output_tol).equal)
-      return chk_settle(k, CHK_REFUSED, "output %s depends on memory that is left unspecified", o->left);
+      return chk_settle(k, CHK_REFUSED, "output %s depends on memory that is left unspecified",
+                        o->left);
     const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
-    if (!d.equal) return chk_settle(k, CHK_REFUSED, "outputs %s and %s differ by %.3g (relative) on the captured inputs", o->left, o->right, d.max_rel);
+    if (!d.equal)
+      return chk_settle(k, CHK_REFUSED,
+                        "outputs %s and %s differ by %.3g (relative) on the captured inputs",
+                        o->left, o->right, d.max_rel);
   }
   return ISO_OK;
 }
@@ -644,12 +751,15 @@ iso_code chk_run(chk_state *k) {
   iso_code c = need && before ? ISO_OK : chk_nomem(k);
   for (size_t i = 0; i < k->n_vars && !c; i++)
     if (k->var[i] != CHK_NONE) need[k->var[i]] = true;
-  for (size_t i = 0; i < k->n_outputs && !c; i++) need[k->output[i].a] = need[k->output[i].b] = true;
+  for (size_t i = 0; i < k->n_outputs && !c; i++)
+    need[k->output[i].a] = need[k->output[i].b] = true;
   if (!c) chk_mark_below(k, need);
   if (!c) c = run_needed(k, need, false, &empty);
   if (!c && !chk_settled(k)) c = outputs_agree(k, NULL);
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k) && empty; i++) before[i] = rule_tensor_ref(k->real[k->output[i].a].v[0]);
-  if (!c && !chk_settled(k) && empty && !(c = run_needed(k, need, true, &empty)) && !chk_settled(k)) c = outputs_agree(k, before);
+  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k) && empty; i++)
+    before[i] = rule_tensor_ref(k->real[k->output[i].a].v[0]);
+  if (!c && !chk_settled(k) && empty && !(c = run_needed(k, need, true, &empty)) && !chk_settled(k))
+    c = outputs_agree(k, before);
   for (size_t i = 0; before && i < k->n_outputs; i++) rule_tensor_unref(before[i]);
   free(before);
   free(need);

@@ -1,5 +1,6 @@
-/* Commands of the program: one function each, called with argv[0] the command's name. They print results on stdout,
- * one line "isomer: reason" on stderr for an error, and return the exit status. */
+/* Commands of the program: one function each, called with argv[0] the command's name. They print
+ * results on stdout, one line "isomer: reason" on stderr for an error, and return the exit status.
+ */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 

@@ -2,9 +2,11 @@
 #ifndef CLI_EMBEDDED_H
 #define CLI_EMBEDDED_H
 
-/* The kernels' meanings (cli/templates/repro_kernels.py), in pieces that begin with "# ---- NAME". */
+/* The kernels' meanings (cli/templates/repro_kernels.py), in pieces that begin with "# ---- NAME".
+ */
 extern const char repro_kernels[];
-/* Exported rules (rules export): the matching and building that both kinds of modules share, and the part of each. */
+/* Exported rules (rules export): the matching and building that both kinds of modules share, and
+ * the part of each. */
 extern const char export_rules[], export_fx[], export_inductor[], export_egg[];
 
 #endif

@@ -21,11 +21,13 @@ typedef struct command {
 
 static const command commands[] = {
     {"compare", cmd_compare, "LEFT RIGHT", "do two captured graphs compute the same function?"},
-    {"check", cmd_check, "FILE LEFT RIGHT", "replay the certificate of a comparison, without any search"},
+    {"check", cmd_check, "FILE LEFT RIGHT",
+     "replay the certificate of a comparison, without any search"},
     {"run", cmd_run, "CAPTURE", "execute a capture and compare it with its recorded values"},
     {"show", cmd_show, "CAPTURE", "what a capture holds"},
     {"lint", cmd_lint, "INPUT...", "faults of schedules and communication, without a reference"},
-    {"rules", cmd_rules, "VERB FILE...", "check, list, show, merge, diff, minimize, count or export rewrite rules"},
+    {"rules", cmd_rules, "VERB FILE...",
+     "check, list, show, merge, diff, minimize, count or export rewrite rules"},
     {"saturate", cmd_saturate, "FILE.sexp", "plain equality saturation on s-expressions"},
     {NULL, NULL, NULL, NULL}};
 
@@ -34,7 +36,8 @@ static void usage(FILE *f) {
   for (const command *c = commands; c->name; c++)
     fprintf(f, "  isomer %-8s %-15s %s\n", c->name, c->usage, c->help);
   fputs("  isomer --version\n"
-        "  --config FILE    settings, in place of isomer.toml in this folder or above (docs/settings.md)\n"
+        "  --config FILE    settings, in place of isomer.toml in this folder or above "
+        "(docs/settings.md)\n"
         "  --no-config      without such a file\n"
         "  isomer --help    (isomer COMMAND --help: its options)\n"
         "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
@@ -49,15 +52,19 @@ static void version(void) {
   const char *torch = NULL;
   char z3[64];
   iso_error err;
-  if (rule_schemas_new(&schemas, &err) || val_new(&o, schemas, &engine, &err) || val_torch_version(engine, &torch, &err)) torch = "not found";
+  if (rule_schemas_new(&schemas, &err) || val_new(&o, schemas, &engine, &err) ||
+      val_torch_version(engine, &torch, &err))
+    torch = "not found";
   val_z3_version(z3, sizeof z3);
-  printf("isomer %s\nlibtorch %s\nz3 %s\njansson %s\n", ISO_VERSION, torch, z3, jansson_version_str());
+  printf("isomer %s\nlibtorch %s\nz3 %s\njansson %s\n", ISO_VERSION, torch, z3,
+         jansson_version_str());
   val_free(engine);
   rule_schemas_free(schemas);
 }
 
-/* A result that did not reach its reader is an error, except that a reader may stop reading (`| head`): then the
- * command's status stands. SIGPIPE is ignored, so that a file asked for with --json is written all the same. */
+/* A result that did not reach its reader is an error, except that a reader may stop reading (`|
+ * head`): then the command's status stands. SIGPIPE is ignored, so that a file asked for with
+ * --json is written all the same. */
 static int flushed(int status) {
   struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
   errno = 0;
@@ -68,8 +75,9 @@ static int flushed(int status) {
   return CLI_ERROR;
 }
 
-/* libtorch takes its tens of thousands of registrations back one by one when a process exits, which is a third of what it
- * costs to load it; nothing needs that. Under a sanitizer the exit is the ordinary one: it looks for leaks there. */
+/* libtorch takes its tens of thousands of registrations back one by one when a process exits, which
+ * is a third of what it costs to load it; nothing needs that. Under a sanitizer the exit is the
+ * ordinary one: it looks for leaks there. */
 static int finish(int status) {
   status = flushed(status);
   fflush(stderr); /* a command may have given it a buffer */
@@ -102,10 +110,12 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
 #ifdef __GLIBC__
-  /* Values come and go by the thousand: what is let go is used again, not handed back and cleared anew by the kernel. */
+  /* Values come and go by the thousand: what is let go is used again, not handed back and cleared
+   * anew by the kernel. */
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  mallopt(M_MXFAST, 0); /* what each thread keeps of small pieces is enough: a second store of them is gone through at every large one */
+  mallopt(M_MXFAST, 0); /* what each thread keeps of small pieces is enough: a second store of them
+                           is gone through at every large one */
 #endif
   setenv("THP_MEM_ALLOC_ENABLE", "1", 0); /* libtorch's large tensors in large pages */
   config_args with;

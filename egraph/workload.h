@@ -1,14 +1,15 @@
 /* Workload files: rules, start terms and runs for eg_sat in one text, as s-expressions.
  *
  *     (workload (name NAME) (language TAG) (analysis none|const-fold|lambda)
- *       (rules (rule NAME LHS RHS [(when GUARD...)] [(if COND...)]) (multi-rule NAME "LHS" "RHS") ...)
- *       (start (term T) (let $name T) (union T T) ...)
- *       (measure (run (scheduler simple|backoff) (iteration-limit K) (node-limit none|K)) ...)
+ *       (rules (rule NAME LHS RHS [(when GUARD...)] [(if COND...)]) (multi-rule NAME "LHS" "RHS")
+ * ...) (start (term T) (let $name T) (union T T) ...) (measure (run (scheduler simple|backoff)
+ * (iteration-limit K) (node-limit none|K)) ...)
  *       ...)
  *     (congruence-closure (case (random M SEED D) ...) (case (mirror M SEED) ...) ...)
  *
- * `;` starts a comment, "..." is one atom without escapes. Lists with other heads are left alone. What a guard, a
- * condition or an analysis means is the reader's matter: they are handed over as they stand. */
+ * `;` starts a comment, "..." is one atom without escapes. Lists with other heads are left alone.
+ * What a guard, a condition or an analysis means is the reader's matter: they are handed over as
+ * they stand. */
 #ifndef EGRAPH_WORKLOAD_H
 #define EGRAPH_WORKLOAD_H
 
@@ -19,8 +20,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* A list or an atom; `text` is where it stands in the source, for a list with its parentheses, for a quoted atom
- * without its quotes. */
+/* A list or an atom; `text` is where it stands in the source, for a list with its parentheses, for
+ * a quoted atom without its quotes. */
 typedef struct eg_sexp {
   const char *text;
   size_t n;
@@ -57,26 +58,30 @@ typedef struct eg_workload {
   struct eg_workload_memory *mem;
 } eg_workload;
 
-/* Read a text of `n` bytes, which is copied. `file` goes in front of messages. Owns: eg_workload_free.
- * Errors: ISO_FORMAT with the line; ISO_NOMEM. */
-ISO_MUST_USE iso_code eg_workload_parse(const char *text, size_t n, const char *file, eg_workload **out, iso_error *err);
+/* Read a text of `n` bytes, which is copied. `file` goes in front of messages. Owns:
+ * eg_workload_free. Errors: ISO_FORMAT with the line; ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_workload_parse(const char *text, size_t n, const char *file,
+                                        eg_workload **out, iso_error *err);
 void eg_workload_free(eg_workload *w);
 
 /* Does the atom read so? */
 bool eg_sexp_is(const eg_sexp *e, const char *text);
 
-/* Add the start items to an empty e-graph and rebuild it. Returns: in `root`, unless NULL, the class of each item, of a
- * union its first term, in order; room for eg_workload_count_starts. Errors: ISO_FORMAT and those of eg_sat. */
-ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_class *root, iso_error *err);
+/* Add the start items to an empty e-graph and rebuild it. Returns: in `root`, unless NULL, the
+ * class of each item, of a union its first term, in order; room for eg_workload_count_starts.
+ * Errors: ISO_FORMAT and those of eg_sat. */
+ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_class *root,
+                                        iso_error *err);
 size_t eg_workload_count_starts(const eg_workload *w);
-/* Congruence closure of a case: add all terms to the empty `s`, rebuild, then the unions in so many batches with a
- * rebuild after each. Returns: the checksum over which terms are equal, and what adding, merging and rebuilding cost;
- * drawing the terms is not in it. Errors: ISO_NOMEM, ISO_LIMIT. */
+/* Congruence closure of a case: add all terms to the empty `s`, rebuild, then the unions in so many
+ * batches with a rebuild after each. Returns: the checksum over which terms are equal, and what
+ * adding, merging and rebuilding cost; drawing the terms is not in it. Errors: ISO_NOMEM,
+ * ISO_LIMIT. */
 typedef struct eg_closure_cost {
   double seconds, cpu_seconds; /* on the clock, and of the processor */
 } eg_closure_cost;
-ISO_MUST_USE iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum,
-                                        eg_closure_cost *cost, iso_error *err);
+ISO_MUST_USE iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s,
+                                        uint64_t *checksum, eg_closure_cost *cost, iso_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

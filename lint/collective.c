@@ -133,8 +133,7 @@ static iso_code tell_misfit(meeting *m, lint_at wrong, lint_at meant, lint_kind 
       snprintf(why, sizeof why, "results of %" PRId64 " and %" PRId64 " elements", x->out_numel,
                y->out_numel);
     break;
-  default:
-    snprintf(why, sizeof why, "%s and %s", lint_op_word(x->op), lint_op_word(y->op));
+  default: snprintf(why, sizeof why, "%s and %s", lint_op_word(x->op), lint_op_word(y->op));
   }
   return lint_found(m->c, k, at, 2, swapped ? "exchange it with the group's next collective" : NULL,
                     "%s meets %s: %s", a, b, why);

@@ -71,9 +71,7 @@ static key key_of(const lint_reader *r, const char *s) {
   return N_KEYS;
 }
 
-static iso_code no_memory(lint_reader *r) {
-  return lint_no_memory(r->json.err);
-}
+static iso_code no_memory(lint_reader *r) { return lint_no_memory(r->json.err); }
 
 iso_code lint_token(lint_reader *r, uint32_t *id) {
   lint_trace *t = r->t;
@@ -311,12 +309,9 @@ static iso_code value(lint_reader *r, draft *d, lint_program *p, key k) {
   int64_t v;
   iso_code c;
   switch (k) {
-  case K_OP:
-    return read_op(r, d);
-  case K_OPS:
-    return read_ops(r, d, p);
-  case K_GROUP:
-    return read_group(r, &e->group);
+  case K_OP: return read_op(r, d);
+  case K_OPS: return read_ops(r, d, p);
+  case K_GROUP: return read_group(r, &e->group);
   case K_PEER:
     return lint_json_peek(&r->json) == '{' ? read_offset(r, &e->peer)
                                            : read_index(r, "peer", &e->peer);
@@ -324,38 +319,22 @@ static iso_code value(lint_reader *r, draft *d, lint_program *p, key k) {
     c = int_between(r, "tag", 0, INT32_MAX, &v);
     e->tag = c ? 0 : (int32_t)v;
     return c;
-  case K_NUMEL:
-    return int_between(r, "numel", 0, INT64_MAX / 2, &e->numel);
-  case K_OUT_NUMEL:
-    return int_between(r, "out_numel", 0, INT64_MAX / 2, &e->out_numel);
-  case K_STAGE:
-    return read_index(r, "stage", &e->stage);
-  case K_MB:
-    return read_index(r, "mb", &e->mb);
-  case K_DTYPE:
-    return lint_name(r, &e->dtype);
-  case K_REDUCE:
-    return lint_name(r, &e->reduce);
-  case K_STREAM:
-    return lint_name(r, &e->stream);
-  case K_ON:
-    return lint_name(r, &d->on);
-  case K_HANDLE:
-    return read_handles(r, d);
-  case K_BUFFER:
-    return read_buffers(r, LINT_BUFFER);
-  case K_OUT:
-    return read_buffers(r, LINT_OUT);
-  case K_READS:
-    return read_buffers(r, LINT_READS);
-  case K_WRITES:
-    return read_buffers(r, LINT_WRITES);
-  case K_NEEDS:
-    return read_values(r, LINT_NEEDS);
-  case K_MAKES:
-    return read_values(r, LINT_MAKES);
-  default:
-    return extra_value(r, d, k);
+  case K_NUMEL: return int_between(r, "numel", 0, INT64_MAX / 2, &e->numel);
+  case K_OUT_NUMEL: return int_between(r, "out_numel", 0, INT64_MAX / 2, &e->out_numel);
+  case K_STAGE: return read_index(r, "stage", &e->stage);
+  case K_MB: return read_index(r, "mb", &e->mb);
+  case K_DTYPE: return lint_name(r, &e->dtype);
+  case K_REDUCE: return lint_name(r, &e->reduce);
+  case K_STREAM: return lint_name(r, &e->stream);
+  case K_ON: return lint_name(r, &d->on);
+  case K_HANDLE: return read_handles(r, d);
+  case K_BUFFER: return read_buffers(r, LINT_BUFFER);
+  case K_OUT: return read_buffers(r, LINT_OUT);
+  case K_READS: return read_buffers(r, LINT_READS);
+  case K_WRITES: return read_buffers(r, LINT_WRITES);
+  case K_NEEDS: return read_values(r, LINT_NEEDS);
+  case K_MAKES: return read_values(r, LINT_MAKES);
+  default: return extra_value(r, d, k);
   }
 }
 

@@ -11,9 +11,7 @@ enum { BY_NAME = 1u << 31 }; /* in run_by, while the document is read */
 
 enum { MAX_WORLD = 1 << 20 };
 
-static iso_code no_memory(lint_reader *r) {
-  return lint_no_memory(r->json.err);
-}
+static iso_code no_memory(lint_reader *r) { return lint_no_memory(r->json.err); }
 
 static iso_code count(lint_reader *r, const char *what, int64_t max, int64_t *v) {
   const iso_code c = lint_json_int(&r->json, v);
@@ -145,20 +143,13 @@ static iso_code member(lint_reader *r, int k, bool *is_ours) {
   case 1:
     if ((c = lint_json_int(&r->json, &v))) return c;
     return v == 1 ? ISO_OK : lint_json_wrong(&r->json, "only version 1 can be read");
-  case 2:
-    return read_backend(r);
-  case 3:
-    return count(r, "world", MAX_WORLD, &r->t->world);
-  case 4:
-    return read_groups(r);
-  case 5:
-    return read_mesh(r);
-  case 6:
-    return read_pipeline(r);
-  case 7:
-    return read_programs(r);
-  default:
-    return read_ranks(r);
+  case 2: return read_backend(r);
+  case 3: return count(r, "world", MAX_WORLD, &r->t->world);
+  case 4: return read_groups(r);
+  case 5: return read_mesh(r);
+  case 6: return read_pipeline(r);
+  case 7: return read_programs(r);
+  default: return read_ranks(r);
   }
 }
 

@@ -16,15 +16,11 @@ static const struct {
 #undef LINT_KIND
 };
 
-const char *lint_kind_word(lint_kind k) {
-  return kinds[k].word;
-}
+const char *lint_kind_word(lint_kind k) { return kinds[k].word; }
 
 static const char *const models[LINT_MODELS] = {"buffered", "rendezvous", "stream", "serial"};
 
-const char *lint_model_word(lint_model m) {
-  return models[m];
-}
+const char *lint_model_word(lint_model m) { return models[m]; }
 
 int lint_model_named(const char *word) {
   for (int i = 0; i < LINT_MODELS; i++)

@@ -16,9 +16,7 @@ typedef struct hop {
   lint_at from, awaited, next;
 } hop;
 
-static bool same(lint_at a, lint_at b) {
-  return a.proc == b.proc && a.event == b.event;
-}
+static bool same(lint_at a, lint_at b) { return a.proc == b.proc && a.event == b.event; }
 
 /* What stands before `at` on its own rank: its line's event, or the head of its queue. */
 static bool obstacle(const lint_run_state *s, lint_at at, lint_at *out) {

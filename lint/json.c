@@ -54,9 +54,7 @@ static bool refill(lint_json *j) {
 }
 
 /* The next character, not taken; -1 at the end. */
-static inline int look(lint_json *j) {
-  return j->at < j->end || refill(j) ? j->buf[j->at] : -1;
-}
+static inline int look(lint_json *j) { return j->at < j->end || refill(j) ? j->buf[j->at] : -1; }
 
 static int skip_blanks(lint_json *j) {
   for (int c; (c = look(j)) >= 0; j->at++) {

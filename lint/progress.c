@@ -10,9 +10,7 @@
 
 #include "egraph/base/vec.h"
 
-static bool has_queues(const lint_run_state *s) {
-  return s->model >= LINT_STREAM;
-}
+static bool has_queues(const lint_run_state *s) { return s->model >= LINT_STREAM; }
 
 uint32_t lint_unit_of(const lint_event *e, uint32_t i) {
   return e->flags & LINT_IN_BATCH ? e->link : i;

@@ -47,9 +47,7 @@ typedef struct racer {
   uint32_t blind;      /* behind the last computation of which nothing is known: it may read all */
 } racer;
 
-static uint32_t *clock_of(const racer *r, size_t lane) {
-  return r->clock + lane * r->n_lanes;
-}
+static uint32_t *clock_of(const racer *r, size_t lane) { return r->clock + lane * r->n_lanes; }
 
 static void join(uint32_t *a, const uint32_t *b, size_t n) {
   for (size_t i = 0; i < n; i++)
@@ -78,9 +76,7 @@ static bool add(uint32_t **list, size_t *n, size_t *cap, uint32_t x) {
   return true;
 }
 
-static const lint_proc *proc_of(const racer *r) {
-  return &r->c->t->proc[r->first.proc];
-}
+static const lint_proc *proc_of(const racer *r) { return &r->c->t->proc[r->first.proc]; }
 
 static bool make_lanes(racer *r) {
   bool ok = add(&r->stream, &r->n_streams, &r->cap_streams, 0);
@@ -107,18 +103,12 @@ static lint_kind kind_of(const use *old, const lint_touch *now, bool frees) {
 
 static const char *sentence(lint_kind k) {
   switch (k) {
-  case LINT_USE_AFTER_FREE:
-    return "uses a buffer that was freed";
-  case LINT_FREE_IN_FLIGHT:
-    return "frees a buffer that is in use";
-  case LINT_TWO_WRITERS:
-    return "writes a buffer that is being written";
-  case LINT_READ_IN_FLIGHT:
-    return "reads a buffer that is being written";
-  case LINT_LOST_RESULT:
-    return "overwrites a result that nobody has read";
-  default:
-    return "writes a buffer that is being read";
+  case LINT_USE_AFTER_FREE: return "uses a buffer that was freed";
+  case LINT_FREE_IN_FLIGHT: return "frees a buffer that is in use";
+  case LINT_TWO_WRITERS: return "writes a buffer that is being written";
+  case LINT_READ_IN_FLIGHT: return "reads a buffer that is being written";
+  case LINT_LOST_RESULT: return "overwrites a result that nobody has read";
+  default: return "writes a buffer that is being read";
   }
 }
 

@@ -13,9 +13,7 @@
 
 enum { MAX_CELLS = 1 << 24 };
 
-static bool is_compute(const lint_event *e) {
-  return e->op >= LINT_OP_F && e->op <= LINT_OP_B;
-}
+static bool is_compute(const lint_event *e) { return e->op >= LINT_OP_F && e->op <= LINT_OP_B; }
 
 static bool in_range(const lint_trace *t, const lint_event *e) {
   return e->stage < t->stages && e->mb < t->microbatches;
@@ -76,20 +74,15 @@ static iso_code connect(lint_check *c, uint32_t *up) {
 static lint_slot slot_of(const lint_trace *t, const lint_event *e) {
   if (e->flags & LINT_IMPLIED || e->mb < 0 || e->stage < 0) return LINT_SLOTS;
   switch (e->op) {
-  case LINT_OP_F:
-    return LINT_SLOT_F;
-  case LINT_OP_I:
-    return LINT_SLOT_I;
-  case LINT_OP_W:
-    return LINT_SLOT_W;
-  case LINT_OP_B:
-    return LINT_SLOT_B;
+  case LINT_OP_F: return LINT_SLOT_F;
+  case LINT_OP_I: return LINT_SLOT_I;
+  case LINT_OP_W: return LINT_SLOT_W;
+  case LINT_OP_B: return LINT_SLOT_B;
   case LINT_OP_SEND:
     return t->form == LINT_EVENTS ? LINT_SLOTS : e->tag ? LINT_SEND_B : LINT_SEND_F;
   case LINT_OP_RECV:
     return t->form == LINT_EVENTS ? LINT_SLOTS : e->tag ? LINT_RECV_B : LINT_RECV_F;
-  default:
-    return LINT_SLOTS;
+  default: return LINT_SLOTS;
   }
 }
 
@@ -190,9 +183,7 @@ static iso_code fill(lint_pipeline *p, lint_at at) {
 
 /* ---- what is in the cells ---- */
 
-static bool before(lint_at a, lint_at b) {
-  return a.proc == b.proc && a.event < b.event;
-}
+static bool before(lint_at a, lint_at b) { return a.proc == b.proc && a.event < b.event; }
 
 static iso_code out_of_order(lint_pipeline *p, lint_kind k, lint_at early, lint_at needs) {
   char a[LINT_TEXT], b[LINT_TEXT];

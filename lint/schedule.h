@@ -39,9 +39,7 @@ typedef struct lint_pipeline {
   size_t n_strays, cap_strays;
 } lint_pipeline;
 
-static inline bool lint_has(lint_at a) {
-  return a.event != LINT_NONE;
-}
+static inline bool lint_has(lint_at a) { return a.event != LINT_NONE; }
 static inline lint_cell *lint_cell_of(const lint_pipeline *p, int64_t stage, int64_t mb) {
   return &p->cell[(size_t)(stage * p->c->t->microbatches + mb)];
 }

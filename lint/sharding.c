@@ -78,19 +78,14 @@ static iso_code each(shards *s, lint_at at) {
   if (e->stage < 0 || e->stage >= t->stages || s->p->owner[e->stage] != at.proc) return ISO_OK;
   stage_state *x = &s->stage[e->stage];
   switch (e->op) {
-  case LINT_OP_UNSHARD:
-    return on_unshard(s, x, at);
-  case LINT_OP_RESHARD:
-    return on_reshard(s, x, at);
-  case LINT_OP_REDUCE_GRAD:
-    return on_reduce(s, x, at);
+  case LINT_OP_UNSHARD: return on_unshard(s, x, at);
+  case LINT_OP_RESHARD: return on_reshard(s, x, at);
+  case LINT_OP_REDUCE_GRAD: return on_reduce(s, x, at);
   case LINT_OP_F:
   case LINT_OP_I:
   case LINT_OP_W:
-  case LINT_OP_B:
-    return on_compute(s, x, at);
-  default:
-    return ISO_OK;
+  case LINT_OP_B: return on_compute(s, x, at);
+  default: return ISO_OK;
   }
 }
 

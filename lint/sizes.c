@@ -15,9 +15,7 @@ iso_code lint_collective_lose(lint_collective_lost *l, lint_at at, uint32_t proc
 
 enum { MANY = 4096, SHOWN = 64 };
 
-static bool same(lint_at a, lint_at b) {
-  return a.proc == b.proc && a.event == b.event;
-}
+static bool same(lint_at a, lint_at b) { return a.proc == b.proc && a.event == b.event; }
 
 /* A rank lacks it in one group and calls it in another. */
 static iso_code join(lint_collective_lost *l, size_t miss, size_t other) {
@@ -97,14 +95,12 @@ static bool result_fits(const lint_event *e, int64_t n) {
   int64_t whole;
   switch (e->op) {
   case LINT_OP_ALL_REDUCE:
-  case LINT_OP_ALL_TO_ALL:
-    return e->out_numel == e->numel;
+  case LINT_OP_ALL_TO_ALL: return e->out_numel == e->numel;
   case LINT_OP_ALL_GATHER:
     return !__builtin_mul_overflow(e->numel, n, &whole) && whole == e->out_numel;
   case LINT_OP_REDUCE_SCATTER:
     return !__builtin_mul_overflow(e->out_numel, n, &whole) && whole == e->numel;
-  default:
-    return true;
+  default: return true;
   }
 }
 

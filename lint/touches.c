@@ -35,11 +35,8 @@ static void of_buffer(const lint_trace *t, const lint_proc *p, const lint_event 
     *writes = in_place && root != 1;
     return;
   case LINT_OP_REDUCE:
-  case LINT_OP_GATHER:
-    *writes = in_place && root != 0;
-    return;
-  default:
-    *writes = lint_op_classify(e->op) == LINT_COLLECTIVE && in_place;
+  case LINT_OP_GATHER: *writes = in_place && root != 0; return;
+  default: *writes = lint_op_classify(e->op) == LINT_COLLECTIVE && in_place;
   }
 }
 

@@ -7,9 +7,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 
-iso_code lint_no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+iso_code lint_no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- names ---- */
 
@@ -68,12 +66,8 @@ static const struct {
 #undef LINT_OP
 };
 
-const char *lint_op_word(lint_op o) {
-  return ops[o].word;
-}
-lint_op_class lint_op_classify(lint_op o) {
-  return ops[o].class;
-}
+const char *lint_op_word(lint_op o) { return ops[o].word; }
+lint_op_class lint_op_classify(lint_op o) { return ops[o].class; }
 
 /* torch has several spellings of one collective. */
 static const struct {

@@ -1,4 +1,5 @@
-/* Two runs of the graphs side by side: which value has a counterpart on the other side, which operators make none of their own, which outputs differ. */
+/* Two runs of the graphs side by side: which value has a counterpart on the other side, which
+ * operators make none of their own, which outputs differ. */
 #include "localise/alignment.h"
 #include "synth/search/search.h"
 
@@ -49,8 +50,10 @@ bool pt_same_but_ones(const rule_shape *a, const rule_shape *b) {
 
 /* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
 bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
-  if (a->numel != b->numel || rule_dtype_is_float(a->dtype) != rule_dtype_is_float(b->dtype)) return false;
-  if (pt_same_but_ones(&a->shape, &b->shape)) return p->s->oracle->compare(p->s->oracle->ctx, a, b, p->s->o->rel_tol).equal;
+  if (a->numel != b->numel || rule_dtype_is_float(a->dtype) != rule_dtype_is_float(b->dtype))
+    return false;
+  if (pt_same_but_ones(&a->shape, &b->shape))
+    return p->s->oracle->compare(p->s->oracle->ctx, a, b, p->s->o->rel_tol).equal;
   double ma[4], mb[4];
   st_moments(a, ma);
   st_moments(b, mb);
@@ -79,9 +82,12 @@ bool pt_has(const parting *p, int side, const rule_tensor *v) {
   return false;
 }
 
-static bool changed(const parting *p, int side, uint32_t i) { return side == RIGHT && p->changed[i]; }
+static bool changed(const parting *p, int side, uint32_t i) {
+  return side == RIGHT && p->changed[i];
+}
 
-/* Joined with a node of the other side, or in one group with it (equal up to layout on every draw) and equal here. */
+/* Joined with a node of the other side, or in one group with it (equal up to layout on every draw)
+ * and equal here. */
 bool pt_joined(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node *m, e = s->map[side][i];
@@ -100,7 +106,9 @@ bool pt_joined(const parting *p, int side, uint32_t i) {
   }
   return false;
 }
-static bool auxiliary(const state *s, eg_node e) { return s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0; }
+static bool auxiliary(const state *s, eg_node e) {
+  return s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
+}
 
 /* Constants: related through an auxiliary layout term on either side. */
 static bool class_related(const state *s, eg_node e) {
@@ -125,7 +133,8 @@ bool pt_constant_related(state *s, eg_node e) {
   if (class_related(s, e)) return true;
   for (uint32_t i = 0; i < s->n_rec && v && v->numel > 1; i++) {
     const rule_tensor *w = i != e.i ? constant_value(s, i) : NULL;
-    if (w && w->numel == v->numel && rule_tensor_same(v, w) && class_related(s, (eg_node){i})) return true;
+    if (w && w->numel == v->numel && rule_tensor_same(v, w) && class_related(s, (eg_node){i}))
+      return true;
   }
   return false;
 }
@@ -161,7 +170,8 @@ static bool tied_above(const state *s, eg_class c, int other, int depth) {
 }
 
 bool pt_constant_tied(const state *s, eg_node e, int other) {
-  return tied_below(s, eg_class_of(s->g, e), other, FAR) || tied_above(s, eg_class_of(s->g, e), other, FAR);
+  return tied_below(s, eg_class_of(s->g, e), other, FAR) ||
+         tied_above(s, eg_class_of(s->g, e), other, FAR);
 }
 
 /* Joined up to a layout term. */
@@ -178,14 +188,16 @@ static bool linked(state *s, eg_node e, int other) {
   return false;
 }
 
-/* A cast that leaves the imaginary part out, or a view of one: its result is a part of a table of the other side, and yet no counterpart. */
+/* A cast that leaves the imaginary part out, or a view of one: its result is a part of a table of
+ * the other side, and yet no counterpart. */
 static bool drops_imaginary(const synth_graph *g, uint32_t i) {
   for (;;) {
     const synth_node *n = &g->node[i];
     const rule_term *x = n->kind == SYNTH_OP && n->call->n ? n->call->child[0] : NULL;
     if (!x || x->kind != RULE_VAR || !pt_transparent(n->op)) return false;
     const bool cast = strncmp(n->op, "aten::to.", 9) == 0 || strcmp(n->op, "aten::_to_copy") == 0;
-    if (cast && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype)) return true;
+    if (cast && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype))
+      return true;
     i = (uint32_t)x->u.i;
   }
 }
@@ -204,7 +216,8 @@ bool pt_matched(const parting *p, int side, uint32_t i) {
   return p->changed[s->graph[RIGHT]->n_nodes] && pt_occurs(p, side, i);
 }
 
-/* A leaf is explained where a relation ties it to the other side, and, of a rank, to the part that is this rank's. */
+/* A leaf is explained where a relation ties it to the other side, and, of a rank, to the part that
+ * is this rank's. */
 bool pt_leaf_explained(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i], *q;
@@ -217,7 +230,9 @@ bool pt_leaf_explained(const parting *p, int side, uint32_t i) {
   return false;
 }
 
-bool pt_in_region(const parting *p, int side, uint32_t i) { return p->seen[side][i] == 1 || p->seen[side][i] == 2; }
+bool pt_in_region(const parting *p, int side, uint32_t i) {
+  return p->seen[side][i] == 1 || p->seen[side][i] == 2;
+}
 
 /* ---- operators that make no value ---- */
 
@@ -250,24 +265,32 @@ bool pt_transparent(const char *op) {
 }
 
 bool pt_takes_part(const char *op) {
-  static const char *const ops[] = {"aten::chunk", "aten::split", "aten::unbind", "aten::slice", "aten::select", "aten::narrow", "aten::index", "aten::gather", "aten::embedding"};
+  static const char *const ops[] = {"aten::chunk", "aten::split",  "aten::unbind",
+                                    "aten::slice", "aten::select", "aten::narrow",
+                                    "aten::index", "aten::gather", "aten::embedding"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
   return strcmp(op, "getitem") == 0;
 }
 
-/* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an operator as others are. */
+/* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an
+ * operator as others are. */
 static bool casts(const synth_graph *g, uint32_t i) {
   const rule_term *t = g->node[i].call;
   const char *op = t->u.s;
   if (strncmp(op, "aten::to.", 9) != 0 && strcmp(op, "aten::_to_copy") != 0) return false;
-  const rule_dtype from = t->n && t->child[0]->kind == RULE_VAR ? g->node[t->child[0]->u.i].dtype : g->node[i].dtype, to = g->node[i].dtype;
+  const rule_dtype from = t->n && t->child[0]->kind == RULE_VAR ? g->node[t->child[0]->u.i].dtype
+                                                                : g->node[i].dtype,
+                   to = g->node[i].dtype;
   return from != to && !(rule_dtype_is_float(from) && rule_dtype_is_float(to));
 }
-bool pt_passes(const synth_graph *g, uint32_t i) { return pt_transparent(g->node[i].op) && !casts(g, i); }
+bool pt_passes(const synth_graph *g, uint32_t i) {
+  return pt_transparent(g->node[i].op) && !casts(g, i);
+}
 
 static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
-  return a && b && a->numel == b->numel && a->dtype == b->dtype && memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
+  return a && b && a->numel == b->numel && a->dtype == b->dtype &&
+         memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0;
 }
 
 static bool is_argument(const parting *p, int side, const rule_term *t, const rule_tensor *v) {
@@ -287,7 +310,8 @@ bool pt_passes_on(const parting *p, int side, uint32_t i) {
 bool pt_output_apart(const parting *p, size_t o) {
   const state *s = p->s;
   if (p->gap) return !s->res->pair[o].equivalent;
-  const rule_tensor *l = pt_value(p, LEFT, s->graph[LEFT]->output[o].node), *r = pt_value(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
+  const rule_tensor *l = pt_value(p, LEFT, s->graph[LEFT]->output[o].node),
+                    *r = pt_value(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
   const double tol = p->rounded ? fmax(s->o->rel_tol, 1e-6) : s->o->rel_tol;
   return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, tol).equal);
 }
@@ -296,7 +320,9 @@ bool pt_output_apart(const parting *p, size_t o) {
 void pt_apart_at(const parting *p, int64_t end[2]) {
   const state *s = p->s;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && end[LEFT] < 0; o++)
-    if (pt_output_apart(p, o)) end[LEFT] = s->graph[LEFT]->output[o].node, end[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
+    if (pt_output_apart(p, o))
+      end[LEFT] = s->graph[LEFT]->output[o].node,
+      end[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
 }
 
 bool pt_any_output_apart(const parting *p) {

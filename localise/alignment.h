@@ -1,4 +1,5 @@
-/* Private to synth/: the two graphs on the draw that shows their outputs different, and where they part. */
+/* Private to synth/: the two graphs on the draw that shows their outputs different, and where they
+ * part. */
 #ifndef SYNTH_PARTING_H
 #define SYNTH_PARTING_H
 
@@ -12,19 +13,20 @@ typedef struct feature { /* of one node's value */
 
 typedef struct parting {
   state *s;
-  st_run run[2];        /* the values looked at; the right ones change as references are carried on */
-  bool *changed;        /* right nodes whose values are no longer those of the witness */
-  feature *by_size[2];  /* by the moment of |x| */
+  st_run run[2]; /* the values looked at; the right ones change as references are carried on */
+  bool *changed; /* right nodes whose values are no longer those of the witness */
+  feature *by_size[2]; /* by the moment of |x| */
   size_t n_feature[2];
-  uint8_t *seen[2];     /* per node: 1 in the region, 2 a root, 3 has a counterpart */
-  bool *sound[2];       /* nodes of a region that operators outside of it read as well: what they give there is right */
-  bool *settled[2];     /* nodes where a divergence ended: those behind it start from there */
-  bool odd_rank[2];     /* the root is one that other ranks have right */
-  bool rounded;         /* a constant was computed anew: what follows is off by its storage's rounding */
-  st_change change[8];  /* what mended the divergences so far */
+  uint8_t *seen[2]; /* per node: 1 in the region, 2 a root, 3 has a counterpart */
+  bool *sound[2];   /* nodes of a region that operators outside of it read as well: what they give
+                       there is right */
+  bool *settled[2]; /* nodes where a divergence ended: those behind it start from there */
+  bool odd_rank[2]; /* the root is one that other ranks have right */
+  bool rounded; /* a constant was computed anew: what follows is off by its storage's rounding */
+  st_change change[8]; /* what mended the divergences so far */
   size_t n_changes;
-  bool gap;             /* the outputs agree: look for what no rule joined, not for values that differ */
-  size_t a_run;         /* what a run of both graphs takes, as st_work counts */
+  bool gap;     /* the outputs agree: look for what no rule joined, not for values that differ */
+  size_t a_run; /* what a run of both graphs takes, as st_work counts */
 } parting;
 
 /* ---- alignment.c ---- */
@@ -50,39 +52,46 @@ bool pt_constant_tied(const state *s, eg_node e, int other);
 /* An operator's result has a counterpart; a leaf is explained. */
 bool pt_matched(const parting *p, int side, uint32_t i);
 bool pt_leaf_explained(const parting *p, int side, uint32_t i);
-/* Operators that only pass values on: by name (views, casts, copies), those of them that keep what the numbers are, and any whose result
- * is one of its arguments. */
+/* Operators that only pass values on: by name (views, casts, copies), those of them that keep what
+ * the numbers are, and any whose result is one of its arguments. */
 bool pt_transparent(const char *op);
 bool pt_passes(const synth_graph *g, uint32_t i);
 /* It gives parts of what it is given. */
 bool pt_takes_part(const char *op);
 bool pt_passes_on(const parting *p, int side, uint32_t i);
-/* Output o of the left differs from its counterpart; the first that does, where `end` names none yet; whether any does. */
+/* Output o of the left differs from its counterpart; the first that does, where `end` names none
+ * yet; whether any does. */
 bool pt_output_apart(const parting *p, size_t o);
 void pt_apart_at(const parting *p, int64_t end[2]);
 bool pt_any_output_apart(const parting *p);
 
 /* ---- region_end.c ---- */
-/* Where both regions end: a pair of nodes whose values should be one, -1 where there is none. `first`: the roots. In
- * `next`: the right graph's values with the reference carried on from there, in `touched` which nodes' these are. */
-iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err);
+/* Where both regions end: a pair of nodes whose values should be one, -1 where there is none.
+ * `first`: the roots. In `next`: the right graph's values with the reference carried on from there,
+ * in `touched` which nodes' these are. */
+iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next,
+                  bool *touched, iso_error *err);
 
 /* ---- hints.c ---- */
 /* The first live operator that reads a leaf; the leaf where there is none. */
 int64_t pt_consumer(const state *s, int side, uint32_t leaf);
 /* One change that tells the nodes of `d` (or their values x and y) apart, in words; NULL: none. */
-/* One number that explains how two values differ: a factor, an offset, a power; or that they are the same elements in another order. NULL: none. */
+/* One number that explains how two values differ: a factor, an offset, a power; or that they are
+ * the same elements in another order. NULL: none. */
 const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b);
-const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y);
+const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
+                    const rule_tensor *y);
 /* The change on `side` that explains a divergence, for later ones. */
 void pt_remember(parting *p, const st_change *change);
-/* The same operator over the same tensors, with another attribute: which argument, -1 where not so; and in words, NULL. */
+/* The same operator over the same tensors, with another attribute: which argument, -1 where not so;
+ * and in words, NULL. */
 int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
 const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
 /* Whether two leaves above the roots that both sides have by name hold one another's values; names
  * them. */
 bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d);
-/* The largest difference of the values of two nodes (left, right), where it is, and a picture of it. */
+/* The largest difference of the values of two nodes (left, right), where it is, and a picture of
+ * it. */
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
 /* ---- suspects.c ---- */
@@ -92,11 +101,15 @@ typedef enum pt_search {
   PT_OPTIONAL, /* only an attribute that may be left out */
   PT_WITHOUT,  /* only an operator too many */
 } pt_search;
-/* The change that explains the divergence, on one of `sides`: of one operator first, on either side, then operators and operands too many or too
- * few. Puts its node into d and, for the right, the repaired values into `next`. */
-iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
+/* The change that explains the divergence, on one of `sides`: of one operator first, on either
+ * side, then operators and operands too many or too few. Puts its node into d and, for the right,
+ * the repaired values into `next`. */
+iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2],
+                              const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err);
-/* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
-int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err);
+/* A constant that the region reads as it is and that the other side does not have: the first
+ * operator that computes it, -1 if there is none. */
+int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
+                        iso_error *err);
 
 #endif

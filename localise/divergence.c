@@ -1,7 +1,8 @@
-/* Where two graphs part: on the draw that shows the outputs different, walk back from them, through what has no
- * counterpart of equal value on the other side, to the first operators all of whose arguments have one. Then the
- * reference's value is put in the place of the faulty one and the right graph runs on: what still differs is a
- * divergence of its own (architecture.md, section 2). Nothing found here enters a rule or a merge. */
+/* Where two graphs part: on the draw that shows the outputs different, walk back from them, through
+ * what has no counterpart of equal value on the other side, to the first operators all of whose
+ * arguments have one. Then the reference's value is put in the place of the faulty one and the
+ * right graph runs on: what still differs is a divergence of its own (architecture.md, section 2).
+ * Nothing found here enters a rule or a merge. */
 #include "localise/alignment.h"
 #include "localise/localise.h"
 #include "localise/localise_int.h"
@@ -46,7 +47,9 @@ static void note_columns(const rule_tensor *t, column *c) {
 static bool same_column(const column *a, const column *b) {
   const int64_t na = width(a->of), nb = width(b->of);
   for (int64_t r = 0; r < a->of->numel / na; r++)
-    if (!(fabs(rule_tensor_get(a->of, r * na + a->at) - rule_tensor_get(b->of, r * nb + b->at)) <= 1e-9 * a->size)) return false;
+    if (!(fabs(rule_tensor_get(a->of, r * na + a->at) - rule_tensor_get(b->of, r * nb + b->at)) <=
+          1e-9 * a->size))
+      return false;
   return true;
 }
 
@@ -72,7 +75,8 @@ static bool columns_occur(const rule_tensor *v, const rule_tensor *const *w, siz
       else hi = mid;
     }
     bool found = false;
-    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++) found = same_column(&a[i], &b[lo]);
+    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++)
+      found = same_column(&a[i], &b[lo]);
     all = found;
   }
   free(a);
@@ -93,8 +97,8 @@ static const rule_tensor *product(const parting *p, int side, uint32_t i) {
 
 enum { MAX_PEERS = 64 };
 
-/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its ranks together, hold. It is right; what
- * takes it apart may not be. */
+/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its
+ * ranks together, hold. It is right; what takes it apart may not be. */
 static bool selected(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const rule_tensor *v = s->n_peers == 0 || p->gap ? NULL : product(p, side, i), *w[MAX_PEERS];
@@ -136,8 +140,11 @@ static bool visit(parting *p, int side, uint32_t i) {
   if (n->kind != SYNTH_OP && pt_leaf_explained(p, side, i)) return false;
   if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
   p->seen[side][i] = 1;
-  /* A constant is where it parts from the other side: what it is computed from need not occur there. */
-  const bool end = n->kind != SYNTH_OP || (s->rec[e.i].konst && !(pt_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
+  /* A constant is where it parts from the other side: what it is computed from need not occur
+   * there. */
+  const bool end = n->kind != SYNTH_OP ||
+                   (s->rec[e.i].konst &&
+                    !(pt_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
   if (end || !visit_args(p, side, n->call)) p->seen[side][i] = !end && selected(p, side, i) ? 3 : 2;
   return p->seen[side][i] != 3;
 }
@@ -176,7 +183,8 @@ static bool lacks_product(const parting *p, int side, uint32_t i) {
 /* ---- the first place ---- */
 
 typedef struct stretch {
-  bool *aside;     /* by node: only passes on what both sides have, or is the same whatever is given: it stands where it is read */
+  bool *aside; /* by node: only passes on what both sides have, or is the same whatever is given: it
+                  stands where it is read */
   uint32_t *place; /* where that is; of others, the node itself */
   uint32_t *last;  /* reader within the region */
 } stretch;
@@ -202,16 +210,18 @@ static void find_places(const parting *p, int side, stretch *x) {
   const synth_graph *g = p->s->graph[side];
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    x->aside[i] = pt_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
-                                               (pt_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
+    x->aside[i] =
+        pt_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
+                                     (pt_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
     x->place[i] = x->aside[i] ? UINT32_MAX : i;
   }
   for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
-    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP) put_before(g->node[i].call, x->place[i], x);
+    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
+      put_before(g->node[i].call, x->place[i], x);
 }
 
-/* Where the roots end that have to do with the first one: there, all that was computed in the region goes through one
- * tensor. Roots behind it are faults of their own. */
+/* Where the roots end that have to do with the first one: there, all that was computed in the
+ * region goes through one tensor. Roots behind it are faults of their own. */
 static uint32_t first_stretch(const parting *p, int side, stretch *x) {
   const synth_graph *g = p->s->graph[side];
   uint32_t first = UINT32_MAX, furthest = 0;
@@ -229,14 +239,15 @@ static uint32_t first_stretch(const parting *p, int side, stretch *x) {
   return UINT32_MAX;
 }
 
-/* The earliest root of the first stretch: one that other ranks have right first, a product, any; a transparent one, or a
- * constant, only where nothing else is there. */
+/* The earliest root of the first stretch: one that other ranks have right first, a product, any; a
+ * transparent one, or a constant, only where nothing else is there. */
 static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t end) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
   p->odd_rank[side] = false;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i)) && odd_rank(p, side, i)) {
+    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i)) &&
+        odd_rank(p, side, i)) {
       p->odd_rank[side] = true;
       return i;
     }
@@ -257,7 +268,9 @@ static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t en
 
 static iso_code pick(parting *p, int side, int64_t *root, iso_error *err) {
   const size_t n = p->s->graph[side]->n_nodes + 1;
-  stretch x = {.aside = calloc(n, 1), .place = calloc(n, sizeof *x.place), .last = calloc(n, sizeof *x.last)};
+  stretch x = {.aside = calloc(n, 1),
+               .place = calloc(n, sizeof *x.place),
+               .last = calloc(n, sizeof *x.last)};
   const iso_code c = x.aside && x.place && x.last ? ISO_OK : nomem(err);
   if (!c) {
     const uint32_t end = first_stretch(p, side, &x);
@@ -287,7 +300,8 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
   else {
     flag[exit] = true;
     for (size_t i = (size_t)exit + 1; i-- > 0;)
-      if (flag[i] && (seen[i] == 1 || seen[i] == 2) && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, flag);
+      if (flag[i] && (seen[i] == 1 || seen[i] == 2) && g->node[i].kind == SYNTH_OP)
+        st_term_mark(g->node[i].call, flag);
   }
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (flag[i] && (seen[i] == 1 || seen[i] == 2)) r[(*n)++] = i;
@@ -295,9 +309,11 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
   return r;
 }
 
-/* The first reader of a leaf does more than put it in: without the leaf something would be left of it. */
+/* The first reader of a leaf does more than put it in: without the leaf something would be left of
+ * it. */
 static bool does_more(const state *s, int side, uint32_t leaf) {
-  static const char *const plain[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor", "aten::div.Tensor"};
+  static const char *const plain[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor",
+                                      "aten::div.Tensor"};
   const synth_node *n = &s->graph[side]->node[pt_consumer(s, side, leaf)];
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;
@@ -309,23 +325,31 @@ static bool reads_value(const parting *p, int side, const rule_term *t, const ru
     const uint32_t i = (uint32_t)t->u.i;
     const synth_node *n = &p->s->graph[side]->node[i];
     const rule_tensor *x = pt_value(p, side, i);
-    return (x && pt_agree(p, x, v)) || (n->kind == SYNTH_OP && pt_passes(p->s->graph[side], i) && reads_value(p, side, n->call, v));
+    return (x && pt_agree(p, x, v)) || (n->kind == SYNTH_OP && pt_passes(p->s->graph[side], i) &&
+                                        reads_value(p, side, n->call, v));
   }
   for (uint32_t k = 0; k < t->n; k++)
     if (reads_value(p, side, t->child[k], v)) return true;
   return false;
 }
 
-/* The reader of a leaf that only `side` has is missing on the other side: what it reads besides is read there by another operator. Names it. */
+/* The reader of a leaf that only `side` has is missing on the other side: what it reads besides is
+ * read there by another operator. Names it. */
 static bool missing_there(const parting *p, int side, const int64_t root[2], synth_divergence *d) {
   const state *s = p->s;
   const int64_t at = pt_consumer(s, side, (uint32_t)root[side]);
   const synth_node *n = &s->graph[side]->node[at], *o = &s->graph[!side]->node[root[!side]];
-  if (n->kind != SYNTH_OP || strcmp(n->op, o->op) == 0 || n->call->n == 0 || n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i == root[side]) return false;
-  const rule_tensor *v = pt_value(p, side, (uint32_t)n->call->child[0]->u.i), *out = pt_value(p, side, (uint32_t)at);
-  if (!v || !out || !rule_shape_eq(&v->shape, &out->shape) || !reads_value(p, !side, o->call, v)) return false;
+  if (n->kind != SYNTH_OP || strcmp(n->op, o->op) == 0 || n->call->n == 0 ||
+      n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i == root[side])
+    return false;
+  const rule_tensor *v = pt_value(p, side, (uint32_t)n->call->child[0]->u.i),
+                    *out = pt_value(p, side, (uint32_t)at);
+  if (!v || !out || !rule_shape_eq(&v->shape, &out->shape) || !reads_value(p, !side, o->call, v))
+    return false;
   *(side == LEFT ? &d->left : &d->right) = at;
-  d->hint = iso_arena_printf(&s->res->arena, "the %s does without it: no leaf there has the values of %s", side == LEFT ? "right" : "left", s->graph[side]->node[root[side]].name);
+  d->hint =
+      iso_arena_printf(&s->res->arena, "the %s does without it: no leaf there has the values of %s",
+                       side == LEFT ? "right" : "left", s->graph[side]->node[root[side]].name);
   return true;
 }
 
@@ -334,29 +358,34 @@ static void put_there(const parting *p, const int64_t exit[2], synth_divergence 
   const int side = pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
   d->left = exit[LEFT];
   d->right = exit[RIGHT];
-  d->hint = iso_arena_printf(&p->s->res->arena, "what reads \"%s\" on the %s would have to read what \"%s\" is on the %s",
-                             p->s->graph[side]->node[exit[side]].id, side == LEFT ? "left" : "right",
-                             p->s->graph[!side]->node[exit[!side]].id, side == LEFT ? "right" : "left");
+  d->hint = iso_arena_printf(
+      &p->s->res->arena, "what reads \"%s\" on the %s would have to read what \"%s\" is on the %s",
+      p->s->graph[side]->node[exit[side]].id, side == LEFT ? "left" : "right",
+      p->s->graph[!side]->node[exit[!side]].id, side == LEFT ? "right" : "left");
 }
 
 /* On the witness: a decision may be wrong and come out as it should there. */
 static bool shows(const parting *p, const int64_t end[2]) {
-  const rule_tensor *l = pt_value(p, LEFT, (uint32_t)end[LEFT]), *r = pt_value(p, RIGHT, (uint32_t)end[RIGHT]);
+  const rule_tensor *l = pt_value(p, LEFT, (uint32_t)end[LEFT]),
+                    *r = pt_value(p, RIGHT, (uint32_t)end[RIGHT]);
   return !l || !r || !p->s->oracle->compare(p->s->oracle->ctx, l, r, p->s->o->rel_tol).equal;
 }
 
-static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more, iso_error *err) {
+static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more,
+                         iso_error *err) {
   state *s = p->s;
   const size_t n_right = s->graph[RIGHT]->n_nodes;
   int64_t exit[2] = {-1, -1};
   st_run next = {0};
   bool *touched = calloc(n_right + 1, 1), repaired = false;
   iso_code c = touched ? ISO_OK : nomem(err);
-  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
+  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]),
+                    *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
   d->hint = pt_hint(p, d, x, y);
   if (!c) c = pt_measure(p, root, d, err);
   if (!c && !p->gap) c = pt_leave(p, root, exit, &next, touched, err);
-  const bool moved = exit[LEFT] >= 0 && !(pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) && pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
+  const bool moved = exit[LEFT] >= 0 && !(pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
+                                          pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
   if (moved) put_there(p, exit, d);
   if (!c && exit[LEFT] >= 0 && (moved || d->max_abs == 0)) c = pt_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
@@ -367,21 +396,27 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   const int64_t attribute = leaf[LEFT] || leaf[RIGHT] || moved ? -1 : pt_attribute_apart(p, l, r);
   const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0 || moved;
   if (attribute >= 0)
-    pt_remember(p, &(st_change){.side = RIGHT, .op = r->call->u.s, .k = (uint32_t)attribute, .from = r->call->child[attribute], .to = l->call->child[attribute]});
+    pt_remember(p, &(st_change){.side = RIGHT,
+                                .op = r->call->u.s,
+                                .k = (uint32_t)attribute,
+                                .from = r->call->child[attribute],
+                                .to = l->call->child[attribute]});
   int64_t constant[2] = {-1, -1};
   if (!c && !p->gap && !plain) {
     constant[LEFT] = pt_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
     constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
   }
   const int with = leaf[LEFT] ? LEFT : RIGHT;
-  if (!c && !p->gap && !moved && leaf[LEFT] != leaf[RIGHT] && does_more(s, with, (uint32_t)root[with])) {
+  if (!c && !p->gap && !moved && leaf[LEFT] != leaf[RIGHT] &&
+      does_more(s, with, (uint32_t)root[with])) {
     c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
     if (!c && !repaired) (void)missing_there(p, with, root, d);
   }
   /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
-  const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0, constant[RIGHT] < 0 && constant[LEFT] >= 0};
-  const bool exchanged =
-      !c && !p->gap && !repaired && !moved && !leaf[LEFT] && !leaf[RIGHT] && pt_exchanged_leaves(p, root, d);
+  const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0,
+                        constant[RIGHT] < 0 && constant[LEFT] >= 0};
+  const bool exchanged = !c && !p->gap && !repaired && !moved && !leaf[LEFT] && !leaf[RIGHT] &&
+                         pt_exchanged_leaves(p, root, d);
   if (!c && !repaired && !exchanged && !moved)
     c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
   /* Where a table is read comes before what it holds. */
@@ -393,12 +428,17 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   else if (!exchanged && constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
     d->left = constant[LEFT];
     d->right = constant[RIGHT];
-    const rule_tensor *a = pt_value(p, LEFT, (uint32_t)constant[LEFT]), *b = pt_value(p, RIGHT, (uint32_t)constant[RIGHT]);
+    const rule_tensor *a = pt_value(p, LEFT, (uint32_t)constant[LEFT]),
+                      *b = pt_value(p, RIGHT, (uint32_t)constant[RIGHT]);
     if (!(d->hint = a && b ? pt_value_hint(p, a, b) : NULL))
-      d->hint = iso_arena_printf(&s->res->arena, "constants differ: the left has none with the values of \"%s\", the right none with those of \"%s\"",
-                                 s->graph[RIGHT]->node[constant[RIGHT]].id, s->graph[LEFT]->node[constant[LEFT]].id);
+      d->hint = iso_arena_printf(&s->res->arena,
+                                 "constants differ: the left has none with the values of \"%s\", "
+                                 "the right none with those of \"%s\"",
+                                 s->graph[RIGHT]->node[constant[RIGHT]].id,
+                                 s->graph[LEFT]->node[constant[LEFT]].id);
   } else if (!c && !p->gap && (!plain || moved) && !repaired && !exchanged) {
-    const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]), !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
+    const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]),
+                          !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
     c = pt_explain_by_repair(p, PT_ANY, read, exit, d, &next, touched, &repaired, err);
   }
   if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
@@ -430,7 +470,8 @@ static bool same_hint(const synth_divergence *a, const synth_divergence *b) {
 
 /* One node, or one constant that is computed twice. */
 static bool same_step(const state *s, int side, int64_t a, int64_t b) {
-  return a == b || (s->map[side][a].i == s->map[side][b].i && s->map[side][a].i != EG_NONE && s->rec[s->map[side][a].i].konst);
+  return a == b || (s->map[side][a].i == s->map[side][b].i && s->map[side][a].i != EG_NONE &&
+                    s->rec[s->map[side][a].i].konst);
 }
 
 /* A leaf or a constant: read in several places it is one. */
@@ -439,21 +480,23 @@ static bool same_for_all(const state *s, int64_t left) {
 }
 
 static void mark_read(const parting *p, int side, const rule_term *t, bool *any) {
-  if (t->kind == RULE_VAR && pt_in_region(p, side, (uint32_t)t->u.i) && !p->s->rec[p->s->map[side][t->u.i].i].konst &&
+  if (t->kind == RULE_VAR && pt_in_region(p, side, (uint32_t)t->u.i) &&
+      !p->s->rec[p->s->map[side][t->u.i].i].konst &&
       p->s->graph[side]->node[t->u.i].kind == SYNTH_OP)
     p->sound[side][t->u.i] = *any = true;
   for (uint32_t k = 0; k < t->n; k++) mark_read(p, side, t->child[k], any);
 }
 
-/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is outside of the region and
- * reads them comes out right. A part may be right where the whole is not, and so may a decision. */
+/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is
+ * outside of the region and reads them comes out right. A part may be right where the whole is not,
+ * and so may a decision. */
 static bool find_sound(const parting *p, int side) {
   const synth_graph *g = p->s->graph[side];
   bool any = false;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !pt_in_region(p, side, i) && !pt_takes_part(n->op) && n->n_outputs == 1 &&
-        rule_dtype_is_float(n->dtype))
+    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !pt_in_region(p, side, i) &&
+        !pt_takes_part(n->op) && n->n_outputs == 1 && rule_dtype_is_float(n->dtype))
       mark_read(p, side, n->call, &any);
   }
   return any;
@@ -482,12 +525,15 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
     if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
   iso_code c = describe(p, root, d, more, err);
-  size_t known = s->res->n_divergences; /* one faulty operator that several places read: the earlier one */
+  size_t known =
+      s->res->n_divergences; /* one faulty operator that several places read: the earlier one */
   for (size_t i = known; i-- > 0;)
     if (same_step(s, RIGHT, d->right, s->res->divergence[i].right) ||
-             (same_step(s, LEFT, d->left, s->res->divergence[i].left) && (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left))))
+        (same_step(s, LEFT, d->left, s->res->divergence[i].left) &&
+         (same_hint(d, &s->res->divergence[i]) || same_for_all(s, d->left))))
       known = i;
-  if (s->res->cut && s->res->cut->divergence == s->res->n_divergences) s->res->cut->divergence = known;
+  if (s->res->cut && s->res->cut->divergence == s->res->n_divergences)
+    s->res->cut->divergence = known;
   if (known == s->res->n_divergences) s->res->n_divergences++;
   return c;
 }
@@ -497,20 +543,22 @@ static size_t run_of_both(const parting *p) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = p->s->graph[side];
     for (uint32_t i = 0; i < g->n_nodes; i++)
-      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE) run += st_work(g->node[i].call, &p->run[side], i);
+      if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE)
+        run += st_work(g->node[i].call, &p->run[side], i);
   }
   return run;
 }
 
 iso_code st_divergences(state *s, iso_error *err) {
-  /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the comparison took anyhow;
-   * with small graphs what is little beside starting up. */
+  /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the
+   * comparison took anyhow; with small graphs what is little beside starting up. */
   enum { AT_LEAST = 80000, RUNS = 6 };
   parting p = {.s = s};
   iso_code c = ISO_OK;
   synth_divergence *d = iso_arena_alloc(&s->res->arena, MAX_DIVERGENCES * sizeof *d);
   for (int side = 0; side < 2; side++)
-    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1))  || !(p.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1)) ||
+    if (!(p.seen[side] = calloc(s->graph[side]->n_nodes + 1, 1)) ||
+        !(p.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1)) ||
         !(p.sound[side] = calloc(s->graph[side]->n_nodes + 1, 1)))
       c = nomem(err);
   if (!d || !(p.changed = calloc(s->graph[RIGHT]->n_nodes + 1, 1))) c = nomem(err);
@@ -526,7 +574,8 @@ iso_code st_divergences(state *s, iso_error *err) {
   s->work_left = AT_LEAST + RUNS * p.a_run;
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
-  for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++) c = find_one(&p, &d[s->res->n_divergences], &more, err);
+  for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++)
+    c = find_one(&p, &d[s->res->n_divergences], &more, err);
   for (int side = 0; side < 2; side++) {
     st_run_free(&p.run[side]);
     free(p.by_size[side]);
@@ -539,6 +588,7 @@ iso_code st_divergences(state *s, iso_error *err) {
 }
 
 const synth_localiser *localise_parts(void) {
-  static const synth_localiser parts = {.divergences = st_divergences, .cut_failing = st_cut_failing};
+  static const synth_localiser parts = {.divergences = st_divergences,
+                                        .cut_failing = st_cut_failing};
   return &parts;
 }

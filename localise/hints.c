@@ -1,4 +1,5 @@
-/* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which its two places differ. */
+/* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which
+ * its two places differ. */
 #include "localise/alignment.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -15,32 +16,41 @@ int64_t pt_consumer(const state *s, int side, uint32_t leaf) {
   if (!flag) return leaf;
   flag[leaf] = true;
   for (size_t i = leaf + 1; i < g->n_nodes && found == leaf; i++)
-    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) found = (int64_t)i;
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
+        st_term_uses(g->node[i].call, flag))
+      found = (int64_t)i;
   free(flag);
   return found;
 }
 
-/* Argument k counts dimensions, and one of the tensors has more of size 1 in front: the same one from the end. */
+/* Argument k counts dimensions, and one of the tensors has more of size 1 in front: the same one
+ * from the end. */
 static bool same_dimension(const parting *p, const synth_node *l, const synth_node *r, uint32_t k) {
   const rule_schema *sc = rule_schemas_find(p->s->schemas, l->call->u.s);
-  const rule_term *x = l->call->child[0], *y = r->call->child[0], *a = l->call->child[k], *b = r->call->child[k];
-  if (!sc || k >= sc->n_args || strncmp(sc->arg[k].name, "dim", 3) != 0 || x->kind != RULE_VAR || y->kind != RULE_VAR || a->kind != RULE_INT || b->kind != RULE_INT)
+  const rule_term *x = l->call->child[0], *y = r->call->child[0], *a = l->call->child[k],
+                  *b = r->call->child[k];
+  if (!sc || k >= sc->n_args || strncmp(sc->arg[k].name, "dim", 3) != 0 || x->kind != RULE_VAR ||
+      y->kind != RULE_VAR || a->kind != RULE_INT || b->kind != RULE_INT)
     return false;
-  return a->u.i - p->s->graph[LEFT]->node[x->u.i].shape.rank == b->u.i - p->s->graph[RIGHT]->node[y->u.i].shape.rank;
+  return a->u.i - p->s->graph[LEFT]->node[x->u.i].shape.rank ==
+         b->u.i - p->s->graph[RIGHT]->node[y->u.i].shape.rank;
 }
 
 /* The same operator over the same tensors, with another attribute. */
 int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r) {
-  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return -1;
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n)
+    return -1;
   for (uint32_t k = 0; k < l->call->n && !p->gap; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
     if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return -1;
-    const rule_tensor *x = a->kind == RULE_VAR ? pt_value(p, LEFT, (uint32_t)a->u.i) : NULL, *y = a->kind == RULE_VAR ? pt_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
+    const rule_tensor *x = a->kind == RULE_VAR ? pt_value(p, LEFT, (uint32_t)a->u.i) : NULL,
+                      *y = a->kind == RULE_VAR ? pt_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
     if (x && y && !pt_agree(p, x, y)) return -1;
   }
   for (uint32_t k = 0; k < l->call->n; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
-    const bool la = a->kind != RULE_VAR && a->kind != RULE_LIST, lb = b->kind != RULE_VAR && b->kind != RULE_LIST;
+    const bool la = a->kind != RULE_VAR && a->kind != RULE_LIST,
+               lb = b->kind != RULE_VAR && b->kind != RULE_LIST;
     if (la && lb && !rule_term_eq(a, b) && !same_dimension(p, l, r, k)) return k;
   }
   return -1;
@@ -51,10 +61,13 @@ const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth
   const int64_t k = pt_attribute_apart(p, l, r);
   if (k < 0) return NULL;
   const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
-  char *ta = rule_term_print(l->call->child[k], s->schemas, NULL), *tb = rule_term_print(r->call->child[k], s->schemas, NULL);
-  const char *hint = ta && tb ? iso_arena_printf(&s->res->arena, "%s is %s on the left and %s on the right",
-                                                 sc && k < (int64_t)sc->n_args ? sc->arg[k].name : "an argument", ta, tb)
-                              : NULL;
+  char *ta = rule_term_print(l->call->child[k], s->schemas, NULL),
+       *tb = rule_term_print(r->call->child[k], s->schemas, NULL);
+  const char *hint =
+      ta && tb ? iso_arena_printf(&s->res->arena, "%s is %s on the left and %s on the right",
+                                  sc && k < (int64_t)sc->n_args ? sc->arg[k].name : "an argument",
+                                  ta, tb)
+               : NULL;
   free(ta);
   free(tb);
   return hint;
@@ -65,7 +78,8 @@ void pt_remember(parting *p, const st_change *change) {
   bool known = change->op == NULL || p->n_changes == most;
   for (size_t i = 0; i < p->n_changes && !known; i++) {
     const st_change *g = &p->change[i];
-    known = g->side == change->side && strcmp(g->op, change->op) == 0 && g->k == change->k && (g->to == NULL) == (change->to == NULL) &&
+    known = g->side == change->side && strcmp(g->op, change->op) == 0 && g->k == change->k &&
+            (g->to == NULL) == (change->to == NULL) &&
             (!g->to || (rule_term_eq(g->to, change->to) && rule_term_eq(g->from, change->from)));
   }
   if (!known) p->change[p->n_changes++] = *change;
@@ -74,23 +88,32 @@ void pt_remember(parting *p, const st_change *change) {
 /* Same operator, its arguments in another order: which two. */
 static const char *swap_hint(const parting *p, const synth_node *l, const synth_node *r) {
   state *s = p->s;
-  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n) return NULL;
+  if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n)
+    return NULL;
   const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
   for (uint32_t i = 0; i < l->call->n; i++)
     for (uint32_t j = i + 1; j < l->call->n; j++) {
-      const rule_term *a = l->call->child[i], *b = l->call->child[j], *x = r->call->child[i], *y = r->call->child[j];
-      if (a->kind != RULE_VAR || b->kind != RULE_VAR || x->kind != RULE_VAR || y->kind != RULE_VAR) continue;
-      const rule_tensor *va = pt_value(p, LEFT, (uint32_t)a->u.i), *vb = pt_value(p, LEFT, (uint32_t)b->u.i),
-                        *vx = pt_value(p, RIGHT, (uint32_t)x->u.i), *vy = pt_value(p, RIGHT, (uint32_t)y->u.i);
-      if (!va || !vb || !vx || !vy || pt_agree(p, va, vx) || pt_agree(p, vb, vy) || !pt_agree(p, va, vy) || !pt_agree(p, vb, vx)) continue;
+      const rule_term *a = l->call->child[i], *b = l->call->child[j], *x = r->call->child[i],
+                      *y = r->call->child[j];
+      if (a->kind != RULE_VAR || b->kind != RULE_VAR || x->kind != RULE_VAR || y->kind != RULE_VAR)
+        continue;
+      const rule_tensor *va = pt_value(p, LEFT, (uint32_t)a->u.i),
+                        *vb = pt_value(p, LEFT, (uint32_t)b->u.i),
+                        *vx = pt_value(p, RIGHT, (uint32_t)x->u.i),
+                        *vy = pt_value(p, RIGHT, (uint32_t)y->u.i);
+      if (!va || !vb || !vx || !vy || pt_agree(p, va, vx) || pt_agree(p, vb, vy) ||
+          !pt_agree(p, va, vy) || !pt_agree(p, vb, vx))
+        continue;
       if (sc && j < sc->n_args)
-        return iso_arena_printf(&s->res->arena, "%s and %s are exchanged", sc->arg[i].name, sc->arg[j].name);
+        return iso_arena_printf(&s->res->arena, "%s and %s are exchanged", sc->arg[i].name,
+                                sc->arg[j].name);
       return "two arguments are exchanged";
     }
   return NULL;
 }
 
-/* b = a to one power, as frequencies of another base are; NAN where it is not. Both are kept with fewer bits. */
+/* b = a to one power, as frequencies of another base are; NAN where it is not. Both are kept with
+ * fewer bits. */
 static double power_of(const rule_tensor *a, const rule_tensor *b) {
   double xy = 0, xx = 0;
   for (int64_t i = 0; i < a->numel; i++) {
@@ -101,13 +124,17 @@ static double power_of(const rule_tensor *a, const rule_tensor *b) {
   }
   const double p = xx > 0 ? xy / xx : NAN;
   for (int64_t i = 0; i < a->numel; i++)
-    if (!(fabs(pow(rule_tensor_get(a, i), p) - rule_tensor_get(b, i)) <= 1e-6 * rule_tensor_get(b, i))) return NAN;
+    if (!(fabs(pow(rule_tensor_get(a, i), p) - rule_tensor_get(b, i)) <=
+          1e-6 * rule_tensor_get(b, i)))
+      return NAN;
   return p;
 }
 
 const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
   state *s = p->s;
-  if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) || !pt_same_but_ones(&a->shape, &b->shape)) return NULL;
+  if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) ||
+      !pt_same_but_ones(&a->shape, &b->shape))
+    return NULL;
   double ab = 0, aa = 0, off = 0, norm = 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
@@ -126,9 +153,14 @@ const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_ten
   }
   if (scaled && fabs(factor + 1) < 1e-9) return "the right has the other sign";
   if (scaled) return iso_arena_printf(&s->res->arena, "the right is %.9g times the left", factor);
-  if (shifted) return iso_arena_printf(&s->res->arena, "the right is the left %c %.9g", off < 0 ? '-' : '+', fabs(off));
+  if (shifted)
+    return iso_arena_printf(&s->res->arena, "the right is the left %c %.9g", off < 0 ? '-' : '+',
+                            fabs(off));
   const double power = a->numel > 2 ? power_of(a, b) : NAN;
-  if (isfinite(power)) return iso_arena_printf(&s->res->arena, "the right is the left to the power %.6g, as frequencies of another base are", power);
+  if (isfinite(power))
+    return iso_arena_printf(
+        &s->res->arena,
+        "the right is the left to the power %.6g, as frequencies of another base are", power);
   double ma[4], mb[4];
   st_moments(a, ma);
   st_moments(b, mb);
@@ -139,24 +171,32 @@ static const char *leaf_hint(const parting *p, int side, int64_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
   if (s->part[side][i] == PART_WRONG)
-    return iso_arena_printf(&s->res->arena, "%s is not the part that its rank should hold; first used by \"%s\"", g->node[i].name,
-                            g->node[pt_consumer(s, side, (uint32_t)i)].id);
-  return iso_arena_printf(&s->res->arena, "no leaf of the %s has the values of %s; first used by \"%s\"", side == LEFT ? "right" : "left",
-                          g->node[i].name, g->node[pt_consumer(s, side, (uint32_t)i)].id);
+    return iso_arena_printf(&s->res->arena,
+                            "%s is not the part that its rank should hold; first used by \"%s\"",
+                            g->node[i].name, g->node[pt_consumer(s, side, (uint32_t)i)].id);
+  return iso_arena_printf(&s->res->arena,
+                          "no leaf of the %s has the values of %s; first used by \"%s\"",
+                          side == LEFT ? "right" : "left", g->node[i].name,
+                          g->node[pt_consumer(s, side, (uint32_t)i)].id);
 }
 
 /* A cast of complex numbers to real ones. */
 static bool drops_imaginary(const synth_graph *g, const synth_node *n) {
-  if (n->kind != SYNTH_OP || (strncmp(n->op, "aten::to.", 9) != 0 && strcmp(n->op, "aten::_to_copy") != 0)) return false;
+  if (n->kind != SYNTH_OP ||
+      (strncmp(n->op, "aten::to.", 9) != 0 && strcmp(n->op, "aten::_to_copy") != 0))
+    return false;
   const rule_term *x = n->call->n ? n->call->child[0] : NULL;
-  return x && x->kind == RULE_VAR && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype);
+  return x && x->kind == RULE_VAR && rule_dtype_is_complex(g->node[x->u.i].dtype) &&
+         !rule_dtype_is_complex(n->dtype);
 }
 
 static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {
   const synth_node *const node[2] = {l, r};
   for (int side = RIGHT; side >= LEFT; side--)
-    if (drops_imaginary(p->s->graph[side], node[side]) && !drops_imaginary(p->s->graph[!side], node[!side]))
-      return iso_arena_printf(&p->s->res->arena, "on the %s the cast leaves the imaginary part out", side == LEFT ? "left" : "right");
+    if (drops_imaginary(p->s->graph[side], node[side]) &&
+        !drops_imaginary(p->s->graph[!side], node[!side]))
+      return iso_arena_printf(&p->s->res->arena, "on the %s the cast leaves the imaginary part out",
+                              side == LEFT ? "left" : "right");
   if (l->kind != SYNTH_OP || r->kind != SYNTH_OP || strcmp(l->op, r->op) == 0) return NULL;
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
 }
@@ -225,7 +265,8 @@ bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergen
 }
 
 iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err) {
-  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)at[LEFT]), *y = pt_value(p, RIGHT, (uint32_t)at[RIGHT]);
+  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)at[LEFT]),
+                    *y = pt_value(p, RIGHT, (uint32_t)at[RIGHT]);
   if (!x || !y || x->numel != y->numel) return ISO_OK;
   const rule_diff df = p->s->oracle->compare(p->s->oracle->ctx, x, y, p->s->o->rel_tol);
   d->max_abs = df.max_abs;
@@ -237,7 +278,8 @@ iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
   return p->gap ? ISO_OK : st_picture(p->s, x, y, &d->picture, err);
 }
 
-const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x, const rule_tensor *y) {
+const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
+                    const rule_tensor *y) {
   const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
   const char *h = pt_attribute_hint(p, l, r);
   if (!h) h = swap_hint(p, l, r);

@@ -1,4 +1,5 @@
-/* Layers repeat: where one block of a graph departs from its sibling in one operator, that operator is suspect. */
+/* Layers repeat: where one block of a graph departs from its sibling in one operator, that operator
+ * is suspect. */
 #include "localise/localise_int.h"
 
 #include <stdlib.h>
@@ -11,13 +12,14 @@ typedef struct twins {
   int side;
   const synth_graph *g;
   const bool *stop;
-  /* Nodes that have been met with one that they agree with; where such a node meets another one, it stands in the wrong place.
-   * Found in the first round for nodes not to look behind, in the second for the others, used in the third. */
+  /* Nodes that have been met with one that they agree with; where such a node meets another one, it
+   * stands in the wrong place. Found in the first round for nodes not to look behind, in the second
+   * for the others, used in the third. */
   bool *right;
   int round;
   size_t mismatches, steps, agreed;
-  size_t met; /* mismatches, each as often as it was met */
-  uint32_t at, model; /* the last mismatch */
+  size_t met;                 /* mismatches, each as often as it was met */
+  uint32_t at, model;         /* the last mismatch */
   int64_t above, above_model; /* what reads the two that are compared; -1: nothing yet */
   size_t in_constants;
   uint32_t constant_at, constant_model;
@@ -39,7 +41,8 @@ static bool constant(const twins *t, uint32_t i) {
   return e.i != EG_NONE && t->s->rec[e.i].konst;
 }
 
-/* Layers may differ in a constant (a mask with a window) and be right: that counts where nothing else differs. */
+/* Layers may differ in a constant (a mask with a window) and be right: that counts where nothing
+ * else differs. */
 static void compare_operands(twins *t, uint32_t a, uint32_t b, int depth) {
   const twins was = *t;
   compare_nodes(t, a, b, depth);
@@ -67,7 +70,9 @@ static bool compare_terms(twins *t, const rule_term *x, const rule_term *y, int 
 }
 
 /* The number of an operator's output that a node takes, -1 for other nodes. */
-static int64_t part(const synth_node *n) { return n->kind == SYNTH_OP && strcmp(n->call->u.s, "getitem") == 0 ? n->call->child[1]->u.i : -1; }
+static int64_t part(const synth_node *n) {
+  return n->kind == SYNTH_OP && strcmp(n->call->u.s, "getitem") == 0 ? n->call->child[1]->u.i : -1;
+}
 
 /* Joined, or constants of one value: tables that each layer computes for itself. */
 static bool one_tensor(const twins *t, uint32_t a, uint32_t b) {
@@ -76,7 +81,8 @@ static bool one_tensor(const twins *t, uint32_t a, uint32_t b) {
   if (x.i == EG_NONE || y.i == EG_NONE) return false;
   if (eg_equal(s->g, x, y)) return true;
   const rec *p = &s->rec[x.i], *q = &s->rec[y.i];
-  return p->konst && q->konst && p->valued && q->valued && p->n_out == 1 && q->n_out == 1 && p->val[0] && q->val[0] && rule_tensor_same(p->val[0], q->val[0]);
+  return p->konst && q->konst && p->valued && q->valued && p->n_out == 1 && q->n_out == 1 &&
+         p->val[0] && q->val[0] && rule_tensor_same(p->val[0], q->val[0]);
 }
 
 /* An argument of `y` is what `x` is: between x and its reader y's operator is missing. */
@@ -84,7 +90,9 @@ static bool reads_one_like(const twins *t, const synth_node *y, const synth_node
   for (uint32_t k = 0; k < y->call->n; k++) {
     const rule_term *c = y->call->child[k];
     const synth_node *n = c->kind == RULE_VAR ? &t->g->node[c->u.i] : NULL;
-    if (n && n->kind == SYNTH_OP && strcmp(n->op, x->op) == 0 && rule_shape_eq(&n->shape, &x->shape)) return true;
+    if (n && n->kind == SYNTH_OP && strcmp(n->op, x->op) == 0 &&
+        rule_shape_eq(&n->shape, &x->shape))
+      return true;
   }
   return false;
 }
@@ -93,7 +101,8 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
   const synth_node *x = &t->g->node[a], *y = &t->g->node[b];
   if (a == b || one_tensor(t, a, b) || depth > MAX_DEPTH || ++t->steps > MAX_STEPS) return;
   if (t->stop[a]) { /* that much is seen from outside: what it is, and which part */
-    const bool alike = x->kind == y->kind && (x->kind != SYNTH_OP || (strcmp(x->op, y->op) == 0 && part(x) == part(y)));
+    const bool alike = x->kind == y->kind &&
+                       (x->kind != SYNTH_OP || (strcmp(x->op, y->op) == 0 && part(x) == part(y)));
     if (t->round == 0) t->right[a] |= alike;
     else if (t->right[a] && !alike) mismatch(t, a, b);
     return;
@@ -103,7 +112,8 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
     return;
   }
   if (strcmp(x->op, y->op) != 0 || x->call->n != y->call->n) {
-    if (t->above >= 0 && reads_one_like(t, y, x)) mismatch(t, (uint32_t)t->above, (uint32_t)t->above_model);
+    if (t->above >= 0 && reads_one_like(t, y, x))
+      mismatch(t, (uint32_t)t->above, (uint32_t)t->above_model);
     else mismatch(t, a, b);
     return;
   }
@@ -115,7 +125,8 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
   if (!literals) {
     t->mismatches = before;
     mismatch(t, a, b);
-  } else if (t->mismatches > before + 1) { /* several arguments differ: they are in the wrong places */
+  } else if (t->mismatches >
+             before + 1) { /* several arguments differ: they are in the wrong places */
     t->mismatches = before;
     mismatch(t, a, b);
   } else if (t->met == met) {
@@ -127,24 +138,28 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
 int64_t st_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model) {
   const synth_graph *g = s->graph[side];
   const synth_node *n = &g->node[node];
-  size_t best = SIZE_MAX, agreed = 0, tried = 0; /* of equal siblings the one that agrees in the most */
+  size_t best = SIZE_MAX, agreed = 0,
+         tried = 0; /* of equal siblings the one that agrees in the most */
   int64_t at = -1;
   if (n->kind != SYNTH_OP) return -1;
   bool *right = malloc(g->n_nodes + 1);
   if (!right) return -1;
   for (uint32_t m = 0; m < g->n_nodes && tried < MAX_SIBLINGS; m++) {
     const synth_node *o = &g->node[m];
-    if (m == node || o->kind != SYNTH_OP || s->map[side][m].i == EG_NONE || strcmp(o->op, n->op) != 0 || !rule_shape_eq(&o->shape, &n->shape) ||
+    if (m == node || o->kind != SYNTH_OP || s->map[side][m].i == EG_NONE ||
+        strcmp(o->op, n->op) != 0 || !rule_shape_eq(&o->shape, &n->shape) ||
         eg_equal(s->g, s->map[side][m], s->map[side][node])) /* itself, passed on */
       continue;
     tried++;
     memset(right, 0, g->n_nodes + 1);
     twins t = {0};
     for (int round = 0; round < 3; round++) {
-      t = (twins){.s = s, .side = side, .g = g, .stop = stop, .right = right, .round = round, .above = -1};
+      t = (twins){
+          .s = s, .side = side, .g = g, .stop = stop, .right = right, .round = round, .above = -1};
       compare_nodes(&t, node, m, 0);
     }
-    if (t.mismatches == 0) t.mismatches = t.in_constants, t.at = t.constant_at, t.model = t.constant_model;
+    if (t.mismatches == 0)
+      t.mismatches = t.in_constants, t.at = t.constant_at, t.model = t.constant_model;
     if (t.mismatches > best || (t.mismatches == best && t.agreed <= agreed)) continue;
     best = t.mismatches;
     agreed = t.agreed;

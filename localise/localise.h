@@ -1,5 +1,5 @@
-/* Where two graphs part whose outputs differ: the smallest regions, the operator at fault, and the one
- * change that mends it. A comparison asks for it when its verdict stands (synth/synth.h, option
+/* Where two graphs part whose outputs differ: the smallest regions, the operator at fault, and the
+ * one change that mends it. A comparison asks for it when its verdict stands (synth/synth.h, option
  * `localiser`), so that nothing found here enters a rule, a merge or a verdict.
  *
  * Source: Zeller, Yesterday, my program worked. Today, it does not. Why? (ESEC/FSE 1999), for

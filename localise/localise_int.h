@@ -5,10 +5,13 @@
 #include "synth/comparison.h"
 
 /* ---- region_extract.c ---- */
-/* Cut the regions of `d` out, up to the nodes `end`, into the result (left out where a value is lacking). */
-iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err);
+/* Cut the regions of `d` out, up to the nodes `end`, into the result (left out where a value is
+ * lacking). */
+iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d,
+                iso_error *err);
 /* The same of an operator that cannot be run: it alone. `leaf`: by node. */
-iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf, iso_error *err);
+iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf,
+                        iso_error *err);
 
 /* ---- mutate.c ---- */
 enum { ST_PHASES = 4 };
@@ -21,46 +24,51 @@ typedef enum st_changes {
   ST_LOOSE,    /* operators and operands too many, too few, or others */
   ST_WITHOUT,  /* an operator too many, only */
 } st_changes;
-/* A change that mended a divergence: argument k of operator `op` is `to` in place of `from`, or stands for the whole call. */
+/* A change that mended a divergence: argument k of operator `op` is `to` in place of `from`, or
+ * stands for the whole call. */
 typedef struct st_change {
   int side;
-  const char *op;            /* NULL: the change was of another kind */
+  const char *op; /* NULL: the change was of another kind */
   uint32_t k;
   const rule_term *from, *to; /* NULL: the call is left out */
 } st_change;
 typedef struct st_repair_task {
-  int side;                        /* whose operators are varied */
-  const st_run *run, *other_run;   /* all values of both sides */
-  const uint32_t *suspect;         /* nodes to vary, in order, phase after phase */
+  int side;                      /* whose operators are varied */
+  const st_run *run, *other_run; /* all values of both sides */
+  const uint32_t *suspect;       /* nodes to vary, in order, phase after phase */
   size_t n_suspects[ST_PHASES];
-  const bool *other_region;        /* nodes of the other side that the region is compared with */
-  uint32_t goal;                   /* the node that should have ... */
-  const rule_tensor *want;         /* ... this value */
+  const bool *other_region; /* nodes of the other side that the region is compared with */
+  uint32_t goal;            /* the node that should have ... */
+  const rule_tensor *want;  /* ... this value */
   st_changes changes;
-  const st_change *earlier;        /* what mended others of this comparison: tried first */
+  const st_change *earlier; /* what mended others of this comparison: tried first */
   size_t n_earlier;
-  const bool *settled;             /* nodes that keep their values: where an earlier divergence ended */
+  const bool *settled; /* nodes that keep their values: where an earlier divergence ended */
 } st_repair_task;
 typedef struct st_repair_result {
   bool found;
   uint32_t node;
-  const char *what;                /* the change, in words; lives as long as the result of the comparison */
-  st_change change;                /* the same, for others; lives as long as the comparison */
-  rule_tensor **instead;           /* per node: what it takes; caller unrefs and frees */
-  int64_t missing;                 /* the other side's operator that it lacks; -1: not so */
-  int64_t operand, leaf;           /* its operand that a leaf of the other side should stand for, and that leaf; -1: not so */
+  const char *what;      /* the change, in words; lives as long as the result of the comparison */
+  st_change change;      /* the same, for others; lives as long as the comparison */
+  rule_tensor **instead; /* per node: what it takes; caller unrefs and frees */
+  int64_t missing;       /* the other side's operator that it lacks; -1: not so */
+  int64_t operand, leaf; /* its operand that a leaf of the other side should stand for, and that
+                            leaf; -1: not so */
 } st_repair_result;
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err);
 
 /* ---- layer_outlier.c ---- */
-/* Where the computation of `node` departs from that of the most similar node of the same graph (the same place in
- * another layer): the one operator at which they differ, -1 if there is no such sibling or they differ in more. `model` takes
- * the sibling's operator there. `stop`: nodes not to look behind. */
+/* Where the computation of `node` departs from that of the most similar node of the same graph (the
+ * same place in another layer): the one operator at which they differ, -1 if there is no such
+ * sibling or they differ in more. `model` takes the sibling's operator there. `stop`: nodes not to
+ * look behind. */
 int64_t st_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model);
 
 /* ---- difference_map.c ---- */
-/* Where two tensors of as many elements differ, coarsely. NULL in `out` where there is nothing to see. */
-iso_code st_picture(state *s, const rule_tensor *x, const rule_tensor *y, const synth_picture **out, iso_error *err);
+/* Where two tensors of as many elements differ, coarsely. NULL in `out` where there is nothing to
+ * see. */
+iso_code st_picture(state *s, const rule_tensor *x, const rule_tensor *y, const synth_picture **out,
+                    iso_error *err);
 
 /* ---- divergence.c ---- */
 iso_code st_divergences(state *s, iso_error *err);

@@ -1,10 +1,11 @@
 /* One change that makes a divergence go away: which operator it was, and what is wrong with it.
  *
- * Inside a region where the two sides are written differently, the first value without a counterpart is not yet the
- * faulty one. So every operator of the region is varied in the ways in which programs go wrong (an attribute, another
- * operator of its kind, arguments exchanged, left out, added), the region runs on, and where its end takes the
- * reference's value, that operator and that change are the explanation ("mutation-based fault localisation",
- * Papadakis and Le Traon, 2015). It is a hint: no verdict rests on it. */
+ * Inside a region where the two sides are written differently, the first value without a
+ * counterpart is not yet the faulty one. So every operator of the region is varied in the ways in
+ * which programs go wrong (an attribute, another operator of its kind, arguments exchanged, left
+ * out, added), the region runs on, and where its end takes the reference's value, that operator and
+ * that change are the explanation ("mutation-based fault localisation", Papadakis and Le Traon,
+ * 2015). It is a hint: no verdict rests on it. */
 #include "localise/mutate.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -17,9 +18,13 @@ enum { MAX_LAST = 300, MAX_WIDE = 500, SEEN = 8192 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-rule_tensor *rp_value(const st_run *r, uint32_t i) { return r->value[i].n == 1 ? r->value[i].v[0] : NULL; }
+rule_tensor *rp_value(const st_run *r, uint32_t i) {
+  return r->value[i].n == 1 ? r->value[i].v[0] : NULL;
+}
 
-bool rp_is_attribute(const rule_term *t) { return t->kind != RULE_VAR && t->kind != RULE_OP && t->kind != RULE_LIST; }
+bool rp_is_attribute(const rule_term *t) {
+  return t->kind != RULE_VAR && t->kind != RULE_OP && t->kind != RULE_LIST;
+}
 
 const char *rp_show(repair *r, const rule_term *t) {
   char *text = rule_term_print(t, r->s->schemas, NULL);
@@ -35,11 +40,13 @@ const char *rp_argument_name(repair *r, const rule_term *call, uint32_t k) {
 
 /* ---- trying ---- */
 
-/* A constant that is computed anew is so in float64, not as captured: it is off by its storage's rounding. */
+/* A constant that is computed anew is so in float64, not as captured: it is off by its storage's
+ * rounding. */
 static bool reaches_goal(repair *r, uint32_t n, const rule_tensor *v) {
   const bool konst = r->s->rec[r->s->map[r->task->side][n].i].konst;
   const double tol = konst ? fmax(r->s->o->rel_tol, fmin(1e-5, 1e-2 * r->apart)) : r->s->o->rel_tol;
-  return v->numel == r->task->want->numel && r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
+  return v->numel == r->task->want->numel &&
+         r->s->oracle->compare(r->s->oracle->ctx, r->task->want, v, tol).equal;
 }
 
 /* The same operator on the same arguments: written twice, changed as one. */
@@ -51,7 +58,8 @@ bool rp_twin(const repair *r, uint32_t n, uint32_t i) {
 static void flag_after(repair *r, uint32_t n) {
   memset(r->again, 0, r->g->n_nodes + 1);
   for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    r->again[i] = rp_twin(r, n, i) || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
+    r->again[i] = rp_twin(r, n, i) || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP &&
+                                       st_term_uses(r->g->node[i].call, r->again));
 }
 
 bool rp_spent(const repair *r) { return r->tries >= RP_MAX_TRIES || r->work >= r->most; }
@@ -59,7 +67,8 @@ bool rp_spent(const repair *r) { return r->tries >= RP_MAX_TRIES || r->work >= r
 /* Run from node `n` on with the values in r->instead and the calls in r->call. */
 static iso_code run_on(repair *r, uint32_t n, iso_error *err) {
   rule_tensor *v;
-  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
+  const st_carry with = {
+      .from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
   iso_code c = st_run_to(r->s, r->task->side, &with, r->task->goal, &v, &r->work, err);
   if (c) return c == ISO_NOMEM ? c : ISO_OK;
   if (reaches_goal(r, n, v)) {
@@ -73,7 +82,8 @@ static iso_code run_on(repair *r, uint32_t n, iso_error *err) {
 /* It alone; then its twins changed as it is. */
 iso_code rp_try_values(repair *r, uint32_t n, iso_error *err) {
   bool any = false;
-  for (uint32_t i = 0; i < r->g->n_nodes && !any; i++) any = i != n && r->instead[n] && rp_twin(r, n, i) && !r->instead[i];
+  for (uint32_t i = 0; i < r->g->n_nodes && !any; i++)
+    any = i != n && r->instead[n] && rp_twin(r, n, i) && !r->instead[i];
   if (!any) return run_on(r, n, err);
   r->alone = true;
   flag_after(r, n);
@@ -82,16 +92,19 @@ iso_code rp_try_values(repair *r, uint32_t n, iso_error *err) {
   flag_after(r, n);
   if (c || r->found) return c;
   for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    if (i != n && rp_twin(r, n, i) && !r->instead[i]) r->instead[i] = rule_tensor_ref(r->instead[n]);
+    if (i != n && rp_twin(r, n, i) && !r->instead[i])
+      r->instead[i] = rule_tensor_ref(r->instead[n]);
   c = run_on(r, n, err);
   for (uint32_t i = 0; i < r->g->n_nodes && !r->found; i++)
-    if (i != n && rp_twin(r, n, i) && r->instead[i] == r->instead[n]) rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
+    if (i != n && rp_twin(r, n, i) && r->instead[i] == r->instead[n])
+      rule_tensor_unref(r->instead[i]), r->instead[i] = NULL;
   return c;
 }
 
 /* What the changed nodes gave is kept as their values. */
 static iso_code keep_values(repair *r, iso_error *err) {
-  const st_carry with = {.from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
+  const st_carry with = {
+      .from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < r->g->n_nodes && !c; i++) {
     if (!r->call[i]) continue;
@@ -106,21 +119,25 @@ iso_code rp_try_calls(repair *r, uint32_t first, iso_error *err) {
   if (r->found || rp_spent(r)) return ISO_OK;
   r->tries++;
   for (uint32_t i = 0; i < r->g->n_nodes; i++)
-    r->again[i] = r->call[i] || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
+    r->again[i] = r->call[i] || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP &&
+                                 st_term_uses(r->g->node[i].call, r->again));
   iso_code c = run_on(r, first, err);
   return !c && r->found ? keep_values(r, err) : c;
 }
 
 static bool could_stand(const rule_tensor *v, const rule_tensor *old) {
-  return rule_shape_eq(&v->shape, &old->shape) && rule_dtype_is_float(v->dtype) == rule_dtype_is_float(old->dtype);
+  return rule_shape_eq(&v->shape, &old->shape) &&
+         rule_dtype_is_float(v->dtype) == rule_dtype_is_float(old->dtype);
 }
 
 /* Several outputs: what takes one of them takes the new one. */
-static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_out, iso_error *err) {
+static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_out,
+                            iso_error *err) {
   bool fits = n_out == r->g->node[n].n_outputs, differs = false;
   for (uint32_t m = n + 1; m < r->g->n_nodes && fits; m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != n) continue;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != n)
+      continue;
     const rule_tensor *old = rp_value(r->task->run, m);
     rule_tensor *v = out[o->child[1]->u.i];
     fits = old && could_stand(v, old);
@@ -154,10 +171,12 @@ static uint64_t term_hash(uint64_t h, const rule_term *t) {
   return h;
 }
 
-/* Several ways lead to one call: it is tried once. What a call reads besides nodes of its own graph is told by its value. */
+/* Several ways lead to one call: it is tried once. What a call reads besides nodes of its own graph
+ * is told by its value. */
 static bool tried(repair *r, uint32_t n, const rule_term *call) {
   uint64_t h = term_hash(mix(1, n), call);
-  for (size_t i = r->g->n_nodes; i < r->g->n_nodes + 16; i++) h = mix(h, (uint64_t)(uintptr_t)r->bind[i]);
+  for (size_t i = r->g->n_nodes; i < r->g->n_nodes + 16; i++)
+    h = mix(h, (uint64_t)(uintptr_t)r->bind[i]);
   if (h == 0) h = 1;
   size_t at = h % SEEN, left = SEEN;
   while (r->seen[at] && r->seen[at] != h && --left) at = (at + 1) % SEEN;
@@ -173,11 +192,14 @@ iso_code rp_try_call(repair *r, uint32_t n, const rule_term *call, iso_error *er
   rule_tensor *out[MAX_OUT];
   size_t n_out = 0;
   if (!call) return nomem(err);
-  if (r->found || !(old || several) || rp_spent(r) || rule_draws(r->s->schemas, call) || tried(r, n, call)) return ISO_OK;
+  if (r->found || !(old || several) || rp_spent(r) || rule_draws(r->s->schemas, call) ||
+      tried(r, n, call))
+    return ISO_OK;
   r->tries++;
   r->work += st_work(r->g->node[n].call, r->task->run, n);
   iso_error ignored;
-  iso_code c = r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
+  iso_code c =
+      r->s->oracle->call(r->s->oracle->ctx, call, r->bind, true, out, MAX_OUT, &n_out, &ignored);
   if (c) return c == ISO_NOMEM ? nomem(err) : ISO_OK;
   if (several) c = try_outputs(r, n, out, n_out, err);
   else if (n_out == 1 && could_stand(out[0], old) && !rule_tensor_same(out[0], old)) {
@@ -200,20 +222,30 @@ const rule_term *rp_with_child(repair *r, const rule_term *call, uint32_t k, con
 
 iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
   static const rp_variation tiers[][20] = {
-      [ST_TWIN] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged, rp_other_part, rp_optional_attributes, rp_exchanged, rp_likely_attributes,
-                   rp_filled, rp_other_operators, rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated, rp_left_out, rp_halves, rp_added, rp_other_tensors},
+      [ST_TWIN] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged, rp_other_part,
+                   rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_filled,
+                   rp_other_operators, rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated,
+                   rp_left_out, rp_halves, rp_added, rp_other_tensors},
       [ST_OPTIONAL] = {rp_optional_attributes},
       [ST_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
-      [ST_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_filled, rp_other_operators,
-                     rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated},
+      [ST_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged,
+                     rp_likely_attributes, rp_filled, rp_other_operators, rp_like_a_sibling,
+                     rp_permuted, rp_viewed, rp_repeated},
       [ST_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
       [ST_WITHOUT] = {rp_left_out}};
   const rp_variation *const tier = tiers[task->changes];
-  repair r = {.s = s, .task = task, .g = s->graph[task->side], .other = s->graph[!task->side], .missing = -1, .operand = -1, .leaf = -1};
+  repair r = {.s = s,
+              .task = task,
+              .g = s->graph[task->side],
+              .other = s->graph[!task->side],
+              .missing = -1,
+              .operand = -1,
+              .leaf = -1};
   iso_arena_init(&r.arena);
   r.most = s->work_left / 4;
   const rule_tensor *now = rp_value(task->run, task->goal);
-  if (now && now->numel == task->want->numel) r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
+  if (now && now->numel == task->want->numel)
+    r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
   const size_t n = r.g->n_nodes;
   *out = (st_repair_result){0};
   r.bind = calloc(n + 16, sizeof *r.bind);
@@ -222,20 +254,26 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
   r.again = calloc(n + 1, 1);
   r.seen = calloc(SEEN, sizeof *r.seen);
   r.to_goal = calloc(n + 1, 1);
-  iso_code c = r.bind && r.instead && r.call && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
+  iso_code c =
+      r.bind && r.instead && r.call && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
   if (!c) {
     r.to_goal[task->goal] = true;
     for (uint32_t i = task->goal + 1; i-- > 0;) {
       if (task->settled[i] && i != task->goal) r.to_goal[i] = false;
       if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
     }
-    for (uint32_t i = 0; i < n; i++) r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
+    for (uint32_t i = 0; i < n; i++)
+      r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
   }
-  for (size_t k = 0; k < task->n_earlier && task->changes <= ST_ODD && task->changes >= ST_TWIN && !c && !r.found; k++)
+  for (size_t k = 0;
+       k < task->n_earlier && task->changes <= ST_ODD && task->changes >= ST_TWIN && !c && !r.found;
+       k++)
     if (task->earlier[k].side == task->side) c = rp_earlier(&r, &task->earlier[k], err);
   for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
-    if (p == ST_PHASES - 2 && r.tries > RP_MAX_TRIES - MAX_WIDE) r.tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
-    if (p == ST_PHASES - 1) r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
+    if (p == ST_PHASES - 2 && r.tries > RP_MAX_TRIES - MAX_WIDE)
+      r.tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
+    if (p == ST_PHASES - 1)
+      r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
     for (size_t t = 0; tier[t] && !c && !r.found; t++)
       for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
         const uint32_t i = task->suspect[first + k];
@@ -245,7 +283,14 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
       }
   }
   if (!c && r.found) {
-    *out = (st_repair_result){.found = true, .node = r.node, .what = r.what, .change = r.change, .instead = r.instead, .missing = r.missing, .operand = r.operand, .leaf = r.leaf};
+    *out = (st_repair_result){.found = true,
+                              .node = r.node,
+                              .what = r.what,
+                              .change = r.change,
+                              .instead = r.instead,
+                              .missing = r.missing,
+                              .operand = r.operand,
+                              .leaf = r.leaf};
     r.instead = NULL;
     st_change *g = &out->change;
     g->side = task->side;

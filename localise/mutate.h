@@ -1,5 +1,5 @@
-/* Private to synth/: changes of one graph's operators that are tried until one mends a divergence (mutate.c), and what is
- * tried (mutate_op.c, mutate_wiring.c). */
+/* Private to synth/: changes of one graph's operators that are tried until one mends a divergence
+ * (mutate.c), and what is tried (mutate_op.c, mutate_wiring.c). */
 #ifndef SYNTH_REPAIR_H
 #define SYNTH_REPAIR_H
 
@@ -11,23 +11,24 @@ typedef struct repair {
   state *s;
   const st_repair_task *task;
   const synth_graph *g, *other;
-  rule_tensor **bind;      /* by node, then extra values */
-  rule_tensor **instead;   /* by node: the value tried */
-  const rule_term **call;  /* by node: what is called instead, where several are changed at once */
+  rule_tensor **bind;     /* by node, then extra values */
+  rule_tensor **instead;  /* by node: the value tried */
+  const rule_term **call; /* by node: what is called instead, where several are changed at once */
   bool *again;
-  bool *to_goal;           /* ancestors of the goal, itself included */
+  bool *to_goal; /* ancestors of the goal, itself included */
   iso_arena arena;
   size_t tries;
-  size_t work, most;       /* as st_work counts; what may be spent */
-  double apart;            /* how far the goal is from what it should be */
-  const char *what;        /* the explanation of the try under way */
-  st_change change;        /* the same, for others */
-  uint64_t *seen;          /* hashes of the calls that were tried, by node: a table of SEEN */
-  bool alone;              /* twins of a node are left as they are */
+  size_t work, most; /* as st_work counts; what may be spent */
+  double apart;      /* how far the goal is from what it should be */
+  const char *what;  /* the explanation of the try under way */
+  st_change change;  /* the same, for others */
+  uint64_t *seen;    /* hashes of the calls that were tried, by node: a table of SEEN */
+  bool alone;        /* twins of a node are left as they are */
   bool found;
-  uint32_t node;           /* where it was found */
-  int64_t missing;         /* the operator of the other side that it lacks, -1 */
-  int64_t operand, leaf;   /* the operand that another should stand for, and which leaf of the other side; -1: not so */
+  uint32_t node;         /* where it was found */
+  int64_t missing;       /* the operator of the other side that it lacks, -1 */
+  int64_t operand, leaf; /* the operand that another should stand for, and which leaf of the other
+                            side; -1: not so */
 } repair;
 
 /* A change of node n, tried wherever it makes sense; r->found tells the outcome. */
@@ -46,7 +47,8 @@ const char *rp_argument_name(repair *r, const rule_term *call, uint32_t k);
 const rule_term *rp_with_child(repair *r, const rule_term *call, uint32_t k, const rule_term *to);
 /* Node n computed by `call` (NULL: no memory) instead, if that was not tried before. */
 iso_code rp_try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err);
-/* With the values in r->instead, that of node n and its twins' first. Requires: r->again tells what follows them. */
+/* With the values in r->instead, that of node n and its twins' first. Requires: r->again tells what
+ * follows them. */
 iso_code rp_try_values(repair *r, uint32_t n, iso_error *err);
 /* With what the nodes in r->call call instead, `first` the first of them. */
 iso_code rp_try_calls(repair *r, uint32_t first, iso_error *err);

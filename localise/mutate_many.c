@@ -1,4 +1,5 @@
-/* The same fault in several places: a bound on queries, keys and values, a threshold for each choice. None of them alone mends it. */
+/* The same fault in several places: a bound on queries, keys and values, a threshold for each
+ * choice. None of them alone mends it. */
 #include "localise/mutate.h"
 #include "localise/localise_int.h"
 
@@ -10,11 +11,15 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 /* The same operator with the same attributes, over whatever tensors. */
 static bool alike(const synth_node *a, const synth_node *b) {
-  if (a->kind != SYNTH_OP || b->kind != SYNTH_OP || strcmp(a->call->u.s, b->call->u.s) != 0 || a->call->n != b->call->n) return false;
+  if (a->kind != SYNTH_OP || b->kind != SYNTH_OP || strcmp(a->call->u.s, b->call->u.s) != 0 ||
+      a->call->n != b->call->n)
+    return false;
   if (a->dtype != b->dtype || a->n_outputs != b->n_outputs) return false;
   for (uint32_t k = 0; k < a->call->n; k++) {
     const rule_term *x = a->call->child[k], *y = b->call->child[k];
-    if (x->kind != y->kind || (rp_is_attribute(x) && !rule_term_eq(x, y)) || (x->kind == RULE_LIST && x->n != y->n)) return false;
+    if (x->kind != y->kind || (rp_is_attribute(x) && !rule_term_eq(x, y)) ||
+        (x->kind == RULE_LIST && x->n != y->n))
+      return false;
   }
   return true;
 }
@@ -26,7 +31,8 @@ static const rule_term *changed(repair *r, const rule_term *call, const st_chang
   return rule_op(&r->arena, "aten::alias", arg, 1);
 }
 
-/* Whether a node is one that `g` changes, and is another one afterwards as far as its shape tells. */
+/* Whether a node is one that `g` changes, and is another one afterwards as far as its shape tells.
+ */
 static bool applies(const repair *r, uint32_t i, const st_change *g) {
   const synth_node *n = &r->g->node[i];
   const rule_tensor *v = n->kind == SYNTH_OP ? rp_value(r->task->run, i) : NULL;
@@ -34,7 +40,8 @@ static bool applies(const repair *r, uint32_t i, const st_change *g) {
   const rule_term *a = n->call->child[g->k];
   if (g->to) return rule_term_eq(a, g->from);
   const rule_tensor *x = a->kind == RULE_VAR ? rp_value(r->task->run, (uint32_t)a->u.i) : NULL;
-  return x && rule_shape_eq(&x->shape, &v->shape) && x->dtype == v->dtype && !rule_tensor_same(x, v);
+  return x && rule_shape_eq(&x->shape, &v->shape) && x->dtype == v->dtype &&
+         !rule_tensor_same(x, v);
 }
 
 /* Names the change, of nodes in their order. */
@@ -42,13 +49,18 @@ static const char *in_words(repair *r, const uint32_t *node, size_t n, const st_
   iso_arena *a = &r->s->res->arena;
   const rule_term *call = r->g->node[node[0]].call;
   const char *what = !g->to ? "the other side does without it"
-                            : iso_arena_printf(a, "%s is %s, and would have to be %s", rp_argument_name(r, call, g->k), rp_show(r, g->from), rp_show(r, g->to));
-  for (size_t i = 1; i < n && what; i++) what = iso_arena_printf(a, "%s%s \"%s\"", what, i == 1 ? "; the same at" : ",", r->g->node[node[i]].id);
+                            : iso_arena_printf(a, "%s is %s, and would have to be %s",
+                                               rp_argument_name(r, call, g->k), rp_show(r, g->from),
+                                               rp_show(r, g->to));
+  for (size_t i = 1; i < n && what; i++)
+    what = iso_arena_printf(a, "%s%s \"%s\"", what, i == 1 ? "; the same at" : ",",
+                            r->g->node[node[i]].id);
   return what;
 }
 
 /* All of them at once. Requires: `node` in order. */
-static iso_code try_all(repair *r, const uint32_t *node, size_t n, const st_change *g, iso_error *err) {
+static iso_code try_all(repair *r, const uint32_t *node, size_t n, const st_change *g,
+                        iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < n && !c; i++)
     if (!(r->call[node[i]] = changed(r, r->g->node[node[i]].call, g))) c = nomem(err);
@@ -61,7 +73,8 @@ static iso_code try_all(repair *r, const uint32_t *node, size_t n, const st_chan
 }
 
 /* Suspects of the first phases that `g` changes, in order; `like` (-1: any): as that node is. */
-static size_t collect(const repair *r, const st_change *g, int64_t like, int phases, uint32_t *out) {
+static size_t collect(const repair *r, const st_change *g, int64_t like, int phases,
+                      uint32_t *out) {
   size_t n = 0, n_suspects = 0;
   for (int p = 0; p < phases; p++) n_suspects += r->task->n_suspects[p];
   for (size_t k = 0; k < n_suspects && n < MAX_ALIKE; k++) {
@@ -77,7 +90,8 @@ static size_t collect(const repair *r, const st_change *g, int64_t like, int pha
   return n;
 }
 
-/* Those of the region and about it, all at once; then with what lies behind it, an earlier layer's perhaps. */
+/* Those of the region and about it, all at once; then with what lies behind it, an earlier layer's
+ * perhaps. */
 static iso_code try_groups(repair *r, int64_t like, const st_change *g, iso_error *err) {
   uint32_t node[MAX_ALIKE];
   size_t before = 1;

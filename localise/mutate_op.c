@@ -1,4 +1,5 @@
-/* The ways in which an operator itself can be wrong: its attributes, the order of its arguments, another one of its kind. */
+/* The ways in which an operator itself can be wrong: its attributes, the order of its arguments,
+ * another one of its kind. */
 #include "localise/alignment.h"
 #include "localise/mutate.h"
 #include "localise/localise_int.h"
@@ -13,17 +14,20 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 static bool is_float(const rule_term *t) { return t->kind == RULE_FLOAT; }
 static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
 
-/* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side has in the region. */
+/* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side
+ * has in the region. */
 size_t rp_attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
   const rule_term *now = call->child[k];
-  const bool real = call->n > 0 && call->child[0]->kind == RULE_VAR && rule_dtype_is_float(r->g->node[call->child[0]->u.i].dtype);
+  const bool real = call->n > 0 && call->child[0]->kind == RULE_VAR &&
+                    rule_dtype_is_float(r->g->node[call->child[0]->u.i].dtype);
   size_t n = 0;
   for (int pass = 0; pass < 2; pass++) {
     const synth_graph *g = pass ? r->g : r->other;
     for (uint32_t i = 0; i < g->n_nodes && n < RP_MAX_POOL; i++) {
       const rule_term *c = g->node[i].call;
       if (g->node[i].kind != SYNTH_OP || !c) continue;
-      const bool same_op = strcmp(c->u.s, call->u.s) == 0 && c->n == call->n, near = !pass && r->task->other_region[i];
+      const bool same_op = strcmp(c->u.s, call->u.s) == 0 && c->n == call->n,
+                 near = !pass && r->task->other_region[i];
       for (uint32_t j = 0; j < c->n && n < RP_MAX_POOL; j++) {
         const rule_term *a = c->child[j];
         if (!rp_is_attribute(a) || rule_term_eq(a, now)) continue;
@@ -41,7 +45,9 @@ size_t rp_attribute_pool(repair *r, const rule_term *call, uint32_t k, const rul
 static size_t floats_beside(const repair *r, const rule_term **pool) {
   size_t n = 0;
   for (uint32_t i = 0; i < r->other->n_nodes && n < RP_MAX_POOL; i++) {
-    const rule_term *c = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
+    const rule_term *c = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i]
+                             ? r->other->node[i].call
+                             : NULL;
     for (uint32_t j = 0; c && j < c->n && n < RP_MAX_POOL; j++) {
       bool seen = !is_float(c->child[j]);
       for (size_t q = 0; q < n && !seen; q++) seen = rule_term_eq(pool[q], c->child[j]);
@@ -51,29 +57,39 @@ static size_t floats_beside(const repair *r, const rule_term **pool) {
   return n;
 }
 
-static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint32_t k, const rule_term *to, iso_error *err) {
+static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint32_t k,
+                              const rule_term *to, iso_error *err) {
   if (r->found || rule_term_eq(call->child[k], to)) return ISO_OK;
   iso_code c = rp_try_call(r, n, rp_with_child(r, call, k, to), err);
   if (!c && r->found) {
-    r->what = iso_arena_printf(&r->s->res->arena, "%s is %s, and would have to be %s", rp_argument_name(r, call, k), rp_show(r, call->child[k]), rp_show(r, to));
+    r->what =
+        iso_arena_printf(&r->s->res->arena, "%s is %s, and would have to be %s",
+                         rp_argument_name(r, call, k), rp_show(r, call->child[k]), rp_show(r, to));
     r->change = (st_change){.op = call->u.s, .k = k, .from = call->child[k], .to = to};
   }
   return c;
 }
 
-/* Both bounds of a slice, or of a range, that are off by one; `to_zero`: so that it begins at the beginning, as most do; else the others. */
+/* Both bounds of a slice, or of a range, that are off by one; `to_zero`: so that it begins at the
+ * beginning, as most do; else the others. */
 static iso_code shifted_bounds(repair *r, uint32_t n, bool to_zero, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  const bool slice = strncmp(call->u.s, "aten::slice", 11) == 0, range = strncmp(call->u.s, "aten::arange.start", 18) == 0;
+  const bool slice = strncmp(call->u.s, "aten::slice", 11) == 0,
+             range = strncmp(call->u.s, "aten::arange.start", 18) == 0;
   const uint32_t k = slice ? 2 : 0;
-  if (!(slice || range) || call->n < k + 2 || call->child[k]->kind != RULE_INT || call->child[k + 1]->kind != RULE_INT) return ISO_OK;
+  if (!(slice || range) || call->n < k + 2 || call->child[k]->kind != RULE_INT ||
+      call->child[k + 1]->kind != RULE_INT)
+    return ISO_OK;
   iso_code c = ISO_OK;
   for (int64_t by = -1; by <= 1 && !c && !r->found; by += 2) {
     if (to_zero != (call->child[k]->u.i + by == 0)) continue;
-    const rule_term *start = rule_int(&r->arena, call->child[k]->u.i + by), *end = rule_int(&r->arena, call->child[k + 1]->u.i + by);
+    const rule_term *start = rule_int(&r->arena, call->child[k]->u.i + by),
+                    *end = rule_int(&r->arena, call->child[k + 1]->u.i + by);
     const rule_term *t = start && end ? rp_with_child(r, call, k, start) : NULL;
     c = rp_try_call(r, n, t ? rp_with_child(r, t, k + 1, end) : NULL, err);
-    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "\"%s\" begins one too %s", r->g->node[n].id, by > 0 ? "early" : "late");
+    if (!c && r->found)
+      r->what = iso_arena_printf(&r->s->res->arena, "\"%s\" begins one too %s", r->g->node[n].id,
+                                 by > 0 ? "early" : "late");
   }
   return c;
 }
@@ -83,7 +99,9 @@ static bool usual(const repair *r, uint32_t n, uint32_t k) {
   const rule_term *call = r->g->node[n].call;
   for (uint32_t i = 0; i < r->g->n_nodes; i++) {
     const rule_term *c = r->g->node[i].call;
-    if (i != n && r->g->node[i].kind == SYNTH_OP && !rp_twin(r, n, i) && strcmp(c->u.s, call->u.s) == 0 && c->n == call->n && rule_term_eq(c->child[k], call->child[k]))
+    if (i != n && r->g->node[i].kind == SYNTH_OP && !rp_twin(r, n, i) &&
+        strcmp(c->u.s, call->u.s) == 0 && c->n == call->n &&
+        rule_term_eq(c->child[k], call->child[k]))
       return true;
   }
   return false;
@@ -102,7 +120,8 @@ static bool holds_tensors(const rule_term *t) {
 static bool optional(const repair *r, const rule_term *call, uint32_t k) {
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
   if (!sc || k >= sc->n_args || strncmp(call->u.s, "aten::slice", 11) == 0) return false;
-  return sc->arg[k].optional && !holds_tensors(call->child[k]) && sc->arg[k].type != RULE_ARG_CONTEXT && sc->arg[k].type != RULE_ARG_DTYPE;
+  return sc->arg[k].optional && !holds_tensors(call->child[k]) &&
+         sc->arg[k].type != RULE_ARG_CONTEXT && sc->arg[k].type != RULE_ARG_DTYPE;
 }
 
 /* Attributes as they stand elsewhere. */
@@ -113,20 +132,27 @@ iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
     const rule_term *now = call->child[k], *pool[RP_MAX_POOL];
     if (!rp_can_vary(now) || (r->task->changes == ST_ODD && usual(r, n, k))) continue;
     const size_t n_pool = rp_attribute_pool(r, call, k, pool);
-    if (now->kind != RULE_NONE && optional(r, call, k)) c = try_attribute(r, n, call, k, rule_none(&r->arena), err); /* some number may do as well by chance */
+    if (now->kind != RULE_NONE && optional(r, call, k))
+      c = try_attribute(r, n, call, k, rule_none(&r->arena),
+                        err); /* some number may do as well by chance */
     for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
-    if (!c && now->kind == RULE_BOOLEAN) c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
+    if (!c && now->kind == RULE_BOOLEAN)
+      c = try_attribute(r, n, call, k, rule_bool(&r->arena, !now->u.i), err);
   }
   return c || r->found ? c : shifted_bounds(r, n, true, err);
 }
 
-/* A whole number that is added: whatever it is, without it. Two ranges of which one was shifted are as well mended by shifting the other. */
+/* A whole number that is added: whatever it is, without it. Two ranges of which one was shifted are
+ * as well mended by shifting the other. */
 iso_code rp_added_number(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  static const char *const ops[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::add.Scalar", "aten::sub.Scalar"};
-  bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0, of = false;
+  static const char *const ops[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::add.Scalar",
+                                    "aten::sub.Scalar"};
+  bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0,
+       of = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) of |= strcmp(call->u.s, ops[i]) == 0;
-  adds &= of && call->child[0]->kind == RULE_VAR && rule_dtype_is_int(r->g->node[call->child[0]->u.i].dtype);
+  adds &= of && call->child[0]->kind == RULE_VAR &&
+          rule_dtype_is_int(r->g->node[call->child[0]->u.i].dtype);
   return adds ? try_attribute(r, n, call, 1, rule_int(&r->arena, 0), err) : ISO_OK;
 }
 
@@ -137,15 +163,19 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     const rule_term *now = call->child[k];
     if (!rp_can_vary(now)) continue;
-    for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2) c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
+    for (int64_t by = -1; by <= 1 && now->kind == RULE_INT && !c; by += 2)
+      c = try_attribute(r, n, call, k, rule_int(&r->arena, now->u.i + by), err);
     if (now->kind == RULE_INT)
       for (int64_t d = -2; d <= 4 && !c; d++)
         if (llabs(now->u.i) <= 8) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
-    if (is_float(now) || (now->kind == RULE_NONE && strcmp(rp_argument_name(r, call, k), "scale") == 0)) {
+    if (is_float(now) ||
+        (now->kind == RULE_NONE && strcmp(rp_argument_name(r, call, k), "scale") == 0)) {
       const rule_tensor *v = rp_value(r->task->run, n);
       for (uint32_t d = 0; v && d < v->shape.rank && !c; d++) /* scales that a size gives */
         for (int form = 0; form < 3 && !c; form++) {
-          const double size = (double)v->shape.dim[d], x = form == 0 ? 1 / sqrt(size) : form == 1 ? 1 / size : sqrt(size);
+          const double size = (double)v->shape.dim[d], x = form == 0   ? 1 / sqrt(size)
+                                                           : form == 1 ? 1 / size
+                                                                       : sqrt(size);
           if (size > 1) c = try_attribute(r, n, call, k, rule_float(&r->arena, x), err);
         }
       if (!c) c = try_attribute(r, n, call, k, rule_float(&r->arena, 1), err);
@@ -175,7 +205,8 @@ iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
 
 enum { MAX_WINDOW = 16 };
 
-/* What may be left out, and is given; or is not, and the other side has it: a window, a cap, slopes. */
+/* What may be left out, and is given; or is not, and the other side has it: a window, a cap,
+ * slopes. */
 iso_code rp_optional_attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *pool[RP_MAX_POOL];
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
@@ -184,10 +215,13 @@ iso_code rp_optional_attributes(repair *r, uint32_t n, iso_error *err) {
     if (!optional(r, call, k)) continue;
     const rule_arg_type type = sc->arg[k].type;
     const bool real = type == RULE_ARG_FLOAT || type == RULE_ARG_SCALAR;
-    if (call->child[k]->kind != RULE_NONE) c = try_attribute(r, n, call, k, rule_none(&r->arena), err);
+    if (call->child[k]->kind != RULE_NONE)
+      c = try_attribute(r, n, call, k, rule_none(&r->arena), err);
     else if (type == RULE_ARG_INT)
-      for (int64_t d = 1; d <= MAX_WINDOW && !c; d++) c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
-    const size_t n_pool = !c && real && call->child[k]->kind == RULE_NONE ? floats_beside(r, pool) : 0;
+      for (int64_t d = 1; d <= MAX_WINDOW && !c; d++)
+        c = try_attribute(r, n, call, k, rule_int(&r->arena, d), err);
+    const size_t n_pool =
+        !c && real && call->child[k]->kind == RULE_NONE ? floats_beside(r, pool) : 0;
     for (size_t q = 0; q < n_pool && !c; q++) c = try_attribute(r, n, call, k, pool[q], err);
   }
   return c;
@@ -199,9 +233,11 @@ iso_code rp_like_a_sibling(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
   size_t tried = 0;
   for (int pass = 0; pass < 2; pass++)
-    for (uint32_t i = 0; i < (pass ? r->other : r->g)->n_nodes && !c && !r->found && tried < RP_MAX_NEAR; i++) {
+    for (uint32_t i = 0;
+         i < (pass ? r->other : r->g)->n_nodes && !c && !r->found && tried < RP_MAX_NEAR; i++) {
       const synth_node *m = &(pass ? r->other : r->g)->node[i];
-      if (m->kind != SYNTH_OP || strcmp(m->call->u.s, call->u.s) != 0 || m->call->n != call->n) continue;
+      if (m->kind != SYNTH_OP || strcmp(m->call->u.s, call->u.s) != 0 || m->call->n != call->n)
+        continue;
       const rule_term **child = iso_arena_alloc(&r->arena, (call->n + 1) * sizeof *child);
       if (!child) return nomem(err);
       uint32_t changes = 0;
@@ -209,35 +245,50 @@ iso_code rp_like_a_sibling(repair *r, uint32_t n, iso_error *err) {
       for (uint32_t k = 0; k < call->n; k++) {
         child[k] = call->child[k];
         fits &= rp_is_attribute(child[k]) == rp_is_attribute(m->call->child[k]);
-        if (!fits || !rp_is_attribute(child[k]) || rule_term_eq(child[k], m->call->child[k])) continue;
+        if (!fits || !rp_is_attribute(child[k]) || rule_term_eq(child[k], m->call->child[k]))
+          continue;
         child[k] = m->call->child[k];
         changes++;
       }
       if (!fits || changes < 2) continue;
       tried++;
       c = rp_try_call(r, n, rule_op(&r->arena, call->u.s, child, call->n), err);
-      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "its attributes would have to be those of \"%s\"", m->id);
+      if (!c && r->found)
+        r->what = iso_arena_printf(&r->s->res->arena,
+                                   "its attributes would have to be those of \"%s\"", m->id);
     }
   return c;
 }
 
 static const char *const families[][8] = {
-    {"aten::sin", "aten::cos"}, {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"},
-    {"aten::gelu", "aten::silu", "aten::relu", "aten::tanh", "aten::sigmoid"}, {"aten::gt.Scalar", "aten::ge.Scalar", "aten::lt.Scalar", "aten::le.Scalar"},
-    {"aten::gt.Tensor", "aten::ge.Tensor", "aten::lt.Tensor", "aten::le.Tensor"}, {"aten::maximum", "aten::minimum"}, {"aten::amax", "aten::amin"},
-    {"aten::mean.dim", "aten::sum.dim_IntList"}, {"aten::floor", "aten::ceil", "aten::round", "aten::trunc"}, {"aten::rsqrt", "aten::sqrt"},
-    {"aten::tril", "aten::triu"}, {"aten::argmax", "aten::argmin"}};
+    {"aten::sin", "aten::cos"},
+    {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"},
+    {"aten::gelu", "aten::silu", "aten::relu", "aten::tanh", "aten::sigmoid"},
+    {"aten::gt.Scalar", "aten::ge.Scalar", "aten::lt.Scalar", "aten::le.Scalar"},
+    {"aten::gt.Tensor", "aten::ge.Tensor", "aten::lt.Tensor", "aten::le.Tensor"},
+    {"aten::maximum", "aten::minimum"},
+    {"aten::amax", "aten::amin"},
+    {"aten::mean.dim", "aten::sum.dim_IntList"},
+    {"aten::floor", "aten::ceil", "aten::round", "aten::trunc"},
+    {"aten::rsqrt", "aten::sqrt"},
+    {"aten::tril", "aten::triu"},
+    {"aten::argmax", "aten::argmin"}};
 
 static iso_code renamed(repair *r, uint32_t n, const char *op, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *arg[MAX_CHILDREN], *t = NULL;
-  const rule_schema *from = rule_schemas_find(r->s->schemas, call->u.s), *to = rule_schemas_find(r->s->schemas, op);
+  const rule_schema *from = rule_schemas_find(r->s->schemas, call->u.s),
+                    *to = rule_schemas_find(r->s->schemas, op);
   if (strcmp(op, call->u.s) == 0 || !from || !to) return ISO_OK;
   uint32_t k = 0;
-  for (; k < call->n && k < to->n_args && k < from->n_args && strcmp(from->arg[k].name, to->arg[k].name) == 0; k++) arg[k] = call->child[k];
+  for (; k < call->n && k < to->n_args && k < from->n_args &&
+         strcmp(from->arg[k].name, to->arg[k].name) == 0;
+       k++)
+    arg[k] = call->child[k];
   iso_error ignored;
   if (rule_call(&r->arena, r->s->schemas, op, arg, k, &t, &ignored)) return ISO_OK;
   iso_code c = rp_try_call(r, n, t, err);
-  if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, op);
+  if (!c && r->found)
+    r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, op);
   return c;
 }
 
@@ -247,23 +298,30 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
   for (size_t f = 0; f < sizeof families / sizeof *families && !c; f++) {
     bool in = false;
     for (size_t k = 0; k < 8 && families[f][k]; k++) in |= strcmp(op, families[f][k]) == 0;
-    for (size_t k = 0; k < 8 && families[f][k] && in && !c && !r->found; k++) c = renamed(r, n, families[f][k], err);
+    for (size_t k = 0; k < 8 && families[f][k] && in && !c && !r->found; k++)
+      c = renamed(r, n, families[f][k], err);
   }
   /* An operator of the other side's region over these arguments, with its attributes; what only
    * passes its argument on may lack one behind it. */
   const rule_term *call = r->g->node[n].call;
   if (pt_passes(r->g, n)) return c;
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
-    const rule_term *m = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i] ? r->other->node[i].call : NULL;
-    if (!m || m->n == 0 || m->child[0]->kind != RULE_VAR || call->n == 0 || call->child[0]->kind != RULE_VAR || strcmp(m->u.s, call->u.s) == 0) continue;
+    const rule_term *m = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i]
+                             ? r->other->node[i].call
+                             : NULL;
+    if (!m || m->n == 0 || m->child[0]->kind != RULE_VAR || call->n == 0 ||
+        call->child[0]->kind != RULE_VAR || strcmp(m->u.s, call->u.s) == 0)
+      continue;
     bool plain = true;
     for (uint32_t k = 1; k < m->n; k++) plain &= rp_is_attribute(m->child[k]);
     if (!plain) continue;
     const rule_term *t = rp_with_child(r, m, 0, call->child[0]);
     c = rp_try_call(r, n, t, err);
-    const rule_tensor *given = r->found ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
+    const rule_tensor *given =
+        r->found ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
     if (given && rule_tensor_same(given, r->instead[n])) r->what = "the other side does without it";
-    else if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
+    else if (!c && r->found)
+      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
   }
   return c;
 }
@@ -281,7 +339,9 @@ iso_code rp_exchanged(repair *r, uint32_t n, iso_error *err) {
           memcpy(x, l->child, l->n * sizeof *x);
           x[a] = l->child[b], x[b] = l->child[a];
           c = rp_try_call(r, n, rp_with_child(r, call, i, rule_list(&r->arena, x, l->n)), err);
-          if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "elements %u and %u of %s are exchanged", a, b, rp_argument_name(r, call, i));
+          if (!c && r->found)
+            r->what = iso_arena_printf(&r->s->res->arena, "elements %u and %u of %s are exchanged",
+                                       a, b, rp_argument_name(r, call, i));
         }
     }
     for (uint32_t j = i + 1; j < call->n && !c && !r->found; j++) {
@@ -289,7 +349,8 @@ iso_code rp_exchanged(repair *r, uint32_t n, iso_error *err) {
       const rule_term *t = rp_with_child(r, call, i, call->child[j]);
       c = rp_try_call(r, n, t ? rp_with_child(r, t, j, call->child[i]) : NULL, err);
       if (!c && r->found)
-        r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged", rp_argument_name(r, call, i), rp_argument_name(r, call, j));
+        r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged",
+                                   rp_argument_name(r, call, i), rp_argument_name(r, call, j));
     }
   }
   return c;
@@ -302,11 +363,15 @@ iso_code rp_repeated(repair *r, uint32_t n, iso_error *err) {
   const int64_t rank = v ? v->shape.rank : 0;
   int64_t times = 0, dim = -1;
   const char *to = NULL;
-  if (rank == 0 || rank > RULE_MAX_RANK || call->n == 0 || call->child[0]->kind != RULE_VAR) return ISO_OK;
-  if (strcmp(call->u.s, "aten::repeat_interleave.self_int") == 0 && call->n > 2 && call->child[1]->kind == RULE_INT && call->child[2]->kind == RULE_INT) {
-    times = call->child[1]->u.i, dim = call->child[2]->u.i < 0 ? call->child[2]->u.i + rank : call->child[2]->u.i;
+  if (rank == 0 || rank > RULE_MAX_RANK || call->n == 0 || call->child[0]->kind != RULE_VAR)
+    return ISO_OK;
+  if (strcmp(call->u.s, "aten::repeat_interleave.self_int") == 0 && call->n > 2 &&
+      call->child[1]->kind == RULE_INT && call->child[2]->kind == RULE_INT) {
+    times = call->child[1]->u.i,
+    dim = call->child[2]->u.i < 0 ? call->child[2]->u.i + rank : call->child[2]->u.i;
     to = "aten::repeat";
-  } else if (strcmp(call->u.s, "aten::repeat") == 0 && call->n > 1 && call->child[1]->kind == RULE_LIST && call->child[1]->n == rank) {
+  } else if (strcmp(call->u.s, "aten::repeat") == 0 && call->n > 1 &&
+             call->child[1]->kind == RULE_LIST && call->child[1]->n == rank) {
     to = "aten::repeat_interleave.self_int";
     for (uint32_t k = 0; k < rank && to; k++) {
       const rule_term *c = call->child[1]->child[k];
@@ -326,19 +391,25 @@ iso_code rp_repeated(repair *r, uint32_t n, iso_error *err) {
   iso_error ignored;
   if (rule_call(&r->arena, r->s->schemas, to, arg, over ? 2 : 3, &t, &ignored)) return ISO_OK;
   iso_code c = rp_try_call(r, n, t, err);
-  if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, to);
+  if (!c && r->found)
+    r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, to);
   return c;
 }
 
-/* A view where the elements have to be moved: a permutation of the argument that has the same shape. */
+/* A view where the elements have to be moved: a permutation of the argument that has the same
+ * shape. */
 iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   const rule_tensor *v = rp_value(r->task->run, n);
-  const rule_tensor *x = call->n && call->child[0]->kind == RULE_VAR ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
+  const rule_tensor *x = call->n && call->child[0]->kind == RULE_VAR
+                             ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i)
+                             : NULL;
   static const char *const views[] = {"aten::view", "aten::reshape", "aten::_unsafe_view"};
   bool view = false;
-  for (size_t i = 0; i < sizeof views / sizeof *views; i++) view |= strcmp(call->u.s, views[i]) == 0;
-  if (!view || !v || !x || x->shape.rank < 2 || x->shape.rank > 4 || x->shape.rank != v->shape.rank) return ISO_OK;
+  for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+    view |= strcmp(call->u.s, views[i]) == 0;
+  if (!view || !v || !x || x->shape.rank < 2 || x->shape.rank > 4 || x->shape.rank != v->shape.rank)
+    return ISO_OK;
   const uint32_t rank = x->shape.rank;
   uint32_t all = 1;
   iso_code c = ISO_OK;
@@ -357,7 +428,9 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
     if (!fits || !moved || seen != (1u << rank) - 1) continue;
     const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, rank)};
     c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::permute", arg, 2) : NULL, err);
-    if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s", call->u.s, rp_show(r, arg[1]));
+    if (!c && r->found)
+      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s",
+                                 call->u.s, rp_show(r, arg[1]));
   }
   return c;
 }
@@ -380,8 +453,9 @@ iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-/* Two parts of one operator's results taken for one another. To exchange two arguments of what reads them is the same
- * function; where a program unpacks its parts out of order, that is where it happened. */
+/* Two parts of one operator's results taken for one another. To exchange two arguments of what
+ * reads them is the same function; where a program unpacks its parts out of order, that is where it
+ * happened. */
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   if (strcmp(call->u.s, "getitem") != 0 || r->found) return ISO_OK;
@@ -389,7 +463,9 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   int64_t last = -1;
   for (uint32_t m = 0; m < r->g->n_nodes; m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != call->child[0]->u.i) continue;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 ||
+        o->child[0]->u.i != call->child[0]->u.i)
+      continue;
     ordered &= o->child[1]->u.i > last;
     last = o->child[1]->u.i;
   }
@@ -398,7 +474,9 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && !rp_spent(r); m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != from) continue;
+    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 ||
+        o->child[0]->u.i != from)
+      continue;
     rule_tensor *a = rp_value(r->task->run, n), *b = rp_value(r->task->run, m);
     if (!a || !b || !rule_shape_eq(&a->shape, &b->shape)) continue;
     r->tries++;
@@ -408,7 +486,9 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
       return nomem(err);
     }
     for (uint32_t i = n; i < r->g->n_nodes; i++)
-      r->again[i] = i == n || i == m || (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP && st_term_uses(r->g->node[i].call, r->again));
+      r->again[i] = i == n || i == m ||
+                    (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP &&
+                     st_term_uses(r->g->node[i].call, r->again));
     r->instead[n] = rule_tensor_ref(b);
     r->instead[m] = rule_tensor_ref(a);
     c = rp_try_values(r, n, err);
@@ -418,8 +498,9 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
       rule_tensor_unref(r->instead[n]);
       rule_tensor_unref(r->instead[m]);
       r->instead[n] = r->instead[m] = NULL;
-    } else r->what = iso_arena_printf(&r->s->res->arena, "parts %lld and %lld are exchanged", (long long)call->child[1]->u.i, (long long)o->child[1]->u.i);
+    } else
+      r->what = iso_arena_printf(&r->s->res->arena, "parts %lld and %lld are exchanged",
+                                 (long long)call->child[1]->u.i, (long long)o->child[1]->u.i);
   }
   return c;
 }
-

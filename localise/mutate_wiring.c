@@ -6,9 +6,12 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *what, iso_error *err) {
+static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *what,
+                            iso_error *err) {
   const rule_tensor *old = rp_value(r->task->run, n);
-  if (r->found || !old || rp_spent(r) || !rule_shape_eq(&v->shape, &old->shape) || v->dtype != old->dtype || rule_tensor_same(v, old)) return ISO_OK;
+  if (r->found || !old || rp_spent(r) || !rule_shape_eq(&v->shape, &old->shape) ||
+      v->dtype != old->dtype || rule_tensor_same(v, old))
+    return ISO_OK;
   r->tries++;
   r->instead[n] = rule_tensor_ref(v);
   iso_code c = rp_try_values(r, n, err);
@@ -42,7 +45,9 @@ iso_code rp_left_out(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
-    rule_tensor *v = call->child[k]->kind == RULE_VAR ? rp_value(r->task->run, (uint32_t)call->child[k]->u.i) : NULL;
+    rule_tensor *v = call->child[k]->kind == RULE_VAR
+                         ? rp_value(r->task->run, (uint32_t)call->child[k]->u.i)
+                         : NULL;
     if (v) c = try_instead(r, n, v, "the other side does without it", err);
     if (v && !c && r->found) r->change = (st_change){.op = call->u.s, .k = k};
   }
@@ -54,14 +59,16 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
   const uint32_t extra = (uint32_t)r->g->n_nodes;
   const rule_tensor *v = rp_value(r->task->run, n);
   iso_code c = ISO_OK;
-  if (!v || !rule_dtype_is_float(v->dtype) || strcmp(r->g->node[n].call->u.s, "getitem") == 0) return ISO_OK;
+  if (!v || !rule_dtype_is_float(v->dtype) || strcmp(r->g->node[n].call->u.s, "getitem") == 0)
+    return ISO_OK;
   const rule_term *self = rule_var(&r->arena, n), *neg[1] = {self};
   c = rp_try_call(r, n, rule_op(&r->arena, "aten::neg", neg, 1), err);
   if (!c && r->found) r->what = "its sign is wrong";
   /* What the other side's region applies, its other arguments as they are there. */
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
     const synth_node *m = &r->other->node[i];
-    if (m->kind != SYNTH_OP || !r->task->other_region[i] || m->call->n == 0 || m->call->n > 12) continue;
+    if (m->kind != SYNTH_OP || !r->task->other_region[i] || m->call->n == 0 || m->call->n > 12)
+      continue;
     for (uint32_t k = 0; k < m->call->n && k < 2 && !c && !r->found; k++) {
       const rule_term **child = iso_arena_alloc(&r->arena, m->call->n * sizeof *child);
       bool fits = m->call->child[k]->kind == RULE_VAR;
@@ -70,19 +77,24 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
       for (uint32_t j = 0; j < m->call->n && fits; j++) {
         child[j] = j == k ? self : m->call->child[j];
         if (j == k || child[j]->kind != RULE_VAR) {
-          fits &= child[j]->kind != RULE_LIST || child[j]->n == 0 || child[j]->child[0]->kind != RULE_VAR;
+          fits &= child[j]->kind != RULE_LIST || child[j]->n == 0 ||
+                  child[j]->child[0]->kind != RULE_VAR;
           continue;
         }
-        const uint32_t operand = (uint32_t)child[j]->u.i; /* within the region it would be a result, not a cause */
+        const uint32_t operand =
+            (uint32_t)child[j]->u.i; /* within the region it would be a result, not a cause */
         r->bind[extra + n_extra] = rp_value(r->task->other_run, operand);
-        fits &= r->bind[extra + n_extra] != NULL && (!r->task->other_region[operand] || r->other->node[operand].kind != SYNTH_OP ||
-                                                     r->s->rec[r->s->map[!r->task->side][operand].i].konst);
+        fits &= r->bind[extra + n_extra] != NULL &&
+                (!r->task->other_region[operand] || r->other->node[operand].kind != SYNTH_OP ||
+                 r->s->rec[r->s->map[!r->task->side][operand].i].konst);
         child[j] = rule_var(&r->arena, extra + n_extra++);
       }
       if (!fits) continue;
       c = rp_try_call(r, n, rule_op(&r->arena, m->call->u.s, child, m->call->n), err);
       if (c || !r->found) continue;
-      r->what = iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)", m->call->u.s, m->id);
+      r->what =
+          iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)",
+                           m->call->u.s, m->id);
       r->missing = i;
     }
   }
@@ -97,7 +109,9 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
       iso_error ignored;
       if (!arg[1] || rule_call(&r->arena, r->s->schemas, binary[b], arg, 2, &t, &ignored)) continue;
       c = rp_try_call(r, n, t, err);
-      if (!c && r->found) r->what = iso_arena_printf(&r->s->res->arena, "%s of it and \"%s\" is missing", binary[b], r->g->node[i].id);
+      if (!c && r->found)
+        r->what = iso_arena_printf(&r->s->res->arena, "%s of it and \"%s\" is missing", binary[b],
+                                   r->g->node[i].id);
     }
   }
   return c;
@@ -120,19 +134,25 @@ iso_code rp_other_tensors(repair *r, uint32_t n, iso_error *err) {
       const synth_graph *g = pass ? r->other : r->g;
       const st_run *run = pass ? r->task->other_run : r->task->run;
       uint32_t near = 0;
-      for (uint32_t i = pass ? (uint32_t)g->n_nodes : n; i-- > 0 && !c && !r->found && near < RP_MAX_NEAR;) {
+      for (uint32_t i = pass ? (uint32_t)g->n_nodes : n;
+           i-- > 0 && !c && !r->found && near < RP_MAX_NEAR;) {
         rule_tensor *v = rp_value(run, i);
-        if (!v || (none ? g->node[i].kind == SYNTH_OP && !r->s->rec[r->s->map[pass ? !r->task->side : r->task->side][i].i].konst
-                        : !have || !rule_shape_eq(&v->shape, &have->shape) || v->dtype != have->dtype))
+        if (!v ||
+            (none ? g->node[i].kind == SYNTH_OP &&
+                        !r->s->rec[r->s->map[pass ? !r->task->side : r->task->side][i].i].konst
+                  : !have || !rule_shape_eq(&v->shape, &have->shape) || v->dtype != have->dtype))
           continue;
-        if (pass && g->node[i].kind == SYNTH_OP && !r->s->rec[r->s->map[!r->task->side][i].i].konst) continue; /* that would be its result, not its cause */
+        if (pass && g->node[i].kind == SYNTH_OP && !r->s->rec[r->s->map[!r->task->side][i].i].konst)
+          continue; /* that would be its result, not its cause */
         near++;
         r->bind[extra] = v;
         c = rp_try_call(r, n, rp_with_child(r, call, k, rule_var(&r->arena, extra)), err);
         if (!c && r->found)
-          r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s\"%s\"", rp_argument_name(r, call, k), pass ? "the other side's " : "",
+          r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s\"%s\"",
+                                     rp_argument_name(r, call, k), pass ? "the other side's " : "",
                                      g->node[i].name ? g->node[i].name : g->node[i].id);
-        if (!c && r->found && pass && !none && g->node[i].kind != SYNTH_OP) r->operand = now->u.i, r->leaf = (int64_t)i;
+        if (!c && r->found && pass && !none && g->node[i].kind != SYNTH_OP)
+          r->operand = now->u.i, r->leaf = (int64_t)i;
       }
     }
   }

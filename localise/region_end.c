@@ -1,7 +1,8 @@
-/* Where two regions end: the pair of tensors, one of each side, that should be one. The left value is put in the place of
- * the right one; where what reads it has a counterpart from then on, the regions end there. Small regions first: pairs in
- * diagonal order, counted from the roots. Where several operators were given another tensor, which the other side has too,
- * that one ends a region of its own: nothing is in it. */
+/* Where two regions end: the pair of tensors, one of each side, that should be one. The left value
+ * is put in the place of the right one; where what reads it has a counterpart from then on, the
+ * regions end there. Small regions first: pairs in diagonal order, counted from the roots. Where
+ * several operators were given another tensor, which the other side has too, that one ends a region
+ * of its own: nothing is in it. */
 #include "localise/alignment.h"
 #include "synth/joint/joint.h"
 
@@ -9,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RUNS = 24, AT_LEAST = 10000, FAR = 24 }; /* runs to the outputs on suspicion; work of looks at what is near; operators */
+enum {
+  MAX_RUNS = 24,
+  AT_LEAST = 10000,
+  FAR = 24
+}; /* runs to the outputs on suspicion; work of looks at what is near; operators */
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -20,7 +25,9 @@ static bool *downstream(const parting *p, int side, int64_t root) {
   if (!flag) return NULL;
   flag[root] = true;
   for (size_t i = (size_t)root + 1; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, flag)) flag[i] = true;
+    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE &&
+        st_term_uses(g->node[i].call, flag))
+      flag[i] = true;
   return flag;
 }
 
@@ -36,18 +43,22 @@ static void note_uses(const rule_term *t, int64_t by, int64_t *last) {
   for (uint32_t k = 0; k < t->n; k++) note_uses(t->child[k], by, last);
 }
 
-/* Nodes through which everything passes that comes from `root` within the region; `after`: what depends on it. */
-static iso_code bottlenecks(const parting *p, int side, int64_t root, const bool *after, bool *out, iso_error *err) {
+/* Nodes through which everything passes that comes from `root` within the region; `after`: what
+ * depends on it. */
+static iso_code bottlenecks(const parting *p, int side, int64_t root, const bool *after, bool *out,
+                            iso_error *err) {
   const synth_graph *g = p->s->graph[side];
   int64_t *last = calloc(g->n_nodes + 1, sizeof *last), furthest = root;
   if (!last) return nomem(err);
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && pt_in_region(p, side, i)) note_uses(g->node[i].call, i, last);
+    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && pt_in_region(p, side, i))
+      note_uses(g->node[i].call, i, last);
   for (uint32_t i = (uint32_t)root; i < g->n_nodes; i++) {
     if (!after[i] || !pt_in_region(p, side, i)) continue;
     out[i] = furthest <= (int64_t)i;
     /* A table or mask of several layers ties nothing together. */
-    if (i != root && (g->node[i].kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst)) continue;
+    if (i != root && (g->node[i].kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst))
+      continue;
     if (i == root && g->node[i].kind == SYNTH_OP && p->s->rec[p->s->map[side][i].i].konst) continue;
     const int64_t use = last_use(p, side, i, last);
     if (use > furthest) furthest = use;
@@ -61,7 +72,8 @@ static iso_code bottlenecks(const parting *p, int side, int64_t root, const bool
 /* The first operators of the region that make something of a tensor. */
 typedef struct readers {
   bool *via;     /* the node, and what only passes it on, whole or in parts */
-  bool *several; /* operators that read it and are looked at in parts: those with several outputs, fused products */
+  bool *several; /* operators that read it and are looked at in parts: those with several outputs,
+                    fused products */
   bool *behind;  /* all that depends on it */
   bool *needed;  /* see needed_for */
   uint32_t *use;
@@ -91,14 +103,19 @@ static size_t needed_for(const synth_graph *g, readers *r, uint32_t node, uint32
   return n;
 }
 
-/* A product of which everything takes a part: the other side may have several products in its place. */
+/* A product of which everything takes a part: the other side may have several products in its
+ * place. */
 static bool only_in_parts(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
-  bool parts = false, all = strcmp(g->node[i].op, "aten::linear") == 0 || strcmp(g->node[i].op, "aten::addmm") == 0 || strcmp(g->node[i].op, "aten::mm") == 0;
+  bool parts = false, all = strcmp(g->node[i].op, "aten::linear") == 0 ||
+                            strcmp(g->node[i].op, "aten::addmm") == 0 ||
+                            strcmp(g->node[i].op, "aten::mm") == 0;
   bool *flag = all ? calloc(g->n_nodes + 1, 1) : NULL;
   if (flag) flag[i] = true;
   for (uint32_t k = i + 1; k < g->n_nodes && flag && all; k++) {
-    if (g->node[k].kind != SYNTH_OP || p->s->map[side][k].i == EG_NONE || !st_term_uses(g->node[k].call, flag)) continue;
+    if (g->node[k].kind != SYNTH_OP || p->s->map[side][k].i == EG_NONE ||
+        !st_term_uses(g->node[k].call, flag))
+      continue;
     if (pt_takes_part(g->node[k].op)) parts = true;
     else all = flag[k] = pt_passes(g, k);
   }
@@ -106,10 +123,14 @@ static bool only_in_parts(const parting *p, int side, uint32_t i) {
   return all && parts;
 }
 
-static iso_code find_readers(const parting *p, int side, uint32_t node, readers *r, iso_error *err) {
+static iso_code find_readers(const parting *p, int side, uint32_t node, readers *r,
+                             iso_error *err) {
   const synth_graph *g = p->s->graph[side];
-  *r = (readers){.via = calloc(g->n_nodes + 1, 1), .several = calloc(g->n_nodes + 1, 1), .behind = downstream(p, side, node),
-                 .needed = calloc(g->n_nodes + 1, 1), .use = calloc(g->n_nodes + 1, sizeof *r->use)};
+  *r = (readers){.via = calloc(g->n_nodes + 1, 1),
+                 .several = calloc(g->n_nodes + 1, 1),
+                 .behind = downstream(p, side, node),
+                 .needed = calloc(g->n_nodes + 1, 1),
+                 .use = calloc(g->n_nodes + 1, sizeof *r->use)};
   if (!r->via || !r->several || !r->behind || !r->needed || !r->use) return nomem(err);
   r->via[node] = true;
   for (uint32_t i = node + 1; i < g->n_nodes; i++) {
@@ -149,15 +170,18 @@ typedef struct exits {
 } exits;
 
 /* The left value, in the shape of the right node. Owns: the caller unrefs. */
-static iso_code carried(const parting *p, uint32_t a, uint32_t b, rule_tensor **out, iso_error *err) {
+static iso_code carried(const parting *p, uint32_t a, uint32_t b, rule_tensor **out,
+                        iso_error *err) {
   const rule_tensor *x = pt_value(p, LEFT, a), *y = pt_value(p, RIGHT, b);
   iso_code c = rule_tensor_new(x->dtype, &y->shape, out, err);
   if (!c) memcpy((*out)->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
   return c;
 }
 
-/* What reads b would have a counterpart, were b's value `instead[b]`: only these operators are run. */
-static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **instead, bool *alike, iso_error *err) {
+/* What reads b would have a counterpart, were b's value `instead[b]`: only these operators are run.
+ */
+static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **instead, bool *alike,
+                           iso_error *err) {
   const parting *p = x->p;
   iso_code c = ISO_OK;
   *alike = r->n_near > 0 && x->work < x->most;
@@ -224,7 +248,8 @@ static iso_code try_pair(exits *x, uint32_t a, uint32_t b, iso_error *err) {
   return c;
 }
 
-/* Pairs of nodes whose shapes are alike, in diagonal order; `narrow`: of bottlenecks, else of others. */
+/* Pairs of nodes whose shapes are alike, in diagonal order; `narrow`: of bottlenecks, else of
+ * others. */
 static iso_code try_exits(exits *x, bool narrow, iso_error *err) {
   uint32_t *node[2] = {NULL, NULL};
   size_t n[2] = {0, 0};
@@ -239,23 +264,27 @@ static iso_code try_exits(exits *x, bool narrow, iso_error *err) {
     for (size_t j = sum < n[LEFT] ? 0 : sum - n[LEFT] + 1; !c && j <= sum && j < n[RIGHT]; j++) {
       const uint32_t a = node[LEFT][sum - j], b = node[RIGHT][j];
       if (x->at[LEFT] >= 0 || (x->runs <= 0 && x->work >= x->most)) break;
-      if (may_end(x, a, b) && (narrow || !x->narrow[LEFT][a] || !x->narrow[RIGHT][b])) c = try_pair(x, a, b, err);
+      if (may_end(x, a, b) && (narrow || !x->narrow[LEFT][a] || !x->narrow[RIGHT][b]))
+        c = try_pair(x, a, b, err);
     }
   free(node[LEFT]);
   free(node[RIGHT]);
   return c;
 }
 
-/* Tensors with a counterpart that several operators of the region read, and no others: one that was put in another's
- * place may be among them. */
+/* Tensors with a counterpart that several operators of the region read, and no others: one that was
+ * put in another's place may be among them. */
 static iso_code find_shared(const parting *p, int side, uint32_t *node, size_t *n, iso_error *err) {
   const synth_graph *g = p->s->graph[side];
   bool *read = calloc(g->n_nodes + 1, 1);
   iso_code c = read ? ISO_OK : nomem(err);
   for (uint32_t i = 0; i < g->n_nodes && !c; i++)
-    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, read);
+    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
+      st_term_mark(g->node[i].call, read);
   for (uint32_t i = 0; i < g->n_nodes && !c; i++) {
-    if (!read[i] || g->node[i].kind != SYNTH_OP || pt_in_region(p, side, i) || p->s->rec[p->s->map[side][i].i].konst) continue;
+    if (!read[i] || g->node[i].kind != SYNTH_OP || pt_in_region(p, side, i) ||
+        p->s->rec[p->s->map[side][i].i].konst)
+      continue;
     readers r = {0};
     c = find_readers(p, side, i, &r, err);
     if (!c && r.n > 1 && !r.others) node[(*n)++] = i;
@@ -272,7 +301,8 @@ static size_t before(const exits *x, int side) {
   return n;
 }
 
-/* A tensor of the region of `side`, one of the first `most` there, belongs where the other side reads a shared one. */
+/* A tensor of the region of `side`, one of the first `most` there, belongs where the other side
+ * reads a shared one. */
 static iso_code try_shared(exits *x, int side, size_t most, bool *found, iso_error *err) {
   uint32_t *shared = calloc(x->p->s->graph[!side]->n_nodes + 1, sizeof *shared);
   const int64_t was = x->at[side];
@@ -281,34 +311,42 @@ static iso_code try_shared(exits *x, int side, size_t most, bool *found, iso_err
   x->runs = 0;
   for (size_t i = 0; i < x->n[side] && i < most && !c; i++)
     for (size_t k = 0; k < n && !c && x->at[side] == was; k++) {
-      const uint32_t own = x->node[side][i], a = side == LEFT ? own : shared[k], b = side == LEFT ? shared[k] : own;
-      if (x->narrow[side][own] && may_end(x, a, b) && ordinary(pt_value(x->p, LEFT, a))) c = try_pair(x, a, b, err);
+      const uint32_t own = x->node[side][i], a = side == LEFT ? own : shared[k],
+                     b = side == LEFT ? shared[k] : own;
+      if (x->narrow[side][own] && may_end(x, a, b) && ordinary(pt_value(x->p, LEFT, a)))
+        c = try_pair(x, a, b, err);
     }
   free(shared);
   *found = x->at[side] != was;
   return c;
 }
 
-/* Regions that end far off may not be what they seem: one tensor in another's place, near by, is the simpler explanation. */
+/* Regions that end far off may not be what they seem: one tensor in another's place, near by, is
+ * the simpler explanation. */
 static iso_code try_nearer(exits *x, iso_error *err) {
   enum { NEARER = 4 };
   size_t most = SIZE_MAX;
   bool found = false;
   iso_code c = ISO_OK;
   if (x->at[LEFT] >= 0) most = (before(x, LEFT) + before(x, RIGHT)) / NEARER;
-  for (int side = RIGHT; side >= LEFT && !c && !found; side--) c = try_shared(x, side, most, &found, err);
+  for (int side = RIGHT; side >= LEFT && !c && !found; side--)
+    c = try_shared(x, side, most, &found, err);
   return c;
 }
 
-iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next, bool *touched, iso_error *err) {
-  exits x = {.p = p, .at = {-1, -1}, .next = next, .touched = touched, .most = AT_LEAST + p->a_run / 2};
+iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next,
+                  bool *touched, iso_error *err) {
+  exits x = {
+      .p = p, .at = {-1, -1}, .next = next, .touched = touched, .most = AT_LEAST + p->a_run / 2};
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = p->s->graph[side]->n_nodes;
     bool *after = downstream(p, side, first[side]);
     x.narrow[side] = calloc(n + 1, 1);
     x.node[side] = calloc(n + 1, sizeof *x.node[side]);
-    c = after && x.narrow[side] && x.node[side] ? bottlenecks(p, side, first[side], after, x.narrow[side], err) : nomem(err);
+    c = after && x.narrow[side] && x.node[side]
+            ? bottlenecks(p, side, first[side], after, x.narrow[side], err)
+            : nomem(err);
     for (uint32_t i = 0; i < n && !c; i++)
       if (after[i] && pt_in_region(p, side, i)) x.node[side][x.n[side]++] = i;
     free(after);

@@ -1,5 +1,6 @@
-/* The two regions of a divergence cut out of their graphs: the operators between what both sides hold alike and the two
- * tensors that should be one, with the values that they read there on the witness. What a script that runs alone needs. */
+/* The two regions of a divergence cut out of their graphs: the operators between what both sides
+ * hold alike and the two tensors that should be one, with the values that they read there on the
+ * witness. What a script that runs alone needs. */
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 
@@ -12,7 +13,8 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 static bool is_op(const synth_graph *g, size_t i) { return g->node[i].kind == SYNTH_OP; }
 
 /* Operators that lie between the region (or the node named) and its end. In `in`, by node. */
-static iso_code between(const state *s, int side, const synth_divergence *d, uint32_t end, bool *in, iso_error *err) {
+static iso_code between(const state *s, int side, const synth_divergence *d, uint32_t end, bool *in,
+                        iso_error *err) {
   const synth_graph *g = s->graph[side];
   const uint32_t *region = side == LEFT ? d->left_region : d->right_region;
   const size_t n_region = side == LEFT ? d->n_left_region : d->n_right_region;
@@ -27,16 +29,19 @@ static iso_code between(const state *s, int side, const synth_divergence *d, uin
   for (size_t i = 0; i <= end; i++)
     if (is_op(g, i) && above[i] && st_term_uses(g->node[i].call, in)) in[i] = true;
   for (size_t i = (size_t)end + 1; i-- > 0;) /* an output of several stands with its operator */
-    if (in[i] && is_op(g, i) && strcmp(g->node[i].call->u.s, "getitem") == 0) in[g->node[i].call->child[0]->u.i] = true;
+    if (in[i] && is_op(g, i) && strcmp(g->node[i].call->u.s, "getitem") == 0)
+      in[g->node[i].call->child[0]->u.i] = true;
   in[end] = true;
   free(above);
   return ISO_OK;
 }
 
-static iso_code collect(state *s, int side, const st_run *run, uint32_t end, bool *in, synth_cut *cut, iso_error *err) {
+static iso_code collect(state *s, int side, const st_run *run, uint32_t end, bool *in,
+                        synth_cut *cut, iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *read = calloc(g->n_nodes + 1, 1);
-  uint32_t *node = iso_arena_alloc(&s->res->arena, ((size_t)end + 2) * sizeof *node), *given = iso_arena_alloc(&s->res->arena, ((size_t)end + 2) * sizeof *given);
+  uint32_t *node = iso_arena_alloc(&s->res->arena, ((size_t)end + 2) * sizeof *node),
+           *given = iso_arena_alloc(&s->res->arena, ((size_t)end + 2) * sizeof *given);
   rule_tensor **value = iso_arena_alloc(&s->res->arena, ((size_t)end + 2) * sizeof *value);
   iso_code c = read && node && given && value ? ISO_OK : nomem(err);
   cut->node[side] = node;
@@ -52,8 +57,11 @@ static iso_code collect(state *s, int side, const st_run *run, uint32_t end, boo
   for (size_t i = 0; i <= end && !c; i++) {
     if (!read[i] || (in[i] && is_op(g, i))) continue;
     const st_value_list *v = &run->value[i];
-    if (v->n != 1) c = iso_fail(err, ISO_UNSUPPORTED, "node \"%s\" has no value to cut at", g->node[i].id);
-    else given[cut->n_given[side]] = (uint32_t)i, value[cut->n_given[side]++] = rule_tensor_ref(v->v[0]);
+    if (v->n != 1)
+      c = iso_fail(err, ISO_UNSUPPORTED, "node \"%s\" has no value to cut at", g->node[i].id);
+    else
+      given[cut->n_given[side]] = (uint32_t)i,
+      value[cut->n_given[side]++] = rule_tensor_ref(v->v[0]);
   }
   cut->end[side] = end;
   free(read);
@@ -72,26 +80,32 @@ static bool same_elements(const rule_tensor *a, const rule_tensor *b) {
   return true;
 }
 
-static const rule_term *reshaped(state *s, uint32_t i, const rule_tensor *from, const rule_tensor *to) {
+static const rule_term *reshaped(state *s, uint32_t i, const rule_tensor *from,
+                                 const rule_tensor *to) {
   const rule_term *x = rule_var(&s->res->arena, i), *size[RULE_MAX_RANK], *call = NULL;
   if (rule_shape_eq(&from->shape, &to->shape)) return x;
-  for (uint32_t k = 0; k < to->shape.rank; k++) size[k] = rule_int(&s->res->arena, to->shape.dim[k]);
+  for (uint32_t k = 0; k < to->shape.rank; k++)
+    size[k] = rule_int(&s->res->arena, to->shape.dim[k]);
   const rule_term *arg[] = {x, rule_list(&s->res->arena, size, to->shape.rank)};
   iso_error ignored;
-  return rule_call(&s->res->arena, s->schemas, "aten::reshape", arg, 2, &call, &ignored) == ISO_OK ? call : NULL;
+  return rule_call(&s->res->arena, s->schemas, "aten::reshape", arg, 2, &call, &ignored) == ISO_OK
+             ? call
+             : NULL;
 }
 
 /* What the right region is given, said by what the left one is given. */
 static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
   const size_t n = cut->n_given[LEFT];
-  const rule_term **same = iso_arena_alloc(&s->res->arena, (cut->n_given[RIGHT] + 1) * sizeof *same);
+  const rule_term **same =
+      iso_arena_alloc(&s->res->arena, (cut->n_given[RIGHT] + 1) * sizeof *same);
   synth_index *x = NULL;
   iso_code c = same ? synth_index_new(cut->value[LEFT], NULL, n, s->schemas, &x, err) : nomem(err);
   for (size_t j = 0; j < cut->n_given[RIGHT] && !c; j++) {
     const rule_tensor *t = cut->value[RIGHT][j];
     same[j] = NULL;
     for (size_t i = 0; i < n && !same[j]; i++)
-      if (same_elements(cut->value[LEFT][i], t)) same[j] = reshaped(s, (uint32_t)i, cut->value[LEFT][i], t);
+      if (same_elements(cut->value[LEFT][i], t))
+        same[j] = reshaped(s, (uint32_t)i, cut->value[LEFT][i], t);
     synth_relation found = {0};
     if (!same[j] && t->numel > 8) c = synth_relate(x, t, NULL, &s->res->arena, &found, err);
     if (!c && !same[j]) same[j] = found.term;
@@ -101,7 +115,8 @@ static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
   return c;
 }
 
-iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d, iso_error *err) {
+iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d,
+                iso_error *err) {
   synth_cut *cut = iso_arena_alloc(&s->res->arena, sizeof *cut);
   if (!cut) return nomem(err);
   *cut = (synth_cut){.fails = -1, .divergence = s->res->n_divergences};
@@ -132,7 +147,8 @@ static void list_vars(const rule_term *t, synth_output *out, size_t *n) {
 }
 
 /* The graph is run up to the operator, for what that one reads. */
-iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf, iso_error *err) {
+iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf,
+                        iso_error *err) {
   const synth_graph *const whole = s->graph[side];
   const rule_term *call = whole->node[node].call;
   synth_graph part = *whole;

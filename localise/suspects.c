@@ -1,4 +1,5 @@
-/* Which operator of a divergence it was: the change that mends it, or the constant that the other side does not have. */
+/* Which operator of a divergence it was: the change that mends it, or the constant that the other
+ * side does not have. */
 #include "localise/alignment.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -10,8 +11,8 @@ enum { MAX_SUSPECTS = 80, MAX_READERS = 4 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* The region, and what it reads through constants and operators that only pass values on; `levels` more of what those
- * read. Owns: malloc'ed. */
+/* The region, and what it reads through constants and operators that only pass values on; `levels`
+ * more of what those read. Owns: malloc'ed. */
 static bool *around(const parting *p, int side, const uint32_t *node, size_t n, int levels) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -24,7 +25,8 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
       if (g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
       int far = flag[i] ? 0 : read[i];
       if (!flag[i] && !read[i]) continue;
-      if (!flag[i] && (s->rec[s->map[side][i].i].konst || pt_passes_on(p, side, (uint32_t)i))) far--;
+      if (!flag[i] && (s->rec[s->map[side][i].i].konst || pt_passes_on(p, side, (uint32_t)i)))
+        far--;
       if (far > levels) continue;
       flag[i] = true;
       memset(args, 0, g->n_nodes);
@@ -38,14 +40,16 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
   return flag;
 }
 
-/* What only passes a value on is not where it went wrong: the operator above that made it, if the other side has no such value; else `node`. */
+/* What only passes a value on is not where it went wrong: the operator above that made it, if the
+ * other side has no such value; else `node`. */
 static uint32_t maker(const parting *p, int side, uint32_t node) {
   const synth_graph *g = p->s->graph[side];
   for (uint32_t at = node; pt_passes(g, at);) {
     const rule_term *call = g->node[at].call;
     if (call->n == 0 || call->child[0]->kind != RULE_VAR) return node;
     at = (uint32_t)call->child[0]->u.i;
-    if (g->node[at].kind != SYNTH_OP || !pt_value(p, side, at) || pt_occurs(p, side, at)) return node;
+    if (g->node[at].kind != SYNTH_OP || !pt_value(p, side, at) || pt_occurs(p, side, at))
+      return node;
     if (!pt_passes(g, at)) return at;
   }
   return node;
@@ -53,8 +57,9 @@ static uint32_t maker(const parting *p, int side, uint32_t node) {
 
 enum { MAX_LONE = 40 };
 
-/* The nearest operators that the region is computed from and that have no counterpart: what they give may be a tensor of
- * another place by chance (zeros, a residual alone), and the region begin behind it. Those that `wide` has not. Owns: malloc'ed. */
+/* The nearest operators that the region is computed from and that have no counterpart: what they
+ * give may be a tensor of another place by chance (zeros, a residual alone), and the region begin
+ * behind it. Those that `wide` has not. Owns: malloc'ed. */
 static bool *find_lone(const parting *p, int side, const bool *own, const bool *wide) {
   const synth_graph *g = p->s->graph[side];
   bool *above = calloc(g->n_nodes + 1, 1), *flag = calloc(g->n_nodes + 1, 1);
@@ -65,9 +70,12 @@ static bool *find_lone(const parting *p, int side, const bool *own, const bool *
   }
   size_t n = 0;
   for (size_t i = g->n_nodes; i-- > 0 && n < MAX_LONE;) {
-    if (g->node[i].kind != SYNTH_OP || !(own[i] || above[i]) || p->s->map[side][i].i == EG_NONE) continue;
+    if (g->node[i].kind != SYNTH_OP || !(own[i] || above[i]) || p->s->map[side][i].i == EG_NONE)
+      continue;
     st_term_mark(g->node[i].call, above);
-    if (own[i] || wide[i] || pt_passes(g, (uint32_t)i) || g->node[i].n_outputs != 1 || pt_matched(p, side, (uint32_t)i)) continue;
+    if (own[i] || wide[i] || pt_passes(g, (uint32_t)i) || g->node[i].n_outputs != 1 ||
+        pt_matched(p, side, (uint32_t)i))
+      continue;
     flag[i] = true;
     n++;
   }
@@ -80,14 +88,20 @@ static bool integer_constant(const state *s, int side, uint32_t i) {
   return s->rec[s->map[side][i].i].konst && !rule_dtype_is_float(t) && !rule_dtype_is_complex(t);
 }
 
-/* What the other side has in the place of `node`, whose value should be `v`: a node of the region, else one of the same operator. */
-static int64_t counterpart(const parting *p, int side, uint32_t node, const bool *other, const rule_tensor *v) {
+/* What the other side has in the place of `node`, whose value should be `v`: a node of the region,
+ * else one of the same operator. */
+static int64_t counterpart(const parting *p, int side, uint32_t node, const bool *other,
+                           const rule_tensor *v) {
   const synth_graph *g = p->s->graph[!side];
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = g->n_nodes; i-- > 0;) {
-      const rule_tensor *w = g->node[i].kind == SYNTH_OP || !pass ? pt_value(p, !side, (uint32_t)i) : NULL;
-      if (!w || (pass ? strcmp(g->node[i].op, p->s->graph[side]->node[node].op) != 0 : !other[i])) continue;
-      if (pt_agree(p, v, w) && !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op))) return (int64_t)i;
+      const rule_tensor *w =
+          g->node[i].kind == SYNTH_OP || !pass ? pt_value(p, !side, (uint32_t)i) : NULL;
+      if (!w || (pass ? strcmp(g->node[i].op, p->s->graph[side]->node[node].op) != 0 : !other[i]))
+        continue;
+      if (pt_agree(p, v, w) &&
+          !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op)))
+        return (int64_t)i;
     }
   return -1;
 }
@@ -97,10 +111,12 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
-  bool only = flag && leaf >= 0 && g->node[leaf].kind == SYNTH_PARAMETER && !pt_joined(p, side, (uint32_t)leaf);
+  bool only = flag && leaf >= 0 && g->node[leaf].kind == SYNTH_PARAMETER &&
+              !pt_joined(p, side, (uint32_t)leaf);
   if (only) flag[leaf] = true;
   for (uint32_t i = 0; i < g->n_nodes && only; i++)
-    only = i == reader || g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !st_term_uses(g->node[i].call, flag);
+    only = i == reader || g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE ||
+           !st_term_uses(g->node[i].call, flag);
   free(flag);
   return only;
 }
@@ -108,7 +124,8 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
 /* Operators of modules that differ in numbers only: the same place in another layer; or nothing is
  * known of either. */
 static bool same_place(const synth_node *a, const synth_node *b) {
-  const char *x = a->scope ? a->scope : "", *y = b->scope ? b->scope : "", *const digits = "0123456789";
+  const char *x = a->scope ? a->scope : "",
+             *y = b->scope ? b->scope : "", *const digits = "0123456789";
   while (*x && *y) {
     const size_t nx = strspn(x, digits), ny = strspn(y, digits);
     if ((nx > 0) != (ny > 0) || (nx == 0 && *x != *y)) return false;
@@ -234,12 +251,14 @@ static size_t met(const parting *p, const st_run *r) {
   const synth_graph *g = p->s->graph[RIGHT];
   size_t n = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    n += g->node[i].kind == SYNTH_OP && r->value[i].n == 1 && !pt_passes(g, i) && pt_has(p, LEFT, r->value[i].v[0]);
+    n += g->node[i].kind == SYNTH_OP && r->value[i].n == 1 && !pt_passes(g, i) &&
+         pt_has(p, LEFT, r->value[i].v[0]);
   return n;
 }
 
-/* The repaired values of the right graph, into `next`, unless what was carried on there is nearer to the left. A constant computed anew is not rounded as
- * its storage is: what reads it takes the reference instead, where that was carried on. */
+/* The repaired values of the right graph, into `next`, unless what was carried on there is nearer
+ * to the left. A constant computed anew is not rounded as its storage is: what reads it takes the
+ * reference instead, where that was carried on. */
 static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run *next,
                              bool *touched, iso_error *err) {
   state *s = p->s;
@@ -282,8 +301,7 @@ static iso_code explain_side(parting *p, const place *q, bool integers, st_chang
                          .other_region = q->other,
                          .changes = changes,
                          .goal = (uint32_t)goal[side],
-                         .want =
-                             goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]),
+                         .want = goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]),
                          .earlier = p->change,
                          .n_earlier = p->n_changes,
                          .settled = p->settled[side]};
@@ -329,9 +347,10 @@ static void point_at_odd(const parting *p, const place *q, synth_divergence *d, 
                                                                            : "the same graph");
 }
 
-/* The change is of one side alone, and the other is the one whose layers are not alike: there it was made, and the change is what it looks
- * like from here. */
-static void point_at_partner(const parting *p, const place at[2], int side, const int64_t before[2], synth_divergence *d) {
+/* The change is of one side alone, and the other is the one whose layers are not alike: there it
+ * was made, and the change is what it looks like from here. */
+static void point_at_partner(const parting *p, const place at[2], int side, const int64_t before[2],
+                             synth_divergence *d) {
   const place *q = &at[!side];
   int64_t *partner = side == LEFT ? &d->right : &d->left;
   if (*partner == before[!side] && at[side].odd < 0 && q->odd >= 0 &&
@@ -339,7 +358,8 @@ static void point_at_partner(const parting *p, const place at[2], int side, cons
     *partner = q->odd;
 }
 
-iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2], const int64_t exit[2], synth_divergence *d, st_run *next,
+iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2],
+                              const int64_t exit[2], synth_divergence *d, st_run *next,
                               bool *touched, bool *found, iso_error *err) {
   const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
   const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT, integers = what == PT_INTEGERS;
@@ -378,7 +398,9 @@ static bool table_related(const parting *p, int side, uint32_t i) {
   for (;;) {
     const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
     if (pt_joined(p, side, i) || pt_constant_related(p->s, p->s->map[side][i])) return true;
-    if (!call || !pt_passes(g, i) || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) return false;
+    if (!call || !pt_passes(g, i) || call->n == 0 || call->child[0]->kind != RULE_VAR ||
+        g->node[call->child[0]->u.i].kind != SYNTH_OP)
+      return false;
     i = (uint32_t)call->child[0]->u.i;
   }
 }
@@ -387,31 +409,37 @@ static bool odd_table(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const synth_node *d = &s->graph[side]->node[i];
   const rule_tensor *v = pt_value(p, side, i);
-  return s->rec[s->map[side][i].i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && v && v->numel > 1 && !table_related(p, side, i);
+  return s->rec[s->map[side][i].i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 &&
+         v && v->numel > 1 && !table_related(p, side, i);
 }
 
-/* It has no counterpart although its numbers may be known: what it is computed from may be the fault. */
+/* It has no counterpart although its numbers may be known: what it is computed from may be the
+ * fault. */
 static bool lone_table(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
-  while (g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op) && g->node[i].call->n && g->node[i].call->child[0]->kind == RULE_VAR)
-    i = (uint32_t)g->node[i].call->child[0]->u.i; /* positions that are made numbers are whole still */
+  while (g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op) && g->node[i].call->n &&
+         g->node[i].call->child[0]->kind == RULE_VAR)
+    i = (uint32_t)g->node[i].call->child[0]->u.i; /* positions that are made numbers are whole still
+                                                   */
   const synth_node *d = &g->node[i];
   const eg_node e = s->map[side][i];
   const rule_tensor *v = pt_value(p, side, i);
-  return e.i != EG_NONE && s->rec[e.i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 && v && v->numel > 1 && !pt_joined(p, side, i) &&
+  return e.i != EG_NONE && s->rec[e.i].konst && rule_dtype_is_float(d->dtype) &&
+         d->n_outputs == 1 && v && v->numel > 1 && !pt_joined(p, side, i) &&
          !pt_constant_tied(s, e, !side);
 }
 
 static bool reads_rows(const rule_term *call) {
-  static const char *const ops[] = {"aten::index_select", "aten::embedding", "aten::index.Tensor", "aten::gather"};
+  static const char *const ops[] = {"aten::index_select", "aten::embedding", "aten::index.Tensor",
+                                    "aten::gather"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(call->u.s, ops[i]) == 0) return true;
   return false;
 }
 
-/* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of another base. Which rows of a table are read
- * is another matter. */
+/* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of
+ * another base. Which rows of a table are read is another matter. */
 static int64_t first_lone(const parting *p, int side, int64_t from) {
   const synth_graph *g = p->s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
@@ -434,8 +462,10 @@ static bool hides(const rule_tensor *v) {
   return false;
 }
 
-/* A constant that the region reads as it is and that the other side does not have: the first operator that computes it, -1 if there is none. */
-static int64_t odd_constant(const parting *p, int side, const uint32_t *node, size_t n, bool masks, iso_code *c, iso_error *err) {
+/* A constant that the region reads as it is and that the other side does not have: the first
+ * operator that computes it, -1 if there is none. */
+static int64_t odd_constant(const parting *p, int side, const uint32_t *node, size_t n, bool masks,
+                            iso_code *c, iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
@@ -446,7 +476,9 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
     if (g->node[node[i]].kind != SYNTH_OP) continue;
     if (s->rec[s->map[side][node[i]].i].konst) flag[node[i]] = true;
     else st_term_mark(g->node[node[i]].call, flag);
-    for (size_t k = 0; k < g->n_nodes; k++) any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k) && (masks || !hides(pt_value(p, side, (uint32_t)k)));
+    for (size_t k = 0; k < g->n_nodes; k++)
+      any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k) &&
+                       (masks || !hides(pt_value(p, side, (uint32_t)k)));
   }
   for (size_t i = g->n_nodes; flag && i-- > 0;) {
     if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
@@ -457,16 +489,20 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
   free(flag);
   while (found >= 0) { /* what took a part of a table is not what made it */
     const rule_term *call = g->node[found].call;
-    const bool part = pt_transparent(call->u.s) || strncmp(call->u.s, "aten::chunk", 11) == 0 || strncmp(call->u.s, "aten::split", 11) == 0 ||
+    const bool part = pt_transparent(call->u.s) || strncmp(call->u.s, "aten::chunk", 11) == 0 ||
+                      strncmp(call->u.s, "aten::split", 11) == 0 ||
                       strncmp(call->u.s, "aten::slice", 11) == 0;
-    if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR || g->node[call->child[0]->u.i].kind != SYNTH_OP) break;
+    if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR ||
+        g->node[call->child[0]->u.i].kind != SYNTH_OP)
+      break;
     found = call->child[0]->u.i;
   }
   return found < 0 ? found : first_lone(p, side, found);
 }
 
 /* Masks last: many ways to hide what is later are one. */
-int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c, iso_error *err) {
+int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
+                        iso_error *err) {
   const int64_t table = odd_constant(p, side, node, n, false, c, err);
   return table >= 0 || *c ? table : odd_constant(p, side, node, n, true, c, err);
 }

@@ -24,17 +24,11 @@ static const struct {
     [RULE_ASSUMES_RULES] = {"rules", true, "rules hold as the certificate says"},
 };
 
-const char *rule_assumption_name(rule_assumption kind) {
-  return of[kind].name;
-}
+const char *rule_assumption_name(rule_assumption kind) { return of[kind].name; }
 
-const char *rule_assumption_meaning(rule_assumption kind) {
-  return of[kind].meaning;
-}
+const char *rule_assumption_meaning(rule_assumption kind) { return of[kind].meaning; }
 
-bool rule_assumption_weakens(rule_assumption kind) {
-  return of[kind].weakens;
-}
+bool rule_assumption_weakens(rule_assumption kind) { return of[kind].weakens; }
 
 bool rule_assumption_parse(const char *name, rule_assumption *out) {
   for (int i = 0; i < RULE_ASSUMPTIONS; i++)

@@ -19,12 +19,15 @@ static struct {
     size_t bytes;
   } kept[MAX_KEPT]; /* the oldest first */
   size_t n, bytes, most;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .most = (size_t)5 << 28}; /* a table of 150,000 words of width 900 */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .most = (size_t)5 << 28}; /* a table of 150,000 words of width 900 */
 
-/* Pages that come from the kernel after all are asked for as large ones: filling those takes a third of the time. */
+/* Pages that come from the kernel after all are asked for as large ones: filling those takes a
+ * third of the time. */
 static void ask_large_pages(void *data, size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)data + page - 1) / page * page;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+                  from = ((uintptr_t)data + page - 1) / page * page;
   (void)madvise((void *)from, bytes - page, MADV_HUGEPAGE);
 #else
   (void)data;

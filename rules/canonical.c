@@ -1,7 +1,8 @@
 /* A rule in canonical form: what samples are drawn by, so that no spelling of a rule chooses them.
  *
- * Variables are numbered by their first occurrence, left side first, names of sizes and attributes too. Conditions are sorted by their
- * text with these numbers. The rule's name, its evidence and the order of its declarations leave no trace. */
+ * Variables are numbered by their first occurrence, left side first, names of sizes and attributes
+ * too. Conditions are sorted by their text with these numbers. The rule's name, its evidence and
+ * the order of its declarations leave no trace. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static void write_term(rule_text *out, const canon *k, const rule_term *t) {
   }
 }
 
-/* The sides and the kinds of variables: conditions and shapes are left out, of which one more may say nothing. */
+/* The sides and the kinds of variables: conditions and shapes are left out, of which one more may
+ * say nothing. */
 static uint64_t hash_sides(canon *k, const rule *r, const uint32_t *from) {
   rule_text out = {0};
   write_term(&out, k, r->lhs);
@@ -104,7 +106,9 @@ typedef struct condition {
   const rule_term *t;
 } condition;
 
-static int by_text(const void *a, const void *b) { return strcmp(((const condition *)a)->text, ((const condition *)b)->text); }
+static int by_text(const void *a, const void *b) {
+  return strcmp(((const condition *)a)->text, ((const condition *)b)->text);
+}
 
 static void sort_conditions(canon *k, rule *out) {
   const uint32_t n = k->r->n_where;
@@ -146,7 +150,8 @@ static void number_all(canon *k, uint32_t *from) {
   for (uint32_t i = 0; i < r->n_vars; i++) number_sizes(k, &r->var[from[i]]);
 }
 
-iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from, uint64_t *hash, iso_error *err) {
+iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from, uint64_t *hash,
+                        iso_error *err) {
   canon k = {.a = a, .r = r, .number = calloc(r->n_vars + 1u, sizeof *k.number)};
   rule_variable *var = iso_arena_alloc(a, (r->n_vars + 1u) * sizeof *var);
   *out = *r;
@@ -162,7 +167,8 @@ iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from, 
   out->var = var;
   out->claimed = RULE_UNKNOWN;
   out->scope = RULE_SCOPE_NONE;
-  if (!k.failed && (!(out->lhs = renumbered(&k, r->lhs)) || !(out->rhs = renumbered(&k, r->rhs)))) k.failed = true;
+  if (!k.failed && (!(out->lhs = renumbered(&k, r->lhs)) || !(out->rhs = renumbered(&k, r->rhs))))
+    k.failed = true;
   free(k.number);
   free(k.name);
   return k.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;

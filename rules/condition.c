@@ -1,8 +1,10 @@
 /* Conditions over sizes and attributes: their truth at given values.
  *
- * Integers are exact (rationals over 128 bits, and nothing beyond: what leaves them is open). Where a real attribute takes part, doubles
- * with a tolerance that the caller sets: it says within what a literal stands for the number that an equation asks for. A bound of the
- * error goes along with each: what cancels ((1e20 + 1) - 1e20) says nothing of the numbers that are meant, and is open. */
+ * Integers are exact (rationals over 128 bits, and nothing beyond: what leaves them is open). Where
+ * a real attribute takes part, doubles with a tolerance that the caller sets: it says within what a
+ * literal stands for the number that an equation asks for. A bound of the error goes along with
+ * each: what cancels ((1e20 + 1) - 1e20) says nothing of the numbers that are meant, and is open.
+ */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 typedef struct number {
   bool exact, ok; /* ok: every name had a value, and nothing was divided by zero or left 128 bits */
   __int128 num, den;
-  double d, error;  /* not exact: what is meant is within `error` of d */
+  double d, error; /* not exact: what is meant is within `error` of d */
 } number;
 
 static const number bad = {0};
@@ -35,24 +37,32 @@ static number fraction(__int128 num, __int128 den) {
   }
   if (a > 1) num /= a, den /= a;
   if (num > limit || num < -limit || den > limit) return bad;
-  return (number){.exact = true, .ok = true, .num = num, .den = den, .d = (double)num / (double)den};
+  return (number){
+      .exact = true, .ok = true, .num = num, .den = den, .d = (double)num / (double)den};
 }
 
-/* A sum in which one part is lost in the rounding of the other says nothing of it: 1e20 is not 1e20 + 1 by another reading. */
+/* A sum in which one part is lost in the rounding of the other says nothing of it: 1e20 is not 1e20
+ * + 1 by another reading. */
 static number sum(number a, number b, double sign, double rel_tol) {
   const number s = rounded(a.d + sign * b.d, a.error + b.error);
-  return rel_tol > 0 && ((a.d != 0 && s.error > 4 * rel_tol * fabs(a.d)) || (b.d != 0 && s.error > 4 * rel_tol * fabs(b.d))) ? bad : s;
+  return rel_tol > 0 && ((a.d != 0 && s.error > 4 * rel_tol * fabs(a.d)) ||
+                         (b.d != 0 && s.error > 4 * rel_tol * fabs(b.d)))
+             ? bad
+             : s;
 }
 
 static number combine(const char *op, number a, number b, double rel_tol) {
   if (!a.ok || !b.ok) return bad;
   const bool exact = a.exact && b.exact;
   switch (op[0]) {
-  case '+': return exact ? fraction(a.num * b.den + b.num * a.den, a.den * b.den) : sum(a, b, 1, rel_tol);
-  case '-': return exact ? fraction(a.num * b.den - b.num * a.den, a.den * b.den) : sum(a, b, -1, rel_tol);
+  case '+':
+    return exact ? fraction(a.num * b.den + b.num * a.den, a.den * b.den) : sum(a, b, 1, rel_tol);
+  case '-':
+    return exact ? fraction(a.num * b.den - b.num * a.den, a.den * b.den) : sum(a, b, -1, rel_tol);
   case '*':
-    return exact ? fraction(a.num * b.num, a.den * b.den)
-                 : rounded(a.d * b.d, fabs(a.d) * b.error + fabs(b.d) * a.error + a.error * b.error);
+    return exact
+               ? fraction(a.num * b.num, a.den * b.den)
+               : rounded(a.d * b.d, fabs(a.d) * b.error + fabs(b.d) * a.error + a.error * b.error);
   case '/':
     if (exact) return fraction(a.num * b.den, a.den * b.num);
     if (!(fabs(b.d) > b.error)) return bad;
@@ -68,9 +78,10 @@ static number literal_number(const rule_term *t, double rel_tol) {
   if (t->kind == RULE_INT) return fraction(t->u.i, 1);
   /* A decimal is a double, and a double is a fraction: exact where it is a small one. */
   const double scaled = ldexp(t->u.f, 30);
-  return fabs(t->u.f) < 1e6 && !(scaled < nearbyint(scaled)) && !(scaled > nearbyint(scaled)) ? fraction((__int128)scaled, (__int128)1 << 30)
-         : rel_tol > 0                                                                        ? rounded(t->u.f, 0)
-                                                                                              : (number){.ok = isfinite(t->u.f), .d = t->u.f};
+  return fabs(t->u.f) < 1e6 && !(scaled < nearbyint(scaled)) && !(scaled > nearbyint(scaled))
+             ? fraction((__int128)scaled, (__int128)1 << 30)
+         : rel_tol > 0 ? rounded(t->u.f, 0)
+                       : (number){.ok = isfinite(t->u.f), .d = t->u.f};
 }
 
 static number at(const rule_term *t, const rule_values *v) {
@@ -78,7 +89,8 @@ static number at(const rule_term *t, const rule_values *v) {
   if (t->kind == RULE_INT || t->kind == RULE_FLOAT) return literal_number(t, v->rel_tol);
   if (t->kind == RULE_NAME) {
     if (!v->value(v->ctx, t->u.s, &value)) return bad;
-    return value.kind == RULE_INT || value.kind == RULE_FLOAT ? literal_number(&value, v->rel_tol) : bad;
+    return value.kind == RULE_INT || value.kind == RULE_FLOAT ? literal_number(&value, v->rel_tol)
+                                                              : bad;
   }
   if (t->kind != RULE_EXPR || t->n == 0) return bad;
   number x = at(t->child[0], v);
@@ -99,14 +111,16 @@ double rule_number_at(const rule_term *t, const rule_values *v) {
   return x.ok ? x.d : (double)NAN;
 }
 
-/* Sign of a - b, UNSURE where the errors leave it open; 0 also where two doubles whose error is of the tolerance's size agree within it. */
+/* Sign of a - b, UNSURE where the errors leave it open; 0 also where two doubles whose error is of
+ * the tolerance's size agree within it. */
 enum { UNSURE = 2 };
 static int compare(number a, number b, double rel_tol) {
   if (a.exact && b.exact) {
     const __int128 d = a.num * b.den - b.num * a.den;
     return d < 0 ? -1 : d > 0;
   }
-  const double d = a.d - b.d, error = a.error + b.error, near = rel_tol * fmax(fabs(a.d), fabs(b.d));
+  const double d = a.d - b.d, error = a.error + b.error,
+               near = rel_tol * fmax(fabs(a.d), fabs(b.d));
   if (rel_tol >= 0 && fabs(d) <= near && error <= 4 * near) return 0;
   return fabs(d) > error ? (d < 0 ? -1 : 1) : UNSURE;
 }
@@ -151,5 +165,7 @@ rule_truth rule_condition_at(const rule_term *t, const rule_values *v) {
   const number high = at(t->child[2], v); /* low <= x < high */
   if (!high.ok) return RULE_OPEN;
   const rule_truth low = related("<=", b, a, v->rel_tol), below = related("<", a, high, v->rel_tol);
-  return low == RULE_FALSE || below == RULE_FALSE ? RULE_FALSE : low == RULE_TRUE && below == RULE_TRUE ? RULE_TRUE : RULE_OPEN;
+  return low == RULE_FALSE || below == RULE_FALSE ? RULE_FALSE
+         : low == RULE_TRUE && below == RULE_TRUE ? RULE_TRUE
+                                                  : RULE_OPEN;
 }

@@ -16,9 +16,7 @@ bool rule_domain_is_open(const rule_domain *d) {
   return isinf(d->low) && isinf(d->high) && d->n_exclude == 0;
 }
 
-bool rule_domain_is_joint(const rule_domain *d) {
-  return d->distinct || d->sorted || d->mask;
-}
+bool rule_domain_is_joint(const rule_domain *d) { return d->distinct || d->sorted || d->mask; }
 
 static bool excluded(const rule_domain *d, double x) {
   size_t from = 0, to = d->n_exclude;
@@ -35,9 +33,7 @@ bool rule_domain_has(const rule_domain *d, double x) {
   return x >= d->low && x <= d->high && !excluded(d, x);
 }
 
-static int64_t row_of(const rule_shape *s) {
-  return s->rank ? s->dim[s->rank - 1] : 1;
-}
+static int64_t row_of(const rule_shape *s) { return s->rank ? s->dim[s->rank - 1] : 1; }
 
 /* ---- what is said of it ---- */
 
@@ -46,9 +42,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static bool whole(rule_dtype d) {
-  return rule_dtype_is_int(d) || d == RULE_BOOL;
-}
+static bool whole(rule_dtype d) { return rule_dtype_is_int(d) || d == RULE_BOOL; }
 
 /* The number at a distance of `by`; where that is less than doubles are apart, the next one. */
 static double step(double x, double by) {

@@ -1,7 +1,9 @@
-/* Where masks go in a graph: forward, what has masks in it and in which elements; backward, whether all paths end where they vanish.
+/* Where masks go in a graph: forward, what has masks in it and in which elements; backward, whether
+ * all paths end where they vanish.
  *
- * Elements are found by running a call on zeros and ones: 1 for a mask and for elements that have one in them, 0 for all other
- * numbers. What moves, chooses or adds numbers gives what is not 0 exactly where the result has a mask in it. */
+ * Elements are found by running a call on zeros and ones: 1 for a mask and for elements that have
+ * one in them, 0 for all other numbers. What moves, chooses or adds numbers gives what is not 0
+ * exactly where the result has a mask in it. */
 #include "rules/masks.h"
 
 #include <math.h>
@@ -14,11 +16,12 @@ struct rule_masks {
   const rule_mask_node *node;
   size_t n;
   bool half, any;
-  rule_tensor **at; /* by node: float64, 1 where there is a mask; NULL: none, or not followed so far */
-  bool *has;        /* by node */
-  bool *source;     /* by node: a known value whose masks are its own */
-  bool *beside;     /* by node */
-  size_t leak;      /* a node where masks do not vanish; n: there is none */
+  rule_tensor *
+      *at;      /* by node: float64, 1 where there is a mask; NULL: none, or not followed so far */
+  bool *has;    /* by node */
+  bool *source; /* by node: a known value whose masks are its own */
+  bool *beside; /* by node */
+  size_t leak;  /* a node where masks do not vanish; n: there is none */
 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -31,26 +34,59 @@ bool rule_is_mask(rule_dtype dtype, double x) {
 /* ---- operators ---- */
 
 #define ARG(k) (1u << (k))
-#define MOVES(name) {"aten::" name, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1}
+#define MOVES(name) \
+  { "aten::" name, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1 }
 
 static const rule_mask_op ops[] = {
-    MOVES("view"), MOVES("reshape"), MOVES("_unsafe_view"), MOVES("flatten.using_ints"), MOVES("unflatten.int"), MOVES("unsqueeze"),
-    MOVES("squeeze"), MOVES("squeeze.dim"), MOVES("squeeze.dims"), MOVES("expand"), MOVES("expand_as"), MOVES("slice.Tensor"),
-    MOVES("select.int"), MOVES("narrow"), MOVES("transpose.int"), MOVES("t"), MOVES("permute"), MOVES("repeat"), MOVES("flip"),
-    MOVES("repeat_interleave.self_int"), MOVES("triu"), MOVES("tril"), MOVES("clone"), MOVES("contiguous"), MOVES("alias"),
-    MOVES("detach"), MOVES("lift_fresh_copy"), MOVES("to.dtype"), MOVES("to.dtype_layout"), MOVES("to.device"), MOVES("_to_copy"),
-    MOVES("type_as"), MOVES("cat"), MOVES("stack"),
+    MOVES("view"),
+    MOVES("reshape"),
+    MOVES("_unsafe_view"),
+    MOVES("flatten.using_ints"),
+    MOVES("unflatten.int"),
+    MOVES("unsqueeze"),
+    MOVES("squeeze"),
+    MOVES("squeeze.dim"),
+    MOVES("squeeze.dims"),
+    MOVES("expand"),
+    MOVES("expand_as"),
+    MOVES("slice.Tensor"),
+    MOVES("select.int"),
+    MOVES("narrow"),
+    MOVES("transpose.int"),
+    MOVES("t"),
+    MOVES("permute"),
+    MOVES("repeat"),
+    MOVES("flip"),
+    MOVES("repeat_interleave.self_int"),
+    MOVES("triu"),
+    MOVES("tril"),
+    MOVES("clone"),
+    MOVES("contiguous"),
+    MOVES("alias"),
+    MOVES("detach"),
+    MOVES("lift_fresh_copy"),
+    MOVES("to.dtype"),
+    MOVES("to.dtype_layout"),
+    MOVES("to.device"),
+    MOVES("_to_copy"),
+    MOVES("type_as"),
+    MOVES("cat"),
+    MOVES("stack"),
     {"aten::full", RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
     {"aten::full_like", RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
     {"aten::new_full", RULE_MASK_PASSES, ARG(2), 0, 0, 0, -1, -1},
     {"aten::scalar_tensor", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
     {"aten::add.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(1), ARG(0) | ARG(1), 0, 0, -1, 2},
     {"aten::sub.Tensor", RULE_MASK_PASSES, ARG(0), ARG(0) | ARG(1), 0, 0, -1, 2},
-    {"aten::masked_fill.Scalar", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1, -1},
-    {"aten::masked_fill.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1, -1},
+    {"aten::masked_fill.Scalar", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1,
+     -1},
+    {"aten::masked_fill.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1,
+     -1},
     {"aten::where.self", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
-    {"aten::where.ScalarSelf", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
-    {"aten::where.ScalarOther", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
+    {"aten::where.ScalarSelf", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1,
+     -1},
+    {"aten::where.ScalarOther", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1,
+     -1},
     {"aten::where.Scalar", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
     {"aten::softmax.int", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
     {"aten::_softmax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
@@ -67,14 +103,19 @@ const rule_mask_op *rule_mask_op_of(const char *op) {
   return NULL;
 }
 
-static bool is_one(const rule_term *t) { return (t->kind == RULE_INT && t->u.i == 1) || (t->kind == RULE_FLOAT && t->u.f == 1); }
+static bool is_one(const rule_term *t) {
+  return (t->kind == RULE_INT && t->u.i == 1) || (t->kind == RULE_FLOAT && t->u.f == 1);
+}
 
 /* ---- which elements ---- */
 
-static bool follows(const rule_masks *m, rule_dtype dtype) { return m->half == (dtype == RULE_F16); }
+static bool follows(const rule_masks *m, rule_dtype dtype) {
+  return m->half == (dtype == RULE_F16);
+}
 
 static bool is_mask_literal(const rule_masks *m, size_t i, const rule_term *t) {
-  return t->kind == RULE_FLOAT && follows(m, m->node[i].dtype) && rule_is_mask(m->node[i].dtype, t->u.f);
+  return t->kind == RULE_FLOAT && follows(m, m->node[i].dtype) &&
+         rule_is_mask(m->node[i].dtype, t->u.f);
 }
 
 static bool reads_masks(const rule_masks *m, const rule_term *t) {
@@ -85,7 +126,8 @@ static bool reads_masks(const rule_masks *m, const rule_term *t) {
 }
 
 /* A tensor with 1 where `from` holds what `mask` says. NULL in `out`: nowhere. */
-static iso_code marks(const rule_tensor *from, bool (*mask)(rule_dtype, double), rule_tensor **out, iso_error *err) {
+static iso_code marks(const rule_tensor *from, bool (*mask)(rule_dtype, double), rule_tensor **out,
+                      iso_error *err) {
   *out = NULL;
   for (int64_t e = 0; e < from->numel; e++) {
     if (!mask(from->dtype, rule_tensor_get(from, e))) continue;
@@ -97,9 +139,13 @@ static iso_code marks(const rule_tensor *from, bool (*mask)(rule_dtype, double),
 }
 
 /* A cast keeps float16's number. */
-static bool is_any_mask(rule_dtype dtype, double x) { return x == RULE_MASK_F16 || rule_is_mask(dtype, x); }
-static bool is_positive(rule_dtype dtype, double x) { (void)dtype; return x > 0; }
-
+static bool is_any_mask(rule_dtype dtype, double x) {
+  return x == RULE_MASK_F16 || rule_is_mask(dtype, x);
+}
+static bool is_positive(rule_dtype dtype, double x) {
+  (void)dtype;
+  return x > 0;
+}
 
 typedef struct trial {
   const rule_masks *m;
@@ -111,8 +157,10 @@ typedef struct trial {
   iso_error *err;
 } trial;
 
-/* The argument that a call is tried with. `number`: its numbers stand for values and not for sizes. */
-static const rule_term *trial_argument(trial *t, size_t node, const rule_term *x, bool number, bool chooses) {
+/* The argument that a call is tried with. `number`: its numbers stand for values and not for sizes.
+ */
+static const rule_term *trial_argument(trial *t, size_t node, const rule_term *x, bool number,
+                                       bool chooses) {
   if (x->kind == RULE_LIST) {
     const rule_term *child[MAX_ARGS];
     if (x->n > MAX_ARGS) return t->fails = true, x;
@@ -121,7 +169,8 @@ static const rule_term *trial_argument(trial *t, size_t node, const rule_term *x
     return rule_list(&t->arena, child, x->n);
   }
   if (is_mask_literal(t->m, node, x)) return rule_float(&t->arena, 1);
-  if (x->kind != RULE_VAR) return number && (x->kind == RULE_FLOAT || x->kind == RULE_INT) ? rule_float(&t->arena, 0) : x;
+  if (x->kind != RULE_VAR)
+    return number && (x->kind == RULE_FLOAT || x->kind == RULE_INT) ? rule_float(&t->arena, 0) : x;
   const rule_mask_node *v = &t->m->node[x->u.i];
   if (t->n == MAX_TENSORS || (chooses && !v->fixed)) return t->fails = true, x;
   if (chooses) t->bind[t->n] = v->fixed;
@@ -135,12 +184,15 @@ static const rule_term *trial_call(trial *t, size_t node, const rule_mask_op *op
   const rule_term *call = t->m->node[node].call, *child[MAX_ARGS];
   if (call->n > MAX_ARGS) return t->fails = true, call;
   for (uint32_t k = 0; k < call->n; k++)
-    if (!(child[k] = trial_argument(t, node, call->child[k], (op->numbers | op->masks) >> k & 1, op->chooses >> k & 1))) return NULL;
+    if (!(child[k] = trial_argument(t, node, call->child[k], (op->numbers | op->masks) >> k & 1,
+                                    op->chooses >> k & 1)))
+      return NULL;
   return rule_op(&t->arena, call->u.s, child, call->n);
 }
 
 /* Run the call on zeros and ones. NULL in `out` where it is not one that can be followed. */
-static iso_code try_call(const rule_masks *m, const rule_oracle *oracle, size_t node, const rule_mask_op *op, rule_tensor **out, iso_error *err) {
+static iso_code try_call(const rule_masks *m, const rule_oracle *oracle, size_t node,
+                         const rule_mask_op *op, rule_tensor **out, iso_error *err) {
   trial *t = calloc(1, sizeof *t);
   if (!t) return nomem(err);
   t->m = m;
@@ -155,7 +207,8 @@ static iso_code try_call(const rule_masks *m, const rule_oracle *oracle, size_t 
     iso_error why;
     c = oracle->call(oracle->ctx, call, t->bind, true, got, 1, &n_got, &why);
     if (c == ISO_NOMEM) c = nomem(err);
-    else if (!c && n_got == 1 && rule_shape_eq(&got[0]->shape, m->node[node].shape)) c = marks(got[0], is_positive, out, err);
+    else if (!c && n_got == 1 && rule_shape_eq(&got[0]->shape, m->node[node].shape))
+      c = marks(got[0], is_positive, out, err);
     else c = ISO_OK;
     for (size_t k = 0; k < n_got; k++) rule_tensor_unref(got[k]);
   }
@@ -176,9 +229,11 @@ static bool same_marks(const rule_tensor *a, const rule_tensor *b) {
   return a && b ? rule_tensor_same(a, b) : a == b;
 }
 
-/* What a call with a known value made of masks among its arguments: they must stand where it put them, and still be
- * the number. Of masks that it writes itself alone, the value says where they are, whatever it did with them. */
-static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i, const rule_mask_op *op, iso_error *err) {
+/* What a call with a known value made of masks among its arguments: they must stand where it put
+ * them, and still be the number. Of masks that it writes itself alone, the value says where they
+ * are, whatever it did with them. */
+static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i,
+                           const rule_mask_op *op, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
   const bool read = reads_masks(m, n->call);
   rule_tensor *put = NULL;
@@ -194,7 +249,8 @@ static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i, c
   return c;
 }
 
-/* A value that is known has its masks where they are, and they are its own where no call that is followed put them there. */
+/* A value that is known has its masks where they are, and they are its own where no call that is
+ * followed put them there. */
 static iso_code known_masks(rule_masks *m, const rule_oracle *oracle, size_t i, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
   if (!rule_dtype_is_float(n->fixed->dtype)) return ISO_OK;
@@ -212,7 +268,8 @@ static iso_code known_masks(rule_masks *m, const rule_oracle *oracle, size_t i, 
 static iso_code follow(rule_masks *m, const rule_oracle *oracle, size_t i, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
   if (n->fixed) return known_masks(m, oracle, i, err);
-  const rule_mask_op *op = n->call && n->call->kind == RULE_OP ? rule_mask_op_of(n->call->u.s) : NULL;
+  const rule_mask_op *op =
+      n->call && n->call->kind == RULE_OP ? rule_mask_op_of(n->call->u.s) : NULL;
   if (!op || op->role != RULE_MASK_PASSES || !rule_dtype_is_float(n->dtype)) return ISO_OK;
   if (!writes_mask(m, i, op) && !reads_masks(m, n->call)) return ISO_OK;
   m->has[i] = true;
@@ -253,7 +310,8 @@ static bool takes(const rule_masks *m, size_t i, uint32_t k, size_t v) {
   const rule_mask_op *op = call->kind == RULE_OP && k < 32 ? rule_mask_op_of(call->u.s) : NULL;
   if (!op || !(op->masks >> k & 1) || !m->at[v]) return false;
   if (op->one >= 0 && ((uint32_t)op->one >= call->n || !is_one(call->child[op->one]))) return false;
-  if (op->role == RULE_MASK_PASSES) return m->has[i] ? m->at[i] != NULL : m->node[i].fixed && rule_dtype_is_float(m->node[i].dtype);
+  if (op->role == RULE_MASK_PASSES)
+    return m->has[i] ? m->at[i] != NULL : m->node[i].fixed && rule_dtype_is_float(m->node[i].dtype);
   return op->role == RULE_MASK_ALL || all_rows_keep(m->at[v], call, op->dim);
 }
 
@@ -279,10 +337,12 @@ static void mark_beside(rule_masks *m, const rule_term *t) {
   for (uint32_t k = 0; k < t->n; k++) mark_beside(m, t->child[k]);
 }
 
-/* The arguments of node `i` whose numbers are added to masks or chosen beside them; of attention, those of the scores. */
+/* The arguments of node `i` whose numbers are added to masks or chosen beside them; of attention,
+ * those of the scores. */
 static unsigned beside_in(const rule_masks *m, size_t i, bool *product) {
   const rule_mask_node *n = &m->node[i];
-  const rule_mask_op *op = n->fixed || !n->call || n->call->kind != RULE_OP ? NULL : rule_mask_op_of(n->call->u.s);
+  const rule_mask_op *op =
+      n->fixed || !n->call || n->call->kind != RULE_OP ? NULL : rule_mask_op_of(n->call->u.s);
   *product = op && op->factors && reads_masks(m, n->call);
   return *product ? op->factors : op && m->has[i] ? op->numbers | op->masks : 0;
 }
@@ -314,8 +374,10 @@ typedef struct beside {
 
 /* The sum over the arguments bounds what adds them, and more what chooses among them. */
 static double argument_bound(const beside *b, size_t i, const rule_term *t) {
-  if (t->kind == RULE_VAR) return b->m->has[t->u.i] ? b->bound[t->u.i] : b->largest(b->ctx, (size_t)t->u.i);
-  if (t->kind == RULE_FLOAT) return is_mask_literal(b->m, i, t) || (isinf(t->u.f) && !b->m->half) ? 0 : fabs(t->u.f);
+  if (t->kind == RULE_VAR)
+    return b->m->has[t->u.i] ? b->bound[t->u.i] : b->largest(b->ctx, (size_t)t->u.i);
+  if (t->kind == RULE_FLOAT)
+    return is_mask_literal(b->m, i, t) || (isinf(t->u.f) && !b->m->half) ? 0 : fabs(t->u.f);
   double sum = t->kind == RULE_INT ? fabs((double)t->u.i) : 0;
   for (uint32_t k = 0; k < t->n; k++) sum += argument_bound(b, i, t->child[k]);
   return sum;
@@ -329,7 +391,8 @@ static double sum_bound(const beside *b, size_t i, unsigned bits) {
   return sum;
 }
 
-/* Scalar products of rows: as many products as a row has elements. A scale is at most 1, or the last argument that is a number. */
+/* Scalar products of rows: as many products as a row has elements. A scale is at most 1, or the
+ * last argument that is a number. */
 static double score_bound(const beside *b, size_t i, unsigned bits) {
   const rule_term *call = b->m->node[i].call;
   double product = 1;
@@ -344,7 +407,8 @@ static double score_bound(const beside *b, size_t i, unsigned bits) {
   return product;
 }
 
-iso_code rule_masks_bound(const rule_masks *m, double (*largest)(void *ctx, size_t i), void *ctx, double *out, iso_error *err) {
+iso_code rule_masks_bound(const rule_masks *m, double (*largest)(void *ctx, size_t i), void *ctx,
+                          double *out, iso_error *err) {
   double *bound = calloc(m->n + 1, sizeof *bound);
   if (!bound) return nomem(err);
   const beside b = {m, bound, largest, ctx};
@@ -362,7 +426,8 @@ iso_code rule_masks_bound(const rule_masks *m, double (*largest)(void *ctx, size
 
 /* ---- the whole ---- */
 
-iso_code rule_masks_new(const rule_oracle *oracle, const rule_mask_node *node, size_t n, bool half, rule_masks **out, iso_error *err) {
+iso_code rule_masks_new(const rule_oracle *oracle, const rule_mask_node *node, size_t n, bool half,
+                        rule_masks **out, iso_error *err) {
   rule_masks *m = calloc(1, sizeof *m);
   if (!m) return nomem(err);
   *m = (rule_masks){.node = node, .n = n, .half = half, .leak = n};

@@ -34,8 +34,8 @@ typedef struct name_entry {
 typedef struct parser {
   const char *p, *end, *file;
   size_t line;
-  iso_arena a;    /* the current form and what it becomes */
-  size_t n_forms; /* in the current one */
+  iso_arena a;      /* the current form and what it becomes */
+  size_t n_forms;   /* in the current one */
   const char *rule; /* its name, once it was read */
   rule_schemas *schemas;
   iso_error *err;
@@ -55,16 +55,12 @@ static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
     return iso_fail(p->err, ISO_FORMAT, "%s:%zu: rule %.80s: %s", p->file, line, p->rule, what);
   return iso_fail(p->err, ISO_FORMAT, "%s:%zu: %s", p->file, line, what);
 }
-static iso_code no_memory(parser *p) {
-  return iso_fail(p->err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(parser *p) { return iso_fail(p->err, ISO_NOMEM, "out of memory"); }
 
 /* ---- s-expressions
  * ------------------------------------------------------------------------------------------- */
 
-static bool ends_atom(char c) {
-  return isspace((unsigned char)c) || strchr("()\";", c) != NULL;
-}
+static bool ends_atom(char c) { return isspace((unsigned char)c) || strchr("()\";", c) != NULL; }
 
 static void skip_blank(parser *p) {
   bool comment = false;
@@ -92,23 +88,18 @@ static int hex_digit(char c) {
 static char escaped(parser *p) {
   const char c = *p->p++;
   switch (c) {
-  case 'n':
-    return '\n';
-  case 't':
-    return '\t';
-  case 'r':
-    return '\r';
+  case 'n': return '\n';
+  case 't': return '\t';
+  case 'r': return '\r';
   case '"':
-  case '\\':
-    return c;
+  case '\\': return c;
   case 'x':
     if (p->end - p->p >= 2 && hex_digit(p->p[0]) >= 0 && hex_digit(p->p[1]) >= 0) {
       p->p += 2;
       return (char)(hex_digit(p->p[-2]) * 16 + hex_digit(p->p[-1]));
     }
     return '\0';
-  default:
-    return '\0';
+  default: return '\0';
   }
 }
 
@@ -695,13 +686,15 @@ static iso_code parse_relative(parser *p, const form *f, rule *r) {
 }
 
 static iso_code parse_literals(parser *p, const form *f, rule *r) {
-  if (f->n != 2 || !is_atom(f->first->next, "read")) return bad(p, f->line, "expected (literals read)");
+  if (f->n != 2 || !is_atom(f->first->next, "read"))
+    return bad(p, f->line, "expected (literals read)");
   r->reads_literals = true;
   return ISO_OK;
 }
 
 static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) {
-  static const char *const once[] = {"lhs", "rhs", "where", "evidence", "float", "relative-to", "literals"};
+  static const char *const once[] = {"lhs",   "rhs",         "where",   "evidence",
+                                     "float", "relative-to", "literals"};
   const char *head = head_of(f);
   if (strcmp(head, "var") == 0 || strcmp(head, "attr") == 0) return ISO_OK;
   if (strcmp(head, "in") == 0) return parse_range(p, f);
@@ -711,20 +704,13 @@ static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) 
   if (*seen & 1u << k) return bad(p, f->line, "second (%s)", head);
   *seen |= 1u << k;
   switch (k) {
-  case 0:
-    return parse_side(p, f, &r->lhs);
-  case 1:
-    return parse_side(p, f, &r->rhs);
-  case 2:
-    return parse_where(p, f, r);
-  case 3:
-    return parse_evidence(p, f, r);
-  case 4:
-    return parse_float(p, f, r);
-  case 5:
-    return parse_relative(p, f, r);
-  default:
-    return parse_literals(p, f, r);
+  case 0: return parse_side(p, f, &r->lhs);
+  case 1: return parse_side(p, f, &r->rhs);
+  case 2: return parse_where(p, f, r);
+  case 3: return parse_evidence(p, f, r);
+  case 4: return parse_float(p, f, r);
+  case 5: return parse_relative(p, f, r);
+  default: return parse_literals(p, f, r);
   }
 }
 
@@ -744,8 +730,7 @@ static iso_code parse_rule(parser *p, const form *f, rule *r) {
   iso_code code = parse_declarations(p, f, r, attr);
   for (const form *c = name->next; c != NULL && code == ISO_OK; c = c->next)
     code = parse_clause(p, c, r, &seen);
-  if (code == ISO_OK && (seen & 3u) != 3u)
-    return bad(p, f->line, "lacks a side");
+  if (code == ISO_OK && (seen & 3u) != 3u) return bad(p, f->line, "lacks a side");
   return code;
 }
 

@@ -7,9 +7,7 @@ bool rule_domain_permutes(const rule_domain *d, rule_dtype dtype) {
          d->high - d->low < MOST;
 }
 
-int64_t rule_domain_span(const rule_domain *d) {
-  return (int64_t)(d->high - d->low) + 1;
-}
+int64_t rule_domain_span(const rule_domain *d) { return (int64_t)(d->high - d->low) + 1; }
 
 /* Calls one behind another, until one fails. */
 typedef struct chain {
@@ -27,9 +25,7 @@ static const rule_term *call(chain *x, const char *op, const rule_term *const *a
   return x->c ? NULL : t;
 }
 
-static const rule_term *integer(chain *x, int64_t i) {
-  return x->c ? NULL : rule_int(x->a, i);
-}
+static const rule_term *integer(chain *x, int64_t i) { return x->c ? NULL : rule_int(x->a, i); }
 
 static int64_t count(const rule_shape *shape) {
   int64_t n = 1;

@@ -26,9 +26,7 @@ void rule_text_add(rule_text *t, const char *s, size_t n) {
   t->p[t->len] = '\0';
 }
 
-void rule_text_str(rule_text *t, const char *s) {
-  rule_text_add(t, s, strlen(s));
-}
+void rule_text_str(rule_text *t, const char *s) { rule_text_add(t, s, strlen(s)); }
 
 void rule_text_fmt(rule_text *t, const char *fmt, ...) {
   char buf[128]; /* callers print numbers and short names */
@@ -140,27 +138,13 @@ static void print_term(rule_text *out, const rule_term *t, rule_schemas *s,
     print_children(out, t, s, vars);
     rule_text_str(out, ")");
     break;
-  case RULE_INT:
-    rule_text_fmt(out, "%" PRId64, t->u.i);
-    break;
-  case RULE_FLOAT:
-    rule_text_str(out, rule_float_print(t->u.f, buf));
-    break;
-  case RULE_BOOLEAN:
-    rule_text_str(out, t->u.i ? "true" : "false");
-    break;
-  case RULE_NONE:
-    rule_text_str(out, "none");
-    break;
-  case RULE_STRING:
-    rule_text_quoted(out, t->u.s);
-    break;
-  case RULE_DTYPE:
-    rule_text_str(out, rule_dtype_name((rule_dtype)t->u.i));
-    break;
-  case RULE_NAME:
-    rule_text_str(out, t->u.s);
-    break;
+  case RULE_INT: rule_text_fmt(out, "%" PRId64, t->u.i); break;
+  case RULE_FLOAT: rule_text_str(out, rule_float_print(t->u.f, buf)); break;
+  case RULE_BOOLEAN: rule_text_str(out, t->u.i ? "true" : "false"); break;
+  case RULE_NONE: rule_text_str(out, "none"); break;
+  case RULE_STRING: rule_text_quoted(out, t->u.s); break;
+  case RULE_DTYPE: rule_text_str(out, rule_dtype_name((rule_dtype)t->u.i)); break;
+  case RULE_NAME: rule_text_str(out, t->u.s); break;
   }
 }
 
@@ -286,9 +270,5 @@ static char *print(const rule *r, const rule_term *side) {
   return rule_text_take(&out);
 }
 
-char *rule_print(const rule *r) {
-  return print(r, NULL);
-}
-char *rule_side_print(const rule *r, bool rhs) {
-  return print(r, rhs ? r->rhs : r->lhs);
-}
+char *rule_print(const rule *r) { return print(r, NULL); }
+char *rule_side_print(const rule *r, bool rhs) { return print(r, rhs ? r->rhs : r->lhs); }

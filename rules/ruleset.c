@@ -34,9 +34,7 @@ struct rule_set {
   table by_key, by_name;
 };
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 iso_code rule_set_new(rule_set **out, iso_error *err) {
   rule_set *s = calloc(1, sizeof *s);
@@ -54,12 +52,8 @@ void rule_set_free(rule_set *s) {
   free(s);
 }
 
-size_t rule_set_count(const rule_set *s) {
-  return s->n;
-}
-const rule *rule_set_at(const rule_set *s, size_t i) {
-  return s->at[i].r;
-}
+size_t rule_set_count(const rule_set *s) { return s->n; }
+const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i].r; }
 
 /* ---- look-up
  * -------------------------------------------------------------------------------------------------
@@ -121,9 +115,7 @@ static void key_term(numbering *k, const rule_term *t) {
     if (k->var[t->u.i] == 0) k->var[t->u.i] = ++k->n_vars;
     rule_text_fmt(out, " x%" PRIu32, k->var[t->u.i] - 1);
     return;
-  case RULE_NAME:
-    key_name(k, t->u.s);
-    return;
+  case RULE_NAME: key_name(k, t->u.s); return;
   case RULE_OP:
   case RULE_LIST:
   case RULE_EXPR:
@@ -327,7 +319,9 @@ static iso_code open_file(const char *path, FILE **out, iso_error *err) {
   if (fd < 0 || fstat(fd, &st) != 0) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   else if (S_ISDIR(st.st_mode)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(EISDIR));
   else if (!S_ISREG(st.st_mode)) code = iso_fail(err, ISO_IO, "%s: not a regular file", path);
-  else if (st.st_size > MAX_FILE) code = iso_fail(err, ISO_LIMIT, "%s: %lld bytes are too many for rules", path, (long long)st.st_size);
+  else if (st.st_size > MAX_FILE)
+    code = iso_fail(err, ISO_LIMIT, "%s: %lld bytes are too many for rules", path,
+                    (long long)st.st_size);
   else if ((*out = fdopen(fd, "rb")) == NULL) code = no_memory(err);
   if (code != ISO_OK && fd >= 0) close(fd);
   return code;

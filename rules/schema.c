@@ -49,9 +49,7 @@ typedef struct cursor {
 static iso_code wrong(cursor *c, const char *what) {
   return iso_fail(c->err, ISO_FORMAT, "schema of %s: %s at \"%.24s\"", c->op, what, c->p);
 }
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static void skip_space(cursor *c) {
   while (*c->p == ' ' || *c->p == '\t' || *c->p == '\n') c->p++;
@@ -184,14 +182,10 @@ static const rule_term *named_default(cursor *c, const char *s, size_t n) {
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
     if (strlen(known[i].name) != n || strncmp(known[i].name, s, n) != 0) continue;
     switch (known[i].kind) {
-    case RULE_NONE:
-      return rule_none(c->a);
-    case RULE_BOOLEAN:
-      return rule_bool(c->a, known[i].value != 0);
-    case RULE_INT:
-      return rule_int(c->a, known[i].value);
-    default:
-      return rule_dtype_term(c->a, (rule_dtype)known[i].value);
+    case RULE_NONE: return rule_none(c->a);
+    case RULE_BOOLEAN: return rule_bool(c->a, known[i].value != 0);
+    case RULE_INT: return rule_int(c->a, known[i].value);
+    default: return rule_dtype_term(c->a, (rule_dtype)known[i].value);
     }
   }
   return NULL;
@@ -496,24 +490,16 @@ size_t rule_schema_outputs(const rule_schema *s) {
 /* ---- values of arguments
  * ------------------------------------------------------------------------------------- */
 
-static bool is_integral(rule_kind k) {
-  return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR;
-}
+static bool is_integral(rule_kind k) { return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR; }
 
 rule_arg_type rule_arg_element(rule_arg_type t) {
   switch (t) {
-  case RULE_ARG_TENSORS:
-    return RULE_ARG_TENSOR;
-  case RULE_ARG_INTS:
-    return RULE_ARG_INT;
-  case RULE_ARG_FLOATS:
-    return RULE_ARG_FLOAT;
-  case RULE_ARG_BOOLS:
-    return RULE_ARG_BOOL;
-  case RULE_ARG_SCALARS:
-    return RULE_ARG_SCALAR;
-  default:
-    return t;
+  case RULE_ARG_TENSORS: return RULE_ARG_TENSOR;
+  case RULE_ARG_INTS: return RULE_ARG_INT;
+  case RULE_ARG_FLOATS: return RULE_ARG_FLOAT;
+  case RULE_ARG_BOOLS: return RULE_ARG_BOOL;
+  case RULE_ARG_SCALARS: return RULE_ARG_SCALAR;
+  default: return t;
   }
 }
 
@@ -526,8 +512,7 @@ static bool single_value(iso_arena *a, rule_arg_type type, const rule_term *v,
   case RULE_ARG_TENSOR: /* numbers too, as PyTorch wraps them */
     return v->kind == RULE_VAR || v->kind == RULE_OP || is_integral(v->kind) ||
            v->kind == RULE_FLOAT || v->kind == RULE_BOOLEAN;
-  case RULE_ARG_INT:
-    return is_integral(v->kind);
+  case RULE_ARG_INT: return is_integral(v->kind);
   case RULE_ARG_FLOAT:
     if (v->kind == RULE_INT) *out = rule_float(a, (double)v->u.i);
     return is_integral(v->kind) || v->kind == RULE_FLOAT;
@@ -537,16 +522,14 @@ static bool single_value(iso_arena *a, rule_arg_type type, const rule_term *v,
     return true;
   case RULE_ARG_SCALAR:
     return is_integral(v->kind) || v->kind == RULE_FLOAT || v->kind == RULE_BOOLEAN;
-  case RULE_ARG_STRING:
-    return v->kind == RULE_STRING;
+  case RULE_ARG_STRING: return v->kind == RULE_STRING;
   case RULE_ARG_DTYPE: {
     rule_dtype d;
     if (v->kind == RULE_NAME && rule_dtype_find(v->u.s, &d)) *out = rule_dtype_term(a, d);
     else return v->kind == RULE_DTYPE;
     return true;
   }
-  default:
-    return false;
+  default: return false;
   }
 }
 
@@ -647,7 +630,9 @@ bool rule_draws(rule_schemas *s, const rule_term *t) {
     if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && v->kind == RULE_BOOLEAN &&
         v->u.i == 0)
       return false;
-    if (strcmp(name, "p") == 0 && strstr(t->u.s, "dropout") && v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)) return false;
+    if (strcmp(name, "p") == 0 && strstr(t->u.s, "dropout") && v->kind == RULE_FLOAT &&
+        !(v->u.f < 0 || v->u.f > 0))
+      return false;
     if (strcmp(name, "dropout_p") == 0 && !(v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)))
       draws = true;
   }

@@ -36,9 +36,7 @@ static const struct {
     [RULE_BOOL] = {"bool", 1},
 };
 
-const char *rule_dtype_name(rule_dtype d) {
-  return dtypes[d].name;
-}
+const char *rule_dtype_name(rule_dtype d) { return dtypes[d].name; }
 
 bool rule_dtype_find(const char *name, rule_dtype *out) {
   for (int d = 0; d < RULE_DTYPE_COUNT; d++)
@@ -49,18 +47,10 @@ bool rule_dtype_find(const char *name, rule_dtype *out) {
   return false;
 }
 
-size_t rule_dtype_size(rule_dtype d) {
-  return dtypes[d].size;
-}
-bool rule_dtype_is_float(rule_dtype d) {
-  return d <= RULE_F8E5M2;
-}
-bool rule_dtype_is_complex(rule_dtype d) {
-  return d == RULE_C64 || d == RULE_C128;
-}
-bool rule_dtype_is_int(rule_dtype d) {
-  return d >= RULE_I64 && d <= RULE_U8;
-}
+size_t rule_dtype_size(rule_dtype d) { return dtypes[d].size; }
+bool rule_dtype_is_float(rule_dtype d) { return d <= RULE_F8E5M2; }
+bool rule_dtype_is_complex(rule_dtype d) { return d == RULE_C64 || d == RULE_C128; }
+bool rule_dtype_is_int(rule_dtype d) { return d >= RULE_I64 && d <= RULE_U8; }
 
 /* ---- shapes
  * -------------------------------------------------------------------------------------------------
@@ -144,12 +134,14 @@ static void release_block(void *owner) {
   free(b);
 }
 
-static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t bytes, rule_tensor **out, iso_error *err) {
+static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t bytes,
+                          rule_tensor **out, iso_error *err) {
   block *b = malloc(sizeof *b);
   void *data = b ? rule_memory_take(bytes) : NULL;
   if (data == NULL) {
     free(b);
-    return iso_fail(err, ISO_NOMEM, "out of memory for %zu bytes of %s", bytes, rule_dtype_name(dtype));
+    return iso_fail(err, ISO_NOMEM, "out of memory for %zu bytes of %s", bytes,
+                    rule_dtype_name(dtype));
   }
   *b = (block){data, bytes};
   iso_code code = rule_tensor_wrap(dtype, shape, data, b, release_block, out, err);
@@ -157,7 +149,8 @@ static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t byte
   return code;
 }
 
-iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_tensor **out, iso_error *err) {
+iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
+                               iso_error *err) {
   int64_t numel, bytes;
   iso_code code = rule_shape_numel(shape, &numel, err);
   if (code != ISO_OK) return code;
@@ -188,7 +181,8 @@ rule_tensor *rule_tensor_ref(rule_tensor *t) {
 
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b) {
   return a->dtype == b->dtype && a->numel == b->numel &&
-         (a->data == b->data || memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0);
+         (a->data == b->data ||
+          memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) == 0);
 }
 
 bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b) {
@@ -207,9 +201,7 @@ void rule_tensor_unref(rule_tensor *t) {
   free(t);
 }
 
-static void release_tensor(void *owner) {
-  rule_tensor_unref(owner);
-}
+static void release_tensor(void *owner) { rule_tensor_unref(owner); }
 
 iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tensor **out,
                              iso_error *err) {
@@ -287,44 +279,27 @@ static double from_f16(uint16_t h) {
 
 double rule_tensor_get(const rule_tensor *t, int64_t i) {
   switch (t->dtype) {
-  case RULE_F64:
-    return ((const double *)t->data)[i];
-  case RULE_F32:
-    return (double)((const float *)t->data)[i];
-  case RULE_F16:
-    return from_f16(((const uint16_t *)t->data)[i]);
-  case RULE_BF16:
-    return from_bf16(((const uint16_t *)t->data)[i]);
-  case RULE_F8E4M3FN:
-    return decode(((const uint8_t *)t->data)[i], 4, 3, true);
-  case RULE_F8E5M2:
-    return decode(((const uint8_t *)t->data)[i], 5, 2, false);
-  case RULE_C64:
-    return (double)((const float *)t->data)[2 * i];
-  case RULE_C128:
-    return ((const double *)t->data)[2 * i];
-  default:
-    return (double)rule_tensor_get_int(t, i);
+  case RULE_F64: return ((const double *)t->data)[i];
+  case RULE_F32: return (double)((const float *)t->data)[i];
+  case RULE_F16: return from_f16(((const uint16_t *)t->data)[i]);
+  case RULE_BF16: return from_bf16(((const uint16_t *)t->data)[i]);
+  case RULE_F8E4M3FN: return decode(((const uint8_t *)t->data)[i], 4, 3, true);
+  case RULE_F8E5M2: return decode(((const uint8_t *)t->data)[i], 5, 2, false);
+  case RULE_C64: return (double)((const float *)t->data)[2 * i];
+  case RULE_C128: return ((const double *)t->data)[2 * i];
+  default: return (double)rule_tensor_get_int(t, i);
   }
 }
 
 int64_t rule_tensor_get_int(const rule_tensor *t, int64_t i) {
   switch (t->dtype) {
-  case RULE_I64:
-    return ((const int64_t *)t->data)[i];
-  case RULE_I32:
-    return ((const int32_t *)t->data)[i];
-  case RULE_I16:
-    return ((const int16_t *)t->data)[i];
-  case RULE_I8:
-    return ((const int8_t *)t->data)[i];
-  case RULE_U8:
-    return ((const uint8_t *)t->data)[i];
-  case RULE_BOOL:
-    return ((const uint8_t *)t->data)[i] != 0;
-  default:
-    ISO_CHECK(t->dtype >= RULE_I64 && t->dtype <= RULE_BOOL);
-    return 0;
+  case RULE_I64: return ((const int64_t *)t->data)[i];
+  case RULE_I32: return ((const int32_t *)t->data)[i];
+  case RULE_I16: return ((const int16_t *)t->data)[i];
+  case RULE_I8: return ((const int8_t *)t->data)[i];
+  case RULE_U8: return ((const uint8_t *)t->data)[i];
+  case RULE_BOOL: return ((const uint8_t *)t->data)[i] != 0;
+  default: ISO_CHECK(t->dtype >= RULE_I64 && t->dtype <= RULE_BOOL); return 0;
   }
 }
 
@@ -338,24 +313,12 @@ static int64_t to_int(double v) {
 
 void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
   switch (t->dtype) {
-  case RULE_F64:
-    ((double *)t->data)[i] = v;
-    break;
-  case RULE_F32:
-    ((float *)t->data)[i] = (float)v;
-    break;
-  case RULE_F16:
-    ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 5, 10, false);
-    break;
-  case RULE_BF16:
-    ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 8, 7, false);
-    break;
-  case RULE_F8E4M3FN:
-    ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 4, 3, true);
-    break;
-  case RULE_F8E5M2:
-    ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 5, 2, false);
-    break;
+  case RULE_F64: ((double *)t->data)[i] = v; break;
+  case RULE_F32: ((float *)t->data)[i] = (float)v; break;
+  case RULE_F16: ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 5, 10, false); break;
+  case RULE_BF16: ((uint16_t *)t->data)[i] = (uint16_t)encode(v, 8, 7, false); break;
+  case RULE_F8E4M3FN: ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 4, 3, true); break;
+  case RULE_F8E5M2: ((uint8_t *)t->data)[i] = (uint8_t)encode(v, 5, 2, false); break;
   case RULE_C64:
     ((float *)t->data)[2 * i] = (float)v;
     ((float *)t->data)[2 * i + 1] = 0;
@@ -364,27 +327,14 @@ void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
     ((double *)t->data)[2 * i] = v;
     ((double *)t->data)[2 * i + 1] = 0;
     break;
-  case RULE_I64:
-    ((int64_t *)t->data)[i] = to_int(v);
-    break;
+  case RULE_I64: ((int64_t *)t->data)[i] = to_int(v); break;
   /* The narrow integers wrap, as PyTorch's casts do. */
-  case RULE_I32:
-    ((int32_t *)t->data)[i] = (int32_t)(uint32_t)to_int(v);
-    break;
-  case RULE_I16:
-    ((int16_t *)t->data)[i] = (int16_t)(uint16_t)to_int(v);
-    break;
-  case RULE_I8:
-    ((int8_t *)t->data)[i] = (int8_t)(uint8_t)to_int(v);
-    break;
-  case RULE_U8:
-    ((uint8_t *)t->data)[i] = (uint8_t)to_int(v);
-    break;
-  case RULE_BOOL:
-    ((uint8_t *)t->data)[i] = v != 0;
-    break;
-  case RULE_DTYPE_COUNT:
-    break;
+  case RULE_I32: ((int32_t *)t->data)[i] = (int32_t)(uint32_t)to_int(v); break;
+  case RULE_I16: ((int16_t *)t->data)[i] = (int16_t)(uint16_t)to_int(v); break;
+  case RULE_I8: ((int8_t *)t->data)[i] = (int8_t)(uint8_t)to_int(v); break;
+  case RULE_U8: ((uint8_t *)t->data)[i] = (uint8_t)to_int(v); break;
+  case RULE_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
+  case RULE_DTYPE_COUNT: break;
   }
 }
 
@@ -405,7 +355,8 @@ static void widen_part(void *ctx, int64_t from, int64_t to) {
   const widening *w = ctx;
   const rule_tensor *t = w->from;
   double *d = w->to->data;
-  if (t->dtype == RULE_C64) widen_floats((const float *)t->data + 2 * from, d + 2 * from, 2 * (to - from));
+  if (t->dtype == RULE_C64)
+    widen_floats((const float *)t->data + 2 * from, d + 2 * from, 2 * (to - from));
   else if (t->dtype == RULE_F32) widen_floats((const float *)t->data + from, d + from, to - from);
   else if (t->dtype == RULE_BF16)
     for (int64_t i = from; i < to; i++) d[i] = from_bf16(((const uint16_t *)t->data)[i]);
@@ -415,7 +366,8 @@ static void widen_part(void *ctx, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) d[i] = rule_tensor_get(t, i);
 }
 
-iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out, iso_error *err) {
+iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out,
+                                   iso_error *err) {
   const bool complex = t->dtype == RULE_C64;
   if (!complex && (!rule_dtype_is_float(t->dtype) || t->dtype == RULE_F64)) {
     *out = rule_tensor_ref(t);

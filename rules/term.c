@@ -36,21 +36,11 @@ static const rule_term *make_int(iso_arena *a, rule_kind kind, int64_t i) {
   return t;
 }
 
-const rule_term *rule_var(iso_arena *a, uint32_t index) {
-  return make_int(a, RULE_VAR, index);
-}
-const rule_term *rule_int(iso_arena *a, int64_t i) {
-  return make_int(a, RULE_INT, i);
-}
-const rule_term *rule_bool(iso_arena *a, bool b) {
-  return make_int(a, RULE_BOOLEAN, b);
-}
-const rule_term *rule_none(iso_arena *a) {
-  return make(a, RULE_NONE);
-}
-const rule_term *rule_dtype_term(iso_arena *a, rule_dtype d) {
-  return make_int(a, RULE_DTYPE, d);
-}
+const rule_term *rule_var(iso_arena *a, uint32_t index) { return make_int(a, RULE_VAR, index); }
+const rule_term *rule_int(iso_arena *a, int64_t i) { return make_int(a, RULE_INT, i); }
+const rule_term *rule_bool(iso_arena *a, bool b) { return make_int(a, RULE_BOOLEAN, b); }
+const rule_term *rule_none(iso_arena *a) { return make(a, RULE_NONE); }
+const rule_term *rule_dtype_term(iso_arena *a, rule_dtype d) { return make_int(a, RULE_DTYPE, d); }
 
 const rule_term *rule_float(iso_arena *a, double f) {
   rule_term *t = make(a, RULE_FLOAT);
@@ -127,7 +117,8 @@ size_t rule_term_size(const rule_term *t) {
  */
 
 const char *rule_status_name(rule_status s) {
-  static const char *const name[] = {"unknown", "refuted", "assumed", "tested", "proved", "certified"};
+  static const char *const name[] = {"unknown", "refuted", "assumed",
+                                     "tested",  "proved",  "certified"};
   return name[s];
 }
 

@@ -1,5 +1,6 @@
-/* The comparison: relate leaves and constants, give values, group e-nodes by value, and join what a rule justifies until
- * the outputs meet or nothing moves (Emerge, Algorithm 1, with the candidates in topological order). */
+/* The comparison: relate leaves and constants, give values, group e-nodes by value, and join what a
+ * rule justifies until the outputs meet or nothing moves (Emerge, Algorithm 1, with the candidates
+ * in topological order). */
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
@@ -12,7 +13,8 @@
 #include <string.h>
 
 synth_options synth_options_default(void) {
-  return (synth_options){.n_redrawn = 2, .rel_tol = 1e-9, .max_pattern = 120, .max_tries = 32, .threads = 1};
+  return (synth_options){
+      .n_redrawn = 2, .rel_tol = 1e-9, .max_pattern = 120, .max_tries = 32, .threads = 1};
 }
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -24,7 +26,8 @@ static void mark_live(const synth_graph *g, const rule_term *t, bool *live) {
   for (uint32_t i = 0; i < t->n; i++) mark_live(g, t->child[i], live);
 }
 
-/* A graph of live nodes only: what no output reads is not part of the function (and may be unspecified memory). */
+/* A graph of live nodes only: what no output reads is not part of the function (and may be
+ * unspecified memory). */
 static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
   bool *live = calloc(g->n_nodes + 1, 1);
   if (!live) return nomem(err);
@@ -35,10 +38,11 @@ static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
   return ISO_OK;
 }
 
-/* PyTorch's in-place operators are named with an underscore; in functional form they have one more output. Where nothing reads
- * the result, others may read what was written. */
+/* PyTorch's in-place operators are named with an underscore; in functional form they have one more
+ * output. Where nothing reads the result, others may read what was written. */
 static bool writes_in_place(const synth_node *n) {
-  if (n->kind != SYNTH_OP || n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0) return false;
+  if (n->kind != SYNTH_OP || n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0)
+    return false;
   const char *name = n->call->u.s + 6;
   const size_t len = strcspn(name, ".");
   return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
@@ -49,11 +53,15 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
   if (n->kind != SYNTH_OP || strcmp(n->call->u.s, "getitem") == 0) return ISO_OK;
   const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
   if (writes_in_place(n) || (sc && sc->writes))
-    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s writes to an argument; captures hold functions only", g->path, n->id, n->op);
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "%s: node \"%s\": %s writes to an argument; captures hold functions only",
+                    g->path, n->id, n->op);
   if (!sc) return ISO_OK;
   if (rule_draws(s->schemas, n->call))
-    return iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs", g->path,
-                    n->id, n->op);
+    return iso_fail(
+        err, ISO_UNSUPPORTED,
+        "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs",
+        g->path, n->id, n->op);
   return ISO_OK;
 }
 
@@ -66,11 +74,15 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
     if (n->kind != SYNTH_OP || !live[i] || !rule_reads_memory(n->call)) continue;
     if (!dense) {
       if (!(dense = calloc(g->n_nodes + 1, 1))) return nomem(err);
-      for (size_t k = 0; k < g->n_nodes; k++) dense[k] = g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense);
+      for (size_t k = 0; k < g->n_nodes; k++)
+        dense[k] = g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense);
     }
     const rule_term *self = n->call->child[0];
     if (self->kind != RULE_VAR || !dense[self->u.i])
-      c = iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": %s reads memory whose order is not in the capture; put contiguous before it", g->path, n->id, n->op);
+      c = iso_fail(err, ISO_UNSUPPORTED,
+                   "%s: node \"%s\": %s reads memory whose order is not in the capture; put "
+                   "contiguous before it",
+                   g->path, n->id, n->op);
   }
   free(dense);
   return c;
@@ -79,7 +91,8 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
 /* ---- limits ---- */
 
 bool st_stopped(state *s) {
-  if (!s->stopped && s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline) s->stopped = "the time limit was reached";
+  if (!s->stopped && s->o->deadline > 0 && synth_clock() - s->t0 > s->o->deadline)
+    s->stopped = "the time limit was reached";
   if (!s->stopped && s->o->stop) s->stopped = s->o->stop(s->o->ctx);
   return s->stopped != NULL;
 }
@@ -88,7 +101,7 @@ bool st_stopped(state *s) {
 
 typedef struct pairing {
   uint32_t left, right; /* indices of outputs */
-  eg_node aux;          /* what the left output must equal: the right one, in the left one's shape */
+  eg_node aux; /* what the left output must equal: the right one, in the left one's shape */
   const rule_term *term; /* that, over the right graph's nodes */
   const char *relation;
 } pairing;
@@ -97,13 +110,16 @@ static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
   for (size_t i = 0; i < L->n_outputs; i++) {
     p[i].left = p[i].right = (uint32_t)i; /* st_pair_outputs put them in one order */
-    const eg_node l = s->map[LEFT][L->output[i].node], r = s->map[RIGHT][R->output[p[i].right].node];
+    const eg_node l = s->map[LEFT][L->output[i].node],
+                  r = s->map[RIGHT][R->output[p[i].right].node];
     const rule_shape *a = &s->rec[l.i].shape, *b = &s->rec[r.i].shape;
     const int dist = st_shape_distance(a, b);
     if (dist == 2) {
       char x[128], y[128];
-      return iso_fail(err, ISO_USAGE, "output \"%s\" is %s in %s and %s in %s: only sizes 1 may differ", L->output[i].name,
-                      rule_shape_print(a, x, sizeof x), L->path, rule_shape_print(b, y, sizeof y), R->path);
+      return iso_fail(err, ISO_USAGE,
+                      "output \"%s\" is %s in %s and %s in %s: only sizes 1 may differ",
+                      L->output[i].name, rule_shape_print(a, x, sizeof x), L->path,
+                      rule_shape_print(b, y, sizeof y), R->path);
     }
     p[i].aux = r;
     const char *given = R->output[p[i].right].relation;
@@ -212,7 +228,8 @@ static int64_t spare_elements(state *s, eg_node e) {
     const eg_node *m;
     const size_t n_members = eg_class_nodes(s->g, eg_node_child(s->g, e, k), &m);
     bool spare = false;
-    for (size_t i = 0; i < n_members && !spare; i++) spare = s->rec[m[i].i].leaf && s->rec[m[i].i].param && st_large(&s->rec[m[i].i].shape);
+    for (size_t i = 0; i < n_members && !spare; i++)
+      spare = s->rec[m[i].i].leaf && s->rec[m[i].i].param && st_large(&s->rec[m[i].i].shape);
     for (size_t i = 0; i < n_members && spare; i++)
       if (s->rec[m[i].i].leaf) {
         int64_t all = 1;
@@ -224,8 +241,9 @@ static int64_t spare_elements(state *s, eg_node e) {
   return n;
 }
 
-/* Every live e-node, left graph first; of models with large parameters both in step with the parameters that they have read, so that these
- * are made once and not once for each graph. Owns: free(). */
+/* Every live e-node, left graph first; of models with large parameters both in step with the
+ * parameters that they have read, so that these are made once and not once for each graph. Owns:
+ * free(). */
 static uint32_t *order_of(state *s, size_t *n_order) {
   uint32_t *order = malloc((s->n_rec + 1) * sizeof *order);
   int64_t *read = calloc(s->n_rec + 1, sizeof *read), all[2] = {0};
@@ -242,7 +260,8 @@ static uint32_t *order_of(state *s, size_t *n_order) {
     for (size_t k = 0; k < n && merged; k++) {
       for (int side = 0; side < 2; side++)
         while (at[side] < n && (s->rec[order[at[side]]].node[LEFT] < 0) != side) at[side]++;
-      const int side = at[LEFT] == n || (at[RIGHT] < n && read[order[at[RIGHT]]] < read[order[at[LEFT]]]);
+      const int side =
+          at[LEFT] == n || (at[RIGHT] < n && read[order[at[RIGHT]]] < read[order[at[LEFT]]]);
       merged[k] = order[at[side]++];
     }
     free(order);
@@ -267,7 +286,8 @@ static iso_code evaluate(state *s, iso_error *err) {
     if (r->valued) continue;
     const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
     const synth_node *n = &s->graph[side]->node[r->node[side]];
-    if ((code = st_value(s, (eg_node){i}, err))) iso_prefix(err, "%s: node \"%s\" (%s): ", s->graph[side]->path, n->id, n->op);
+    if ((code = st_value(s, (eg_node){i}, err)))
+      iso_prefix(err, "%s: node \"%s\" (%s): ", s->graph[side]->path, n->id, n->op);
     if (s->o->progress && k % 64 == 0) s->o->progress(s->o->ctx, "execute", k, n_order);
     if (st_stopped(s)) break;
   }
@@ -277,7 +297,8 @@ static iso_code evaluate(state *s, iso_error *err) {
 
 static bool outputs_met(state *s, const pairing *p, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (!eg_equal(s->g, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], p[i].aux)) return false;
+    if (!eg_equal(s->g, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], p[i].aux))
+      return false;
   return true;
 }
 
@@ -290,7 +311,8 @@ static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) 
   r->witness_seed = s->o->seed;
 }
 
-/* The verdict where some output is not joined: a witness decides. `apart`: draws on which the values differ. */
+/* The verdict where some output is not joined: a witness decides. `apart`: draws on which the
+ * values differ. */
 static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_error *err) {
   size_t output = 0;
   rule_diff diff = {0};
@@ -308,21 +330,28 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     if (!c && *differs) note_witness(s, output, diff, true);
   }
   if (!c && !*differs)
-    s->res->reason = st_stopped(s) ? s->stopped
-                     : any && s->lonely_both
-                         ? "either side has parameters that no layout relates to the other's; the outputs differ on other parameters only, or not by more than rounding explains"
-                     : any ? "the outputs differ, but not by more than rounding explains, and no justified rule joins them"
-                           : "the outputs agree on every draw, but no justified rule joins them";
+    s->res->reason =
+        st_stopped(s) ? s->stopped
+        : any && s->lonely_both
+            ? "either side has parameters that no layout relates to the other's; the outputs "
+              "differ on other parameters only, or not by more than rounding explains"
+        : any ? "the outputs differ, but not by more than rounding explains, and no justified rule "
+                "joins them"
+              : "the outputs agree on every draw, but no justified rule joins them";
   return c;
 }
 
-/* Whether the values of a pair of outputs agree on every draw; on which they do not is added to `apart`. */
-static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equal, iso_error *err) {
+/* Whether the values of a pair of outputs agree on every draw; on which they do not is added to
+ * `apart`. */
+static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equal,
+                              iso_error *err) {
   *equal = true;
   for (size_t d = 0; d < s->n_draws; d++) {
-    const rule_tensor *l = st_val(s, s->map[LEFT][s->graph[LEFT]->output[p->left].node], d), *r = st_val(s, p->aux, d);
+    const rule_tensor *l = st_val(s, s->map[LEFT][s->graph[LEFT]->output[p->left].node], d),
+                      *r = st_val(s, p->aux, d);
     if (!l || !r) return st_lost(s, err);
-    if (!s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal || st_far_apart(l, r)) apart[d] = true, *equal = false;
+    if (!s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol).equal || st_far_apart(l, r))
+      apart[d] = true, *equal = false;
   }
   return ISO_OK;
 }
@@ -330,15 +359,23 @@ static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equ
 static int64_t leaf_elements(const synth_graph *g) {
   int64_t n = 0;
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind != SYNTH_OP && g->node[i].value && g->node[i].value[0]) n += g->node[i].value[0]->numel;
+    if (g->node[i].kind != SYNTH_OP && g->node[i].value && g->node[i].value[0])
+      n += g->node[i].value[0]->numel;
   return n;
 }
 
-/* Many candidates in vain: perhaps there is no rule to be found, and a witness tells so sooner than all the candidates that are left. */
+/* Many candidates in vain: perhaps there is no rule to be found, and a witness tells so sooner than
+ * all the candidates that are left. */
 static iso_code hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  enum { MANY = 32, VERY_MANY = 512, LARGE = 1 << 22 }; /* of large models a search for a witness takes long, too */
+  enum {
+    MANY = 32,
+    VERY_MANY = 512,
+    LARGE = 1 << 22
+  }; /* of large models a search for a witness takes long, too */
   if (s->hunted || s->n_wasted < MANY || st_stopped(s)) return ISO_OK;
-  if (s->n_wasted < VERY_MANY && leaf_elements(s->graph[LEFT]) + leaf_elements(s->graph[RIGHT]) > LARGE) return ISO_OK;
+  if (s->n_wasted < VERY_MANY &&
+      leaf_elements(s->graph[LEFT]) + leaf_elements(s->graph[RIGHT]) > LARGE)
+    return ISO_OK;
   s->hunted = true;
   bool *apart = calloc(s->n_draws + 1, 1), equal;
   iso_code c = apart ? ISO_OK : nomem(err);
@@ -363,7 +400,8 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
         iso_code c = st_visit(s, e, err);
         if (!c) c = hunt_early(s, p, n_pairs, err);
         if (c) return c;
-        if (s->o->progress && i % 16 == 0) s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
+        if (s->o->progress && i % 16 == 0)
+          s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
       }
     if (s->res->n_merges == merges) break;
   }
@@ -384,7 +422,8 @@ static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, iso_err
   return c;
 }
 
-/* Small patterns first: a few rules that hold everywhere explain what one large one explains here alone. */
+/* Small patterns first: a few rules that hold everywhere explain what one large one explains here
+ * alone. */
 static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   iso_code c = passes(s, p, n_pairs, err);
   if (!c && !s->apart) c = join_outputs(s, p, n_pairs, err);
@@ -393,8 +432,8 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return passes(s, p, n_pairs, err);
 }
 
-/* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which guards against that, is one, no proof
- * sees it: such inputs are looked for. */
+/* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which
+ * guards against that, is one, no proof sees it: such inputs are looked for. */
 static iso_code look_where_undefined(state *s, iso_error *err) {
   size_t output = 0;
   rule_diff diff = {0};
@@ -403,9 +442,13 @@ static iso_code look_where_undefined(state *s, iso_error *err) {
   iso_code c = st_hunt_undefined(s, &output, &diff, &found, err);
   if (c || !found) return c;
   s->res->verdict = SYNTH_UNDECIDED;
-  s->res->reason = iso_arena_printf(&s->res->arena, isfinite(diff.max_abs) ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
-                                    : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where the other is not",
-                                    s->graph[LEFT]->output[output].name);
+  s->res->reason = iso_arena_printf(
+      &s->res->arena,
+      isfinite(diff.max_abs)
+          ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
+          : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where "
+            "the other is not",
+      s->graph[LEFT]->output[output].name);
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
@@ -425,7 +468,8 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     if (c) break;
     bool done = eg_equal(s->g, l, p[i].aux);
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
-    if (!c && done && !equal_values) c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
+    if (!c && done && !equal_values)
+      c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
     if (!c && done) c = st_explain(s, l, p[i].aux, &r->evidence, err);
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
     all &= done;
@@ -447,7 +491,8 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   }
   if (all && s->keep_integers) {
     r->verdict = SYNTH_UNDECIDED;
-    r->reason = "shown for the captured integers only: on others of the same range an operator fails";
+    r->reason =
+        "shown for the captured integers only: on others of the same range an operator fails";
   }
   if (all && s->apart) { /* one of the two is wrong, and nothing says which */
     r->verdict = SYNTH_UNDECIDED;
@@ -456,16 +501,21 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
   return r->verdict == SYNTH_EQUIVALENT ? look_where_undefined(s, err) : ISO_OK;
 }
 
-/* The other side's node to show beside one: the same occurrence of its operator, else what the output is computed by. */
+/* The other side's node to show beside one: the same occurrence of its operator, else what the
+ * output is computed by. */
 static int64_t beside(const synth_graph *g, int64_t node, const synth_graph *other) {
   size_t nth = 0;
-  for (int64_t i = 0; i < node; i++) nth += g->node[i].kind == SYNTH_OP && strcmp(g->node[i].op, g->node[node].op) == 0;
+  for (int64_t i = 0; i < node; i++)
+    nth += g->node[i].kind == SYNTH_OP && strcmp(g->node[i].op, g->node[node].op) == 0;
   for (size_t i = 0; i < other->n_nodes; i++)
-    if (other->node[i].kind == SYNTH_OP && strcmp(other->node[i].op, g->node[node].op) == 0 && nth-- == 0) return (int64_t)i;
+    if (other->node[i].kind == SYNTH_OP && strcmp(other->node[i].op, g->node[node].op) == 0 &&
+        nth-- == 0)
+      return (int64_t)i;
   return other->n_outputs ? (int64_t)other->output[0].node : -1;
 }
 
-/* An operator that fails on one side only is a divergence at that place; on both sides it is an error. */
+/* An operator that fails on one side only is a divergence at that place; on both sides it is an
+ * error. */
 static iso_code fails_alone(state *s, bool *alone, bool *drawn, iso_error *err) {
   iso_error was = *err;
   int side = 0;
@@ -487,7 +537,8 @@ static iso_code fails_alone(state *s, bool *alone, bool *drawn, iso_error *err) 
   if (side == LEFT) d->left = node, d->left_region = region, d->n_left_region = 1;
   else d->right = node, d->right_region = region, d->n_right_region = 1;
   *(side == LEFT ? &d->right : &d->left) = beside(s->graph[side], node, s->graph[!side]);
-  for (size_t i = 0; i < L->n_outputs && i < R->n_outputs; i++) pair[r->n_pairs++] = (synth_pair){L->output[i].name, R->output[i].name, "equal", false};
+  for (size_t i = 0; i < L->n_outputs && i < R->n_outputs; i++)
+    pair[r->n_pairs++] = (synth_pair){L->output[i].name, R->output[i].name, "equal", false};
   r->pair = pair;
   r->divergence = d;
   r->n_divergences = 1;
@@ -517,7 +568,8 @@ static iso_code prepare(state *s, pairing **p, iso_error *err) {
   return c ? c : rule_set_new(&s->tried, err);
 }
 
-/* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be compared is refused. */
+/* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be
+ * compared is refused. */
 static iso_code look_over(state *s, synth_graph own[2], bool *live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) {
@@ -560,7 +612,9 @@ static iso_code fill(state *s, bool *const live[2], iso_error *err) {
 static iso_code decide(state *s, pairing *p, iso_error *err) {
   const double t = synth_clock();
   iso_code c = pair_outputs(s, p, err);
-  if (!c && !(s->right_of = iso_arena_alloc(&s->arena, (s->graph[LEFT]->n_outputs + 1) * sizeof *s->right_of))) c = nomem(err);
+  if (!c && !(s->right_of = iso_arena_alloc(&s->arena,
+                                            (s->graph[LEFT]->n_outputs + 1) * sizeof *s->right_of)))
+    c = nomem(err);
   for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
   if (!c) c = st_find_peers(s, err);
   if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
@@ -581,8 +635,8 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
-/* Outputs that part at the captured inputs by far more than constants in float32 explain need no second look; at others,
- * which were drawn as extreme as can be, nothing bounds what these move. */
+/* Outputs that part at the captured inputs by far more than constants in float32 explain need no
+ * second look; at others, which were drawn as extreme as can be, nothing bounds what these move. */
 static bool may_be_rounding(const synth_result *r) {
   if (r->verdict == SYNTH_DIFFERENT) return r->redrawn || r->witness_rel < 1e-2;
   return r->verdict == SYNTH_UNDECIDED;
@@ -595,8 +649,8 @@ typedef struct how {
   bool widen;         /* what one side alone computes of constants is made in float64 */
 } how;
 
-/* `again`: in what other way it has to be compared: an operator failed, and not on the captured inputs;
- * or numbers come near masks that were read. */
+/* `again`: in what other way it has to be compared: an operator failed, and not on the captured
+ * inputs; or numbers come near masks that were read. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                         how as, how *again, synth_result **out, iso_error *err) {
@@ -631,10 +685,10 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   if (alone) s->res->evidence = RULE_UNKNOWN;
   else if (!c && !over && !st_stopped(s)) {
     c = decide(s, p, err);
-    again->try_others = !c && s->res->verdict == SYNTH_UNDECIDED && s->others_vanish && !st_stopped(s);
+    again->try_others =
+        !c && s->res->verdict == SYNTH_UNDECIDED && s->others_vanish && !st_stopped(s);
     again->widen = !c && s->narrowed && may_be_rounding(s->res) && !st_stopped(s);
-  }
-  else if (!c) {
+  } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
   }
@@ -679,8 +733,8 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   }
   if (c || !again.widen) return c;
-  /* Once more with constants in float64: where these join the outputs, rounding was all; where no difference is found any
-   * more, it was rounding that was found. */
+  /* Once more with constants in float64: where these join the outputs, rounding was all; where no
+   * difference is found any more, it was rounding that was found. */
   synth_result *wide = NULL;
   iso_error ignored;
   as.widen = true;
@@ -690,7 +744,8 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     forget(out);
     return iso_fail(err, c, "out of memory");
   }
-  const bool undone = !c && wide && (*out)->verdict == SYNTH_DIFFERENT && wide->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
+  const bool undone = !c && wide && (*out)->verdict == SYNTH_DIFFERENT &&
+                      wide->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
   const bool better = !c && wide && (wide->verdict == SYNTH_EQUIVALENT || undone);
   synth_result_free(better ? *out : wide);
   if (better) *out = wide;

@@ -1,4 +1,5 @@
-/* Private to synth/: the joint e-graph of two captured graphs with values attached, and the steps over it. */
+/* Private to synth/: the joint e-graph of two captured graphs with values attached, and the steps
+ * over it. */
 #ifndef SYNTH_COMPARISON_H
 #define SYNTH_COMPARISON_H
 
@@ -9,40 +10,50 @@
 #include "synth/synth.h"
 
 enum { LEFT = 0, RIGHT = 1 };
-enum { MAX_OUT = 64 };      /* tensors that one operator returns */
+enum { MAX_OUT = 64 }; /* tensors that one operator returns */
 enum { MAX_CHILDREN = 512 };
 
 /* Kinds of reasons given to merges; `data` of eg_why indexes the table named. */
-enum { WHY_LEAF = 1, /* an assumption */ WHY_VALUE = 2, /* an assumption about constants */ WHY_RULE = 3 /* an application */ };
+enum {
+  WHY_LEAF = 1,
+  /* an assumption */ WHY_VALUE = 2,
+  /* an assumption about constants */ WHY_RULE = 3 /* an application */
+};
 
 /* What is known of one e-node, by its id. */
 typedef struct rec {
-  bool tensor;      /* stands for one tensor */
-  bool multi;       /* an operator with several outputs, projected by getitem */
-  bool konst;       /* depends on no parameter and no value-carrying input: evaluated in captured dtypes, never redrawn */
-  bool leaf;        /* a captured leaf */
-  bool atom;        /* a leaf that no relation defines: drawn freely */
-  bool lonely;      /* an atom that no relation ties to the other side: one may have been missed, so it keeps its captured value */
-  bool param;       /* not constant, and depends on parameters and constants alone: large values are let go and made again (st_spare) */
-  bool open;        /* a candidate for it, of which no rule was found */
-  bool valued;      /* values below are there, or can be made */
-  int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
+  bool tensor; /* stands for one tensor */
+  bool multi;  /* an operator with several outputs, projected by getitem */
+  bool konst;  /* depends on no parameter and no value-carrying input: evaluated in captured dtypes,
+                  never redrawn */
+  bool leaf;   /* a captured leaf */
+  bool atom;   /* a leaf that no relation defines: drawn freely */
+  bool lonely; /* an atom that no relation ties to the other side: one may have been missed, so it
+                  keeps its captured value */
+  bool param;  /* not constant, and depends on parameters and constants alone: large values are let
+                  go and made again (st_spare) */
+  bool open;   /* a candidate for it, of which no rule was found */
+  bool valued; /* values below are there, or can be made */
+  int32_t node[2]; /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
-  rule_tensor **val;  /* n_draws * n_out, float64 where floating; read through st_val: NULL where it was let go */
-  uint32_t from;      /* the e-node whose values are its own too, EG_NONE if none: then val is NULL */
-  size_t ordinal;     /* atoms: of the stream that they are drawn from */
+  rule_tensor **val; /* n_draws * n_out, float64 where floating; read through st_val: NULL where it
+                        was let go */
+  uint32_t from;  /* the e-node whose values are its own too, EG_NONE if none: then val is NULL */
+  size_t ordinal; /* atoms: of the stream that they are drawn from */
   rule_tensor **cval; /* n_kept * n_out, captured dtypes; constants only */
   rule_shape shape;   /* of output 0, known before values are */
   int32_t group;      /* index into groups, -1 */
-  uint32_t def;       /* constants: the auxiliary e-node that this one was related to, EG_NONE if none */
-  uint64_t signature; /* a bit for each leaf that it depends on, by hash; 0: not looked at yet (fingerprint.c) */
+  uint32_t def; /* constants: the auxiliary e-node that this one was related to, EG_NONE if none */
+  uint64_t signature; /* a bit for each leaf that it depends on, by hash; 0: not looked at yet
+                         (fingerprint.c) */
 } rec;
 
 /* E-nodes whose values agree up to layout on all draws: candidates for one another. */
 typedef struct group {
   int64_t numel;
   double coarse;    /* within which its values agree, where a kernel computes in few bits; else 0 */
-  double moment[4]; /* order-free: sum, sum of |x|, sum of squares, sum of x |x|; of the first redrawn set */
+  double moment[4]; /* order-free: sum, sum of |x|, sum of squares, sum of x |x|; of the first
+                       redrawn set */
   eg_node *member;
   size_t n, cap;
   int32_t next; /* in its place; -1: the last */
@@ -55,18 +66,18 @@ typedef struct premise { /* two e-nodes whose equality a match relied on */
 
 typedef struct instance { /* a rule as it was applied, its variables numbered as the set has them */
   const rule_term *side[2]; /* lhs, rhs: sizes and attributes are numbers */
-  const eg_node *at;        /* the e-node of each operator and list of lhs, then rhs, children first */
-  const eg_node *var;       /* what stands for each variable; EG_NONE: unused */
-  uint32_t n_names;         /* and for the rule's sizes and attributes */
+  const eg_node *at;  /* the e-node of each operator and list of lhs, then rhs, children first */
+  const eg_node *var; /* what stands for each variable; EG_NONE: unused */
+  uint32_t n_names;   /* and for the rule's sizes and attributes */
   const char *const *name;
   const rule_term *const *value;
 } instance;
 
 typedef struct application {
-  size_t rule;        /* in the rule set */
+  size_t rule; /* in the rule set */
   eg_node from, to;
-  size_t first, n;    /* its premises */
-  bool seen;          /* by the explanation */
+  size_t first, n;             /* its premises */
+  bool seen;                   /* by the explanation */
   const struct instance *inst; /* how it was applied; NULL: nothing was noted */
 } application;
 
@@ -81,7 +92,8 @@ typedef struct rule_info {
 typedef struct try { /* a candidate that was validated */
   rule_verdict verdict;
   size_t rule; /* what was accepted of it: in the rule set; SIZE_MAX: nothing */
-} try;
+}
+try;
 
 typedef struct st_value_list {
   rule_tensor **v;
@@ -90,8 +102,9 @@ typedef struct st_value_list {
 typedef struct st_run {
   st_value_list *value; /* per node of the graph; empty where dead or let go */
   size_t n;
-  int64_t failed;       /* the node that could not be run, where st_run_graph gave an error; -1: none */
-  bool overflow;        /* some finite arguments gave an infinity: what follows is no number of the function's */
+  int64_t failed; /* the node that could not be run, where st_run_graph gave an error; -1: none */
+  bool overflow;  /* some finite arguments gave an infinity: what follows is no number of the
+                     function's */
 } st_run;
 
 /* Nodes that stand for the same step on each rank (rank_sums.c). */
@@ -103,7 +116,11 @@ typedef struct peers {
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
 } peers;
 
-enum { PART_RIGHT = 1, /* a rank's part of a tensor of the other graph, or what all ranks there hold a part of */ PART_WRONG = 2 /* other ranks hold theirs, this one does not */ };
+enum {
+  PART_RIGHT = 1,
+  /* a rank's part of a tensor of the other graph, or what all ranks there hold a part of */
+  PART_WRONG = 2 /* other ranks hold theirs, this one does not */
+};
 
 /* A value that can be made again. */
 typedef struct held {
@@ -116,7 +133,7 @@ typedef struct st_rounded {
   size_t assumption;
   eg_node node[2];
   rule_tensor *value[2];
-  int side;              /* or a call with literals that were rounded, as it was captured; else NULL */
+  int side; /* or a call with literals that were rounded, as it was captured; else NULL */
   uint32_t captured;
   const rule_term *call;
 } st_rounded;
@@ -126,7 +143,7 @@ typedef struct st_reading { /* a literal of one side, and the number that it is 
   double from, to;
 } st_reading;
 
-typedef struct st_masks st_masks; /* of one graph (masks.c) */
+typedef struct st_masks st_masks;                    /* of one graph (masks.c) */
 enum { ST_MASK_HALF, ST_MASK_OTHER, ST_MASK_KINDS }; /* float16's least number; other dtypes' */
 
 typedef struct state {
@@ -135,24 +152,28 @@ typedef struct state {
   rule_schemas *schemas;
   const synth_options *o;
   const rule_set *known;
-  iso_arena arena;        /* terms and texts of this comparison */
+  iso_arena arena; /* terms and texts of this comparison */
   eg_graph *g;
-  rec *rec;               /* by eg_node id */
+  rec *rec; /* by eg_node id */
   size_t n_rec, cap_rec;
   const rule_term **literal; /* by symbol id: the literal a symbol stands for, or NULL */
   size_t cap_literal;
   eg_node *map[2];        /* captured node to e-node */
   size_t n_sets, n_draws; /* draws: captured input sets, then redrawn ones */
-  size_t run_set;         /* the kept set of the values that st_run_graph runs on: the witness's, once there is one */
-  size_t n_kept;          /* on how many sets constants have values of their own: 1 where all sets have the same kept inputs, else n_sets */
-  held *held;             /* values that can be made again, in the order in which they were made; the first ones are let go */
+  size_t run_set; /* the kept set of the values that st_run_graph runs on: the witness's, once there
+                     is one */
+  size_t n_kept;  /* on how many sets constants have values of their own: 1 where all sets have the
+                     same kept inputs, else n_sets */
+  held *held; /* values that can be made again, in the order in which they were made; the first ones
+                 are let go */
   size_t first_held, n_held, cap_held, held_bytes;
-  uint32_t making;        /* values that are being made: nothing is let go */
-  iso_code lost;          /* one could not be made again, */
-  iso_error lost_why;     /* because of this: the comparison ends with it */
+  uint32_t making;    /* values that are being made: nothing is let go */
+  iso_code lost;      /* one could not be made again, */
+  iso_error lost_why; /* because of this: the comparison ends with it */
   group *group;
   double coarse; /* the coarsest group's */
-  int32_t *place; size_t n_places; /* of fingerprint.c: the first group of each */
+  int32_t *place;
+  size_t n_places; /* of fingerprint.c: the first group of each */
   size_t n_group, cap_group;
   application *app;
   size_t n_app, cap_app;
@@ -167,43 +188,48 @@ typedef struct state {
   synth_assumption *assume;
   size_t n_assume, cap_assume;
   synth_result *res;
-  size_t n_wasted;        /* tries of candidates that no rule was found for */
-  bool hunted, apart;     /* a witness was looked for while candidates were tried; and found: no more rules are looked for */
-  bool large_patterns;    /* small ones have been tried, and did not do */
-  int32_t *replica[2];    /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
-  uint8_t *part[2];       /* by captured node: PART_*, once st_mark_parts ran */
-  bool *settled[2];       /* by captured node: leaves whose relation was given whole, or forbidden */
+  size_t n_wasted;     /* tries of candidates that no rule was found for */
+  bool hunted, apart;  /* a witness was looked for while candidates were tried; and found: no more
+                          rules are looked for */
+  bool large_patterns; /* small ones have been tried, and did not do */
+  int32_t *replica[2]; /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
+  uint8_t *part[2];    /* by captured node: PART_*, once st_mark_parts ran */
+  bool *settled[2];    /* by captured node: leaves whose relation was given whole, or forbidden */
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
-  struct st_bound *bound; size_t n_bound, cap_bound; /* inputs that equal a term which cannot leave their range */
-  const synth_node *given[2]; /* the nodes as they were captured; ours may read a literal as another */
-  st_masks *masks[2];         /* by set; NULL: none were looked for */
-  bool as_written;            /* masks are not read: numbers come near them */
-  bool try_others;            /* other masks than float16's, too */
-  bool read[ST_MASK_KINDS];   /* which are read as minus infinity */
-  bool near_masks;            /* numbers come near other masks: no rule reads them */
-  bool others_vanish;         /* they could be read */
-  bool keep_integers;     /* integers that are given are not drawn anew: an operator could not take
-                             those that were */
-  bool linking;           /* shards are being linked: not again inside */
-  uint32_t *right_of;     /* left output to right output */
-  st_run witness[2];      /* values of all live nodes on the draw that shows the outputs different */
-  bool lonely_both;       /* either side has parameters that are lonely */
-  bool signs;             /* something reads signs of zeros */
+  struct st_bound *bound;
+  size_t n_bound, cap_bound; /* inputs that equal a term which cannot leave their range */
+  const synth_node
+      *given[2];      /* the nodes as they were captured; ours may read a literal as another */
+  st_masks *masks[2]; /* by set; NULL: none were looked for */
+  bool as_written;    /* masks are not read: numbers come near them */
+  bool try_others;    /* other masks than float16's, too */
+  bool read[ST_MASK_KINDS]; /* which are read as minus infinity */
+  bool near_masks;          /* numbers come near other masks: no rule reads them */
+  bool others_vanish;       /* they could be read */
+  bool keep_integers; /* integers that are given are not drawn anew: an operator could not take
+                         those that were */
+  bool linking;       /* shards are being linked: not again inside */
+  uint32_t *right_of; /* left output to right output */
+  st_run witness[2];  /* values of all live nodes on the draw that shows the outputs different */
+  bool lonely_both;   /* either side has parameters that are lonely */
+  bool signs;         /* something reads signs of zeros */
   st_rounded *rounded;
   size_t n_rounded, cap_rounded;
   st_reading *reading;
   size_t n_readings, cap_readings;
-  const char *doubtful;   /* two constants that were joined may be two: which; then nothing is equivalent */
-  bool inexact;           /* constants were related that differ by rounding */
-  bool measured;          /* how far the outputs move because of what was rounded is known */
-  bool widen, wide;       /* what one side alone computes of constants is made in float64; from now on */
-  bool narrowed;          /* one side alone computes some constant in float32 */
-  size_t work_left;       /* for the search for explanations, as st_work counts */
+  const char
+      *doubtful; /* two constants that were joined may be two: which; then nothing is equivalent */
+  bool inexact;  /* constants were related that differ by rounding */
+  bool measured; /* how far the outputs move because of what was rounded is known */
+  bool widen, wide; /* what one side alone computes of constants is made in float64; from now on */
+  bool narrowed;    /* one side alone computes some constant in float32 */
+  size_t work_left; /* for the search for explanations, as st_work counts */
   double t0;
-  const char *stopped;    /* a limit was reached: which; see st_stopped */
-  uint32_t *class_root;   /* by class: those joined by a layout of ours have one root; once classes are published */
+  const char *stopped;  /* a limit was reached: which; see st_stopped */
+  uint32_t *class_root; /* by class: those joined by a layout of ours have one root; once classes
+                           are published */
 } state;
 
 /* What is asked of localise/ once the verdict stands. */
@@ -224,8 +250,11 @@ static inline size_t st_n_captured(const state *s) {
   const size_t n = s->graph[LEFT]->n_captured;
   return n && n < s->n_sets ? n : s->n_sets;
 }
-/* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in s->stopped. */
+/* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in
+ * s->stopped. */
 bool st_stopped(state *s);
-static inline bool st_without(const state *s, unsigned optimisation) { return (s->o->disable & optimisation) != 0; }
+static inline bool st_without(const state *s, unsigned optimisation) {
+  return (s->o->disable & optimisation) != 0;
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* Proposing candidates and rules.
  *
- * Relations (relation.c): which tensors are layout expressions (slices, concatenations, transposes, reshapes) of others, by
- * value. Frontiers, candidates and the loop: see synth/compare.c. */
+ * Relations (relation.c): which tensors are layout expressions (slices, concatenations, transposes,
+ * reshapes) of others, by value. Frontiers, candidates and the loop: see synth/compare.c. */
 #ifndef SYNTH_SYNTH_H
 #define SYNTH_SYNTH_H
 
@@ -16,29 +16,40 @@ extern "C" {
 /* ---- relations by value ----
  * An index of source tensors by exact hashes of whole values, rows and columns. */
 typedef struct synth_index synth_index;
-/* `source` tensors are borrowed until synth_index_free. NULL entries are skipped. Names break ties (may be NULL). */
-ISO_MUST_USE iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n, rule_schemas *schemas,
-                                      synth_index **out, iso_error *err);
+/* `source` tensors are borrowed until synth_index_free. NULL entries are skipped. Names break ties
+ * (may be NULL). */
+ISO_MUST_USE iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n,
+                                      rule_schemas *schemas, synth_index **out, iso_error *err);
 void synth_index_free(synth_index *x);
-/* Large tensors are read in at most so many threads; without this call, in one. What is found does not depend on it. */
+/* Large tensors are read in at most so many threads; without this call, in one. What is found does
+ * not depend on it. */
 void synth_index_threads(synth_index *x, unsigned threads);
 
 typedef struct synth_relation {
-  const rule_term *term; /* over RULE_VAR i = source[i]; evaluates to the target, shape included; NULL: none found */
+  const rule_term *term; /* over RULE_VAR i = source[i]; evaluates to the target, shape included;
+                            NULL: none found */
   bool tied;             /* another source would have done as well: values did not decide */
 } synth_relation;
-/* Express `target` (name may be NULL) by the sources, exactly (bit patterns), simplest first: the source itself; a transpose of it; a reshape;
- * a slice along one dimension; a concatenation along one dimension of sources, slices of them, or either transposed; a reshape of a
- * permutation of a reshape. Only aten::t/transpose.int/permute/reshape/unsqueeze/slice.Tensor/cat terms are produced. The term lives in `arena`. Ties are broken by `name`, then by order.
- * A target of which some elements occur in no source has no relation. */
-ISO_MUST_USE iso_code synth_relate(synth_index *x, const rule_tensor *target, const char *name, iso_arena *arena,
-                                   synth_relation *out, iso_error *err);
+/* Express `target` (name may be NULL) by the sources, exactly (bit patterns), simplest first: the
+ * source itself; a transpose of it; a reshape; a slice along one dimension; a concatenation along
+ * one dimension of sources, slices of them, or either transposed; a reshape of a permutation of a
+ * reshape. Only aten::t/transpose.int/permute/reshape/unsqueeze/slice.Tensor/cat terms are
+ * produced. The term lives in `arena`. Ties are broken by `name`, then by order. A target of which
+ * some elements occur in no source has no relation. */
+ISO_MUST_USE iso_code synth_relate(synth_index *x, const rule_tensor *target, const char *name,
+                                   iso_arena *arena, synth_relation *out, iso_error *err);
 
 /* ---- comparing two graphs ----
- * The pipeline of architecture.md, section 2: leaves related, constants related, values on several draws, candidates,
- * shared frontiers, rules, merges in one e-graph, verdict, divergences. */
+ * The pipeline of architecture.md, section 2: leaves related, constants related, values on several
+ * draws, candidates, shared frontiers, rules, merges in one e-graph, verdict, divergences. */
 
-typedef enum synth_kind { SYNTH_INPUT, SYNTH_PARAMETER, SYNTH_BUFFER, SYNTH_CONSTANT, SYNTH_OP } synth_kind;
+typedef enum synth_kind {
+  SYNTH_INPUT,
+  SYNTH_PARAMETER,
+  SYNTH_BUFFER,
+  SYNTH_CONSTANT,
+  SYNTH_OP
+} synth_kind;
 
 typedef struct synth_node {
   const char *id, *name; /* name: of a leaf, else NULL */
@@ -46,10 +57,12 @@ typedef struct synth_node {
   synth_kind kind;
   const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
   size_t n_outputs;
-  rule_shape shape;      /* of output 0 */
+  rule_shape shape; /* of output 0 */
   rule_dtype dtype;
-  rule_tensor *const *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
-  const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are one, the same */
+  rule_tensor *const
+      *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
+  const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are
+                                one, the same */
 } synth_node;
 
 typedef struct synth_output {
@@ -58,7 +71,8 @@ typedef struct synth_output {
   const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
 } synth_output;
 
-/* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place of what values and names would give. */
+/* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place
+ * of what values and names would give. */
 typedef struct synth_given {
   uint32_t left;
   const rule_term *term; /* RULE_VAR i is right node i; NULL: it is related to nothing */
@@ -79,13 +93,14 @@ typedef struct synth_graph {
   const synth_node *node;
   size_t n_outputs;
   const synth_output *output;
-  size_t n_sets; /* input sets */
+  size_t n_sets;     /* input sets */
   size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
 } synth_graph;
 
 /* What can be switched off, to see what it buys; the verdict must not change. */
 enum {
-  SYNTH_SIGNATURE = 16,  /* of several candidates, those that depend on the same leaves are tried first */
+  SYNTH_SIGNATURE =
+      16, /* of several candidates, those that depend on the same leaves are tried first */
   SYNTH_FINGERPRINT = 1, /* only what agrees in a few moments of its values is compared at all */
   SYNTH_REACHABLE = 2,   /* frontiers are cut at what both sides depend on */
   SYNTH_LAZY = 4,        /* finer frontiers are made when a coarser one was refuted */
@@ -97,25 +112,32 @@ enum {
 typedef struct synth_localiser synth_localiser;
 
 typedef struct synth_options {
-  bool certificate;         /* keep what a certificate needs; it is in the result where the verdict is SYNTH_EQUIVALENT */
+  bool certificate; /* keep what a certificate needs; it is in the result where the verdict is
+                       SYNTH_EQUIVALENT */
   uint64_t seed;
-  uint32_t n_redrawn;       /* draws with fresh parameters; default 2 */
-  double rel_tol;           /* default 1e-9 */
-  size_t max_pattern;       /* operators in one side of a rule; default 120 */
-  size_t max_tries;         /* frontiers tried for a candidate; default 24 */
-  double deadline;          /* seconds from now; 0: none */
-  unsigned threads;         /* for large tensors, at most; default 1. Results do not depend on it */
-  unsigned disable;         /* of SYNTH_FINGERPRINT ... */
-  const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on; then UNDECIDED. May be NULL */
+  uint32_t n_redrawn; /* draws with fresh parameters; default 2 */
+  double rel_tol;     /* default 1e-9 */
+  size_t max_pattern; /* operators in one side of a rule; default 120 */
+  size_t max_tries;   /* frontiers tried for a candidate; default 24 */
+  double deadline;    /* seconds from now; 0: none */
+  unsigned threads;   /* for large tensors, at most; default 1. Results do not depend on it */
+  unsigned disable;   /* of SYNTH_FINGERPRINT ... */
+  const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on;
+                                     then UNDECIDED. May be NULL */
   bool require_proved;
-  const synth_given *given; size_t n_given; /* held against the captured values first: ISO_USAGE where one is wrong */
-  const char *const *noted; size_t n_noted; /* assumptions of kind definition that the caller makes */
-  const synth_note *said; size_t n_said;    /* and others */
-  bool keep_witness;        /* keep the leaves' values that show a difference, and the first divergence's regions */
-  bool shrink;              /* with keep_witness: make these inputs small first */
+  const synth_given *given;
+  size_t n_given; /* held against the captured values first: ISO_USAGE where one is wrong */
+  const char *const *noted;
+  size_t n_noted; /* assumptions of kind definition that the caller makes */
+  const synth_note *said;
+  size_t n_said;     /* and others */
+  bool keep_witness; /* keep the leaves' values that show a difference, and the first divergence's
+                        regions */
+  bool shrink;       /* with keep_witness: make these inputs small first */
   void (*progress)(void *ctx, const char *stage, size_t done, size_t total); /* may be NULL */
-  void (*idle)(void *ctx);  /* the leaves' captured values will not be read for a while; may be NULL */
-  void (*trace)(void *ctx, const char *line);                                /* each merge; may be NULL */
+  void (*idle)(
+      void *ctx); /* the leaves' captured values will not be read for a while; may be NULL */
+  void (*trace)(void *ctx, const char *line); /* each merge; may be NULL */
   void *ctx;
   const synth_localiser *localiser; /* NULL: only the verdict is given, and no place */
 } synth_options;
@@ -135,50 +157,55 @@ typedef struct synth_rule_use {
   const rule *what;
   rule_verdict verdict;
   size_t uses;
-  bool loaded;    /* came with the rules given */
-  bool needed;    /* the explanation of the outputs' equality uses it */
-  const uint32_t *of_class; /* the classes (class_of of the result) in which it made two tensors one; ascending */
+  bool loaded;              /* came with the rules given */
+  bool needed;              /* the explanation of the outputs' equality uses it */
+  const uint32_t *of_class; /* the classes (class_of of the result) in which it made two tensors
+                               one; ascending */
   size_t n_of_class;
 } synth_rule_use;
 
-/* Where two tensors differ, for people to look at: both read as a matrix of all dimensions but the last against the last,
- * in cells of equal sizes (the last ones may be smaller). */
+/* Where two tensors differ, for people to look at: both read as a matrix of all dimensions but the
+ * last against the last, in cells of equal sizes (the last ones may be smaller). */
 enum { SYNTH_PICTURE_ROWS = 48, SYNTH_PICTURE_COLUMNS = 64 };
 typedef struct synth_picture {
   int64_t n_rows, n_columns;     /* of the matrix */
   int64_t row_step, column_step; /* elements to a cell */
   uint32_t rows, columns;        /* cells */
-  const float *cell;             /* row-major: the largest |left - right| inside; INFINITY: a number on one side only */
-  int64_t n_differ;              /* elements that differ by more than 1e-9 of the largest finite |left| */
-  double largest;                /* that largest finite |left| */
-  int64_t index;                 /* row-major, of the largest difference */
-  double left, right;            /* the values there */
+  const float
+      *cell; /* row-major: the largest |left - right| inside; INFINITY: a number on one side only */
+  int64_t n_differ;   /* elements that differ by more than 1e-9 of the largest finite |left| */
+  double largest;     /* that largest finite |left| */
+  int64_t index;      /* row-major, of the largest difference */
+  double left, right; /* the values there */
 } synth_picture;
 
 typedef struct synth_divergence {
-  int64_t left, right;                      /* node indices; -1 where a side has none */
+  int64_t left, right; /* node indices; -1 where a side has none */
   const uint32_t *left_region, *right_region;
   size_t n_left_region, n_right_region;
-  double max_abs, max_rel;                  /* between the two nodes, or where the regions end if their shapes differ; 0: not comparable */
-  int64_t index;                            /* row-major, of the largest; -1: none */
-  rule_shape shape;                         /* of the left tensor that index is in */
-  const char *hint;                         /* or NULL */
-  int64_t at[2];                            /* the nodes whose tensors were held against each other, -1: none were */
-  const synth_picture *picture;             /* of these; NULL where they are not comparable, or agree */
+  double max_abs, max_rel; /* between the two nodes, or where the regions end if their shapes
+                              differ; 0: not comparable */
+  int64_t index;           /* row-major, of the largest; -1: none */
+  rule_shape shape;        /* of the left tensor that index is in */
+  const char *hint;        /* or NULL */
+  int64_t at[2];           /* the nodes whose tensors were held against each other, -1: none were */
+  const synth_picture *picture; /* of these; NULL where they are not comparable, or agree */
 } synth_divergence;
 
-/* The regions of a divergence on their own. Given the values of a few nodes, the operators of each region compute the tensor
- * where it ends; the two should be one, up to their shapes. */
+/* The regions of a divergence on their own. Given the values of a few nodes, the operators of each
+ * region compute the tensor where it ends; the two should be one, up to their shapes. */
 typedef struct synth_cut {
-  size_t n_nodes[2], n_given[2];   /* left, right */
-  const uint32_t *node[2];         /* operators, in order */
-  const uint32_t *given[2];        /* what they read: nodes that are not among them */
-  rule_tensor **value[2];          /* their values on the witness, in float64 where floating */
-  const rule_term *const *same;    /* by right given: what it is of the left ones (RULE_VAR i: given i), NULL where nothing */
+  size_t n_nodes[2], n_given[2]; /* left, right */
+  const uint32_t *node[2];       /* operators, in order */
+  const uint32_t *given[2];      /* what they read: nodes that are not among them */
+  rule_tensor **value[2];        /* their values on the witness, in float64 where floating */
+  const rule_term *const *same;  /* by right given: what it is of the left ones (RULE_VAR i: given
+                                    i), NULL where nothing */
   uint32_t end[2];
-  bool constants;                  /* tables are computed inside: rounding of stored ones shows (1e-7) */
-  int fails;                       /* the side (0, 1) whose one operator cannot be run, the other then has none; -1: both run */
-  size_t divergence;               /* which one it is of */
+  bool constants; /* tables are computed inside: rounding of stored ones shows (1e-7) */
+  int fails; /* the side (0, 1) whose one operator cannot be run, the other then has none; -1: both
+                run */
+  size_t divergence; /* which one it is of */
 } synth_cut;
 
 /* What was looked at: the limits of the evidence. */
@@ -188,13 +215,15 @@ typedef struct synth_branch {
   const char *missing; /* the side of it that no draw took */
 } synth_branch;
 typedef struct synth_coverage {
-  size_t n_reached[2], n_unreached[2]; /* nodes that the outputs depend on, and those that they do not: left, right */
+  size_t n_reached[2], n_unreached[2]; /* nodes that the outputs depend on, and those that they do
+                                          not: left, right */
   const uint32_t *unreached[2];
-  int64_t not_run[2];                  /* the operator that failed on this side only, -1: none */
-  size_t n_captured, n_redrawn;        /* draws: captured inputs; fresh inputs and parameters */
-  size_t n_searched;                   /* and those made in search of a difference */
-  size_t n_points;                     /* operators that branch on values */
-  size_t n_branches; const synth_branch *branch;
+  int64_t not_run[2];           /* the operator that failed on this side only, -1: none */
+  size_t n_captured, n_redrawn; /* draws: captured inputs; fresh inputs and parameters */
+  size_t n_searched;            /* and those made in search of a difference */
+  size_t n_points;              /* operators that branch on values */
+  size_t n_branches;
+  const synth_branch *branch;
 } synth_coverage;
 
 typedef struct synth_pair {
@@ -205,18 +234,25 @@ typedef struct synth_pair {
 
 /* What a node's equality with the other side rests on. */
 typedef enum synth_standing {
-  SYNTH_UNREAD,  /* no output reads it */
-  SYNTH_ALONE,   /* nothing of the other side was found equal, and something that reads it is alone too (or it is an output) */
-  SYNTH_SAME,    /* the other side has the same operator on equal arguments, or one that differs by a layout of the comparison's */
+  SYNTH_UNREAD, /* no output reads it */
+  SYNTH_ALONE,  /* nothing of the other side was found equal, and something that reads it is alone
+                   too (or it is an output) */
+  SYNTH_SAME,   /* the other side has the same operator on equal arguments, or one that differs by a
+                   layout of the comparison's */
   SYNTH_BY_RULE, /* a rule joined its class */
-  SYNTH_WITHIN,  /* it has no counterpart of its own; whatever reads it has one, or lies within such parts itself */
+  SYNTH_WITHIN,  /* it has no counterpart of its own; whatever reads it has one, or lies within such
+                    parts itself */
   SYNTH_ASSUMED  /* a leaf or a constant, related by value */
 } synth_standing;
 
-struct synth_leaf_ref { bool right; uint32_t node; };
+struct synth_leaf_ref {
+  bool right;
+  uint32_t node;
+};
 
-/* The chain from the left outputs to the right ones, for whoever wants to check it (docs/certificate.md says what each
- * step claims). Terms are numbered; a term is a node of a captured graph, or a call whose RULE_VAR i is term i, i smaller. */
+/* The chain from the left outputs to the right ones, for whoever wants to check it
+ * (docs/certificate.md says what each step claims). Terms are numbered; a term is a node of a
+ * captured graph, or a call whose RULE_VAR i is term i, i smaller. */
 typedef struct synth_cert_term {
   const rule_term *call; /* NULL: captured node `node` of the left (right) graph */
   bool right;
@@ -224,12 +260,13 @@ typedef struct synth_cert_term {
 } synth_cert_term;
 
 typedef enum synth_cert_kind {
-  SYNTH_CERT_LEAF,  /* two leaves, or a leaf and a layout of leaves, have one value */
-  SYNTH_CERT_BOUND, /* a leaf of indices equals itself clamped */
-  SYNTH_CERT_VALUE, /* two constants have one value */
-  SYNTH_CERT_ROUNDING, /* two constants that rounding tells apart, or a call and itself with a literal of more digits */
-  SYNTH_CERT_RULE,  /* the two sides of `applied`, its variables replaced by the terms `var` */
-  SYNTH_CERT_SAME   /* congruence */
+  SYNTH_CERT_LEAF,     /* two leaves, or a leaf and a layout of leaves, have one value */
+  SYNTH_CERT_BOUND,    /* a leaf of indices equals itself clamped */
+  SYNTH_CERT_VALUE,    /* two constants have one value */
+  SYNTH_CERT_ROUNDING, /* two constants that rounding tells apart, or a call and itself with a
+                          literal of more digits */
+  SYNTH_CERT_RULE,     /* the two sides of `applied`, its variables replaced by the terms `var` */
+  SYNTH_CERT_SAME      /* congruence */
 } synth_cert_kind;
 
 typedef struct synth_cert_step {
@@ -237,16 +274,22 @@ typedef struct synth_cert_step {
   uint32_t a, b;
   const rule *applied; /* borrowed from the result */
   const uint32_t *var; /* applied->n_vars terms; UINT32_MAX: the rule does not use it */
-  uint32_t n_names;    /* sizes and attributes that the rule leaves open, and what stands for them: INT, FLOAT or a LIST of INT */
+  uint32_t n_names;    /* sizes and attributes that the rule leaves open, and what stands for them:
+                          INT, FLOAT or a LIST of INT */
   const char *const *name;
   const rule_term *const *value;
 } synth_cert_step;
 
 typedef struct synth_certificate {
-  size_t n_terms; const synth_cert_term *term;
-  size_t n_steps; const synth_cert_step *step;
-  size_t n_outputs; const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the left one's shape */
-  size_t n_fixed; const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
+  size_t n_terms;
+  const synth_cert_term *term;
+  size_t n_steps;
+  const synth_cert_step *step;
+  size_t n_outputs;
+  const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the
+                                  left one's shape */
+  size_t n_fixed;
+  const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
   bool masks_read[2];  /* masks of float16, of other dtypes: read as minus infinity */
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
@@ -261,41 +304,59 @@ typedef struct synth_changed { /* an element of an input on the witness */
 
 typedef struct synth_result {
   synth_verdict verdict;
-  rule_status evidence;        /* the weakest rule on the chain; PROVED where no rule was needed */
-  const char *reason;          /* UNDECIDED: which gap; else NULL */
-  size_t n_assumptions; const synth_assumption *assumption;
-  size_t n_rules; const synth_rule_use *rule;
-  size_t n_divergences; const synth_divergence *divergence;
-  size_t n_pairs; const synth_pair *pair;
-  size_t n_classes; const uint32_t *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout: one number, below n_classes; UINT32_MAX: no output reads it */
+  rule_status evidence; /* the weakest rule on the chain; PROVED where no rule was needed */
+  const char *reason;   /* UNDECIDED: which gap; else NULL */
+  size_t n_assumptions;
+  const synth_assumption *assumption;
+  size_t n_rules;
+  const synth_rule_use *rule;
+  size_t n_divergences;
+  const synth_divergence *divergence;
+  size_t n_pairs;
+  const synth_pair *pair;
+  size_t n_classes;
+  const uint32_t
+      *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout:
+                       one number, below n_classes; UINT32_MAX: no output reads it */
   const uint8_t *standing_of[2]; /* synth_standing, by node */
-  size_t n_unexplained; const struct synth_leaf_ref *unexplained;
+  size_t n_unexplained;
+  const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
-  bool redrawn; /* on other inputs, or parameters, than those captured */
+  bool redrawn;            /* on other inputs, or parameters, than those captured */
   bool redrawn_parameters; /* on other parameters, perhaps on other inputs too */
-  /* The elements of inputs that are not as captured, and have to be: the first of them, and how many they are. */
-  size_t n_changed, n_changed_all; const struct synth_changed *changed;
-  const char *witness_output; double witness_abs, witness_rel; uint64_t witness_seed;
-  rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves' values there, else NULL; NULL where not kept */
+  /* The elements of inputs that are not as captured, and have to be: the first of them, and how
+   * many they are. */
+  size_t n_changed, n_changed_all;
+  const struct synth_changed *changed;
+  const char *witness_output;
+  double witness_abs, witness_rel;
+  uint64_t witness_seed;
+  rule_tensor **witness_leaf[2]; /* with keep_witness, by node of left and right: live leaves'
+                                    values there, else NULL; NULL where not kept */
   size_t n_leaf[2];
-  synth_cut *cut;          /* of the first divergence; NULL where not kept or not possible */
+  synth_cut *cut; /* of the first divergence; NULL where not kept or not possible */
   synth_coverage coverage;
   double largest_merged; /* largest relative difference among merged values */
   double seconds_execute, seconds_relate, seconds_synthesise, seconds_validate;
-  const char *slowest_rule; /* which rule's decision used the processor most; NULL: none was decided */
+  const char
+      *slowest_rule; /* which rule's decision used the processor most; NULL: none was decided */
   double slowest_rule_cpu_s;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
-  size_t n_steps; const char *const *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
+  size_t n_steps;
+  const char *const
+      *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
   synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */
-  iso_arena arena, terms;  /* private */
-  rule_set *rules;  /* the rules that were validated; borrowed until synth_result_free */
+  iso_arena arena, terms;         /* private */
+  rule_set *rules; /* the rules that were validated; borrowed until synth_result_free */
 } synth_result;
 
 /* Compare. `known` may be NULL: rules to try first (validated again through the oracle before use).
- * Owns: synth_result_free. Errors: ISO_USAGE where the outputs cannot be paired; ISO_TORCH, ISO_UNSUPPORTED with file and node where an operator
- * cannot run; ISO_NOMEM; ISO_INTERNAL where a check of ours failed. */
-ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
-                                    const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+ * Owns: synth_result_free. Errors: ISO_USAGE where the outputs cannot be paired; ISO_TORCH,
+ * ISO_UNSUPPORTED with file and node where an operator cannot run; ISO_NOMEM; ISO_INTERNAL where a
+ * check of ours failed. */
+ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *right,
+                                    const rule_set *known, const rule_oracle *oracle,
+                                    rule_schemas *schemas, const synth_options *o,
                                     synth_result **out, iso_error *err);
 void synth_result_free(synth_result *r);
 
@@ -303,16 +364,19 @@ void synth_result_free(synth_result *r);
 
 typedef struct synth_follow_limits {
   size_t iterations, nodes; /* rounds of matching, e-nodes: 5 and 2000 by default */
-  bool given;               /* terms of the two sides only, none is made: as synth_compare uses rules */
+  bool given; /* terms of the two sides only, none is made: as synth_compare uses rules */
 } synth_follow_limits;
 synth_follow_limits synth_follow_limits_default(void);
 
-/* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the rules of `known` with `use` set grow,
- * both ways, on the values `bind` of its variables. A rule with a range of values (`in`) must not be used. Says nothing about other sizes.
- * Returns: in `used` (by rule, set where true, never cleared) what the equality rests on.
- * Errors: ISO_INTERNAL where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
-ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known, const bool *use, const rule_oracle *oracle,
-                                    rule_schemas *schemas, const synth_follow_limits *l, bool *follows, bool *used, iso_error *err);
+/* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the
+ * rules of `known` with `use` set grow, both ways, on the values `bind` of its variables. A rule
+ * with a range of values (`in`) must not be used. Says nothing about other sizes. Returns: in
+ * `used` (by rule, set where true, never cleared) what the equality rests on. Errors: ISO_INTERNAL
+ * where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
+ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
+                                    const bool *use, const rule_oracle *oracle,
+                                    rule_schemas *schemas, const synth_follow_limits *l,
+                                    bool *follows, bool *used, iso_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
 """safetensors files as {name: (dtype, shape, bytes)}. Plain Python 3."""
+
 import json
 import struct
 
@@ -6,8 +7,15 @@ import struct
 def read_tensors(path):
     data = open(path, "rb").read()
     n = struct.unpack("<Q", data[:8])[0]
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
-            for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+    return {
+        k: (
+            v["dtype"],
+            v["shape"],
+            data[8 + n + v["data_offsets"][0] : 8 + n + v["data_offsets"][1]],
+        )
+        for k, v in json.loads(data[8 : 8 + n]).items()
+        if k != "__metadata__"
+    }
 
 
 def write_tensors(path, tensors):

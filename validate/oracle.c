@@ -1,8 +1,9 @@
-/* The ladder for one candidate: pre-check, refute on samples, prove, test (architecture.md, section 3).
+/* The ladder for one candidate: pre-check, refute on samples, prove, test (architecture.md, section
+ * 3).
  *
- * A sample counts where both sides ran within their domains and rounding leaves something to see; a difference just
- * above rounding must show on a second sample before it refutes. What fails to run on a sample says nothing. A rule
- * with open sizes gets another instance for every sample. */
+ * A sample counts where both sides ran within their domains and rounding leaves something to see; a
+ * difference just above rounding must show on a second sample before it refutes. What fails to run
+ * on a sample says nothing. A rule with open sizes gets another instance for every sample. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,30 +14,38 @@
 #include "validate/sample/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
-enum { STRICT_ROUNDS = 3, LEAST_SAMPLES = 8, MAX_FAILED = 8, SETTLED = 12, LEAST_SURE = 4, WORK = 100000000 };
+enum {
+  STRICT_ROUNDS = 3,
+  LEAST_SAMPLES = 8,
+  MAX_FAILED = 8,
+  SETTLED = 12,
+  LEAST_SURE = 4,
+  WORK = 100000000
+};
 
 typedef struct ladder {
   val_engine *e;
-  const rule *given;             /* as it is asked for: what is proved */
-  const rule *r;                 /* in canonical form: samples do not depend on how it is spelled */
-  rule_tensor *const *example;   /* by variable of r */
+  const rule *given;           /* as it is asked for: what is proved */
+  const rule *r;               /* in canonical form: samples do not depend on how it is spelled */
+  rule_tensor *const *example; /* by variable of r */
   val_problem problem;
   iso_rng rng;
   bool strict;
   bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
   uint32_t good, failed, blind, outside, soft, no_instance;
-  uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where nothing was lost */
+  uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where
+                             nothing was lost */
   uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
   val_cover cover[2];             /* of the samples that counted, left and right */
   val_cover undefined[2];         /* of those where a side is undefined */
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  bool ties;                      /* some sample differs where equal numbers leave a choice open */
-  bool cut;                       /* some sample differs on an axis, by the sign of a zero */
-  bool doubt;                     /* some sample differs by more than such a tolerance, if not surely */
-  double coarse;                  /* the largest tolerance of samples whose operators compute in a narrower dtype */
+  bool ties;     /* some sample differs where equal numbers leave a choice open */
+  bool cut;      /* some sample differs on an axis, by the sign of a zero */
+  bool doubt;    /* some sample differs by more than such a tolerance, if not surely */
+  double coarse; /* the largest tolerance of samples whose operators compute in a narrower dtype */
   char last_error[200];
   val_witness *witness; /* NULL: not wanted */
   rule *general;        /* NULL: not wanted; else the rule that is proved */
@@ -61,17 +70,21 @@ static double largest(const rule_tensor *t) {
 static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
   char x[100], y[100];
   if (t->what == 'v')
-    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g (relative %.3g) on sample %u", (long long)t->index, t->abs, t->rel, k);
+    snprintf(out->reason, sizeof out->reason,
+             "element %lld differs by %.3g (relative %.3g) on sample %u", (long long)t->index,
+             t->abs, t->rel, k);
   else
-    snprintf(out->reason, sizeof out->reason, "the sides are %s %s and %s %s", rule_dtype_name(t->lhs->dtype),
-             rule_shape_print(&t->lhs->shape, x, sizeof x), rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
+    snprintf(out->reason, sizeof out->reason, "the sides are %s %s and %s %s",
+             rule_dtype_name(t->lhs->dtype), rule_shape_print(&t->lhs->shape, x, sizeof x),
+             rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
 /* What the sample showed of the operators that choose. */
 static iso_code note_cover(ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
                            iso_error *err) {
   iso_code c = ISO_OK;
-  /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no sample. */
+  /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no
+   * sample. */
   val_cover *const all = t->outcome == VAL_AGREE ? l->cover : l->undefined;
   if (t->outcome != VAL_AGREE && t->outcome != VAL_OUTSIDE && t->outcome != VAL_BLIND)
     return ISO_OK;
@@ -151,14 +164,16 @@ static unsigned choose_kind(ladder *l, unsigned k) {
   const bool again = l->unproved && !l->strict && l->max_rel > STRICT_REL && k < 2 * l->first;
   if (k < l->first || again) return k % VAL_KINDS;
   const unsigned any = (unsigned)iso_rng_below(&l->rng, VAL_ALL_KINDS);
-  if (l->good >= LEAST_SAMPLES || l->outside <= l->good || iso_rng_below(&l->rng, 4) == 0) return any;
+  if (l->good >= LEAST_SAMPLES || l->outside <= l->good || iso_rng_below(&l->rng, 4) == 0)
+    return any;
   for (unsigned i = 0; i < VAL_ALL_KINDS; i++)
     if (l->worked[(any + i) % VAL_ALL_KINDS]) return (any + i) % VAL_ALL_KINDS;
   return any;
 }
 
 /* The same on an instance of its own. */
-static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdict *out, bool *refuted, iso_error *err) {
+static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdict *out,
+                                bool *refuted, iso_error *err) {
   if (!l->problem.open) return sample_once(l, l->r, k, kind, out, refuted, err);
   /* Every value must lie in the domains: few values do so by chance. */
   l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
@@ -170,7 +185,8 @@ static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdi
   char why[200] = "";
   iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
   if (!c && found) c = sample_once(l, &r, k, kind, out, refuted, err);
-  /* Exchanged bounds show where a number stands at one of them: the two come together by no chance. */
+  /* Exchanged bounds show where a number stands at one of them: the two come together by no chance.
+   */
   if (!c && found && !*refuted && l->strict && l->unproved && l->problem.twisted)
     c = sample_once(l, &r, k, VAL_AT, out, refuted, err);
   if (!c && !found) {
@@ -182,13 +198,15 @@ static iso_code sample_instance(ladder *l, unsigned k, unsigned kind, rule_verdi
   return c;
 }
 
-/* A literal of a rule file is the double that stands there, unless the rule says otherwise: a proof that read 0.1 as 1/10, or
- * 1.4142135623730951 as the root of 2, is of another rule. */
+/* A literal of a rule file is the double that stands there, unless the rule says otherwise: a proof
+ * that read 0.1 as 1/10, or 1.4142135623730951 as the root of 2, is of another rule. */
 static iso_code as_written(const ladder *l, rule_verdict *proof, iso_error *err) {
   if (proof->status != RULE_PROVED || !(proof->rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
-  iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), val_engine_options(l->e), proof, err);
+  iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), val_engine_options(l->e),
+                                    proof, err);
   if (!c && proof->status != RULE_PROVED)
-    snprintf(proof->reason, sizeof proof->reason, "proved only with literals read as the numbers that they stand for");
+    snprintf(proof->reason, sizeof proof->reason,
+             "proved only with literals read as the numbers that they stand for");
   return c;
 }
 
@@ -201,7 +219,9 @@ static bool heavy(const rule *r) {
   for (uint32_t i = 0; i < r->n_vars; i++) {
     int64_t n = 1;
     for (uint32_t d = 0; d < r->var[i].n_dims; d++)
-      if (r->var[i].dim[d]->kind != RULE_INT || __builtin_mul_overflow(n, r->var[i].dim[d]->u.i, &n)) return false;
+      if (r->var[i].dim[d]->kind != RULE_INT ||
+          __builtin_mul_overflow(n, r->var[i].dim[d]->u.i, &n))
+        return false;
     if (__builtin_add_overflow(all, n, &all)) return true;
   }
   return all > ELEMENTS;
@@ -234,11 +254,16 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     out->n_relative = proof->n_relative;
     memcpy(out->relative_to, proof->relative_to, sizeof out->relative_to);
   } else if (l->good >= LEAST_SAMPLES && val_rests_on_literals(l->r)) {
-    snprintf(out->reason, sizeof out->reason, "the sides differ in numbers that samples cannot tell apart");
+    snprintf(out->reason, sizeof out->reason,
+             "the sides differ in numbers that samples cannot tell apart");
   } else if (l->good >= LEAST_SAMPLES && val_reads_apart(l->r)) {
-    snprintf(out->reason, sizeof out->reason, "each side reads a variable that the other does not, and samples do not show that neither matters");
+    snprintf(out->reason, sizeof out->reason,
+             "each side reads a variable that the other does not, and samples do not show that "
+             "neither matters");
   } else if (l->good >= LEAST_SAMPLES && l->settled && l->sure < LEAST_SURE) {
-    snprintf(out->reason, sizeof out->reason, "only %u of %u samples are free of sums that lose what is added to them", l->sure, l->settled);
+    snprintf(out->reason, sizeof out->reason,
+             "only %u of %u samples are free of sums that lose what is added to them", l->sure,
+             l->settled);
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", gap(l));
@@ -250,7 +275,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
     snprintf(out->reason, sizeof out->reason,
              "the sides differ on a branch cut, where the sign of a zero decides");
   } else if (l->good >= LEAST_SAMPLES && l->doubt) {
-    snprintf(out->reason, sizeof out->reason, "a sample differs by more than a kernel in few bits explains");
+    snprintf(out->reason, sizeof out->reason,
+             "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= LEAST_SAMPLES) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
@@ -260,21 +286,25 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->failed && l->failed >= l->outside) {
     snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
   } else if (l->outside > l->blind) {
-    snprintf(out->reason, sizeof out->reason, "%u samples lie where both sides are defined", l->good);
+    snprintf(out->reason, sizeof out->reason, "%u samples lie where both sides are defined",
+             l->good);
   } else {
     snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
   }
 }
 
-/* A rule speaks of where both of its sides are defined. Between two graphs it must not join what is 0/0 with a number either, whether it was
- * found or given: each variable that may be at a pole is zero once. */
+/* A rule speaks of where both of its sides are defined. Between two graphs it must not join what is
+ * 0/0 with a number either, whether it was found or given: each variable that may be at a pole is
+ * zero once. */
 static iso_code sample_poles(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
   iso_code c = ISO_OK;
   bool at[VAL_MAX_VARS] = {false};
   const bool left = val_poles(l->r->lhs, false, at), right = val_poles(l->r->rhs, false, at);
   if (!left && !right) return ISO_OK;
-  for (unsigned k = 0; k <= l->r->n_vars && !*refuted && !c && !val_stopped(val_engine_options(l->e)); k++)
-    if (k == 0 || (at[k - 1] && l->r->var[k - 1].kind == 'f')) c = sample_instance(l, k, VAL_POLE + k, out, refuted, err);
+  for (unsigned k = 0;
+       k <= l->r->n_vars && !*refuted && !c && !val_stopped(val_engine_options(l->e)); k++)
+    if (k == 0 || (at[k - 1] && l->r->var[k - 1].kind == 'f'))
+      c = sample_instance(l, k, VAL_POLE + k, out, refuted, err);
   return c;
 }
 
@@ -439,13 +469,18 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   iso_code c = ISO_OK;
   unsigned k = 0;
   rule_schemas *schemas = val_engine_schemas(l->e);
-  if (!l->strict && l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
+  if (!l->strict &&
+      l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
     c = val_prove(l->given, schemas, o, &proof, err);
-    if (!c && proof.status == RULE_PROVED && !(c = sample_poles(l, out, refuted, err))) conclude(l, out, &proof, *refuted);
+    if (!c && proof.status == RULE_PROVED && !(c = sample_poles(l, out, refuted, err)))
+      conclude(l, out, &proof, *refuted);
     if (c || proof.status == RULE_PROVED) return c;
   }
-  const unsigned early = !l->strict && heavy(l->r) ? 1 : l->first; /* what is wrong shows on the first sample nearly always */
-  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
+  const unsigned early = !l->strict && heavy(l->r)
+                             ? 1
+                             : l->first; /* what is wrong shows on the first sample nearly always */
+  for (; k < early && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++)
+    c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
   val_truth possible = VAL_OPEN;
   if (!c && l->problem.open && l->no_instance && l->no_instance == l->failed && l->good == 0)
     c = val_ask_names(&l->problem, o->z3_rlimit, &possible, err);
@@ -454,32 +489,48 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     return ISO_OK; /* vacuous: a proof of it would say nothing */
   }
   if (!c && !l->strict && !*refuted) c = sample_poles(l, out, refuted, err);
-  /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong there shows sooner than a proof fails. */
-  for (unsigned n = 0; !l->strict && early == l->first && l->good > 0 && n < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); n++)
+  /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong
+   * there shows sooner than a proof fails. */
+  for (unsigned n = 0; !l->strict && early == l->first && l->good > 0 && n < VAL_SPREADS &&
+                       gap(l) && !*refuted && !c && !val_stopped(o);
+       n++)
     c = sample_instance(l, l->first + n, VAL_SPREAD + n, out, refuted, err);
-  if (!c && !*refuted) c = l->general ? val_generalise(l->given, schemas, o, l->arena, l->general, &proof, err)
-                                      : val_prove(l->given, schemas, o, &proof, err);
+  if (!c && !*refuted)
+    c = l->general ? val_generalise(l->given, schemas, o, l->arena, l->general, &proof, err)
+                   : val_prove(l->given, schemas, o, &proof, err);
   if (!c && !*refuted && l->strict && !l->r->reads_literals) c = as_written(l, &proof, err);
   const bool proved = !c && !*refuted && proof.status == RULE_PROVED;
   l->unproved = true;
-  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o); k++) c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
-  const uint32_t integers = val_samples_wanted(l->r), plain = integers > o->n_samples ? integers : o->n_samples;
-  const uint32_t least = l->strict ? o->least_samples : 0, needed = proved ? 0 : l->strict ? 2 * plain : plain;
+  for (; !proved && k < l->first && !*refuted && !c && l->failed < MAX_FAILED && !val_stopped(o);
+       k++)
+    c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
+  const uint32_t integers = val_samples_wanted(l->r),
+                 plain = integers > o->n_samples ? integers : o->n_samples;
+  const uint32_t least = l->strict ? o->least_samples : 0, needed = proved      ? 0
+                                                                    : l->strict ? 2 * plain
+                                                                                : plain;
   const uint32_t enough = needed > least ? needed : least;
   const unsigned want = (l->strict ? 4 : 2) * enough;
-  for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good && !val_stopped(o); k++)
+  for (; k < want && !*refuted && !c && l->good < enough && l->failed < MAX_FAILED + 2 * l->good &&
+         !val_stopped(o);
+       k++)
     c = sample_instance(l, k, choose_kind(l, k), out, refuted, err);
-  for (unsigned s = 0; !proved && l->soft == 1 && s < VAL_KINDS && !*refuted && !c && !val_stopped(o); s++)
+  for (unsigned s = 0;
+       !proved && l->soft == 1 && s < VAL_KINDS && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, l->soft_kind, out, refuted, err);
   const bool seek = !proved && l->good >= LEAST_SAMPLES;
-  for (unsigned s = 0; seek && s < VAL_SMALLS && val_has_eps(l->r) && !*refuted && !c && !val_stopped(o); s++)
+  for (unsigned s = 0;
+       seek && s < VAL_SMALLS && val_has_eps(l->r) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SMALL + s, out, refuted, err);
   if (!c && seek && l->strict && l->problem.open && !*refuted)
     c = sample_sizes(l, k, out, refuted, err);
   if (!c && seek && !*refuted) c = sample_axes(l, k, out, refuted, err);
-  /* A jump that is seen may be one of those where the sides agree: of halves every other one. So all these kinds are tried. */
+  /* A jump that is seen may be one of those where the sides agree: of halves every other one. So
+   * all these kinds are tried. */
   const bool jumps = seek && val_cover_jumps(&l->cover[0], &l->cover[1]);
-  for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && (gap(l) || (jumps && s < VAL_SEAMS)) && !*refuted && !c && !val_stopped(o); s++)
+  for (unsigned s = 0; seek && s < 2 * VAL_SEAMS && (gap(l) || (jumps && s < VAL_SEAMS)) &&
+                       !*refuted && !c && !val_stopped(o);
+       s++)
     c = sample_instance(l, k + s, VAL_SEAM + s % VAL_SEAMS, out, refuted, err);
   for (unsigned s = 0; seek && s < VAL_SPREADS && gap(l) && !*refuted && !c && !val_stopped(o); s++)
     c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
@@ -496,12 +547,13 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
   conclude(l, out, &proof, *refuted);
   char how[RULE_METHOD_TEXT];
   if (*refuted && proved)
-    return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s", l->r->name,
-                    rule_verdict_method(&proof, how), out->reason);
+    return iso_fail(err, ISO_INTERNAL, "rule %s was proved (%s) and a sample refutes it: %s",
+                    l->r->name, rule_verdict_method(&proof, how), out->reason);
   return ISO_OK;
 }
 
-/* The operator of `t` that draws random numbers: such a term is no function of its variables, and its samples show nothing. NULL: none. */
+/* The operator of `t` that draws random numbers: such a term is no function of its variables, and
+ * its samples show nothing. NULL: none. */
 static const char *draws(rule_schemas *s, const rule_term *t) {
   if (t->kind == RULE_OP && rule_draws(s, t)) return t->u.s;
   for (uint32_t i = 0; i < t->n; i++) {
@@ -512,7 +564,8 @@ static const char *draws(rule_schemas *s, const rule_term *t) {
 }
 
 /* l->r and its examples in canonical form. */
-static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor **example, uint64_t *stream, iso_error *err) {
+static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor **example,
+                          uint64_t *stream, iso_error *err) {
   uint32_t from[VAL_MAX_VARS];
   l->given = l->r;
   if (l->r->n_vars > VAL_MAX_VARS) return ISO_OK; /* too large, as is said where it is looked at */
@@ -528,9 +581,11 @@ static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor 
 static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
-  const char *left = draws(val_engine_schemas(l->e), l->r->lhs), *op = left ? left : draws(val_engine_schemas(l->e), l->r->rhs);
+  const char *left = draws(val_engine_schemas(l->e), l->r->lhs),
+             *op = left ? left : draws(val_engine_schemas(l->e), l->r->rhs);
   if (op) {
-    snprintf(out->reason, sizeof out->reason, "%.100s draws random numbers: a side is no function of its variables", op);
+    snprintf(out->reason, sizeof out->reason,
+             "%.100s draws random numbers: a side is no function of its variables", op);
     return ISO_OK;
   }
   iso_arena a = {0};
@@ -543,25 +598,29 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
     if (err != NULL) snprintf(out->reason, sizeof out->reason, "%.255s", err->msg);
     c = ISO_OK;
   } else if (!c) {
-    /* The stream depends on the rule and not on when it is asked for: the same rule gets the same samples. */
+    /* The stream depends on the rule and not on when it is asked for: the same rule gets the same
+     * samples. */
     bool refuted = false;
     l->rng = iso_rng_new(o->seed, stream);
     c = climb(l, out, &refuted, err);
-    if (!c && refuted && l->witness != NULL) c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
-    if (!c && refuted && l->witness != NULL && l->witness->found) val_witness_describe(l->witness, out);
+    if (!c && refuted && l->witness != NULL)
+      c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
+    if (!c && refuted && l->witness != NULL && l->witness->found)
+      val_witness_describe(l->witness, out);
   }
   val_problem_fini(&l->problem);
   iso_arena_fini(&a);
   return c;
 }
 
-iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
+iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out,
+                    iso_error *err) {
   ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS, .work = WORK};
   return decide(&l, out, err);
 }
 
-iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out,
-                            iso_error *err) {
+iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a,
+                            rule *general, rule_verdict *out, iso_error *err) {
   ladder l = {.e = e,
               .r = r,
               .example = example,
@@ -590,27 +649,31 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
 
 /* ---- as a rule_oracle ---- */
 
-static iso_code oracle_call(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out, size_t cap,
-                            size_t *n_out, iso_error *err) {
+static iso_code oracle_call(void *ctx, const rule_term *call, rule_tensor *const *bind,
+                            bool float64, rule_tensor **out, size_t cap, size_t *n_out,
+                            iso_error *err) {
   return val_call(ctx, call, bind, float64 ? VAL_FLOAT64 : 0, out, cap, n_out, err);
 }
 
-static rule_diff oracle_compare(void *ctx, const rule_tensor *a, const rule_tensor *b, double rel_tol) {
+static rule_diff oracle_compare(void *ctx, const rule_tensor *a, const rule_tensor *b,
+                                double rel_tol) {
   (void)ctx;
   /* Views of one value, and values computed in the same way. */
   if (rule_tensor_same_bytes(a, b)) return (rule_diff){.equal = true, .index = -1};
   rel_tol = fmax(rel_tol, fmax(a->coarse, b->coarse));
-  /* A slice that is zero but for rounding must not be compared with itself: its neighbours give the scale. */
+  /* A slice that is zero but for rounding must not be compared with itself: its neighbours give the
+   * scale. */
   const val_diff d = val_compare(a, b, rel_tol, 64 * 0x1p-52 * largest(a));
   return (rule_diff){d.equal, d.max_abs, d.max_rel, d.index};
 }
 
-static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
+static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *example,
+                              rule_verdict *out, iso_error *err) {
   return val_decide(ctx, r, example, out, err);
 }
 
-static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a, rule *general, rule_verdict *out,
-                                  iso_error *err) {
+static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
+                                  iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
   return val_decide_general(ctx, r, example, a, general, out, err);
 }
 

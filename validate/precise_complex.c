@@ -19,9 +19,7 @@ static bool new_complex(vp *v, cn *z) {
   return z->re && z->im;
 }
 
-static cn at(const vp_tensor *t, int64_t i) {
-  return (cn){&t->x[2 * i], &t->x[2 * i + 1]};
-}
+static cn at(const vp_tensor *t, int64_t i) { return (cn){&t->x[2 * i], &t->x[2 * i + 1]}; }
 
 static void set(cn r, cn a) {
   vn_set(r.re, a.re);
@@ -62,9 +60,7 @@ static void c_mul(scratch *w, cn r, cn a, cn b) {
   vn_add(w->v, r.im, w->t.im, w->s.im);
 }
 
-static void c_square(scratch *w, cn r, cn a) {
-  c_mul(w, r, a, a);
-}
+static void c_square(scratch *w, cn r, cn a) { c_mul(w, r, a, a); }
 
 static void c_neg(scratch *w, cn r, cn a) {
   by_name(w->v, "neg", r.re, a.re);

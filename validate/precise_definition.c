@@ -49,9 +49,7 @@ static void put(walk *w, vn *x) {
   else w->spare[w->n_spare++] = x;
 }
 
-static uint32_t word(const walk *w, sx x, size_t i) {
-  return sc_word(w->c, x, i);
-}
+static uint32_t word(const walk *w, sx x, size_t i) { return sc_word(w->c, x, i); }
 
 /* ---- integers ---- */
 
@@ -84,25 +82,19 @@ static bool whole_pairs(walk *w, sx x, bool product, int64_t *out) {
 static bool whole(walk *w, sx x, int64_t *out) {
   int64_t d = 0;
   switch (sc_op(w->c, x)) {
-  case X_CONST:
-    return whole_rational(w, word(w, x, 0), out);
-  case X_SYM:
-    *out = w->sym[word(w, x, 0)];
-    return w->c->sym[word(w, x, 0)].role == 'x';
+  case X_CONST: return whole_rational(w, word(w, x, 0), out);
+  case X_SYM: *out = w->sym[word(w, x, 0)]; return w->c->sym[word(w, x, 0)].role == 'x';
   case X_BOUND:
     if (word(w, x, 0) >= MOST_LEVELS) return false;
     *out = w->bound[word(w, x, 0)];
     return true;
-  case X_ADD:
-    return whole_pairs(w, x, false, out);
-  case X_MUL:
-    return whole_pairs(w, x, true, out);
+  case X_ADD: return whole_pairs(w, x, false, out);
+  case X_MUL: return whole_pairs(w, x, true, out);
   case X_DIV:
     if (!whole(w, word(w, x, 0), out) || !whole(w, word(w, x, 1), &d) || d <= 0) return false;
     *out = *out / d - (*out % d < 0);
     return true;
-  default:
-    return false;
+  default: return false;
   }
 }
 
@@ -293,54 +285,33 @@ static void apply(walk *w, const char *name, vn *r, const vn *a, const vn *b) {
 /* What a value is without rounding: casts to floating types are none. */
 static const char *function_name(sx_func f) {
   switch (f) {
-  case F_EXP:
-    return "exp";
-  case F_LOG:
-    return "log";
-  case F_ERF:
-    return "erf";
-  case F_SIN:
-    return "sin";
-  case F_COS:
-    return "cos";
-  case F_TAN:
-    return "tan";
-  case F_ATAN:
-    return "atan";
-  case F_ASIN:
-    return "asin";
-  case F_ABS:
-    return "abs";
-  case F_FLOOR:
-    return "floor";
-  case F_CEIL:
-    return "ceil";
-  case F_ROUND:
-    return "round";
+  case F_EXP: return "exp";
+  case F_LOG: return "log";
+  case F_ERF: return "erf";
+  case F_SIN: return "sin";
+  case F_COS: return "cos";
+  case F_TAN: return "tan";
+  case F_ATAN: return "atan";
+  case F_ASIN: return "asin";
+  case F_ABS: return "abs";
+  case F_FLOOR: return "floor";
+  case F_CEIL: return "ceil";
+  case F_ROUND: return "round";
   case F_TRUNC:
-  case F_CAST_INT:
-    return "trunc";
+  case F_CAST_INT: return "trunc";
   case F_CAST_F32:
   case F_CAST_F16:
-  case F_CAST_BF16:
-    return "positive";
-  case F_SAFE_INV:
-    return "reciprocal";
+  case F_CAST_BF16: return "positive";
+  case F_SAFE_INV: return "reciprocal";
   case F_POW:
-  case F_POWER:
-    return "pow";
-  case F_ATAN2:
-    return "atan2";
-  case F_MUL:
-    return "mul";
-  default:
-    return NULL;
+  case F_POWER: return "pow";
+  case F_ATAN2: return "atan2";
+  case F_MUL: return "mul";
+  default: return NULL;
   }
 }
 
-static bool is_zero(const vn *a) {
-  return mpfr_zero_p(&a->lo) && mpfr_zero_p(&a->hi);
-}
+static bool is_zero(const vn *a) { return mpfr_zero_p(&a->lo) && mpfr_zero_p(&a->hi); }
 
 static void function(walk *w, sx x, vn *r) {
   const sx_func f = (sx_func)word(w, x, 0);
@@ -410,30 +381,14 @@ static void evaluate(walk *w, sx x, vn *r) {
   if (!vp_go(w->v, 0)) return;
   w->depth++;
   switch (sc_op(w->c, x)) {
-  case X_CONST:
-    rational(w, word(w, x, 0), r);
-    break;
-  case X_SYM:
-    symbol(w, x, r);
-    break;
-  case X_BOUND:
-    vn_int(w->v, r, word(w, x, 0) < MOST_LEVELS ? w->bound[word(w, x, 0)] : 0);
-    break;
-  case X_ADD:
-    sum_of(w, x, r);
-    break;
-  case X_MUL:
-    product_of(w, x, r);
-    break;
-  case X_DIV:
-    quotient(w, x, r);
-    break;
-  case X_LEAF:
-    leaf(w, x, r);
-    break;
-  case X_FN:
-    function(w, x, r);
-    break;
+  case X_CONST: rational(w, word(w, x, 0), r); break;
+  case X_SYM: symbol(w, x, r); break;
+  case X_BOUND: vn_int(w->v, r, word(w, x, 0) < MOST_LEVELS ? w->bound[word(w, x, 0)] : 0); break;
+  case X_ADD: sum_of(w, x, r); break;
+  case X_MUL: product_of(w, x, r); break;
+  case X_DIV: quotient(w, x, r); break;
+  case X_LEAF: leaf(w, x, r); break;
+  case X_FN: function(w, x, r); break;
   case X_SUM:
   case X_TOP:
   case X_PROD: {
@@ -441,24 +396,15 @@ static void evaluate(walk *w, sx x, vn *r) {
     binder(w, x, 0, n, sc_at(w->c, word(w, x, n + 1))->height, r);
     break;
   }
-  case X_MAX:
-    largest(w, x, r);
-    break;
-  case X_ITE:
-    choose(w, word(w, x, 0), word(w, x, 1), word(w, x, 2), r);
-    break;
+  case X_MAX: largest(w, x, r); break;
+  case X_ITE: choose(w, word(w, x, 0), word(w, x, 1), word(w, x, 2), r); break;
   case X_LT:
   case X_EQ:
   case X_TRUE:
   case X_FALSE:
-  case X_IVER:
-    from_condition(w, x, r);
-    break;
-  case X_NEGINF:
-    vn_double(w->v, r, -(double)INFINITY);
-    break;
-  default:
-    w->v->lacks = true;
+  case X_IVER: from_condition(w, x, r); break;
+  case X_NEGINF: vn_double(w->v, r, -(double)INFINITY); break;
+  default: w->v->lacks = true;
   }
   w->depth--;
 }

@@ -24,9 +24,7 @@ static bool reserved(const void *p) {
   return current && (const char *)p >= current->base && (const char *)p < current->base + RESERVE;
 }
 
-static size_t rounded(size_t n) {
-  return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-}
+static size_t rounded(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
 static void *from_reserve(size_t n) {
   if (!current || n > RESERVE || rounded(n) > RESERVE - current->used) {
@@ -68,9 +66,7 @@ static void *reallocate(void *p, size_t old, size_t n) {
   return q;
 }
 
-static void install(void) {
-  mp_set_memory_functions(allocate, reallocate, release);
-}
+static void install(void) { mp_set_memory_functions(allocate, reallocate, release); }
 
 bool vp_memory_begin(vp_memory *m) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -4,10 +4,11 @@
     result = isomer.compare(model_a, model_b, (x,))
     print(result.verdict, result.evidence)
 
-A model is a torch.nn.Module, or the folder of a capture. Importing this imports neither PyTorch nor anything else that
-is large; modules are captured by `isomer_capture`, captures are compared by the program `isomer`, which is looked for
-in $ISOMER, on the PATH, and in the source tree's build/.
+A model is a torch.nn.Module, or the folder of a capture. Importing this imports neither PyTorch nor
+anything else that is large; modules are captured by `isomer_capture`, captures are compared by the
+program `isomer`, which is looked for in $ISOMER, on the PATH, and in the source tree's build/.
 """
+
 import json
 import os
 import shutil
@@ -20,21 +21,23 @@ __all__ = ["compare", "find_program", "Result", "Error"]
 
 
 class Error(Exception):
-    """The comparison could not be made: bad arguments, no program, a model that cannot be captured or run."""
+    """The comparison could not be made: bad arguments, no program, a model that cannot be captured
+    or run."""
 
 
 @dataclass(frozen=True)
 class Result:
     """What `isomer compare` found. Truth value: whether the verdict is "equivalent"."""
-    verdict: str                # "equivalent", "different" or "undecided"
-    evidence: str | None        # "proved" or "tested" where equivalent
-    divergences: list = field(repr=False)   # the places where the two part, the earliest first
-    rules: list = field(repr=False)         # the rewrite rules that were used
+
+    verdict: str  # "equivalent", "different" or "undecided"
+    evidence: str | None  # "proved" or "tested" where equivalent
+    divergences: list = field(repr=False)  # the places where the two part, the earliest first
+    rules: list = field(repr=False)  # the rewrite rules that were used
     assumptions: list = field(repr=False)
     counterexample: dict | None = field(repr=False)
-    summary: str                # the last line of the report
-    report: dict = field(repr=False)        # all of it, as `--json` writes it
-    text: str = field(repr=False)           # all of it, as a person reads it
+    summary: str  # the last line of the report
+    report: dict = field(repr=False)  # all of it, as `--json` writes it
+    text: str = field(repr=False)  # all of it, as a person reads it
 
     def __bool__(self):
         return self.verdict == "equivalent"
@@ -46,7 +49,10 @@ class Result:
             for side in ("left", "right"):
                 n = d.get(side) or {}
                 place = ", ".join(str(n[k]) for k in ("scope", "source") if n.get(k))
-                lines.append("  %-5s %s (%s)%s" % (side, n.get("id"), n.get("op"), " in " + place if place else ""))
+                lines.append(
+                    "  %-5s %s (%s)%s"
+                    % (side, n.get("id"), n.get("op"), " in " + place if place else "")
+                )
             if d.get("hint"):
                 lines.append("  hint  " + d["hint"])
             if d.get("max_abs") is not None:
@@ -55,9 +61,13 @@ class Result:
             lines.append("  and %d more places" % (len(self.divergences) - 3))
         c = self.counterexample
         if c and c.get("max_abs") is not None:
-            lines.append("  witness: output %s differs by up to %.3g" % (c.get("output"), c["max_abs"]))
+            lines.append(
+                "  witness: output %s differs by up to %.3g" % (c.get("output"), c["max_abs"])
+            )
         for u in self.report.get("unexplained_leaves", [])[:3]:
-            lines.append("  unexplained: %s of the %s side" % (u.get("name") or u.get("id"), u.get("side")))
+            lines.append(
+                "  unexplained: %s of the %s side" % (u.get("name") or u.get("id"), u.get("side"))
+            )
         return "\n".join(lines)
 
 
@@ -68,18 +78,35 @@ def find_program():
     for path in (os.environ.get("ISOMER"), shutil.which("isomer"), tree):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise Error("the program isomer is not found: build it (make), put it on the PATH, or set ISOMER to its path")
+    raise Error(
+        (
+            "the program isomer is not found: build it (make), put it on the PATH, or set ISOMER "
+            "to "
+            "its path"
+        )
+    )
 
 
-def compare(model_a, model_b, inputs=None, *, inputs_b=None, call_a=None, call_b=None, outputs=None, timeout=None,
-            options=(), keep=None):
+def compare(
+    model_a,
+    model_b,
+    inputs=None,
+    *,
+    inputs_b=None,
+    call_a=None,
+    call_b=None,
+    outputs=None,
+    timeout=None,
+    options=(),
+    keep=None,
+):
     """Captures both models and compares them.
 
     model_a, model_b  modules in eval mode, or folders of captures
-    inputs            example inputs of modules (a tensor, a tuple, a dictionary); both get the same unless inputs_b is given
-    call_a, call_b    call(module, **inputs) in place of module(**inputs)
-    outputs           names of the modules' outputs to compare; all, if not given
-    timeout           seconds for the comparison
+    inputs            example inputs of modules (a tensor, a tuple, a dictionary); both get the same
+    unless inputs_b is given call_a, call_b    call(module, **inputs) in place of module(**inputs)
+    outputs           names of the modules' outputs to compare; all, if not given timeout
+    seconds for the comparison
     options           further options of `isomer compare`
     keep              a folder in which the captures and the report stay
 
@@ -87,8 +114,16 @@ def compare(model_a, model_b, inputs=None, *, inputs_b=None, call_a=None, call_b
     folder = keep or tempfile.mkdtemp(prefix="isomer-")
     try:
         os.makedirs(folder, exist_ok=True)
-        sides = [captured(model_a, inputs, call_a, outputs, os.path.join(folder, "left")),
-                 captured(model_b, inputs if inputs_b is None else inputs_b, call_b, outputs, os.path.join(folder, "right"))]
+        sides = [
+            captured(model_a, inputs, call_a, outputs, os.path.join(folder, "left")),
+            captured(
+                model_b,
+                inputs if inputs_b is None else inputs_b,
+                call_b,
+                outputs,
+                os.path.join(folder, "right"),
+            ),
+        ]
         return run(sides, os.path.join(folder, "report.json"), timeout, options)
     finally:
         if not keep:
@@ -122,5 +157,14 @@ def run(sides, report, timeout, options):
     except (OSError, ValueError) as e:
         raise Error("isomer left no report that can be read: %s" % e) from e
     lines = p.stdout.strip().splitlines()
-    return Result(data["verdict"], data["evidence"], data["divergences"], data["rules"], data["assumptions"],
-                  data["counterexample"], lines[-1] if lines else "isomer: " + data["verdict"].upper(), data, p.stdout)
+    return Result(
+        data["verdict"],
+        data["evidence"],
+        data["divergences"],
+        data["rules"],
+        data["assumptions"],
+        data["counterexample"],
+        lines[-1] if lines else "isomer: " + data["verdict"].upper(),
+        data,
+        p.stdout,
+    )

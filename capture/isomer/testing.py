@@ -1,19 +1,23 @@
 """For tests, with pytest or without: a failure's message is the short report."""
+
 from . import Error, compare
 
 __all__ = ["assert_equivalent"]
 
 
 def assert_equivalent(model_a, model_b, inputs=None, *, evidence=None, **options):
-    """Fails (AssertionError) unless the two models are equivalent. evidence="proved" asks for that too. The other
-    arguments are isomer.compare's. Returns the Result."""
+    """Fails (AssertionError) unless the two models are equivalent. evidence="proved" asks for that
+    too. The other arguments are isomer.compare's. Returns the Result."""
     __tracebackhide__ = True
     if evidence not in (None, "tested", "proved"):
-        raise Error("evidence is \"tested\" or \"proved\", not %r" % (evidence,))
+        raise Error('evidence is "tested" or "proved", not %r' % (evidence,))
     result = compare(model_a, model_b, inputs, **options)
     if not result:
         raise AssertionError(result.short())
     if evidence == "proved" and result.evidence != "proved":
         weak = [r["name"] for r in result.rules if r.get("status") != "proved"]
-        raise AssertionError("equivalent, but only %s; not proved: %s" % (result.evidence, ", ".join(weak) or "a kernel"))
+        raise AssertionError(
+            "equivalent, but only %s; not proved: %s"
+            % (result.evidence, ", ".join(weak) or "a kernel")
+        )
     return result

@@ -1,24 +1,59 @@
 """In-place operators and the aliases through which they write, made functional.
 
-Each tensor of the captured program is a `Cell`. A view's cell knows its parent and the operator that made it. A write
-to a cell computes the new value, carries it up to the root through the inverse of each view (slice_scatter for a
-slice, the inverse permutation for a permute, a reshape for a view), and leaves every other alias stale: it is made
-anew from its parent when it is next read. What has no such inverse is refused.
+Each tensor of the captured program is a `Cell`. A view's cell knows its parent and the operator
+that made it. A write to a cell computes the new value, carries it up to the root through the
+inverse of each view (slice_scatter for a slice, the inverse permutation for a permute, a reshape
+for a view), and leaves every other alias stale: it is made anew from its parent when it is next
+read. What has no such inverse is refused.
 """
+
 from .errors import CaptureError
 
-# Operators whose result, where it aliases the argument, holds the same elements in the same row-major order.
-RESHAPES = {"view", "_unsafe_view", "reshape", "_reshape_alias", "flatten", "unflatten", "unsqueeze", "squeeze", "alias",
-            "detach", "detach_", "contiguous", "to", "type_as", "view_as", "reshape_as", "lift_fresh", "_to_copy",
-            "clone", "expand", "expand_as", "ravel", "positive", "resolve_conj", "resolve_neg", "dropout", "pad",
-            "constant_pad_nd"}
+# Operators whose result, where it aliases the argument, holds the same elements in the same
+# row-major order.
+RESHAPES = {
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "_reshape_alias",
+    "flatten",
+    "unflatten",
+    "unsqueeze",
+    "squeeze",
+    "alias",
+    "detach",
+    "detach_",
+    "contiguous",
+    "to",
+    "type_as",
+    "view_as",
+    "reshape_as",
+    "lift_fresh",
+    "_to_copy",
+    "clone",
+    "expand",
+    "expand_as",
+    "ravel",
+    "positive",
+    "resolve_conj",
+    "resolve_neg",
+    "dropout",
+    "pad",
+    "constant_pad_nd",
+}
 
 
 class Cell:
     __slots__ = ("ssa", "parent", "remake", "invert", "version", "name")
 
     def __init__(self, ssa, parent=None, remake=None, invert=None, name=None):
-        self.ssa, self.parent, self.remake, self.invert, self.name = ssa, parent, remake, invert, name
+        self.ssa, self.parent, self.remake, self.invert, self.name = (
+            ssa,
+            parent,
+            remake,
+            invert,
+            name,
+        )
         self.version = parent.root().version if parent else 0
 
     def root(self):
@@ -48,8 +83,9 @@ class Cell:
 
 
 def inverse(emit, op, args, kwargs, index):
-    """How a new value of a view becomes a new value of what it views. emit(op name, overload, args) makes a node. args
-    and kwargs are the view operator's, the viewed tensor first; index is the output's number, or None."""
+    """How a new value of a view becomes a new value of what it views. emit(op name, overload, args)
+    makes a node. args and kwargs are the view operator's, the viewed tensor first; index is the
+    output's number, or None."""
     name = op._schema.name.split("::")[1]
     given = dict(zip([a.name for a in op._schema.arguments], args))
     given.update(kwargs)
@@ -61,9 +97,14 @@ def inverse(emit, op, args, kwargs, index):
         if tuple(old.shape) == tuple(new.shape):
             return new
         if old.data.numel() != new.data.numel():
-            raise CaptureError("the program writes through aten::%s, of which several elements share one place; write "
-                               "to a copy (clone) instead" % name)
-        return emit("view" if new.data.is_contiguous() else "reshape", "default", [new, list(old.shape)])
+            raise CaptureError(
+                "the program writes through aten::%s, of which several elements share one place; "
+                "write "
+                "to a copy (clone) instead" % name
+            )
+        return emit(
+            "view" if new.data.is_contiguous() else "reshape", "default", [new, list(old.shape)]
+        )
 
     def permuted(order):
         back = [0] * len(order)
@@ -76,12 +117,27 @@ def inverse(emit, op, args, kwargs, index):
             return new
         return emit("slice_scatter", "default", [old, new, dim, start, stop, step])
 
-    refused = CaptureError("the program writes in place through a view made by aten::%s, which cannot be turned into a "
-                           "function; write to a copy (clone) instead" % name)
+    refused = CaptureError(
+        "the program writes in place through a view made by aten::%s, which cannot be turned into "
+        "a "
+        "function; write to a copy (clone) instead" % name
+    )
     if name in RESHAPES:
         return whole
-    if name in ("t", "numpy_T", "transpose", "swapaxes", "swapdims", "mT", "adjoint", "matrix_H", "permute", "movedim",
-                "moveaxis"):
+    if name in (
+        "t",
+        "numpy_T",
+        "transpose",
+        "swapaxes",
+        "swapdims",
+        "mT",
+        "adjoint",
+        "matrix_H",
+        "permute",
+        "movedim",
+        "moveaxis",
+    ):
+
         def turned(old, new):
             n = len(old.shape)
             if name == "permute":
@@ -100,23 +156,50 @@ def inverse(emit, op, args, kwargs, index):
                 order = list(range(n))
                 order[a], order[b] = order[b], order[a]
             else:
-                order = list(range(n - 2)) + list(range(n - 2, n))[::-1] if name != "numpy_T" else list(range(n))[::-1]
+                order = (
+                    list(range(n - 2)) + list(range(n - 2, n))[::-1]
+                    if name != "numpy_T"
+                    else list(range(n))[::-1]
+                )
             return permuted(order)(old, new)
+
         return turned
     if name == "slice":
-        return lambda old, new: sliced(old, new, get("dim", 0), get("start"), get("end"), get("step", 1))
+        return lambda old, new: sliced(
+            old, new, get("dim", 0), get("start"), get("end"), get("step", 1)
+        )
     if name == "narrow":
-        return lambda old, new: sliced(old, new, get("dim"), get("start") % old.shape[get("dim")],
-                                       get("start") % old.shape[get("dim")] + get("length"))
+        return lambda old, new: sliced(
+            old,
+            new,
+            get("dim"),
+            get("start") % old.shape[get("dim")],
+            get("start") % old.shape[get("dim")] + get("length"),
+        )
     if name == "select":
-        return lambda old, new: emit("select_scatter", "default", [old, new, get("dim"), get("index")])
+        return lambda old, new: emit(
+            "select_scatter", "default", [old, new, get("dim"), get("index")]
+        )
     if name == "unbind":
         return lambda old, new: emit("select_scatter", "default", [old, new, get("dim", 0), index])
     if name == "diagonal":
-        return lambda old, new: emit("diagonal_scatter", "default",
-                                     [old, new, get("offset", 0), get("dim1", 0), get("dim2", 1)])
-    if name in ("split", "split_with_sizes", "chunk", "tensor_split", "hsplit", "vsplit", "unsafe_split",
-                "unsafe_chunk", "unsafe_split_with_sizes"):
+        return lambda old, new: emit(
+            "diagonal_scatter",
+            "default",
+            [old, new, get("offset", 0), get("dim1", 0), get("dim2", 1)],
+        )
+    if name in (
+        "split",
+        "split_with_sizes",
+        "chunk",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "unsafe_split",
+        "unsafe_chunk",
+        "unsafe_split_with_sizes",
+    ):
+
         def part(old, new):
             dim = get("dim", 0) % len(old.shape)
             sizes = get("split_size", get("split_sizes", get("split_size_or_sections")))
@@ -126,6 +209,7 @@ def inverse(emit, op, args, kwargs, index):
                 raise refused
             start = sum(sizes[:index]) if isinstance(sizes, (list, tuple)) else index * sizes
             return sliced(old, new, dim, start, start + new.shape[dim])
+
         return part
     if name in ("view_as_complex", "view_as_real"):
         back = "view_as_real" if name == "view_as_complex" else "view_as_complex"
@@ -133,4 +217,5 @@ def inverse(emit, op, args, kwargs, index):
 
     def refuse(old, new):
         raise refused
+
     return refuse

@@ -1,4 +1,5 @@
 """The command `isomer-capture`. Exit status: 0, or 2 with one line that says what is wrong."""
+
 import argparse
 import os
 import sys
@@ -27,45 +28,108 @@ def setting(text):
 
 
 def add_model_options(p):
-    p.add_argument("--reduce", action="store_true", help="small widths and vocabulary; layers and structure stay")
+    p.add_argument(
+        "--reduce",
+        action="store_true",
+        help="small widths and vocabulary; layers and structure stay",
+    )
     p.add_argument("--layers", type=positive, help="the first N layers only")
-    p.add_argument("--set", dest="settings", type=setting, action="append", default=[], metavar="KEY=VALUE",
-                   help="change a key of the configuration (VALUE is JSON or a string; dots go inside)")
-    p.add_argument("--attn", choices=("sdpa", "sdpa-mask", "eager"), default="sdpa",
-                   help="Transformers' attention: sdpa as it runs, sdpa with the mask that exporting builds, or eager")
-    p.add_argument("--experts", default="batched_mm", help="Transformers' experts implementation (default %(default)s)")
+    p.add_argument(
+        "--set",
+        dest="settings",
+        type=setting,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of the configuration (VALUE is JSON or a string; dots go inside)",
+    )
+    p.add_argument(
+        "--attn",
+        choices=("sdpa", "sdpa-mask", "eager"),
+        default="sdpa",
+        help=(
+            "Transformers' attention: sdpa as it runs, sdpa with the mask that exporting builds, "
+            "or eager"
+        ),
+    )
+    p.add_argument(
+        "--experts",
+        default="batched_mm",
+        help="Transformers' experts implementation (default %(default)s)",
+    )
     p.add_argument("--length", type=positive, default=9, help="tokens (default %(default)s)")
     p.add_argument("--sets", type=positive, default=1, help="input sets (default %(default)s)")
-    p.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
-    p.add_argument("--head", choices=("lm", "mlm", "none"), help="language model head, masked one, or hidden states")
-    p.add_argument("--seed", type=int, default=0, help="of weights and tokens (default %(default)s)")
-    p.add_argument("--specialize", action="store_true", help="allow numbers read out of tensors, for these inputs only")
+    p.add_argument(
+        "--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32"
+    )
+    p.add_argument(
+        "--head",
+        choices=("lm", "mlm", "none"),
+        help="language model head, masked one, or hidden states",
+    )
+    p.add_argument(
+        "--seed", type=int, default=0, help="of weights and tokens (default %(default)s)"
+    )
+    p.add_argument(
+        "--specialize",
+        action="store_true",
+        help="allow numbers read out of tensors, for these inputs only",
+    )
 
 
 def add_sweep_options(p):
-    p.add_argument("--timeout", type=positive, default=600, help="seconds for each capture and comparison of a sweep")
+    p.add_argument(
+        "--timeout",
+        type=positive,
+        default=600,
+        help="seconds for each capture and comparison of a sweep",
+    )
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="isomer-capture", description="Captures models as graphs that isomer compares.",
-                                epilog="isomer-capture --sweep FILE -o DIR is the command sweep.")
+    p = argparse.ArgumentParser(
+        prog="isomer-capture",
+        description="Captures models as graphs that isomer compares.",
+        epilog="isomer-capture --sweep FILE -o DIR is the command sweep.",
+    )
     p.add_argument("--version", action="version", version="isomer-capture " + __version__)
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in (("hf", "a model of Hugging Face Transformers"), ("vllm", "the same model as vLLM runs it")):
-        c = commands.add_parser(name, help=text, description="Captures " + text + ".", epilog=EPILOG)
+    for name, text in (
+        ("hf", "a model of Hugging Face Transformers"),
+        ("vllm", "the same model as vLLM runs it"),
+    ):
+        c = commands.add_parser(
+            name, help=text, description="Captures " + text + ".", epilog=EPILOG
+        )
         c.add_argument("model", metavar="MODEL")
         c.add_argument("-o", "--out", required=True, help="the folder to write")
         add_model_options(c)
-        c.add_argument("--batch", type=positive, default=1, help=argparse.SUPPRESS if name == "vllm" else "sequences")
+        c.add_argument(
+            "--batch",
+            type=positive,
+            default=1,
+            help=argparse.SUPPRESS if name == "vllm" else "sequences",
+        )
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
-        c.add_argument("--sweep", metavar="FILE", help="capture MODEL in hf and vllm at each setting of FILE, compare, and tabulate the "
-                       "verdicts (docs/capture-sweep.md)")
+        c.add_argument(
+            "--sweep",
+            metavar="FILE",
+            help="capture MODEL in hf and vllm at each setting of FILE, compare, and tabulate the "
+            "verdicts (docs/capture-sweep.md)",
+        )
         add_sweep_options(c)
-    c = commands.add_parser("sweep", help="capture and compare one pair per setting; a table of the verdicts",
-                            description="Captures and compares one pair per setting of FILE, and tabulates the verdicts.")
+    c = commands.add_parser(
+        "sweep",
+        help="capture and compare one pair per setting; a table of the verdicts",
+        description=(
+            "Captures and compares one pair per setting of FILE, and tabulates the verdicts."
+        ),
+    )
     given = c.add_mutually_exclusive_group(required=True)
-    given.add_argument("file", metavar="FILE", nargs="?", help="JSON: models and settings (docs/capture-sweep.md)")
+    given.add_argument(
+        "file", metavar="FILE", nargs="?", help="JSON: models and settings (docs/capture-sweep.md)"
+    )
     given.add_argument("--sweep", metavar="FILE", help="the same")
     c.add_argument("-o", "--out", required=True, help="the folder for captures and sweep.json")
     add_sweep_options(c)
@@ -84,6 +148,7 @@ def main(argv=None):
     try:
         if options.sweep:
             from . import sweep
+
             os.makedirs(options.out, exist_ok=True)
             return sweep.run(options)
         if options.command == "hf":

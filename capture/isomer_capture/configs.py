@@ -1,15 +1,16 @@
-"""Configurations of Transformers: found, changed by `--set`, made small by `--reduce`, and models of them with random
-weights that are drawn from the seed alone."""
+"""Configurations of Transformers: found, changed by `--set`, made small by `--reduce`, and models
+of them with random weights that are drawn from the seed alone."""
+
 import json
 import math
 import os
 
 from .errors import CaptureError, short
 
-HEAD = 16       # width of a head in a reduced model; a quarter of it is still even
+HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
 VOCABULARY = 160
 POSITIONS = 64
-WINDOW = 4      # shorter than the default length, so that it shows
+WINDOW = 4  # shorter than the default length, so that it shows
 
 
 def parse_set(text):
@@ -24,7 +25,8 @@ def parse_set(text):
 
 
 def load_config(name):
-    """A folder with config.json, a JSON file, a model type such as `llama`, or a hub id (the one use of the network)."""
+    """A folder with config.json, a JSON file, a model type such as `llama`, or a hub id (the one
+    use of the network)."""
     from transformers import AutoConfig
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -35,8 +37,12 @@ def load_config(name):
                 data = json.load(f)
             kind = data.pop("model_type", None)
             if kind not in CONFIG_MAPPING:
-                raise CaptureError("%s: model_type %r is not one that Transformers knows" % (path, kind))
-            return CONFIG_MAPPING[kind].from_dict(data), os.path.dirname(path) if os.path.isdir(name) else None
+                raise CaptureError(
+                    "%s: model_type %r is not one that Transformers knows" % (path, kind)
+                )
+            return CONFIG_MAPPING[kind].from_dict(data), os.path.dirname(path) if os.path.isdir(
+                name
+            ) else None
         if name in CONFIG_MAPPING:
             return CONFIG_MAPPING[name](), None
         if "/" in name and not os.path.isabs(name) and not name.startswith("."):
@@ -45,8 +51,11 @@ def load_config(name):
         raise
     except Exception as e:
         raise CaptureError("%s: %s" % (name, short(e))) from e
-    raise CaptureError("%s is no folder with config.json, no JSON file, no model type that Transformers knows, and no hub "
-                       "id (owner/name)" % name)
+    raise CaptureError(
+        "%s is no folder with config.json, no JSON file, no model type that Transformers knows, "
+        "and no hub "
+        "id (owner/name)" % name
+    )
 
 
 def text_config(config):
@@ -56,7 +65,8 @@ def text_config(config):
 
 
 def set_key(config, key, value):
-    """key may go into nested configurations and dictionaries with dots; a key that is unknown is an error."""
+    """key may go into nested configurations and dictionaries with dots; a key that is unknown is an
+    error."""
     *path, last = key.split(".")
     at = config
     for part in path:
@@ -97,7 +107,8 @@ def set_layers(config, layers):
 
 
 def reduce(config):
-    """Small widths and vocabulary, the same structure: layers, head grouping, windows, experts and flags stay."""
+    """Small widths and vocabulary, the same structure: layers, head grouping, windows, experts and
+    flags stay."""
     c = text_config(config)
     _, heads = get(c, "num_attention_heads", "n_head", "n_heads", "num_heads")
     hidden_name, hidden = get(c, "hidden_size", "n_embd", "d_model")
@@ -106,26 +117,41 @@ def reduce(config):
     explicit = getattr(c, "head_dim", None)
     new_heads = 4
     # Where heads * head_dim differs from the hidden size, as in Gemma, it still does.
-    new_hidden = new_heads * HEAD + (32 if isinstance(explicit, int) and explicit * heads != hidden else 0)
+    new_hidden = new_heads * HEAD + (
+        32 if isinstance(explicit, int) and explicit * heads != hidden else 0
+    )
 
     def put(names, value):
         name, old = get(c, *names)
         if name is not None and isinstance(old, int) and not isinstance(old, bool):
             setattr(c, name, value(old) if callable(value) else value)
 
-    put(("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
-        lambda old: 4 * new_hidden if old == 4 * hidden else new_hidden * 2 + 8)
-    for extra in ("moe_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size",
-                  "intermediate_size_mlp"):
+    put(
+        ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
+        lambda old: 4 * new_hidden if old == 4 * hidden else new_hidden * 2 + 8,
+    )
+    for extra in (
+        "moe_intermediate_size",
+        "shared_expert_intermediate_size",
+        "shared_intermediate_size",
+        "intermediate_size_mlp",
+    ):
         put((extra,), new_hidden // 2)
-    put(("num_key_value_heads", "num_kv_heads", "n_head_kv"),
-        lambda old: new_heads if old >= heads else 1 if old == 1 else 2)
+    put(
+        ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
+        lambda old: new_heads if old >= heads else 1 if old == 1 else 2,
+    )
     if explicit is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = HEAD
     reduce_latent(c)
     put(("global_head_dim",), HEAD)
-    put(("rotary_dim",), lambda old: HEAD if explicit == old or old * heads == hidden else HEAD // 2)
-    put(("word_embed_proj_dim", "embedding_size"), lambda old: new_hidden if old == hidden else new_hidden // 2)
+    put(
+        ("rotary_dim",), lambda old: HEAD if explicit == old or old * heads == hidden else HEAD // 2
+    )
+    put(
+        ("word_embed_proj_dim", "embedding_size"),
+        lambda old: new_hidden if old == hidden else new_hidden // 2,
+    )
     if isinstance(getattr(c, "query_pre_attn_scalar", None), (int, float)) and explicit is not None:
         c.query_pre_attn_scalar = HEAD if c.query_pre_attn_scalar == explicit else HEAD // 2
     if getattr(c, "attention_multiplier", None) is not None and explicit is None and hidden:
@@ -133,9 +159,14 @@ def reduce(config):
             c.attention_multiplier = 1.0 / HEAD
     setattr(c, hidden_name, new_hidden)
     setattr(c, get(c, "num_attention_heads", "n_head", "n_heads", "num_heads")[0], new_heads)
-    put(("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"), lambda old: min(old, 4))
+    put(
+        ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+        lambda old: min(old, 4),
+    )
     put(("num_experts_per_tok", "moe_top_k", "top_k_experts"), lambda old: min(old, 2))
-    put(("n_group",), lambda old: min(old, 2))  # of two experts each: some rules look at the best two of a group
+    put(
+        ("n_group",), lambda old: min(old, 2)
+    )  # of two experts each: some rules look at the best two of a group
     put(("topk_group",), lambda old: 1)
     if getattr(c, "sliding_window", None):
         c.sliding_window = min(c.sliding_window, WINDOW)
@@ -145,33 +176,58 @@ def reduce(config):
 
 
 def reduce_latent(c):
-    """Multi-head latent attention: ranks of the compressed q and kv, and widths of a head's parts with and without rotation."""
+    """Multi-head latent attention: ranks of the compressed q and kv, and widths of a head's parts
+    with and without rotation."""
     if not isinstance(getattr(c, "kv_lora_rank", None), int):
         return
     rotated = getattr(c, "qk_rope_head_dim", None)
-    for name, value in (("kv_lora_rank", 2 * HEAD), ("q_lora_rank", 3 * HEAD // 2), ("qk_nope_head_dim", HEAD), ("v_head_dim", HEAD),
-                        ("qk_rope_head_dim", HEAD // 2), ("qk_head_dim", HEAD + HEAD // 2)):
-        if isinstance(getattr(c, name, None), int) and not isinstance(getattr(type(c), name, None), property):
+    for name, value in (
+        ("kv_lora_rank", 2 * HEAD),
+        ("q_lora_rank", 3 * HEAD // 2),
+        ("qk_nope_head_dim", HEAD),
+        ("v_head_dim", HEAD),
+        ("qk_rope_head_dim", HEAD // 2),
+        ("qk_head_dim", HEAD + HEAD // 2),
+    ):
+        if isinstance(getattr(c, name, None), int) and not isinstance(
+            getattr(type(c), name, None), property
+        ):
             setattr(c, name, value)
     if rotated is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = c.qk_rope_head_dim  # what the rotary tables are made for
 
 
 def reduce_positions(c):
-    for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "max_sequence_length"):
+    for name in (
+        "max_position_embeddings",
+        "n_positions",
+        "n_ctx",
+        "max_seq_len",
+        "seq_length",
+        "max_sequence_length",
+    ):
         old = getattr(c, name, None)
         if isinstance(old, int) and old > POSITIONS:
-            # A length beyond the trained one is what scaled rotary tables are about: it stays beyond.
+            # A length beyond the trained one is what scaled rotary tables are about: it stays
+            # beyond.
             setattr(c, name, POSITIONS)
     for name in ("rope_scaling", "rope_parameters"):
         rope = getattr(c, name, None)
         for one in [rope] + list(rope.values()) if isinstance(rope, dict) else []:
             for key in ("short_factor", "long_factor"):
                 if isinstance(one, dict) and isinstance(one.get(key), list):
-                    factor = one.get("partial_rotary_factor") or getattr(c, "partial_rotary_factor", 1.0) or 1.0
-                    one[key] = one[key][:int(HEAD * factor) // 2]
-            if isinstance(one, dict) and isinstance(one.get("original_max_position_embeddings"), int):
-                one["original_max_position_embeddings"] = min(POSITIONS // 2, one["original_max_position_embeddings"])
+                    factor = (
+                        one.get("partial_rotary_factor")
+                        or getattr(c, "partial_rotary_factor", 1.0)
+                        or 1.0
+                    )
+                    one[key] = one[key][: int(HEAD * factor) // 2]
+            if isinstance(one, dict) and isinstance(
+                one.get("original_max_position_embeddings"), int
+            ):
+                one["original_max_position_embeddings"] = min(
+                    POSITIONS // 2, one["original_max_position_embeddings"]
+                )
     if isinstance(getattr(c, "original_max_position_embeddings", None), int):
         c.original_max_position_embeddings = min(POSITIONS // 2, c.original_max_position_embeddings)
 
@@ -180,7 +236,9 @@ def reduce_vocabulary(config):
     for c in {id(x): x for x in (config, text_config(config))}.values():
         if isinstance(getattr(c, "vocab_size", None), int):
             c.vocab_size = min(c.vocab_size, VOCABULARY)
-        for k, name in enumerate(("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")):
+        for k, name in enumerate(
+            ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
+        ):
             old = getattr(c, name, None)
             if isinstance(old, int) and old >= VOCABULARY:
                 setattr(c, name, k)
@@ -189,7 +247,8 @@ def reduce_vocabulary(config):
 
 
 def draw(model, seed):
-    """Random values for every parameter. Norms and biases are drawn too, so that leaving one out shows."""
+    """Random values for every parameter. Norms and biases are drawn too, so that leaving one out
+    shows."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -214,7 +273,8 @@ def draw(model, seed):
 
 
 def token_sets(config, length, sets, seed, batch=1):
-    """Token ids, [batch, length] each, from the seed; the special tokens of the configuration are left out."""
+    """Token ids, [batch, length] each, from the seed; the special tokens of the configuration are
+    left out."""
     import torch
 
     c = text_config(config)
@@ -222,6 +282,9 @@ def token_sets(config, length, sets, seed, batch=1):
     for name in ("pad_token_id", "image_token_id"):
         if isinstance(getattr(c, name, None), int):
             special.add(getattr(c, name))
-    allowed = torch.tensor([t for t in range(int(c.vocab_size)) if t not in special][:1 << 20])
+    allowed = torch.tensor([t for t in range(int(c.vocab_size)) if t not in special][: 1 << 20])
     generator = torch.Generator().manual_seed(seed + 1)
-    return [allowed[torch.randint(len(allowed), (batch, length), generator=generator)] for _ in range(sets)]
+    return [
+        allowed[torch.randint(len(allowed), (batch, length), generator=generator)]
+        for _ in range(sets)
+    ]

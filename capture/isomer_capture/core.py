@@ -1,4 +1,5 @@
 """capture(): one PyTorch module, on example inputs, as a capture (docs/capture-format.md)."""
+
 import contextlib
 import inspect
 import io
@@ -43,11 +44,17 @@ def named_inputs(module, call, example):
     if isinstance(example, dict):
         return dict(example)
     example = example if isinstance(example, (list, tuple)) else (example,)
-    parameters = list(inspect.signature(call or module.forward).parameters.values())[1 if call else 0:]
+    parameters = list(inspect.signature(call or module.forward).parameters.values())[
+        1 if call else 0 :
+    ]
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(example) > len(names) or any(p.kind == p.POSITIONAL_ONLY for p in parameters[:len(example)]):
-        raise CaptureError("%d example inputs for a forward with %d named parameters; give them as a dictionary"
-                           % (len(example), len(names)))
+    if len(example) > len(names) or any(
+        p.kind == p.POSITIONAL_ONLY for p in parameters[: len(example)]
+    ):
+        raise CaptureError(
+            "%d example inputs for a forward with %d named parameters; give them as a dictionary"
+            % (len(example), len(names))
+        )
     return dict(zip(names, example))
 
 
@@ -63,7 +70,8 @@ def leaves_of(tree, root):
 
 
 def as_plain(x):
-    """Framework output classes as dictionaries, which torch.export and the names below can see into."""
+    """Framework output classes as dictionaries, which torch.export and the names below can see
+    into."""
     if isinstance(x, dict) or (hasattr(x, "to_tuple") and hasattr(x, "keys")):
         return {k: as_plain(x[k]) for k in x.keys() if x[k] is not None}
     if isinstance(x, (list, tuple)):
@@ -73,7 +81,8 @@ def as_plain(x):
 
 @contextlib.contextmanager
 def quiet_eager():
-    """Layers that call torch.compile themselves run as they are written; no gradients; warnings kept away."""
+    """Layers that call torch.compile themselves run as they are written; no gradients; warnings
+    kept away."""
     with contextlib.ExitStack() as stack:
         if hasattr(torch.compiler, "set_stance"):
             stack.enter_context(torch.compiler.set_stance("force_eager"))
@@ -99,15 +108,26 @@ def reference(called, inputs):
 def export(called, inputs, strict):
     said = io.StringIO()  # torch.export prints graphs before it raises
     try:
-        # A part that is under torch.compile is traced as what it compiles; PyTorch 2.6 refuses that unless told.
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
-                torch._dynamo.config.patch(error_on_nested_fx_trace=False):
+        # A part that is under torch.compile is traced as what it compiles; PyTorch 2.6 refuses that
+        # unless told.
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            torch._dynamo.config.patch(error_on_nested_fx_trace=False),
+        ):
             return torch.export.export(called, (), inputs, strict=strict)
     except Exception as e:
         text, kind = str(e), type(e).__name__
-        if "GuardOnDataDependent" in kind or "data-dependent" in text.lower() or "DataDependentOutput" in kind:
-            advice = ("a branch or a size depends on the values in a tensor; decide it outside the module, or choose the "
-                      "implementation without it (for experts: --set experts_implementation=batched_mm)")
+        if (
+            "GuardOnDataDependent" in kind
+            or "data-dependent" in text.lower()
+            or "DataDependentOutput" in kind
+        ):
+            advice = (
+                "a branch or a size depends on the values in a tensor; decide it outside the "
+                "module, or choose the "
+                "implementation without it (for experts: --set experts_implementation=batched_mm)"
+            )
         elif "graph break" in text.lower() or kind == "Unsupported":
             advice = "the program does something that cannot be traced; keep it out of forward"
         elif "torch._check" in text or "torch.fx" in text and "trace" in text:
@@ -118,43 +138,66 @@ def export(called, inputs, strict):
 
 
 def signature_leaves(program, exported, inputs):
-    """Cells for the exported graph's placeholders. Tensors that share memory and shape are one leaf."""
+    """Cells for the exported graph's placeholders. Tensors that share memory and shape are one
+    leaf."""
     from torch.export.graph_signature import InputKind
 
     env, seen, tied = {}, {}, {}
     flat = iter(leaves_of(inputs, "input"))
     nodes = {n.name: n for n in exported.graph.nodes if n.op == "placeholder"}
     state, constants = exported.state_dict, exported.constants
-    kinds = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKind.CONSTANT_TENSOR: "constant"}
+    kinds = {
+        InputKind.PARAMETER: "parameter",
+        InputKind.BUFFER: "buffer",
+        InputKind.CONSTANT_TENSOR: "constant",
+    }
     for spec in exported.graph_signature.input_specs:
         node = nodes[spec.arg.name]
         if spec.kind == InputKind.USER_INPUT:
             name, given = next(flat)
-            env[node] = program.leaf("input", name, given.detach(), name) if isinstance(given, torch.Tensor) else given
+            env[node] = (
+                program.leaf("input", name, given.detach(), name)
+                if isinstance(given, torch.Tensor)
+                else given
+            )
             continue
         if spec.kind not in kinds:
-            raise CaptureError("the program holds %s (%s), which a capture cannot hold" % (spec.target, spec.kind.name))
+            raise CaptureError(
+                "the program holds %s (%s), which a capture cannot hold"
+                % (spec.target, spec.kind.name)
+            )
         tensor = state[spec.target] if spec.target in state else constants[spec.target]
         tensor, name = real(tensor, spec.target), program.stripped(spec.target)
-        key = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        key = (
+            tensor.untyped_storage().data_ptr(),
+            tensor.storage_offset(),
+            tuple(tensor.shape),
+            tensor.stride(),
+            tensor.dtype,
+        )
         if tensor.numel() and key in seen:
             tied[name] = seen[key].name
             env[node] = seen[key]
             continue
         prefix = {"parameter": "p_", "buffer": "b_", "constant": "c_"}[kinds[spec.kind]]
-        env[node] = seen[key] = program.leaf(kinds[spec.kind], name, tensor, prefix + name.replace(".", "_"))
+        env[node] = seen[key] = program.leaf(
+            kinds[spec.kind], name, tensor, prefix + name.replace(".", "_")
+        )
     return env, tied
 
 
 def difference(left, right):
-    """The largest difference over the largest value: nothing is said where both are infinite of one sign."""
+    """The largest difference over the largest value: nothing is said where both are infinite of one
+    sign."""
     left, right = left.detach().double(), right.detach().double()
     if not left.numel():
         return 0.0
     if not torch.equal(torch.isfinite(left), torch.isfinite(right)):
         return float("inf")
     finite = torch.isfinite(right)
-    if not torch.equal(left[~finite].nan_to_num(7.0, 8.0, 9.0), right[~finite].nan_to_num(7.0, 8.0, 9.0)):
+    if not torch.equal(
+        left[~finite].nan_to_num(7.0, 8.0, 9.0), right[~finite].nan_to_num(7.0, 8.0, 9.0)
+    ):
         return float("inf")
     top = right[finite].abs().max().item() if finite.any() else 0.0
     gap = (left - right)[finite].abs().max().item() if finite.any() else 0.0
@@ -164,32 +207,57 @@ def difference(left, right):
 def check(names, ours, theirs, what):
     for name, a, b in zip(names, ours, theirs):
         if tuple(a.shape) != tuple(b.shape):
-            raise CaptureError("output %s of the captured graph is %s, the module's is %s%s"
-                               % (name, list(a.shape), list(b.shape), what))
+            raise CaptureError(
+                "output %s of the captured graph is %s, the module's is %s%s"
+                % (name, list(a.shape), list(b.shape), what)
+            )
         gap, limit = difference(a, b), TOLERANCE.get(b.dtype, 0.0)
         if not gap <= limit:
-            raise CaptureError("the captured graph does not compute what the module computes: output %s differs by %.2g of "
-                               "its size%s; the module may keep state between calls, or branch on its data"
-                               % (name, gap, what))
+            raise CaptureError(
+                "the captured graph does not compute what the module computes: output %s differs "
+                "by %.2g of "
+                "its size%s; the module may keep state between calls, or branch on its data"
+                % (name, gap, what)
+            )
 
 
-def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model=None, framework="pytorch",
-            framework_version=None, outputs=None, output_names=None, trace=False, attributes=None, specialize=False,
-            strict=False, metadata=None, domains=None):
-    """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as an object.
+def capture(
+    module,
+    example_inputs,
+    out_dir,
+    *,
+    call=None,
+    more_inputs=(),
+    model=None,
+    framework="pytorch",
+    framework_version=None,
+    outputs=None,
+    output_names=None,
+    trace=False,
+    attributes=None,
+    specialize=False,
+    strict=False,
+    metadata=None,
+    domains=None,
+):
+    """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as
+    an object.
 
     module           an nn.Module in eval mode
-    example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by their names; nests of
+    example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by
+    their names; nests of
                      tensors are fine, other values are constants of the capture
     call             call(module, **inputs) in place of module(**inputs): chooses flags and outputs
     more_inputs      further sets of inputs, same names and shapes
-    outputs          names of the outputs to keep; all, if not given. output_names renames them, in order
-    trace            keep every node's value
-    attributes       operator name to a function of its arguments by name: what it depends on beyond them
-    specialize       allow numbers that are read out of tensors, as they are for these inputs
-    domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; of inputs that it does not name,
+    outputs          names of the outputs to keep; all, if not given. output_names renames them, in
+    order trace            keep every node's value
+    attributes       operator name to a function of its arguments by name: what it depends on beyond
+    them specialize       allow numbers that are read out of tensors, as they are for these inputs
+    domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; of
+    inputs that it does not name,
                      what the configuration of the module says, and nothing at all where it is False
-    strict           trace Python bytecode (torch.export's strict mode) instead of running the module
+    strict           trace Python bytecode (torch.export's strict mode) instead of running the
+    module
 
     Raises CaptureError, with what to do. Nothing is written then."""
     if not isinstance(module, torch.nn.Module):
@@ -205,7 +273,9 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
         except CaptureError:
             raise
         except Exception as e:
-            raise CaptureError("the module does not run on the example inputs: %s" % short(e)) from e
+            raise CaptureError(
+                "the module does not run on the example inputs: %s" % short(e)
+            ) from e
         exported = export(called, copied(inputs), strict)
         program = Program("inner", attributes, specialize)
         env, tied = signature_leaves(program, exported, inputs)
@@ -216,26 +286,50 @@ def capture(module, example_inputs, out_dir, *, call=None, more_inputs=(), model
         check(names, [s.data for s in ssa], [dict(expected[0])[n] for n in names], "")
         for k, one in enumerate(more):
             given = {n: t for n, t in leaves_of(one, "input") if isinstance(t, torch.Tensor)}
-            check(names, program.rerun(given, ssa), [dict(expected[k + 1])[n] for n in names], " on input set %d" % (k + 1))
+            check(
+                names,
+                program.rerun(given, ssa),
+                [dict(expected[k + 1])[n] for n in names],
+                " on input set %d" % (k + 1),
+            )
     if output_names:
         if len(output_names) != len(graph["outputs"]):
-            raise CaptureError("%d output names for %d outputs" % (len(output_names), len(graph["outputs"])))
+            raise CaptureError(
+                "%d output names for %d outputs" % (len(output_names), len(graph["outputs"]))
+            )
         for o, name in zip(graph["outputs"], output_names):
             o["name"] = name
-    sets = [{n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)} for i in [inputs] + more]
+    sets = [
+        {n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)}
+        for i in [inputs] + more
+    ]
     if domains is not False:
         said = domain_rules.of_inputs(module, sets, domains)
         for node in program.nodes:
             if node["op"] == "input" and node["name"] in said:
                 node["domain"] = said[node["name"]]
-    head = {"format": "isomer-capture", "version": 1, "model": model or type(module).__name__, "framework": framework,
-            "framework_version": framework_version or torch.__version__.split("+")[0],
-            "torch_version": torch.__version__.split("+")[0]}
+    head = {
+        "format": "isomer-capture",
+        "version": 1,
+        "model": model or type(module).__name__,
+        "framework": framework,
+        "framework_version": framework_version or torch.__version__.split("+")[0],
+        "torch_version": torch.__version__.split("+")[0],
+    }
     graph = dict(head, nodes=program.nodes, outputs=graph["outputs"], metadata={})
-    graph["metadata"] = dict({"tied": tied, "dropped_unused_leaves": graph_dropped(program), "strict_export": strict,
-                              "inlined_wrappers": program.inlined, "functionalized_in_place": program.functionalized,
-                              "skipped_ops": sorted(program.skipped), "folded": program.folded,
-                              "written_leaves": written_leaves(program)}, **(metadata or {}))
+    graph["metadata"] = dict(
+        {
+            "tied": tied,
+            "dropped_unused_leaves": graph_dropped(program),
+            "strict_export": strict,
+            "inlined_wrappers": program.inlined,
+            "functionalized_in_place": program.functionalized,
+            "skipped_ops": sorted(program.skipped),
+            "folded": program.folded,
+            "written_leaves": written_leaves(program),
+        },
+        **(metadata or {}),
+    )
     weights = {name: t for kind, name, t in program.leaves.values() if kind != "input"}
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
@@ -262,10 +356,18 @@ def finish(program, exported, results, expected, wanted, output_names):
     users = [r for r, s in zip(results, specs) if s.kind == OutputKind.USER_OUTPUT]
     names = [n for n, _ in expected[0]]
     if len(names) != len(users):
-        raise CaptureError("the module returns %d values and the exported graph %d" % (len(names), len(users)))
-    kept = [(n, c.read()) for n, c in zip(names, users) if hasattr(c, "read") and (wanted is None or n in wanted)]
+        raise CaptureError(
+            "the module returns %d values and the exported graph %d" % (len(names), len(users))
+        )
+    kept = [
+        (n, c.read())
+        for n, c in zip(names, users)
+        if hasattr(c, "read") and (wanted is None or n in wanted)
+    ]
     missing = [w for w in wanted or [] if w not in [n for n, _ in kept]]
     if missing or not kept:
-        raise CaptureError("there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names)))
+        raise CaptureError(
+            "there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names))
+        )
     program.dropped = program.prune([s for _, s in kept])
     return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept

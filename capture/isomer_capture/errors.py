@@ -1,4 +1,5 @@
-"""The one error that capturing raises: a sentence that says what is wrong and what to do about it."""
+"""The one error that capturing raises: a sentence that says what is wrong and what to do about
+it."""
 
 
 class CaptureError(Exception):
@@ -6,13 +7,19 @@ class CaptureError(Exception):
 
 
 def short(error, limit=300):
-    """The first line that says something, of an exception that may run over pages; where it says nothing, its place."""
+    """The first line that says something, of an exception that may run over pages; where it says
+    nothing, its place."""
     if not str(error).strip():
         at = error.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
         code = at and at.tb_frame.f_code
-        return "%s in %s, line %d" % (type(error).__name__, code.co_filename.split("-packages/")[-1], at.tb_lineno) if at else type(error).__name__
+        return (
+            "%s in %s, line %d"
+            % (type(error).__name__, code.co_filename.split("-packages/")[-1], at.tb_lineno)
+            if at
+            else type(error).__name__
+        )
     for line in str(error).splitlines():
         line = line.strip()
         if line and not line.startswith(("Traceback", "File ", "^")):

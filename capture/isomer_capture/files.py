@@ -1,5 +1,6 @@
-"""Captures on disk: graph.json and safetensors (docs/capture-format.md). A capture appears whole or not at all: it is
-written beside its place and moved there."""
+"""Captures on disk: graph.json and safetensors (docs/capture-format.md). A capture appears whole or
+not at all: it is written beside its place and moved there."""
+
 import json
 import math
 import os
@@ -9,9 +10,21 @@ import tempfile
 
 from .errors import CaptureError
 
-SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
-               "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64",
-               "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+SAFETENSORS = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+    "complex64": "C64",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+}
 
 
 def dtype_name(dtype):
@@ -27,9 +40,16 @@ def write_safetensors(path, tensors):
         t = tensors[name].detach().cpu().contiguous()
         kind = SAFETENSORS.get(dtype_name(t.dtype))
         if kind is None:
-            raise CaptureError("tensor %s has dtype %s, which safetensors cannot hold" % (name, dtype_name(t.dtype)))
+            raise CaptureError(
+                "tensor %s has dtype %s, which safetensors cannot hold"
+                % (name, dtype_name(t.dtype))
+            )
         raw = t.reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
-        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [offset, offset + len(raw)]}
+        header[name] = {
+            "dtype": kind,
+            "shape": list(t.shape),
+            "data_offsets": [offset, offset + len(raw)],
+        }
         data.append(raw)
         offset += len(raw)
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -54,7 +74,11 @@ def value(x):
         return {"ref": x.id}
     if isinstance(x, (list, tuple)):
         return [value(e) for e in x]
-    for kind, word in ((torch.dtype, "dtype"), (torch.layout, "layout"), (torch.memory_format, "memory_format")):
+    for kind, word in (
+        (torch.dtype, "dtype"),
+        (torch.layout, "layout"),
+        (torch.memory_format, "memory_format"),
+    ):
         if isinstance(x, kind):
             name = str(x).replace("torch.", "")
             return {word: name.replace("_format", "") if word == "memory_format" else name}
@@ -64,7 +88,8 @@ def value(x):
 
 
 def write_capture(out_dir, graph, weights, inputs, trace=None, overwrite=True):
-    """graph: the JSON object; weights: name to tensor; inputs: a list of sets, each name to tensor."""
+    """graph: the JSON object; weights: name to tensor; inputs: a list of sets, each name to
+    tensor."""
     out_dir = os.path.abspath(out_dir)
     if os.path.exists(out_dir):
         known = os.path.exists(os.path.join(out_dir, "graph.json")) or not os.listdir(out_dir)
@@ -75,15 +100,19 @@ def write_capture(out_dir, graph, weights, inputs, trace=None, overwrite=True):
     try:
         write_safetensors(os.path.join(part, "weights.safetensors"), weights)
         for k, one in enumerate(inputs):
-            write_safetensors(os.path.join(part, "inputs.%d.safetensors" % k if k else "inputs.safetensors"), one)
+            write_safetensors(
+                os.path.join(part, "inputs.%d.safetensors" % k if k else "inputs.safetensors"), one
+            )
         if trace is not None:
             write_safetensors(os.path.join(part, "trace.safetensors"), trace)
         with open(os.path.join(part, "graph.json"), "w", encoding="utf-8") as f:
             head = {k: v for k, v in graph.items() if k not in ("nodes", "outputs", "metadata")}
             f.write(json.dumps(head, indent=1)[:-2] + ',\n "nodes": [\n')
             f.write(",\n".join("  " + json.dumps(n, allow_nan=False) for n in graph["nodes"]))
-            f.write('\n ],\n "outputs": %s,\n "metadata": %s\n}\n'
-                    % (json.dumps(graph["outputs"]), json.dumps(graph["metadata"], sort_keys=True)))
+            f.write(
+                '\n ],\n "outputs": %s,\n "metadata": %s\n}\n'
+                % (json.dumps(graph["outputs"]), json.dumps(graph["metadata"], sort_keys=True))
+            )
         os.chmod(part, 0o755)
         if os.path.exists(out_dir):
             shutil.rmtree(out_dir)

@@ -3,16 +3,21 @@
     isomer compare LEFT RIGHT --helper "python3 -m isomer_capture.helper --import my_kernels"
 
     --import MODULE           imported first: where the operators are registered (may be repeated)
-    --adaptor MODULE:NAME     called as NAME(op, attributes, arguments) for operators whose capture carries attributes. It
-                              returns a context manager, inside of which the operator is called; what that yields, if it
-                              is a dictionary, are further arguments by name
+    --adaptor MODULE:NAME     called as NAME(op, attributes, arguments) for operators whose capture
+    carries attributes. It
+                              returns a context manager, inside of which the operator is called;
+                              what that yields, if it is a dictionary, are further arguments by name
     --seconds N               how long one call may take (default 60)
-    --device DEVICE           where the operators run: tensors are brought there (default cpu; cuda, cuda:1)
-    --dtype DTYPE             what the operators take for float64: float32, bfloat16 or float16, for kernels that have no
-                              float64. What a result's dtype lacks in bits, isomer's tolerances allow for
+    --device DEVICE           where the operators run: tensors are brought there (default cpu; cuda,
+    cuda:1) --dtype DTYPE             what the operators take for float64: float32, bfloat16 or
+    float16, for kernels that have no
+                              float64. What a result's dtype lacks in bits, isomer's tolerances
+                              allow for
 
-The other side of validate/exec/helper.c, where the protocol is. What an operator prints goes to stderr, what it raises is the
-answer to that one call; what ends or hangs this process costs that one call too."""
+The other side of validate/exec/helper.c, where the protocol is. What an operator prints goes to
+stderr, what it raises is the answer to that one call; what ends or hangs this process costs that
+one call too."""
+
 import argparse
 import contextlib
 import importlib
@@ -30,12 +35,16 @@ class Unknown(Exception):
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="python3 -m isomer_capture.helper", description="Runs operators for isomer --helper.")
+    p = argparse.ArgumentParser(
+        prog="python3 -m isomer_capture.helper", description="Runs operators for isomer --helper."
+    )
     p.add_argument("--import", dest="modules", action="append", default=[], metavar="MODULE")
     p.add_argument("--adaptor", metavar="MODULE:NAME")
     p.add_argument("--seconds", type=int, default=60)
     p.add_argument("--device", default="cpu")
-    p.add_argument("--dtype", choices=["float64", "float32", "bfloat16", "float16"], default="float64")
+    p.add_argument(
+        "--dtype", choices=["float64", "float32", "bfloat16", "float16"], default="float64"
+    )
     return p
 
 
@@ -88,7 +97,9 @@ class Memory:
         for t in dense:
             if t.numel():
                 size = t.numel() * t.element_size()
-                torch.frombuffer(self.map, dtype=torch.uint8, count=size, offset=at).copy_(t.reshape(-1).view(torch.uint8))
+                torch.frombuffer(self.map, dtype=torch.uint8, count=size, offset=at).copy_(
+                    t.reshape(-1).view(torch.uint8)
+                )
                 out.append([str(t.dtype).replace("torch.", ""), list(t.shape), at])
                 at += (size + 63) // 64 * 64
             else:
@@ -112,7 +123,7 @@ def decode(x, memory):
 
     if not isinstance(x, dict):
         return x
-    (kind, v), = x.items()
+    ((kind, v),) = x.items()
     if kind == "tensor":
         return memory.tensor(*v)
     if kind == "float":
@@ -127,8 +138,8 @@ def is_pair(x):
 
 
 def arguments(schema, given):
-    """(positional, by name, attributes): captures write arguments by name as (name, value), and attributes as one list of
-    such pairs behind the rest."""
+    """(positional, by name, attributes): captures write arguments by name as (name, value), and
+    attributes as one list of such pairs behind the rest."""
     given, attributes, named = list(given), {}, {}
     if given and isinstance(given[-1], list) and given[-1] and all(map(is_pair, given[-1])):
         attributes = dict(given.pop())
@@ -149,7 +160,9 @@ def operator(name):
     try:
         return getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
     except AttributeError:
-        raise Unknown("the helper has no such operator; name the module that registers it with --import") from None
+        raise Unknown(
+            "the helper has no such operator; name the module that registers it with --import"
+        ) from None
 
 
 def run(request, memory, adaptor):
@@ -158,9 +171,17 @@ def run(request, memory, adaptor):
     op = operator(request["op"])
     named, attributes = arguments(op._schema, [decode(a, memory) for a in request["args"]])
     if attributes and adaptor is None:
-        raise Unknown("the capture carries attributes of this operator; the helper needs an --adaptor for them")
+        raise Unknown(
+            (
+                "the capture carries attributes of this operator; the helper needs an --adaptor "
+                "for "
+                "them"
+            )
+        )
     around = adaptor(request["op"], attributes, named) if attributes else contextlib.nullcontext()
-    writes = [a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    writes = [
+        a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write
+    ]
     with around as more, torch.no_grad():
         if isinstance(more, dict):
             named.update(more)
@@ -171,8 +192,12 @@ def run(request, memory, adaptor):
             result = op(**named)
         finally:
             torch.set_default_dtype(default)
-    result = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
-    result += [named[w] for w in writes if named.get(w) is not None]  # copies of ours: its own results, then what it wrote
+    result = (
+        [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+    )
+    result += [
+        named[w] for w in writes if named.get(w) is not None
+    ]  # copies of ours: its own results, then what it wrote
     for r in result:
         if not isinstance(r, torch.Tensor):
             raise TypeError("it returns a %s where a tensor should be" % type(r).__name__)

@@ -1,4 +1,5 @@
 """`isomer-capture hf`: a model of Hugging Face Transformers."""
+
 import contextlib
 import os
 import warnings
@@ -27,7 +28,9 @@ def prepare(options):
     try:
         import transformers  # noqa: F401
     except ImportError as e:
-        raise CaptureError("Transformers is not installed (pip install transformers==%s)" % TESTED) from e
+        raise CaptureError(
+            "Transformers is not installed (pip install transformers==%s)" % TESTED
+        ) from e
     config, weights = configs.load_config(options.model)
     if options.reduce:
         configs.reduce(config)
@@ -46,17 +49,25 @@ def model_class(config, head):
     from transformers.models.auto import modeling_auto as auto
 
     import transformers
+
     named = [n for n in getattr(config, "architectures", None) or [] if hasattr(transformers, n)]
     if named and head is None:
         return getattr(transformers, named[0])
-    tables = {"lm": "MODEL_FOR_CAUSAL_LM_MAPPING", "none": "MODEL_MAPPING", "mlm": "MODEL_FOR_MASKED_LM_MAPPING"}
+    tables = {
+        "lm": "MODEL_FOR_CAUSAL_LM_MAPPING",
+        "none": "MODEL_MAPPING",
+        "mlm": "MODEL_FOR_MASKED_LM_MAPPING",
+    }
     order = [head] if head else ["none"] if encoder_only(config) else ["lm", "none"]
     for one in order:
         table = getattr(auto, tables[one])
         if type(config) in table:
             found = table[type(config)]
             return found[0] if isinstance(found, (list, tuple)) else found
-    raise CaptureError("Transformers has no model for %s%s" % (type(config).__name__, " with this head" if head else ""))
+    raise CaptureError(
+        "Transformers has no model for %s%s"
+        % (type(config).__name__, " with this head" if head else "")
+    )
 
 
 def encoder_only(config):
@@ -92,13 +103,17 @@ def build(options, config, weights):
 
 
 # Transformers asks these about the values in its tensors, or whether it is being traced.
-DECISIONS = ("find_packed_sequence_indices", "_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa")
+DECISIONS = (
+    "find_packed_sequence_indices",
+    "_ignore_causal_mask_sdpa",
+    "_ignore_bidirectional_mask_sdpa",
+)
 
 
 @contextlib.contextmanager
 def as_it_runs(attn):
-    """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask` asks for that, its
-    decisions are those of the plain run before."""
+    """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask`
+    asks for that, its decisions are those of the plain run before."""
     from transformers import masking_utils
 
     names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
@@ -118,22 +133,27 @@ def as_it_runs(attn):
 
 
 def broadcast(original):
-    """Masks of nested vmap cannot be exported: while tracing, the mask's function gets the indices as dimensions."""
+    """Masks of nested vmap cannot be exported: while tracing, the mask's function gets the indices
+    as dimensions."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     def expansion(mask_function):
         def mask(*indices):
             if not any(isinstance(i, FakeTensor) for i in indices):
                 return original(mask_function)(*indices)
-            shaped = [i.view([-1 if d == k else 1 for d in range(4)]) for k, i in enumerate(indices)]
+            shaped = [
+                i.view([-1 if d == k else 1 for d in range(4)]) for k, i in enumerate(indices)
+            ]
             return mask_function(*shaped).expand([i.shape[0] for i in indices])
+
         return mask
+
     return expansion
 
 
 def replayed(function):
-    """The function; while tracing, it says what it said of real tensors of the same shapes, if that was always one of
-    None, True and False."""
+    """The function; while tracing, it says what it said of real tensors of the same shapes, if that
+    was always one of None, True and False."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -143,13 +163,24 @@ def replayed(function):
         values = list(args) + [kwargs[k] for k in sorted(kwargs)]
         key = tuple(tuple(v.shape) if isinstance(v, torch.Tensor) else repr(v) for v in values)
         said = answers.get(key, set())
-        if any(isinstance(v, FakeTensor) for v in values) and len(said) == 1 and said <= {"None", "True", "False"}:
+        if (
+            any(isinstance(v, FakeTensor) for v in values)
+            and len(said) == 1
+            and said <= {"None", "True", "False"}
+        ):
             return {"None": None, "True": True, "False": False}[next(iter(said))]
         out = function(*args, **kwargs)
         if not any(isinstance(v, FakeTensor) for v in values):
-            plain = bool(out) if isinstance(out, torch.Tensor) and out.numel() == 1 and out.dtype == torch.bool else out
-            answers.setdefault(key, set()).add(repr(plain) if plain is None or isinstance(plain, bool) else "tensor")
+            plain = (
+                bool(out)
+                if isinstance(out, torch.Tensor) and out.numel() == 1 and out.dtype == torch.bool
+                else out
+            )
+            answers.setdefault(key, set()).add(
+                repr(plain) if plain is None or isinstance(plain, bool) else "tensor"
+            )
         return out
+
     return decide
 
 
@@ -163,7 +194,10 @@ def call_for(model):
     def call(m, input_ids):
         out = m(input_ids=input_ids, return_dict=True, **flags)
         return out.logits if "logits" in out else out.last_hidden_state
-    return call, "logits" if type(model).__name__.endswith(("LM", "LMHeadModel", "Generation")) else "last_hidden_state"
+
+    return call, "logits" if type(model).__name__.endswith(
+        ("LM", "LMHeadModel", "Generation")
+    ) else "last_hidden_state"
 
 
 def run(options):
@@ -179,16 +213,30 @@ def capture_model(options, config, model):
     import transformers
 
     from .core import capture
+
     call, output = call_for(model)
     ids = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
     with as_it_runs(options.attn):
         return capture(
-            model, {"input_ids": ids[0]}, options.out, call=call, more_inputs=[{"input_ids": i} for i in ids[1:]],
-            model=options.name or config.model_type, framework="transformers",
-            framework_version=transformers.__version__, output_names=[output], trace=options.trace,
+            model,
+            {"input_ids": ids[0]},
+            options.out,
+            call=call,
+            more_inputs=[{"input_ids": i} for i in ids[1:]],
+            model=options.name or config.model_type,
+            framework="transformers",
+            framework_version=transformers.__version__,
+            output_names=[output],
+            trace=options.trace,
             specialize=options.specialize,
-            metadata={"config": plain(config), "class": type(model).__name__, "attention": options.attn,
-                      "seed": options.seed, "dtype": options.dtype})
+            metadata={
+                "config": plain(config),
+                "class": type(model).__name__,
+                "attention": options.attn,
+                "seed": options.seed,
+                "dtype": options.dtype,
+            },
+        )
 
 
 def plain(config):

@@ -1,8 +1,11 @@
-"""A module as a list of functional operators: torch.export's graph, flattened and run as it is read.
+"""A module as a list of functional operators: torch.export's graph, flattened and run as it is
+read.
 
-Every node is executed on the example's own tensors when it is added. That gives the trace, shows which results alias
-their arguments, and lets `capture` check in the end that the list computes what the module computes.
+Every node is executed on the example's own tensors when it is added. That gives the trace, shows
+which results alias their arguments, and lets `capture` check in the end that the list computes what
+the module computes.
 """
+
 import operator
 import os
 import re
@@ -15,13 +18,20 @@ from .alias import Cell, inverse
 from .errors import CaptureError, short
 from .files import dtype_name, value
 
-SKIPPED = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range",
-           "sym_constrain_range_for_size", "_print")
+SKIPPED = (
+    "_assert_async",
+    "_assert_scalar",
+    "_assert_tensor_metadata",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+    "_print",
+)
 LIMIT = 1 << 62
 
 
 class SSA:
     """One tensor: the node's id and its value."""
+
     __slots__ = ("id", "data")
 
     def __init__(self, id, data):
@@ -38,7 +48,9 @@ def relative(path):
     for mark in ("/site-packages/", "/dist-packages/"):
         if mark in path:
             return path.split(mark)[-1]
-    roots = sorted((p for p in sys.path if p and path.startswith(os.path.abspath(p) + "/")), key=len)
+    roots = sorted(
+        (p for p in sys.path if p and path.startswith(os.path.abspath(p) + "/")), key=len
+    )
     return os.path.relpath(path, roots[-1]) if roots else os.path.basename(path)
 
 
@@ -90,7 +102,7 @@ class Program:
 
     def stripped(self, path):
         if self.strip and (path == self.strip or path.startswith(self.strip + ".")):
-            return path[len(self.strip) + 1:]
+            return path[len(self.strip) + 1 :]
         return path
 
     def leaf(self, kind, name, tensor, id):
@@ -121,8 +133,13 @@ class Program:
         if not all(isinstance(t, torch.Tensor) for t in tensors):
             raise CaptureError("%s returns something other than tensors" % target.name())
         id = self.fresh(id)
-        node = {"id": id, "op": target.name(), "args": [value(a) for a in args],
-                "kwargs": {k: value(v) for k, v in kwargs.items()}, "outputs": [self.meta(t) for t in tensors]}
+        node = {
+            "id": id,
+            "op": target.name(),
+            "args": [value(a) for a in args],
+            "kwargs": {k: value(v) for k, v in kwargs.items()},
+            "outputs": [self.meta(t) for t in tensors],
+        }
         self.place(node, extra)
         self.calls.append((node, run or target, list(args), dict(kwargs), several))
         for k, t in enumerate(tensors):
@@ -144,7 +161,15 @@ class Program:
         """The k-th result of a node with several."""
         owner, k, t = parts[k]
         id = self.fresh(id)
-        self.place({"id": id, "op": "getitem", "args": [{"ref": owner}, k], "kwargs": {}, "outputs": [self.meta(t)]})
+        self.place(
+            {
+                "id": id,
+                "op": "getitem",
+                "args": [{"ref": owner}, k],
+                "kwargs": {},
+                "outputs": [self.meta(t)],
+            }
+        )
         self.calls.append((self.nodes[-1], None, [owner, k], {}, False))
         self.trace[id] = t
         return SSA(id, t)
@@ -156,7 +181,8 @@ class Program:
     # ---- reading torch.export's graph ----
 
     def read(self, graph_module, env):
-        """Adds the nodes of a graph; env holds what its placeholders stand for. Returns its outputs."""
+        """Adds the nodes of a graph; env holds what its placeholders stand for. Returns its
+        outputs."""
         for node in graph_module.graph.nodes:
             if node.op == "placeholder":
                 continue
@@ -169,7 +195,9 @@ class Program:
             elif node.op == "call_function":
                 env[node] = self.call(node, env)
             else:
-                raise CaptureError("torch.export left a %s (%s) in the graph" % (node.op, node.target))
+                raise CaptureError(
+                    "torch.export left a %s (%s) in the graph" % (node.op, node.target)
+                )
         return None
 
     def attribute(self, graph_module, node):
@@ -179,7 +207,9 @@ class Program:
         if isinstance(thing, torch.Tensor):
             key = ("constant", id(thing))
             if key not in self.roots:
-                self.roots[key] = self.leaf("constant", node.target, real(thing, node.target), node.name)
+                self.roots[key] = self.leaf(
+                    "constant", node.target, real(thing, node.target), node.name
+                )
             return self.roots[key]
         return thing
 
@@ -188,7 +218,11 @@ class Program:
         return pytree.tree_map_only(torch.fx.Node, lambda n: env[n], x)
 
     def call(self, node, env):
-        target, args, kwargs = node.target, self.lookup(list(node.args), env), self.lookup(dict(node.kwargs), env)
+        target, args, kwargs = (
+            node.target,
+            self.lookup(list(node.args), env),
+            self.lookup(dict(node.kwargs), env),
+        )
         if isinstance(target, torch._ops.OpOverload):
             name = target._schema.name.split("::")[1]
             if name in SKIPPED:
@@ -199,31 +233,56 @@ class Program:
             return args[0][args[1]]
         if isinstance(target, torch._ops.HigherOrderOperator):
             return self.wrapper(node, target, args, kwargs)
-        if callable(target) and not any(isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))):
+        if callable(target) and not any(
+            isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))
+        ):
             return target(*args, **kwargs)  # arithmetic on sizes
         name = getattr(target, "__name__", str(target))
         if "batch_dim" in name or "vmap" in name:
-            raise CaptureError("the program uses torch.vmap, which torch.export leaves in the graph; write the dimension out")
+            raise CaptureError(
+                (
+                    "the program uses torch.vmap, which torch.export leaves in the graph; write "
+                    "the "
+                    "dimension out"
+                )
+            )
         raise CaptureError("%s is no operator that a capture can hold" % name)
 
     def wrapper(self, node, target, args, kwargs):
         """Wrappers without a meaning of their own are replaced by what they wrap."""
         name = target.name() if callable(target.name) else str(target)
         if name == "auto_functionalized" or name == "auto_functionalized_v2":
-            raise CaptureError("torch.export made a functional wrapper (%s); use a later PyTorch" % name)
+            raise CaptureError(
+                "torch.export made a functional wrapper (%s); use a later PyTorch" % name
+            )
         rest = [a for a in args if not isinstance(a, torch.fx.GraphModule)]
         bodies = [a for a in args if isinstance(a, torch.fx.GraphModule)]
-        wraps = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "invoke_subgraph", "wrap", "wrap_activation_checkpoint",
-                 "tag_activation_checkpoint", "hints_wrapper", "strict_mode", "checkpoint")
+        wraps = (
+            "wrap_with_set_grad_enabled",
+            "wrap_with_autocast",
+            "invoke_subgraph",
+            "wrap",
+            "wrap_activation_checkpoint",
+            "tag_activation_checkpoint",
+            "hints_wrapper",
+            "strict_mode",
+            "checkpoint",
+        )
         if len(bodies) != 1 or name not in wraps:
-            raise CaptureError("the program uses torch's %s, which a capture cannot hold; a data-dependent branch must be "
-                               "chosen before capturing" % name)
+            raise CaptureError(
+                "the program uses torch's %s, which a capture cannot hold; a data-dependent "
+                "branch must be "
+                "chosen before capturing" % name
+            )
         if name == "wrap_with_autocast":
             at = args.index(bodies[0])
             enabled = args[2] if at > 2 else kwargs.get("enabled", True)
             if enabled:
-                raise CaptureError("the program turns autocast on (%s); capture it with autocast off" % (args[:at],))
-        operands = args[args.index(bodies[0]) + 1:]
+                raise CaptureError(
+                    "the program turns autocast on (%s); capture it with autocast off"
+                    % (args[:at],)
+                )
+        operands = args[args.index(bodies[0]) + 1 :]
         if name == "invoke_subgraph":
             operands = [a for a in rest if not isinstance(a, str)]
         self.inlined[name] = self.inlined.get(name, 0) + 1
@@ -254,19 +313,23 @@ class Program:
 
     def plain(self, node, x):
         """Symbolic sizes that are known, as numbers."""
+
         def number(v):
             expr = v.node.expr if hasattr(v, "node") else v
             try:
                 return type(v).__name__ == "SymFloat" and float(expr) or int(expr)
             except TypeError:
                 raise CaptureError("a size in %s depends on data" % node.target) from None
+
         return pytree.tree_map_only((torch.SymInt, torch.SymFloat), number, x)
 
     def fold(self, node, number):
         if not self.specialize:
-            raise CaptureError("%s: the program reads a number out of a tensor (%s) and goes on with it; pass "
-                               "specialize=True (--specialize) to capture it for these inputs only"
-                               % (source_of(node) or "the program", node.name))
+            raise CaptureError(
+                "%s: the program reads a number out of a tensor (%s) and goes on with it; pass "
+                "specialize=True (--specialize) to capture it for these inputs only"
+                % (source_of(node) or "the program", node.name)
+            )
         self.folded[node.name] = number
         return number
 
@@ -277,14 +340,19 @@ class Program:
         bound = dict(zip([a.name for a in target._schema.arguments], args))
         bound.update(kwargs)
         off = {"train": False, "training": False, "dropout_p": 0.0, "p": 0.0, "dropout": 0.0}
-        given = {a.name: bound.get(a.name, a.default_value if a.has_default_value() else None)
-                 for a in target._schema.arguments}
+        given = {
+            a.name: bound.get(a.name, a.default_value if a.has_default_value() else None)
+            for a in target._schema.arguments
+        }
         if not any(given.get(k, ...) == v for k, v in off.items()):
-            raise CaptureError("%s draws random numbers; call eval() on the module first" % target.name())
+            raise CaptureError(
+                "%s draws random numbers; call eval() on the module first" % target.name()
+            )
 
     @staticmethod
     def written(target, args, kwargs):
-        """Names of the arguments that the call writes to, in the schema's order, and their cells."""
+        """Names of the arguments that the call writes to, in the schema's order, and their
+        cells."""
         out = []
         for k, a in enumerate(target._schema.arguments):
             if a.alias_info is not None and a.alias_info.is_write:
@@ -293,7 +361,9 @@ class Program:
                     if isinstance(cell, Cell):
                         out.append((a.name, cell))
                     elif given is not None:
-                        raise CaptureError("%s writes to something that is no tensor" % target.name())
+                        raise CaptureError(
+                            "%s writes to something that is no tensor" % target.name()
+                        )
         return out
 
     def function(self, node, target, args, kwargs):
@@ -320,11 +390,13 @@ class Program:
             fresh = [new] + list(args[1:])
             out = self.add(target, fresh, kwargs, name)
             return out if index is None else self.project(out, index, "%s_%d" % (name, index))
+
         return Cell(ssa, parent, remake, inverse(self.emit, target, args, kwargs, index))
 
     @staticmethod
     def parents(node, target, args, kwargs):
-        """Which results are views of the first argument, by result (None: the only one), as torch.export saw it."""
+        """Which results are views of the first argument, by result (None: the only one), as
+        torch.export saw it."""
         if not args or not isinstance(args[0], Cell) or not isinstance(node.args[0], torch.fx.Node):
             return {}
         if target.namespace != "aten":
@@ -345,17 +417,30 @@ class Program:
         if target.namespace != "aten":
             return self.custom_mutation(node, target, args, kwargs, written)
         if name in ("set_", "resize_", "resize_as_", "swap_", "as_strided_"):
-            raise CaptureError("the program calls aten::%s, which changes a tensor's memory; a capture cannot hold it" % name)
+            raise CaptureError(
+                (
+                    "the program calls aten::%s, which changes a tensor's memory; a capture cannot "
+                    "hold it"
+                )
+                % name
+            )
         if name == "copy_" and len(written) == 1:
             written[0][1].write(self.copied(written[0][1].read(), args[1].read()))
             return written[0][1]
         read = pytree.tree_map_only(Cell, lambda c: c.read(), (args, kwargs))
         function, args, kwargs = self.counterpart(target, read[0], read[1], [w for w, _ in written])
         new = self.add(function, args, kwargs, node.name)
-        new = [new] if isinstance(new, SSA) else [self.project(new, k, node.name + "_%d" % k) for k in range(len(new))]
+        new = (
+            [new]
+            if isinstance(new, SSA)
+            else [self.project(new, k, node.name + "_%d" % k) for k in range(len(new))]
+        )
         cells = [c for _, c in written]
         if len(new) != len(cells):
-            raise CaptureError("%s writes to %d tensors and %s returns %d" % (target.name(), len(cells), function.name(), len(new)))
+            raise CaptureError(
+                "%s writes to %d tensors and %s returns %d"
+                % (target.name(), len(cells), function.name(), len(new))
+            )
         for cell, ssa in zip(cells, new):
             cell.write(self.fitted(cell.read(), ssa))
         return cells[0] if len(cells) == 1 else cells
@@ -370,7 +455,10 @@ class Program:
 
     def fitted(self, old, new):
         if new.shape != old.shape:
-            raise CaptureError("an in-place operator changes a tensor's shape from %s to %s" % (old.shape, new.shape))
+            raise CaptureError(
+                "an in-place operator changes a tensor's shape from %s to %s"
+                % (old.shape, new.shape)
+            )
         return self.copied(old, new)
 
     @staticmethod
@@ -378,14 +466,28 @@ class Program:
         """The operator that returns what an in-place or `out` operator writes."""
         schema = target._schema
         space, name = schema.name.split("::")
-        packet = getattr(torch.ops.aten, name[:-1] if name.endswith("_") and not name.endswith("__") else name, None)
+        packet = getattr(
+            torch.ops.aten,
+            name[:-1] if name.endswith("_") and not name.endswith("__") else name,
+            None,
+        )
         if name.startswith("__i") and name.endswith("__"):
             packet = getattr(torch.ops.aten, "__" + name[3:], None)
-        want = [(a.name, str(a.type)) for a in schema.arguments if not (name[-1] != "_" and a.name in written)]
+        want = [
+            (a.name, str(a.type))
+            for a in schema.arguments
+            if not (name[-1] != "_" and a.name in written)
+        ]
         for overload in packet.overloads() if packet is not None else []:
             other = getattr(packet, overload)
-            if [(a.name, str(a.type)) for a in other._schema.arguments] == want and not other._schema.is_mutable:
-                return other, args, {k: v for k, v in kwargs.items() if name[-1] == "_" or k not in written}
+            if [
+                (a.name, str(a.type)) for a in other._schema.arguments
+            ] == want and not other._schema.is_mutable:
+                return (
+                    other,
+                    args,
+                    {k: v for k, v in kwargs.items() if name[-1] == "_" or k not in written},
+                )
         if name in ("zero_",):
             return torch.ops.aten.zeros_like.default, args, kwargs
         raise CaptureError("%s writes in place and has no functional counterpart" % target.name())
@@ -396,7 +498,9 @@ class Program:
         out = {}
         for k, a in enumerate(target._schema.arguments):
             given = args[k] if k < len(args) and not a.kwarg_only else kwargs.get(a.name, ...)
-            if given is ... or (given is None and a.has_default_value() and a.default_value is None):
+            if given is ... or (
+                given is None and a.has_default_value() and a.default_value is None
+            ):
                 continue
             out[a.name] = given
         return out
@@ -422,13 +526,23 @@ class Program:
             out = [] if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
             out += [kw[n] for n in names]
             return out if len(out) > 1 else out[0]
+
         out = self.add(target, [], given, node.name, extra, run)
-        parts = [out] if isinstance(out, SSA) else [
-            self.project(out, k, "%s_%d" % (node.name, k)) for k in range(len(out))]
-        returns = parts[:len(parts) - len(names)]
-        for (_, cell), ssa in zip(written, parts[len(returns):]):
+        parts = (
+            [out]
+            if isinstance(out, SSA)
+            else [self.project(out, k, "%s_%d" % (node.name, k)) for k in range(len(out))]
+        )
+        returns = parts[: len(parts) - len(names)]
+        for (_, cell), ssa in zip(written, parts[len(returns) :]):
             cell.write(ssa)
-        return None if not returns else Cell(returns[0]) if len(returns) == 1 else [Cell(r) for r in returns]
+        return (
+            None
+            if not returns
+            else Cell(returns[0])
+            if len(returns) == 1
+            else [Cell(r) for r in returns]
+        )
 
     # ---- afterwards ----
 
@@ -441,19 +555,33 @@ class Program:
             if id not in needed:
                 needed.add(id)
                 n = by_id[id]
-                todo += [x["ref"] for x in pytree.tree_leaves((n.get("args", []), n.get("kwargs", {})),
-                                                              is_leaf=lambda x: isinstance(x, dict) and "ref" in x)
-                         if isinstance(x, dict) and "ref" in x]
-        dropped = [n["name"] for n in self.nodes if n["id"] not in needed and n["op"] in ("parameter", "buffer", "constant")]
+                todo += [
+                    x["ref"]
+                    for x in pytree.tree_leaves(
+                        (n.get("args", []), n.get("kwargs", {})),
+                        is_leaf=lambda x: isinstance(x, dict) and "ref" in x,
+                    )
+                    if isinstance(x, dict) and "ref" in x
+                ]
+        dropped = [
+            n["name"]
+            for n in self.nodes
+            if n["id"] not in needed and n["op"] in ("parameter", "buffer", "constant")
+        ]
         self.nodes = [n for n in self.nodes if n["id"] in needed or n["op"] == "input"]
         self.calls = [c for c in self.calls if c[0]["id"] in needed]
         self.leaves = {k: v for k, v in self.leaves.items() if k in needed or v[0] == "input"}
-        self.trace = {k: v for k, v in self.trace.items() if k in needed or k.rsplit(".", 1)[0] in needed}
+        self.trace = {
+            k: v for k, v in self.trace.items() if k in needed or k.rsplit(".", 1)[0] in needed
+        }
         return dropped
 
     def rerun(self, inputs, outputs):
         """The outputs on other inputs, by name, from the nodes alone."""
-        have = {id: inputs[name] if kind == "input" else t for id, (kind, name, t) in self.leaves.items()}
+        have = {
+            id: inputs[name] if kind == "input" else t
+            for id, (kind, name, t) in self.leaves.items()
+        }
         for node, run, args, kwargs, several in self.calls:
             if run is None:
                 have[node["id"]] = have[args[0]][args[1]]
@@ -468,6 +596,9 @@ def real(t, name):
     from torch._subclasses.fake_tensor import FakeTensor
 
     if isinstance(t, FakeTensor) or t.device.type == "meta":
-        raise CaptureError("constant %s was made while torch.export was tracing and has no values (a cache filled during "
-                           "the call?); run the module once before capturing it" % name)
+        raise CaptureError(
+            "constant %s was made while torch.export was tracing and has no values (a cache "
+            "filled during "
+            "the call?); run the module once before capturing it" % name
+        )
     return t.detach()

@@ -1,14 +1,19 @@
-"""`isomer-capture --sweep FILE`: one pair of captures per setting, compared, and a table of the verdicts.
+"""`isomer-capture --sweep FILE`: one pair of captures per setting, compared, and a table of the
+verdicts.
 
-FILE is JSON: an object, or a list of them, or one object per line. Each asks for models and settings:
+FILE is JSON: an object, or a list of them, or one object per line. Each asks for models and
+settings:
 
     {"models": ["gpt2"], "layers": 2, "left": "hf", "right": "vllm",
      "set": {"activation_function": ["gelu_new", "gelu"], "scale_attn_weights": [true, false]}}
 
-`set` is tried one key at a time beside the default; `grid` in its place tries every combination. A list under a key is
-the values to try: a value that is itself a list is written as a list in the list. `left_set` and `right_set` change one
-side only. With a model on the command line (`isomer-capture vllm MODEL --sweep FILE`), `models` is that one and the
-options there hold where the file says nothing. Every capture runs in a process of its own, since frameworks keep objects between models."""
+`set` is tried one key at a time beside the default; `grid` in its place tries every combination. A
+list under a key is the values to try: a value that is itself a list is written as a list in the
+list. `left_set` and `right_set` change one side only. With a model on the command line
+(`isomer-capture vllm MODEL --sweep FILE`), `models` is that one and the options there hold where
+the file says nothing. Every capture runs in a process of its own, since frameworks keep objects
+between models."""
+
 import itertools
 import json
 import os
@@ -20,9 +25,20 @@ import time
 
 from .errors import CaptureError
 
-OPTIONS = ("layers", "length", "seed", "dtype", "attn", "experts", "head", "sets")  # of one capture, with a value
+OPTIONS = (
+    "layers",
+    "length",
+    "seed",
+    "dtype",
+    "attn",
+    "experts",
+    "head",
+    "sets",
+)  # of one capture, with a value
 FLAGS = ("reduce", "specialize")
-KEYS = {"models", "left", "right", "set", "grid", "left_set", "right_set", "base"}.union(OPTIONS, FLAGS)
+KEYS = {"models", "left", "right", "set", "grid", "left_set", "right_set", "base"}.union(
+    OPTIONS, FLAGS
+)
 SIDES = ("hf", "vllm")
 
 
@@ -33,7 +49,9 @@ def defaults(options):
     for name, unset in (("name", None), ("trace", False), ("batch", 1)):
         if getattr(options, name) != unset:
             raise CaptureError("--%s does not go with --sweep" % name)
-    out = {key: getattr(options, key) for key in OPTIONS + FLAGS if getattr(options, key) is not None}
+    out = {
+        key: getattr(options, key) for key in OPTIONS + FLAGS if getattr(options, key) is not None
+    }
     return dict(out, models=[options.model], base=dict(options.settings))
 
 
@@ -58,15 +76,15 @@ def read(path, given):
             raise CaptureError("%s: unknown key %s" % (path, ", ".join(unknown)))
         for key in ("set", "grid", "base", "left_set", "right_set"):
             if not isinstance(r.get(key) or {}, dict):
-                raise CaptureError("%s: \"%s\" must be an object" % (path, key))
+                raise CaptureError('%s: "%s" must be an object' % (path, key))
         if "models" in r and "models" in given:
             raise CaptureError("%s names models, and so does the command line" % path)
         r = requests[k] = {**given, **r, "base": {**given.get("base", {}), **(r.get("base") or {})}}
         if not isinstance(r.get("models"), list) or not r["models"]:
-            raise CaptureError("%s: \"models\" must be a list of models" % path)
+            raise CaptureError('%s: "models" must be a list of models' % path)
         for side in ("left", "right"):
             if r.get(side, "hf") not in SIDES:
-                raise CaptureError("%s: \"%s\" must be hf or vllm" % (path, side))
+                raise CaptureError('%s: "%s" must be hf or vllm' % (path, side))
     return requests
 
 
@@ -107,11 +125,13 @@ def prepare(requests):
 
     if any(r.get("left", "hf") == "vllm" or r.get("right", "vllm") == "vllm" for r in requests):
         from . import vllm_models
+
         vllm_models.import_vllm()
 
 
 def captured(arguments, folder, limit):
-    """None, or why the capture failed. In a process of its own: frameworks keep objects between models."""
+    """None, or why the capture failed. In a process of its own: frameworks keep objects between
+    models."""
     from .cli import main
 
     with tempfile.TemporaryFile("w+") as said:
@@ -148,16 +168,27 @@ def one(request, model, chosen, folder, limit):
     """A row of the table."""
     import isomer
 
-    row = {"model": model, "setting": ", ".join("%s=%s" % (k, json.dumps(v)) for k, v in chosen.items()) or "default",
-           "verdict": None, "evidence": None, "detail": "", "seconds": None}
+    row = {
+        "model": model,
+        "setting": ", ".join("%s=%s" % (k, json.dumps(v)) for k, v in chosen.items()) or "default",
+        "verdict": None,
+        "evidence": None,
+        "detail": "",
+        "seconds": None,
+    }
     start = time.monotonic()
     for side in ("left", "right"):
         why = captured(arguments(request, side, model, chosen), os.path.join(folder, side), limit)
         if why:
-            row.update(verdict="no capture", detail="%s: %s" % (request.get(side, "hf" if side == "left" else "vllm"), why))
+            row.update(
+                verdict="no capture",
+                detail="%s: %s" % (request.get(side, "hf" if side == "left" else "vllm"), why),
+            )
             return row
     try:
-        result = isomer.compare(os.path.join(folder, "left"), os.path.join(folder, "right"), timeout=limit)
+        result = isomer.compare(
+            os.path.join(folder, "left"), os.path.join(folder, "right"), timeout=limit
+        )
         row.update(verdict=result.verdict, evidence=result.evidence)
         if not result:
             row["detail"] = re.sub(r"^isomer: \w+:? ?", "", result.summary)
@@ -171,13 +202,21 @@ def markdown(rows):
     out = ["| model | setting | verdict | where, or why not |", "| --- | --- | --- | --- |"]
     for r in rows:
         verdict = r["verdict"] + (" [%s]" % r["evidence"] if r["evidence"] else "")
-        out.append("| %s | %s | %s | %s |" % (r["model"], r["setting"].replace("|", "\\|"), verdict,
-                                              " ".join(r["detail"].split())[:200].replace("|", "\\|")))
+        out.append(
+            "| %s | %s | %s | %s |"
+            % (
+                r["model"],
+                r["setting"].replace("|", "\\|"),
+                verdict,
+                " ".join(r["detail"].split())[:200].replace("|", "\\|"),
+            )
+        )
     return "\n".join(out)
 
 
 def run(options):
-    """The table goes to stdout, progress to stderr. Status 0: all pairs equivalent; 1: some different; 3: something open."""
+    """The table goes to stdout, progress to stderr. Status 0: all pairs equivalent; 1: some
+    different; 3: something open."""
     import isomer
 
     requests = read(options.sweep, defaults(options))
@@ -190,10 +229,18 @@ def run(options):
     for k, request in enumerate(requests):
         for model in request["models"]:
             for j, chosen in enumerate(settings(request)):
-                name = "%d-%s-%d" % (k, re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.basename(model.rstrip("/"))), j)
+                name = "%d-%s-%d" % (
+                    k,
+                    re.sub(r"[^A-Za-z0-9_.-]", "_", os.path.basename(model.rstrip("/"))),
+                    j,
+                )
                 row = one(request, model, chosen, os.path.join(options.out, name), options.timeout)
                 rows.append(row)
-                print("%s, %s: %s %s" % (row["model"], row["setting"], row["verdict"], row["detail"]), file=sys.stderr, flush=True)
+                print(
+                    "%s, %s: %s %s" % (row["model"], row["setting"], row["verdict"], row["detail"]),
+                    file=sys.stderr,
+                    flush=True,
+                )
                 with open(os.path.join(options.out, "sweep.json"), "w", encoding="utf-8") as f:
                     json.dump({"rows": rows}, f, indent=1)
     print(markdown(rows))

@@ -1,18 +1,27 @@
-"""What vLLM gets from us in place of a GPU: a platform, and an attention backend that computes one prompt in PyTorch.
+"""What vLLM gets from us in place of a GPU: a platform, and an attention backend that computes one
+prompt in PyTorch.
 
-Both go in through vLLM's own interfaces (a platform class; an attention backend that the platform names). The
-backend's arguments are what attention depends on, and become the node attributes of the capture.
+Both go in through vLLM's own interfaces (a platform class; an attention backend that the platform
+names). The backend's arguments are what attention depends on, and become the node attributes of the
+capture.
 """
+
 import torch
 from vllm.platforms.cpu import CpuPlatform
 from vllm.platforms.interface import PlatformEnum
-from vllm.v1.attention.backend import AttentionBackend, AttentionImpl, AttentionMetadataBuilder, AttentionType
+from vllm.v1.attention.backend import (
+    AttentionBackend,
+    AttentionImpl,
+    AttentionMetadataBuilder,
+    AttentionType,
+)
 from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
 
 class ReferencePlatform(CpuPlatform):
-    """vLLM's CPU platform without the parts that ask for its compiled kernels: to vLLM it is a platform from outside,
-    for which layers take their native forward."""
+    """vLLM's CPU platform without the parts that ask for its compiled kernels: to vLLM it is a
+    platform from outside, for which layers take their native forward."""
+
     _enum = PlatformEnum.OOT
     device_name = "cpu"
 
@@ -68,9 +77,20 @@ class ReferenceBackend(AttentionBackend):
 
 
 class ReferenceAttention(AttentionImpl):
-    def __init__(self, num_heads, head_size, scale, num_kv_heads=None, alibi_slopes=None, sliding_window=None,
-                 kv_cache_dtype="auto", logits_soft_cap=None, attn_type=AttentionType.DECODER,
-                 kv_sharing_target_layer_name=None, **extra):
+    def __init__(
+        self,
+        num_heads,
+        head_size,
+        scale,
+        num_kv_heads=None,
+        alibi_slopes=None,
+        sliding_window=None,
+        kv_cache_dtype="auto",
+        logits_soft_cap=None,
+        attn_type=AttentionType.DECODER,
+        kv_sharing_target_layer_name=None,
+        **extra,
+    ):
         self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
         self.num_kv_heads = num_kv_heads or num_heads
         self.alibi_slopes, self.sliding_window = alibi_slopes, sliding_window
@@ -81,29 +101,54 @@ class ReferenceAttention(AttentionImpl):
         """What the operator depends on beyond its tensors (docs/capture-format.md)."""
         slopes = self.alibi_slopes
         out = {
-            "num_heads": int(self.num_heads), "num_kv_heads": int(self.num_kv_heads), "head_size": int(self.head_size),
+            "num_heads": int(self.num_heads),
+            "num_kv_heads": int(self.num_kv_heads),
+            "head_size": int(self.head_size),
             "scale": self.scale,
-            "sliding_window": int(self.sliding_window) if self.sliding_window and self.sliding_window > 0 else None,
+            "sliding_window": int(self.sliding_window)
+            if self.sliding_window and self.sliding_window > 0
+            else None,
             "logits_soft_cap": float(self.logits_soft_cap) if self.logits_soft_cap else None,
             "alibi_slopes": None if slopes is None else [float(s) for s in slopes],
-            "causal": self.attn_type == AttentionType.DECODER}
+            "causal": self.attn_type == AttentionType.DECODER,
+        }
         if self.shared is not None:
             out["kv_sharing_target_layer_name"] = self.shared
         for key in sorted(self.extra):
             if self.extra[key] is not None and self.extra[key] is not False:
                 v = self.extra[key]
-                out[key] = [float(e) for e in v.detach().flatten()] if isinstance(v, torch.Tensor) else v
+                out[key] = (
+                    [float(e) for e in v.detach().flatten()] if isinstance(v, torch.Tensor) else v
+                )
         return out
 
-    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output, output_scale=None,
-                output_block_scale=None):
+    def forward(
+        self,
+        layer,
+        query,
+        key,
+        value,
+        kv_cache,
+        attn_metadata,
+        output,
+        output_scale=None,
+        output_block_scale=None,
+    ):
         known = {k for k in self.attributes()} - {"sinks"}
         if len(known) > 8:
             raise NotImplementedError("attention with %s" % ", ".join(sorted(self.attributes())))
         group = self.num_heads // self.num_kv_heads
         q = query.view(-1, self.num_heads, self.head_size).transpose(0, 1)
-        k = key.view(-1, self.num_kv_heads, self.head_size).transpose(0, 1).repeat_interleave(group, 0)
-        v = value.view(key.shape[0], self.num_kv_heads, -1).transpose(0, 1).repeat_interleave(group, 0)
+        k = (
+            key.view(-1, self.num_kv_heads, self.head_size)
+            .transpose(0, 1)
+            .repeat_interleave(group, 0)
+        )
+        v = (
+            value.view(key.shape[0], self.num_kv_heads, -1)
+            .transpose(0, 1)
+            .repeat_interleave(group, 0)
+        )
         scores = torch.matmul(q, k.transpose(1, 2)).float() * self.scale
         if self.logits_soft_cap:
             scores = torch.tanh(scores / self.logits_soft_cap) * self.logits_soft_cap

@@ -1,15 +1,21 @@
-"""Routed experts without a GPU: vLLM's own choice of experts in PyTorch, then each chosen expert's product, written out.
+"""Routed experts without a GPU: vLLM's own choice of experts in PyTorch, then each chosen expert's
+product, written out.
 
-vLLM's loop over experts on the CPU has sizes that depend on the data; its other kernels need a GPU. This goes in as
-vLLM lets platforms from outside replace a layer."""
+vLLM's loop over experts on the CPU has sizes that depend on the data; its other kernels need a GPU.
+This goes in as vLLM lets platforms from outside replace a layer."""
+
 import torch
 from vllm.model_executor.layers.fused_moe import cpu_fused_moe
-from vllm.model_executor.layers.fused_moe.unquantized_fused_moe_method import UnquantizedFusedMoEMethod
+from vllm.model_executor.layers.fused_moe.unquantized_fused_moe_method import (
+    UnquantizedFusedMoEMethod,
+)
 
 
-def by_corrected_scores(router_logits, top_k, renormalize, scoring_func, routed_scaling_factor, e_score_correction_bias):
-    """Experts are chosen by their scores and a bias, and weighted by the scores alone. vLLM's CPU path leaves this bias out; its
-    kernels for GPUs (topk_softmax, topk_sigmoid) do this."""
+def by_corrected_scores(
+    router_logits, top_k, renormalize, scoring_func, routed_scaling_factor, e_score_correction_bias
+):
+    """Experts are chosen by their scores and a bias, and weighted by the scores alone. vLLM's CPU
+    path leaves this bias out; its kernels for GPUs (topk_softmax, topk_sigmoid) do this."""
     if scoring_func not in ("softmax", "sigmoid"):
         raise NotImplementedError("experts chosen by %s with a bias" % scoring_func)
     logits = router_logits.float()
@@ -23,14 +29,32 @@ def by_corrected_scores(router_logits, top_k, renormalize, scoring_func, routed_
 
 def choose(layer, x, router_logits):
     """(weights, ids) of the experts of each token."""
-    if layer.e_score_correction_bias is not None and not layer.use_grouped_topk and layer.custom_routing_function is None:
-        return by_corrected_scores(router_logits, layer.top_k, layer.renormalize, layer.scoring_func, layer.routed_scaling_factor,
-                                   layer.e_score_correction_bias)
+    if (
+        layer.e_score_correction_bias is not None
+        and not layer.use_grouped_topk
+        and layer.custom_routing_function is None
+    ):
+        return by_corrected_scores(
+            router_logits,
+            layer.top_k,
+            layer.renormalize,
+            layer.scoring_func,
+            layer.routed_scaling_factor,
+            layer.e_score_correction_bias,
+        )
     return cpu_fused_moe.select_experts(
-        hidden_states=x, router_logits=router_logits, top_k=layer.top_k, use_grouped_topk=layer.use_grouped_topk,
-        renormalize=layer.renormalize, topk_group=layer.topk_group, num_expert_group=layer.num_expert_group,
-        custom_routing_function=layer.custom_routing_function, scoring_func=layer.scoring_func,
-        routed_scaling_factor=layer.routed_scaling_factor, e_score_correction_bias=layer.e_score_correction_bias)
+        hidden_states=x,
+        router_logits=router_logits,
+        top_k=layer.top_k,
+        use_grouped_topk=layer.use_grouped_topk,
+        renormalize=layer.renormalize,
+        topk_group=layer.topk_group,
+        num_expert_group=layer.num_expert_group,
+        custom_routing_function=layer.custom_routing_function,
+        scoring_func=layer.scoring_func,
+        routed_scaling_factor=layer.routed_scaling_factor,
+        e_score_correction_bias=layer.e_score_correction_bias,
+    )
 
 
 @UnquantizedFusedMoEMethod.register_oot(name="UnquantizedFusedMoEMethod")
@@ -60,9 +84,14 @@ class ReferenceExperts(UnquantizedFusedMoEMethod):
 
 
 def open_layers(model):
-    """Calls the expert layers directly: wrapped as one operator they would hide their router and their weights."""
+    """Calls the expert layers directly: wrapped as one operator they would hide their router and
+    their weights."""
     for module in model.modules():
         if hasattr(module, "_forward_entry") and hasattr(module, "_forward_impl"):
-            def entry(hidden_states, router_logits, shared_input, input_ids, name, width, layer=module):
+
+            def entry(
+                hidden_states, router_logits, shared_input, input_ids, name, width, layer=module
+            ):
                 return layer._forward_impl(hidden_states, router_logits, shared_input, input_ids)
+
             module._forward_entry = entry

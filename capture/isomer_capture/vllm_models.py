@@ -1,8 +1,11 @@
-"""`isomer-capture vllm`: a model as vLLM's own classes run it: one rank, the layers' native forward on the CPU.
+"""`isomer-capture vllm`: a model as vLLM's own classes run it: one rank, the layers' native forward
+on the CPU.
 
-The weights go from the Transformers model (drawn from the seed, or a checkpoint) to a folder as Transformers saves
-them, and from there through vLLM's own load_weights. Attention and other custom operators stay operators.
+The weights go from the Transformers model (drawn from the seed, or a checkpoint) to a folder as
+Transformers saves them, and from there through vLLM's own load_weights. Attention and other custom
+operators stay operators.
 """
+
 import contextlib
 import json
 import os
@@ -22,19 +25,30 @@ def import_vllm():
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-    os.environ.setdefault("VLLM_MLA_DISABLE", "1")  # latent attention as plain attention: the absorbed form needs a GPU
+    os.environ.setdefault(
+        "VLLM_MLA_DISABLE", "1"
+    )  # latent attention as plain attention: the absorbed form needs a GPU
     try:
         import vllm
         import vllm.platforms as platforms
         from .vllm_attention import ReferencePlatform
+
         platforms._current_platform = ReferencePlatform()
         from vllm.model_executor.models import registry
-        # vLLM looks at a model's class in another process, lest CUDA be touched: here that would only take time.
+
+        # vLLM looks at a model's class in another process, lest CUDA be touched: here that would
+        # only take time.
         registry._run_in_subprocess = lambda look: look()
         from . import vllm_experts  # noqa: F401
     except ImportError as e:
-        raise CaptureError("vLLM cannot be imported (%s); docs/capture-vllm.md tells how to install it without CUDA"
-                           % short(e)) from e
+        raise CaptureError(
+            (
+                "vLLM cannot be imported (%s); docs/capture-vllm.md tells how to install it "
+                "without "
+                "CUDA"
+            )
+            % short(e)
+        ) from e
     if vllm.__version__.split("+")[0] != TESTED:
         warnings.warn("vLLM %s is untried; this was tested with %s" % (vllm.__version__, TESTED))
     return vllm
@@ -52,18 +66,29 @@ def groups():
 
 
 def vllm_config(folder, options):
-    """The engine's configuration, as vLLM makes it from its own arguments: no compiler, native forwards."""
+    """The engine's configuration, as vLLM makes it from its own arguments: no compiler, native
+    forwards."""
     from vllm.config import CompilationConfig, CompilationMode
     from vllm.engine.arg_utils import EngineArgs
 
     return EngineArgs(
-        model=folder, tokenizer=folder, skip_tokenizer_init=True, dtype=options.dtype, seed=options.seed,
-        enforce_eager=True, model_impl="vllm", use_tqdm_on_load=False, enable_prefix_caching=False, distributed_executor_backend="uni",
-        compilation_config=CompilationConfig(mode=CompilationMode.NONE, custom_ops=["none"])).create_engine_config()
+        model=folder,
+        tokenizer=folder,
+        skip_tokenizer_init=True,
+        dtype=options.dtype,
+        seed=options.seed,
+        enforce_eager=True,
+        model_impl="vllm",
+        use_tqdm_on_load=False,
+        enable_prefix_caching=False,
+        distributed_executor_backend="uni",
+        compilation_config=CompilationConfig(mode=CompilationMode.NONE, custom_ops=["none"]),
+    ).create_engine_config()
 
 
 def save(model, folder):
-    """The checkpoint vLLM will read: what Transformers writes, config.json with the class's name."""
+    """The checkpoint vLLM will read: what Transformers writes, config.json with the class's
+    name."""
     if not model.config.architectures:
         model.config.architectures = [type(model).__name__]
     model.save_pretrained(folder, safe_serialization=True)
@@ -80,7 +105,10 @@ def load(folder, vconfig):
     import torch
     from vllm.config import set_current_vllm_config
     from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
-    from vllm.model_executor.model_loader.utils import initialize_model, process_weights_after_loading
+    from vllm.model_executor.model_loader.utils import (
+        initialize_model,
+        process_weights_after_loading,
+    )
 
     default = torch.get_default_dtype()
     torch.set_default_dtype(vconfig.model_config.dtype)
@@ -122,6 +150,7 @@ def attributes_by_name(vconfig):
 
     def attention(layer_name, **_):
         return layers[getattr(layer_name, "value", layer_name)].impl.attributes()
+
     return {"vllm::unified_attention_with_output": attention, "vllm::unified_attention": attention}
 
 
@@ -132,6 +161,7 @@ def call_for(model):
 
     def logits(m, input_ids, positions):
         return m.compute_logits(hidden(m, input_ids, positions))
+
     return (logits, "logits") if hasattr(model, "compute_logits") else (hidden, "last_hidden_state")
 
 
@@ -145,6 +175,7 @@ def forward_context(vconfig, tokens):
         stack.enter_context(set_forward_context(None, vconfig, num_tokens=tokens, slot_mapping={}))
         try:  # norms as PyTorch code, and not wrapped into operators for vLLM's own compiler
             from vllm.ir import enable_torch_wrap
+
             stack.enter_context(enable_torch_wrap(False))
         except ImportError:
             pass
@@ -167,6 +198,7 @@ def capture_model(options, reference):
 
     from . import vllm_experts
     from .core import capture
+
     if options.batch != 1:
         raise CaptureError("vLLM runs one sequence per capture; leave --batch at 1")
     with tempfile.TemporaryDirectory(prefix="isomer-") as folder, warnings.catch_warnings():
@@ -178,7 +210,10 @@ def capture_model(options, reference):
         except CaptureError:
             raise
         except Exception as e:
-            raise CaptureError("vLLM cannot build %s: %s: %s" % (type(reference).__name__, type(e).__name__, short(e))) from e
+            raise CaptureError(
+                "vLLM cannot build %s: %s: %s"
+                % (type(reference).__name__, type(e).__name__, short(e))
+            ) from e
     check_loaded(model)
     vllm_experts.open_layers(model)
     call, output = call_for(model)
@@ -187,9 +222,24 @@ def capture_model(options, reference):
     sets = [{"input_ids": i[0], "positions": positions} for i in ids]
     with forward_context(vconfig, options.length):
         graph = capture(
-            model, sets[0], options.out, call=call, more_inputs=sets[1:], model=options.name or reference.config.model_type,
-            framework="vllm", framework_version=vllm.__version__.split("+")[0], output_names=[output],
-            trace=options.trace, attributes=attributes_by_name(vconfig), specialize=options.specialize,
-            metadata={"config": hf.plain(reference.config), "class": type(model).__name__, "seed": options.seed,
-                      "dtype": options.dtype, "kernels": "native forward; reference attention on the CPU"})
+            model,
+            sets[0],
+            options.out,
+            call=call,
+            more_inputs=sets[1:],
+            model=options.name or reference.config.model_type,
+            framework="vllm",
+            framework_version=vllm.__version__.split("+")[0],
+            output_names=[output],
+            trace=options.trace,
+            attributes=attributes_by_name(vconfig),
+            specialize=options.specialize,
+            metadata={
+                "config": hf.plain(reference.config),
+                "class": type(model).__name__,
+                "seed": options.seed,
+                "dtype": options.dtype,
+                "kernels": "native forward; reference attention on the CPU",
+            },
+        )
     return graph, model

@@ -11,18 +11,14 @@ static ball rounded(long double mid, long double rad, int units) {
 }
 
 /* So few digits that a product of two such numbers is exact. */
-static bool is_short(long double x) {
-  return fabsl(x) < 0x1p100L && (long double)(float)x == x;
-}
+static bool is_short(long double x) { return fabsl(x) < 0x1p100L && (long double)(float)x == x; }
 
 static bool is_power(long double x) {
   int e;
   return fabsl(frexpl(x, &e)) == 0.5L;
 }
 
-ball ball_neg(ball a) {
-  return (ball){-a.mid, a.rad};
-}
+ball ball_neg(ball a) { return (ball){-a.mid, a.rad}; }
 
 ball ball_add(ball a, ball b) {
   if (isinf(a.mid) || isinf(b.mid)) return ball_exact(a.mid + b.mid);
@@ -31,13 +27,9 @@ ball ball_add(ball a, ball b) {
   return rounded(s, a.rad + b.rad + fabsl(lost), 0);
 }
 
-ball ball_sub(ball a, ball b) {
-  return ball_add(a, ball_neg(b));
-}
+ball ball_sub(ball a, ball b) { return ball_add(a, ball_neg(b)); }
 
-static bool has_zero(ball a) {
-  return fabsl(a.mid) <= a.rad;
-}
+static bool has_zero(ball a) { return fabsl(a.mid) <= a.rad; }
 
 ball ball_mul(ball a, ball b) {
   if (isinf(a.mid) || isinf(b.mid))
@@ -68,21 +60,11 @@ ball ball_max(ball a, ball b) {
   return larger(a, b);
 }
 
-ball ball_min(ball a, ball b) {
-  return ball_neg(ball_max(ball_neg(a), ball_neg(b)));
-}
-ball ball_relu(ball a) {
-  return ball_max(a, ball_exact(0));
-}
-ball ball_abs(ball a) {
-  return (ball){fabsl(a.mid), a.rad};
-}
-ball ball_square(ball a) {
-  return ball_mul(a, a);
-}
-ball ball_reciprocal(ball a) {
-  return ball_div(ball_exact(1), a);
-}
+ball ball_min(ball a, ball b) { return ball_neg(ball_max(ball_neg(a), ball_neg(b))); }
+ball ball_relu(ball a) { return ball_max(a, ball_exact(0)); }
+ball ball_abs(ball a) { return (ball){fabsl(a.mid), a.rad}; }
+ball ball_square(ball a) { return ball_mul(a, a); }
+ball ball_reciprocal(ball a) { return ball_div(ball_exact(1), a); }
 
 /* ---- functions ---- */
 
@@ -117,9 +99,7 @@ ball ball_sqrt(ball a) {
   return rounded(v, a.rad / (v + sqrtl(low)), is_short(v) && v * v == a.mid ? 0 : 1);
 }
 
-ball ball_rsqrt(ball a) {
-  return ball_reciprocal(ball_sqrt(a));
-}
+ball ball_rsqrt(ball a) { return ball_reciprocal(ball_sqrt(a)); }
 
 /* Functions that grow by no more than their argument times `slope`. */
 static ball gentle(ball a, long double v, long double slope) {
@@ -127,27 +107,17 @@ static ball gentle(ball a, long double v, long double slope) {
   return a.mid == 0 && a.rad == 0 ? ball_exact(v) : rounded(v, slope * a.rad, 4);
 }
 
-ball ball_sin(ball a) {
-  return gentle(a, sinl(a.mid), 1);
-}
-ball ball_cos(ball a) {
-  return gentle(a, cosl(a.mid), 1);
-}
-ball ball_tanh(ball a) {
-  return gentle(a, tanhl(a.mid), 1);
-}
-ball ball_erf(ball a) {
-  return gentle(a, erfl(a.mid), 1.129L);
-}
+ball ball_sin(ball a) { return gentle(a, sinl(a.mid), 1); }
+ball ball_cos(ball a) { return gentle(a, cosl(a.mid), 1); }
+ball ball_tanh(ball a) { return gentle(a, tanhl(a.mid), 1); }
+ball ball_erf(ball a) { return gentle(a, erfl(a.mid), 1.129L); }
 
 ball ball_sigmoid(ball a) {
   const ball e = ball_exp(a.mid < 0 ? a : ball_neg(a)), one = ball_exact(1);
   return ball_div(a.mid < 0 ? e : one, ball_add(one, e));
 }
 
-ball ball_silu(ball a) {
-  return ball_mul(a, ball_sigmoid(a));
-}
+ball ball_silu(ball a) { return ball_mul(a, ball_sigmoid(a)); }
 
 static ball half_of(ball a, ball f) {
   return ball_mul(ball_mul(a, ball_exact(0.5L)), ball_add(ball_exact(1), f));
@@ -182,25 +152,13 @@ static ball step(ball a, long double (*f)(long double)) {
   return low == high ? ball_exact(low) : ball_unknown();
 }
 
-static long double sign_of(long double x) {
-  return (x > 0) - (x < 0);
-}
+static long double sign_of(long double x) { return (x > 0) - (x < 0); }
 
-ball ball_floor(ball a) {
-  return step(a, floorl);
-}
-ball ball_ceil(ball a) {
-  return step(a, ceill);
-}
-ball ball_trunc(ball a) {
-  return step(a, truncl);
-}
-ball ball_round(ball a) {
-  return step(a, rintl);
-}
-ball ball_sign(ball a) {
-  return ball_known(a) ? step(a, sign_of) : a;
-}
+ball ball_floor(ball a) { return step(a, floorl); }
+ball ball_ceil(ball a) { return step(a, ceill); }
+ball ball_trunc(ball a) { return step(a, truncl); }
+ball ball_round(ball a) { return step(a, rintl); }
+ball ball_sign(ball a) { return ball_known(a) ? step(a, sign_of) : a; }
 
 /* 1 where `yes`, 0 where `no`. */
 static ball truth(bool yes, bool no) {

@@ -20,19 +20,11 @@ typedef struct ball {
   long double mid, rad;
 } ball;
 
-static inline ball ball_exact(long double x) {
-  return (ball){x, 0};
-}
-static inline ball ball_unknown(void) {
-  return (ball){NAN, 0};
-}
-static inline bool ball_known(ball x) {
-  return !isnan(x.mid);
-}
+static inline ball ball_exact(long double x) { return (ball){x, 0}; }
+static inline ball ball_unknown(void) { return (ball){NAN, 0}; }
+static inline bool ball_known(ball x) { return !isnan(x.mid); }
 /* `x` and what rounds to it in float64. */
-static inline ball ball_about(long double x) {
-  return (ball){x, fabsl(x) * 0x1p-52L};
-}
+static inline ball ball_about(long double x) { return (ball){x, fabsl(x) * 0x1p-52L}; }
 
 ball ball_neg(ball a);
 ball ball_add(ball a, ball b);

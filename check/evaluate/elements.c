@@ -58,54 +58,26 @@ static char joint(const ev_tensor *a, const ev_tensor *b) {
 
 /* ---- of one tensor ---- */
 
-static ball not_of(ball x) {
-  return ball_equal(x, ball_exact(0));
-}
-static ball inverted(ball x) {
-  return ball_sub(ball_exact(-1), x);
-}
-static ball truth_of(ball x) {
-  return not_of(not_of(x));
-}
-static ball same(ball x) {
-  return x;
-}
-static ball relu6(ball x) {
-  return ball_min(ball_relu(x), ball_exact(6));
-}
-static ball frac(ball x) {
-  return ball_sub(x, ball_trunc(x));
-}
-static ball exp2_of(ball x) {
-  return ball_exp(ball_mul(x, ball_log(ball_exact(2))));
-}
-static ball log2_of(ball x) {
-  return ball_div(ball_log(x), ball_log(ball_exact(2)));
-}
-static ball erfc_of(ball x) {
-  return ball_sub(ball_exact(1), ball_erf(x));
-}
-static ball tan_of(ball x) {
-  return ball_div(ball_sin(x), ball_cos(x));
-}
+static ball not_of(ball x) { return ball_equal(x, ball_exact(0)); }
+static ball inverted(ball x) { return ball_sub(ball_exact(-1), x); }
+static ball truth_of(ball x) { return not_of(not_of(x)); }
+static ball same(ball x) { return x; }
+static ball relu6(ball x) { return ball_min(ball_relu(x), ball_exact(6)); }
+static ball frac(ball x) { return ball_sub(x, ball_trunc(x)); }
+static ball exp2_of(ball x) { return ball_exp(ball_mul(x, ball_log(ball_exact(2)))); }
+static ball log2_of(ball x) { return ball_div(ball_log(x), ball_log(ball_exact(2))); }
+static ball erfc_of(ball x) { return ball_sub(ball_exact(1), ball_erf(x)); }
+static ball tan_of(ball x) { return ball_div(ball_sin(x), ball_cos(x)); }
 static ball third(ball x) {
   return ball_div(ball_min(ball_relu(ball_add(x, ball_exact(3))), ball_exact(6)), ball_exact(6));
 }
-static ball hard_swish(ball x) {
-  return ball_mul(x, third(x));
-}
+static ball hard_swish(ball x) { return ball_mul(x, third(x)); }
 static ball softplus(ball x) {
   return ball_add(ball_relu(x), ball_log1p(ball_exp(ball_neg(ball_abs(x)))));
 }
-static ball log_sigmoid(ball x) {
-  return ball_neg(softplus(ball_neg(x)));
-}
-static ball mish(ball x) {
-  return ball_mul(x, ball_tanh(softplus(x)));
-}
-static ball quick(ball x) {
-  return ball_mul(x, ball_sigmoid(ball_mul(ball_about(1.702L), x)));
-}
+static ball log_sigmoid(ball x) { return ball_neg(softplus(ball_neg(x))); }
+static ball mish(ball x) { return ball_mul(x, ball_tanh(softplus(x))); }
+static ball quick(ball x) { return ball_mul(x, ball_sigmoid(ball_mul(ball_about(1.702L), x))); }
 
 typedef ball (*unary)(ball);
 enum { SAME, REALS, TRUTHS }; /* kind of the result: the argument's, of reals, truth values */
@@ -236,27 +208,13 @@ static const ev_tensor *dropout(ev *e, const rule_term *t, int which) {
 
 /* ---- of two ---- */
 
-static ball and_of(ball a, ball b) {
-  return ball_mul(truth_of(a), truth_of(b));
-}
-static ball or_of(ball a, ball b) {
-  return ball_max(truth_of(a), truth_of(b));
-}
-static ball xor_of(ball a, ball b) {
-  return not_of(ball_equal(truth_of(a), truth_of(b)));
-}
-static ball greater(ball a, ball b) {
-  return ball_less(b, a);
-}
-static ball greater_equal(ball a, ball b) {
-  return ball_less_equal(b, a);
-}
-static ball unequal(ball a, ball b) {
-  return not_of(ball_equal(a, b));
-}
-static ball reversed(ball a, ball b) {
-  return ball_sub(b, a);
-}
+static ball and_of(ball a, ball b) { return ball_mul(truth_of(a), truth_of(b)); }
+static ball or_of(ball a, ball b) { return ball_max(truth_of(a), truth_of(b)); }
+static ball xor_of(ball a, ball b) { return not_of(ball_equal(truth_of(a), truth_of(b))); }
+static ball greater(ball a, ball b) { return ball_less(b, a); }
+static ball greater_equal(ball a, ball b) { return ball_less_equal(b, a); }
+static ball unequal(ball a, ball b) { return not_of(ball_equal(a, b)); }
+static ball reversed(ball a, ball b) { return ball_sub(b, a); }
 
 enum { ADD, SUB, RSUB, MUL, DIV, MAX, MIN, LT, LE, GT, GE, EQ, NE, AND, OR, XOR, POW, N_BINARY };
 static ball (*const binary[])(ball, ball) = {
@@ -376,12 +334,10 @@ static const ev_tensor *softplus_op(ev *e, const rule_term *t, int which) {
                                         : ev_fail(e, t->u.s);
 }
 
-#define PLAIN(name)                                                                                \
+#define PLAIN(name) \
   { "aten::" name, by_table, 0 }
-#define BOTH(name, w)                                                                              \
-  {"aten::" name ".Tensor", two, w}, {                                                             \
-    "aten::" name ".Scalar", two, w                                                                \
-  }
+#define BOTH(name, w) \
+  {"aten::" name ".Tensor", two, w}, { "aten::" name ".Scalar", two, w }
 const ev_op ev_elementwise[] = {PLAIN("alias"),
                                 PLAIN("detach"),
                                 PLAIN("clone"),

@@ -218,9 +218,7 @@ static double bound_of(const instance *k) {
   return bound;
 }
 
-static bool coin(instance *k) {
-  return iso_rng_below(&k->rng, 2) != 0;
-}
+static bool coin(instance *k) { return iso_rng_below(&k->rng, 2) != 0; }
 
 /* The literals and what is beside them, one after the other. */
 static double beside_literal(instance *k, bool whole) {
@@ -228,20 +226,13 @@ static double beside_literal(instance *k, bool whole) {
   const double x = k->n_literals ? k->literal[i % n] : 0, root = sqrt(fabs(x));
   const double near = 1 + ldexp(coin(k) ? 1 : -1, -20);
   switch (i / n % BESIDE) {
-  case 0:
-    return x;
-  case 1:
-    return whole ? x + 1 : x * (1 + 0x1p-20);
-  case 2:
-    return whole ? x - 1 : x * (1 - 0x1p-20);
-  case 3:
-    return -x;
-  case 4:
-    return root * near;
-  case 5:
-    return -root * near;
-  default:
-    return x + (coin(k) ? 0.125 : -0.125);
+  case 0: return x;
+  case 1: return whole ? x + 1 : x * (1 + 0x1p-20);
+  case 2: return whole ? x - 1 : x * (1 - 0x1p-20);
+  case 3: return -x;
+  case 4: return root * near;
+  case 5: return -root * near;
+  default: return x + (coin(k) ? 0.125 : -0.125);
   }
 }
 
@@ -251,19 +242,15 @@ static double draw_real(instance *k, int how) {
   const double small = ((double)iso_rng_below(&k->rng, 33) - 16) / 8;
   if (how == MIXED) how = coin(k) ? WIDE : coin(k) ? POSITIVE : FRACTIONS;
   switch (how) {
-  case POSITIVE:
-    return ((double)iso_rng_below(&k->rng, 24) + 1) / 8;
+  case POSITIVE: return ((double)iso_rng_below(&k->rng, 24) + 1) / 8;
   case LITERALS:
   case AGAIN: {
     const double x = beside_literal(k, false);
     return fabs(x) > k->bound ? small : x;
   }
-  case WIDE:
-    return ldexp(iso_rng_normal(&k->rng), (int)iso_rng_below(&k->rng, 17) - 8);
-  case TIES:
-    return (double)iso_rng_below(&k->rng, 3) - 1;
-  default:
-    return small;
+  case WIDE: return ldexp(iso_rng_normal(&k->rng), (int)iso_rng_below(&k->rng, 17) - 8);
+  case TIES: return (double)iso_rng_below(&k->rng, 3) - 1;
+  default: return small;
   }
 }
 
@@ -303,9 +290,7 @@ static chk_agreement stop(instance *k, chk_agreement as, const char *why) {
   return as;
 }
 
-static bool shows(ball x) {
-  return ball_known(x) && x.rad <= informative * fabsl(x.mid);
-}
+static bool shows(ball x) { return ball_known(x) && x.rad <= informative * fabsl(x.mid); }
 
 /* At literals, which may be huge, that sides agree says little. */
 static chk_agreement compare(instance *k, const ev_tensor *a, const ev_tensor *b,

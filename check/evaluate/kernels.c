@@ -55,9 +55,7 @@ static bool spend(ev *e, const attention *a, int64_t heads) {
                                   : ev_fail(e, "it is too large") != NULL;
 }
 
-static ball default_scale(int64_t size) {
-  return ball_about(1 / sqrtl((long double)size));
-}
+static ball default_scale(int64_t size) { return ball_about(1 / sqrtl((long double)size)); }
 
 /* Heads of keys and values, each for as many of the query's. */
 static const ev_tensor *shared_heads(ev *e, const ev_tensor *t, int64_t heads) {

@@ -50,9 +50,7 @@ static ball prod_of(const ball *v, int64_t n) {
   return p;
 }
 
-static ball truth(ball x) {
-  return ball_equal(ball_equal(x, ball_exact(0)), ball_exact(0));
-}
+static ball truth(ball x) { return ball_equal(ball_equal(x, ball_exact(0)), ball_exact(0)); }
 
 static ball any_of(const ball *v, int64_t n) {
   ball any = ball_exact(0);
@@ -88,9 +86,7 @@ static ball squares_of(const ball *v, int64_t n, ball mean) {
   return s;
 }
 
-static ball norm_of(const ball *v, int64_t n) {
-  return ball_sqrt(squares_of(v, n, ball_exact(0)));
-}
+static ball norm_of(const ball *v, int64_t n) { return ball_sqrt(squares_of(v, n, ball_exact(0))); }
 
 enum { SUM, MEAN, MAX, MIN, PROD, ANY, ALL, LOGSUMEXP, NORM };
 static ball (*const reduction[])(const ball *, int64_t) = {

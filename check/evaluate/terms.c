@@ -84,13 +84,9 @@ const ev_tensor *ev_scalar(ev *e, ball v, char kind) {
 
 /* ---- literals ---- */
 
-bool ev_none(const rule_term *t, uint32_t i) {
-  return i >= t->n || t->child[i]->kind == RULE_NONE;
-}
+bool ev_none(const rule_term *t, uint32_t i) { return i >= t->n || t->child[i]->kind == RULE_NONE; }
 
-static bool is_mask(double x) {
-  return rule_is_mask(RULE_F16, x) || rule_is_mask(RULE_F32, x);
-}
+static bool is_mask(double x) { return rule_is_mask(RULE_F16, x) || rule_is_mask(RULE_F32, x); }
 
 /* Rounded from a root of a small fraction: such literals are read as what they stand for. A
  * threshold that is none stays the double that it is, so that both sides of it are seen. */

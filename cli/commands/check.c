@@ -27,11 +27,14 @@ typedef struct options {
 
 static void help(FILE *f) {
   fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
-        "  --trust-rules   take the rules' evidence as it is written; else each is proved or tested again\n"
-        "  --seed N        of the samples on which rules are tested, beside the checker's own (default 0)\n"
+        "  --trust-rules   take the rules' evidence as it is written; else each is proved or "
+        "tested again\n"
+        "  --seed N        of the samples on which rules are tested, beside the checker's own "
+        "(default 0)\n"
         "  --json FILE|-   the outcome, how each rule was shown, and what it assumes, as JSON\n"
         "  --relations FILE  as the comparison was given it: which outputs belong together\n"
-        "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save (may be repeated)\n"
+        "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save "
+        "(may be repeated)\n"
         "  --ops LIB       a library of operators (may be repeated)\n"
         "  --helper CMD    a process that runs other operators, as the comparison was given it\n"
         "  -q              the last line only\n"
@@ -40,7 +43,8 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: check: %s%s%s%s (isomer check --help)\n", what, arg ? " \"" : "", arg ? arg : "", arg ? "\"" : "");
+  fprintf(stderr, "isomer: check: %s%s%s%s (isomer check --help)\n", what, arg ? " \"" : "",
+          arg ? arg : "", arg ? "\"" : "");
   return CLI_ERROR;
 }
 
@@ -92,7 +96,8 @@ static int parse(int argc, char **argv, options *o) {
   }
   if (o->n_paths < 3) return usage_error("a certificate and two captures are needed", NULL);
   if (o->check.n_inputs && !cap_is_archive(o->path[1]) && !cap_is_archive(o->path[2]))
-    return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+    return usage_error("--inputs is for archives of torch.export.save; captures have their own",
+                       NULL);
   return -1;
 }
 
@@ -101,15 +106,16 @@ static int print(const options *o, const chk_report *r, FILE *f) {
     fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
     return CHECK_MALFORMED;
   }
-  if (r->outcome == CHK_HOLDS && !o->quiet)
-    check_report_text(r, o->val.seed - CHK_SEED, f);
+  if (r->outcome == CHK_HOLDS && !o->quiet) check_report_text(r, o->val.seed - CHK_SEED, f);
   const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
   if (r->outcome == CHK_HOLDS)
     fprintf(f, "isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), trusted);
   else
     fprintf(f, "isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN",
             r->reason);
-  return r->outcome == CHK_HOLDS ? CHECK_HOLDS : r->outcome == CHK_REFUSED ? CHECK_REFUSED : CHECK_UNPROVED;
+  return r->outcome == CHK_HOLDS     ? CHECK_HOLDS
+         : r->outcome == CHK_REFUSED ? CHECK_REFUSED
+                                     : CHECK_UNPROVED;
 }
 
 /* Prints the report and writes it. Returns: the exit status. */
@@ -144,13 +150,16 @@ int cmd_check(int argc, char **argv) {
   const char *version;
   int status = CLI_ERROR;
   iso_code c = rule_schemas_new(&schemas, &err);
-  for (int i = 0; i < 2 && !c; i++) c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
+  for (int i = 0; i < 2 && !c; i++)
+    c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
   if (!c && o.relations) c = relations_load(o.relations, graph[0], graph[1], &given, &err);
   if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
   o.check.agreed = &agreed;
   o.check.given_leaves = given.n_given > 0;
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
-  if (!c) c = val_torch_version(engine, &version, &err); /* without it nothing can be checked: an error, and no refusal */
+  if (!c)
+    c = val_torch_version(engine, &version,
+                          &err); /* without it nothing can be checked: an error, and no refusal */
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
     c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &found, &err);

@@ -1,4 +1,5 @@
-/* isomer compare LEFT RIGHT: the main job. Wires captures, engine and comparison together and prints what came out. */
+/* isomer compare LEFT RIGHT: the main job. Wires captures, engine and comparison together and
+ * prints what came out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,32 +50,45 @@ static double now(void) {
 static void help(FILE *f) {
   fputs("usage: isomer compare LEFT RIGHT [options]\n"
         "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
-        "  --html FILE          the report as one page for a browser: graphs, divergences, rules (docs/reports.md)\n"
+        "  --html FILE          the report as one page for a browser: graphs, divergences, rules "
+        "(docs/reports.md)\n"
         "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
         "  --rules FILE         rules to try first; each is validated again\n"
-        "  --relations FILE     which outputs, inputs and leaves belong together (docs/relations.md)\n"
+        "  --relations FILE     which outputs, inputs and leaves belong together "
+        "(docs/relations.md)\n"
         "  --save-rules FILE    write the rules that were used\n"
-        "  --certificate FILE   where equivalent: the chain of steps, for isomer check (docs/certificate.md)\n"
+        "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
+        "(docs/certificate.md)\n"
         "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
         "  --junit FILE         a test case for each output (JUnit's XML)\n"
         "  --github             a GitHub annotation for each divergence\n"
         "  --model-explorer DIR files for Model Explorer's two panes\n"
         "  --baseline FILE      divergences that are known: only new ones fail (docs/reports.md)\n"
-        "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be repeated); the verdict is the worst\n"
-        "  --counterexample FILE  the inputs that show a difference, made small, as safetensors (left.NAME, right.NAME)\n"
-        "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit status 1 while it is there\n"
-        "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" (default tested)\n"
-        "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at once (exit status 130)\n"
+        "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be "
+        "repeated); the verdict is the worst\n"
+        "  --counterexample FILE  the inputs that show a difference, made small, as safetensors "
+        "(left.NAME, right.NAME)\n"
+        "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit "
+        "status 1 while it is there\n"
+        "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" "
+        "(default tested)\n"
+        "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at "
+        "once (exit status 130)\n"
         "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
-        "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of their example inputs\n"
+        "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of "
+        "their example inputs\n"
         "                       (repeated: a further input set each)\n"
         "  --ops LIB            a library of operators (may be repeated)\n"
-        "  --helper CMD         a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
+        "  --helper CMD         a process that runs other operators: python3 -m "
+        "isomer_capture.helper --import MODULE\n"
         "  --device cpu|cuda    where operators run\n"
-        "  --jobs N             at most N threads (default: a processor each); results do not depend on it\n"
-        "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless NO_COLOR is set)\n"
+        "  --jobs N             at most N threads (default: a processor each); results do not "
+        "depend on it\n"
+        "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless "
+        "NO_COLOR is set)\n"
         "  --explain            the steps by which the outputs are equal\n"
-        "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see what each buys)\n"
+        "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see "
+        "what each buys)\n"
         "  --no-stats           no figures that differ from run to run in the report\n"
         "  --trace              each candidate and merge, on stderr\n"
         "  -q, -v               less, more\n"
@@ -83,7 +97,8 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: compare: %s%s%s%s (isomer compare --help)\n", what, arg ? " \"" : "", arg ? arg : "", arg ? "\"" : "");
+  fprintf(stderr, "isomer: compare: %s%s%s%s (isomer compare --help)\n", what, arg ? " \"" : "",
+          arg ? arg : "", arg ? "\"" : "");
   return CLI_ERROR;
 }
 
@@ -141,9 +156,19 @@ static int parse_word(const char *s, const char *const *list) {
 static const char **text_option(options *o, const char *name) {
   const struct {
     const char *name, **value;
-  } all[] = {{"--json", &o->json}, {"--html", &o->html}, {"--rules", &o->rules}, {"--relations", &o->relations}, {"--save-rules", &o->save_rules},
-             {"--counterexample", &o->counterexample}, {"--repro", &o->repro}, {"--certificate", &o->certificate}, {"--sarif", &o->sarif},
-             {"--junit", &o->junit}, {"--model-explorer", &o->explorer}, {"--baseline", &o->baseline}, {"--helper", &o->val.helper}};
+  } all[] = {{"--json", &o->json},
+             {"--html", &o->html},
+             {"--rules", &o->rules},
+             {"--relations", &o->relations},
+             {"--save-rules", &o->save_rules},
+             {"--counterexample", &o->counterexample},
+             {"--repro", &o->repro},
+             {"--certificate", &o->certificate},
+             {"--sarif", &o->sarif},
+             {"--junit", &o->junit},
+             {"--model-explorer", &o->explorer},
+             {"--baseline", &o->baseline},
+             {"--helper", &o->val.helper}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return all[k].value;
   return NULL;
@@ -151,8 +176,10 @@ static const char **text_option(options *o, const char *name) {
 
 /* Options whose value is looked at. Returns: -1, or the exit status. */
 static int set_option(options *o, const char *name, const char *v) {
-  static const char *const evidence[] = {"assumed", "tested", "proved", "certified", NULL}, *const device[] = {"cpu", "cuda", NULL};
-  static const char *const colour[] = {[COLOUR_AUTO] = "auto", [COLOUR] = "always", [NO_COLOUR] = "never", NULL};
+  static const char *const evidence[] = {"assumed", "tested", "proved", "certified", NULL},
+                           *const device[] = {"cpu", "cuda", NULL};
+  static const char *const colour[] = {
+      [COLOUR_AUTO] = "auto", [COLOUR] = "always", [NO_COLOUR] = "never", NULL};
   uint64_t n;
   int word;
   if (strcmp(name, "--seed") == 0) {
@@ -162,13 +189,18 @@ static int set_option(options *o, const char *name, const char *v) {
     if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->synth.threads = (unsigned)n;
   } else if (strcmp(name, "--timeout") == 0) {
-    if (!limits_parse_seconds(v, &o->limits.seconds)) return usage_error("not a number of seconds:", v);
+    if (!limits_parse_seconds(v, &o->limits.seconds))
+      return usage_error("not a number of seconds:", v);
   } else if (strcmp(name, "--memory") == 0) {
-    if (!limits_parse_bytes(v, &o->limits.memory_bytes)) return usage_error("not a number of bytes:", v);
+    if (!limits_parse_bytes(v, &o->limits.memory_bytes))
+      return usage_error("not a number of bytes:", v);
   } else if (strcmp(name, "--disable") == 0) {
-    if (!parse_disable(v, &o->synth.disable)) return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not", v);
+    if (!parse_disable(v, &o->synth.disable))
+      return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not",
+                         v);
   } else if (strcmp(name, "--require") == 0) {
-    if ((word = parse_word(v, evidence)) < 0) return usage_error("--require takes certified, proved, tested or assumed, not", v);
+    if ((word = parse_word(v, evidence)) < 0)
+      return usage_error("--require takes certified, proved, tested or assumed, not", v);
     o->synth.require_proved = word >= 2;
     o->certified = word == 3;
   } else if (strcmp(name, "--inputs") == 0) {
@@ -181,7 +213,8 @@ static int set_option(options *o, const char *name, const char *v) {
     if (parse_word(v, device) < 0) return usage_error("--device takes cpu or cuda, not", v);
     o->val.device = v;
   } else {
-    if ((word = parse_word(v, colour)) < 0) return usage_error("--color takes auto, always or never, not", v);
+    if ((word = parse_word(v, colour)) < 0)
+      return usage_error("--color takes auto, always or never, not", v);
     o->colour = word;
   }
   return -1;
@@ -191,7 +224,8 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"-q", &o->quiet}, {"-v", &o->verbose}, {"--github", &o->github}, {"--trace", &o->trace}, {"--explain", &o->explain}, {"--no-stats", &o->no_stats}};
+  } all[] = {{"-q", &o->quiet},      {"-v", &o->verbose},        {"--github", &o->github},
+             {"--trace", &o->trace}, {"--explain", &o->explain}, {"--no-stats", &o->no_stats}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;
@@ -201,13 +235,19 @@ static bool set_flag(options *o, const char *name) {
 static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
-    return usage_error("--inputs is for archives of torch.export.save; captures have their own", NULL);
+    return usage_error("--inputs is for archives of torch.export.save; captures have their own",
+                       NULL);
   if (o->n_pairs > 1 && (o->sarif || o->junit || o->explorer || o->baseline || o->github))
-    return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, --model-explorer, --baseline", NULL);
-  const char *const target[] = {o->json, o->html, o->save_rules, o->certificate, o->sarif, o->junit, o->counterexample, o->repro};
+    return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, "
+                       "--model-explorer, --baseline",
+                       NULL);
+  const char *const target[] = {o->json,  o->html,  o->save_rules,     o->certificate,
+                                o->sarif, o->junit, o->counterexample, o->repro};
   iso_error err;
-  if (targets_check(target, sizeof target / sizeof *target, &err)) return usage_error(err.msg, NULL);
-  if (o->baseline && access(o->baseline, R_OK) != 0) return usage_error("the baseline cannot be read:", o->baseline);
+  if (targets_check(target, sizeof target / sizeof *target, &err))
+    return usage_error(err.msg, NULL);
+  if (o->baseline && access(o->baseline, R_OK) != 0)
+    return usage_error("the baseline cannot be read:", o->baseline);
   o->synth.certificate = o->certificate != NULL;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
@@ -216,7 +256,9 @@ static int settle(options *o) {
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  static const char *const with_value[] = {"--seed", "--require", "--timeout", "--memory", "--disable", "--inputs", "--ops", "--device", "--color", "--jobs", NULL};
+  static const char *const with_value[] = {"--seed",    "--require", "--timeout", "--memory",
+                                           "--disable", "--inputs",  "--ops",     "--device",
+                                           "--color",   "--jobs",    NULL};
   *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
   o->synth.localiser = localise_parts();
   o->synth.threads = iso_processors();
@@ -266,16 +308,34 @@ static bool make_view(const cap_graph *c, const char *const *relation, size_t n_
   for (size_t i = 0; i < c->n_nodes; i++) {
     const cap_node *n = &c->node[i];
     rule_tensor **val = &v->value[i * c->n_sets];
-    for (size_t s = 0; s < c->n_sets; s++) val[s] = n->kind == CAP_INPUT ? c->input[s * c->n_nodes + i] : n->value;
-    v->node[i] = (synth_node){.id = n->id, .name = n->name, .op = n->op, .scope = n->scope, .source = n->source,
-                              .kind = n->kind == CAP_INPUT ? SYNTH_INPUT : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
-                                      : n->kind == CAP_BUFFER ? SYNTH_BUFFER : n->kind == CAP_CONSTANT ? SYNTH_CONSTANT : SYNTH_OP,
-                              .call = n->call, .n_outputs = n->n_outputs, .value = val, .domain = n->domain};
+    for (size_t s = 0; s < c->n_sets; s++)
+      val[s] = n->kind == CAP_INPUT ? c->input[s * c->n_nodes + i] : n->value;
+    v->node[i] = (synth_node){.id = n->id,
+                              .name = n->name,
+                              .op = n->op,
+                              .scope = n->scope,
+                              .source = n->source,
+                              .kind = n->kind == CAP_INPUT       ? SYNTH_INPUT
+                                      : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
+                                      : n->kind == CAP_BUFFER    ? SYNTH_BUFFER
+                                      : n->kind == CAP_CONSTANT  ? SYNTH_CONSTANT
+                                                                 : SYNTH_OP,
+                              .call = n->call,
+                              .n_outputs = n->n_outputs,
+                              .value = val,
+                              .domain = n->domain};
     if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
   }
-  for (size_t i = 0; i < c->n_results; i++) v->output[i] = (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
-  v->g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = v->node, .n_outputs = c->n_results, .output = v->output, .n_sets = c->n_sets,
-                        .n_captured = n_captured};
+  for (size_t i = 0; i < c->n_results; i++)
+    v->output[i] =
+        (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
+  v->g = (synth_graph){.path = c->path,
+                       .n_nodes = c->n_nodes,
+                       .node = v->node,
+                       .n_outputs = c->n_results,
+                       .output = v->output,
+                       .n_sets = c->n_sets,
+                       .n_captured = n_captured};
   return true;
 }
 
@@ -327,7 +387,8 @@ static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error 
 }
 
 static cap_options inputs_of(const options *o, size_t k) {
-  return (cap_options){.inputs = o->inputs, .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
+  return (cap_options){.inputs = o->inputs,
+                       .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
 }
 
 /* What was agreed on of inputs, as assumptions. Owns: free(). */
@@ -338,32 +399,43 @@ static synth_note *notes_of(const cap_agreement *a) {
   return n;
 }
 
-static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine, const rule_set *known, pair *p, iso_error *err) {
+static iso_code compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                             const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now();
   const cap_options inputs = inputs_of(o, k);
   iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c; side++) c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
-  if (!c && o->relations) c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
-  if (!c) c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
+  for (int side = 0; side < 2 && !c; side++)
+    c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  if (!c && o->relations)
+    c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
+  if (!c)
+    c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
   if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
   so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)
-    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured, &p->view[side])) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
+                   &p->view[side]))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c) {
     rule_oracle oracle = val_oracle(engine);
     o->compared = p->graph;
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
-    /* One step too large for the limit, or a device that failed: what was found before may rest on what could not be run. */
-    const char *why = val_lost(engine) ? val_lost(engine) : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached" : NULL;
+    /* One step too large for the limit, or a device that failed: what was found before may rest on
+     * what could not be run. */
+    const char *why = val_lost(engine)                           ? val_lost(engine)
+                      : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached"
+                                                                 : NULL;
     if (why) {
       if (!c) synth_result_free(p->result);
       p->result = calloc(1, sizeof *p->result);
       c = p->result ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-      if (!c) *p->result = (synth_result){.verdict = SYNTH_UNDECIDED, .reason = why, .coverage.not_run = {-1, -1}};
+      if (!c)
+        *p->result =
+            (synth_result){.verdict = SYNTH_UNDECIDED, .reason = why, .coverage.not_run = {-1, -1}};
     }
   }
   free((void *)(uintptr_t)so.said);
@@ -380,22 +452,25 @@ static int64_t input_elements(const pair *p) {
     for (size_t i = 0; i < p->graph[side]->n_nodes; i++) {
       const cap_node *node = &p->graph[side]->node[i];
       int64_t own = node->kind == CAP_INPUT;
-      for (uint32_t d = 0; own && d < node->output[0].shape.rank; d++) own *= node->output[0].shape.dim[d];
+      for (uint32_t d = 0; own && d < node->output[0].shape.rank; d++)
+        own *= node->output[0].shape.dim[d];
       n += own;
     }
   return n;
 }
 
-/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that with the weakest evidence, of different
- * ones that with the shortest inputs. */
+/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that
+ * with the weakest evidence, of different ones that with the shortest inputs. */
 static size_t deciding(const pair *p, size_t n) {
   static const int rank[] = {[SYNTH_EQUIVALENT] = 0, [SYNTH_UNDECIDED] = 1, [SYNTH_DIFFERENT] = 2};
   size_t worst = 0;
   for (size_t k = 1; k < n; k++) {
     const synth_result *a = p[k].result, *b = p[worst].result;
     bool worse = rank[a->verdict] > rank[b->verdict];
-    if (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT) worse = a->evidence < b->evidence;
-    if (a->verdict == b->verdict && a->verdict == SYNTH_DIFFERENT) worse = input_elements(&p[k]) < input_elements(&p[worst]);
+    if (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT)
+      worse = a->evidence < b->evidence;
+    if (a->verdict == b->verdict && a->verdict == SYNTH_DIFFERENT)
+      worse = input_elements(&p[k]) < input_elements(&p[worst]);
     if (worse) worst = k;
   }
   return worst;
@@ -405,10 +480,14 @@ static size_t deciding(const pair *p, size_t n) {
 static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   iso_code c = ISO_OK;
   if (rep->r->verdict != SYNTH_DIFFERENT) return c;
-  if (o->counterexample && !(c = repro_inputs(rep, o->counterexample, err))) rep->counterexample = o->counterexample;
+  if (o->counterexample && !(c = repro_inputs(rep, o->counterexample, err)))
+    rep->counterexample = o->counterexample;
   if (c || !o->repro) return c;
   if (!rep->r->cut) {
-    fprintf(stderr, "isomer: %s is not written: the first divergence has no regions that can be run alone\n", o->repro);
+    fprintf(
+        stderr,
+        "isomer: %s is not written: the first divergence has no regions that can be run alone\n",
+        o->repro);
     return c;
   }
   char *text = repro_script(rep);
@@ -425,10 +504,13 @@ static iso_code save_certificate(const options *o, const report *rep, size_t k, 
   const cap_options from = inputs_of(o, k);
   char *numbered = NULL, *text = NULL;
   if (!rep->r->certificate) {
-    fprintf(stderr, "isomer: no certificate is written%s%s: the captures were not found equivalent\n", k ? " for " : "", k ? rep->left->path : "");
+    fprintf(stderr,
+            "isomer: no certificate is written%s%s: the captures were not found equivalent\n",
+            k ? " for " : "", k ? rep->left->path : "");
     return ISO_OK;
   }
-  if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0)
+    return iso_fail(err, ISO_NOMEM, "out of memory");
   iso_code c = certificate_text(rep->r, rep->left, rep->right, &from, &text, err);
   if (!c) c = report_write(numbered ? numbered : path, text, err);
   free(text);
@@ -446,7 +528,8 @@ static iso_code write_report(const char *path, char *text, iso_error *err) {
 /* Certificates, one for each pair, and reports that are of one pair. */
 static iso_code publish_parts(const options *o, const report *rep, iso_error *err) {
   iso_code c = ISO_OK;
-  for (size_t k = 0; k < o->n_pairs && o->certificate && !c; k++) c = save_certificate(o, &rep[k], k, err);
+  for (size_t k = 0; k < o->n_pairs && o->certificate && !c; k++)
+    c = save_certificate(o, &rep[k], k, err);
   if (!c && o->sarif) c = write_report(o->sarif, report_sarif(rep), err);
   if (!c && o->junit) c = write_report(o->junit, report_junit(rep), err);
   if (!c && o->explorer) c = report_model_explorer(rep, o->explorer, err);
@@ -457,19 +540,33 @@ static iso_code publish_parts(const options *o, const report *rep, iso_error *er
 static int status_of(const synth_result *r, const baseline *known) {
   if (limits_interrupted()) return CLI_INTERRUPTED;
   if (r->verdict == SYNTH_UNDECIDED) return CLI_UNDECIDED;
-  return r->verdict == SYNTH_EQUIVALENT || baseline_accepts(known, r) ? CLI_EQUIVALENT : CLI_DIFFERENT;
+  return r->verdict == SYNTH_EQUIVALENT || baseline_accepts(known, r) ? CLI_EQUIVALENT
+                                                                      : CLI_DIFFERENT;
 }
 
-static iso_code publish(const options *o, const pair *p, const baseline *known, rule_schemas *schemas, iso_error *err) {
+static iso_code publish(const options *o, const pair *p, const baseline *known,
+                        rule_schemas *schemas, iso_error *err) {
   report *rep = calloc(o->n_pairs, sizeof *rep);
   FILE *const text = o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
   const char *no_color = getenv("NO_COLOR");
-  const bool colour = o->colour == COLOUR || (o->colour == COLOUR_AUTO && !(no_color && *no_color) && isatty(fileno(text)));
+  const bool colour = o->colour == COLOUR || (o->colour == COLOUR_AUTO &&
+                                              !(no_color && *no_color) && isatty(fileno(text)));
   const size_t worst = deciding(p, o->n_pairs);
   iso_code c = rep ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t k = 0; k < o->n_pairs && !c; k++)
-    rep[k] = (report){.left = p[k].graph[0], .right = p[k].graph[1], .r = p[k].result, .schemas = schemas, .seed = o->synth.seed, .load = p[k].load, .obligations = &p[k].obligations,
-                      .total = p[k].total, .verbose = o->verbose, .explain = o->explain, .quiet = o->quiet, .no_stats = o->no_stats, .colour = colour,
+    rep[k] = (report){.left = p[k].graph[0],
+                      .right = p[k].graph[1],
+                      .r = p[k].result,
+                      .schemas = schemas,
+                      .seed = o->synth.seed,
+                      .load = p[k].load,
+                      .obligations = &p[k].obligations,
+                      .total = p[k].total,
+                      .verbose = o->verbose,
+                      .explain = o->explain,
+                      .quiet = o->quiet,
+                      .no_stats = o->no_stats,
+                      .colour = colour,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c) c = write_witness(o, &rep[worst], err);
@@ -502,8 +599,10 @@ int cmd_compare(int argc, char **argv) {
   if (!c && o.rules) c = rule_set_load(o.rules, &known, &err);
   if (!c && !known && o.n_pairs > 1) c = rule_set_new(&known, &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
-  const char *version; /* libraries that do not load, and a device that is not there, are no node's fault */
-  if (!c && (o.val.n_ops || strcmp(o.val.device, "cpu") != 0)) c = val_torch_version(engine, &version, &err);
+  const char *
+      version; /* libraries that do not load, and a device that is not there, are no node's fault */
+  if (!c && (o.val.n_ops || strcmp(o.val.device, "cpu") != 0))
+    c = val_torch_version(engine, &version, &err);
   for (size_t k = 0; k < o.n_pairs && !c; k++) {
     c = compare_pair(&o, k, schemas, engine, known, &p[k], &err);
     if (!c && k + 1 < o.n_pairs) c = add_rules(p[k].result, known, &err);
@@ -512,7 +611,8 @@ int cmd_compare(int argc, char **argv) {
   int status = CLI_ERROR;
   if (!c) {
     baseline accepted = {0};
-    if (o.baseline) c = baseline_load(o.baseline, p[0].result, p[0].graph[0], p[0].graph[1], &accepted, &err);
+    if (o.baseline)
+      c = baseline_load(o.baseline, p[0].result, p[0].graph[0], p[0].graph[1], &accepted, &err);
     if (!c) c = publish(&o, p, &accepted, schemas, &err);
     status = status_of(p[deciding(p, o.n_pairs)].result, &accepted);
     baseline_free(&accepted);

@@ -25,38 +25,49 @@ typedef struct options {
 } options;
 
 static void help(FILE *f) {
-  fputs("usage: isomer rules check FILE... [options]   is each rule true for all sizes and values?\n"
-        "       isomer rules list FILE...              name, claim and size of each rule\n"
-        "       isomer rules show FILE... [--name N]   the rules as text, one way of writing each\n"
-        "       isomer rules merge FILE... [-o FILE]   one set without duplicates\n"
-        "       isomer rules diff FILE FILE            rules that only one of them has; exit status 1 if any\n"
-        "       isomer rules minimize FILE... [-o FILE]  without the rules that follow from others\n"
-        "       isomer rules stats FILE...             how many of each kind\n"
-        "       isomer rules export --to TARGET FILE... [-o FILE]  for egg, egglog, fx, inductor, pdll (MLIR), smtlib, or as json\n"
-        "options of check:\n"
-        "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
-        "  --jobs N                 worker processes (default 1)\n"
-        "  --seed N                 of the samples (default 0)\n"
-        "  --samples N              so many of every rule, also of proved ones (default: tens, until a rule is decided)\n"
-        "  --ops LIB                a library of operators (may be repeated)\n"
-        "  --device cpu|cuda        where operators run\n"
-        "  --counterexample FILE    Python that shows each refuted rule's difference\n"
-        "  --certificates DIR       SMT-LIB files for what is proved: z3 answers each with unsat, then sat\n"
-        "  --require proved|tested  the least evidence that counts (default tested)\n"
-        "  -q, -v                   less, more\n"
-        "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go and why\n"
-        "  --terms any|given        follow through any term (default), or through those of a rule's sides only, as compare does\n"
-        "options of export: --to, -o, and --jobs, --seed, --ops, --device as above, with which each rule is proved first; what is not is left out\n"
-        "  --unchecked              all rules as they are, and the file says so\n"
-        "options of stats:\n"
-        "  --report FILE            a report of compare --json, whose rules count as uses (may be repeated)\n"
-        "  --json FILE|-            the same as JSON\n"
-        "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error; of export: the same, 3 where one is only tested, too\n",
-        f);
+  fputs(
+      "usage: isomer rules check FILE... [options]   is each rule true for all sizes and values?\n"
+      "       isomer rules list FILE...              name, claim and size of each rule\n"
+      "       isomer rules show FILE... [--name N]   the rules as text, one way of writing each\n"
+      "       isomer rules merge FILE... [-o FILE]   one set without duplicates\n"
+      "       isomer rules diff FILE FILE            rules that only one of them has; exit status "
+      "1 if any\n"
+      "       isomer rules minimize FILE... [-o FILE]  without the rules that follow from others\n"
+      "       isomer rules stats FILE...             how many of each kind\n"
+      "       isomer rules export --to TARGET FILE... [-o FILE]  for egg, egglog, fx, inductor, "
+      "pdll (MLIR), smtlib, or as json\n"
+      "options of check:\n"
+      "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
+      "  --jobs N                 worker processes (default 1)\n"
+      "  --seed N                 of the samples (default 0)\n"
+      "  --samples N              so many of every rule, also of proved ones (default: tens, until "
+      "a rule is decided)\n"
+      "  --ops LIB                a library of operators (may be repeated)\n"
+      "  --device cpu|cuda        where operators run\n"
+      "  --counterexample FILE    Python that shows each refuted rule's difference\n"
+      "  --certificates DIR       SMT-LIB files for what is proved: z3 answers each with unsat, "
+      "then sat\n"
+      "  --require proved|tested  the least evidence that counts (default tested)\n"
+      "  -q, -v                   less, more\n"
+      "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go "
+      "and why\n"
+      "  --terms any|given        follow through any term (default), or through those of a rule's "
+      "sides only, as compare does\n"
+      "options of export: --to, -o, and --jobs, --seed, --ops, --device as above, with which each "
+      "rule is proved first; what is not is left out\n"
+      "  --unchecked              all rules as they are, and the file says so\n"
+      "options of stats:\n"
+      "  --report FILE            a report of compare --json, whose rules count as uses (may be "
+      "repeated)\n"
+      "  --json FILE|-            the same as JSON\n"
+      "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error; of "
+      "export: the same, 3 where one is only tested, too\n",
+      f);
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: rules: %s%s%s%s (isomer rules --help)\n", what, arg ? " \"" : "", arg ? arg : "", arg ? "\"" : "");
+  fprintf(stderr, "isomer: rules: %s%s%s%s (isomer rules --help)\n", what, arg ? " \"" : "",
+          arg ? arg : "", arg ? "\"" : "");
   return CLI_ERROR;
 }
 
@@ -79,19 +90,22 @@ static int set_option(options *o, const char *name, const char *v) {
     if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = n;
   } else if (strcmp(name, "--samples") == 0) {
-    if (!parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES) return usage_error("not a number of samples:", v);
+    if (!parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES)
+      return usage_error("not a number of samples:", v);
     o->val.least_samples = (uint32_t)n;
   } else if (strcmp(name, "--jobs") == 0) {
     if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->jobs = n;
   } else if (strcmp(name, "--require") == 0) {
-    if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0) return usage_error("--require takes proved or tested, not", v);
+    if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0)
+      return usage_error("--require takes proved or tested, not", v);
     o->require_proved = strcmp(v, "proved") == 0;
   } else if (strcmp(name, "--ops") == 0) {
     if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
     o->ops[o->val.n_ops++] = v;
   } else if (strcmp(name, "--terms") == 0) {
-    if (strcmp(v, "any") != 0 && strcmp(v, "given") != 0) return usage_error("--terms takes any or given, not", v);
+    if (strcmp(v, "any") != 0 && strcmp(v, "given") != 0)
+      return usage_error("--terms takes any or given, not", v);
     o->given = strcmp(v, "given") == 0;
   } else if (strcmp(name, "--to") == 0) o->target = v;
   else if (strcmp(name, "--name") == 0) o->name = v;
@@ -99,7 +113,8 @@ static int set_option(options *o, const char *name, const char *v) {
     if (o->n_reports == MAX_FILES) return usage_error("too many reports:", v);
     o->report[o->n_reports++] = v;
   } else if (strcmp(name, "--device") == 0) {
-    if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0) return usage_error("--device takes cpu or cuda, not", v);
+    if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0)
+      return usage_error("--device takes cpu or cuda, not", v);
     o->val.device = v;
   }
   return -1;
@@ -109,12 +124,14 @@ static int set_option(options *o, const char *name, const char *v) {
 static bool takes(const char *verb, const char *name) {
   static const struct {
     const char *verb, *options;
-  } of[] = {{"check", " --json --counterexample --certificates --seed --samples --jobs --require --ops --device "},
-            {"show", " --name "},
-            {"merge", " -o --output "},
-            {"minimize", " --terms -o --output --json --seed --ops --device "},
-            {"stats", " --json --report "},
-            {"export", " -o --output --to --jobs --seed --ops --device "}};
+  } of[] = {
+      {"check",
+       " --json --counterexample --certificates --seed --samples --jobs --require --ops --device "},
+      {"show", " --name "},
+      {"merge", " -o --output "},
+      {"minimize", " --terms -o --output --json --seed --ops --device "},
+      {"stats", " --json --report "},
+      {"export", " -o --output --to --jobs --seed --ops --device "}};
   char key[72];
   snprintf(key, sizeof key, " %s ", name);
   for (size_t i = 0; i < sizeof of / sizeof *of; i++)
@@ -124,7 +141,8 @@ static bool takes(const char *verb, const char *name) {
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  static const char *const verbs[] = {"check", "list", "show", "merge", "diff", "minimize", "stats", "export"};
+  static const char *const verbs[] = {"check", "list",     "show",  "merge",
+                                      "diff",  "minimize", "stats", "export"};
   *o = (options){.val = val_options_default(), .jobs = 1, .limit_s = 300};
   if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     help(stdout);
@@ -132,7 +150,10 @@ static int parse(int argc, char **argv, options *o) {
   }
   for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++)
     if (strcmp(argv[1], verbs[i]) == 0) o->verb = verbs[i];
-  if (o->verb == NULL) return usage_error(argc > 1 ? "no such command:" : "check, list, show, merge, diff, minimize, stats or export?", argc > 1 ? argv[1] : NULL);
+  if (o->verb == NULL)
+    return usage_error(argc > 1 ? "no such command:"
+                                : "check, list, show, merge, diff, minimize, stats or export?",
+                       argc > 1 ? argv[1] : NULL);
   for (int i = 2; i < argc; i++) {
     const char *a = argv[i], *eq = strchr(a, '=');
     char name[64];
@@ -152,15 +173,18 @@ static int parse(int argc, char **argv, options *o) {
     else o->file[o->n_files++] = a;
   }
   if (o->n_files == 0) return usage_error("no file", NULL);
-  if (strcmp(o->verb, "export") == 0 && o->target == NULL) return usage_error("export to what? --to", rules_targets);
-  if (strcmp(o->verb, "diff") == 0 && o->n_files != 2) return usage_error("diff takes two files", NULL);
+  if (strcmp(o->verb, "export") == 0 && o->target == NULL)
+    return usage_error("export to what? --to", rules_targets);
+  if (strcmp(o->verb, "diff") == 0 && o->n_files != 2)
+    return usage_error("diff takes two files", NULL);
   return -1;
 }
 
 /* The rules of all files, one set per file. */
 static iso_code load(const options *o, bool all, rule_set **set, iso_error *err) {
   for (size_t i = 0; i < o->n_files; i++) {
-    const iso_code c = all ? rule_set_load_all(o->file[i], &set[i], err) : rule_set_load(o->file[i], &set[i], err);
+    const iso_code c =
+        all ? rule_set_load_all(o->file[i], &set[i], err) : rule_set_load(o->file[i], &set[i], err);
     if (c) return c;
   }
   return ISO_OK;
@@ -176,10 +200,12 @@ static iso_code write_counterexamples(const char *path, const json_t *entries, i
   FILE *f = open_memstream(&text, &n);
   if (f == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   json_array_foreach(entries, i, e) {
-    const char *code = json_string_value(json_object_get(json_object_get(e, "counterexample"), "python"));
+    const char *code =
+        json_string_value(json_object_get(json_object_get(e, "counterexample"), "python"));
     if (code != NULL) fprintf(f, "%s\n", code);
   }
-  iso_code c = fclose(f) == 0 ? report_write(path, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c =
+      fclose(f) == 0 ? report_write(path, text, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   free(text);
   return c;
 }
@@ -206,11 +232,14 @@ static int conclude(const options *o, const json_t *entries, FILE *f) {
   json_t *e;
   json_array_foreach(entries, i, e) {
     const char *s = json_string_value(json_object_get(e, "status"));
-    count[strcmp(s, "proved") == 0 ? 0 : strcmp(s, "tested") == 0 ? 1 : strcmp(s, "refuted") == 0 ? 2 : 3]++;
+    count[strcmp(s, "proved") == 0    ? 0
+          : strcmp(s, "tested") == 0  ? 1
+          : strcmp(s, "refuted") == 0 ? 2
+                                      : 3]++;
     if (!o->quiet) rules_entry_text(f, e, o->verbose);
   }
-  fprintf(f, "isomer: %zu rules: %zu proved, %zu tested, %zu refuted, %zu unknown\n", json_array_size(entries), count[0], count[1], count[2],
-          count[3]);
+  fprintf(f, "isomer: %zu rules: %zu proved, %zu tested, %zu refuted, %zu unknown\n",
+          json_array_size(entries), count[0], count[1], count[2], count[3]);
   if (count[2]) return CLI_DIFFERENT;
   return count[3] || (o->require_proved && count[1]) ? CLI_UNDECIDED : CLI_EQUIVALENT;
 }
@@ -221,14 +250,16 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
   rules_job *job = calloc(n + 1, sizeof *job);
   if (job == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < o->n_files; i++)
-    for (size_t j = 0; j < rule_set_count(set[i]); j++) job[k++] = (rules_job){o->file[i], rule_set_at(set[i], j)};
+    for (size_t j = 0; j < rule_set_count(set[i]); j++)
+      job[k++] = (rules_job){o->file[i], rule_set_at(set[i], j)};
   json_t *entries = NULL;
   o->val.ops = o->ops;
   const double limit_s = o->limit_s + (double)o->val.least_samples / SAMPLES_A_SECOND;
   iso_code c = rules_check(job, n, o->jobs, limit_s, o->certificates, &o->val, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
-  if (!c) *status = conclude(o, entries, o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout);
+  if (!c)
+    *status = conclude(o, entries, o->json != NULL && strcmp(o->json, "-") == 0 ? stderr : stdout);
   json_decref(entries);
   free(job);
   return c;
@@ -242,8 +273,9 @@ static iso_code list(const options *o, rule_set **set, iso_error *err) {
       const rule *r = rule_set_at(set[i], j);
       char *lhs = rule_side_print(r, false), *rhs = rule_side_print(r, true);
       if (lhs != NULL && rhs != NULL)
-        printf("%s%s%s%s%s\t%s <=> %s\n", r->name, r->claimed ? " [" : "", r->claimed ? rule_status_name(r->claimed) : "",
-               r->scope ? ", " : "", r->claimed ? (r->scope ? rule_scope_name(r->scope) : "") : "", lhs, rhs);
+        printf("%s%s%s%s%s\t%s <=> %s\n", r->name, r->claimed ? " [" : "",
+               r->claimed ? rule_status_name(r->claimed) : "", r->scope ? ", " : "",
+               r->claimed ? (r->scope ? rule_scope_name(r->scope) : "") : "", lhs, rhs);
       const bool ok = lhs != NULL && rhs != NULL;
       free(lhs);
       free(rhs);
@@ -268,10 +300,13 @@ static iso_code show(const options *o, rule_set **set, iso_error *err) {
       const rule *r = rule_set_at(set[i], j);
       if (!o->name || strcmp(r->name, o->name) == 0) c = show_rule(r, shown++ ? "\n" : "", err);
     }
-  return c || !o->name || shown ? c : iso_fail(err, ISO_USAGE, "no rule has the name \"%.200s\"", o->name);
+  return c || !o->name || shown
+             ? c
+             : iso_fail(err, ISO_USAGE, "no rule has the name \"%.200s\"", o->name);
 }
 
-/* One set of all files. Evidence of a rule that two files have: the weaker claim stands. Owns: the caller frees. */
+/* One set of all files. Evidence of a rule that two files have: the weaker claim stands. Owns: the
+ * caller frees. */
 static iso_code gather(const options *o, rule_set **set, rule_set **out, iso_error *err) {
   rule_set *all = NULL;
   iso_code c = rule_set_new(&all, err);
@@ -281,9 +316,12 @@ static iso_code gather(const options *o, rule_set **set, rule_set **out, iso_err
       size_t at;
       bool fresh;
       c = rule_set_add(all, r, &at, &fresh, err);
-      if (!c && !fresh && (r->claimed < rule_set_at(all, at)->claimed || r->scope < rule_set_at(all, at)->scope))
-        rule_set_evidence(all, at, r->claimed < rule_set_at(all, at)->claimed ? r->claimed : rule_set_at(all, at)->claimed,
-                          r->scope < rule_set_at(all, at)->scope ? r->scope : rule_set_at(all, at)->scope);
+      if (!c && !fresh &&
+          (r->claimed < rule_set_at(all, at)->claimed || r->scope < rule_set_at(all, at)->scope))
+        rule_set_evidence(
+            all, at,
+            r->claimed < rule_set_at(all, at)->claimed ? r->claimed : rule_set_at(all, at)->claimed,
+            r->scope < rule_set_at(all, at)->scope ? r->scope : rule_set_at(all, at)->scope);
     }
   if (c) rule_set_free(all);
   else *out = all;
@@ -293,7 +331,8 @@ static iso_code gather(const options *o, rule_set **set, rule_set **out, iso_err
 static iso_code put(const options *o, const rule_set *set, iso_error *err) {
   if (o->output != NULL && strcmp(o->output, "-") != 0) return rule_set_save(set, o->output, err);
   iso_code c = ISO_OK;
-  for (size_t j = 0; !c && j < rule_set_count(set); j++) c = show_rule(rule_set_at(set, j), j ? "\n" : "", err);
+  for (size_t j = 0; !c && j < rule_set_count(set); j++)
+    c = show_rule(rule_set_at(set, j), j ? "\n" : "", err);
   return c;
 }
 
@@ -312,12 +351,15 @@ static void print_dropped(const json_t *findings) {
   json_t *e, *from;
   json_array_foreach(json_object_get(findings, "dropped"), i, e) {
     fprintf(stderr, "%s follows from", json_string_value(json_object_get(e, "name")));
-    json_array_foreach(json_object_get(e, "from"), k, from) fprintf(stderr, "%s %s", k ? "," : "", json_string_value(from));
+    json_array_foreach(json_object_get(e, "from"), k, from)
+        fprintf(stderr, "%s %s", k ? "," : "", json_string_value(from));
     fputc('\n', stderr);
   }
   json_array_foreach(json_object_get(findings, "without_instance"), i, e)
-      fprintf(stderr, "%s stays: no sizes and values were found on which both its sides run\n", json_string_value(e));
-  fprintf(stderr, "isomer: %zu rules stay, %zu follow from them\n", json_array_size(json_object_get(findings, "kept")),
+      fprintf(stderr, "%s stays: no sizes and values were found on which both its sides run\n",
+              json_string_value(e));
+  fprintf(stderr, "isomer: %zu rules stay, %zu follow from them\n",
+          json_array_size(json_object_get(findings, "kept")),
           json_array_size(json_object_get(findings, "dropped")));
 }
 
@@ -332,7 +374,8 @@ static iso_code minimize(options *o, rule_set **set, iso_error *err) {
   for (size_t i = 0; !c && i < rule_set_count(all); i++)
     if (!drop[i]) c = rule_set_add(small, rule_set_at(all, i), NULL, NULL, err);
   /* Of two things on stdout, the report: the rules then need a file. */
-  const bool both = o->json != NULL && strcmp(o->json, "-") == 0 && (o->output == NULL || strcmp(o->output, "-") == 0);
+  const bool both = o->json != NULL && strcmp(o->json, "-") == 0 &&
+                    (o->output == NULL || strcmp(o->output, "-") == 0);
   if (!c && !both) c = put(o, small, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_incref(findings), err);
   if (!c && !o->quiet) print_dropped(findings);
@@ -378,14 +421,17 @@ static iso_code export(options *o, rule_set **set, int *status, iso_error *err) 
   json_t *refused = NULL, *why;
   const char *name;
   iso_code c = gather(o, set, &all, err);
-  if (!c && !rules_is_target(o->target)) c = iso_fail(err, ISO_USAGE, "no such target: \"%s\" (%s)", o->target, rules_targets);
+  if (!c && !rules_is_target(o->target))
+    c = iso_fail(err, ISO_USAGE, "no such target: \"%s\" (%s)", o->target, rules_targets);
   const size_t given = c ? 0 : rule_set_count(all);
   if (!c && !o->unchecked) c = only_proved(o, &all, status, err);
   if (!c) c = rules_export(all, o->target, o->unchecked, &text, &refused, err);
   if (!c) c = report_write(o->output != NULL ? o->output : "-", text, err);
   if (!c && !o->quiet) {
-    json_object_foreach(refused, name, why) fprintf(stderr, "%s is left out: %s\n", name, json_string_value(why));
-    fprintf(stderr, "isomer: %zu of %zu rules exported\n", rule_set_count(all) - json_object_size(refused), given);
+    json_object_foreach(refused, name, why)
+        fprintf(stderr, "%s is left out: %s\n", name, json_string_value(why));
+    fprintf(stderr, "isomer: %zu of %zu rules exported\n",
+            rule_set_count(all) - json_object_size(refused), given);
   }
   free(text);
   json_decref(refused);
@@ -397,7 +443,8 @@ static iso_code export(options *o, rule_set **set, int *status, iso_error *err) 
 static iso_code only_in(rule_set *a, rule_set *b, char sign, size_t *n, iso_error *err) {
   rule_set *both = NULL;
   iso_code c = rule_set_new(&both, err);
-  for (size_t j = 0; j < rule_set_count(b) && !c; j++) c = rule_set_add(both, rule_set_at(b, j), NULL, NULL, err);
+  for (size_t j = 0; j < rule_set_count(b) && !c; j++)
+    c = rule_set_add(both, rule_set_at(b, j), NULL, NULL, err);
   for (size_t j = 0; j < rule_set_count(a) && !c; j++) {
     const rule *r = rule_set_at(a, j);
     bool fresh;
@@ -428,7 +475,8 @@ int cmd_rules(int argc, char **argv) {
   iso_error err = {0};
   int status = 0;
   rule_set **set = calloc(o.n_files + 1, sizeof(rule_set *));
-  iso_code c = set == NULL ? iso_fail(&err, ISO_NOMEM, "out of memory") : load(&o, strcmp(o.verb, "check") == 0, set, &err);
+  iso_code c = set == NULL ? iso_fail(&err, ISO_NOMEM, "out of memory")
+                           : load(&o, strcmp(o.verb, "check") == 0, set, &err);
   if (!c) {
     if (strcmp(o.verb, "check") == 0) c = check(&o, set, &status, &err);
     else if (strcmp(o.verb, "list") == 0) c = list(&o, set, &err);

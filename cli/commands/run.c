@@ -35,10 +35,12 @@ static const char help[] =
     "  --propagate        from the inputs only (as always where the capture has no trace)\n"
     "  --float64          in float64 instead of the captured dtypes\n"
     "  --json FILE|-      the results as JSON\n"
-    "  --inputs FILE      inputs (safetensors) of an archive of torch.export.save, in place of its example inputs;\n"
+    "  --inputs FILE      inputs (safetensors) of an archive of torch.export.save, in place of its "
+    "example inputs;\n"
     "                     repeated, each is a further input set\n"
     "  --ops LIB          a library of operators, in PyTorch's C++ interface; may be repeated\n"
-    "  --helper CMD       a process that runs other operators: python3 -m isomer_capture.helper --import MODULE\n"
+    "  --helper CMD       a process that runs other operators: python3 -m isomer_capture.helper "
+    "--import MODULE\n"
     "  --device cpu|cuda  where to compute\n"
     "  -q, -v             print less, or every node\n"
     "exit status: 0 it agrees, 1 it differs, 2 error\n";
@@ -73,9 +75,7 @@ typedef struct run {
  * --------------------------------------------------------------------------------------------------
  */
 
-static bool flows(const run *r) {
-  return r->o->propagate || !r->traced;
-}
+static bool flows(const run *r) { return r->o->propagate || !r->traced; }
 static bool is_getitem(const cap_node *n) {
   return n->call && strcmp(n->call->u.s, "getitem") == 0;
 }
@@ -531,40 +531,21 @@ static int parse(int argc, char **argv, options *o) {
       if (o->capture) return usage_error("one capture, please");
       o->capture = argv[optind++];
       break;
-    case PROPAGATE:
-      o->propagate = true;
-      break;
-    case FLOAT64:
-      o->float64 = true;
-      break;
-    case JSON:
-      o->json = optarg;
-      break;
-    case OPS:
-      o->ops[o->n_ops++] = optarg;
-      break;
-    case HELPER:
-      o->helper = optarg;
-      break;
-    case INPUTS:
-      o->inputs[o->n_inputs++] = optarg;
-      break;
+    case PROPAGATE: o->propagate = true; break;
+    case FLOAT64: o->float64 = true; break;
+    case JSON: o->json = optarg; break;
+    case OPS: o->ops[o->n_ops++] = optarg; break;
+    case HELPER: o->helper = optarg; break;
+    case INPUTS: o->inputs[o->n_inputs++] = optarg; break;
     case DEVICE:
       if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
         return usage_error("the device is cpu or cuda");
       o->device = optarg;
       break;
-    case 'q':
-      o->quiet = true;
-      break;
-    case 'v':
-      o->verbose = true;
-      break;
-    case 'h':
-      fputs(help, stdout);
-      return 0;
-    case ':':
-      return usage_error("an option lacks its argument");
+    case 'q': o->quiet = true; break;
+    case 'v': o->verbose = true; break;
+    case 'h': fputs(help, stdout); return 0;
+    case ':': return usage_error("an option lacks its argument");
     default: {
       char text[160];
       snprintf(text, sizeof text, "unknown option \"%.120s\"", argv[optind - 1]);
@@ -578,7 +559,9 @@ static int parse(int argc, char **argv, options *o) {
 }
 
 int cmd_run(int argc, char **argv) {
-  options o = {.device = "cpu", .ops = calloc((size_t)argc + 1, sizeof *o.ops), .inputs = calloc((size_t)argc + 1, sizeof *o.inputs)};
+  options o = {.device = "cpu",
+               .ops = calloc((size_t)argc + 1, sizeof *o.ops),
+               .inputs = calloc((size_t)argc + 1, sizeof *o.inputs)};
   if (!o.ops || !o.inputs) {
     free(o.ops);
     free(o.inputs);

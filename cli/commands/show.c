@@ -21,9 +21,7 @@ static void put(const char *s) {
   for (; *s != '\0'; s++) putchar((unsigned char)*s < 32 || *s == 127 ? '?' : *s);
 }
 
-static void heading(const char *s) {
-  printf("%-12s ", s);
-}
+static void heading(const char *s) { printf("%-12s ", s); }
 
 static void put_output(const cap_output *o) {
   char shape[256];
@@ -253,7 +251,8 @@ static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) 
     if (options && strcmp(argv[i], "--") == 0) options = false;
     else if (options && strcmp(argv[i], "--dot") == 0) a->dot = true;
     else if (options && strcmp(argv[i], "--inputs") == 0) {
-      if (i + 1 == argc || a->n_inputs == MAX_INPUTS) return iso_fail(err, ISO_USAGE, "show: --inputs takes a file (see isomer show --help)");
+      if (i + 1 == argc || a->n_inputs == MAX_INPUTS)
+        return iso_fail(err, ISO_USAGE, "show: --inputs takes a file (see isomer show --help)");
       a->inputs[a->n_inputs++] = argv[++i];
     } else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
       a->help = true;
@@ -266,7 +265,8 @@ static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) 
   if (a->capture == NULL && !a->help)
     return iso_fail(err, ISO_USAGE, "show: which capture? (see isomer show --help)");
   if (a->n_inputs > 0 && !a->help && !cap_is_archive(a->capture))
-    return iso_fail(err, ISO_USAGE, "show: --inputs is for archives of torch.export.save; a capture has its own");
+    return iso_fail(err, ISO_USAGE,
+                    "show: --inputs is for archives of torch.export.save; a capture has its own");
   return ISO_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Settings become arguments: what isomer.toml and the environment say is put before what the user said, so that each command goes on
- * reading its arguments as it always did. */
+/* Settings become arguments: what isomer.toml and the environment say is put before what the user
+ * said, so that each command goes on reading its arguments as it always did. */
 #include "cli/config/config.h"
 
 #include <ctype.h>
@@ -54,14 +54,17 @@ static bool has_word(const char *words, const char *w, size_t n) {
 }
 
 static iso_code expected(const given *g, const char *what, iso_error *err) {
-  return iso_fail(err, ISO_FORMAT, "%s: %s is expected, not %s", g->where, what, toml_kind_name(g->e->kind));
+  return iso_fail(err, ISO_FORMAT, "%s: %s is expected, not %s", g->where, what,
+                  toml_kind_name(g->e->kind));
 }
 
 static iso_code check_words(const option *o, const given *g, const char *words, iso_error *err) {
   const bool several = o->kind == CONFIG_CHOICES;
   for (const char *p = words;; p++) {
     const size_t n = several ? strcspn(p, ",") : strlen(p);
-    if (!has_word(o->of, p, n)) return iso_fail(err, ISO_FORMAT, "%s: \"%.*s\" is none of %s", g->where, n > 60 ? 60 : (int)n, p, o->of);
+    if (!has_word(o->of, p, n))
+      return iso_fail(err, ISO_FORMAT, "%s: \"%.*s\" is none of %s", g->where, n > 60 ? 60 : (int)n,
+                      p, o->of);
     p += n;
     if (!*p) return ISO_OK;
   }
@@ -73,7 +76,8 @@ static iso_code check_count(const option *o, const given *g, iso_error *err) {
   if (o->of) sscanf(o->of, "%" SCNd64 " %" SCNd64, &least, &most);
   if (g->e->integer >= least && g->e->integer <= most) return ISO_OK;
   if (!o->of) return iso_fail(err, ISO_FORMAT, "%s: %s is below 0", g->where, g->e->text);
-  return iso_fail(err, ISO_FORMAT, "%s: %s is not from %" PRId64 " to %" PRId64, g->where, g->e->text, least, most);
+  return iso_fail(err, ISO_FORMAT, "%s: %s is not from %" PRId64 " to %" PRId64, g->where,
+                  g->e->text, least, most);
 }
 
 static iso_code check_limit(const option *o, const given *g, iso_error *err) {
@@ -82,10 +86,15 @@ static iso_code check_limit(const option *o, const given *g, iso_error *err) {
   uint64_t bytes;
   if (o->kind == CONFIG_SECONDS) {
     if (k != TOML_INTEGER && k != TOML_FLOAT) return expected(g, "a number", err);
-    return limits_parse_seconds(g->e->text, &seconds) ? ISO_OK : iso_fail(err, ISO_FORMAT, "%s: not a number of seconds: %.60s", g->where, g->e->text);
+    return limits_parse_seconds(g->e->text, &seconds)
+               ? ISO_OK
+               : iso_fail(err, ISO_FORMAT, "%s: not a number of seconds: %.60s", g->where,
+                          g->e->text);
   }
   if (k != TOML_INTEGER && k != TOML_STRING) return expected(g, "an integer or a string", err);
-  return limits_parse_bytes(g->e->text, &bytes) ? ISO_OK : iso_fail(err, ISO_FORMAT, "%s: not a number of bytes: %.60s", g->where, g->e->text);
+  return limits_parse_bytes(g->e->text, &bytes)
+             ? ISO_OK
+             : iso_fail(err, ISO_FORMAT, "%s: not a number of bytes: %.60s", g->where, g->e->text);
 }
 
 static iso_code check_list(const option *o, const given *g, iso_error *err) {
@@ -95,7 +104,8 @@ static iso_code check_list(const option *o, const given *g, iso_error *err) {
     const iso_code c = o->kind == CONFIG_CHOICES ? check_words(o, g, g->e->item[i], err) : ISO_OK;
     if (c) return c;
   }
-  if (o->kind == CONFIG_PAIRS && g->e->n_items % 2) return iso_fail(err, ISO_FORMAT, "%s: a left capture has no right one", g->where);
+  if (o->kind == CONFIG_PAIRS && g->e->n_items % 2)
+    return iso_fail(err, ISO_FORMAT, "%s: a left capture has no right one", g->where);
   return ISO_OK;
 }
 
@@ -114,7 +124,8 @@ static iso_code check_value(const option *o, const given *g, iso_error *err) {
     if (g->e->kind != TOML_STRING) return expected(g, "a string", err);
   }
   if (!*g->e->text) return iso_fail(err, ISO_FORMAT, "%s: the string is empty", g->where);
-  return o->kind == CONFIG_CHOICE || o->kind == CONFIG_CHOICES ? check_words(o, g, g->e->text, err) : ISO_OK;
+  return o->kind == CONFIG_CHOICE || o->kind == CONFIG_CHOICES ? check_words(o, g, g->e->text, err)
+                                                               : ISO_OK;
 }
 
 static iso_code check_entry(const toml_entry *e, const char *path, iso_error *err) {
@@ -128,14 +139,18 @@ static iso_code check_entry(const toml_entry *e, const char *path, iso_error *er
     known = true;
   }
   if (known) return ISO_OK;
-  return iso_fail(err, ISO_FORMAT, "%s: %s%s has no such option that settings may give", where, *e->table ? "isomer " : "no command", e->table);
+  return iso_fail(err, ISO_FORMAT, "%s: %s%s has no such option that settings may give", where,
+                  *e->table ? "isomer " : "no command", e->table);
 }
 
 iso_code config_check(const toml *t, const char *path, iso_error *err) {
   for (size_t i = 0; i < t->n_tables; i++) {
     bool known = false;
-    for (size_t k = 0; k < N_OPTIONS && !known; k++) known = within(options[k].command, t->table[i].name);
-    if (!known || !*t->table[i].name) return iso_fail(err, ISO_FORMAT, "%.150s:%d: [%.60s] is no command", path, t->table[i].line, t->table[i].name);
+    for (size_t k = 0; k < N_OPTIONS && !known; k++)
+      known = within(options[k].command, t->table[i].name);
+    if (!known || !*t->table[i].name)
+      return iso_fail(err, ISO_FORMAT, "%.150s:%d: [%.60s] is no command", path, t->table[i].line,
+                      t->table[i].name);
   }
   for (size_t i = 0; i < t->n; i++) {
     const iso_code c = check_entry(&t->entry[i], path, err);
@@ -149,10 +164,10 @@ iso_code config_check(const toml *t, const char *path, iso_error *err) {
 typedef struct line {
   char **word; /* the command's own, less --config and --no-config */
   int n;
-  const char *path;    /* --config FILE */
-  bool none, help;     /* --no-config, --help */
-  char command[64];    /* with its verb: "rules.check"; "" where none is named */
-  int n_command;       /* words of it, and of the program before it */
+  const char *path; /* --config FILE */
+  bool none, help;  /* --no-config, --help */
+  char command[64]; /* with its verb: "rules.check"; "" where none is named */
+  int n_command;    /* words of it, and of the program before it */
   bool said[N_OPTIONS];
 } line;
 
@@ -160,7 +175,9 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 static const option *option_of(const line *l, const char *name, size_t n) {
   for (size_t i = 0; i < N_OPTIONS; i++)
-    if (strcmp(options[i].command, l->command) == 0 && strlen(options[i].name) == n && strncmp(options[i].name, name, n) == 0) return &options[i];
+    if (strcmp(options[i].command, l->command) == 0 && strlen(options[i].name) == n &&
+        strncmp(options[i].name, name, n) == 0)
+      return &options[i];
   return NULL;
 }
 
@@ -194,14 +211,16 @@ static iso_code read_line(int argc, char **argv, line *l, iso_error *err) {
       continue;
     } else if (strcmp(a, "--config") == 0 || strncmp(a, "--config=", 9) == 0) {
       l->path = a[8] ? a + 9 : i + 1 < argc ? argv[++i] : NULL;
-      if (!l->path || !*l->path) return iso_fail(err, ISO_USAGE, "no value for \"--config\" (isomer --help)");
+      if (!l->path || !*l->path)
+        return iso_fail(err, ISO_USAGE, "no value for \"--config\" (isomer --help)");
       continue;
     } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) l->help = true;
     else if (a[0] == '-' && a[1]) values = values_of(l, a);
     else if (l->n == l->n_command) name_command(l, a);
     l->word[l->n++] = a;
   }
-  if (l->none && l->path) return iso_fail(err, ISO_USAGE, "--config and --no-config do not go together (isomer --help)");
+  if (l->none && l->path)
+    return iso_fail(err, ISO_USAGE, "--config and --no-config do not go together (isomer --help)");
   return ISO_OK;
 }
 
@@ -210,7 +229,9 @@ static iso_code read_line(int argc, char **argv, line *l, iso_error *err) {
 static bool there(const char *folder, const char *name) {
   char path[4096];
   struct stat st;
-  return snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") ? folder : "", name) < (int)sizeof path && stat(path, &st) == 0;
+  return snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") ? folder : "", name) <
+             (int)sizeof path &&
+         stat(path, &st) == 0;
 }
 
 static void to_parent(char *folder) {
@@ -219,8 +240,9 @@ static void to_parent(char *folder) {
   if (slash) *slash = 0;
 }
 
-/* How far upwards settings are looked for: the root of the repository; else the home folder, where the current one lies in it; else no
- * further than here, so that nobody else's /tmp/isomer.toml is taken. */
+/* How far upwards settings are looked for: the root of the repository; else the home folder, where
+ * the current one lies in it; else no further than here, so that nobody else's /tmp/isomer.toml is
+ * taken. */
 static void search_end(const char *here, char *end, size_t n) {
   const char *home = getenv("HOME");
   const size_t len = home ? strlen(home) : 0;
@@ -229,7 +251,8 @@ static void search_end(const char *here, char *end, size_t n) {
     if (there(end, ".git")) return;
     if (strcmp(end, "/") == 0) break;
   }
-  const bool at_home = len > 1 && strncmp(here, home, len) == 0 && (here[len] == 0 || here[len] == '/');
+  const bool at_home =
+      len > 1 && strncmp(here, home, len) == 0 && (here[len] == 0 || here[len] == '/');
   snprintf(end, n, "%s", at_home ? home : here);
 }
 
@@ -252,7 +275,8 @@ static iso_code find_file(iso_arena *arena, const char **out, iso_error *err) {
 static iso_code read_whole(FILE *f, const char *path, char *text, size_t *n, iso_error *err) {
   *n = fread(text, 1, MAX_FILE_BYTES + 1, f);
   if (ferror(f)) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
-  return *n > MAX_FILE_BYTES ? iso_fail(err, ISO_FORMAT, "%s: this is too large for settings", path) : ISO_OK;
+  return *n > MAX_FILE_BYTES ? iso_fail(err, ISO_FORMAT, "%s: this is too large for settings", path)
+                             : ISO_OK;
 }
 
 /* Settings that were found and not named may come with somebody else's files: these run nothing. */
@@ -261,8 +285,10 @@ static iso_code check_owner(const toml *t, FILE *f, const char *path, iso_error 
   if (fstat(fileno(f), &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0)) return ISO_OK;
   for (size_t i = 0; i < t->n; i++)
     if (strcmp(t->entry[i].key, "ops") == 0 || strcmp(t->entry[i].key, "helper") == 0)
-      return iso_fail(err, ISO_FORMAT, "%.150s:%d: %s: the file is another user's: name it with --config FILE, or leave it with --no-config", path,
-                      t->entry[i].line, t->entry[i].key);
+      return iso_fail(err, ISO_FORMAT,
+                      "%.150s:%d: %s: the file is another user's: name it with --config FILE, or "
+                      "leave it with --no-config",
+                      path, t->entry[i].line, t->entry[i].key);
   return ISO_OK;
 }
 
@@ -270,7 +296,9 @@ static iso_code load(const char *path, bool found, toml *out, iso_error *err) {
   FILE *f = fopen(path, "rbe");
   char *text = malloc(MAX_FILE_BYTES + 1);
   size_t n = 0;
-  iso_code c = !f ? iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno)) : !text ? nomem(err) : read_whole(f, path, text, &n, err);
+  iso_code c = !f      ? iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno))
+               : !text ? nomem(err)
+                       : read_whole(f, path, text, &n, err);
   if (!c) c = toml_parse(text, n, path, out, err);
   if (!c) c = config_check(out, path, err);
   if (!c && found) c = check_owner(out, f, path, err);
@@ -281,7 +309,8 @@ static iso_code load(const char *path, bool found, toml *out, iso_error *err) {
 
 /* ---- the environment ---- */
 
-/* The variable of an option as an entry of settings would have it; its kind follows from the option's. Returns: false where there is none. */
+/* The variable of an option as an entry of settings would have it; its kind follows from the
+ * option's. Returns: false where there is none. */
 static bool from_environment(const option *o, iso_arena *a, given *g, toml_entry *e, bool *fits) {
   char *name = iso_arena_printf(a, "ISOMER_%s", o->name);
   for (char *p = name; p && *p; p++) *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
@@ -291,8 +320,10 @@ static bool from_environment(const option *o, iso_arena *a, given *g, toml_entry
   *g = (given){name, e};
   *e = (toml_entry){.kind = TOML_STRING, .key = o->name, .text = v, .table = ""};
   char *end;
-  if (o->kind == CONFIG_FLAG && (strcmp(v, "1") == 0 || strcmp(v, "true") == 0)) e->kind = TOML_BOOLEAN, e->boolean = true;
-  if (o->kind == CONFIG_FLAG && (strcmp(v, "0") == 0 || strcmp(v, "false") == 0)) e->kind = TOML_BOOLEAN;
+  if (o->kind == CONFIG_FLAG && (strcmp(v, "1") == 0 || strcmp(v, "true") == 0))
+    e->kind = TOML_BOOLEAN, e->boolean = true;
+  if (o->kind == CONFIG_FLAG && (strcmp(v, "0") == 0 || strcmp(v, "false") == 0))
+    e->kind = TOML_BOOLEAN;
   if (o->kind == CONFIG_SECONDS) e->kind = TOML_FLOAT;
   if (o->kind == CONFIG_COUNT && *v >= '0' && *v <= '9') {
     errno = 0;
@@ -334,7 +365,8 @@ static const char *beside(const char *settings, const char *file, iso_arena *a) 
   return iso_arena_printf(a, "%.*s/%s", (int)(slash - settings), settings, file);
 }
 
-static iso_code put_option(words *w, const option *o, const toml_entry *e, const char *settings, iso_arena *a, iso_error *err) {
+static iso_code put_option(words *w, const option *o, const toml_entry *e, const char *settings,
+                           iso_arena *a, iso_error *err) {
   const char *flag = iso_arena_printf(a, "--%s", o->name);
   const bool file = o->kind == CONFIG_FILE || o->kind == CONFIG_FILES || o->kind == CONFIG_PAIRS;
   if (o->kind == CONFIG_FLAG) return e->boolean ? put(w, flag, err) : ISO_OK;
@@ -352,7 +384,8 @@ static iso_code put_option(words *w, const option *o, const toml_entry *e, const
 static const toml_entry *from_file(const toml *t, const option *o) {
   const toml_entry *best = NULL;
   for (size_t i = 0; i < t->n; i++)
-    if (strcmp(t->entry[i].key, o->name) == 0 && within(o->command, t->entry[i].table) && (!best || strlen(t->entry[i].table) > strlen(best->table)))
+    if (strcmp(t->entry[i].key, o->name) == 0 && within(o->command, t->entry[i].table) &&
+        (!best || strlen(t->entry[i].table) > strlen(best->table)))
       best = &t->entry[i];
   return best;
 }

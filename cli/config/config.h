@@ -1,7 +1,9 @@
-/* Settings: what a command's options are where the command line does not say. An option on the command line goes before the variable
- * ISOMER_<OPTION> of the environment, and that before isomer.toml: there the command's table ([compare], [rules.check]) before what it is part
- * of ([rules]) and what stands above the first table. Keys are the long options' names; an option that may be repeated takes a list, and
- * relative files are those beside isomer.toml. docs/settings.md is the manual. */
+/* Settings: what a command's options are where the command line does not say. An option on the
+ * command line goes before the variable ISOMER_<OPTION> of the environment, and that before
+ * isomer.toml: there the command's table ([compare], [rules.check]) before what it is part of
+ * ([rules]) and what stands above the first table. Keys are the long options' names; an option that
+ * may be repeated takes a list, and relative files are those beside isomer.toml. docs/settings.md
+ * is the manual. */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
@@ -9,7 +11,7 @@
 
 /* What an option takes. */
 typedef enum config_kind {
-  CONFIG_FLAG,    /* nothing: true or false */
+  CONFIG_FLAG, /* nothing: true or false */
   CONFIG_TEXT,
   CONFIG_FILE,    /* or a folder */
   CONFIG_FILES,   /* one each time it is given */
@@ -23,19 +25,22 @@ typedef enum config_kind {
 
 typedef struct config_args {
   int argc;
-  char **argv;      /* as for main, NULL behind the last: what settings say stands before what the user said. Borrows the strings of both */
+  char **argv; /* as for main, NULL behind the last: what settings say stands before what the user
+                  said. Borrows the strings of both */
   const char *file; /* the settings that were read, or NULL */
   toml settings;    /* private */
   iso_arena arena;  /* private */
 } config_args;
 
-/* The arguments of the program with its settings. `argc`, `argv`: main's; --config FILE and --no-config are taken out of them, wherever they
- * stand. Nothing is read where the command line asks for help, or names no command.
- * Owns: config_free, also after an error. Errors: ISO_USAGE, ISO_IO, ISO_FORMAT: what is wrong, with file and line or the variable. */
+/* The arguments of the program with its settings. `argc`, `argv`: main's; --config FILE and
+ * --no-config are taken out of them, wherever they stand. Nothing is read where the command line
+ * asks for help, or names no command. Owns: config_free, also after an error. Errors: ISO_USAGE,
+ * ISO_IO, ISO_FORMAT: what is wrong, with file and line or the variable. */
 ISO_MUST_USE iso_code config_apply(int argc, char **argv, config_args *out, iso_error *err);
 void config_free(config_args *c);
 
-/* Whether every key of `t` is an option, with a value that the option takes. `path` is the file's. Errors: ISO_FORMAT. */
+/* Whether every key of `t` is an option, with a value that the option takes. `path` is the file's.
+ * Errors: ISO_FORMAT. */
 ISO_MUST_USE iso_code config_check(const toml *t, const char *path, iso_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Limits on a command; see limits.h. Memory is what the kernel counts as resident: weights are mapped and libtorch
- * allocates on its own, so no allocator of ours could count it. */
+/* Limits on a command; see limits.h. Memory is what the kernel counts as resident: weights are
+ * mapped and libtorch allocates on its own, so no allocator of ours could count it. */
 #include "cli/config/limits.h"
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 
 #include "rules/tensor.h"
 
-/* Beyond the limit, for what is reserved and never touched (the prover's tables, libtorch's arenas). */
+/* Beyond the limit, for what is reserved and never touched (the prover's tables, libtorch's
+ * arenas). */
 static const uint64_t reserve_bytes = UINT64_C(1) << 30;
 
 enum { KEPT_SHARE = 8 }; /* of the limit, what may be kept for tensors to come */
@@ -40,7 +41,8 @@ bool limits_parse_bytes(const char *s, uint64_t *out) {
   if (errno) return false;
   const char *suffixes = "KMG", *unit = *end ? strchr(suffixes, *end) : NULL;
   if (*end && (!unit || end[1])) return false;
-  if (unit && __builtin_mul_overflow(n, UINT64_C(1) << (10 * (unit - suffixes + 1)), &n)) return false;
+  if (unit && __builtin_mul_overflow(n, UINT64_C(1) << (10 * (unit - suffixes + 1)), &n))
+    return false;
   *out = n;
   return n > 0;
 }
@@ -57,12 +59,14 @@ void limits_start(limits *l) {
   struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
   sigemptyset(&a.sa_mask);
   sigaction(SIGINT, &a, NULL);
-  if (l->memory_bytes && l->memory_bytes / KEPT_SHARE < (uint64_t)5 << 28) rule_memory_keep((size_t)(l->memory_bytes / KEPT_SHARE));
+  if (l->memory_bytes && l->memory_bytes / KEPT_SHARE < (uint64_t)5 << 28)
+    rule_memory_keep((size_t)(l->memory_bytes / KEPT_SHARE));
 #ifdef __SANITIZE_ADDRESS__
   return; /* its shadow, which is most of the address space, counts as data */
 #endif
   struct rlimit r;
-  if (l->memory_bytes == 0 || l->memory_bytes > UINT64_MAX / 2 || getrlimit(RLIMIT_DATA, &r) != 0) return;
+  if (l->memory_bytes == 0 || l->memory_bytes > UINT64_MAX / 2 || getrlimit(RLIMIT_DATA, &r) != 0)
+    return;
   const rlim_t want = l->memory_bytes + reserve_bytes;
   if (r.rlim_cur == RLIM_INFINITY || r.rlim_cur > want) {
     r.rlim_cur = want;
@@ -82,7 +86,8 @@ static uint64_t resident_bytes(void) {
 const char *limits_reached(const limits *l) {
   if (interrupted) return "interrupted";
   if (now() > l->end) return "the time limit was reached";
-  if (l->memory_bytes && resident_bytes() > l->memory_bytes) rule_memory_keep(0); /* what nobody uses is not to end it */
+  if (l->memory_bytes && resident_bytes() > l->memory_bytes)
+    rule_memory_keep(0); /* what nobody uses is not to end it */
   if (l->memory_bytes && resident_bytes() > l->memory_bytes) return "the memory limit was reached";
   return NULL;
 }

@@ -1,5 +1,5 @@
-/* Limits on a command: time, memory and the user's patience. They stop a command between two steps; what was reached by
- * then is reported. */
+/* Limits on a command: time, memory and the user's patience. They stop a command between two steps;
+ * what was reached by then is reported. */
 #ifndef CLI_LIMITS_H
 #define CLI_LIMITS_H
 
@@ -12,12 +12,13 @@ typedef struct limits {
   double end;            /* private */
 } limits;
 
-/* "1500", "64M": bytes, with K, M or G for 2^10, 2^20, 2^30. Returns: false when it is no such number, or 0. */
+/* "1500", "64M": bytes, with K, M or G for 2^10, 2^20, 2^30. Returns: false when it is no such
+ * number, or 0. */
 bool limits_parse_bytes(const char *s, uint64_t *out);
 /* A positive number of seconds. Returns: false when it is none. */
 bool limits_parse_seconds(const char *s, double *out);
-/* From here on the clock runs and SIGINT asks to stop (a second one ends the process). With a limit on memory, what an
- * operator asks for far beyond it is refused by the system. */
+/* From here on the clock runs and SIGINT asks to stop (a second one ends the process). With a limit
+ * on memory, what an operator asks for far beyond it is refused by the system. */
 void limits_start(limits *l);
 /* Returns: why to stop, NULL to go on. Static. */
 const char *limits_reached(const limits *l);

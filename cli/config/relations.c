@@ -1,4 +1,5 @@
-/* The reader of relations.h. Expressions are built as they are read, with their shapes, so that what does not fit is said with its line. */
+/* The reader of relations.h. Expressions are built as they are read, with their shapes, so that
+ * what does not fit is said with its line. */
 #include "cli/config/relations.h"
 
 #include <errno.h>
@@ -24,10 +25,11 @@ typedef struct reader {
   cap_graph *graph[2];
   relations *out;
   iso_error *err;
-  char subject;      /* of the line: 'o'utput, 'i'nput, 'l'eaf */
+  char subject; /* of the line: 'o'utput, 'i'nput, 'l'eaf */
   int depth;
   bool *used[2];     /* results that some line spoke of: left, right; as the captures have them */
-  cap_result *made;  /* by left result: the right one that was given for it; node UINT32_MAX: left out; name NULL: nothing */
+  cap_result *made;  /* by left result: the right one that was given for it; node UINT32_MAX: left
+                        out; name NULL: nothing */
   const char **text; /* by left result */
 } reader;
 
@@ -50,7 +52,10 @@ static bool take(reader *r, const char *token) {
   return true;
 }
 
-static bool name_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("._/:$-", c)); }
+static bool name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         (c && strchr("._/:$-", c));
+}
 
 /* A name; in `quoted` whether it was in quotes, and so is no word of the language. */
 static iso_code name(reader *r, const char **out, bool *quoted) {
@@ -64,7 +69,9 @@ static iso_code name(reader *r, const char **out, bool *quoted) {
     r->at = end + 1;
   } else {
     while (name_char(*r->at)) r->at++;
-    if (r->at == start) return WRONG(r, "a name is expected%s%.40s%s", *start ? " at \"" : " at the end", start, *start ? "\"" : "");
+    if (r->at == start)
+      return WRONG(r, "a name is expected%s%.40s%s", *start ? " at \"" : " at the end", start,
+                   *start ? "\"" : "");
     *out = iso_arena_strndup(&r->out->arena, start, (size_t)(r->at - start));
   }
   return *out ? ISO_OK : nomem(r);
@@ -75,14 +82,17 @@ static iso_code number(reader *r, int64_t *out) {
   blanks(r);
   errno = 0;
   const long long x = strtoll(r->at, &end, 10);
-  if (end == r->at || errno || name_char(*end)) return WRONG(r, "an integer is expected at \"%.40s\"", r->at);
+  if (end == r->at || errno || name_char(*end))
+    return WRONG(r, "an integer is expected at \"%.40s\"", r->at);
   r->at = end;
   *out = x;
   return ISO_OK;
 }
 
 static iso_code expect(reader *r, const char *token) {
-  return take(r, token) ? ISO_OK : WRONG(r, "\"%s\" is expected%s%.40s%s", token, *r->at ? " at \"" : " at the end", r->at, *r->at ? "\"" : "");
+  return take(r, token) ? ISO_OK
+                        : WRONG(r, "\"%s\" is expected%s%.40s%s", token,
+                                *r->at ? " at \"" : " at the end", r->at, *r->at ? "\"" : "");
 }
 
 /* ---- expressions ---- */
@@ -96,7 +106,8 @@ static const cap_result *find_result(const cap_graph *g, const char *s) {
 static iso_code find_leaf(reader *r, int side, const char *s, uint32_t *out) {
   const cap_graph *g = r->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind != CAP_OP && (g->node[i].kind == CAP_INPUT) == (r->subject == 'i') && g->node[i].name && strcmp(g->node[i].name, s) == 0)
+    if (g->node[i].kind != CAP_OP && (g->node[i].kind == CAP_INPUT) == (r->subject == 'i') &&
+        g->node[i].name && strcmp(g->node[i].name, s) == 0)
       return *out = (uint32_t)i, ISO_OK;
   return WRONG(r, "%s has no %s \"%.80s\"", g->path, r->subject == 'i' ? "input" : "leaf", s);
 }
@@ -118,7 +129,8 @@ static iso_code named(reader *r, const char *s, tensor *out) {
 }
 
 /* The call as a term; for an output as a node, so that the graph computes it. */
-static iso_code call(reader *r, const char *op, const rule_term *const *arg, size_t n, const cap_output *what, tensor *out) {
+static iso_code call(reader *r, const char *op, const rule_term *const *arg, size_t n,
+                     const cap_output *what, tensor *out) {
   cap_graph *g = r->graph[RIGHT];
   const rule_term *t;
   for (size_t i = 0; i < n; i++)
@@ -139,7 +151,9 @@ static iso_code dimension(reader *r, const rule_shape *s, uint32_t more, int64_t
   if (!c) c = number(r, out);
   if (c) return c;
   if (*out < 0) *out += (int64_t)s->rank + more;
-  return *out >= 0 && *out < (int64_t)s->rank + more ? ISO_OK : WRONG(r, "there is no such dimension of a tensor of rank %u", s->rank);
+  return *out >= 0 && *out < (int64_t)s->rank + more
+             ? ISO_OK
+             : WRONG(r, "there is no such dimension of a tensor of rank %u", s->rank);
 }
 
 static iso_code integers(reader *r, int64_t *out, size_t cap, size_t *n) {
@@ -168,7 +182,8 @@ static iso_code permute(reader *r, tensor *x) {
   cap_output to = x->what;
   if (c) return c;
   for (size_t i = 0; i < n; i++) {
-    if (n != to.shape.rank || d[i] < 0 || d[i] >= (int64_t)n || seen[d[i]]) return WRONG(r, "permute: every dimension once is expected");
+    if (n != to.shape.rank || d[i] < 0 || d[i] >= (int64_t)n || seen[d[i]])
+      return WRONG(r, "permute: every dimension once is expected");
     seen[d[i]] = true;
     to.shape.dim[i] = x->what.shape.dim[d[i]];
   }
@@ -186,8 +201,10 @@ static iso_code reshape(reader *r, tensor *x) {
   if (c) return c;
   for (uint32_t i = 0; i < x->what.shape.rank; i++) before *= x->what.shape.dim[i];
   for (size_t i = 0; i < n; i++)
-    if (to.shape.dim[i] < 0 || __builtin_mul_overflow(after, to.shape.dim[i], &after)) return WRONG(r, "reshape: that is no size");
-  if (before != after) return WRONG(r, "reshape: %" PRId64 " elements are not %" PRId64, before, after);
+    if (to.shape.dim[i] < 0 || __builtin_mul_overflow(after, to.shape.dim[i], &after))
+      return WRONG(r, "reshape: that is no size");
+  if (before != after)
+    return WRONG(r, "reshape: %" PRId64 " elements are not %" PRId64, before, after);
   to.shape.rank = (uint32_t)n;
   const rule_term *arg[2] = {x->term, int_list(a, to.shape.dim, n)};
   return call(r, "aten::reshape", arg, 2, &to, x);
@@ -214,7 +231,8 @@ static iso_code squeeze(reader *r, tensor *x, bool out) {
   int64_t d;
   const iso_code c = dimension(r, s, out ? 0 : 1, &d);
   if (c) return c;
-  if (out && s->dim[d] != 1) return WRONG(r, "squeeze: dimension %" PRId64 " has size %" PRId64, d, s->dim[d]);
+  if (out && s->dim[d] != 1)
+    return WRONG(r, "squeeze: dimension %" PRId64 " has size %" PRId64, d, s->dim[d]);
   if (!out && s->rank == RULE_MAX_RANK) return WRONG(r, "unsqueeze: too many dimensions");
   for (uint32_t i = s->rank; !out && i > d; i--) s->dim[i] = s->dim[i - 1];
   for (uint32_t i = (uint32_t)d; out && i + 1 < s->rank; i++) s->dim[i] = s->dim[i + 1];
@@ -234,7 +252,9 @@ static iso_code slice(reader *r, tensor *x) {
   if (!c) c = expect(r, ",");
   if (!c) c = number(r, &end);
   if (c) return c;
-  if (from < 0 || end <= from || end > to.shape.dim[d]) return WRONG(r, "slice: %" PRId64 " to %" PRId64 " is no part of size %" PRId64, from, end, to.shape.dim[d]);
+  if (from < 0 || end <= from || end > to.shape.dim[d])
+    return WRONG(r, "slice: %" PRId64 " to %" PRId64 " is no part of size %" PRId64, from, end,
+                 to.shape.dim[d]);
   to.shape.dim[d] = end - from;
   const rule_term *arg[4] = {x->term, rule_int(a, d), rule_int(a, from), rule_int(a, end)};
   return call(r, "aten::slice.Tensor", arg, 4, &to, x);
@@ -255,7 +275,8 @@ static iso_code cat(reader *r, tensor *out) {
     if (n && (c = expect(r, ","))) return c;
     if (n == MAX_LIST) return WRONG(r, "the list is too long");
     if ((c = expression(r, &x))) return c;
-    if (n && (x.what.dtype != to.dtype || x.what.shape.rank != to.shape.rank)) return WRONG(r, "cat: tensors of one dtype and rank are expected");
+    if (n && (x.what.dtype != to.dtype || x.what.shape.rank != to.shape.rank))
+      return WRONG(r, "cat: tensors of one dtype and rank are expected");
     if (!n) to = x.what;
     item[n] = x.term;
     other[n] = x.what.shape;
@@ -266,7 +287,8 @@ static iso_code cat(reader *r, tensor *out) {
   for (size_t i = 1; i < n; i++)
     for (uint32_t k = 0; k < to.shape.rank; k++)
       if (k == d) to.shape.dim[k] += other[i].dim[k];
-      else if (other[i].dim[k] != to.shape.dim[k]) return WRONG(r, "cat: the tensors differ in another dimension than %" PRId64, d);
+      else if (other[i].dim[k] != to.shape.dim[k])
+        return WRONG(r, "cat: the tensors differ in another dimension than %" PRId64, d);
   const rule_term *arg[2] = {rule_list(a, item, n), rule_int(a, d)};
   return call(r, "aten::cat", arg, 2, &to, out);
 }
@@ -277,7 +299,8 @@ static iso_code add(reader *r, tensor *x) {
   iso_code c = expect(r, ",");
   if (!c) c = expression(r, &y);
   if (c) return c;
-  if (!rule_shape_eq(&x->what.shape, &y.what.shape) || x->what.dtype != y.what.dtype) return WRONG(r, "add: tensors of one shape and dtype are expected");
+  if (!rule_shape_eq(&x->what.shape, &y.what.shape) || x->what.dtype != y.what.dtype)
+    return WRONG(r, "add: tensors of one shape and dtype are expected");
   const cap_output to = x->what;
   const rule_term *arg[2] = {x->term, y.term};
   return call(r, "aten::add.Tensor", arg, 2, &to, x);
@@ -285,10 +308,15 @@ static iso_code add(reader *r, tensor *x) {
 
 static iso_code apply(reader *r, const char *f, tensor *x) {
   if (strcmp(f, "cat") == 0) return cat(r, x);
-  static const char *const known[] = {"t", "transpose", "permute", "reshape", "unsqueeze", "squeeze", "slice", "add"};
+  static const char *const known[] = {"t",         "transpose", "permute", "reshape",
+                                      "unsqueeze", "squeeze",   "slice",   "add"};
   size_t k = 0;
   while (k < 8 && strcmp(known[k], f) != 0) k++;
-  if (k == 8) return WRONG(r, "\"%.40s\" is none of t, transpose, permute, reshape, unsqueeze, squeeze, slice, cat and add", f);
+  if (k == 8)
+    return WRONG(r,
+                 "\"%.40s\" is none of t, transpose, permute, reshape, unsqueeze, squeeze, slice, "
+                 "cat and add",
+                 f);
   const iso_code c = expression(r, x);
   if (c) return c;
   switch (k) {
@@ -339,7 +367,9 @@ static iso_code leave_out(reader *r, int side, const char *s) {
   r->used[side][k] = true;
   if (side == LEFT) r->made[k] = (cap_result){x->name, UINT32_MAX};
   if (!iso_grow(o->noted, o->cap_noted, o->n_noted + 1)) return nomem(r);
-  if (!(o->noted[o->n_noted] = iso_arena_printf(&o->arena, "the %s output %s is left out", side == LEFT ? "left" : "right", s))) return nomem(r);
+  if (!(o->noted[o->n_noted] = iso_arena_printf(&o->arena, "the %s output %s is left out",
+                                                side == LEFT ? "left" : "right", s)))
+    return nomem(r);
   o->n_noted++;
   return ISO_OK;
 }
@@ -366,7 +396,8 @@ static iso_code output_line(reader *r, const char *left, bool quoted) {
   const rule_shape *want = &r->graph[LEFT]->node[x->node].output[0].shape;
   char a[128], b[128];
   if (!near(want, &t.what.shape))
-    return WRONG(r, "output \"%.80s\" is %s, what it should be equal to is %s", left, rule_shape_print(want, a, sizeof a), rule_shape_print(&t.what.shape, b, sizeof b));
+    return WRONG(r, "output \"%.80s\" is %s, what it should be equal to is %s", left,
+                 rule_shape_print(want, a, sizeof a), rule_shape_print(&t.what.shape, b, sizeof b));
   r->made[k] = (cap_result){x->name, (uint32_t)t.term->u.i};
   size_t n = (size_t)(r->at - start);
   while (n && strchr(" \t\r", start[n - 1])) n--;
@@ -404,7 +435,8 @@ static iso_code leaf_line(reader *r, const char *left) {
   if ((none || forbid) && kind != CAP_PARAMETER && kind != CAP_INPUT)
     return WRONG(r, "\"%.80s\" is no parameter: constants are compared by their values", left);
   for (size_t i = 0; i < o->n_given && !forbid; i++)
-    if (o->given[i].left == node && !o->given[i].forbid) return WRONG(r, "\"%.80s\" was spoken of before", left);
+    if (o->given[i].left == node && !o->given[i].forbid)
+      return WRONG(r, "\"%.80s\" was spoken of before", left);
   if (!iso_grow(o->given, o->cap_given, o->n_given + 1)) return nomem(r);
   o->given[o->n_given++] = (synth_given){node, t.term, forbid, r->where};
   return ISO_OK;
@@ -417,9 +449,11 @@ static iso_code line(reader *r) {
   if (!*r->at) return ISO_OK;
   iso_code c = name(r, &word, &quoted);
   if (c) return c;
-  if (quoted || (strcmp(word, "output") && strcmp(word, "input") && strcmp(word, "leaf"))) return WRONG(r, "a line begins with output, input or leaf");
+  if (quoted || (strcmp(word, "output") && strcmp(word, "input") && strcmp(word, "leaf")))
+    return WRONG(r, "a line begins with output, input or leaf");
   r->subject = *word;
-  if (!(c = name(r, &left, &quoted))) c = *word == 'o' ? output_line(r, left, quoted) : leaf_line(r, left);
+  if (!(c = name(r, &left, &quoted)))
+    c = *word == 'o' ? output_line(r, left, quoted) : leaf_line(r, left);
   blanks(r);
   return c || !*r->at ? c : WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
 }
@@ -452,7 +486,8 @@ static iso_code read_lines(reader *r, FILE *f, const char *path) {
 
 /* ---- the graphs' results ---- */
 
-/* The right result for left result `i`, of which no line spoke: that of its name where all those left have one, else the next. */
+/* The right result for left result `i`, of which no line spoke: that of its name where all those
+ * left have one, else the next. */
 static const cap_result *partner(const reader *r, size_t i, bool by_name, size_t *next) {
   const cap_graph *g = r->graph[RIGHT];
   if (by_name) return find_result(g, r->graph[LEFT]->result[i].name);
@@ -472,20 +507,25 @@ static bool pair_by_name(const reader *r) {
 static iso_code set_results(reader *r, const char *path) {
   cap_graph *l = r->graph[LEFT], *g = r->graph[RIGHT];
   size_t n = 0, next = 0, rest = 0, open = 0;
-  cap_result *kept = calloc(l->n_results + 1, sizeof *kept), *right = calloc(l->n_results + 1, sizeof *right);
+  cap_result *kept = calloc(l->n_results + 1, sizeof *kept),
+             *right = calloc(l->n_results + 1, sizeof *right);
   r->out->relation = iso_arena_alloc(&r->out->arena, (l->n_results + 1) * sizeof *r->out->relation);
   iso_code c = kept && right && r->out->relation ? ISO_OK : nomem(r);
   for (size_t i = 0; i < l->n_results; i++) open += !r->made[i].name;
   for (size_t i = 0; i < g->n_results; i++) rest += !r->used[RIGHT][i];
   if (!c && open != rest)
-    c = iso_fail(r->err, ISO_USAGE, "%s: it leaves %zu outputs of %s and %zu of %s: they cannot be paired", path, open, l->path, rest, g->path);
+    c = iso_fail(r->err, ISO_USAGE,
+                 "%s: it leaves %zu outputs of %s and %zu of %s: they cannot be paired", path, open,
+                 l->path, rest, g->path);
   const bool by_name = pair_by_name(r);
   for (size_t i = 0; i < l->n_results && !c; i++) {
     if (r->made[i].name && r->made[i].node == UINT32_MAX) continue;
     const cap_result *x = r->made[i].name ? &r->made[i] : partner(r, i, by_name, &next);
     kept[n] = l->result[i];
     right[n] = (cap_result){l->result[i].name, x->node};
-    r->out->relation[n++] = r->made[i].name ? r->text[i] : strcmp(x->name, l->result[i].name) ? x->name : NULL;
+    r->out->relation[n++] = r->made[i].name                      ? r->text[i]
+                            : strcmp(x->name, l->result[i].name) ? x->name
+                                                                 : NULL;
   }
   if (!c && n == 0) c = iso_fail(r->err, ISO_USAGE, "%s: no output is left to compare", path);
   if (!c) c = cap_set_results(l, kept, n, r->err);
@@ -495,14 +535,22 @@ static iso_code set_results(reader *r, const char *path) {
   return c;
 }
 
-iso_code relations_load(const char *path, cap_graph *left, cap_graph *right, relations *out, iso_error *err) {
+iso_code relations_load(const char *path, cap_graph *left, cap_graph *right, relations *out,
+                        iso_error *err) {
   *out = (relations){0};
-  reader r = {.graph = {left, right}, .out = out, .err = err, .used = {calloc(left->n_results + 1, 1), calloc(right->n_results + 1, 1)},
-              .made = calloc(left->n_results + 1, sizeof *r.made), .text = calloc(left->n_results + 1, sizeof *r.text)};
+  reader r = {.graph = {left, right},
+              .out = out,
+              .err = err,
+              .used = {calloc(left->n_results + 1, 1), calloc(right->n_results + 1, 1)},
+              .made = calloc(left->n_results + 1, sizeof *r.made),
+              .text = calloc(left->n_results + 1, sizeof *r.text)};
   FILE *f = fopen(path, "re");
-  iso_code c = !f ? iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno)) : r.used[0] && r.used[1] && r.made && r.text ? ISO_OK : nomem(&r);
+  iso_code c = !f ? iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno))
+               : r.used[0] && r.used[1] && r.made && r.text ? ISO_OK
+                                                            : nomem(&r);
   if (!c) c = read_lines(&r, f, path);
-  bool any = false; /* about outputs: else the graphs stay as they are, with their ranks' replicas */
+  bool any =
+      false; /* about outputs: else the graphs stay as they are, with their ranks' replicas */
   for (size_t i = 0; !c && i < left->n_results; i++) any |= r.used[LEFT][i];
   for (size_t i = 0; !c && i < right->n_results; i++) any |= r.used[RIGHT][i];
   if (!c && any) c = set_results(&r, path);

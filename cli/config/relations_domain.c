@@ -16,9 +16,7 @@ typedef struct clauses {
   iso_error *err;
 } clauses;
 
-static void blanks(clauses *c) {
-  c->at += strspn(c->at, " \t\r,");
-}
+static void blanks(clauses *c) { c->at += strspn(c->at, " \t\r,"); }
 
 /* A word of letters, as it stands there. */
 static bool word(clauses *c, const char *w) {

@@ -5,7 +5,11 @@
 
 size_t utf8_decode(const char *text, uint32_t *c) {
   const unsigned char *s = (const unsigned char *)text;
-  const size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+  const size_t n = s[0] < 0x80                   ? 1
+                   : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                   : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+                   : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                                 : 0;
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   *c = n < 2 ? s[0] : s[0] & (0xFFu >> (n + 1));
   for (size_t i = 1; i < n; i++) {

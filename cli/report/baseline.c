@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct entry {
-  const char *left, *right, *hint, *reason; /* left, right: NULL where that side has no node; hint: NULL for any */
+  const char *left, *right, *hint,
+      *reason; /* left, right: NULL where that side has no node; hint: NULL for any */
 } entry;
 
 /* A string, or null or nothing. */
@@ -21,18 +22,23 @@ static bool read_entry(const json_t *j, entry *e) {
   size_t known = 0;
   static const char *const keys[] = {"left", "right", "hint", "reason"};
   for (size_t i = 0; i < 4; i++) known += json_object_get(j, keys[i]) != NULL;
-  return json_is_object(j) && json_object_size(j) == known && optional_text(j, "left", &e->left) && optional_text(j, "right", &e->right) &&
-         optional_text(j, "hint", &e->hint) && optional_text(j, "reason", &e->reason) && e->reason && e->reason[0] && (e->left || e->right);
+  return json_is_object(j) && json_object_size(j) == known && optional_text(j, "left", &e->left) &&
+         optional_text(j, "right", &e->right) && optional_text(j, "hint", &e->hint) &&
+         optional_text(j, "reason", &e->reason) && e->reason && e->reason[0] &&
+         (e->left || e->right);
 }
 
 static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
-static bool matches(const entry *e, const synth_divergence *d, const cap_graph *left, const cap_graph *right) {
-  return same(e->left, d->left < 0 ? NULL : left->node[d->left].id) && same(e->right, d->right < 0 ? NULL : right->node[d->right].id) &&
+static bool matches(const entry *e, const synth_divergence *d, const cap_graph *left,
+                    const cap_graph *right) {
+  return same(e->left, d->left < 0 ? NULL : left->node[d->left].id) &&
+         same(e->right, d->right < 0 ? NULL : right->node[d->right].id) &&
          (!e->hint || same(e->hint, d->hint));
 }
 
-static iso_code match_all(const char *path, const json_t *list, const synth_result *r, const cap_graph *left, const cap_graph *right, baseline *out,
+static iso_code match_all(const char *path, const json_t *list, const synth_result *r,
+                          const cap_graph *left, const cap_graph *right, baseline *out,
                           iso_error *err) {
   const size_t n = json_array_size(list);
   const char **stale = iso_arena_alloc(&out->arena, (n + 1) * sizeof *stale);
@@ -43,13 +49,17 @@ static iso_code match_all(const char *path, const json_t *list, const synth_resu
     entry e;
     bool used = false;
     if (!read_entry(json_array_get(list, i), &e))
-      return iso_fail(err, ISO_FORMAT, "%s: entry %zu: it takes left or right, a reason, and perhaps a hint", path, i);
+      return iso_fail(err, ISO_FORMAT,
+                      "%s: entry %zu: it takes left or right, a reason, and perhaps a hint", path,
+                      i);
     for (size_t k = 0; k < r->n_divergences; k++) {
       if (!matches(&e, &r->divergence[k], left, right)) continue;
       used = true;
-      if (!out->reason[k] && !(out->reason[k] = iso_arena_strdup(&out->arena, e.reason))) return iso_fail(err, ISO_NOMEM, "out of memory");
+      if (!out->reason[k] && !(out->reason[k] = iso_arena_strdup(&out->arena, e.reason)))
+        return iso_fail(err, ISO_NOMEM, "out of memory");
     }
-    if (!used && !(stale[out->n_stale++] = iso_arena_printf(&out->arena, "%s / %s", e.left ? e.left : "-", e.right ? e.right : "-")))
+    if (!used && !(stale[out->n_stale++] = iso_arena_printf(
+                       &out->arena, "%s / %s", e.left ? e.left : "-", e.right ? e.right : "-")))
       return iso_fail(err, ISO_NOMEM, "out of memory");
   }
   out->n = r->n_divergences;
@@ -78,7 +88,8 @@ iso_code baseline_read(const char *path, const char *key, json_t **doc, json_t *
   return c;
 }
 
-iso_code baseline_load(const char *path, const synth_result *r, const cap_graph *left, const cap_graph *right, baseline *out, iso_error *err) {
+iso_code baseline_load(const char *path, const synth_result *r, const cap_graph *left,
+                       const cap_graph *right, baseline *out, iso_error *err) {
   json_t *doc = NULL, *list = NULL;
   *out = (baseline){0};
   iso_code c = baseline_read(path, "divergences", &doc, &list, err);
@@ -90,4 +101,6 @@ iso_code baseline_load(const char *path, const synth_result *r, const cap_graph 
 
 void baseline_free(baseline *b) { iso_arena_fini(&b->arena); }
 
-bool baseline_accepts(const baseline *b, const synth_result *r) { return r->verdict == SYNTH_DIFFERENT && b->n > 0 && b->n_new == 0; }
+bool baseline_accepts(const baseline *b, const synth_result *r) {
+  return r->verdict == SYNTH_DIFFERENT && b->n > 0 && b->n_new == 0;
+}

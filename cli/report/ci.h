@@ -10,7 +10,8 @@ char *report_sarif(const report *p);
 char *report_junit(const report *p);
 /* GitHub's workflow commands, a line for each divergence. */
 void report_github(const report *p, FILE *f);
-/* Model Explorer's files into folder `dir`: left.json, right.json, their node data, and sync.json. The folder is made where it is missing. */
+/* Model Explorer's files into folder `dir`: left.json, right.json, their node data, and sync.json.
+ * The folder is made where it is missing. */
 ISO_MUST_USE iso_code report_model_explorer(const report *p, const char *dir, iso_error *err);
 
 #endif

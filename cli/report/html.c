@@ -1,5 +1,5 @@
-/* The page: a template with places to fill. The figures are the JSON report and html_data, as they are; the script in the
- * page draws them. Without scripts the page has the text report. */
+/* The page: a template with places to fill. The figures are the JSON report and html_data, as they
+ * are; the script in the page draws them. Without scripts the page has the text report. */
 #include "cli/report/html.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static void put_text(FILE *f, const char *s) {
     }
 }
 
-/* JSON inside of a script element: a "<" stands in strings only, and there it may be written otherwise. */
+/* JSON inside of a script element: a "<" stands in strings only, and there it may be written
+ * otherwise. */
 static void put_json(FILE *f, const char *s) {
   for (; *s; s++)
     if (*s == '<' || *s == '>' || *s == '&') fprintf(f, "\\u%04x", (unsigned char)*s);

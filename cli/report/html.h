@@ -4,18 +4,21 @@
 
 #include "cli/report/report.h"
 
-/* The page of `n` pairs, as report_json takes them. Owns: malloc'ed; NULL when there is no memory. The same comparison gives
- * the same bytes where no_stats is set. */
+/* The page of `n` pairs, as report_json takes them. Owns: malloc'ed; NULL when there is no memory.
+ * The same comparison gives the same bytes where no_stats is set. */
 char *report_html(const report *p, size_t n, size_t decides);
 
 /* ---- html_data.c ---- */
-/* A JSON string of printable ASCII that neither ends nor opens anything inside HTML; bytes that are no UTF-8 become U+FFFD. */
+/* A JSON string of printable ASCII that neither ends nor opens anything inside HTML; bytes that are
+ * no UTF-8 become U+FFFD. */
 void html_string(FILE *f, const char *s);
-/* What the page draws beyond the JSON report: the nodes of both graphs with class and standing, the rules' patterns and the
- * classes they joined, the divergences' regions and pictures. One JSON object. */
+/* What the page draws beyond the JSON report: the nodes of both graphs with class and standing, the
+ * rules' patterns and the classes they joined, the divergences' regions and pictures. One JSON
+ * object. */
 void html_data(const report *p, FILE *f);
 
-/* ---- the page's template, made of page.html, page.css and page*.js when the program is built ---- */
+/* ---- the page's template, made of page.html, page.css and page*.js when the program is built ----
+ */
 extern const char html_page[], html_style[], html_script[];
 
 #endif

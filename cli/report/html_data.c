@@ -15,9 +15,12 @@ void html_string(FILE *f, const char *s) {
     uint32_t c;
     s += utf8_decode(s, &c);
     if (c == '"' || c == '\\') fprintf(f, "\\%c", (int)c);
-    else if (c >= 0x20 && c < 0x7F && c != '<' && c != '>' && c != '&' && c != '\'') fputc((int)c, f);
+    else if (c >= 0x20 && c < 0x7F && c != '<' && c != '>' && c != '&' && c != '\'')
+      fputc((int)c, f);
     else if (c < 0x10000) fprintf(f, "\\u%04" PRIx32, c);
-    else fprintf(f, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
+    else
+      fprintf(f, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xD800 + ((c - 0x10000) >> 10),
+              0xDC00 + ((c - 0x10000) & 0x3FF));
   }
   fputc('"', f);
 }
@@ -118,7 +121,8 @@ static void put_shape(FILE *f, const cap_node *n) {
   char text[256] = "";
   size_t at = 0;
   for (size_t k = 0; k < n->n_outputs && k < 4 && at + 64 < sizeof text; k++) {
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", k ? ", " : "", rule_dtype_name(n->output[k].dtype));
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", k ? ", " : "",
+                           rule_dtype_name(n->output[k].dtype));
     rule_shape_print(&n->output[k].shape, text + at, sizeof text - at);
     at += strlen(text + at);
   }
@@ -127,7 +131,11 @@ static void put_shape(FILE *f, const cap_node *n) {
 
 /* id, kind, operator or name, shape, class (-1: none), standing, arguments, module, source line. */
 static void put_node(FILE *f, const report *p, bool right, size_t i) {
-  static const char kinds[] = {[CAP_INPUT] = 'i', [CAP_PARAMETER] = 'p', [CAP_BUFFER] = 'b', [CAP_CONSTANT] = 'c', [CAP_OP] = 'o'};
+  static const char kinds[] = {[CAP_INPUT] = 'i',
+                               [CAP_PARAMETER] = 'p',
+                               [CAP_BUFFER] = 'b',
+                               [CAP_CONSTANT] = 'c',
+                               [CAP_OP] = 'o'};
   const cap_graph *g = right ? p->right : p->left;
   const cap_node *n = &g->node[i], *before = i ? &g->node[i - 1] : NULL;
   const uint32_t *cls = p->r->class_of[right];
@@ -138,7 +146,8 @@ static void put_node(FILE *f, const report *p, bool right, size_t i) {
   html_string(f, n->kind == CAP_OP ? n->op : n->name);
   fputc(',', f);
   put_shape(f, n);
-  fprintf(f, ",%" PRId64 ",%d,", cls && cls[i] != UINT32_MAX ? (int64_t)cls[i] : -1, standing ? standing[i] : SYNTH_UNREAD);
+  fprintf(f, ",%" PRId64 ",%d,", cls && cls[i] != UINT32_MAX ? (int64_t)cls[i] : -1,
+          standing ? standing[i] : SYNTH_UNREAD);
   put_arguments(f, n->call, p->schemas);
   fputc(',', f);
   put_again(f, n->scope, before ? before->scope : NULL);
@@ -156,7 +165,8 @@ static void put_graph(FILE *f, const report *p, bool right) {
   put_text(f, "framework_version", g->framework_version);
   put_text(f, "torch_version", g->torch_version);
   fputs(",\"outputs\":[", f);
-  for (size_t i = 0; i < g->n_results; i++) fprintf(f, "%s%" PRIu32, i ? "," : "", g->result[i].node);
+  for (size_t i = 0; i < g->n_results; i++)
+    fprintf(f, "%s%" PRIu32, i ? "," : "", g->result[i].node);
   fputs("],\"nodes\":[", f);
   for (size_t i = 0; i < g->n_nodes; i++) put_node(f, p, right, i);
   fputs("]}", f);
@@ -164,7 +174,8 @@ static void put_graph(FILE *f, const report *p, bool right) {
 
 /* ---- rules ---- */
 
-/* A variable is its number, a literal the text "name=value", a call [operator, argument ...], a list of tensors ["", element ...]. */
+/* A variable is its number, a literal the text "name=value", a call [operator, argument ...], a
+ * list of tensors ["", element ...]. */
 static void put_term(FILE *f, const rule_term *t, const char *name, rule_schemas *schemas) {
   if (t->kind == RULE_VAR) fprintf(f, "%" PRId64, t->u.i);
   else if (t->kind == RULE_OP || has_tensor(t)) {
@@ -202,8 +213,10 @@ static void put_rule(FILE *f, const synth_rule_use *u, rule_schemas *schemas) {
 /* ---- divergences ---- */
 
 static void put_picture(FILE *f, const synth_picture *p) {
-  fprintf(f, "{\"n_rows\":%" PRId64 ",\"n_columns\":%" PRId64 ",\"row_step\":%" PRId64 ",\"column_step\":%" PRId64 ",\"rows\":%" PRIu32 ",\"columns\":%" PRIu32, p->n_rows,
-          p->n_columns, p->row_step, p->column_step, p->rows, p->columns);
+  fprintf(f,
+          "{\"n_rows\":%" PRId64 ",\"n_columns\":%" PRId64 ",\"row_step\":%" PRId64
+          ",\"column_step\":%" PRId64 ",\"rows\":%" PRIu32 ",\"columns\":%" PRIu32,
+          p->n_rows, p->n_columns, p->row_step, p->column_step, p->rows, p->columns);
   fprintf(f, ",\"n_differ\":%" PRId64 ",\"index\":%" PRId64, p->n_differ, p->index);
   put_figure(f, "largest", p->largest);
   put_figure(f, "left", p->left);
@@ -218,7 +231,10 @@ static void put_picture(FILE *f, const synth_picture *p) {
 }
 
 static void put_divergence(FILE *f, const synth_divergence *d) {
-  fprintf(f, "\n{\"left\":%" PRId64 ",\"right\":%" PRId64 ",\"at\":[%" PRId64 ",%" PRId64 "],\"regions\":[", d->left, d->right, d->at[0], d->at[1]);
+  fprintf(f,
+          "\n{\"left\":%" PRId64 ",\"right\":%" PRId64 ",\"at\":[%" PRId64 ",%" PRId64
+          "],\"regions\":[",
+          d->left, d->right, d->at[0], d->at[1]);
   put_indices(f, d->left_region, d->n_left_region);
   fputc(',', f);
   put_indices(f, d->right_region, d->n_right_region);

@@ -71,13 +71,9 @@ iso_code lint_known_load(const char *path, const lint_report *r, lint_known *out
   return c;
 }
 
-void lint_known_free(lint_known *k) {
-  iso_arena_fini(&k->arena);
-}
+void lint_known_free(lint_known *k) { iso_arena_fini(&k->arena); }
 
-static bool counts(const lint_view *v, size_t i) {
-  return v->strict || v->r->finding[i].error;
-}
+static bool counts(const lint_view *v, size_t i) { return v->strict || v->r->finding[i].error; }
 static const char *reason_of(const lint_view *v, size_t i) {
   return v->known ? v->known->reason[i] : NULL;
 }

@@ -8,11 +8,13 @@
 /* The explanation uses the rule, or the certificate does, which may take another way. */
 static bool on_chain(const synth_result *r, const synth_rule_use *u) {
   bool found = u->needed;
-  for (size_t i = 0; r->certificate && i < r->certificate->n_steps && !found; i++) found = r->certificate->step[i].applied == u->what;
+  for (size_t i = 0; r->certificate && i < r->certificate->n_steps && !found; i++)
+    found = r->certificate->step[i].applied == u->what;
   return found;
 }
 
-static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_options *o, uint32_t *n, char *why, iso_error *err) {
+static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_options *o,
+                    uint32_t *n, char *why, iso_error *err) {
   val_certificate k = {0};
   if (u->verdict.status != RULE_PROVED) {
     snprintf(why, 200, "it is %s", rule_status_name(u->verdict.status));
@@ -20,7 +22,8 @@ static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_op
   }
   iso_code c = val_certify(u->what, schemas, o, false, &k, err);
   *n = (uint32_t)k.n;
-  if (!c && k.n == 0) snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
+  if (!c && k.n == 0)
+    snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
   val_certificate_free(&k);
   return c;
 }
@@ -32,7 +35,8 @@ static iso_code undecided(synth_result *r, const char *reason, iso_error *err) {
   return reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_options *o, bool required, obligations *out, iso_error *err) {
+iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_options *o,
+                         bool required, obligations *out, iso_error *err) {
   *out = (obligations){.asked = true, .n_rules = r->n_rules};
   out->n = calloc(r->n_rules + 1, sizeof *out->n);
   out->why = calloc(r->n_rules + 1, sizeof *out->why);
@@ -45,12 +49,18 @@ iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_optio
   }
   if (c) return c;
   const char *stopped = o->stop ? o->stop(o->ctx) : NULL;
-  if (stopped && missing != SIZE_MAX) return undecided(r, stopped, err); /* a limit never changes evidence */
+  if (stopped && missing != SIZE_MAX)
+    return undecided(r, stopped, err); /* a limit never changes evidence */
   if (missing == SIZE_MAX && r->evidence == RULE_PROVED) r->evidence = RULE_CERTIFIED;
   if (!required || r->evidence == RULE_CERTIFIED) return ISO_OK;
-  return undecided(r, missing == SIZE_MAX ? "a rule on the chain is not proved"
-                                          : iso_arena_printf(&r->arena, "rule %s on the chain has no obligation that z3 answers: %s", r->rule[missing].what->name,
-                                                             out->why[missing]), err);
+  return undecided(
+      r,
+      missing == SIZE_MAX
+          ? "a rule on the chain is not proved"
+          : iso_arena_printf(&r->arena,
+                             "rule %s on the chain has no obligation that z3 answers: %s",
+                             r->rule[missing].what->name, out->why[missing]),
+      err);
 }
 
 void obligations_free(obligations *k) {

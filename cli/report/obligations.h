@@ -8,13 +8,16 @@
 typedef struct obligations {
   bool asked;
   size_t n_rules;
-  uint32_t *n;      /* by rule of the result: obligations that z3 answered; 0: none, or the rule is not on the chain */
+  uint32_t *n; /* by rule of the result: obligations that z3 answered; 0: none, or the rule is not
+                  on the chain */
   char (*why)[200]; /* and why there is none; "" elsewhere */
 } obligations;
 
-/* Has z3 answer the obligations of each rule on the chain of an equivalence, and raises its evidence to certified where it answers all.
- * `required`: where it does not, the verdict is undecided, with the reason. Owns: obligations_free, also after an error. */
-ISO_MUST_USE iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_options *o, bool required, obligations *out, iso_error *err);
+/* Has z3 answer the obligations of each rule on the chain of an equivalence, and raises its
+ * evidence to certified where it answers all. `required`: where it does not, the verdict is
+ * undecided, with the reason. Owns: obligations_free, also after an error. */
+ISO_MUST_USE iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_options *o,
+                                      bool required, obligations *out, iso_error *err);
 void obligations_free(obligations *k);
 
 #endif

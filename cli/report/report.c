@@ -1,4 +1,5 @@
-/* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing stronger than was shown. */
+/* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing
+ * stronger than was shown. */
 #include "cli/report/report.h"
 #include "cli/config/utf8.h"
 
@@ -26,7 +27,8 @@ static const char *short_op(const char *op) {
 
 /* ---- text ---- */
 
-/* The rank that a node of a capture of several belongs to, by its name; -1: all of them, or there is one. */
+/* The rank that a node of a capture of several belongs to, by its name; -1: all of them, or there
+ * is one. */
 static int rank_of(const cap_node *n) {
   int rank, end = 0;
   if (n->name && sscanf(n->name, "rank%4d.%n", &rank, &end) == 1 && end > 0) return rank;
@@ -48,8 +50,10 @@ static void print_place(FILE *f, const char *side, const cap_node *n) {
 
 static void print_index(FILE *f, const rule_shape *s, int64_t index) {
   int64_t at[RULE_MAX_RANK];
-  for (uint32_t d = s->rank; index >= 0 && d-- > 0 && s->dim[d] > 0; index /= s->dim[d]) at[d] = index % s->dim[d];
-  for (uint32_t d = 0; index >= 0 && d < s->rank; d++) fprintf(f, "%s%" PRId64, d ? ", " : ", at [", at[d]);
+  for (uint32_t d = s->rank; index >= 0 && d-- > 0 && s->dim[d] > 0; index /= s->dim[d])
+    at[d] = index % s->dim[d];
+  for (uint32_t d = 0; index >= 0 && d < s->rank; d++)
+    fprintf(f, "%s%" PRId64, d ? ", " : ", at [", at[d]);
   fputs(index >= 0 && s->rank ? "]\n" : "\n", f);
 }
 
@@ -62,11 +66,15 @@ static void print_rules(const report *p, FILE *f) {
     char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
     char how[RULE_METHOD_TEXT];
     char z3[240] = "";
-    if (p->obligations && p->obligations->asked && p->obligations->n[i]) snprintf(z3, sizeof z3, "; z3 answers %" PRIu32 " obligation%s", p->obligations->n[i], p->obligations->n[i] == 1 ? "" : "s");
-    else if (p->obligations && p->obligations->asked && p->obligations->why[i][0]) snprintf(z3, sizeof z3, "; not certified: %s", p->obligations->why[i]);
-    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s%s\n    %s\n    <=> %s\n", u->what->name, rule_status_name(u->verdict.status),
-            rule_scope_name(u->verdict.scope), rule_verdict_method(&u->verdict, how), u->uses, u->uses == 1 ? "" : "s", u->loaded ? "; loaded" : "", z3,
-            lhs ? lhs : "?", rhs ? rhs : "?");
+    if (p->obligations && p->obligations->asked && p->obligations->n[i])
+      snprintf(z3, sizeof z3, "; z3 answers %" PRIu32 " obligation%s", p->obligations->n[i],
+               p->obligations->n[i] == 1 ? "" : "s");
+    else if (p->obligations && p->obligations->asked && p->obligations->why[i][0])
+      snprintf(z3, sizeof z3, "; not certified: %s", p->obligations->why[i]);
+    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s%s\n    %s\n    <=> %s\n", u->what->name,
+            rule_status_name(u->verdict.status), rule_scope_name(u->verdict.scope),
+            rule_verdict_method(&u->verdict, how), u->uses, u->uses == 1 ? "" : "s",
+            u->loaded ? "; loaded" : "", z3, lhs ? lhs : "?", rhs ? rhs : "?");
     free(lhs);
     free(rhs);
   }
@@ -77,7 +85,8 @@ static void print_assumptions(const report *p, FILE *f) {
   size_t count[2] = {0, 0};
   for (size_t i = 0; i < r->n_assumptions; i++) count[r->assumption[i].kind == RULE_ASSUMES_LEAF]++;
   fprintf(f, "\nassumes (%zu):\n", r->n_assumptions);
-  if (count[1] && !p->verbose) fprintf(f, "  leaf: %zu leaves related by value (-v lists them)\n", count[1]);
+  if (count[1] && !p->verbose)
+    fprintf(f, "  leaf: %zu leaves related by value (-v lists them)\n", count[1]);
   for (size_t i = 0; i < r->n_assumptions; i++)
     if (p->verbose || r->assumption[i].kind != RULE_ASSUMES_LEAF)
       fprintf(f, "  %s: %s\n", rule_assumption_name(r->assumption[i].kind), r->assumption[i].text);
@@ -85,13 +94,17 @@ static void print_assumptions(const report *p, FILE *f) {
 
 /* The verdict's word; colour never says what the word does not. */
 static void print_verdict(const report *p, const char *word, FILE *f) {
-  static const int colour[] = {[SYNTH_EQUIVALENT] = 32, [SYNTH_DIFFERENT] = 31, [SYNTH_UNDECIDED] = 33}; /* green, red, yellow */
+  static const int colour[] = {
+      [SYNTH_EQUIVALENT] = 32, [SYNTH_DIFFERENT] = 31, [SYNTH_UNDECIDED] = 33}; /* green, red,
+                                                                                   yellow */
   if (p->colour) fprintf(f, "isomer: \033[1;%dm%s\033[0m", colour[p->r->verdict], word);
   else fprintf(f, "isomer: %s", word);
 }
 
 static const char *redrawn_what(const synth_result *r) {
-  return !r->redrawn_parameters ? "inputs" : r->n_changed_all ? "inputs and parameters" : "parameters";
+  return !r->redrawn_parameters ? "inputs"
+         : r->n_changed_all     ? "inputs and parameters"
+                                : "parameters";
 }
 
 static const char *witness_on(const report *p) {
@@ -109,12 +122,14 @@ static void print_changed(const report *p, FILE *f) {
   for (size_t i = 0; i < r->n_changed; i++) {
     const synth_changed *x = &r->changed[i];
     int64_t at[RULE_MAX_RANK], index = x->index;
-    for (uint32_t d = x->shape.rank; d-- > 0 && x->shape.dim[d] > 0; index /= x->shape.dim[d]) at[d] = index % x->shape.dim[d];
+    for (uint32_t d = x->shape.rank; d-- > 0 && x->shape.dim[d] > 0; index /= x->shape.dim[d])
+      at[d] = index % x->shape.dim[d];
     fprintf(f, "  with %s", (x->right ? p->right : p->left)->node[x->node].name);
     for (uint32_t d = 0; d < x->shape.rank; d++) fprintf(f, "%s%" PRId64, d ? ", " : "[", at[d]);
     fprintf(f, "%s = %.9g (captured: %.9g)\n", x->shape.rank ? "]" : "", x->value, x->captured);
   }
-  if (r->n_changed_all > r->n_changed) fprintf(f, "  and %zu more elements\n", r->n_changed_all - r->n_changed);
+  if (r->n_changed_all > r->n_changed)
+    fprintf(f, "  and %zu more elements\n", r->n_changed_all - r->n_changed);
 }
 
 /* `where`: "", or which pair it is that decides. */
@@ -133,9 +148,13 @@ static void print_last_line(const report *p, const char *where, FILE *f) {
   const cap_node *n = r->n_divergences ? node_at(p->right, r->divergence[0].right) : NULL;
   if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
   print_verdict(p, "DIFFERENT", f);
-  fprintf(f, " at %s (%s) [witness: ", n && n->scope && *n->scope ? n->scope : n ? n->id : "the outputs",
+  fprintf(f, " at %s (%s) [witness: ",
+          n && n->scope && *n->scope ? n->scope
+          : n                        ? n->id
+                                     : "the outputs",
           n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
-  if (r->redrawn) fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
+  if (r->redrawn)
+    fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
   else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
   if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
   fputc('\n', f);
@@ -160,7 +179,9 @@ static void print_inputs(const report *p, FILE *f) {
 static void print_shapes(const cap_graph *g, const char *side, FILE *f) {
   char text[256];
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == CAP_INPUT) fprintf(f, ", %s's %s %s", side, g->node[i].name, rule_shape_print(&g->node[i].output[0].shape, text, sizeof text));
+    if (g->node[i].kind == CAP_INPUT)
+      fprintf(f, ", %s's %s %s", side, g->node[i].name,
+              rule_shape_print(&g->node[i].output[0].shape, text, sizeof text));
 }
 
 static void print_coverage(const report *p, FILE *f) {
@@ -169,12 +190,18 @@ static void print_coverage(const report *p, FILE *f) {
   fputs("\ncoverage:\n  nodes: ", f);
   for (int side = 0; side < 2; side++) {
     const cap_graph *g = side == 0 ? p->left : p->right;
-    fprintf(f, "%s %zu of %zu reached", side == 0 ? "left" : ", right", v->n_reached[side], g->n_nodes);
-    for (size_t i = 0; i < v->n_unreached[side] && (i < SHOWN || p->verbose); i++) fprintf(f, "%s%s", i == 0 ? " (not: " : ", ", g->node[v->unreached[side][i]].id);
-    if (v->n_unreached[side]) fputs(v->n_unreached[side] > SHOWN && !p->verbose ? ", ...)" : ")", f);
+    fprintf(f, "%s %zu of %zu reached", side == 0 ? "left" : ", right", v->n_reached[side],
+            g->n_nodes);
+    for (size_t i = 0; i < v->n_unreached[side] && (i < SHOWN || p->verbose); i++)
+      fprintf(f, "%s%s", i == 0 ? " (not: " : ", ", g->node[v->unreached[side][i]].id);
+    if (v->n_unreached[side])
+      fputs(v->n_unreached[side] > SHOWN && !p->verbose ? ", ...)" : ")", f);
     if (v->not_run[side] >= 0) fprintf(f, ", %s could not be run", g->node[v->not_run[side]].id);
   }
-  fprintf(f, "\n  draws: %zu captured, %zu with fresh inputs and parameters, %zu in search of a difference", v->n_captured, v->n_redrawn, v->n_searched);
+  fprintf(f,
+          "\n  draws: %zu captured, %zu with fresh inputs and parameters, %zu in search of a "
+          "difference",
+          v->n_captured, v->n_redrawn, v->n_searched);
   print_shapes(p->left, "left", f);
   print_shapes(p->right, "right", f);
   fprintf(f, "\n  branches on values: %zu", v->n_points);
@@ -183,39 +210,49 @@ static void print_coverage(const report *p, FILE *f) {
     const cap_node *n = &(b->right ? p->right : p->left)->node[b->node];
     fprintf(f, "\n    %s %s (%s): %s", b->right ? "right" : "left ", n->id, n->op, b->missing);
   }
-  if (v->n_branches > SHOWN && !p->verbose) fprintf(f, "\n    and %zu more (-v)", v->n_branches - SHOWN);
+  if (v->n_branches > SHOWN && !p->verbose)
+    fprintf(f, "\n    and %zu more (-v)", v->n_branches - SHOWN);
   fprintf(f, "\n  merged tensors differ by up to %.3g (relative)\n", p->r->largest_merged);
 }
 
 static void print_pair(const report *p, FILE *f) {
   const synth_result *r = p->r;
-  fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework, p->left->n_nodes);
-  fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework, p->right->n_nodes);
+  fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework,
+          p->left->n_nodes);
+  fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework,
+          p->right->n_nodes);
   for (size_t i = 0; i < r->n_pairs; i++)
-    fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left, strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
+    fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left,
+            strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
             r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
   print_rules(p, f);
   for (size_t i = 0; i < r->n_divergences; i++) {
     const synth_divergence *d = &r->divergence[i];
-    fprintf(f, "\n%s:\n", r->verdict != SYNTH_DIFFERENT ? "first gap" : i == 0 ? "first divergence" : "another divergence");
+    fprintf(f, "\n%s:\n",
+            r->verdict != SYNTH_DIFFERENT ? "first gap"
+            : i == 0                      ? "first divergence"
+                                          : "another divergence");
     print_place(f, "left", node_at(p->left, d->left));
     print_place(f, "right", node_at(p->right, d->right));
     if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
     if (p->known && p->known->reason[i]) fprintf(f, "  known %s\n", p->known->reason[i]);
-    if (d->max_abs > 0) fprintf(f, "  there the values differ by up to %.3g (relative %.3g)", d->max_abs, d->max_rel);
+    if (d->max_abs > 0)
+      fprintf(f, "  there the values differ by up to %.3g (relative %.3g)", d->max_abs, d->max_rel);
     if (d->max_abs > 0) print_index(f, &d->shape, d->index);
   }
   for (size_t i = 0; i < r->n_unexplained; i++) {
     const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
-    fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left", g->node[r->unexplained[i].node].name);
+    fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left",
+            g->node[r->unexplained[i].node].name);
   }
-  for (size_t i = 0; p->known && i < p->known->n_stale; i++) fprintf(f, "\nin the baseline, and not found: %s\n", p->known->stale[i]);
+  for (size_t i = 0; p->known && i < p->known->n_stale; i++)
+    fprintf(f, "\nin the baseline, and not found: %s\n", p->known->stale[i]);
   if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
     fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
             witness_on(p));
   else if (r->verdict == SYNTH_DIFFERENT)
-    fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output, r->witness_abs, r->witness_rel,
-            witness_on(p));
+    fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output,
+            r->witness_abs, r->witness_rel, witness_on(p));
   if (r->verdict == SYNTH_DIFFERENT && !p->counterexample) print_changed(p, f);
   if (p->counterexample) print_inputs(p, f);
   if (p->repro) fprintf(f, "script: %s shows it alone\n", p->repro);
@@ -263,16 +300,19 @@ static json_t *region(const cap_graph *g, const uint32_t *node, size_t n) {
 }
 
 static json_t *side_json(const cap_graph *g) {
-  return json_pack("{s:o, s:s, s:I}", "path", text_or_null(g->path), "model", g->model, "nodes", (json_int_t)g->n_nodes);
+  return json_pack("{s:o, s:s, s:I}", "path", text_or_null(g->path), "model", g->model, "nodes",
+                   (json_int_t)g->n_nodes);
 }
 
 static json_t *place(const report *p, const cap_node *n) {
   if (!n) return json_null();
   json_t *shape = json_array();
-  for (uint32_t d = 0; n->n_outputs && d < n->output[0].shape.rank; d++) json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
+  for (uint32_t d = 0; n->n_outputs && d < n->output[0].shape.rank; d++)
+    json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
   char *call = n->call ? rule_term_print(n->call, p->schemas, NULL) : NULL;
-  json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", n->id, "op", n->op, "scope", text_or_null(n->scope), "source",
-                        text_or_null(n->source), "shape", shape, "call", text_or_null(call));
+  json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", n->id, "op", n->op, "scope",
+                        text_or_null(n->scope), "source", text_or_null(n->source), "shape", shape,
+                        "call", text_or_null(call));
   free(call);
   return o;
 }
@@ -323,12 +363,15 @@ static json_t *rules_json(const report *p) {
       free(t);
     }
     const bool asked = p->obligations && p->obligations->asked;
-    json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s, s:o}", "name", u->what->name, "lhs", lhs ? lhs : "?",
-                                       "rhs", rhs ? rhs : "?", "conditions", where, "status", rule_status_name(u->verdict.status), "scope",
-                                       rule_scope_name(u->verdict.scope), "relative_to", rel, "method", rule_verdict_method(&u->verdict, how), "samples",
-                                       (json_int_t)u->verdict.n_samples, "uses", (json_int_t)u->uses, "origin",
-                                       u->loaded ? "loaded" : "synthesised", "obligations",
-                                       asked ? json_integer(p->obligations->n[i]) : json_null()));
+    json_array_append_new(
+        a, json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:s, s:I, s:I, s:s, s:o}", "name",
+                     u->what->name, "lhs", lhs ? lhs : "?", "rhs", rhs ? rhs : "?", "conditions",
+                     where, "status", rule_status_name(u->verdict.status), "scope",
+                     rule_scope_name(u->verdict.scope), "relative_to", rel, "method",
+                     rule_verdict_method(&u->verdict, how), "samples",
+                     (json_int_t)u->verdict.n_samples, "uses", (json_int_t)u->uses, "origin",
+                     u->loaded ? "loaded" : "synthesised", "obligations",
+                     asked ? json_integer(p->obligations->n[i]) : json_null()));
     free(lhs);
     free(rhs);
   }
@@ -339,7 +382,8 @@ static json_t *rules_json(const report *p) {
 static json_t *index_json(const rule_shape *s, int64_t index) {
   if (index < 0) return json_null();
   json_t *a = json_array();
-  for (uint32_t d = s->rank; d-- > 0 && s->dim[d] > 0; index /= s->dim[d]) json_array_insert_new(a, 0, json_integer(index % s->dim[d]));
+  for (uint32_t d = s->rank; d-- > 0 && s->dim[d] > 0; index /= s->dim[d])
+    json_array_insert_new(a, 0, json_integer(index % s->dim[d]));
   return a;
 }
 
@@ -347,9 +391,11 @@ static json_t *changed_json(const report *p) {
   json_t *a = json_array();
   for (size_t i = 0; i < p->r->n_changed; i++) {
     const synth_changed *x = &p->r->changed[i];
-    json_array_append_new(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "side", x->right ? "right" : "left", "name",
-                                       (x->right ? p->right : p->left)->node[x->node].name, "index", index_json(&x->shape, x->index), "value",
-                                       number(x->value), "captured", number(x->captured)));
+    json_array_append_new(a, json_pack("{s:s, s:s, s:o, s:o, s:o}", "side",
+                                       x->right ? "right" : "left", "name",
+                                       (x->right ? p->right : p->left)->node[x->node].name, "index",
+                                       index_json(&x->shape, x->index), "value", number(x->value),
+                                       "captured", number(x->captured)));
   }
   return a;
 }
@@ -359,10 +405,13 @@ static json_t *divergences_json(const report *p, int64_t pair) {
   const synth_result *r = p->r;
   for (size_t i = 0; i < r->n_divergences; i++) {
     const synth_divergence *d = &r->divergence[i];
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left", place(p, node_at(p->left, d->left)), "right",
-                          place(p, node_at(p->right, d->right)), "left_region", region(p->left, d->left_region, d->n_left_region),
-                          "right_region", region(p->right, d->right_region, d->n_right_region), "max_abs", number(d->max_abs), "max_rel",
-                          number(d->max_rel), "index", index_json(&d->shape, d->index), "hint", text_or_null(d->hint));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left",
+                          place(p, node_at(p->left, d->left)), "right",
+                          place(p, node_at(p->right, d->right)), "left_region",
+                          region(p->left, d->left_region, d->n_left_region), "right_region",
+                          region(p->right, d->right_region, d->n_right_region), "max_abs",
+                          number(d->max_abs), "max_rel", number(d->max_rel), "index",
+                          index_json(&d->shape, d->index), "hint", text_or_null(d->hint));
     if (p->known) json_object_set_new(o, "known", text_or_null(p->known->reason[i]));
     if (pair >= 0) json_object_set_new(o, "pair", json_integer(pair));
     json_array_append_new(a, o);
@@ -387,11 +436,17 @@ static json_t *stats_json(const report *p) {
   const synth_result *r = p->r;
   struct rusage ru;
   getrusage(RUSAGE_SELF, &ru);
-  json_t *sec = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", p->load, "execute", r->seconds_execute, "relate", r->seconds_relate, "synthesise",
-                          r->seconds_synthesise, "validate", r->seconds_validate, "total", p->total);
-  json_t *slowest = r->slowest_rule ? json_pack("{s:s, s:f}", "name", r->slowest_rule, "cpu_seconds", r->slowest_rule_cpu_s) : json_null();
-  return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds", sec, "slowest_rule", slowest, "candidates", (json_int_t)r->n_candidates, "merges", (json_int_t)r->n_merges,
-                   "rules_synthesised", (json_int_t)r->n_synthesised, "rules_refuted", (json_int_t)r->n_refuted, "rules_reused",
+  json_t *sec =
+      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", p->load, "execute", r->seconds_execute,
+                "relate", r->seconds_relate, "synthesise", r->seconds_synthesise, "validate",
+                r->seconds_validate, "total", p->total);
+  json_t *slowest = r->slowest_rule ? json_pack("{s:s, s:f}", "name", r->slowest_rule,
+                                                "cpu_seconds", r->slowest_rule_cpu_s)
+                                    : json_null();
+  return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "seconds", sec, "slowest_rule",
+                   slowest, "candidates", (json_int_t)r->n_candidates, "merges",
+                   (json_int_t)r->n_merges, "rules_synthesised", (json_int_t)r->n_synthesised,
+                   "rules_refuted", (json_int_t)r->n_refuted, "rules_reused",
                    (json_int_t)r->n_reused, "peak_rss_bytes", (json_int_t)ru.ru_maxrss * 1024);
 }
 
@@ -401,7 +456,8 @@ static json_t *shapes_json(const cap_graph *g) {
     const cap_node *n = &g->node[i];
     if (n->kind != CAP_INPUT) continue;
     json_t *shape = json_array();
-    for (uint32_t d = 0; d < n->output[0].shape.rank; d++) json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
+    for (uint32_t d = 0; d < n->output[0].shape.rank; d++)
+      json_array_append_new(shape, json_integer(n->output[0].shape.dim[d]));
     json_object_set_new(o, n->name, shape);
   }
   return o;
@@ -412,17 +468,22 @@ static json_t *coverage_json(const report *p) {
   json_t *side[2], *branches = json_array();
   for (int k = 0; k < 2; k++) {
     const cap_graph *g = k == 0 ? p->left : p->right;
-    side[k] = json_pack("{s:I, s:o, s:o, s:o}", "reached", (json_int_t)v->n_reached[k], "unreached", region(g, v->unreached[k], v->n_unreached[k]), "not_run",
-                        id_list(v->not_run[k] >= 0 ? g->node[v->not_run[k]].id : NULL), "input_shapes", shapes_json(g));
+    side[k] = json_pack("{s:I, s:o, s:o, s:o}", "reached", (json_int_t)v->n_reached[k], "unreached",
+                        region(g, v->unreached[k], v->n_unreached[k]), "not_run",
+                        id_list(v->not_run[k] >= 0 ? g->node[v->not_run[k]].id : NULL),
+                        "input_shapes", shapes_json(g));
   }
   for (size_t i = 0; i < v->n_branches; i++) {
     const cap_node *n = &(v->branch[i].right ? p->right : p->left)->node[v->branch[i].node];
-    json_array_append_new(branches, json_pack("{s:s, s:s, s:s, s:s}", "side", v->branch[i].right ? "right" : "left", "id", n->id, "op", n->op, "missing",
-                                              v->branch[i].missing));
+    json_array_append_new(branches, json_pack("{s:s, s:s, s:s, s:s}", "side",
+                                              v->branch[i].right ? "right" : "left", "id", n->id,
+                                              "op", n->op, "missing", v->branch[i].missing));
   }
-  return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:I, s:o, s:o}", "left", side[0], "right", side[1], "draws", "captured", (json_int_t)v->n_captured, "redrawn",
-                   (json_int_t)v->n_redrawn, "searched", (json_int_t)v->n_searched, "branch_points", (json_int_t)v->n_points, "branches", branches,
-                   "largest_merged_difference", number(p->r->largest_merged));
+  return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:I, s:o, s:o}", "left", side[0], "right",
+                   side[1], "draws", "captured", (json_int_t)v->n_captured, "redrawn",
+                   (json_int_t)v->n_redrawn, "searched", (json_int_t)v->n_searched, "branch_points",
+                   (json_int_t)v->n_points, "branches", branches, "largest_merged_difference",
+                   number(p->r->largest_merged));
 }
 
 /* `pair`: which one it is, of several; -1 where there is one. */
@@ -430,24 +491,33 @@ static json_t *pair_json(const report *p, int64_t pair) {
   const synth_result *r = p->r;
   json_t *outs = json_array(), *leaves = json_array();
   for (size_t i = 0; i < r->n_pairs; i++)
-    json_array_append_new(outs, json_pack("{s:s, s:s, s:s, s:b}", "left", r->pair[i].left, "right", r->pair[i].right, "relation",
-                                          r->pair[i].relation, "equivalent", (int)r->pair[i].equivalent));
+    json_array_append_new(outs, json_pack("{s:s, s:s, s:s, s:b}", "left", r->pair[i].left, "right",
+                                          r->pair[i].right, "relation", r->pair[i].relation,
+                                          "equivalent", (int)r->pair[i].equivalent));
   for (size_t i = 0; i < r->n_unexplained; i++) {
     const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
     const cap_node *n = &g->node[r->unexplained[i].node];
-    json_array_append_new(leaves, json_pack("{s:s, s:s, s:s}", "side", r->unexplained[i].right ? "right" : "left", "id", n->id, "name", n->name));
+    json_array_append_new(leaves, json_pack("{s:s, s:s, s:s}", "side",
+                                            r->unexplained[i].right ? "right" : "left", "id", n->id,
+                                            "name", n->name));
   }
   json_t *cex = json_null();
   if (r->verdict == SYNTH_DIFFERENT)
-    cex = json_pack("{s:o, s:I, s:b, s:s, s:o, s:o, s:b, s:o, s:I}", "inputs", text_or_null(p->counterexample), "seed", (json_int_t)r->witness_seed, "redrawn", (int)r->redrawn, "output",
-                    r->witness_output, "max_abs", number(r->witness_abs), "max_rel", number(r->witness_rel), "redrawn_parameters", (int)r->redrawn_parameters, "changed", changed_json(p),
-                    "changed_elements", (json_int_t)r->n_changed_all);
-  json_t *doc = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "isomer-report", "version", 1,
-                          "verdict", verdict_name(r->verdict), "evidence",
-                          r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(), "relative_to", relative_to(p),
-                          "left", side_json(p->left), "right", side_json(p->right), "outputs", outs, "assumptions", assumptions_json(p),
-                          "unexplained_leaves", leaves, "rules", rules_json(p), "divergences", divergences_json(p, pair), "counterexample", cex,
-                          "largest_merged_difference", number(r->largest_merged), "stats", p->no_stats ? json_null() : stats_json(p));
+    cex = json_pack("{s:o, s:I, s:b, s:s, s:o, s:o, s:b, s:o, s:I}", "inputs",
+                    text_or_null(p->counterexample), "seed", (json_int_t)r->witness_seed, "redrawn",
+                    (int)r->redrawn, "output", r->witness_output, "max_abs", number(r->witness_abs),
+                    "max_rel", number(r->witness_rel), "redrawn_parameters",
+                    (int)r->redrawn_parameters, "changed", changed_json(p), "changed_elements",
+                    (json_int_t)r->n_changed_all);
+  json_t *doc = json_pack(
+      "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+      "isomer-report", "version", 1, "verdict", verdict_name(r->verdict), "evidence",
+      r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(),
+      "relative_to", relative_to(p), "left", side_json(p->left), "right", side_json(p->right),
+      "outputs", outs, "assumptions", assumptions_json(p), "unexplained_leaves", leaves, "rules",
+      rules_json(p), "divergences", divergences_json(p, pair), "counterexample", cex,
+      "largest_merged_difference", number(r->largest_merged), "stats",
+      p->no_stats ? json_null() : stats_json(p));
   if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
   if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
@@ -457,7 +527,8 @@ char *report_json(const report *p, size_t n, size_t decides) {
   json_t *doc = pair_json(&p[decides], n > 1 ? (int64_t)decides : -1);
   if (!doc) return NULL;
   json_t *pairs = n > 1 ? json_array() : NULL;
-  for (size_t k = 0; k < n && pairs; k++) json_array_append_new(pairs, pair_json(&p[k], (int64_t)k));
+  for (size_t k = 0; k < n && pairs; k++)
+    json_array_append_new(pairs, pair_json(&p[k], (int64_t)k));
   if (pairs) json_object_set_new(doc, "pairs", pairs);
   char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
   json_decref(doc);
@@ -467,13 +538,16 @@ char *report_json(const report *p, size_t n, size_t decides) {
 iso_code report_write(const char *path, const char *text, iso_error *err) {
   if (strcmp(path, "-") == 0) {
     puts(text);
-    if (fflush(stdout) || ferror(stdout)) return iso_fail(err, ISO_IO, "standard output: %s", strerror(errno));
+    if (fflush(stdout) || ferror(stdout))
+      return iso_fail(err, ISO_IO, "standard output: %s", strerror(errno));
     return ISO_OK;
   }
   struct stat st;
-  const bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* a device or pipe is written as it is */
+  const bool plain =
+      stat(path, &st) != 0 || S_ISREG(st.st_mode); /* a device or pipe is written as it is */
   char tmp[4096];
-  if (snprintf(tmp, sizeof tmp, plain ? "%s.tmp.%ld" : "%s", path, (long)getpid()) >= (int)sizeof tmp)
+  if (snprintf(tmp, sizeof tmp, plain ? "%s.tmp.%ld" : "%s", path, (long)getpid()) >=
+      (int)sizeof tmp)
     return iso_fail(err, ISO_IO, "%s: the name is too long", path);
   FILE *f = fopen(tmp, "w");
   if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));

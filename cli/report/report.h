@@ -15,19 +15,19 @@ typedef struct report {
   rule_schemas *schemas;
   uint64_t seed;
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
-  const baseline *known; /* NULL: none was given */
-  double load, total; /* seconds */
+  const baseline *known;          /* NULL: none was given */
+  double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;
-  bool no_stats; /* no figures that differ from run to run: `stats` is null */
+  bool no_stats;                      /* no figures that differ from run to run: `stats` is null */
   const char *counterexample, *repro; /* files that were written, or NULL */
 } report;
 
 /* Reports of `n` pairs of captures of the same models, of which `decides` has everything's verdict.
  * Text for people; its last line is `isomer: VERDICT ...`. */
 void report_text(const report *p, size_t n, size_t decides, FILE *f);
-/* The JSON report as one malloc'ed string; NULL when there is no memory. With several pairs it is the deciding one's, and `pairs`
- * has all of them. */
+/* The JSON report as one malloc'ed string; NULL when there is no memory. With several pairs it is
+ * the deciding one's, and `pairs` has all of them. */
 char *report_json(const report *p, size_t n, size_t decides);
 /* Write text to `path` through a temporary file beside it, or to stdout for "-". */
 ISO_MUST_USE iso_code report_write(const char *path, const char *text, iso_error *err);

@@ -19,7 +19,9 @@ typedef struct script {
   bool *drawn;    /* by given of that side */
 } script;
 
-static const cap_graph *graph(const script *s, int side) { return side == 0 ? s->p->left : s->p->right; }
+static const cap_graph *graph(const script *s, int side) {
+  return side == 0 ? s->p->left : s->p->right;
+}
 
 /* The piece of `repro_kernels` that defines `name`, NULL if there is none. */
 static const char *kernel_piece(const char *name, size_t n) {
@@ -34,10 +36,13 @@ static const char *kernel_piece(const char *name, size_t n) {
 /* ---- names ---- */
 
 static bool reserved(const char *s) {
-  static const char *const words[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
-                                      "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass",
-                                      "raise", "return", "try", "while", "with", "yield", "None", "True", "False", "torch", "left", "right",
-                                      "main", "base64", "sys", "values", "drawn", "l", "r", "wide", "same", "sum", "enumerate", "len", "float"};
+  static const char *const words[] = {
+      "and",    "as",    "assert", "async",     "await",    "break",  "class", "continue", "def",
+      "del",    "elif",  "else",   "except",    "finally",  "for",    "from",  "global",   "if",
+      "import", "in",    "is",     "lambda",    "nonlocal", "not",    "or",    "pass",     "raise",
+      "return", "try",   "while",  "with",      "yield",    "None",   "True",  "False",    "torch",
+      "left",   "right", "main",   "base64",    "sys",      "values", "drawn", "l",        "r",
+      "wide",   "same",  "sum",    "enumerate", "len",      "float"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(s, words[i]) == 0) return true;
   return kernel_piece(s, strlen(s)) != NULL;
@@ -59,7 +64,8 @@ static bool name_node(script *s, int side, uint32_t node, bool given) {
   size_t k = given ? (size_t)sprintf(t, "%s_", side == 0 ? "left" : "right") : 0;
   for (size_t i = 0; i < n; i++) {
     const char c = id[i];
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_', digit = c >= '0' && c <= '9';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_',
+               digit = c >= '0' && c <= '9';
     if (k == 0 && digit) t[k++] = '_';
     t[k++] = letter || digit ? c : '_';
   }
@@ -104,8 +110,12 @@ static void split_op(const char *op, int *space, const char **name, size_t *base
 typedef void name_of(const script *s, int side, uint32_t var);
 static void print_term(const script *s, int side, const rule_term *t, name_of *name);
 
-static void node_name(const script *s, int side, uint32_t var) { fputs(s->name[side][var] ? s->name[side][var] : "None", s->f); }
-static void given_name(const script *s, int side, uint32_t var) { node_name(s, side, s->cut->given[side][var]); }
+static void node_name(const script *s, int side, uint32_t var) {
+  fputs(s->name[side][var] ? s->name[side][var] : "None", s->f);
+}
+static void given_name(const script *s, int side, uint32_t var) {
+  node_name(s, side, s->cut->given[side][var]);
+}
 
 static void print_call(const script *s, int side, const rule_term *t, name_of *name) {
   if (strcmp(t->u.s, "getitem") == 0) {
@@ -118,15 +128,20 @@ static void print_call(const script *s, int side, const rule_term *t, name_of *n
   const char *op;
   size_t base;
   split_op(t->u.s, &space, &op, &base);
-  if (strncmp(t->u.s, "aten::", 6) != 0 && kernel_piece(op, base)) fprintf(s->f, "%.*s(", (int)base, op);
-  else fprintf(s->f, "torch.ops.%.*s.%.*s.%s(", space, t->u.s, (int)base, op, op[base] ? op + base + 1 : "default");
+  if (strncmp(t->u.s, "aten::", 6) != 0 && kernel_piece(op, base))
+    fprintf(s->f, "%.*s(", (int)base, op);
+  else
+    fprintf(s->f, "torch.ops.%.*s.%.*s.%s(", space, t->u.s, (int)base, op,
+            op[base] ? op + base + 1 : "default");
   uint32_t positional = 0;
   for (uint32_t i = 0; i < t->n && sc && i < sc->n_args && !sc->arg[i].kwarg_only; i++)
     if (!sc->arg[i].deflt || !rule_term_eq(sc->arg[i].deflt, t->child[i])) positional = i + 1;
   bool first = true;
   for (uint32_t i = 0; i < t->n; i++) {
     const bool by_name = sc && i < sc->n_args && sc->arg[i].kwarg_only;
-    if (by_name ? sc->arg[i].deflt && rule_term_eq(sc->arg[i].deflt, t->child[i]) : sc && i >= positional) continue;
+    if (by_name ? sc->arg[i].deflt && rule_term_eq(sc->arg[i].deflt, t->child[i])
+                : sc && i >= positional)
+      continue;
     if (!first) fputs(", ", s->f);
     if (by_name) fprintf(s->f, "%s=", sc->arg[i].name);
     print_term(s, side, t->child[i], name);
@@ -152,7 +167,9 @@ static void print_term(const script *s, int side, const rule_term *t, name_of *n
   case RULE_BOOLEAN: fputs(t->u.i ? "True" : "False", s->f); break;
   case RULE_STRING: print_text(s->f, t->u.s); break;
   case RULE_DTYPE: /* everything floating is float64 here */
-    fprintf(s->f, "torch.%s", rule_dtype_is_float((rule_dtype)t->u.i) ? "float64" : rule_dtype_name((rule_dtype)t->u.i));
+    fprintf(s->f, "torch.%s",
+            rule_dtype_is_float((rule_dtype)t->u.i) ? "float64"
+                                                    : rule_dtype_name((rule_dtype)t->u.i));
     break;
   default: fputs("None", s->f);
   }
@@ -169,7 +186,8 @@ static void print_shape(FILE *f, const rule_shape *s) {
 static void print_base64(FILE *f, const unsigned char *x, size_t n) {
   static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < n; i += 3) {
-    const unsigned v = (unsigned)x[i] << 16 | (i + 1 < n ? (unsigned)x[i + 1] << 8 : 0) | (i + 2 < n ? (unsigned)x[i + 2] : 0);
+    const unsigned v = (unsigned)x[i] << 16 | (i + 1 < n ? (unsigned)x[i + 1] << 8 : 0) |
+                       (i + 2 < n ? (unsigned)x[i + 2] : 0);
     fputc(digit[v >> 18], f);
     fputc(digit[v >> 12 & 63], f);
     fputc(i + 1 < n ? digit[v >> 6 & 63] : '=', f);
@@ -214,12 +232,14 @@ static bool print_tensor(FILE *f, const rule_tensor *t) {
   return true;
 }
 
-/* Large tensors are drawn anew, with the mean and deviation that they had: the regions are one function of them or they are not. */
+/* Large tensors are drawn anew, with the mean and deviation that they had: the regions are one
+ * function of them or they are not. */
 static void print_drawn(FILE *f, const rule_tensor *t, size_t seed) {
   double sum = 0, sq = 0;
   for (int64_t i = 0; i < t->numel; i++) sum += rule_tensor_get(t, i);
   const double mean = sum / (double)t->numel;
-  for (int64_t i = 0; i < t->numel; i++) sq += (rule_tensor_get(t, i) - mean) * (rule_tensor_get(t, i) - mean);
+  for (int64_t i = 0; i < t->numel; i++)
+    sq += (rule_tensor_get(t, i) - mean) * (rule_tensor_get(t, i) - mean);
   fprintf(f, "drawn(%zu, ", seed);
   print_shape(f, &t->shape);
   fprintf(f, ", %.6g, %.6g)", mean, sqrt(sq / (double)t->numel));
@@ -235,7 +255,9 @@ static void choose_drawn(script *s) {
     int64_t largest = -1;
     for (size_t i = 0; i < n; i++) {
       const rule_tensor *t = value[i];
-      if (!s->drawn[i] && rule_dtype_is_float(t->dtype) && t->numel > LISTED && (largest < 0 || t->numel > value[largest]->numel)) largest = (int64_t)i;
+      if (!s->drawn[i] && rule_dtype_is_float(t->dtype) && t->numel > LISTED &&
+          (largest < 0 || t->numel > value[largest]->numel))
+        largest = (int64_t)i;
     }
     if (largest < 0) return;
     s->drawn[largest] = true;
@@ -250,7 +272,8 @@ static bool print_given(script *s) {
     for (size_t i = 0; i < s->cut->n_given[side]; i++) {
       const cap_node *n = &graph(s, side)->node[s->cut->given[side][i]];
       fprintf(s->f, "%s = ", s->name[side][s->cut->given[side][i]]);
-      if (side == 1 && s->cut->same && s->cut->same[i]) print_term(s, 0, s->cut->same[i], given_name);
+      if (side == 1 && s->cut->same && s->cut->same[i])
+        print_term(s, 0, s->cut->same[i], given_name);
       else if (side == s->shown && s->drawn[i]) print_drawn(s->f, s->cut->value[side][i], i + 1);
       else if (!print_tensor(s->f, s->cut->value[side][i])) return false;
       if (n->name) fprintf(s->f, "  # %s", n->name);
@@ -271,9 +294,16 @@ static void print_kernel(FILE *f, const char *name, size_t n) {
 static void print_kernels(const script *s) {
   static const struct {
     const char *name, *needs;
-  } needs[] = {{"unified_attention", "hidden_pairs"}, {"unified_attention_with_output", "unified_attention"}, {"fused_add_rms_norm", "rms_norm"},
-               {"silu_and_mul", "halves"}, {"gelu_and_mul", "halves"}, {"gelu_tanh_and_mul", "halves"}, {"fused_experts", "silu_and_mul"},
-               {"fused_experts", "gelu_and_mul"}, {"outplace_fused_experts", "fused_experts"}, {"inplace_fused_experts", "fused_experts"}};
+  } needs[] = {{"unified_attention", "hidden_pairs"},
+               {"unified_attention_with_output", "unified_attention"},
+               {"fused_add_rms_norm", "rms_norm"},
+               {"silu_and_mul", "halves"},
+               {"gelu_and_mul", "halves"},
+               {"gelu_tanh_and_mul", "halves"},
+               {"fused_experts", "silu_and_mul"},
+               {"fused_experts", "gelu_and_mul"},
+               {"outplace_fused_experts", "fused_experts"},
+               {"inplace_fused_experts", "fused_experts"}};
   const char *todo[64];
   size_t n = 0, length[64];
   for (int side = 0; side < 2; side++)
@@ -288,9 +318,12 @@ static void print_kernels(const script *s) {
     }
   for (size_t k = 0; k < n; k++)
     for (size_t j = 0; j < sizeof needs / sizeof *needs; j++) {
-      if (strlen(needs[j].name) != length[k] || strncmp(needs[j].name, todo[k], length[k]) != 0) continue;
+      if (strlen(needs[j].name) != length[k] || strncmp(needs[j].name, todo[k], length[k]) != 0)
+        continue;
       bool seen = false;
-      for (size_t i = 0; i < n; i++) seen |= length[i] == strlen(needs[j].needs) && strncmp(todo[i], needs[j].needs, length[i]) == 0;
+      for (size_t i = 0; i < n; i++)
+        seen |=
+            length[i] == strlen(needs[j].needs) && strncmp(todo[i], needs[j].needs, length[i]) == 0;
       if (!seen && n < 64) todo[n] = needs[j].needs, length[n++] = strlen(needs[j].needs);
     }
   while (n-- > 0) print_kernel(s->f, todo[n], length[n]);
@@ -304,7 +337,9 @@ static void print_region(const script *s, int side) {
     fprintf(s->f, "    %s = ", s->name[side][s->cut->node[side][i]]);
     print_term(s, side, n->call, node_name);
     const bool scope = n->scope && *n->scope, source = n->source && *n->source;
-    if (scope || source) fprintf(s->f, "  # %s%s%s", scope ? n->scope : "", scope && source ? ", " : "", source ? n->source : "");
+    if (scope || source)
+      fprintf(s->f, "  # %s%s%s", scope ? n->scope : "", scope && source ? ", " : "",
+              source ? n->source : "");
     fputc('\n', s->f);
   }
   fprintf(s->f, "    return %s\n", s->name[side][s->cut->end[side]]);
@@ -313,7 +348,9 @@ static void print_region(const script *s, int side) {
 static void print_head(const script *s) {
   const synth_divergence *d = &s->p->r->divergence[s->cut->divergence];
   const bool fails = s->cut->fails >= 0;
-  fprintf(s->f, "#!/usr/bin/env python3\n\"\"\"%s\n\n", fails ? "An operator that cannot be run on one side." : "Two regions that should compute one tensor, and do not.");
+  fprintf(s->f, "#!/usr/bin/env python3\n\"\"\"%s\n\n",
+          fails ? "An operator that cannot be run on one side."
+                : "Two regions that should compute one tensor, and do not.");
   for (int side = 0; side < 2; side++) {
     const int64_t at = side == 0 ? d->left : d->right;
     if (at < 0) continue;
@@ -325,37 +362,43 @@ static void print_head(const script *s) {
     fprintf(s->f, "; %s\n", graph(s, side)->model);
   }
   if (d->hint) fprintf(s->f, "hint   %s\n", d->hint);
-  fprintf(s->f, "\nNeeds PyTorch only, computes in float64. Exit status 1 while %s.\"\"\"\n", fails ? "it cannot be run, 0 once it can" : "the two differ, 0 once they are one");
+  fprintf(s->f, "\nNeeds PyTorch only, computes in float64. Exit status 1 while %s.\"\"\"\n",
+          fails ? "it cannot be run, 0 once it can" : "the two differ, 0 once they are one");
   fputs("import base64\nimport sys\n\nimport torch\n\ntorch.set_default_dtype(torch.float64)\n\n\n"
         "def values(dtype, shape, text):\n"
         "    t = torch.frombuffer(bytearray(base64.b64decode(text)), dtype=dtype).reshape(shape)\n"
         "    return t.double() if t.is_floating_point() else t\n\n\n"
         "def drawn(seed, shape, mean, deviation):\n"
-        "    return mean + deviation * torch.randn(shape, generator=torch.Generator().manual_seed(seed))\n",
+        "    return mean + deviation * torch.randn(shape, "
+        "generator=torch.Generator().manual_seed(seed))\n",
         s->f);
 }
 
 static void print_attempt(const script *s) {
   const char *side = s->cut->fails == 0 ? "left" : "right";
   fprintf(s->f,
-          "\n\ntry:\n    %s()\nexcept Exception as why:\n    print(\"the %s cannot be run:\", str(why).splitlines()[0])\n    sys.exit(1)\n"
+          "\n\ntry:\n    %s()\nexcept Exception as why:\n    print(\"the %s cannot be run:\", "
+          "str(why).splitlines()[0])\n    sys.exit(1)\n"
           "print(\"it runs\")\nsys.exit(0)\n",
           side, side);
 }
 
 static void print_comparison(const script *s) {
-  fprintf(s->f,
-          "\n\nl, r = left().flatten(), right().flatten()\n"
-          "wide = torch.complex128 if l.is_complex() or r.is_complex() else torch.float64\n"
-          "l, r = l.to(wide), r.to(wide)\n"
-          "if l.shape != r.shape:\n    print(\"the left has\", l.numel(), \"elements, the right\", r.numel())\n    sys.exit(1)\n"
-          "same = (l == r) | (l.isnan() & r.isnan())\n"
-          "difference = torch.where(same, 0.0, (l - r).abs()).nan_to_num(float(\"inf\"))\n"
-          "largest = l[l.abs() < 1e30].abs().max() if (l.abs() < 1e30).any() else torch.tensor(1.0)\n"
-          "relative = (difference.max() / largest.clamp_min(1e-300)).item()\n"
-          "print(\"largest difference %%.6g at element %%d, relative %%.3g\" %% (difference.max(), difference.argmax(), relative))\n"
-          "sys.exit(1 if relative > %s else 0)\n",
-          s->cut->constants ? "1e-6" : "1e-9");
+  fprintf(
+      s->f,
+      "\n\nl, r = left().flatten(), right().flatten()\n"
+      "wide = torch.complex128 if l.is_complex() or r.is_complex() else torch.float64\n"
+      "l, r = l.to(wide), r.to(wide)\n"
+      "if l.shape != r.shape:\n    print(\"the left has\", l.numel(), \"elements, the right\", "
+      "r.numel())\n    sys.exit(1)\n"
+      "same = (l == r) | (l.isnan() & r.isnan())\n"
+      "difference = torch.where(same, 0.0, (l - r).abs()).nan_to_num(float(\"inf\"))\n"
+      "largest = l[l.abs() < 1e30].abs().max() if (l.abs() < 1e30).any() else torch.tensor(1.0)\n"
+      "relative = (difference.max() / largest.clamp_min(1e-300)).item()\n"
+      "print(\"largest difference %%.6g at element %%d, relative %%.3g\" %% (difference.max(), "
+      "difference.argmax(), relative))\n"
+      "sys.exit(1 if relative > %s else 0)\n",
+      s->cut->constants ? "1e-6" : "1e-9");
 }
 
 static bool print_script(script *s) {
@@ -374,11 +417,15 @@ char *repro_script(const report *p) {
   char *text = NULL;
   size_t n = 0;
   script s = {.p = p, .cut = p->r->cut, .shown = p->r->cut->fails == 1};
-  bool ok = (s.f = open_memstream(&text, &n)) != NULL && (s.drawn = calloc(s.cut->n_given[s.shown] + 1, 1)) != NULL;
-  for (int side = 0; side < 2 && ok; side++) ok = (s.name[side] = calloc(graph(&s, side)->n_nodes + 1, sizeof(char *))) != NULL;
+  bool ok = (s.f = open_memstream(&text, &n)) != NULL &&
+            (s.drawn = calloc(s.cut->n_given[s.shown] + 1, 1)) != NULL;
+  for (int side = 0; side < 2 && ok; side++)
+    ok = (s.name[side] = calloc(graph(&s, side)->n_nodes + 1, sizeof(char *))) != NULL;
   for (int side = 0; side < 2 && ok; side++) {
-    for (size_t i = 0; i < s.cut->n_given[side] && ok; i++) ok = name_node(&s, side, s.cut->given[side][i], true);
-    for (size_t i = 0; i < s.cut->n_nodes[side] && ok; i++) ok = name_node(&s, side, s.cut->node[side][i], false);
+    for (size_t i = 0; i < s.cut->n_given[side] && ok; i++)
+      ok = name_node(&s, side, s.cut->given[side][i], true);
+    for (size_t i = 0; i < s.cut->n_nodes[side] && ok; i++)
+      ok = name_node(&s, side, s.cut->node[side][i], false);
   }
   if (ok) {
     choose_drawn(&s);
@@ -398,7 +445,8 @@ char *repro_script(const report *p) {
 /* ---- the inputs ---- */
 
 /* In its captured dtype where that loses nothing. Owns: the caller unrefs. */
-static iso_code as_captured(rule_tensor *t, rule_dtype dtype, rule_tensor **out, bool *exact, iso_error *err) {
+static iso_code as_captured(rule_tensor *t, rule_dtype dtype, rule_tensor **out, bool *exact,
+                            iso_error *err) {
   *exact = t->dtype == dtype;
   *out = rule_tensor_ref(t);
   if (*exact || !rule_dtype_is_float(dtype) || t->dtype != RULE_F64) return ISO_OK;

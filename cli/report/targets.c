@@ -1,4 +1,5 @@
-/* Results are written beside their place and moved there (report_write), so that what counts is the folder. */
+/* Results are written beside their place and moved there (report_write), so that what counts is the
+ * folder. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static int writable(const char *path) {
   struct stat st;
   if (strlen(name_of(path)) == 0) return EISDIR;
   if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return EISDIR;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return access(path, W_OK) == 0 ? 0 : errno; /* a device or pipe */
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    return access(path, W_OK) == 0 ? 0 : errno; /* a device or pipe */
   char *folder = folder_of(path);
   if (!folder) return ENOMEM;
   int why = 0;
@@ -40,9 +42,11 @@ static int writable(const char *path) {
 static bool same_file(const char *a, const char *b) {
   struct stat x, y;
   if (strcmp(a, b) == 0) return true;
-  if (stat(a, &x) == 0 && stat(b, &y) == 0) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+  if (stat(a, &x) == 0 && stat(b, &y) == 0)
+    return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
   char *p = folder_of(a), *q = folder_of(b);
-  const bool same = p && q && stat(p, &x) == 0 && stat(q, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino && strcmp(name_of(a), name_of(b)) == 0;
+  const bool same = p && q && stat(p, &x) == 0 && stat(q, &y) == 0 && x.st_dev == y.st_dev &&
+                    x.st_ino == y.st_ino && strcmp(name_of(a), name_of(b)) == 0;
   free(p);
   free(q);
   return same;

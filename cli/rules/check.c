@@ -1,8 +1,8 @@
 /* Rules decided by worker processes (check.h).
  *
- * libtorch is loaded in the workers only: a fork behind it would not be safe. A worker takes the next rule from a shared
- * counter, notes which one, and sends its entry as one JSON text behind its length. When it dies, the rule it had noted
- * is unknown and another worker goes on. */
+ * libtorch is loaded in the workers only: a fork behind it would not be safe. A worker takes the
+ * next rule from a shared counter, notes which one, and sends its entry as one JSON text behind its
+ * length. When it dies, the rule it had noted is unknown and another worker goes on. */
 #include "cli/rules/check.h"
 
 #include <errno.h>
@@ -24,9 +24,9 @@
 enum { MAX_WORKERS = 64, POLL_MS = 250 };
 
 typedef struct shared {
-  size_t next;                 /* rule to take */
-  size_t at[MAX_WORKERS];      /* rule + 1 that a worker decides */
-  double since[MAX_WORKERS];   /* when it began */
+  size_t next;               /* rule to take */
+  size_t at[MAX_WORKERS];    /* rule + 1 that a worker decides */
+  double since[MAX_WORKERS]; /* when it began */
 } shared;
 
 typedef struct worker {
@@ -105,10 +105,12 @@ static void certify(const pool *p, size_t at, rule_schemas *schemas, json_t *ent
   iso_error err = {0};
   json_t *files = json_array();
   char name[128];
-  if (val_certify(r, schemas, p->o, false, &k, &err) != ISO_OK) snprintf(k.reason, sizeof k.reason, "%.199s", err.msg);
+  if (val_certify(r, schemas, p->o, false, &k, &err) != ISO_OK)
+    snprintf(k.reason, sizeof k.reason, "%.199s", err.msg);
   for (size_t i = 0; i < k.n && files != NULL; i++) {
     file_name(name, sizeof name, at, r->name, i, k.n);
-    if (write_file(p->certificates, name, k.text[i])) json_array_append_new(files, json_string(name));
+    if (write_file(p->certificates, name, k.text[i]))
+      json_array_append_new(files, json_string(name));
     else snprintf(k.reason, sizeof k.reason, "%.80s could not be written", name);
   }
   const bool whole = k.n > 0 && json_array_size(files) == k.n;
@@ -124,7 +126,8 @@ static json_t *decide(val_engine *e, rule_schemas *schemas, const pool *p, size_
   iso_error err = {0};
   if (val_check(e, j->r, &f, &err) != ISO_OK) return rules_failure_json(j->file, j->r, err.msg);
   json_t *entry = rules_finding_json(j->file, j->r, &f, schemas);
-  if (entry != NULL && p->certificates != NULL && f.verdict.status == RULE_PROVED) certify(p, at, schemas, entry);
+  if (entry != NULL && p->certificates != NULL && f.verdict.status == RULE_PROVED)
+    certify(p, at, schemas, entry);
   else if (entry != NULL && p->certificates != NULL) {
     json_object_set_new(entry, "certificate", json_null());
     json_object_set_new(entry, "certificate_reason", json_string("the rule is not proved"));
@@ -218,8 +221,10 @@ static void fail_current(pool *p, size_t i, int status) {
   const size_t at = p->s->at[i];
   if (at == 0 || p->entry[at - 1] != NULL) return;
   if (p->w[i].killed) snprintf(why, sizeof why, "stopped after %g seconds", p->limit_s);
-  else if (WIFSIGNALED(status)) snprintf(why, sizeof why, "an operator ended its process: %s", strsignal(WTERMSIG(status)));
-  else snprintf(why, sizeof why, "an operator ended its process with status %d", WEXITSTATUS(status));
+  else if (WIFSIGNALED(status))
+    snprintf(why, sizeof why, "an operator ended its process: %s", strsignal(WTERMSIG(status)));
+  else
+    snprintf(why, sizeof why, "an operator ended its process with status %d", WEXITSTATUS(status));
   p->entry[at - 1] = rules_failure_json(p->job[at - 1].file, p->job[at - 1].r, why);
 }
 
@@ -245,7 +250,8 @@ static iso_code receive(pool *p, size_t i, iso_error *err) {
     w->cap += 131072;
   }
   const ssize_t n = read(w->fd, w->buf + w->n, w->cap - w->n);
-  if (n < 0) return errno == EINTR ? ISO_OK : iso_fail(err, ISO_IO, "a worker's pipe: %s", strerror(errno));
+  if (n < 0)
+    return errno == EINTR ? ISO_OK : iso_fail(err, ISO_IO, "a worker's pipe: %s", strerror(errno));
   if (n == 0) return finish(p, i, err);
   w->n += (size_t)n;
   return take_entries(p, w, err);
@@ -253,7 +259,8 @@ static iso_code receive(pool *p, size_t i, iso_error *err) {
 
 static void stop_late(pool *p) {
   for (size_t i = 0; i < p->n_workers; i++)
-    if (p->w[i].fd > 0 && !p->w[i].killed && __atomic_load_n(&p->s->at[i], __ATOMIC_SEQ_CST) && now() - p->s->since[i] > p->limit_s) {
+    if (p->w[i].fd > 0 && !p->w[i].killed && __atomic_load_n(&p->s->at[i], __ATOMIC_SEQ_CST) &&
+        now() - p->s->since[i] > p->limit_s) {
       p->w[i].killed = true;
       kill(p->w[i].pid, SIGKILL);
     }
@@ -271,7 +278,8 @@ static iso_code run(pool *p, iso_error *err) {
         which[n++] = i;
       }
     if (n == 0) break;
-    if (poll(fds, (nfds_t)n, POLL_MS) < 0 && errno != EINTR) return iso_fail(err, ISO_IO, "poll: %s", strerror(errno));
+    if (poll(fds, (nfds_t)n, POLL_MS) < 0 && errno != EINTR)
+      return iso_fail(err, ISO_IO, "poll: %s", strerror(errno));
     for (size_t k = 0; k < n && !c; k++)
       if (fds[k].revents) c = receive(p, which[k], err);
     stop_late(p);
@@ -279,10 +287,11 @@ static iso_code run(pool *p, iso_error *err) {
   return c;
 }
 
-iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limit_s, const char *certificates, const val_options *o, json_t **out,
-                     iso_error *err) {
+iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limit_s,
+                     const char *certificates, const val_options *o, json_t **out, iso_error *err) {
   pool p = {.job = job, .n_jobs = n, .o = o, .limit_s = limit_s, .certificates = certificates};
-  if (certificates != NULL && ((mkdir(certificates, 0777) != 0 && errno != EEXIST) || access(certificates, W_OK | X_OK) != 0))
+  if (certificates != NULL && ((mkdir(certificates, 0777) != 0 && errno != EEXIST) ||
+                               access(certificates, W_OK | X_OK) != 0))
     return iso_fail(err, ISO_IO, "%s: %s", certificates, strerror(errno));
   p.n_workers = workers < 1 ? 1 : workers > MAX_WORKERS ? MAX_WORKERS : workers;
   if (p.n_workers > n) p.n_workers = n;
@@ -290,7 +299,9 @@ iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limi
   p.s = mmap(NULL, sizeof *p.s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   p.entry = calloc(n + 1, sizeof(json_t *));
   json_t *all = json_array();
-  iso_code c = p.s == MAP_FAILED || p.entry == NULL || all == NULL ? iso_fail(err, ISO_NOMEM, "out of memory") : run(&p, err);
+  iso_code c = p.s == MAP_FAILED || p.entry == NULL || all == NULL
+                   ? iso_fail(err, ISO_NOMEM, "out of memory")
+                   : run(&p, err);
   for (size_t i = 0; i < p.n_workers; i++)
     if (p.w[i].fd > 0) { /* only after an error */
       kill(p.w[i].pid, SIGKILL);
@@ -299,9 +310,12 @@ iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limi
       free(p.w[i].buf);
     }
   for (size_t i = 0; p.entry != NULL && i < n; i++) {
-    if (!c && p.entry[i] == NULL) p.entry[i] = rules_failure_json(job[i].file, job[i].r, "a worker ended before it was decided");
+    if (!c && p.entry[i] == NULL)
+      p.entry[i] =
+          rules_failure_json(job[i].file, job[i].r, "a worker ended before it was decided");
     if (c) json_decref(p.entry[i]);
-    else if (json_array_append_new(all, p.entry[i]) != 0) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    else if (json_array_append_new(all, p.entry[i]) != 0)
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
   }
   free(p.entry);
   if (p.s != MAP_FAILED) munmap(p.s, sizeof *p.s);

@@ -1,6 +1,7 @@
-/* Sizes, attributes and conditions of a rule as code in a language with calls and infix operators: Rust (egg.c) and C++
- * (pdll.c). The names that it calls, add, sub, mul, quotient, mod_of, ratio, close, size, real, are for the target to have: integers of
- * 128 bits, with a way to give up (`check`) where a number leaves them or a quotient is none; then the rule is not used. */
+/* Sizes, attributes and conditions of a rule as code in a language with calls and infix operators:
+ * Rust (egg.c) and C++ (pdll.c). The names that it calls, add, sub, mul, quotient, mod_of, ratio,
+ * close, size, real, are for the target to have: integers of 128 bits, with a way to give up
+ * (`check`) where a number leaves them or a quotient is none; then the rule is not used. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,16 +29,19 @@ static void real(const rules_code *o, double v) {
 static void as_call(const rules_code *o, const rule_term *t) {
   FILE *f = o->f;
   if (t->kind == RULE_NAME) fprintf(f, "n%zu", rules_code_index(o->p, t->u.s));
-  else if (strcmp(t->u.s, "dim") == 0) fprintf(f, "size(v%" PRId64 ", %" PRId64 ")%s", t->child[0]->u.i, t->child[1]->u.i, o->check);
+  else if (strcmp(t->u.s, "dim") == 0)
+    fprintf(f, "size(v%" PRId64 ", %" PRId64 ")%s", t->child[0]->u.i, t->child[1]->u.i, o->check);
   else {
     fputs("mod_of(", f);
-    rules_code_number(o, t->child[0], false), fputs(", ", f), rules_code_number(o, t->child[1], false);
+    rules_code_number(o, t->child[0], false), fputs(", ", f),
+        rules_code_number(o, t->child[1], false);
     fprintf(f, ")%s", o->check);
   }
 }
 
 void rules_code_number(const rules_code *o, const rule_term *t, bool as_real) {
-  static const char *const op[][3] = {{"+", "add", " + "}, {"-", "sub", " - "}, {"*", "mul", " * "}};
+  static const char *const op[][3] = {
+      {"+", "add", " + "}, {"-", "sub", " - "}, {"*", "mul", " * "}};
   FILE *f = o->f;
   if (t->kind == RULE_FLOAT) real(o, t->u.f);
   else if (t->kind == RULE_INT) fprintf(f, as_real ? "%" PRId64 ".0" : "%" PRId64, t->u.i);
@@ -48,7 +52,8 @@ void rules_code_number(const rules_code *o, const rule_term *t, bool as_real) {
     fputs(cast ? ")" : "", f);
   } else if (strcmp(t->u.s, "/") == 0) {
     fputs(as_real ? "ratio(" : "quotient(", f);
-    rules_code_number(o, t->child[0], as_real), fputs(", ", f), rules_code_number(o, t->child[1], as_real);
+    rules_code_number(o, t->child[0], as_real), fputs(", ", f),
+        rules_code_number(o, t->child[1], as_real);
     fprintf(f, ")%s", o->check);
   } else if (t->n == 1) {
     fputs(as_real ? "(-" : "sub(0, ", f);
@@ -107,7 +112,8 @@ void rules_code_condition(const rules_code *o, const rule_term *t) {
     fputc(')', f);
   } else if (strcmp(t->u.s, "divides") == 0) {
     fputs("(mod_of(", f);
-    rules_code_number(o, t->child[1], false), fputs(", ", f), rules_code_number(o, t->child[0], false);
+    rules_code_number(o, t->child[1], false), fputs(", ", f),
+        rules_code_number(o, t->child[0], false);
     fprintf(f, ")%s == 0)", o->check);
   } else compare(o, t->u.s, t->child[0], t->child[1]);
 }
@@ -125,7 +131,9 @@ void rules_code_steps(const rules_code *o) {
 }
 
 static bool mod_of_reals(const rules_plan *p, const rule_term *t) {
-  if (t->kind == RULE_EXPR && (strcmp(t->u.s, "mod") == 0 || strcmp(t->u.s, "divides") == 0) && rules_plan_is_real(p, t)) return true;
+  if (t->kind == RULE_EXPR && (strcmp(t->u.s, "mod") == 0 || strcmp(t->u.s, "divides") == 0) &&
+      rules_plan_is_real(p, t))
+    return true;
   for (uint32_t i = 0; i < t->n; i++)
     if (mod_of_reals(p, t->child[i])) return true;
   return false;
@@ -135,7 +143,8 @@ const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_cod
   const char *no = NULL;
   *c = rules_plan_make(r, backward, p, &no);
   for (uint32_t i = 0; i < r->n_vars && no == NULL; i++)
-    if (r->var[i].low != NULL || r->var[i].high != NULL) no = "it holds for a range of values of a tensor, which no graph tells";
+    if (r->var[i].low != NULL || r->var[i].high != NULL)
+      no = "it holds for a range of values of a tensor, which no graph tells";
   for (uint32_t i = 0; i < r->n_where && no == NULL && !*c; i++)
     if (mod_of_reals(p, r->where[i])) no = "a condition is about the remainder of a real number";
   if (no == NULL && r->claimed == RULE_REFUTED) no = "it is refuted";

@@ -1,5 +1,6 @@
-/* Rules as Rust for egg: a pattern and a checked applier for each direction. Terms are s-expressions over SymbolLang, with arguments in schema
- * order; kinds and shapes of tensors are an analysis (export_egg.rs), and every precondition of a rule is in its check. */
+/* Rules as Rust for egg: a pattern and a checked applier for each direction. Terms are
+ * s-expressions over SymbolLang, with arguments in schema order; kinds and shapes of tensors are an
+ * analysis (export_egg.rs), and every precondition of a rule is in its check. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static void real_text(double v, char *out) {
   while (strtod(e, NULL) != v && ++digits < 17);
   char *at = strchr(e, 'e');
   const int exponent = atoi(at + 1);
-  if (fabs(v) > 0 && (fabs(v) < 1e-4 || fabs(v) >= 1e16)) snprintf(out, 40, "%.*se%d", (int)(at - e), e, exponent);
+  if (fabs(v) > 0 && (fabs(v) < 1e-4 || fabs(v) >= 1e16))
+    snprintf(out, 40, "%.*se%d", (int)(at - e), e, exponent);
   else snprintf(out, 40, "%.*f", digits - exponent > 1 ? digits - exponent : 1, v);
 }
 
@@ -97,7 +99,11 @@ static bool put_made(writer *w, const rules_code *o) {
   fputs("    Some(vec![", w->f);
   for (size_t i = p->n_pattern; i < p->n_bound; i++) {
     const rule_term name = {.kind = RULE_NAME, .u = {.s = p->bound[i]}};
-    if (in[i]) fprintf(w->f, rules_plan_is_real(p, &name) ? "(\"?n%zu\", Literal::Real(n%zu)), " : "(\"?n%zu\", made(n%zu)?), ", i, i);
+    if (in[i])
+      fprintf(w->f,
+              rules_plan_is_real(p, &name) ? "(\"?n%zu\", Literal::Real(n%zu)), "
+                                           : "(\"?n%zu\", made(n%zu)?), ",
+              i, i);
   }
   for (size_t i = 0; i < w->n_computed; i++) {
     const bool r = rules_plan_is_real(p, w->computed[i]);
@@ -114,18 +120,30 @@ static bool put_check(writer *w, size_t id) {
   const rules_plan *p = w->p;
   const rule *r = p->r;
   FILE *f = w->f;
-  const rules_code o = {.f = f, .p = p, .check = "?", .inf = "f64::INFINITY", .minus_inf = "f64::NEG_INFINITY", .nan = "f64::NAN",
-                        .let = "    let n%zu = ", .let_real = "    let n%zu = ", .require = "    if !", .require_end = " {\n        return None;\n    }\n"};
+  const rules_code o = {.f = f,
+                        .p = p,
+                        .check = "?",
+                        .inf = "f64::INFINITY",
+                        .minus_inf = "f64::NEG_INFINITY",
+                        .nan = "f64::NAN",
+                        .let = "    let n%zu = ",
+                        .let_real = "    let n%zu = ",
+                        .require = "    if !",
+                        .require_end = " {\n        return None;\n    }\n"};
   fprintf(f, "fn check_%zu(g: &Graph, s: &Subst) -> Made {\n", id);
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_variable *v = &r->var[i];
     char rank[24] = "None";
     if (!v->any_shape) snprintf(rank, sizeof rank, "Some(%" PRIu32 ")", v->n_dims);
-    if (rules_plan_has(p, i)) fprintf(f, "    let v%" PRIu32 " = tensor(g, s, \"?v%" PRIu32 "\", '%c', %s, %s)?;\n", i, i, v->kind, rank, v->leading ? "true" : "false");
+    if (rules_plan_has(p, i))
+      fprintf(f, "    let v%" PRIu32 " = tensor(g, s, \"?v%" PRIu32 "\", '%c', %s, %s)?;\n", i, i,
+              v->kind, rank, v->leading ? "true" : "false");
   }
   for (size_t i = 0; i < p->n_pattern; i++) {
     const rule_term name = {.kind = RULE_NAME, .u = {.s = p->bound[i]}};
-    const char *read = rules_code_is_list(p, p->bound[i]) ? "ints" : rules_plan_is_real(p, &name) ? "float" : "int";
+    const char *read = rules_code_is_list(p, p->bound[i]) ? "ints"
+                       : rules_plan_is_real(p, &name)     ? "float"
+                                                          : "int";
     fprintf(f, "    let n%zu = %s(g, s, \"?n%zu\")?;\n", i, read, i);
   }
   rules_code_steps(&o);
@@ -141,7 +159,8 @@ static bool one_way(FILE *f, FILE *list, const rule *r, bool backward, size_t *i
   const char *no = rules_code_plan(r, backward, &p, &c);
   bool ok = c == ISO_OK;
   if (ok && no == NULL) no = way(&p);
-  if (ok && no != NULL) fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
+  if (ok && no != NULL)
+    fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
   else if (ok) {
     writer w = {.f = list, .p = &p};
     fprintf(list, "        rewrite!(\"%s%s\"; r\"", r->name, backward ? "-back" : "");
@@ -161,10 +180,14 @@ bool rules_egg(FILE *f, const rule_set *set, const char *const *reason) {
   size_t len = 0, id = 0;
   FILE *list = open_memstream(&text, &len);
   bool ok = list != NULL;
-  fputs("//! Rewrite rules for egg, written by isomer rules export. Equality is over the real numbers: casts between float dtypes are identities.\n"
-        "//! Terms are s-expressions: arguments in schema order, complete; integers, reals (`0.5`, `1e-5`: as `{:?}` writes them), `true`, `none`, dtypes by\n"
-        "//! name, strings as `str:tanh`, lists as `(list 0 2 1)`. A rule fires where the tensors that its variables stand for are known: leaves in\n"
-        "//! `Tensors`, others by `set_tensor`.\n", f);
+  fputs("//! Rewrite rules for egg, written by isomer rules export. Equality is over the real "
+        "numbers: casts between float dtypes are identities.\n"
+        "//! Terms are s-expressions: arguments in schema order, complete; integers, reals (`0.5`, "
+        "`1e-5`: as `{:?}` writes them), `true`, `none`, dtypes by\n"
+        "//! name, strings as `str:tanh`, lists as `(list 0 2 1)`. A rule fires where the tensors "
+        "that its variables stand for are known: leaves in\n"
+        "//! `Tensors`, others by `set_tensor`.\n",
+        f);
   rules_comment_refused(f, set, reason, "//! ");
   fputs("#![allow(dead_code, unused_variables, unused_parens)]\n\n", f);
   fputs(export_egg, f);
@@ -173,10 +196,12 @@ bool rules_egg(FILE *f, const rule_set *set, const char *const *reason) {
     if (reason[i] != NULL) continue;
     fputc('\n', f);
     rules_comment_rule(f, rule_set_at(set, i), "// ");
-    ok = one_way(f, list, rule_set_at(set, i), false, &id) && one_way(f, list, rule_set_at(set, i), true, &id);
+    ok = one_way(f, list, rule_set_at(set, i), false, &id) &&
+         one_way(f, list, rule_set_at(set, i), true, &id);
   }
   if (list != NULL && fclose(list) != 0) ok = false;
-  fprintf(f, "\npub fn rules() -> Vec<Rewrite<SymbolLang, Tensors>> {\n    vec![\n%s    ]\n}\n", ok ? text : "");
+  fprintf(f, "\npub fn rules() -> Vec<Rewrite<SymbolLang, Tensors>> {\n    vec![\n%s    ]\n}\n",
+          ok ? text : "");
   free(text);
   return ok;
 }

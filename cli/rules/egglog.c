@@ -1,5 +1,6 @@
-/* Rules as an egglog program. Tensors and arguments are one sort, A; kinds and shapes of tensors are functions, whose values are for the
- * user to set, and every precondition of a rule is in its :when. */
+/* Rules as an egglog program. Tensors and arguments are one sort, A; kinds and shapes of tensors
+ * are functions, whose values are for the user to set, and every precondition of a rule is in its
+ * :when. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,11 +82,15 @@ static void number(const out *o, const rule_term *t, bool as_real) {
   FILE *f = o->f;
   if (t->kind == RULE_FLOAT) real(f, t->u.f);
   else if (t->kind == RULE_INT) fprintf(f, as_real ? "%" PRId64 ".0" : "%" PRId64, t->u.i);
-  else if (t->kind == RULE_NAME) fprintf(f, as_real && !rules_plan_is_real(o->p, t) ? "(to-f64 n%zu)" : "n%zu", index_of(o->p, t->u.s));
+  else if (t->kind == RULE_NAME)
+    fprintf(f, as_real && !rules_plan_is_real(o->p, t) ? "(to-f64 n%zu)" : "n%zu",
+            index_of(o->p, t->u.s));
   else if (strcmp(t->u.s, "dim") == 0) {
     const int64_t k = t->child[1]->u.i;
     if (k >= 0) fprintf(f, "(dim v%" PRId64 " %" PRId64 ")", t->child[0]->u.i, k);
-    else fprintf(f, "(dim v%" PRId64 " (+ (rank v%" PRId64 ") %" PRId64 "))", t->child[0]->u.i, t->child[0]->u.i, k);
+    else
+      fprintf(f, "(dim v%" PRId64 " (+ (rank v%" PRId64 ") %" PRId64 "))", t->child[0]->u.i,
+              t->child[0]->u.i, k);
   } else if (strcmp(t->u.s, "mod") == 0) { /* with the divisor's sign */
     fputs("(% (+ (% ", f);
     for (int i = 0; i < 2; i++) number(o, t->child[i], false), fputc(i ? ')' : ' ', f);
@@ -105,9 +110,12 @@ static void number(const out *o, const rule_term *t, bool as_real) {
 
 /* Integers divide exactly in a rule, and with a remainder in egglog. */
 static const char *beyond(const rules_plan *p, const rule_term *t) {
-  if (t->kind == RULE_EXPR && (strcmp(t->u.s, "or") == 0 || strcmp(t->u.s, "not") == 0)) return "a condition is a choice (or, not), which :when does not have";
-  if (t->kind == RULE_EXPR && strcmp(t->u.s, "/") == 0 && !rules_plan_is_real(p, t)) return "a condition divides integers";
-  if (t->kind == RULE_EXPR && t->n > 2 && strcmp(t->u.s, "and") != 0 && strcmp(t->u.s, "in") != 0) return "a condition or size has more than two operands";
+  if (t->kind == RULE_EXPR && (strcmp(t->u.s, "or") == 0 || strcmp(t->u.s, "not") == 0))
+    return "a condition is a choice (or, not), which :when does not have";
+  if (t->kind == RULE_EXPR && strcmp(t->u.s, "/") == 0 && !rules_plan_is_real(p, t))
+    return "a condition divides integers";
+  if (t->kind == RULE_EXPR && t->n > 2 && strcmp(t->u.s, "and") != 0 && strcmp(t->u.s, "in") != 0)
+    return "a condition or size has more than two operands";
   for (uint32_t i = 0; i < t->n; i++) {
     const char *no = beyond(p, t->child[i]);
     if (no != NULL) return no;
@@ -153,7 +161,8 @@ static const char *plan(const rule *r, bool backward, rules_plan *p, iso_code *c
   *c = rules_plan_make(r, backward, p, &no);
   for (uint32_t i = 0; i < r->n_where && no == NULL && !*c; i++) no = beyond(p, r->where[i]);
   for (uint32_t i = 0; i < r->n_vars && no == NULL; i++)
-    if (r->var[i].low != NULL || r->var[i].high != NULL) no = "it holds for a range of values of a tensor, which no term tells";
+    if (r->var[i].low != NULL || r->var[i].high != NULL)
+      no = "it holds for a range of values of a tensor, which no term tells";
   if (no == NULL && r->claimed == RULE_REFUTED) no = "it is refuted";
   return no;
 }
@@ -177,7 +186,11 @@ static void preconditions(const out *o) {
   for (uint32_t i = 0; i < r->n_vars; i++) {
     if (!rules_plan_has(o->p, i)) continue;
     fprintf(o->f, " (= (kind v%" PRIu32 ") \"%c\")", i, r->var[i].kind);
-    if (!r->var[i].any_shape) fprintf(o->f, r->var[i].leading ? " (<= %" PRIu32 " (rank v%" PRIu32 "))" : " (= %" PRIu32 " (rank v%" PRIu32 "))", r->var[i].n_dims, i);
+    if (!r->var[i].any_shape)
+      fprintf(o->f,
+              r->var[i].leading ? " (<= %" PRIu32 " (rank v%" PRIu32 "))"
+                                : " (= %" PRIu32 " (rank v%" PRIu32 "))",
+              r->var[i].n_dims, i);
   }
   for (size_t i = 0; i < o->p->n_steps; i++) {
     const rules_step *s = &o->p->step[i];
@@ -195,7 +208,8 @@ static bool one_way(FILE *f, const rule *r, bool backward) {
   iso_code c;
   const char *no = plan(r, backward, &p, &c);
   const out o = {f, &p};
-  if (!c && no != NULL) fprintf(f, "; not from %s: %s\n", backward ? "right to left" : "left to right", no);
+  if (!c && no != NULL)
+    fprintf(f, "; not from %s: %s\n", backward ? "right to left" : "left to right", no);
   else if (!c) {
     fputs("(rewrite ", f);
     argument(&o, p.pattern);
@@ -224,14 +238,21 @@ static bool declare(FILE *f, const rule_term *t, json_t *seen) {
 bool rules_egglog(FILE *f, const rule_set *set, const char *const *reason) {
   json_t *seen = json_object();
   bool ok = seen != NULL;
-  fputs("; Rewrite rules for egglog, written by isomer rules export. Equality is over the real numbers: casts between float dtypes are identities.\n"
-        "; Arguments stand in schema order, complete. For every tensor that a rule's variable may stand for, set its kind (\"f\" float, \"i\" integer,\n"
-        "; \"b\" bool, \"c\" complex), its rank and each of its sizes; a rule whose variables' shapes are not set does not fire.\n", f);
+  fputs("; Rewrite rules for egglog, written by isomer rules export. Equality is over the real "
+        "numbers: casts between float dtypes are identities.\n"
+        "; Arguments stand in schema order, complete. For every tensor that a rule's variable may "
+        "stand for, set its kind (\"f\" float, \"i\" integer,\n"
+        "; \"b\" bool, \"c\" complex), its rank and each of its sizes; a rule whose variables' "
+        "shapes are not set does not fire.\n",
+        f);
   rules_comment_refused(f, set, reason, "; ");
   fputs("(datatype A (I i64) (F f64) (B bool) (S String) (D String) (None) (Nil) (Cons A A))\n"
-        "(function kind (A) String :no-merge)\n(function rank (A) i64 :no-merge)\n(function dim (A i64) i64 :no-merge)\n", f);
+        "(function kind (A) String :no-merge)\n(function rank (A) i64 :no-merge)\n(function dim (A "
+        "i64) i64 :no-merge)\n",
+        f);
   for (size_t i = 0; i < rule_set_count(set) && ok; i++)
-    if (reason[i] == NULL) ok = declare(f, rule_set_at(set, i)->lhs, seen) && declare(f, rule_set_at(set, i)->rhs, seen);
+    if (reason[i] == NULL)
+      ok = declare(f, rule_set_at(set, i)->lhs, seen) && declare(f, rule_set_at(set, i)->rhs, seen);
   for (size_t i = 0; i < rule_set_count(set) && ok; i++) {
     if (reason[i] != NULL) continue;
     fputc('\n', f);

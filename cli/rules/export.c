@@ -1,4 +1,5 @@
-/* Rules for other tools (library.h): JSON, and Python modules for torch.fx and Inductor, which carry the rules as JSON. */
+/* Rules for other tools (library.h): JSON, and Python modules for torch.fx and Inductor, which
+ * carry the rules as JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ json_t *rules_term_json(const rule_term *t) {
   case RULE_STRING: return json_pack("{s:s}", "string", t->u.s);
   case RULE_DTYPE: return json_pack("{s:s}", "dtype", rule_dtype_name((rule_dtype)t->u.i));
   case RULE_NAME: return json_pack("{s:s}", "name", t->u.s);
-  case RULE_EXPR: return json_pack("{s:s, s:o}", "expr", t->u.s, "args", terms_json(t->child, t->n));
+  case RULE_EXPR:
+    return json_pack("{s:s, s:o}", "expr", t->u.s, "args", terms_json(t->child, t->n));
   default: return json_pack("{s:n}", "none");
   }
 }
@@ -41,28 +43,40 @@ static json_t *variable_json(const rule_variable *v) {
   const char kind[2] = {v->kind, 0};
   json_t *sizes = v->any_shape ? NULL : json_array(), *o;
   for (uint32_t k = 0; k < v->n_dims && sizes != NULL; k++)
-    if (json_array_append_new(sizes, v->dim[k]->kind == RULE_NONE ? json_null() : rules_term_json(v->dim[k])) != 0) {
+    if (json_array_append_new(
+            sizes, v->dim[k]->kind == RULE_NONE ? json_null() : rules_term_json(v->dim[k])) != 0) {
       json_decref(sizes);
       return NULL;
     }
   if (v->any_shape) o = json_pack("{s:s, s:s, s:n}", "name", v->name, "kind", kind, "shape");
-  else o = json_pack("{s:s, s:s, s:{s:b, s:o}}", "name", v->name, "kind", kind, "shape", "leading", (int)v->leading, "sizes", sizes);
+  else
+    o = json_pack("{s:s, s:s, s:{s:b, s:o}}", "name", v->name, "kind", kind, "shape", "leading",
+                  (int)v->leading, "sizes", sizes);
   if (o != NULL && (v->low != NULL || v->high != NULL))
-    json_object_set_new(o, "range", json_pack("[o, o]", v->low != NULL ? rules_term_json(v->low) : json_null(), v->high != NULL ? rules_term_json(v->high) : json_null()));
+    json_object_set_new(o, "range",
+                        json_pack("[o, o]", v->low != NULL ? rules_term_json(v->low) : json_null(),
+                                  v->high != NULL ? rules_term_json(v->high) : json_null()));
   return o;
 }
 
 json_t *rules_rule_json(const rule *r) {
   json_t *vars = json_array(), *attrs = json_object(), *relative = json_array();
   bool ok = vars != NULL && attrs != NULL && relative != NULL;
-  for (uint32_t i = 0; i < r->n_vars && ok; i++) ok = json_array_append_new(vars, variable_json(&r->var[i])) == 0;
-  for (uint32_t i = 0; i < r->n_attrs && ok; i++) ok = json_object_set_new(attrs, r->attr[i].name, json_stringn(&r->attr[i].kind, 1)) == 0;
-  for (uint32_t i = 0; i < r->n_relative && ok; i++) ok = json_array_append_new(relative, json_string(r->relative_to[i])) == 0;
-  json_t *o = !ok ? NULL
-                  : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?, s:s?}", "name", r->name, "variables", vars, "attributes", attrs, "lhs",
-                              rules_term_json(r->lhs), "rhs", rules_term_json(r->rhs), "where", terms_json(r->where, r->n_where), "evidence", "status",
-                              r->claimed ? rule_status_name(r->claimed) : NULL, "scope", r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative,
-                              "float", r->float_class, "literals", r->reads_literals ? "read" : NULL);
+  for (uint32_t i = 0; i < r->n_vars && ok; i++)
+    ok = json_array_append_new(vars, variable_json(&r->var[i])) == 0;
+  for (uint32_t i = 0; i < r->n_attrs && ok; i++)
+    ok = json_object_set_new(attrs, r->attr[i].name, json_stringn(&r->attr[i].kind, 1)) == 0;
+  for (uint32_t i = 0; i < r->n_relative && ok; i++)
+    ok = json_array_append_new(relative, json_string(r->relative_to[i])) == 0;
+  json_t *o =
+      !ok ? NULL
+          : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?, s:s?}", "name",
+                      r->name, "variables", vars, "attributes", attrs, "lhs",
+                      rules_term_json(r->lhs), "rhs", rules_term_json(r->rhs), "where",
+                      terms_json(r->where, r->n_where), "evidence", "status",
+                      r->claimed ? rule_status_name(r->claimed) : NULL, "scope",
+                      r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative, "float",
+                      r->float_class, "literals", r->reads_literals ? "read" : NULL);
   json_decref(vars);
   json_decref(attrs);
   json_decref(relative);
@@ -72,7 +86,8 @@ json_t *rules_rule_json(const rule *r) {
 static bool json_document(FILE *f, const rule_set *set, bool unchecked) {
   json_t *rules = json_array(), *o = NULL;
   bool ok = rules != NULL;
-  for (size_t i = 0; i < rule_set_count(set) && ok; i++) ok = json_array_append_new(rules, rules_rule_json(rule_set_at(set, i))) == 0;
+  for (size_t i = 0; i < rule_set_count(set) && ok; i++)
+    ok = json_array_append_new(rules, rules_rule_json(rule_set_at(set, i))) == 0;
   if (ok) o = json_pack("{s:s, s:i, s:O}", "format", "isomer-rules", "version", 1, "rules", rules);
   if (ok && unchecked) ok = o != NULL && json_object_set_new(o, "unchecked", json_true()) == 0;
   ok = ok && o != NULL && json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
@@ -107,7 +122,8 @@ static const char *kernel_of(const rule_term *t) {
 /* NULL, or why no rule of this kind can be used where values are not known. */
 static const char *not_static(const rule *r) {
   for (uint32_t i = 0; i < r->n_vars; i++)
-    if (r->var[i].low != NULL || r->var[i].high != NULL) return "it holds for a range of values of a tensor, which no graph tells";
+    if (r->var[i].low != NULL || r->var[i].high != NULL)
+      return "it holds for a range of values of a tensor, which no graph tells";
   if (r->claimed == RULE_REFUTED) return "it is refuted";
   return NULL;
 }
@@ -115,7 +131,8 @@ static const char *not_static(const rule *r) {
 static const char *not_python(const rule *r) {
   const char *why = not_static(r);
   if (why != NULL) return why;
-  if (kernel_of(r->lhs) != NULL || kernel_of(r->rhs) != NULL) return "it speaks of a kernel in its functional form, which no PyTorch graph has";
+  if (kernel_of(r->lhs) != NULL || kernel_of(r->rhs) != NULL)
+    return "it speaks of a kernel in its functional form, which no PyTorch graph has";
   for (int backward = 0; backward < 2; backward++) {
     rules_plan p;
     const char *no = NULL;
@@ -144,15 +161,23 @@ void rules_comment_rule(FILE *f, const rule *r, const char *mark) {
   free(text);
 }
 
-void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason, const char *mark) {
+void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
+                           const char *mark) {
   for (size_t i = 0; i < rule_set_count(set); i++)
-    if (reason[i] != NULL) fprintf(f, "%snot here: %s: %s\n", mark, rule_set_at(set, i)->name, reason[i]);
+    if (reason[i] != NULL)
+      fprintf(f, "%snot here: %s: %s\n", mark, rule_set_at(set, i)->name, reason[i]);
 }
 
-static bool python(FILE *f, const rule_set *set, const char *const *reason, const char *what, const char *driver) {
-  fprintf(f, "\"\"\"Rewrite rules for %s, written by isomer rules export.\n\nEach rule is used where its pattern matches and every precondition holds: kinds, shapes and sizes of its variables,\n"
-             "values of its attributes, its conditions, and what follows from equality over the reals: one float dtype in all that is\n"
-             "matched, and a result with the dtype, shape and strides of what it stands for.\"\"\"\n", what);
+static bool python(FILE *f, const rule_set *set, const char *const *reason, const char *what,
+                   const char *driver) {
+  fprintf(
+      f,
+      "\"\"\"Rewrite rules for %s, written by isomer rules export.\n\nEach rule is used where its "
+      "pattern matches and every precondition holds: kinds, shapes and sizes of its variables,\n"
+      "values of its attributes, its conditions, and what follows from equality over the reals: "
+      "one float dtype in all that is\n"
+      "matched, and a result with the dtype, shape and strides of what it stands for.\"\"\"\n",
+      what);
   rules_comment_refused(f, set, reason, "# ");
   fputs(export_rules, f);
   fputs("\n\n# ---- the rules ----\n\nRULES = [json.loads(text) for text in (\n", f);
@@ -165,7 +190,8 @@ static bool python(FILE *f, const rule_set *set, const char *const *reason, cons
     rules_comment_rule(f, rule_set_at(set, i), "    # ");
     fputs("    r'''", f);
     for (const char *c = ok ? text : ""; *c; c++) {
-      if (*c == '\'') fputs("\\u0027", f); /* JSON's own way: the raw string ends at three of them */
+      if (*c == '\'')
+        fputs("\\u0027", f); /* JSON's own way: the raw string ends at three of them */
       else fputc(*c, f);
     }
     fputs("''',\n", f);
@@ -182,7 +208,8 @@ static bool export_to_fx(FILE *f, const rule_set *set, const char *const *reason
 }
 
 static bool export_to_inductor(FILE *f, const rule_set *set, const char *const *reason) {
-  return python(f, set, reason, "Inductor's pattern matcher: apply(graph), register(pass_dict)", export_inductor);
+  return python(f, set, reason, "Inductor's pattern matcher: apply(graph), register(pass_dict)",
+                export_inductor);
 }
 
 static const char *nothing(const rule *r) {
@@ -198,7 +225,7 @@ static const struct {
   const char *name;
   const char *(*refuse)(const rule *r); /* NULL, or why the target cannot say it */
   write_rules *write;                   /* NULL: smtlib, which asks the prover */
-  const char *mark;                     /* of a comment; NULL: it has none, and a key says the same */
+  const char *mark; /* of a comment; NULL: it has none, and a key says the same */
 } targets[] = {{"egg", rules_egg_refuse, rules_egg, "// "},
                {"egglog", rules_egglog_refuse, rules_egglog, "; "},
                {"fx", not_python, export_to_fx, "# "},
@@ -214,29 +241,36 @@ bool rules_is_target(const char *name) {
   return false;
 }
 
-static iso_code write_said(FILE *f, const rule_set *set, size_t target, bool unchecked, json_t *refused, iso_error *err) {
+static iso_code write_said(FILE *f, const rule_set *set, size_t target, bool unchecked,
+                           json_t *refused, iso_error *err) {
   const size_t n = rule_set_count(set);
   const char **reason = calloc(n + 1, sizeof *reason);
   bool ok = reason != NULL;
   for (size_t i = 0; i < n && ok; i++) {
     reason[i] = targets[target].refuse(rule_set_at(set, i));
-    if (reason[i] != NULL) ok = json_object_set_new(refused, rule_set_at(set, i)->name, json_string(reason[i])) == 0;
+    if (reason[i] != NULL)
+      ok = json_object_set_new(refused, rule_set_at(set, i)->name, json_string(reason[i])) == 0;
   }
-  write_rules *const write = unchecked && targets[target].mark == NULL ? export_json_unchecked : targets[target].write;
+  write_rules *const write =
+      unchecked && targets[target].mark == NULL ? export_json_unchecked : targets[target].write;
   ok = ok && write(f, set, reason);
   free(reason);
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-static iso_code write_all(const rule_set *set, size_t target, bool unchecked, char **text, json_t *refused, iso_error *err) {
+static iso_code write_all(const rule_set *set, size_t target, bool unchecked, char **text,
+                          json_t *refused, iso_error *err) {
   size_t len = 0;
   *text = NULL;
   FILE *f = refused != NULL ? open_memstream(text, &len) : NULL;
   if (f == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (unchecked && targets[target].mark != NULL)
-    fprintf(f, "%sUNCHECKED: exported with --unchecked. Nobody has proved these rules; the evidence that they carry is what their file says.\n",
+    fprintf(f,
+            "%sUNCHECKED: exported with --unchecked. Nobody has proved these rules; the evidence "
+            "that they carry is what their file says.\n",
             targets[target].mark);
-  iso_code c = targets[target].write != NULL ? write_said(f, set, target, unchecked, refused, err) : rules_smtlib(f, set, refused, err);
+  iso_code c = targets[target].write != NULL ? write_said(f, set, target, unchecked, refused, err)
+                                             : rules_smtlib(f, set, refused, err);
   if (fclose(f) != 0 && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) return ISO_OK;
   free(*text);
@@ -244,7 +278,8 @@ static iso_code write_all(const rule_set *set, size_t target, bool unchecked, ch
   return c;
 }
 
-iso_code rules_export(const rule_set *set, const char *target, bool unchecked, char **text, json_t **refused, iso_error *err) {
+iso_code rules_export(const rule_set *set, const char *target, bool unchecked, char **text,
+                      json_t **refused, iso_error *err) {
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     if (strcmp(targets[i].name, target) != 0) continue;
     *refused = json_object();

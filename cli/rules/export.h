@@ -7,14 +7,18 @@
 /* NULL when there is no memory. */
 json_t *rules_term_json(const rule_term *t);
 json_t *rules_rule_json(const rule *r);
-void rules_comment_rule(FILE *f, const rule *r, const char *mark); /* the rule's text behind `mark` */
-void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason, const char *mark);
+void rules_comment_rule(FILE *f, const rule *r,
+                        const char *mark); /* the rule's text behind `mark` */
+void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
+                           const char *mark);
 
-/* One side of a rule as a pattern: how the names that the pattern, the shapes of its variables and the conditions determine get their
- * values, one after the other, and what has then to hold. Literals in the pattern that are not fixed are fresh names. */
+/* One side of a rule as a pattern: how the names that the pattern, the shapes of its variables and
+ * the conditions determine get their values, one after the other, and what has then to hold.
+ * Literals in the pattern that are not fixed are fresh names. */
 typedef struct rules_step {
   const char *name;       /* gets the value of `value`; NULL: the condition `value` has to hold */
-  const rule_term *value; /* over names that have values, and (dim x k) as the RULE_EXPR "dim" of a RULE_VAR and a RULE_INT */
+  const rule_term *value; /* over names that have values, and (dim x k) as the RULE_EXPR "dim" of a
+                             RULE_VAR and a RULE_INT */
 } rules_step;
 
 typedef struct rules_plan {
@@ -24,34 +28,39 @@ typedef struct rules_plan {
   size_t n_real;
   rules_step *step;
   size_t n_steps, cap_steps, n_bound, cap_bound;
-  const char **bound;               /* names with values: first the pattern's own */
-  size_t n_pattern;                 /* how many the pattern binds itself */
+  const char **bound; /* names with values: first the pattern's own */
+  size_t n_pattern;   /* how many the pattern binds itself */
   iso_arena arena;
 } rules_plan;
 
-/* Returns: in `no` NULL, or why the rule cannot be used that way (static). Owns: rules_plan_free, always. */
-ISO_MUST_USE iso_code rules_plan_make(const rule *r, bool backward, rules_plan *out, const char **no);
+/* Returns: in `no` NULL, or why the rule cannot be used that way (static). Owns: rules_plan_free,
+ * always. */
+ISO_MUST_USE iso_code rules_plan_make(const rule *r, bool backward, rules_plan *out,
+                                      const char **no);
 void rules_plan_free(rules_plan *p);
-bool rules_plan_is_real(const rules_plan *p, const rule_term *t); /* an expression in which a real takes part */
-bool rules_plan_has(const rules_plan *p, uint32_t var);           /* the variable is in the pattern */
+bool rules_plan_is_real(const rules_plan *p,
+                        const rule_term *t); /* an expression in which a real takes part */
+bool rules_plan_has(const rules_plan *p, uint32_t var); /* the variable is in the pattern */
 
 /* ---- code.c: what a plan asks for, as code ---- */
 typedef struct rules_code {
   FILE *f;
   const rules_plan *p;
-  const char *check;                  /* behind a call that may give up */
+  const char *check; /* behind a call that may give up */
   const char *inf, *minus_inf, *nan;
-  const char *let, *let_real;         /* name %zu is */
-  const char *require, *require_end;  /* around a condition */
+  const char *let, *let_real;        /* name %zu is */
+  const char *require, *require_end; /* around a condition */
 } rules_code;
 
-/* The plan of one direction. Returns: NULL, or why there is none (static). Owns: rules_plan_free, always. */
+/* The plan of one direction. Returns: NULL, or why there is none (static). Owns: rules_plan_free,
+ * always. */
 const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_code *c);
 /* NULL where some direction has a plan in which `way` finds nothing wrong; else why not. */
 const char *rules_code_refuse(const rule *r, const char *(*way)(const rules_plan *p));
 /* Name k of the plan is n<k> in code. */
 size_t rules_code_index(const rules_plan *p, const char *name);
-bool rules_code_is_list(const rules_plan *p, const char *name); /* an attribute that is a list of integers */
+bool rules_code_is_list(const rules_plan *p,
+                        const char *name); /* an attribute that is a list of integers */
 void rules_code_number(const rules_code *o, const rule_term *t, bool as_real);
 void rules_code_condition(const rules_code *o, const rule_term *t);
 /* The names that the plan computes, and what has to hold, a line each. */

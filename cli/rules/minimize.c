@@ -20,14 +20,16 @@ typedef struct minimizer {
 
 typedef enum answer { STAYS, FOLLOWS, NO_INSTANCE } answer;
 
-/* Rules hold for the values that they speak of; where those are a range, the e-graph does not know of it. */
+/* Rules hold for the values that they speak of; where those are a range, the e-graph does not know
+ * of it. */
 static bool ranged(const rule *r) {
   for (uint32_t i = 0; i < r->n_vars; i++)
     if (r->var[i].low != NULL || r->var[i].high != NULL) return true;
   return false;
 }
 
-static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *out, iso_error *err) {
+static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *out,
+                            iso_error *err) {
   iso_arena a;
   iso_arena_init(&a);
   rule at;
@@ -35,8 +37,11 @@ static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *
   rule_tensor **bind = calloc((size_t)r->n_vars + 1, sizeof(rule_tensor *));
   synth_follow_limits limits = synth_follow_limits_default();
   limits.given = m->given;
-  iso_code c = bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory") : val_instance(m->engine, r, seed, &a, &at, bind, &found, err);
-  if (!c && found) c = synth_follows(&at, bind, m->set, m->use, &m->oracle, m->schemas, &limits, &follows, m->used, err);
+  iso_code c = bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory")
+                            : val_instance(m->engine, r, seed, &a, &at, bind, &found, err);
+  if (!c && found)
+    c = synth_follows(&at, bind, m->set, m->use, &m->oracle, m->schemas, &limits, &follows, m->used,
+                      err);
   *out = !found ? NO_INSTANCE : follows ? FOLLOWS : STAYS;
   for (uint32_t i = 0; bind != NULL && i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   free(bind);
@@ -50,13 +55,16 @@ static iso_code decide(minimizer *m, size_t i, answer *out, iso_error *err) {
   *out = FOLLOWS;
   for (size_t k = 0; k < m->n; k++) {
     const rule *k_th = rule_set_at(m->set, k);
-    m->use[k] = k != i && !m->drop[k] && k_th->claimed != RULE_REFUTED && k_th->claimed >= r->claimed && !ranged(k_th);
+    m->use[k] = k != i && !m->drop[k] && k_th->claimed != RULE_REFUTED &&
+                k_th->claimed >= r->claimed && !ranged(k_th);
   }
   memset(m->used, 0, m->n * sizeof *m->used);
-  for (uint64_t k = 0; k < INSTANCES && !c && *out == FOLLOWS; k++) c = on_instance(m, r, m->seed + k, out, err);
+  for (uint64_t k = 0; k < INSTANCES && !c && *out == FOLLOWS; k++)
+    c = on_instance(m, r, m->seed + k, out, err);
   if (c == ISO_INTERNAL) {
     err->code = c = ISO_FORMAT;
-    iso_prefix(err, "looking whether %s follows, a rule did not hold (isomer rules check): ", r->name);
+    iso_prefix(err,
+               "looking whether %s follows, a rule did not hold (isomer rules check): ", r->name);
   }
   return c;
 }
@@ -75,27 +83,33 @@ static int larger_first(const void *a, const void *b) {
 
 static entry *order(const rule_set *set, size_t n) {
   entry *e = calloc(n + 1, sizeof *e);
-  for (size_t i = 0; i < n && e != NULL; i++) e[i] = (entry){rule_term_size(rule_set_at(set, i)->lhs) + rule_term_size(rule_set_at(set, i)->rhs), i};
+  for (size_t i = 0; i < n && e != NULL; i++)
+    e[i] = (entry){
+        rule_term_size(rule_set_at(set, i)->lhs) + rule_term_size(rule_set_at(set, i)->rhs), i};
   if (e != NULL) qsort(e, n, sizeof *e, larger_first);
   return e;
 }
 
-static iso_code note(minimizer *m, size_t i, answer what, json_t *dropped, json_t *without, iso_error *err) {
+static iso_code note(minimizer *m, size_t i, answer what, json_t *dropped, json_t *without,
+                     iso_error *err) {
   const char *name = rule_set_at(m->set, i)->name;
   bool ok = what != NO_INSTANCE || json_array_append_new(without, json_string(name)) == 0;
   if (what == FOLLOWS) {
     json_t *from = json_array();
     for (size_t k = 0; k < m->n && ok; k++)
-      if (m->used[k]) ok = json_array_append_new(from, json_string(rule_set_at(m->set, k)->name)) == 0;
+      if (m->used[k])
+        ok = json_array_append_new(from, json_string(rule_set_at(m->set, k)->name)) == 0;
     m->drop[i] = true;
-    ok = ok && json_array_append_new(dropped, json_pack("{s:s, s:o}", "name", name, "from", from)) == 0;
+    ok = ok &&
+         json_array_append_new(dropped, json_pack("{s:s, s:o}", "name", name, "from", from)) == 0;
   }
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 static iso_code run(minimizer *m, json_t *kept, json_t *dropped, json_t *without, iso_error *err) {
   entry *e = order(m->set, m->n);
-  iso_code c = e != NULL && m->drop != NULL && m->use != NULL && m->used != NULL && kept != NULL && dropped != NULL && without != NULL
+  iso_code c = e != NULL && m->drop != NULL && m->use != NULL && m->used != NULL && kept != NULL &&
+                       dropped != NULL && without != NULL
                    ? ISO_OK
                    : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < m->n && !c; i++) {
@@ -104,12 +118,14 @@ static iso_code run(minimizer *m, json_t *kept, json_t *dropped, json_t *without
     if (!c) c = note(m, e[i].index, what, dropped, without, err);
   }
   for (size_t i = 0; i < m->n && !c; i++)
-    if (!m->drop[i] && json_array_append_new(kept, json_string(rule_set_at(m->set, i)->name)) != 0) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!m->drop[i] && json_array_append_new(kept, json_string(rule_set_at(m->set, i)->name)) != 0)
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
   free(e);
   return c;
 }
 
-iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, bool **drop, json_t **report, iso_error *err) {
+iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, bool **drop,
+                        json_t **report, iso_error *err) {
   minimizer m = {.set = set, .n = rule_set_count(set), .seed = o->seed, .given = given};
   json_t *kept = json_array(), *dropped = json_array(), *without = json_array();
   m.drop = calloc(m.n + 1, sizeof *m.drop);
@@ -122,7 +138,8 @@ iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, b
     c = run(&m, kept, dropped, without, err);
   }
   if (!c) {
-    *report = json_pack("{s:O, s:O, s:O}", "kept", kept, "dropped", dropped, "without_instance", without);
+    *report =
+        json_pack("{s:O, s:O, s:O}", "kept", kept, "dropped", dropped, "without_instance", without);
     *drop = m.drop;
     if (*report == NULL) c = iso_fail(err, ISO_NOMEM, "out of memory");
   }

@@ -1,4 +1,5 @@
-/* One direction of a rule, as a pattern with steps that bind names and check conditions (export.h). */
+/* One direction of a rule, as a pattern with steps that bind names and check conditions (export.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,12 +64,15 @@ static const rule_term *open_pattern(planner *q, const rule_term *t) {
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
   const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
   for (uint32_t i = 0; i < t->n && child != NULL; i++) child[i] = open_pattern(q, t->child[i]);
-  const rule_term *out = child == NULL ? NULL : t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
+  const rule_term *out = child == NULL        ? NULL
+                         : t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n)
+                                              : rule_list(a, child, t->n);
   if (out == NULL) q->failed = true;
   return out != NULL ? out : t;
 }
 
-static const rule_term *binary(iso_arena *a, const char *op, const rule_term *x, const rule_term *y) {
+static const rule_term *binary(iso_arena *a, const char *op, const rule_term *x,
+                               const rule_term *y) {
   const rule_term *child[2] = {x, y};
   return x == NULL || y == NULL ? NULL : rule_expr(a, op, child, 2);
 }
@@ -80,7 +84,8 @@ static void shapes(planner *q, const bool *in) {
     for (uint32_t k = 0; k < r->var[i].n_dims && in[i]; k++) {
       if (r->var[i].dim[k]->kind == RULE_NONE) continue;
       /* Behind leading dimensions, counted from the end. */
-      const rule_term *at = rule_int(a, r->var[i].leading ? (int64_t)k - (int64_t)r->var[i].n_dims : (int64_t)k);
+      const rule_term *at =
+          rule_int(a, r->var[i].leading ? (int64_t)k - (int64_t)r->var[i].n_dims : (int64_t)k);
       equate(q, r->var[i].dim[k], binary(a, "dim", rule_var(a, i), at));
     }
 }
@@ -97,7 +102,8 @@ static size_t count_open(const rules_plan *p, const rule_term *t, const char **n
   return n;
 }
 
-/* What the one open name in `t` must be for t = v; NULL where that takes more than the inverse of + - *. */
+/* What the one open name in `t` must be for t = v; NULL where that takes more than the inverse of +
+ * - *. */
 static const rule_term *invert(rules_plan *p, const rule_term *t, const rule_term *v) {
   const char *name;
   if (t->kind == RULE_NAME) return v;
@@ -107,18 +113,21 @@ static const rule_term *invert(rules_plan *p, const rule_term *t, const rule_ter
   iso_arena *a = &p->arena;
   if (strcmp(t->u.s, "*") == 0) return invert(p, open, binary(a, "/", v, other));
   if (strcmp(t->u.s, "+") == 0) return invert(p, open, binary(a, "-", v, other));
-  if (strcmp(t->u.s, "-") == 0) return invert(p, open, second ? binary(a, "-", other, v) : binary(a, "+", v, other));
+  if (strcmp(t->u.s, "-") == 0)
+    return invert(p, open, second ? binary(a, "-", other, v) : binary(a, "+", v, other));
   return NULL;
 }
 
-/* Whether something was bound. The equation is checked all the same: a division may leave a remainder. */
+/* Whether something was bound. The equation is checked all the same: a division may leave a
+ * remainder. */
 static bool solve(planner *q, equation *e) {
   rules_plan *p = q->p;
   const char *name = NULL;
   const size_t l = count_open(p, e->t, &name), r = count_open(p, e->value, &name);
   if (l + r != 1) return false;
   const rule_term *v = l ? invert(p, e->t, e->value) : invert(p, e->value, e->t);
-  if (v == NULL || (v->kind == RULE_EXPR && strcmp(v->u.s, "dim") != 0 && rules_plan_is_real(p, v))) return false;
+  if (v == NULL || (v->kind == RULE_EXPR && strcmp(v->u.s, "dim") != 0 && rules_plan_is_real(p, v)))
+    return false;
   e->done = v == (l ? e->value : e->t); /* the equation was the definition */
   step(q, name, v);
   return true;
@@ -163,9 +172,11 @@ static const char *order(planner *q, const bool *in) {
     more = false;
     for (size_t i = 0; i < q->n; i++) more |= !q->eq[i].done && solve(q, &q->eq[i]);
   }
-  if (!all_bound(p, p->other)) return "a size or attribute of the result does not follow from what is matched";
+  if (!all_bound(p, p->other))
+    return "a size or attribute of the result does not follow from what is matched";
   for (uint32_t i = 0; i < r->n_where; i++)
-    if (!all_bound(p, r->where[i])) return "a condition speaks of a size that does not follow from what is matched";
+    if (!all_bound(p, r->where[i]))
+      return "a condition speaks of a size that does not follow from what is matched";
   for (size_t i = 0; i < q->n; i++) {
     if (q->eq[i].done) continue;
     if (!all_bound(p, q->eq[i].t)) return "a size does not follow from what is matched";
@@ -173,12 +184,14 @@ static const char *order(planner *q, const bool *in) {
   }
   for (uint32_t i = 0; i < r->n_where; i++) step(q, NULL, r->where[i]);
   for (uint32_t i = 0; i < r->n_vars; i++)
-    for (uint32_t k = 0; k < r->var[i].n_dims && in[i]; k++) sizes_positive(q, in, r->var[i].dim[k]);
+    for (uint32_t k = 0; k < r->var[i].n_dims && in[i]; k++)
+      sizes_positive(q, in, r->var[i].dim[k]);
   return NULL;
 }
 
 iso_code rules_plan_make(const rule *r, bool backward, rules_plan *p, const char **no) {
-  *p = (rules_plan){.r = r, .other = backward ? r->lhs : r->rhs, .pattern = backward ? r->rhs : r->lhs};
+  *p = (rules_plan){
+      .r = r, .other = backward ? r->lhs : r->rhs, .pattern = backward ? r->rhs : r->lhs};
   iso_arena_init(&p->arena);
   planner q = {.p = p};
   bool in[256] = {false};
@@ -196,7 +209,9 @@ iso_code rules_plan_make(const rule *r, bool backward, rules_plan *p, const char
     p->n_pattern = p->n_bound;
     shapes(&q, in);
     for (uint32_t i = 0; i < r->n_where; i++)
-      if (strcmp(r->where[i]->u.s, "=") == 0 && r->where[i]->n == 2 && !rules_plan_is_real(p, r->where[i])) equate(&q, r->where[i]->child[0], r->where[i]->child[1]);
+      if (strcmp(r->where[i]->u.s, "=") == 0 && r->where[i]->n == 2 &&
+          !rules_plan_is_real(p, r->where[i]))
+        equate(&q, r->where[i]->child[0], r->where[i]->child[1]);
     *no = order(&q, in);
   }
   free(q.eq);

@@ -18,27 +18,38 @@ static iso_code keep(rule_set *kept, const rule *r, const char *scope, iso_error
   return c;
 }
 
-static iso_code refuse(json_t *refused, const rule *r, const char *status, const char *reason, iso_error *err) {
+static iso_code refuse(json_t *refused, const rule *r, const char *status, const char *reason,
+                       iso_error *err) {
   char why[400];
-  snprintf(why, sizeof why, "it is %s and not proved%s%.300s", status, reason && *reason ? ": " : "", reason ? reason : "");
-  if (strcmp(status, "refuted") == 0) snprintf(why, sizeof why, "it is refuted%s%.300s", reason && *reason ? ": " : "", reason ? reason : "");
-  return json_object_set_new(refused, r->name, json_string(why)) ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
+  snprintf(why, sizeof why, "it is %s and not proved%s%.300s", status,
+           reason && *reason ? ": " : "", reason ? reason : "");
+  if (strcmp(status, "refuted") == 0)
+    snprintf(why, sizeof why, "it is refuted%s%.300s", reason && *reason ? ": " : "",
+             reason ? reason : "");
+  return json_object_set_new(refused, r->name, json_string(why))
+             ? iso_fail(err, ISO_NOMEM, "out of memory")
+             : ISO_OK;
 }
 
-iso_code rules_proved(const rule_set *set, size_t workers, double limit_s, const val_options *o, rule_set **kept, json_t **refused, iso_error *err) {
+iso_code rules_proved(const rule_set *set, size_t workers, double limit_s, const val_options *o,
+                      rule_set **kept, json_t **refused, iso_error *err) {
   const size_t n = rule_set_count(set);
   rules_job *job = calloc(n + 1, sizeof *job);
   json_t *entries = NULL;
   *kept = NULL;
   *refused = json_object();
-  iso_code c = job && *refused ? rule_set_new(kept, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c =
+      job && *refused ? rule_set_new(kept, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < n && !c; i++) job[i] = (rules_job){"", rule_set_at(set, i)};
   if (!c) c = rules_check(job, n, workers, limit_s, NULL, o, &entries, err);
   for (size_t i = 0; i < n && !c; i++) {
     const json_t *e = json_array_get(entries, i);
     const char *status = json_string_value(json_object_get(e, "status"));
-    if (status && strcmp(status, "proved") == 0) c = keep(*kept, job[i].r, json_string_value(json_object_get(e, "scope")), err);
-    else c = refuse(*refused, job[i].r, status ? status : "unknown", json_string_value(json_object_get(e, "reason")), err);
+    if (status && strcmp(status, "proved") == 0)
+      c = keep(*kept, job[i].r, json_string_value(json_object_get(e, "scope")), err);
+    else
+      c = refuse(*refused, job[i].r, status ? status : "unknown",
+                 json_string_value(json_object_get(e, "reason")), err);
   }
   json_decref(entries);
   free(job);

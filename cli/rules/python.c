@@ -28,13 +28,17 @@ static void print_real(FILE *f, double v) {
 
 /* Names of variables are any atoms: Python's are numbered where they are none of its own. */
 static void print_name(const python *p, uint32_t i) {
-  static const char *const reserved[] = {"lhs", "rhs", "torch", "in", "is", "if", "or", "and", "not", "for", "def", "del", "try", "as",
-                                         "lambda", "from", "with", "pass", "None", "True", "False", "inf", "nan", "print"};
+  static const char *const reserved[] = {"lhs",  "rhs",  "torch",  "in",   "is",   "if",
+                                         "or",   "and",  "not",    "for",  "def",  "del",
+                                         "try",  "as",   "lambda", "from", "with", "pass",
+                                         "None", "True", "False",  "inf",  "nan",  "print"};
   const char *s = p->w->r->var[i].name;
   bool good = *s == '_' || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
   for (const char *c = s; *c && good; c++)
-    good = *c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) good &= strcmp(s, reserved[k]) != 0;
+    good = *c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+           (*c >= '0' && *c <= '9');
+  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+    good &= strcmp(s, reserved[k]) != 0;
   if (good) fputs(s, p->f);
   else fprintf(p->f, "x%" PRIu32, i);
 }
@@ -52,14 +56,17 @@ static void print_call(const python *p, const rule_term *t) {
   const int space = colons != NULL ? (int)(colons - t->u.s) : 0;
   const char *name = colons != NULL ? colons + 2 : t->u.s;
   const size_t base = strcspn(name, ".");
-  fprintf(p->f, "torch.ops.%.*s.%.*s.%s(", space, t->u.s, (int)base, name, name[base] ? name + base + 1 : "default");
+  fprintf(p->f, "torch.ops.%.*s.%.*s.%s(", space, t->u.s, (int)base, name,
+          name[base] ? name + base + 1 : "default");
   uint32_t positional = 0;
   for (uint32_t i = 0; i < t->n && s != NULL && i < s->n_args && !s->arg[i].kwarg_only; i++)
     if (s->arg[i].deflt == NULL || !rule_term_eq(s->arg[i].deflt, t->child[i])) positional = i + 1;
   bool first = true;
   for (uint32_t i = 0; i < t->n; i++) {
     const bool by_name = s != NULL && i < s->n_args && s->arg[i].kwarg_only;
-    if (by_name ? s->arg[i].deflt != NULL && rule_term_eq(s->arg[i].deflt, t->child[i]) : s != NULL && i >= positional) continue;
+    if (by_name ? s->arg[i].deflt != NULL && rule_term_eq(s->arg[i].deflt, t->child[i])
+                : s != NULL && i >= positional)
+      continue;
     if (!first) fputs(", ", p->f);
     if (by_name) fprintf(p->f, "%s=", s->arg[i].name);
     print_term(p, t->child[i]);
@@ -97,12 +104,15 @@ static void print_tensor(const python *p, uint32_t i) {
     if (k) fputs(", ", p->f);
     if (t->dtype == RULE_BOOL) fputs(rule_tensor_get_int(t, k) ? "True" : "False", p->f);
     else if (rule_dtype_is_int(t->dtype)) fprintf(p->f, "%" PRId64, rule_tensor_get_int(t, k));
-    else if (t->dtype == RULE_C128) fprintf(p->f, "complex(%.17g, %.17g)", ((const double *)t->data)[2 * k], ((const double *)t->data)[2 * k + 1]);
+    else if (t->dtype == RULE_C128)
+      fprintf(p->f, "complex(%.17g, %.17g)", ((const double *)t->data)[2 * k],
+              ((const double *)t->data)[2 * k + 1]);
     else print_real(p->f, rule_tensor_get(t, k));
   }
   fprintf(p->f, "], dtype=torch.%s).reshape(", rule_dtype_name(t->dtype));
   fputc('[', p->f);
-  for (uint32_t d = 0; d < t->shape.rank; d++) fprintf(p->f, "%s%" PRId64, d ? ", " : "", t->shape.dim[d]);
+  for (uint32_t d = 0; d < t->shape.rank; d++)
+    fprintf(p->f, "%s%" PRId64, d ? ", " : "", t->shape.dim[d]);
   fputs("])\n", p->f);
 }
 
@@ -129,8 +139,13 @@ char *rules_python(const rule *r, const val_witness *w, rule_schemas *schemas) {
   print_term(&p, w->r->lhs);
   fputs("\nrhs = ", p.f);
   print_term(&p, w->r->rhs);
-  fputs("\nprint(\"lhs\", tuple(lhs.shape), lhs.dtype, lhs)\nprint(\"rhs\", tuple(rhs.shape), rhs.dtype, rhs)\n", p.f);
-  if (w->what == 'v') fputs("print(\"differ by\", (lhs - rhs).abs().max() if lhs.dtype != torch.bool else (lhs != rhs).any())\n", p.f);
+  fputs("\nprint(\"lhs\", tuple(lhs.shape), lhs.dtype, lhs)\nprint(\"rhs\", tuple(rhs.shape), "
+        "rhs.dtype, rhs)\n",
+        p.f);
+  if (w->what == 'v')
+    fputs("print(\"differ by\", (lhs - rhs).abs().max() if lhs.dtype != torch.bool else (lhs != "
+          "rhs).any())\n",
+          p.f);
   if (fclose(p.f) != 0) {
     free(text);
     return NULL;

@@ -1,5 +1,5 @@
-/* Findings about rules as JSON and text. What the parent prints comes from the JSON that workers send, so that both say
- * the same. */
+/* Findings about rules as JSON and text. What the parent prints comes from the JSON that workers
+ * send, so that both say the same. */
 #include "cli/rules/report.h"
 
 #include <inttypes.h>
@@ -9,7 +9,9 @@
 
 enum { MAX_VALUES = 256 };
 
-static json_t *text_or_null(const char *s) { return s != NULL && *s ? json_string(s) : json_null(); }
+static json_t *text_or_null(const char *s) {
+  return s != NULL && *s ? json_string(s) : json_null();
+}
 
 /* JSON has no infinities. */
 static json_t *number(double v) {
@@ -22,7 +24,8 @@ static json_t *element(const rule_tensor *t, int64_t i) {
   if (t->dtype == RULE_BOOL) return json_boolean(rule_tensor_get_int(t, i));
   if (rule_dtype_is_int(t->dtype)) return json_integer((json_int_t)rule_tensor_get_int(t, i));
   if (!rule_dtype_is_complex(t->dtype)) return number(rule_tensor_get(t, i));
-  const double im = t->dtype == RULE_C128 ? ((const double *)t->data)[2 * i + 1] : (double)((const float *)t->data)[2 * i + 1];
+  const double im = t->dtype == RULE_C128 ? ((const double *)t->data)[2 * i + 1]
+                                          : (double)((const float *)t->data)[2 * i + 1];
   json_t *pair = json_array();
   json_array_append_new(pair, number(rule_tensor_get(t, i)));
   json_array_append_new(pair, number(im));
@@ -31,9 +34,12 @@ static json_t *element(const rule_tensor *t, int64_t i) {
 
 static json_t *tensor_json(const rule_tensor *t) {
   json_t *shape = json_array(), *values = json_array();
-  for (uint32_t i = 0; i < t->shape.rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape.dim[i]));
-  for (int64_t i = 0; i < t->numel && i < MAX_VALUES; i++) json_array_append_new(values, element(t, i));
-  json_t *o = json_pack("{s:s, s:o, s:o}", "dtype", rule_dtype_name(t->dtype), "shape", shape, "values", values);
+  for (uint32_t i = 0; i < t->shape.rank; i++)
+    json_array_append_new(shape, json_integer((json_int_t)t->shape.dim[i]));
+  for (int64_t i = 0; i < t->numel && i < MAX_VALUES; i++)
+    json_array_append_new(values, element(t, i));
+  json_t *o = json_pack("{s:s, s:o, s:o}", "dtype", rule_dtype_name(t->dtype), "shape", shape,
+                        "values", values);
   if (o != NULL && t->numel > MAX_VALUES) json_object_set_new(o, "cut", json_true());
   return o;
 }
@@ -49,31 +55,40 @@ static json_t *literal_json(const rule_term *t) {
 static json_t *witness_json(const rule *r, const val_witness *w, rule_schemas *schemas) {
   if (!w->found) return json_null();
   json_t *sizes = json_object(), *inputs = json_object();
-  for (uint32_t i = 0; i < w->n_names; i++) json_object_set_new(sizes, w->name[i], literal_json(w->value[i]));
-  for (uint32_t i = 0; i < w->r->n_vars; i++) json_object_set_new(inputs, w->r->var[i].name, tensor_json(w->bind[i]));
+  for (uint32_t i = 0; i < w->n_names; i++)
+    json_object_set_new(sizes, w->name[i], literal_json(w->value[i]));
+  for (uint32_t i = 0; i < w->r->n_vars; i++)
+    json_object_set_new(inputs, w->r->var[i].name, tensor_json(w->bind[i]));
   char *python = rules_python(r, w, schemas);
-  json_t *o = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "difference",
-                        w->what == 's' ? "shape" : w->what == 'd' ? "dtype" : "value", "sizes", sizes, "inputs", inputs, "lhs",
-                        tensor_json(w->lhs), "rhs", tensor_json(w->rhs), "index",
-                        w->index >= 0 ? json_integer((json_int_t)w->index) : json_null(), "max_abs",
-                        isfinite(w->max_abs) ? json_real(w->max_abs) : json_null(), "max_rel",
-                        isfinite(w->max_rel) ? json_real(w->max_rel) : json_null(), "python", text_or_null(python));
+  json_t *o = json_pack(
+      "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "difference",
+      w->what == 's'   ? "shape"
+      : w->what == 'd' ? "dtype"
+                       : "value",
+      "sizes", sizes, "inputs", inputs, "lhs", tensor_json(w->lhs), "rhs", tensor_json(w->rhs),
+      "index", w->index >= 0 ? json_integer((json_int_t)w->index) : json_null(), "max_abs",
+      isfinite(w->max_abs) ? json_real(w->max_abs) : json_null(), "max_rel",
+      isfinite(w->max_rel) ? json_real(w->max_rel) : json_null(), "python", text_or_null(python));
   free(python);
   return o;
 }
 
-static json_t *entry(const char *file, const rule *r, rule_status status, const char *scope, const char *method, const char *float_class,
-                     json_t *counterexample, const char *reason) {
-  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "file", file, "status", rule_status_name(status), "scope",
-                   text_or_null(scope), "method", text_or_null(method), "float", text_or_null(float_class), "counterexample",
+static json_t *entry(const char *file, const rule *r, rule_status status, const char *scope,
+                     const char *method, const char *float_class, json_t *counterexample,
+                     const char *reason) {
+  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "file", file,
+                   "status", rule_status_name(status), "scope", text_or_null(scope), "method",
+                   text_or_null(method), "float", text_or_null(float_class), "counterexample",
                    counterexample, "reason", text_or_null(reason));
 }
 
-json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f, rule_schemas *schemas) {
+json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
+                           rule_schemas *schemas) {
   const rule_verdict *v = &f->verdict;
   const bool holds = v->status == RULE_PROVED || v->status == RULE_TESTED;
   char how[RULE_METHOD_TEXT];
-  json_t *o = entry(file, r, v->status, holds ? rule_scope_name(v->scope) : NULL, rule_verdict_method(v, how), f->float_class,
+  json_t *o = entry(file, r, v->status, holds ? rule_scope_name(v->scope) : NULL,
+                    rule_verdict_method(v, how), f->float_class,
                     witness_json(r, &f->witness, schemas), v->reason);
   if (o == NULL) return NULL;
   json_object_set_new(o, "samples", json_integer(v->n_samples));
@@ -92,7 +107,9 @@ static void print_number(FILE *f, const json_t *v) {
   if (json_is_string(v)) fputs(json_string_value(v), f);
   else if (json_is_boolean(v)) fputs(json_is_true(v) ? "true" : "false", f);
   else if (json_is_integer(v)) fprintf(f, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-  else if (json_is_array(v)) fprintf(f, "%g%+gi", json_number_value(json_array_get(v, 0)), json_number_value(json_array_get(v, 1)));
+  else if (json_is_array(v))
+    fprintf(f, "%g%+gi", json_number_value(json_array_get(v, 0)),
+            json_number_value(json_array_get(v, 1)));
   else fprintf(f, "%.17g", json_real_value(v));
 }
 
@@ -125,7 +142,8 @@ static void print_tensor(FILE *f, const char *name, const json_t *t) {
   fputs("  (", f);
   fputs(json_string_value(json_object_get(t, "dtype")), f);
   for (size_t i = 0; i < json_array_size(shape); i++)
-    fprintf(f, "%s%" JSON_INTEGER_FORMAT, i ? "x" : " ", json_integer_value(json_array_get(shape, i)));
+    fprintf(f, "%s%" JSON_INTEGER_FORMAT, i ? "x" : " ",
+            json_integer_value(json_array_get(shape, i)));
   fputs(")\n", f);
 }
 
@@ -159,5 +177,6 @@ void rules_entry_text(FILE *f, const json_t *e, bool verbose) {
     fprintf(f, ": %s", reason);
   }
   fputc('\n', f);
-  if (!json_is_null(json_object_get(e, "counterexample"))) print_witness(f, json_object_get(e, "counterexample"));
+  if (!json_is_null(json_object_get(e, "counterexample")))
+    print_witness(f, json_object_get(e, "counterexample"));
 }

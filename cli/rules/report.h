@@ -7,15 +7,16 @@
 
 #include "validate/validate.h"
 
-/* One entry of `rules check --json`: name, status, scope, method, float, counterexample, reason and what they rest on.
- * Returns: NULL when there is no memory. */
-json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f, rule_schemas *schemas);
+/* One entry of `rules check --json`: name, status, scope, method, float, counterexample, reason and
+ * what they rest on. Returns: NULL when there is no memory. */
+json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
+                           rule_schemas *schemas);
 /* An entry for a rule that could not be decided. */
 json_t *rules_failure_json(const char *file, const rule *r, const char *reason);
 /* A line or a few for people. */
 void rules_entry_text(FILE *f, const json_t *entry, bool verbose);
-/* Python that runs both sides of a counterexample in PyTorch and shows the difference. Owns: malloc'ed; NULL when there is
- * no memory. */
+/* Python that runs both sides of a counterexample in PyTorch and shows the difference. Owns:
+ * malloc'ed; NULL when there is no memory. */
 char *rules_python(const rule *r, const val_witness *w, rule_schemas *schemas);
 
 #endif

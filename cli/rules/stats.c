@@ -1,9 +1,11 @@
 /* What a rule library is made of (library.h).
  *
- * Families, by the operators that a rule mentions, the most telling first: "bridge" joins operators of a framework's own (vllm::...) with
- * PyTorch's; "partition" has collectives of several ranks; "normalisation" has a norm, whole or spelled out (a mean of squares and a reciprocal
- * square root); "dtype" mentions casts, "wrapper" calls without effect (dropout outside training, clone, alias), beside at most layout; "layout" only
- * arranges elements, or moves an arrangement past one other operator; "other" computes. */
+ * Families, by the operators that a rule mentions, the most telling first: "bridge" joins operators
+ * of a framework's own (vllm::...) with PyTorch's; "partition" has collectives of several ranks;
+ * "normalisation" has a norm, whole or spelled out (a mean of squares and a reciprocal square
+ * root); "dtype" mentions casts, "wrapper" calls without effect (dropout outside training, clone,
+ * alias), beside at most layout; "layout" only arranges elements, or moves an arrangement past one
+ * other operator; "other" computes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +26,30 @@ typedef struct mentions {
 
 static void look(const rule_term *t, mentions *m) {
   static const char *const cast[] = {"aten::to", "aten::_to_copy", "aten::type_as"};
-  static const char *const wrapper[] = {"aten::dropout", "aten::clone", "aten::contiguous", "aten::alias", "aten::detach", "aten::lift_fresh_copy", "aten::lift_fresh"};
-  static const char *const layout[] = {
-      "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze", "aten::transpose", "aten::permute", "aten::t", "aten::expand",
-      "aten::flatten", "aten::unflatten", "aten::slice", "aten::select", "aten::narrow", "aten::split", "aten::split_with_sizes", "aten::chunk", "aten::unbind",
-      "aten::cat", "aten::stack", "aten::repeat", "aten::repeat_interleave", "aten::movedim", "aten::expand_as", "aten::view_as", "getitem"};
-  static const char *const norm[] = {"aten::layer_norm", "aten::native_layer_norm", "aten::rms_norm", "aten::_fused_rms_norm", "aten::group_norm", "aten::native_group_norm"};
+  static const char *const wrapper[] = {"aten::dropout",   "aten::clone",  "aten::contiguous",
+                                        "aten::alias",     "aten::detach", "aten::lift_fresh_copy",
+                                        "aten::lift_fresh"};
+  static const char *const layout[] = {"aten::view",         "aten::reshape",
+                                       "aten::_unsafe_view", "aten::unsqueeze",
+                                       "aten::squeeze",      "aten::transpose",
+                                       "aten::permute",      "aten::t",
+                                       "aten::expand",       "aten::flatten",
+                                       "aten::unflatten",    "aten::slice",
+                                       "aten::select",       "aten::narrow",
+                                       "aten::split",        "aten::split_with_sizes",
+                                       "aten::chunk",        "aten::unbind",
+                                       "aten::cat",          "aten::stack",
+                                       "aten::repeat",       "aten::repeat_interleave",
+                                       "aten::movedim",      "aten::expand_as",
+                                       "aten::view_as",      "getitem"};
+  static const char *const norm[] = {"aten::layer_norm", "aten::native_layer_norm",
+                                     "aten::rms_norm",   "aten::_fused_rms_norm",
+                                     "aten::group_norm", "aten::native_group_norm"};
   if (t->kind == RULE_OP) {
     const char *op = t->u.s;
-    if (strncmp(op, "_c10d_functional::", 18) == 0 || strncmp(op, "c10d_functional::", 17) == 0 || strncmp(op, "c10d::", 6) == 0 ||
-        strstr(op, "all_reduce") != NULL || strstr(op, "all_gather") != NULL || strstr(op, "reduce_scatter") != NULL)
+    if (strncmp(op, "_c10d_functional::", 18) == 0 || strncmp(op, "c10d_functional::", 17) == 0 ||
+        strncmp(op, "c10d::", 6) == 0 || strstr(op, "all_reduce") != NULL ||
+        strstr(op, "all_gather") != NULL || strstr(op, "reduce_scatter") != NULL)
       m->collectives++;
     else if (strncmp(op, "aten::", 6) != 0 && strcmp(op, "getitem") != 0) m->foreign++;
     else if (is_one(op, cast, sizeof cast / sizeof *cast)) m->casts++;
@@ -68,7 +84,8 @@ const char *rules_family(const rule *r) {
 /* ---- counting ---- */
 
 static bool bump(json_t *counts, const char *key) {
-  return json_object_set_new(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1)) == 0;
+  return json_object_set_new(
+             counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1)) == 0;
 }
 
 static void count_ops(const rule_term *t, json_int_t *n) {
@@ -97,7 +114,8 @@ static bool count_rule(tally *t, const rule *r) {
   t->conditions += r->n_where > 0;
   count_ops(r->lhs, &t->ops);
   count_ops(r->rhs, &t->ops);
-  return bump(t->evidence, r->claimed ? rule_status_name(r->claimed) : "none") && bump(t->scope, r->claimed && r->scope ? rule_scope_name(r->scope) : "none") &&
+  return bump(t->evidence, r->claimed ? rule_status_name(r->claimed) : "none") &&
+         bump(t->scope, r->claimed && r->scope ? rule_scope_name(r->scope) : "none") &&
          bump(t->family, rules_family(r));
 }
 
@@ -110,12 +128,14 @@ typedef struct use_tally {
 
 /* What a report calls its model; where it does not, its path. */
 static const char *model_of(const json_t *side) {
-  const char *model = json_string_value(json_object_get(side, "model")), *path = json_string_value(json_object_get(side, "path"));
+  const char *model = json_string_value(json_object_get(side, "model")),
+             *path = json_string_value(json_object_get(side, "path"));
   return model != NULL ? model : path != NULL ? path : "?";
 }
 
 static bool count_use(use_tally *u, const json_t *r, const char *model) {
-  const char *lhs = json_string_value(json_object_get(r, "lhs")), *rhs = json_string_value(json_object_get(r, "rhs"));
+  const char *lhs = json_string_value(json_object_get(r, "lhs")),
+             *rhs = json_string_value(json_object_get(r, "rhs"));
   const char *status = json_string_value(json_object_get(r, "status"));
   if (lhs == NULL || rhs == NULL || status == NULL) return true;
   json_t *key = json_sprintf("%s <=> %s", lhs, rhs);
@@ -145,7 +165,8 @@ static iso_code count_report(use_tally *u, const char *path, iso_error *err) {
     return iso_fail(err, ISO_FORMAT, "%s: is not a report of isomer compare --json", path);
   }
   u->reports++;
-  json_array_foreach(json_object_get(answer, "rules"), i, r) ok = ok && count_use(u, r, model_of(json_object_get(answer, "left")));
+  json_array_foreach(json_object_get(answer, "rules"), i, r) ok =
+      ok && count_use(u, r, model_of(json_object_get(answer, "left")));
   json_decref(answer);
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
@@ -160,11 +181,13 @@ static json_t *use_json(const use_tally *u) {
     shared += json_object_size(json_object_get(e, "models")) > 1;
     proved += status != NULL && strcmp(status, "proved") == 0;
   }
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "reports", u->reports, "instances", u->instances, "applications", u->applications, "distinct", distinct,
-                   "shared", shared, "proved", proved);
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "reports", u->reports, "instances",
+                   u->instances, "applications", u->applications, "distinct", distinct, "shared",
+                   shared, "proved", proved);
 }
 
-iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *path, size_t n_reports, json_t **out, iso_error *err) {
+iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *path, size_t n_reports,
+                     json_t **out, iso_error *err) {
   tally t = {.evidence = json_object(), .scope = json_object(), .family = json_object()};
   use_tally u = {.rule = json_object()};
   rule_set *distinct = NULL;
@@ -177,9 +200,10 @@ iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *pat
     }
   for (size_t i = 0; i < n_reports && !c; i++) c = count_report(&u, path[i], err);
   if (!c && ok)
-    *out = json_pack("{s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:o*}", "rules", t.rules, "distinct", (json_int_t)rule_set_count(distinct), "open_sizes", t.open,
-                     "conditions", t.conditions, "operators", t.ops, "evidence", t.evidence, "scope", t.scope, "families", t.family, "use",
-                     n_reports ? use_json(&u) : NULL);
+    *out = json_pack("{s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:o*}", "rules", t.rules, "distinct",
+                     (json_int_t)rule_set_count(distinct), "open_sizes", t.open, "conditions",
+                     t.conditions, "operators", t.ops, "evidence", t.evidence, "scope", t.scope,
+                     "families", t.family, "use", n_reports ? use_json(&u) : NULL);
   if (!c && (!ok || *out == NULL)) c = iso_fail(err, ISO_NOMEM, "out of memory");
   rule_set_free(distinct);
   json_decref(t.evidence);
@@ -189,9 +213,12 @@ iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *pat
   return c;
 }
 
-static long long number(const json_t *o, const char *key) { return (long long)json_integer_value(json_object_get(o, key)); }
+static long long number(const json_t *o, const char *key) {
+  return (long long)json_integer_value(json_object_get(o, key));
+}
 
-static void line(FILE *f, const char *title, const json_t *counts, const char *const *key, size_t n) {
+static void line(FILE *f, const char *title, const json_t *counts, const char *const *key,
+                 size_t n) {
   const char *sep = "";
   fprintf(f, "%-12s ", title);
   for (size_t i = 0; i < n; i++) {
@@ -205,14 +232,21 @@ static void line(FILE *f, const char *title, const json_t *counts, const char *c
 void rules_stats_text(FILE *f, const json_t *s) {
   static const char *const evidence[] = {"proved", "tested", "assumed", "refuted", "none"};
   static const char *const scope[] = {"all shapes", "these ranks", "these shapes", "none"};
-  static const char *const family[] = {"wrapper", "dtype", "layout", "normalisation", "partition", "bridge", "other"};
+  static const char *const family[] = {"wrapper",   "dtype",  "layout", "normalisation",
+                                       "partition", "bridge", "other"};
   const json_t *use = json_object_get(s, "use");
-  fprintf(f, "rules        %lld\ndistinct     %lld\nopen sizes   %lld\nconditions   %lld\noperators    %lld\n", number(s, "rules"), number(s, "distinct"),
-          number(s, "open_sizes"), number(s, "conditions"), number(s, "operators"));
+  fprintf(f,
+          "rules        %lld\ndistinct     %lld\nopen sizes   %lld\nconditions   %lld\noperators   "
+          " %lld\n",
+          number(s, "rules"), number(s, "distinct"), number(s, "open_sizes"),
+          number(s, "conditions"), number(s, "operators"));
   line(f, "evidence", json_object_get(s, "evidence"), evidence, 5);
   line(f, "scope", json_object_get(s, "scope"), scope, 4);
   line(f, "families", json_object_get(s, "families"), family, 7);
   if (use != NULL)
-    fprintf(f, "used         %lld comparisons, %lld instances, %lld applications; %lld distinct, %lld shared by two models or more, %lld proved\n", number(use, "reports"),
-            number(use, "instances"), number(use, "applications"), number(use, "distinct"), number(use, "shared"), number(use, "proved"));
+    fprintf(f,
+            "used         %lld comparisons, %lld instances, %lld applications; %lld distinct, %lld "
+            "shared by two models or more, %lld proved\n",
+            number(use, "reports"), number(use, "instances"), number(use, "applications"),
+            number(use, "distinct"), number(use, "shared"), number(use, "proved"));
 }

@@ -1,4 +1,5 @@
-/* Analyses of workload files: constant folding over numbers and booleans, free variables of lambda terms. */
+/* Analyses of workload files: constant folding over numbers and booleans, free variables of lambda
+ * terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +34,16 @@ bool sat_math_value(const eg_sat *s, eg_class c, double *out) {
   return v->known;
 }
 
-static void math_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+static void math_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                      void *data) {
   const sat_language *l = ctx;
   const char *name = eg_sat_op_name(s, op);
   value *out = data;
   double a = 0, b = 0;
   if (n == 0 && sat_leaf_kind(l, name) == SAT_NUMBER) *out = (value){true, strtod(name, NULL)};
   else if (n == 0) out->known = !strncmp(name, "#", 1) && sscanf(name + 1, "%la", &out->v) == 1;
-  if (n != 2 || !sat_math_value(s, child[0], &a) || !sat_math_value(s, child[1], &b) || name[1]) return;
+  if (n != 2 || !sat_math_value(s, child[0], &a) || !sat_math_value(s, child[1], &b) || name[1])
+    return;
   if (*name == '+') *out = (value){true, a + b};
   else if (*name == '-') *out = (value){true, a - b};
   else if (*name == '*') *out = (value){true, a * b};
@@ -51,7 +54,8 @@ static unsigned math_join(void *ctx, const eg_sat *s, void *into, void *from) {
   value *a = into;
   const value *b = from;
   (void)s;
-  if (a->known && b->known && a->v != b->v) ((sat_language *)ctx)->failed = "two numbers became equal";
+  if (a->known && b->known && a->v != b->v)
+    ((sat_language *)ctx)->failed = "two numbers became equal";
   if (a->known == b->known) return 0;
   if (a->known) return EG_FROM_DIFFERS;
   *a = *b;
@@ -72,14 +76,16 @@ static iso_code math_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
 }
 
 eg_sat_analysis sat_fold_math(sat_language *l) {
-  return (eg_sat_analysis){.ctx = l, .size = sizeof(value), .make = math_make, .join = math_join, .repair = math_repair};
+  return (eg_sat_analysis){
+      .ctx = l, .size = sizeof(value), .make = math_make, .join = math_join, .repair = math_repair};
 }
 
 /* ---- booleans: -1 false, 1 true, 0 unknown ---- */
 
 static int prop_of(const eg_sat *s, eg_class c) { return *(const signed char *)eg_sat_data(s, c); }
 
-static void prop_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+static void prop_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                      void *data) {
   signed char *out = data;
   (void)ctx;
   if (n == 0) {
@@ -115,7 +121,8 @@ static iso_code prop_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
 }
 
 eg_sat_analysis sat_fold_prop(sat_language *l) {
-  return (eg_sat_analysis){.ctx = l, .size = 1, .make = prop_make, .join = prop_join, .repair = prop_repair};
+  return (eg_sat_analysis){
+      .ctx = l, .size = 1, .make = prop_make, .join = prop_join, .repair = prop_repair};
 }
 
 /* ---- lambda: a set of classes as they were named when they were put in, and a constant ---- */
@@ -131,10 +138,14 @@ typedef struct lambda_data {
   } var;
 } lambda_data;
 
-bool sat_lambda_is_const(const eg_sat *s, eg_class c) { return ((const lambda_data *)eg_sat_data(s, c))->kind != L_NONE; }
+bool sat_lambda_is_const(const eg_sat *s, eg_class c) {
+  return ((const lambda_data *)eg_sat_data(s, c))->kind != L_NONE;
+}
 
 static uint32_t *vars(lambda_data *d) { return d->n <= FEW ? d->var.few : d->var.many; }
-static const uint32_t *vars_of(const lambda_data *d) { return d->n <= FEW ? d->var.few : d->var.many; }
+static const uint32_t *vars_of(const lambda_data *d) {
+  return d->n <= FEW ? d->var.few : d->var.many;
+}
 
 static bool has(const lambda_data *d, uint32_t v) {
   const uint32_t *var = vars_of(d);
@@ -142,7 +153,9 @@ static bool has(const lambda_data *d, uint32_t v) {
     if (var[i] == v) return true;
   return false;
 }
-bool sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var) { return has(eg_sat_data(s, c), var.i); }
+bool sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var) {
+  return has(eg_sat_data(s, c), var.i);
+}
 
 static void put(sat_language *l, lambda_data *d, uint32_t v) {
   if (has(d, v)) return;
@@ -166,7 +179,8 @@ static void put_all(sat_language *l, lambda_data *d, const eg_sat *s, eg_class c
     if (var[i] != but) put(l, d, var[i]);
 }
 
-static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const eg_class *child, size_t n, lambda_data *out) {
+static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const eg_class *child,
+                         size_t n, lambda_data *out) {
   const char *name = eg_sat_op_name(s, op);
   if (n == 0) {
     const unsigned kind = sat_leaf_kind(l, name);
@@ -180,7 +194,8 @@ static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const
   if (n != 2) return;
   const lambda_data *a = eg_sat_data(s, child[0]), *b = eg_sat_data(s, child[1]);
   if (!a->kind || !b->kind) return;
-  if (is_op(s, op, "+") && a->kind == L_NUMBER && b->kind == L_NUMBER && !__builtin_add_overflow(a->v, b->v, &out->v))
+  if (is_op(s, op, "+") && a->kind == L_NUMBER && b->kind == L_NUMBER &&
+      !__builtin_add_overflow(a->v, b->v, &out->v))
     out->kind = L_NUMBER;
   if (is_op(s, op, "=")) {
     out->kind = L_BOOL;
@@ -188,7 +203,8 @@ static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const
   }
 }
 
-static void lambda_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+static void lambda_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                        void *data) {
   sat_language *l = ctx;
   lambda_data *out = data;
   if (n == 1 && is_op(s, op, "var")) {

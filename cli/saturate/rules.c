@@ -1,5 +1,5 @@
-/* Rules of workload files: guards, tested in the search; conditions, tested before an application; capture-avoiding
- * substitution. */
+/* Rules of workload files: guards, tested in the search; conditions, tested before an application;
+ * capture-avoiding substitution. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,17 @@
 
 enum { MAX_TESTS = 8 };
 typedef enum test_kind {
-  T_DISTINCT, T_NO_ZERO, T_HAS_CONST, T_HAS_SYMBOL, T_HAS_EITHER, /* when */
-  T_IS_NOT_ZERO, T_IS_CONST, T_IS_SYM, T_CONST_OR_DISTINCT, T_NOT_SAME, T_TERMS_EQUAL /* if */
+  T_DISTINCT,
+  T_NO_ZERO,
+  T_HAS_CONST,
+  T_HAS_SYMBOL,
+  T_HAS_EITHER, /* when */
+  T_IS_NOT_ZERO,
+  T_IS_CONST,
+  T_IS_SYM,
+  T_CONST_OR_DISTINCT,
+  T_NOT_SAME,
+  T_TERMS_EQUAL /* if */
 } test_kind;
 
 typedef struct term_of {
@@ -81,7 +90,8 @@ static unsigned kind_of(sat_language *l, const eg_sat *s, eg_class c) {
 
 /* ---- tests ---- */
 
-static bool guard_holds(const sat_test *t, const one_test *x, const eg_sat *s, const eg_class *var) {
+static bool guard_holds(const sat_test *t, const one_test *x, const eg_sat *s,
+                        const eg_class *var) {
   const eg_class a = var[x->a];
   eg_class zero;
   switch (x->kind) {
@@ -103,7 +113,8 @@ static bool guard(void *ctx, const eg_sat *s, const eg_class *var) {
 static bool has_symbol(const sat_language *l, const eg_sat *s, eg_class c) {
   for (eg_row r = eg_sat_first(s, c); r.i; r = eg_sat_next(s, r)) {
     const eg_op op = eg_sat_row_op(s, r);
-    if (eg_sat_op_arity(s, op) == 0 && sat_leaf_kind(l, eg_sat_op_name(s, op)) == SAT_SYMBOL) return true;
+    if (eg_sat_op_arity(s, op) == 0 && sat_leaf_kind(l, eg_sat_op_name(s, op)) == SAT_SYMBOL)
+      return true;
   }
   return false;
 }
@@ -114,23 +125,28 @@ static bool is_const(const sat_test *t, const eg_sat *s, eg_class c) {
   return t->l->analysis == SAT_FOLD_MATH && sat_math_value(s, c, &v);
 }
 
-static iso_code build(eg_sat *s, const term_of *t, const eg_class *var, eg_class fresh, eg_class *out, iso_error *err) {
+static iso_code build(eg_sat *s, const term_of *t, const eg_class *var, eg_class fresh,
+                      eg_class *out, iso_error *err) {
   eg_class own[64];
   const size_t n = eg_pattern_count_vars(t->p);
   for (size_t i = 0; i < n; i++) own[i] = t->var[i] == SIZE_MAX ? fresh : var[t->var[i]];
   return eg_sat_build(s, t->p, own, out, err);
 }
 
-static iso_code condition_holds(const sat_test *t, const one_test *x, eg_sat *s, const eg_class *var, bool *holds,
-                                iso_error *err) {
+static iso_code condition_holds(const sat_test *t, const one_test *x, eg_sat *s,
+                                const eg_class *var, bool *holds, iso_error *err) {
   const eg_class a = var[x->a], b = var[x->b];
   const bool distinct = eg_sat_find(s, a).i != eg_sat_find(s, b).i;
   double v = 1;
   switch (x->kind) {
-  case T_IS_NOT_ZERO: *holds = !is_const(t, s, a) || (sat_math_value(s, a, &v) && v != 0); return ISO_OK;
+  case T_IS_NOT_ZERO:
+    *holds = !is_const(t, s, a) || (sat_math_value(s, a, &v) && v != 0);
+    return ISO_OK;
   case T_IS_CONST: *holds = is_const(t, s, a); return ISO_OK;
   case T_IS_SYM: *holds = has_symbol(t->l, s, a); return ISO_OK;
-  case T_CONST_OR_DISTINCT: *holds = distinct && (is_const(t, s, a) || has_symbol(t->l, s, a)); return ISO_OK;
+  case T_CONST_OR_DISTINCT:
+    *holds = distinct && (is_const(t, s, a) || has_symbol(t->l, s, a));
+    return ISO_OK;
   case T_NOT_SAME: *holds = distinct; return ISO_OK;
   default: break;
   }
@@ -151,8 +167,10 @@ static iso_code condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds
   return ISO_OK;
 }
 
-/* Rename where the bound variable is free in what is put in: the new name comes from the class that matched. */
-static iso_code avoid_capture(void *ctx, eg_sat *s, eg_class root, const eg_class *var, iso_error *err) {
+/* Rename where the bound variable is free in what is put in: the new name comes from the class that
+ * matched. */
+static iso_code avoid_capture(void *ctx, eg_sat *s, eg_class root, const eg_class *var,
+                              iso_error *err) {
   const sat_test *t = ctx;
   const bool rename = sat_lambda_is_free(s, var[t->e], var[t->v2]);
   eg_class fresh = root, made;
@@ -172,7 +190,8 @@ static iso_code avoid_capture(void *ctx, eg_sat *s, eg_class root, const eg_clas
 
 static size_t var_at(const eg_pattern *lhs, const char *name, size_t n) {
   for (size_t i = 0; i < eg_pattern_count_vars(lhs); i++)
-    if (strlen(eg_pattern_var(lhs, i)) == n && memcmp(eg_pattern_var(lhs, i), name, n) == 0) return i;
+    if (strlen(eg_pattern_var(lhs, i)) == n && memcmp(eg_pattern_var(lhs, i), name, n) == 0)
+      return i;
   return SIZE_MAX;
 }
 
@@ -183,14 +202,15 @@ static iso_code read_var(const eg_pattern *lhs, const eg_sexp *e, size_t *out, i
 }
 
 /* `fresh` NULL: none is allowed. */
-static iso_code read_term(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, const eg_sexp *fresh, term_of *out,
-                          iso_error *err) {
+static iso_code read_term(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, const eg_sexp *fresh,
+                          term_of *out, iso_error *err) {
   if (!e) return iso_fail(err, ISO_FORMAT, "a term is missing");
   const iso_code code = eg_pattern_parse(s, e->text, e->n, &out->p, err);
   if (code) return code;
   const size_t n = eg_pattern_count_vars(out->p);
   if (n > 64) return iso_fail(err, ISO_LIMIT, "more than 64 variables");
-  if (!(out->var = calloc(n + 1, sizeof *out->var))) return iso_fail(err, ISO_NOMEM, "out of memory for a rule");
+  if (!(out->var = calloc(n + 1, sizeof *out->var)))
+    return iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   for (size_t i = 0; i < n; i++) {
     const char *name = eg_pattern_var(out->p, i);
     out->var[i] = var_at(lhs, name, strlen(name));
@@ -200,7 +220,8 @@ static iso_code read_term(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, co
   return ISO_OK;
 }
 
-static iso_code read_test(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, bool when, one_test *out, iso_error *err) {
+static iso_code read_test(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, bool when,
+                          one_test *out, iso_error *err) {
   for (size_t i = 0; e->is_list && i < sizeof known / sizeof *known; i++) {
     if (known[i].in_when != when || !eg_sexp_is(e->first, known[i].name)) continue;
     const eg_sexp *x = e->first->next, *y = x ? x->next : NULL;
@@ -212,11 +233,12 @@ static iso_code read_test(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, bo
     const iso_code code = read_var(lhs, x, &out->a, err);
     return code || known[i].n_vars < 2 ? code : read_var(lhs, y, &out->b, err);
   }
-  return iso_fail(err, ISO_FORMAT, "unknown %s: %.*s", when ? "guard" : "condition", (int)(e->n < 60 ? e->n : 60), e->text);
+  return iso_fail(err, ISO_FORMAT, "unknown %s: %.*s", when ? "guard" : "condition",
+                  (int)(e->n < 60 ? e->n : 60), e->text);
 }
 
-static iso_code read_tests(eg_sat *s, const eg_pattern *lhs, const eg_sexp *list, bool when, one_test *out, size_t *n,
-                           iso_error *err) {
+static iso_code read_tests(eg_sat *s, const eg_pattern *lhs, const eg_sexp *list, bool when,
+                           one_test *out, size_t *n, iso_error *err) {
   for (const eg_sexp *e = list ? list->first->next : NULL; e; e = e->next) {
     if (*n == MAX_TESTS) return iso_fail(err, ISO_LIMIT, "more than %d guards", MAX_TESTS);
     const iso_code code = read_test(s, lhs, e, when, &out[(*n)++], err);
@@ -225,15 +247,18 @@ static iso_code read_tests(eg_sat *s, const eg_pattern *lhs, const eg_sexp *list
   return ISO_OK;
 }
 
-static iso_code read_avoid(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, sat_test *t, iso_error *err) {
-  const eg_sexp *fresh = e->first->next, *v2 = fresh ? fresh->next : NULL, *in = v2 ? v2->next : NULL;
+static iso_code read_avoid(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, sat_test *t,
+                           iso_error *err) {
+  const eg_sexp *fresh = e->first->next, *v2 = fresh ? fresh->next : NULL,
+                *in = v2 ? v2->next : NULL;
   iso_code code = read_var(lhs, v2, &t->v2, err);
   if (!code) code = read_var(lhs, in, &t->e, err);
   if (!code) code = read_term(s, lhs, in->next, NULL, &t->plain, err);
   return code ? code : read_term(s, lhs, in->next->next, fresh, &t->renamed, err);
 }
 
-static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, sat_test *t, eg_rules *r, iso_error *err) {
+static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, sat_test *t,
+                         eg_rules *r, iso_error *err) {
   eg_rule rule = {.name = w->name, .lhs = w->lhs, .rhs = w->rhs, .ctx = t, .never_done = w->multi};
   eg_pattern *lhs = NULL;
   iso_code code = eg_pattern_parse(s, w->lhs, strlen(w->lhs), &lhs, err);
@@ -241,7 +266,8 @@ static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, 
   if (!code) code = read_tests(s, lhs, w->when, true, t->when, &t->n_when, err);
   if (!code) code = read_tests(s, lhs, w->cond, false, t->cond, &t->n_cond, err);
   if (!code && w->rhs_at->is_list && eg_sexp_is(w->rhs_at->first, "capture-avoid")) {
-    if (l->analysis != SAT_LAMBDA) code = iso_fail(err, ISO_FORMAT, "capture-avoid needs the analysis lambda");
+    if (l->analysis != SAT_LAMBDA)
+      code = iso_fail(err, ISO_FORMAT, "capture-avoid needs the analysis lambda");
     if (!code) code = read_avoid(s, lhs, w->rhs_at, t, err);
     rule.rhs = NULL;
     rule.apply = avoid_capture;
@@ -251,8 +277,10 @@ static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, 
   /* Classes only grow: what is not distinct, or has a zero, stays so. */
   rule.guard_stays_false = true;
   for (size_t i = 0; i < t->n_when; i++)
-    if (t->when[i].kind != T_DISTINCT && t->when[i].kind != T_NO_ZERO) rule.guard_stays_false = false;
-  if (!code && eg_pattern_count_vars(lhs) > 64) code = iso_fail(err, ISO_LIMIT, "more than 64 variables");
+    if (t->when[i].kind != T_DISTINCT && t->when[i].kind != T_NO_ZERO)
+      rule.guard_stays_false = false;
+  if (!code && eg_pattern_count_vars(lhs) > 64)
+    code = iso_fail(err, ISO_LIMIT, "more than 64 variables");
   eg_pattern_free(lhs);
   if (code) return iso_prefix(err, "rule %s: ", w->name);
   return eg_rules_add(r, &rule, err);
@@ -307,7 +335,8 @@ iso_code sat_language_new(const eg_workload *w, sat_language **out, iso_error *e
   else ok = !strcmp(w->analysis, "none");
   if (!ok) {
     free(l);
-    return iso_fail(err, ISO_FORMAT, "no analysis \"%s\" for language \"%s\"", w->analysis, w->language);
+    return iso_fail(err, ISO_FORMAT, "no analysis \"%s\" for language \"%s\"", w->analysis,
+                    w->language);
   }
   *out = l;
   return ISO_OK;

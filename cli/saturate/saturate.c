@@ -1,4 +1,5 @@
-/* `isomer saturate FILE.sexp`: equality saturation on a workload file, or congruence closure of its cases. */
+/* `isomer saturate FILE.sexp`: equality saturation on a workload file, or congruence closure of its
+ * cases. */
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -24,7 +25,7 @@ typedef struct job {
   FILE *text, *json; /* json NULL: not asked for */
   const eg_workload *w;
   sat_language *l;
-  bool first; /* of a JSON list */
+  bool first;         /* of a JSON list */
   eg_iteration *done; /* of the run under way */
   size_t n_done, cap_done;
   bool lost; /* no memory for them */
@@ -32,7 +33,8 @@ typedef struct job {
 
 static const char usage[] =
     "usage: isomer saturate FILE.sexp [options]\n"
-    "  --json FILE|-   per iteration e-nodes, e-classes and matches as JSON; with - the text goes to stderr\n"
+    "  --json FILE|-   per iteration e-nodes, e-classes and matches as JSON; with - the text goes "
+    "to stderr\n"
     "  --full-search   find all matches in every iteration, not only new ones\n"
     "  --extract       the smallest term equal to each start term\n"
     "  --explain       why it is equal, as a proof that was checked; implies --extract\n"
@@ -105,10 +107,12 @@ static void put_iterations(const job *j) {
   for (size_t i = 0; i < j->n_done; i++) {
     const eg_iteration *it = &j->done[i];
     if (j->json)
-      fprintf(j->json, "%s\n      {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", i ? "," : "", it->nodes, it->classes,
-              i ? it->matches : 0);
+      fprintf(j->json, "%s\n      {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}",
+              i ? "," : "", it->nodes, it->classes, i ? it->matches : 0);
     fprintf(j->text, "  %4zu %10zu %10zu", i, it->nodes, it->classes);
-    if (i) fprintf(j->text, " %10zu %10.2f", it->matches, 1e3 * (it->search_s + it->apply_s + it->rebuild_s));
+    if (i)
+      fprintf(j->text, " %10zu %10.2f", it->matches,
+              1e3 * (it->search_s + it->apply_s + it->rebuild_s));
     fputc('\n', j->text);
   }
 }
@@ -126,13 +130,16 @@ static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_e
 static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
   fprintf(j->text, "  %s after %zu iterations", eg_stop_name(report->stop), report->iterations);
   if (report->culprit != SIZE_MAX && report->culprit_matches)
-    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, report->culprit), report->culprit_matches);
+    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, report->culprit),
+            report->culprit_matches);
   else if (report->culprit != SIZE_MAX)
-    fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, report->culprit), report->culprit_nodes);
+    fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, report->culprit),
+            report->culprit_nodes);
   fputc('\n', j->text);
 }
 
-static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path, bool dot, iso_error *err) {
+static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path,
+                            bool dot, iso_error *err) {
   FILE *f = fopen(path, "w");
   bool ok = f && (dot ? eg_sat_dot(s, f) : eg_sat_write_json(s, NULL, root, n, f));
   if (f && fclose(f)) ok = false;
@@ -156,24 +163,34 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   j->n_done = 0;
   j->lost = !iso_grow(j->done, j->cap_done, 128);
   fprintf(j->text, "%s, %s\n", j->w->name, w->backoff ? "backoff" : "simple");
-  if (j->json) fprintf(j->json, "%s\n    {\"scheduler\": \"%s\", \"iterations\": [", j->first ? "" : ",", w->backoff ? "backoff" : "simple");
+  if (j->json)
+    fprintf(j->json, "%s\n    {\"scheduler\": \"%s\", \"iterations\": [", j->first ? "" : ",",
+            w->backoff ? "backoff" : "simple");
   j->first = false;
   const double t0 = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
   if (!code) code = eg_sat_run(s, r, &o, &report, err);
-  const double seconds = now(CLOCK_MONOTONIC) - t0, cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  const double seconds = now(CLOCK_MONOTONIC) - t0,
+               cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   if (!code) code = sat_language_error(j->l, err);
   if (!code && j->lost) code = iso_fail(err, ISO_NOMEM, "out of memory for a report");
   const uint64_t peak = peak_bytes();
   put_iterations(j);
   if (!code) {
     put_stop(j, r, &report);
-    fprintf(j->text, "  %.3f s, %.3f s of processor, peak memory %.1f MB\n", seconds, cpu_seconds, 1e-6 * (double)peak);
+    fprintf(j->text, "  %.3f s, %.3f s of processor, peak memory %.1f MB\n", seconds, cpu_seconds,
+            1e-6 * (double)peak);
     if (j->json)
-      fprintf(j->json, "],\n     \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %" PRIu64 "}",
+      fprintf(j->json,
+              "],\n     \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, "
+              "\"peak_rss_bytes\": %" PRIu64 "}",
               eg_stop_name(report.stop), seconds, cpu_seconds, peak);
   }
-  if (!code) code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract, j->a->explain}, err);
-  if (!code && j->a->serialize) code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
+  if (!code)
+    code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract,
+                                 j->a->explain},
+                    err);
+  if (!code && j->a->serialize)
+    code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
   if (!code && j->a->dot) code = write_graph(s, NULL, 0, j->a->dot, true, err);
   free(root);
   eg_rules_free(r);
@@ -191,8 +208,11 @@ static iso_code run_case(job *j, const eg_workload_case *c, iso_error *err) {
   if (!code) {
     const size_t nodes = eg_sat_count_nodes(s), classes = eg_sat_count_classes(s);
     const uint64_t peak = peak_bytes();
-    fprintf(j->text, "%s %" PRIu64 " %" PRIu64 ": %zu e-nodes, %zu e-classes, checksum %016" PRIx64 ", %.3f ms, peak memory %.1f MB\n",
-            c->mirror ? "mirror" : "random", c->terms, c->seed, nodes, classes, checksum, 1e3 * cost.seconds, 1e-6 * (double)peak);
+    fprintf(j->text,
+            "%s %" PRIu64 " %" PRIu64 ": %zu e-nodes, %zu e-classes, checksum %016" PRIx64
+            ", %.3f ms, peak memory %.1f MB\n",
+            c->mirror ? "mirror" : "random", c->terms, c->seed, nodes, classes, checksum,
+            1e3 * cost.seconds, 1e-6 * (double)peak);
     if (j->json)
       fprintf(j->json,
               "%s\n    {\"nodes\": %zu, \"classes\": %zu, \"checksum\": \"%016" PRIx64
@@ -227,7 +247,8 @@ static iso_code read_whole(const char *path, char **out, size_t *n, iso_error *e
   *n = 0;
   iso_code code = f ? ISO_OK : iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   while (!code && !feof(f)) {
-    if (!iso_grow(*out, cap, *n + 65536)) code = iso_fail(err, ISO_NOMEM, "%s: out of memory", path);
+    if (!iso_grow(*out, cap, *n + 65536))
+      code = iso_fail(err, ISO_NOMEM, "%s: out of memory", path);
     else *n += fread(*out + *n, 1, cap - *n, f);
     if (!code && ferror(f)) code = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   }
@@ -253,11 +274,13 @@ static iso_code saturate(const args *a, iso_error *err) {
   eg_workload *w = NULL;
   job j = {.a = a, .text = a->json && !strcmp(a->json, "-") ? stderr : stdout};
   static char buffer[1 << 14];
-  setvbuf(j.text, buffer, _IOFBF, sizeof buffer); /* a line of stderr would be a system call, on the clock */
+  setvbuf(j.text, buffer, _IOFBF,
+          sizeof buffer); /* a line of stderr would be a system call, on the clock */
   iso_code code = read_whole(a->file, &text, &n, err);
   if (!code) code = eg_workload_parse(text, n, a->file, &w, err);
   free(text);
-  if (!code && a->json && !(j.json = open_memstream(&json, &n_json))) code = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!code && a->json && !(j.json = open_memstream(&json, &n_json)))
+    code = iso_fail(err, ISO_NOMEM, "out of memory");
   j.w = w;
   if (!code) {
     code = run_all(&j, err);
@@ -272,7 +295,9 @@ static iso_code saturate(const args *a, iso_error *err) {
   return code;
 }
 
-static const char *value_of(int argc, char **argv, int *i) { return *i + 1 < argc ? argv[++*i] : NULL; }
+static const char *value_of(int argc, char **argv, int *i) {
+  return *i + 1 < argc ? argv[++*i] : NULL;
+}
 
 /* Returns: NULL, or what is wrong. */
 static const char *parse(int argc, char **argv, args *a) {
@@ -291,11 +316,13 @@ static const char *parse(int argc, char **argv, args *a) {
       if (!(a->json = value_of(argc, argv, &i))) return "saturate: --json needs a file or -";
     } else if (!strcmp(o, "--only")) {
       v = value_of(argc, argv, &i);
-      if (!v || !*v || strspn(v, "0123456789,") != strlen(v)) return "saturate: --only needs numbers";
+      if (!v || !*v || strspn(v, "0123456789,") != strlen(v))
+        return "saturate: --only needs numbers";
       a->only = v;
     } else if (!strcmp(o, "--batches")) {
       v = value_of(argc, argv, &i);
-      if (!v || !*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) || !(a->batches = strtoull(v, NULL, 10)))
+      if (!v || !*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) ||
+          !(a->batches = strtoull(v, NULL, 10)))
         return "saturate: --batches needs a number from 1";
     } else if (o[0] == '-' && o[1]) return "saturate: no such option (isomer saturate --help)";
     else if (a->file) return "saturate: one file is expected";

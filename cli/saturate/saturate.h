@@ -1,4 +1,5 @@
-/* What the rules of workload files mean: guards, conditions, appliers and analyses, by means of egraph.h alone. */
+/* What the rules of workload files mean: guards, conditions, appliers and analyses, by means of
+ * egraph.h alone. */
 #ifndef CLI_SATURATE_H
 #define CLI_SATURATE_H
 
@@ -12,12 +13,14 @@ ISO_MUST_USE iso_code sat_language_new(const eg_workload *w, sat_language **out,
 void sat_language_free(sat_language *l);
 /* The analysis for eg_sat_new; its callbacks use `l`. */
 eg_sat_analysis sat_language_analysis(sat_language *l);
-/* Add the workload's rules. `l` serves one e-graph at a time, and stays alive as long as the rules. */
+/* Add the workload's rules. `l` serves one e-graph at a time, and stays alive as long as the rules.
+ */
 ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r, iso_error *err);
 /* What a callback could not report itself. */
 ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
 
-/* Print what the start terms came to: the smallest equal term of each, and a checked proof that it is equal. */
+/* Print what the start terms came to: the smallest equal term of each, and a checked proof that it
+ * is equal. */
 typedef struct sat_shown {
   eg_sat *s;
   const eg_rules *rules;

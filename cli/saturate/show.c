@@ -1,4 +1,5 @@
-/* What `isomer saturate` shows of an e-graph: smallest terms, and why they are equal to the start terms. */
+/* What `isomer saturate` shows of an e-graph: smallest terms, and why they are equal to the start
+ * terms. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static void put_node(const eg_graph *g, eg_node n, int depth, FILE *f) {
 
 static const char *reason(const eg_rules *r, eg_why why) {
   if (why.kind == EG_WHY_CONGRUENCE) return "congruence";
-  if (why.kind >= EG_WHY_RULE && why.kind - EG_WHY_RULE < eg_rules_count(r)) return eg_rules_name(r, why.kind - EG_WHY_RULE);
+  if (why.kind >= EG_WHY_RULE && why.kind - EG_WHY_RULE < eg_rules_count(r))
+    return eg_rules_name(r, why.kind - EG_WHY_RULE);
   return why.data == 0 ? "given" : why.data == 1 ? "substitution" : "folded constant";
 }
 
@@ -39,14 +41,16 @@ static void put_steps(const sat_shown *x, const eg_graph *g, const eg_step *step
   if (n > MAX_STEPS) fprintf(x->f, "    ... %zu more\n", n - MAX_STEPS);
 }
 
-/* What is no instance of a rule is an equation of the input, or was made by an applier or an analysis. */
+/* What is no instance of a rule is an equation of the input, or was made by an applier or an
+ * analysis. */
 static bool other(void *ctx, const eg_step *step) {
   (void)ctx, (void)step;
   return true;
 }
 
 /* Why the term that was added is equal to the one in `text`. */
-static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const char *text, iso_error *err) {
+static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const char *text,
+                        iso_error *err) {
   eg_rule_check check = {g, x->rules, other, NULL};
   eg_step *step = NULL;
   eg_node to;
@@ -56,7 +60,8 @@ static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const cha
   iso_code code = eg_add_term(g, text, strlen(text), &to, err);
   if (!code) code = eg_rebuild(g, err);
   if (!code) code = eg_explain(g, from, to, &step, &n, err);
-  if (!code) code = eg_proof_check(g, step, n, from, to, eg_rule_check_step, &check, &ok, &why_not, err);
+  if (!code)
+    code = eg_proof_check(g, step, n, from, to, eg_rule_check_step, &check, &ok, &why_not, err);
   if (!code && !ok) code = iso_fail(err, ISO_INTERNAL, "a proof does not hold: %s", why_not);
   if (!code) put_steps(x, g, step, n);
   free(step);

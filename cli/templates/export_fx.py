@@ -1,5 +1,3 @@
-
-
 # ---- torch.fx.subgraph_rewriter ----
 
 from torch.fx.subgraph_rewriter import replace_pattern_with_filters
@@ -19,11 +17,17 @@ def pattern_of(term):
         if "op" not in t:
             return None if "none" in t else 0
         key = json.dumps(t, sort_keys=True)
-        if key not in seen: # one node for equal parts, as in graphs
+        if key not in seen:  # one node for equal parts, as in graphs
             target = overload(t["op"])
             args = [make(a) for a in t["args"]]
-            n = len(args) if target is operator.getitem else sum(not f.kwarg_only for f in target._schema.arguments)
-            names = [] if target is operator.getitem else [f.name for f in target._schema.arguments][n:]
+            n = (
+                len(args)
+                if target is operator.getitem
+                else sum(not f.kwarg_only for f in target._schema.arguments)
+            )
+            names = (
+                [] if target is operator.getitem else [f.name for f in target._schema.arguments][n:]
+            )
             seen[key] = graph.call_function(target, tuple(args[:n]), dict(zip(names, args[n:])))
         return seen[key]
 
@@ -47,15 +51,22 @@ def rewrite_one(gm, rule, backward):
         plan[root] = replacement
         return True
 
-    found = replace_pattern_with_filters(gm, pattern_of(pattern), match_filters=[matches], ignore_literals=True,
-                                         replacement_callback=lambda match, graph, pattern_graph: plan[match.returning_nodes[0]])
+    found = replace_pattern_with_filters(
+        gm,
+        pattern_of(pattern),
+        match_filters=[matches],
+        ignore_literals=True,
+        replacement_callback=lambda match, graph, pattern_graph: plan[match.returning_nodes[0]],
+    )
     return len(found)
 
 
 def rewrite(gm, only=None, direction="shrink", sweeps=10):
-    """Rewrite a GraphModule of ATen operators (torch.export's `ep.module()`, make_fx) whose nodes have shapes in meta["val"], in place.
-    `only`: names of rules. `direction`: "shrink" uses each rule where it leaves fewer operators, again and again; "forward" (lhs to
-    rhs) and "backward" go once through the rules. Returns: how often which rule was applied. A graph that writes to memory is left alone."""
+    """Rewrite a GraphModule of ATen operators (torch.export's `ep.module()`, make_fx) whose nodes
+    have shapes in meta["val"], in place. `only`: names of rules. `direction`: "shrink" uses each
+    rule where it leaves fewer operators, again and again; "forward" (lhs to rhs) and "backward" go
+    once through the rules. Returns: how often which rule was applied. A graph that writes to memory
+    is left alone."""
     count = {}
     if not functional(gm.graph):
         return count

@@ -1,10 +1,13 @@
-
-
 # ---- Inductor's pattern matcher ----
 
 import itertools
 
-from torch._inductor.pattern_matcher import CallFunction, KeywordArg, PatternMatcherPass, register_graph_pattern
+from torch._inductor.pattern_matcher import (
+    CallFunction,
+    KeywordArg,
+    PatternMatcherPass,
+    register_graph_pattern,
+)
 
 
 def uses(term, count):
@@ -27,7 +30,7 @@ def pattern_of(term):
             return KeywordArg("v%d" % t["var"])
         if "list" in t:
             return [make(a) for a in t["list"]]
-        if "op" not in t: # bind() checks it
+        if "op" not in t:  # bind() checks it
             return KeywordArg("literal%d" % next(literals))
         key = json.dumps(t, sort_keys=True)
         if key not in seen:
@@ -43,7 +46,8 @@ def pattern_of(term):
 
 
 def register(pass_dict, only=None, direction="shrink"):
-    """Register the rules with a PatternMatcherPass. Nodes are matched in the form that `spell_out` gives them."""
+    """Register the rules with a PatternMatcherPass. Nodes are matched in the form that `spell_out`
+    gives them."""
     counts = {}
     for rule, backward in choose(only, direction):
 
@@ -68,7 +72,9 @@ def register(pass_dict, only=None, direction="shrink"):
             match.erase_nodes()
             counts[rule["name"]] = counts.get(rule["name"], 0) + 1
 
-        register_graph_pattern(pattern_of(sides(rule, backward)[0]), extra_check=check, pass_dict=pass_dict)(replace)
+        register_graph_pattern(
+            pattern_of(sides(rule, backward)[0]), extra_check=check, pass_dict=pass_dict
+        )(replace)
     return counts
 
 
@@ -76,7 +82,11 @@ def spell_out_node(n):
     if n.op != "call_function" or not isinstance(n.target, torch._ops.OpOverload):
         return
     formal, given = n.target._schema.arguments, dict(n.kwargs)
-    args = [n.args[i] if i < len(n.args) else given.pop(f.name, f.default_value) for i, f in enumerate(formal) if not f.kwarg_only]
+    args = [
+        n.args[i] if i < len(n.args) else given.pop(f.name, f.default_value)
+        for i, f in enumerate(formal)
+        if not f.kwarg_only
+    ]
     for f in formal:
         if f.kwarg_only and f.name not in CONTEXT and f.has_default_value():
             given.setdefault(f.name, f.default_value)
@@ -95,13 +105,17 @@ def shorten(graph):
         if n.op != "call_function" or not isinstance(n.target, torch._ops.OpOverload):
             continue
         given = dict(n.kwargs)
-        args = [n.args[i] if i < len(n.args) else given.get(f.name, f.default_value) for i, f in enumerate(n.target._schema.arguments)]
+        args = [
+            n.args[i] if i < len(n.args) else given.get(f.name, f.default_value)
+            for i, f in enumerate(n.target._schema.arguments)
+        ]
         n.args, n.kwargs = call_arguments(n.target, args)
 
 
 def apply(graph, only=None, direction="shrink", sweeps=10):
-    """Rewrite a Graph or GraphModule in place; for `torch._inductor.config.post_grad_custom_pre_pass` and its like, or by itself.
-    Arguments and result: as in the FX module's rewrite."""
+    """Rewrite a Graph or GraphModule in place; for
+    `torch._inductor.config.post_grad_custom_pre_pass` and its like, or by itself. Arguments and
+    result: as in the FX module's rewrite."""
     gm = graph if isinstance(graph, torch.fx.GraphModule) else None
     graph = gm.graph if gm is not None else graph
     if not functional(graph):

@@ -1,5 +1,3 @@
-
-
 # ---- matching one side of a rule at a node, with every precondition ----
 
 import fractions
@@ -21,7 +19,8 @@ def need(ok, why):
 
 
 def overload(name):
-    """torch.ops.aten.add.Tensor for "aten::add.Tensor"; None where this PyTorch has no such operator."""
+    """torch.ops.aten.add.Tensor for "aten::add.Tensor"; None where this PyTorch has no such
+    operator."""
     if name == "getitem":
         return operator.getitem
     space, _, rest = name.partition("::")
@@ -37,7 +36,8 @@ LAYOUTS = (None, torch.contiguous_format, torch.preserve_format)
 
 
 def arguments(node):
-    """All arguments in schema order, defaults filled in; those that rules do not speak of are None."""
+    """All arguments in schema order, defaults filled in; those that rules do not speak of are
+    None."""
     if node.target is operator.getitem:
         return list(node.args)
     given, out = dict(node.kwargs), []
@@ -64,7 +64,15 @@ def tensor_of(node):
 
 
 def kind_of(dtype):
-    return "f" if dtype.is_floating_point else "c" if dtype.is_complex else "b" if dtype == torch.bool else "i"
+    return (
+        "f"
+        if dtype.is_floating_point
+        else "c"
+        if dtype.is_complex
+        else "b"
+        if dtype == torch.bool
+        else "i"
+    )
 
 
 class Binding:
@@ -78,7 +86,12 @@ class Binding:
         if "var" in t:
             return self.variable(t["var"], value)
         if "op" in t:
-            need(isinstance(value, torch.fx.Node) and value.op == "call_function" and value.target == overload(t["op"]), "operator")
+            need(
+                isinstance(value, torch.fx.Node)
+                and value.op == "call_function"
+                and value.target == overload(t["op"]),
+                "operator",
+            )
             args = arguments(value)
             need(len(args) == len(t["args"]), "arguments")
             self.float_dtype(tensor_of(value))
@@ -95,7 +108,12 @@ class Binding:
         need(not isinstance(value, (torch.fx.Node, torch.SymInt, torch.SymFloat)), "not a literal")
         whole = isinstance(value, int) and not isinstance(value, bool)
         if "name" in t:
-            need(whole or isinstance(value, float) or (isinstance(value, (list, tuple)) and all(type(v) is int for v in value)), "not a number")
+            need(
+                whole
+                or isinstance(value, float)
+                or (isinstance(value, (list, tuple)) and all(type(v) is int for v in value)),
+                "not a number",
+            )
             self.bind_name(t["name"], list(value) if isinstance(value, tuple) else value)
         elif "expr" in t:
             need(whole, "not an integer")
@@ -104,7 +122,11 @@ class Binding:
             need(whole and value == t["int"], "integer")
         elif "float" in t:
             want = float(t["float"])
-            need((whole or isinstance(value, float)) and (float(value) == want or (math.isnan(want) and math.isnan(value))), "number")
+            need(
+                (whole or isinstance(value, float))
+                and (float(value) == want or (math.isnan(want) and math.isnan(value))),
+                "number",
+            )
         elif "bool" in t:
             need(isinstance(value, bool) and value == t["bool"], "flag")
         elif "string" in t:
@@ -115,10 +137,14 @@ class Binding:
             need(value is None, "none")
 
     def bind_name(self, name, value):
-        need(type(self.name.setdefault(name, value)) is type(value) and self.name[name] == value, "%s has two values" % name)
+        need(
+            type(self.name.setdefault(name, value)) is type(value) and self.name[name] == value,
+            "%s has two values" % name,
+        )
 
     def float_dtype(self, tensor):
-        """Rules speak of real numbers: between two float dtypes rounding would be lost or gained."""
+        """Rules speak of real numbers: between two float dtypes rounding would be lost or
+        gained."""
         for t in tensor if isinstance(tensor, (list, tuple)) else [tensor]:
             if isinstance(t, torch.Tensor) and kind_of(t.dtype) in "fc":
                 self.dtypes.add(t.dtype)
@@ -140,7 +166,7 @@ class Binding:
     def shape(self, want, shape):
         dims = want["sizes"]
         need(len(shape) >= len(dims) if want["leading"] else len(shape) == len(dims), "rank")
-        for d, size in zip(dims, shape[len(shape) - len(dims):]):
+        for d, size in zip(dims, shape[len(shape) - len(dims) :]):
             if d is not None:
                 self.literal(d, size)
 
@@ -154,7 +180,11 @@ class Binding:
             return fractions.Fraction(float(t["float"])), True
         if "name" in t:
             v = self.name.get(t["name"], (extra or {}).get(t["name"]))
-            return None if v is None or isinstance(v, list) else (fractions.Fraction(v), isinstance(v, float))
+            return (
+                None
+                if v is None or isinstance(v, list)
+                else (fractions.Fraction(v), isinstance(v, float))
+            )
         parts = [self.number(a, extra) for a in t["args"]]
         if None in parts:
             return None
@@ -165,7 +195,13 @@ class Binding:
             real |= r
             if op in ("/", "mod") and v == 0:
                 return None
-            out = {"+": lambda: out + v, "-": lambda: out - v, "*": lambda: out * v, "/": lambda: out / v, "mod": lambda: out % v}[op]()
+            out = {
+                "+": lambda: out + v,
+                "-": lambda: out - v,
+                "*": lambda: out * v,
+                "/": lambda: out / v,
+                "mod": lambda: out % v,
+            }[op]()
         return out, real
 
     def holds(self, t):
@@ -181,16 +217,25 @@ class Binding:
             return None
         real = any(r for _, r in parts)
 
-        def same(a, b): # a literal for 1/sqrt(n) is within an ulp of it; its square rounds again
-            return a == b or (real and abs(a - b) <= fractions.Fraction(1, 10**15) * max(abs(a), abs(b)))
+        def same(a, b):  # a literal for 1/sqrt(n) is within an ulp of it; its square rounds again
+            return a == b or (
+                real and abs(a - b) <= fractions.Fraction(1, 10**15) * max(abs(a), abs(b))
+            )
 
         v = [x for x, _ in parts]
-        if op == "in": # low <= x < high
+        if op == "in":  # low <= x < high
             return (v[1] <= v[0] or same(v[0], v[1])) and v[0] < v[2] and not same(v[0], v[2])
         if op == "divides":
             return v[0] != 0 and v[1] % v[0] == 0
         sign = 0 if same(v[0], v[1]) else -1 if v[0] < v[1] else 1
-        return {"=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[op]
+        return {
+            "=": sign == 0,
+            "!=": sign != 0,
+            "<": sign < 0,
+            "<=": sign <= 0,
+            ">": sign > 0,
+            ">=": sign >= 0,
+        }[op]
 
     def open_names(self, t):
         if "name" in t:
@@ -221,7 +266,9 @@ class Binding:
     def finish(self):
         """Expressions, conditions and the kinds of attributes."""
         equations = [(t, {"int": v}) for t, v in self.expected]
-        equations += [tuple(w["args"]) for w in self.rule["where"] if w["expr"] == "=" and len(w["args"]) == 2]
+        equations += [
+            tuple(w["args"]) for w in self.rule["where"] if w["expr"] == "=" and len(w["args"]) == 2
+        ]
         while any([self.solve(a, b) for a, b in equations]):
             pass
         for t, v in self.expected:
@@ -268,24 +315,47 @@ def call_arguments(target, args):
     if target is operator.getitem:
         return tuple(args), {}
     formal = target._schema.arguments
-    args = [f.default_value if f.name in CONTEXT and a is None and f.has_default_value() else a for f, a in zip(formal, args)]
+    args = [
+        f.default_value if f.name in CONTEXT and a is None and f.has_default_value() else a
+        for f, a in zip(formal, args)
+    ]
     positional = [a for f, a in zip(formal, args) if not f.kwarg_only]
     names = [f for f in formal if not f.kwarg_only]
-    while positional and names[len(positional) - 1].has_default_value() and is_default(names[len(positional) - 1], positional[-1]):
+    while (
+        positional
+        and names[len(positional) - 1].has_default_value()
+        and is_default(names[len(positional) - 1], positional[-1])
+    ):
         positional.pop()
-    keywords = {f.name: a for f, a in zip(formal, args) if f.kwarg_only and not (is_default(f, a) and f.has_default_value()) and not (f.name in CONTEXT and a is None)}
+    keywords = {
+        f.name: a
+        for f, a in zip(formal, args)
+        if f.kwarg_only
+        and not (is_default(f, a) and f.has_default_value())
+        and not (f.name in CONTEXT and a is None)
+    }
     return tuple(positional), keywords
 
 
 def is_default(formal, value):
-    return (formal.name in CONTEXT and value is None) or (not isinstance(value, torch.fx.Node) and type(value) is type(formal.default_value) and value == formal.default_value)
+    return (formal.name in CONTEXT and value is None) or (
+        not isinstance(value, torch.fx.Node)
+        and type(value) is type(formal.default_value)
+        and value == formal.default_value
+    )
 
 
 class Builder:
     """Makes the nodes of a term in a graph, with what is known of their tensors."""
 
     def __init__(self, graph, binding, node_of, value_of):
-        self.graph, self.binding, self.node_of, self.value_of, self.made = graph, binding, node_of, value_of, []
+        self.graph, self.binding, self.node_of, self.value_of, self.made = (
+            graph,
+            binding,
+            node_of,
+            value_of,
+            [],
+        )
 
     def term(self, t):
         """The node or literal, and its tensor or value."""
@@ -314,7 +384,13 @@ class Builder:
 
 
 def fake(tensor):
-    return tensor if not isinstance(tensor, torch.Tensor) or type(tensor) is not torch.Tensor and not isinstance(tensor, torch.nn.Parameter) else tensor.detach().to("meta")
+    return (
+        tensor
+        if not isinstance(tensor, torch.Tensor)
+        or type(tensor) is not torch.Tensor
+        and not isinstance(tensor, torch.nn.Parameter)
+        else tensor.detach().to("meta")
+    )
 
 
 def modes(values):
@@ -327,9 +403,16 @@ def modes(values):
 
 
 def alike(a, b):
-    """One tensor can stand for the other: dtype, shape, and strides where they count (a view behind it may rely on them)."""
-    return (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape and
-            [s for s, d in zip(a.stride(), a.shape) if d > 1] == [s for s, d in zip(b.stride(), b.shape) if d > 1])
+    """One tensor can stand for the other: dtype, shape, and strides where they count (a view behind
+    it may rely on them)."""
+    return (
+        isinstance(a, torch.Tensor)
+        and isinstance(b, torch.Tensor)
+        and a.dtype == b.dtype
+        and a.shape == b.shape
+        and [s for s, d in zip(a.stride(), a.shape) if d > 1]
+        == [s for s, d in zip(b.stride(), b.shape) if d > 1]
+    )
 
 
 def sides(rule, backward):
@@ -345,7 +428,8 @@ def bind(rule, backward, root):
 
 
 def build(rule, backward, b, root, graph, node_of):
-    """The other side in `graph`, its tensor like that of `root`; and the nodes that were made. Raises Refused, and then leaves the graph as it was."""
+    """The other side in `graph`, its tensor like that of `root`; and the nodes that were made.
+    Raises Refused, and then leaves the graph as it was."""
     values = {i: fake(tensor_of(n)) for i, n in b.node.items()}
     maker = Builder(graph, b, node_of, values)
     try:
@@ -360,7 +444,9 @@ def build(rule, backward, b, root, graph, node_of):
 
 
 def operators(t):
-    return ("op" in t and t["op"] != "getitem") + sum(operators(a) for a in t.get("args", t.get("list", ())) if isinstance(a, dict))
+    return ("op" in t and t["op"] != "getitem") + sum(
+        operators(a) for a in t.get("args", t.get("list", ())) if isinstance(a, dict)
+    )
 
 
 def variables(t):
@@ -370,20 +456,28 @@ def variables(t):
 
 
 def known(t):
-    return ("op" not in t or overload(t["op"]) is not None) and all(known(a) for a in t.get("args", t.get("list", ())))
+    return ("op" not in t or overload(t["op"]) is not None) and all(
+        known(a) for a in t.get("args", t.get("list", ()))
+    )
 
 
 def applicable(rule, backward):
-    """Whether that side can be looked for: it is an operator, and has all variables of the other."""
+    """Whether that side can be looked for: it is an operator, and has all variables of the
+    other."""
     a, b = sides(rule, backward)
     return "op" in a and variables(b) <= variables(a) and known(a) and known(b)
 
 
 def directions(rule, direction):
-    """Which ways a rule is used: "shrink" where it leaves fewer operators, "forward" lhs to rhs, "backward"."""
+    """Which ways a rule is used: "shrink" where it leaves fewer operators, "forward" lhs to rhs,
+    "backward"."""
     for backward in (False, True):
         a, b = sides(rule, backward)
-        if applicable(rule, backward) and (operators(b) < operators(a) if direction == "shrink" else backward == (direction == "backward")):
+        if applicable(rule, backward) and (
+            operators(b) < operators(a)
+            if direction == "shrink"
+            else backward == (direction == "backward")
+        ):
             yield backward
 
 
@@ -397,10 +491,14 @@ def functional(graph):
 
 
 def tidy(graph):
-    """Leave out what no output reads, and asserts about tensors for what is known of them: neither is a use of what it looks at."""
+    """Leave out what no output reads, and asserts about tensors for what is known of them: neither
+    is a use of what it looks at."""
     for n in list(graph.nodes):
         if n.op == "call_function" and n.target is torch.ops.aten._assert_tensor_metadata.default:
-            t, dtype = tensor_of(n.args[0]), n.kwargs.get("dtype", n.args[3] if len(n.args) > 3 else None)
+            t, dtype = (
+                tensor_of(n.args[0]),
+                n.kwargs.get("dtype", n.args[3] if len(n.args) > 3 else None),
+            )
             if isinstance(t, torch.Tensor) and dtype in (None, t.dtype) and len(n.args) < 2:
                 graph.erase_node(n)
     graph.eliminate_dead_code()

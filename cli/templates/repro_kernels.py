@@ -6,11 +6,27 @@ def hidden_pairs(tokens, causal, window):
 
 
 # ---- unified_attention
-def unified_attention(query, key, value, *, num_heads, num_kv_heads, head_size, scale, sliding_window, logits_soft_cap, alibi_slopes, causal):
+def unified_attention(
+    query,
+    key,
+    value,
+    *,
+    num_heads,
+    num_kv_heads,
+    head_size,
+    scale,
+    sliding_window,
+    logits_soft_cap,
+    alibi_slopes,
+    causal,
+):
     """Attention over the tokens of one sequence, with grouped key/value heads."""
     tokens, groups = query.size(0), num_heads // num_kv_heads
     q = query.reshape(tokens, num_heads, -1).transpose(0, 1)
-    k, v = (x.reshape(tokens, num_kv_heads, -1).transpose(0, 1).repeat_interleave(groups, 0) for x in (key, value))
+    k, v = (
+        x.reshape(tokens, num_kv_heads, -1).transpose(0, 1).repeat_interleave(groups, 0)
+        for x in (key, value)
+    )
     s = q @ k.transpose(1, 2) * scale
     if logits_soft_cap:
         s = torch.tanh(s / logits_soft_cap) * logits_soft_cap
@@ -49,6 +65,7 @@ def rotary_embedding(positions, query, key, head_size, cos_sin_cache, is_neox):
         parts = a * cos - b * sin, b * cos + a * sin
         turned = torch.cat(parts, -1) if is_neox else torch.stack(parts, -1).flatten(-2)
         return torch.cat([turned, rest], -1).reshape(x.shape)
+
     return rotate(query), torch.empty(0) if key is None else rotate(key)
 
 
@@ -94,20 +111,37 @@ def gelu_quick(input):
 def topk_softmax(gating_output, *, topk):
     """Ties: the lower expert first."""
     tokens = gating_output.size(0)
-    weight, expert = torch.sort(torch.softmax(gating_output, -1), stable=True, dim=-1, descending=True)
-    place = torch.arange(topk, dtype=torch.int32)[None] * tokens + torch.arange(tokens, dtype=torch.int32)[:, None]
+    weight, expert = torch.sort(
+        torch.softmax(gating_output, -1), stable=True, dim=-1, descending=True
+    )
+    place = (
+        torch.arange(topk, dtype=torch.int32)[None] * tokens
+        + torch.arange(tokens, dtype=torch.int32)[:, None]
+    )
     return weight[:, :topk].contiguous(), expert[:, :topk].to(torch.int32), place
 
 
 # ---- fused_experts
-def fused_experts(hidden_states, w1, w2, topk_weights, topk_ids, activation="silu", apply_router_weight_on_input=False):
+def fused_experts(
+    hidden_states,
+    w1,
+    w2,
+    topk_weights,
+    topk_ids,
+    activation="silu",
+    apply_router_weight_on_input=False,
+):
     tokens, topk = topk_ids.shape
     ids, weights = topk_ids.reshape(-1).long(), topk_weights.reshape(-1, 1)
     x = hidden_states.repeat_interleave(topk, 0)
     if apply_router_weight_on_input:
         x = x * weights
     act = silu_and_mul if activation == "silu" else gelu_and_mul
-    out = torch.stack([act(x[i] @ w1[e].t()) @ w2[e].t() for i, e in enumerate(ids.tolist())]) if ids.numel() else x
+    out = (
+        torch.stack([act(x[i] @ w1[e].t()) @ w2[e].t() for i, e in enumerate(ids.tolist())])
+        if ids.numel()
+        else x
+    )
     if not apply_router_weight_on_input:
         out = out * weights
     return out.reshape(tokens, topk, -1).sum(1)
@@ -134,5 +168,3 @@ def all_gather(inputs, dim):
 # ---- reduce_scatter
 def reduce_scatter(inputs, op, dim):
     return sum(inputs[1:], inputs[0]).chunk(len(inputs), dim)
-
-

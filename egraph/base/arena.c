@@ -31,7 +31,9 @@ void *iso_arena_alloc(iso_arena *a, size_t n) {
   const size_t least = 0;
 #else
   /* Blocks double with the arena, so that small owners stay small and large ones make few calls. */
-  const size_t least = a->used_bytes < 512 ? 512 : a->used_bytes > (1u << 20) ? (1u << 20) : a->used_bytes;
+  const size_t least = a->used_bytes < 512          ? 512
+                       : a->used_bytes > (1u << 20) ? (1u << 20)
+                                                    : a->used_bytes;
 #endif
   if (!a->head || a->head->size - a->head->used < n) {
     size_t size = n > least ? n : least;

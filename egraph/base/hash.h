@@ -1,4 +1,5 @@
-/* The one place that includes xxHash; cold tables use uthash through it, hot ones are open addressing. */
+/* The one place that includes xxHash; cold tables use uthash through it, hot ones are open
+ * addressing. */
 #ifndef ISO_BASE_HASH_H
 #define ISO_BASE_HASH_H
 

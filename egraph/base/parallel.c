@@ -3,7 +3,10 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { MOST = 16, WORTH = 1 << 20 }; /* threads; elements that a part is worth a thread for: about a millisecond */
+enum {
+  MOST = 16,
+  WORTH = 1 << 20
+}; /* threads; elements that a part is worth a thread for: about a millisecond */
 
 typedef struct part {
   void (*f)(void *ctx, int64_t from, int64_t to);
@@ -18,7 +21,8 @@ static void *run(void *p) {
   return NULL;
 }
 
-void iso_parallel(unsigned threads, int64_t n, int64_t each, void (*f)(void *ctx, int64_t from, int64_t to), void *ctx) {
+void iso_parallel(unsigned threads, int64_t n, int64_t each,
+                  void (*f)(void *ctx, int64_t from, int64_t to), void *ctx) {
   part p[MOST];
   const int64_t worth = each >= WORTH ? n : n / (WORTH / (each > 0 ? each : 1));
   int64_t parts = threads < MOST ? threads : MOST;
@@ -29,7 +33,8 @@ void iso_parallel(unsigned threads, int64_t n, int64_t each, void (*f)(void *ctx
     p[i].to = at = at + n / parts + (i < n % parts);
   }
   int64_t started = 1;
-  while (started < parts && pthread_create(&p[started].thread, NULL, run, &p[started]) == 0) started++;
+  while (started < parts && pthread_create(&p[started].thread, NULL, run, &p[started]) == 0)
+    started++;
   (void)run(&p[0]);
   for (int64_t i = started; i < parts; i++) (void)run(&p[i]);
   for (int64_t i = 1; i < started; i++) pthread_join(p[i].thread, NULL);
@@ -38,7 +43,8 @@ void iso_parallel(unsigned threads, int64_t n, int64_t each, void (*f)(void *ctx
 unsigned iso_processors(void) {
 #ifdef __linux__
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return (unsigned)CPU_COUNT(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+    return (unsigned)CPU_COUNT(&set);
 #endif
   return 1;
 }

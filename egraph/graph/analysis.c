@@ -1,13 +1,16 @@
-/* Data per class: made, joined, brought up to the parents, repaired (Willsey et al., egg, POPL 2021, section 4).
+/* Data per class: made, joined, brought up to the parents, repaired (Willsey et al., egg, POPL
+ * 2021, section 4).
  *
- * NULL is the bottom of the join: joining with it calls nothing. Callbacks never see a class that is not canonical. */
+ * NULL is the bottom of the join: joining with it calls nothing. Callbacks never see a class that
+ * is not canonical. */
 #include "egraph/graph/graph_int.h"
 
 static void drop(eg_graph *g, void *data) {
   if (data && g->analysis.free) g->analysis.free(g->analysis.ctx, data);
 }
 
-/* In order of ids, whatever the list's order was: the order of joins must not depend on who looked at the list. */
+/* In order of ids, whatever the list's order was: the order of joins must not depend on who looked
+ * at the list. */
 static void look_at_parents(eg_graph *g, uint32_t cls) {
   if (!g->analysis.make) return;
   egi_list *parents = &g->cls[cls].parents;
@@ -58,7 +61,8 @@ void egi_data_look(eg_graph *g, uint32_t node) {
 }
 
 iso_code egi_data_repair(eg_graph *g, uint32_t cls, iso_error *err) {
-  if (g->up[cls] != cls) return ISO_OK; /* merged while it waited: the class that stayed waits too */
+  if (g->up[cls] != cls)
+    return ISO_OK; /* merged while it waited: the class that stayed waits too */
   iso_code code = g->analysis.repair(g->analysis.ctx, g, (eg_class){cls}, g->cls[cls].data, err);
   if (code) egi_queue_push(&g->repair, egi_find(g, cls));
   return code;

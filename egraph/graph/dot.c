@@ -1,4 +1,5 @@
-/* Graphviz: a cluster per e-class, its e-nodes in order of ids, an edge from an e-node to each child's cluster. */
+/* Graphviz: a cluster per e-class, its e-nodes in order of ids, an edge from an e-node to each
+ * child's cluster. */
 #include "egraph/graph/graph_int.h"
 
 /* As much of a name as a picture needs, with what DOT strings cannot hold escaped or replaced. */
@@ -27,7 +28,8 @@ bool eg_dot(eg_graph *g, FILE *f) {
   for (uint32_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < eg_node_arity(g, (eg_node){i}); k++) {
       const uint32_t c = eg_node_child(g, (eg_node){i}, k).i;
-      /* A canonical class contains the e-node that has its id: the edge ends there, cut off at the cluster. */
+      /* A canonical class contains the e-node that has its id: the edge ends there, cut off at the
+       * cluster. */
       fprintf(f, "  n%u -> n%u [lhead=cluster_%u, label=\"%zu\"];\n", i, c, c, k);
     }
   fputs("}\n", f);

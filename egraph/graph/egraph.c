@@ -33,8 +33,9 @@ void eg_free(eg_graph *g) {
     egi_list_fini(&c->parents);
   }
   iso_arena_fini(&g->names);
-  void *owned[] = {g->symbol,     g->symbols.slot, g->hashcons.slot, g->node,  g->up,   g->cls, g->key, g->original, g->edge,
-                   g->stale.link, g->look.link,    g->repair.link,   g->words, g->mark, g};
+  void *owned[] = {g->symbol,    g->symbols.slot, g->hashcons.slot, g->node, g->up,
+                   g->cls,       g->key,          g->original,      g->edge, g->stale.link,
+                   g->look.link, g->repair.link,  g->words,         g->mark, g};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -61,11 +62,13 @@ const char *eg_symbol_name(const eg_graph *g, eg_symbol s) { return g->symbol[s.
 /* Room for one more e-node whose key is in `words`. */
 static bool add_reserve(eg_graph *g, size_t arity) {
   const size_t n = g->n_nodes + 1, n_key = g->n_key + arity + 1;
-  bool ok = iso_grow(g->node, g->cap_node, n) && iso_grow(g->up, g->cap_up, n) && iso_grow(g->cls, g->cap_cls, n) &&
-            iso_grow(g->edge, g->cap_edge, n) && iso_grow(g->key, g->cap_key, n_key) &&
-            iso_grow(g->original, g->cap_original, n_key - n + 1) && egi_queue_reserve(&g->stale, n) &&
-            (!g->analysis.make || egi_queue_reserve(&g->look, n)) &&
-            (!g->analysis.repair || egi_queue_reserve(&g->repair, n)) && egi_table_reserve(&g->hashcons);
+  bool ok =
+      iso_grow(g->node, g->cap_node, n) && iso_grow(g->up, g->cap_up, n) &&
+      iso_grow(g->cls, g->cap_cls, n) && iso_grow(g->edge, g->cap_edge, n) &&
+      iso_grow(g->key, g->cap_key, n_key) &&
+      iso_grow(g->original, g->cap_original, n_key - n + 1) && egi_queue_reserve(&g->stale, n) &&
+      (!g->analysis.make || egi_queue_reserve(&g->look, n)) &&
+      (!g->analysis.repair || egi_queue_reserve(&g->repair, n)) && egi_table_reserve(&g->hashcons);
   for (size_t k = 1; ok && k <= arity; k++) {
     egi_list *parents = &g->cls[g->words[k]].parents;
     ok = egi_list_reserve(parents, (size_t)parents->n + 1);
@@ -85,7 +88,8 @@ static void add_commit(eg_graph *g, const eg_class *child, size_t arity, uint32_
   egi_list_push(&g->cls[id].nodes, id);
   for (size_t k = 1; k <= arity; k++) {
     egi_class *c = &g->cls[g->words[k]];
-    if (c->parents.n > 0 && egi_list_items(&c->parents)[c->parents.n - 1].i == id) continue; /* a child twice */
+    if (c->parents.n > 0 && egi_list_items(&c->parents)[c->parents.n - 1].i == id)
+      continue; /* a child twice */
     egi_list_push(&c->parents, id);
     c->weight++;
   }
@@ -99,22 +103,26 @@ static bool is_spelled(const eg_graph *g, uint32_t node, const eg_class *child, 
   return true;
 }
 
-/* The e-node congruent to `like` that was added with these very children, EG_NONE if there is none. */
+/* The e-node congruent to `like` that was added with these very children, EG_NONE if there is none.
+ */
 static uint32_t spelled_so(const eg_graph *g, uint32_t like, const eg_class *child, size_t n) {
   if (is_spelled(g, like, child, n)) return like;
   egi_list *l = &g->cls[egi_find(g, like)].nodes;
   const eg_node *node = egi_list_items(l);
   for (uint32_t i = 0; i < l->n; i++)
-    if (eg_node_symbol(g, node[i]).i == eg_node_symbol(g, (eg_node){like}).i && eg_node_arity(g, node[i]) == n &&
-        is_spelled(g, node[i].i, child, n))
+    if (eg_node_symbol(g, node[i]).i == eg_node_symbol(g, (eg_node){like}).i &&
+        eg_node_arity(g, node[i]) == n && is_spelled(g, node[i].i, child, n))
       return node[i].i;
   return EG_NONE;
 }
 
-static iso_code add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, bool exact, eg_node *out, iso_error *err) {
+static iso_code add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, bool exact,
+                    eg_node *out, iso_error *err) {
   assert(op.i < g->n_symbols);
-  /* Edges, parents with repetitions and key words are counted in 32 bits; none exceeds the key words. */
-  if (n >= EG_NONE - 1 || g->n_key + n + 1 >= EG_NONE) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
+  /* Edges, parents with repetitions and key words are counted in 32 bits; none exceeds the key
+   * words. */
+  if (n >= EG_NONE - 1 || g->n_key + n + 1 >= EG_NONE)
+    return iso_fail(err, ISO_LIMIT, "too many e-nodes");
   if (!iso_grow(g->words, g->cap_words, n + 1)) goto nomem;
   g->words[0] = op.i;
   for (size_t k = 0; k < n; k++) {
@@ -122,7 +130,8 @@ static iso_code add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, 
     g->words[k + 1] = egi_find(g, child[k].i);
   }
   const uint32_t hash = egi_key_hash(g->words, n + 1);
-  /* A stale key has a child that is not canonical, so a key found here is congruent even before a rebuild. */
+  /* A stale key has a child that is not canonical, so a key found here is congruent even before a
+   * rebuild. */
   const uint32_t found = egi_hashcons_find(g, g->words, n + 1, hash);
   const uint32_t there = found != EG_NONE && exact ? spelled_so(g, found, child, n) : found;
   if (there != EG_NONE) {
@@ -145,10 +154,12 @@ nomem:
   return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", eg_symbol_name(g, op));
 }
 
-iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err) {
+iso_code eg_add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out,
+                iso_error *err) {
   return add(g, op, child, n, false, out, err);
 }
-iso_code egi_add_exact(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err) {
+iso_code egi_add_exact(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out,
+                       iso_error *err) {
   return add(g, op, child, n, true, out, err);
 }
 
@@ -162,9 +173,13 @@ iso_code eg_merge(eg_graph *g, eg_node a, eg_node b, eg_why why, iso_error *err)
 
 eg_class eg_find(const eg_graph *g, eg_class c) { return (eg_class){egi_find(g, c.i)}; }
 eg_class eg_class_of(const eg_graph *g, eg_node n) { return (eg_class){egi_find(g, n.i)}; }
-bool eg_equal(const eg_graph *g, eg_node a, eg_node b) { return egi_find(g, a.i) == egi_find(g, b.i); }
+bool eg_equal(const eg_graph *g, eg_node a, eg_node b) {
+  return egi_find(g, a.i) == egi_find(g, b.i);
+}
 
-eg_symbol eg_node_symbol(const eg_graph *g, eg_node n) { return (eg_symbol){g->key[g->node[n.i].key]}; }
+eg_symbol eg_node_symbol(const eg_graph *g, eg_node n) {
+  return (eg_symbol){g->key[g->node[n.i].key]};
+}
 size_t eg_node_arity(const eg_graph *g, eg_node n) { return g->node[n.i].arity; }
 eg_class eg_node_child(const eg_graph *g, eg_node n, size_t k) {
   assert(k < g->node[n.i].arity);

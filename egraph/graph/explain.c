@@ -1,10 +1,12 @@
-/* Explanations from the proof forest (Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA 2005, section 3).
+/* Explanations from the proof forest (Nieuwenhuis and Oliveras, Proof-producing congruence closure,
+ * RTA 2005, section 3).
  *
- * Each e-class is a tree over its e-nodes whose edges are the merges that built it, and the path between two e-nodes is
- * why they are equal. A path never changes once its ends are connected (turning a tree round keeps its edges), so the
- * premises of a congruence are connected by edges older than its own: sorted by age, premises come before their use.
- * Edges already taken are skipped through a union-find of their own, as the paper has it, so that a proof costs about
- * its length times the alternation of two walks, however often its premises overlap. */
+ * Each e-class is a tree over its e-nodes whose edges are the merges that built it, and the path
+ * between two e-nodes is why they are equal. A path never changes once its ends are connected
+ * (turning a tree round keeps its edges), so the premises of a congruence are connected by edges
+ * older than its own: sorted by age, premises come before their use. Edges already taken are
+ * skipped through a union-find of their own, as the paper has it, so that a proof costs about its
+ * length times the alternation of two walks, however often its premises overlap. */
 #include <stdlib.h>
 
 #include "egraph/base/vec.h"
@@ -19,8 +21,8 @@ typedef struct taken {
 
 typedef struct run {
   eg_graph *g;
-  uint64_t call;             /* stamp of this call */
-  taken *chain, *premise;    /* the path from a to b in order; all that congruences need */
+  uint64_t call;          /* stamp of this call */
+  taken *chain, *premise; /* the path from a to b in order; all that congruences need */
   size_t n_chain, cap_chain, n_premise, cap_premise;
 } run;
 
@@ -40,7 +42,8 @@ static uint32_t above(run *r, uint32_t x) {
   return up == EG_NONE ? EG_NONE : highest(r, up);
 }
 
-/* The lowest e-node above both, on taken-away paths: two walks in turn, until one meets the other's trace. */
+/* The lowest e-node above both, on taken-away paths: two walks in turn, until one meets the other's
+ * trace. */
 static uint32_t meet(run *r, uint32_t x, uint32_t y) {
   egi_mark *m = r->g->mark;
   const uint64_t sx = ++r->g->stamp, sy = ++r->g->stamp;
@@ -127,7 +130,8 @@ static eg_step *write_steps(run *r, size_t *n) {
   eg_step *out = calloc(r->n_premise + r->n_chain + 1, sizeof *out);
   if (!out) return NULL;
   if (r->n_premise) qsort(r->premise, r->n_premise, sizeof *r->premise, by_age);
-  for (size_t i = 0; i < r->n_chain; i++) g->mark[r->chain[i].low].chain = 2 * r->call + r->chain[i].up;
+  for (size_t i = 0; i < r->n_chain; i++)
+    g->mark[r->chain[i].low].chain = 2 * r->call + r->chain[i].up;
   *n = 0;
   for (size_t i = 0; i < r->n_premise; i++) {
     taken *t = &r->premise[i];
@@ -141,8 +145,10 @@ static eg_step *write_steps(run *r, size_t *n) {
 }
 
 iso_code eg_explain(eg_graph *g, eg_node a, eg_node b, eg_step **out, size_t *n, iso_error *err) {
-  if (!eg_equal(g, a, b)) return iso_fail(err, ISO_USAGE, "e-nodes %u and %u are not equal", a.i, b.i);
-  if (!iso_grow(g->mark, g->cap_mark, g->n_nodes)) return iso_fail(err, ISO_NOMEM, "out of memory for an explanation");
+  if (!eg_equal(g, a, b))
+    return iso_fail(err, ISO_USAGE, "e-nodes %u and %u are not equal", a.i, b.i);
+  if (!iso_grow(g->mark, g->cap_mark, g->n_nodes))
+    return iso_fail(err, ISO_NOMEM, "out of memory for an explanation");
   run r = {.g = g, .call = ++g->stamp};
   eg_step *step = NULL;
   size_t n_steps = 0;

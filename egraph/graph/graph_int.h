@@ -1,16 +1,17 @@
 /* Private to egraph/: the engine's data.
  *
- * An e-class id is the id of the e-node for which the class was made; e-node i is made together with class i. So one
- * id space serves union-find, proof forest and class table, and an original child names the e-node it meant.
+ * An e-class id is the id of the e-node for which the class was made; e-node i is made together
+ * with class i. So one id space serves union-find, proof forest and class table, and an original
+ * child names the e-node it meant.
  *
  * Invariants (checked by eg_check)
  *   I1  an e-node that is not `twin` is in the hashcons under the words of its key; a twin is not.
- *   I2  the key of an e-node that is neither twin nor queued in `stale` has canonical children only.
- *   I3  no two keys in the hashcons are equal.
- *   I4  an e-node with a canonical child c is in the parent list of c.
- *   I5  an e-class is exactly one tree of the proof forest; each merge of two classes added one edge.
- *   I6  the premises of a congruence edge are connected by edges with smaller ids.
- * A merge takes all its room beforehand (egi_union_reserve), so it either happens as a whole or not at all. */
+ *   I2  the key of an e-node that is neither twin nor queued in `stale` has canonical children
+ * only. I3  no two keys in the hashcons are equal. I4  an e-node with a canonical child c is in the
+ * parent list of c. I5  an e-class is exactly one tree of the proof forest; each merge of two
+ * classes added one edge. I6  the premises of a congruence edge are connected by edges with smaller
+ * ids. A merge takes all its room beforehand (egi_union_reserve), so it either happens as a whole
+ * or not at all. */
 #ifndef EGRAPH_EGRAPH_INT_H
 #define EGRAPH_EGRAPH_INT_H
 
@@ -27,7 +28,8 @@ typedef struct egi_list {
   uint32_t sorted; /* the first so many are in ascending order, each once */
 } egi_list;
 
-/* Open addressing with linear probing, at most half full; id EG_NONE is a free slot. Never walked in slot order. */
+/* Open addressing with linear probing, at most half full; id EG_NONE is a free slot. Never walked
+ * in slot order. */
 typedef struct egi_slot {
   uint32_t hash, id;
 } egi_slot;
@@ -36,8 +38,8 @@ typedef struct egi_table {
   size_t n, n_slots; /* n_slots: 0 or a power of two */
 } egi_table;
 
-/* First in, first out, through links by id, so that a push needs no memory. A link is EG_NONE where the id is not
- * queued, and points to itself at the end. */
+/* First in, first out, through links by id, so that a push needs no memory. A link is EG_NONE where
+ * the id is not queued, and points to itself at the end. */
 typedef struct egi_queue {
   uint32_t *link;
   size_t cap;
@@ -61,7 +63,8 @@ typedef struct egi_node {
 typedef struct egi_class {
   egi_list nodes, parents;
   void *data;
-  uint32_t weight; /* length of `parents` with repetitions: independent of when the list was sorted */
+  uint32_t
+      weight; /* length of `parents` with repetitions: independent of when the list was sorted */
 } egi_class;
 
 /* In order of time. */
@@ -70,7 +73,8 @@ typedef struct egi_edge {
   eg_why why;
 } egi_edge;
 
-/* Scratch of explain.c, per e-node; valid where its stamp is current, so that no call has to clear it. */
+/* Scratch of explain.c, per e-node; valid where its stamp is current, so that no call has to clear
+ * it. */
 typedef struct egi_mark {
   uint64_t call, seen, chain;
   uint32_t skip;
@@ -108,7 +112,9 @@ void egi_list_push(egi_list *l, uint32_t node); /* Requires: reserved */
 eg_node *egi_list_items(egi_list *l);
 eg_node *egi_list_sort(egi_list *l); /* ascending, each once; needs no memory */
 bool egi_list_join_reserve(egi_list *a, egi_list *b);
-void egi_list_join(egi_list *into, egi_list *from); /* Requires: reserved. Empties `from`. Cost: the shorter's length */
+void egi_list_join(
+    egi_list *into,
+    egi_list *from); /* Requires: reserved. Empties `from`. Cost: the shorter's length */
 void egi_list_fini(egi_list *l);
 
 /* hashcons.c */

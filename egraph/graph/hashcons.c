@@ -1,8 +1,8 @@
 /* Hash tables from words to ids: e-nodes by key (the hashcons) and symbols by name.
  *
- * Slots hold an id and 32 bits of the hash; the words stay with their owner. Removal shifts the entries behind it back
- * (Knuth, TAOCP 3, 6.4, algorithm R), so there are no tombstones, and removing then inserting needs no memory:
- * rebuild relies on that. */
+ * Slots hold an id and 32 bits of the hash; the words stay with their owner. Removal shifts the
+ * entries behind it back (Knuth, TAOCP 3, 6.4, algorithm R), so there are no tombstones, and
+ * removing then inserting needs no memory: rebuild relies on that. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,8 @@ void egi_table_remove(egi_table *t, uint32_t hash, uint32_t id) {
     hole = (hole + 1) & mask;
   }
   for (size_t i = (hole + 1) & mask; t->slot[i].id != EG_NONE; i = (i + 1) & mask)
-    if (((i - t->slot[i].hash) & mask) >= ((i - hole) & mask)) { /* its home is not behind the hole */
+    if (((i - t->slot[i].hash) & mask) >=
+        ((i - hole) & mask)) { /* its home is not behind the hole */
       t->slot[hole] = t->slot[i];
       hole = i;
     }
@@ -71,7 +72,8 @@ uint32_t egi_symbol_find(const eg_graph *g, const char *name, size_t n, uint32_t
   const size_t mask = t->n_slots - 1;
   for (size_t i = hash & mask; t->slot[i].id != EG_NONE; i = (i + 1) & mask) {
     const egi_symbol *s = &g->symbol[t->slot[i].id];
-    if (t->slot[i].hash == hash && s->n == n && (n == 0 || !memcmp(s->name, name, n))) return t->slot[i].id;
+    if (t->slot[i].hash == hash && s->n == n && (n == 0 || !memcmp(s->name, name, n)))
+      return t->slot[i].id;
   }
   return EG_NONE;
 }

@@ -1,7 +1,9 @@
-/* The full invariant check: I1 to I6 of graph_int.h, and that the graph is rebuilt. Slow, and reads everything.
+/* The full invariant check: I1 to I6 of graph_int.h, and that the graph is rebuilt. Slow, and reads
+ * everything.
  *
- * The partition is rebuilt from the edges alone, in order of time, by a plain union-find here; a congruence edge must
- * find its premises equal at that time. All other tables are then compared with that partition. */
+ * The partition is rebuilt from the edges alone, in order of time, by a plain union-find here; a
+ * congruence edge must find its premises equal at that time. All other tables are then compared
+ * with that partition. */
 #include <stdlib.h>
 
 #include "egraph/graph/graph_int.h"
@@ -29,9 +31,11 @@ static iso_code check_edge(const eg_graph *g, uint32_t *up, size_t i, iso_error 
   if (e->from >= g->n_nodes || e->to >= g->n_nodes) BROKEN("edge %zu names no e-node", i);
   const egi_node *p = &g->node[e->from], *q = &g->node[e->to];
   if (e->why.kind == EG_WHY_CONGRUENCE) {
-    if (g->key[p->key] != g->key[q->key] || p->arity != q->arity) BROKEN("edge %zu: different symbols", i);
+    if (g->key[p->key] != g->key[q->key] || p->arity != q->arity)
+      BROKEN("edge %zu: different symbols", i);
     for (uint32_t k = 0; k < p->arity; k++)
-      if (found(up, g->original[p->key - e->from + k]) != found(up, g->original[q->key - e->to + k]))
+      if (found(up, g->original[p->key - e->from + k]) !=
+          found(up, g->original[q->key - e->to + k]))
         BROKEN("edge %zu: premise %u is younger than the edge", i, k);
   }
   const uint32_t x = found(up, e->from), y = found(up, e->to);
@@ -44,10 +48,13 @@ static iso_code check_union_find(const eg_graph *g, uint32_t *up, iso_error *err
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     size_t steps = 0;
     for (uint32_t x = i; g->up[x] != x; x = g->up[x])
-      if (g->up[x] >= g->n_nodes || ++steps > g->n_nodes) BROKEN("union-find of e-node %u does not end", i);
+      if (g->up[x] >= g->n_nodes || ++steps > g->n_nodes)
+        BROKEN("union-find of e-node %u does not end", i);
     /* Equal partitions: each refines the other, seen from the two representatives. */
-    if (root(g->up, found(up, i)) != root(g->up, i)) BROKEN("e-node %u is apart from what its edges say", i);
-    if (found(up, root(g->up, i)) != found(up, i)) BROKEN("e-node %u is equal to what no edge says", i);
+    if (root(g->up, found(up, i)) != root(g->up, i))
+      BROKEN("e-node %u is apart from what its edges say", i);
+    if (found(up, root(g->up, i)) != found(up, i))
+      BROKEN("e-node %u is equal to what no edge says", i);
   }
   return ISO_OK;
 }
@@ -61,7 +68,8 @@ static iso_code check_forest(const eg_graph *g, iso_error *err) {
     if (!((f->from == i && f->to == e->proof_up) || (f->to == i && f->from == e->proof_up)))
       BROKEN("e-node %u hangs on a foreign edge", i);
     /* Each edge once: its other end must not hang on it as well. */
-    if (g->node[e->proof_up].proof_up == i) BROKEN("e-nodes %u and %u hang on each other", i, e->proof_up);
+    if (g->node[e->proof_up].proof_up == i)
+      BROKEN("e-nodes %u and %u hang on each other", i, e->proof_up);
   }
   size_t hanging = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++) hanging += g->node[i].proof_up != EG_NONE;
@@ -84,17 +92,21 @@ static iso_code check_hashcons(const eg_graph *g, iso_error *err) {
       if (key[k] != root(g->up, g->original[e->key - i + k - 1]))
         code = iso_fail(err, ISO_INTERNAL, "e-graph invariant: e-node %u has a foreign child", i);
     }
-    const uint32_t hit = egi_hashcons_find(g, key, e->arity + (size_t)1, egi_key_hash(key, e->arity + (size_t)1));
+    const uint32_t hit =
+        egi_hashcons_find(g, key, e->arity + (size_t)1, egi_key_hash(key, e->arity + (size_t)1));
     if (code) break;
-    if (hit == EG_NONE) code = iso_fail(err, ISO_INTERNAL, "e-graph invariant: e-node %u is not in the hashcons", i);
+    if (hit == EG_NONE)
+      code = iso_fail(err, ISO_INTERNAL, "e-graph invariant: e-node %u is not in the hashcons", i);
     else if ((hit == i) == e->twin)
       code = iso_fail(err, ISO_INTERNAL, "e-graph invariant: e-node %u and %u share a key", i, hit);
     else if (root(g->up, hit) != root(g->up, i))
-      code = iso_fail(err, ISO_INTERNAL, "e-graph invariant: e-nodes %u and %u are congruent and apart", i, hit);
+      code = iso_fail(err, ISO_INTERNAL,
+                      "e-graph invariant: e-nodes %u and %u are congruent and apart", i, hit);
     held += !e->twin;
   }
   free(key);
-  if (!code && held != g->hashcons.n) BROKEN("%zu e-nodes in a hashcons of %zu", held, g->hashcons.n);
+  if (!code && held != g->hashcons.n)
+    BROKEN("%zu e-nodes in a hashcons of %zu", held, g->hashcons.n);
   return code;
 }
 
@@ -119,13 +131,15 @@ static iso_code check_lists(eg_graph *g, iso_error *err) {
     for (uint32_t k = 0; k < e->arity; k++) {
       const uint32_t c = root(g->up, g->original[e->key - i + k]);
       bool again = false; /* the same class was an earlier child */
-      for (uint32_t j = 0; j < k && !again; j++) again = root(g->up, g->original[e->key - i + j]) == c;
+      for (uint32_t j = 0; j < k && !again; j++)
+        again = root(g->up, g->original[e->key - i + j]) == c;
       if (again) continue;
       links++;
       n = eg_class_parents(g, (eg_class){c}, &list);
       if (!has(list, n, i)) BROKEN("e-node %u is missing among the parents of class %u", i, c);
     }
-    if (r != i && (g->cls[i].nodes.n || g->cls[i].parents.n || g->cls[i].data)) BROKEN("class %u is gone but full", i);
+    if (r != i && (g->cls[i].nodes.n || g->cls[i].parents.n || g->cls[i].data))
+      BROKEN("class %u is gone but full", i);
     if (r != i) continue;
     nodes += eg_class_nodes(g, (eg_class){r}, &list);
     parents += eg_class_parents(g, (eg_class){r}, &list);

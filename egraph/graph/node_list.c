@@ -1,7 +1,8 @@
 /* Sets of e-nodes as lists: appended to without order, put in order when somebody looks.
  *
- * Joining appends the shorter to the longer, so an e-node moves at most log2(n) times. A list remembers how far it is
- * in order; sorting then sorts the rest and merges the two, which costs little more than the walk that follows it. */
+ * Joining appends the shorter to the longer, so an e-node moves at most log2(n) times. A list
+ * remembers how far it is in order; sorting then sorts the rest and merges the two, which costs
+ * little more than the walk that follows it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ static int by_id(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Merge the ordered p[0, m) and p[m, n) from the back. Returns: false where there is no memory for the second part. */
+/* Merge the ordered p[0, m) and p[m, n) from the back. Returns: false where there is no memory for
+ * the second part. */
 static bool merge_tail(eg_node *p, size_t m, size_t n) {
   eg_node *tail = malloc((n - m) * sizeof *tail);
   if (!tail) return false;

@@ -1,8 +1,9 @@
 /* Replays an explanation, and trusts nothing else here.
  *
- * Of the graph it reads only what was asked for when an e-node was added: its symbol and its original children, where a
- * class id stands for the e-node with that id, for which the class was made. Equality is a small union-find of its own
- * over the e-nodes that the proof names; the engine's union-find, hashcons and proof forest are not looked at. */
+ * Of the graph it reads only what was asked for when an e-node was added: its symbol and its
+ * original children, where a class id stands for the e-node with that id, for which the class was
+ * made. Equality is a small union-find of its own over the e-nodes that the proof names; the
+ * engine's union-find, hashcons and proof forest are not looked at. */
 #include <stdlib.h>
 
 #include "egraph/egraph.h"
@@ -32,15 +33,18 @@ static size_t place(known *s, uint32_t node) {
 static bool same(known *s, uint32_t a, uint32_t b) { return a == b || place(s, a) == place(s, b); }
 
 /* NULL if all e-nodes exist and congruences are between equal shapes. */
-static const char *malformed(const eg_graph *g, const eg_step *step, size_t n, eg_node a, eg_node b) {
+static const char *malformed(const eg_graph *g, const eg_step *step, size_t n, eg_node a,
+                             eg_node b) {
   const size_t end = eg_count_added(g);
   if (a.i >= end || b.i >= end) return "no such e-node";
   for (size_t i = 0; i < n; i++) {
     const eg_step *s = &step[i];
     if (s->from.i >= end || s->to.i >= end) return "a step names no e-node";
     if (s->why.kind != EG_WHY_CONGRUENCE) continue;
-    if (eg_node_symbol(g, s->from).i != eg_node_symbol(g, s->to).i) return "a congruence between different symbols";
-    if (eg_node_arity(g, s->from) != eg_node_arity(g, s->to)) return "a congruence between different arities";
+    if (eg_node_symbol(g, s->from).i != eg_node_symbol(g, s->to).i)
+      return "a congruence between different symbols";
+    if (eg_node_arity(g, s->from) != eg_node_arity(g, s->to))
+      return "a congruence between different arities";
   }
   return NULL;
 }
@@ -49,7 +53,8 @@ static size_t arity_of(const eg_graph *g, const eg_step *s) {
   return s->why.kind == EG_WHY_CONGRUENCE ? eg_node_arity(g, s->from) : 0;
 }
 
-static bool collect(known *s, const eg_graph *g, const eg_step *step, size_t n, eg_node a, eg_node b) {
+static bool collect(known *s, const eg_graph *g, const eg_step *step, size_t n, eg_node a,
+                    eg_node b) {
   size_t m = 2 + 2 * n, k = 0, unique = 0;
   for (size_t i = 0; i < n; i++) m += 2 * arity_of(g, &step[i]);
   if (m > UINT32_MAX) return false;
@@ -78,9 +83,10 @@ static bool collect(known *s, const eg_graph *g, const eg_step *step, size_t n, 
 }
 
 /* NULL if the step follows from those before it. */
-static const char *refused(known *s, const eg_graph *g, const eg_step *t, bool (*accept)(void *, const eg_step *),
-                           void *ctx) {
-  if (t->why.kind != EG_WHY_CONGRUENCE) return accept && !accept(ctx, t) ? "a step's reason was not accepted" : NULL;
+static const char *refused(known *s, const eg_graph *g, const eg_step *t,
+                           bool (*accept)(void *, const eg_step *), void *ctx) {
+  if (t->why.kind != EG_WHY_CONGRUENCE)
+    return accept && !accept(ctx, t) ? "a step's reason was not accepted" : NULL;
   for (size_t c = 0; c < arity_of(g, t); c++)
     if (!same(s, eg_node_original(g, t->from, c).i, eg_node_original(g, t->to, c).i))
       return "a congruence with children that are not equal yet";
@@ -88,8 +94,8 @@ static const char *refused(known *s, const eg_graph *g, const eg_step *t, bool (
 }
 
 iso_code eg_proof_check(const eg_graph *g, const eg_step *step, size_t n, eg_node a, eg_node b,
-                        bool (*accept)(void *ctx, const eg_step *s), void *ctx, bool *ok, const char **why_not,
-                        iso_error *err) {
+                        bool (*accept)(void *ctx, const eg_step *s), void *ctx, bool *ok,
+                        const char **why_not, iso_error *err) {
   known s = {0};
   const char *reason = malformed(g, step, n, a, b);
   iso_code code = ISO_OK;

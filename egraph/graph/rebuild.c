@@ -1,7 +1,9 @@
-/* Congruence restored from the worklist, and the queues behind it (Willsey et al., egg, POPL 2021, section 3).
+/* Congruence restored from the worklist, and the queues behind it (Willsey et al., egg, POPL 2021,
+ * section 3).
  *
- * Keys first, then data, then repairs: a callback sees congruence restored. Each item leaves its queue in the step
- * that handles it, so a rebuild that ran out of memory can be called again and goes on where it stopped. */
+ * Keys first, then data, then repairs: a callback sees congruence restored. Each item leaves its
+ * queue in the step that handles it, so a rebuild that ran out of memory can be called again and
+ * goes on where it stopped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +34,8 @@ uint32_t egi_queue_pop(egi_queue *q) {
   return id;
 }
 
-/* Bring the key of the first stale e-node up to date. Returns: false when there is no memory, and then it stays first. */
+/* Bring the key of the first stale e-node up to date. Returns: false when there is no memory, and
+ * then it stays first. */
 static bool restore_first(eg_graph *g) {
   const uint32_t p = g->stale.head;
   egi_node *e = &g->node[p];
@@ -58,7 +61,8 @@ static bool restore_first(eg_graph *g) {
     memcpy(old, key, n_words * sizeof *key);
     egi_table_insert(&g->hashcons, hash, p);
   } else {
-    /* q's key is made of canonical ids, so the two are congruent now, whether or not q is queued itself. */
+    /* q's key is made of canonical ids, so the two are congruent now, whether or not q is queued
+     * itself. */
     e->twin = true;
   }
   if (merge) egi_union(g, p, q, (eg_why){EG_WHY_CONGRUENCE, 0});
@@ -68,7 +72,8 @@ static bool restore_first(eg_graph *g) {
 iso_code eg_rebuild(eg_graph *g, iso_error *err) {
   for (;;) {
     if (g->stale.head != EG_NONE) {
-      if (!restore_first(g)) return iso_fail(err, ISO_NOMEM, "out of memory while restoring congruence");
+      if (!restore_first(g))
+        return iso_fail(err, ISO_NOMEM, "out of memory while restoring congruence");
     } else if (g->look.head != EG_NONE) {
       egi_data_look(g, egi_queue_pop(&g->look));
     } else if (g->repair.head != EG_NONE) {

@@ -43,8 +43,8 @@ iso_code eg_node_text(const eg_graph *g, eg_node node, char **out, iso_error *er
     }
     const char *name = eg_symbol_name(g, eg_node_symbol(g, at));
     const size_t arity = eg_node_arity(g, at);
-    ok = (!t.n || egi_text_put(&t, " ", 1)) && (!arity || egi_text_put(&t, "(", 1)) && egi_text_put(&t, name, strlen(name)) &&
-         iso_grow(stack, cap, n + arity + 1);
+    ok = (!t.n || egi_text_put(&t, " ", 1)) && (!arity || egi_text_put(&t, "(", 1)) &&
+         egi_text_put(&t, name, strlen(name)) && iso_grow(stack, cap, n + arity + 1);
     if (!ok || !arity) continue;
     stack[n++] = EG_NONE;
     for (size_t k = arity; k-- > 0;) stack[n++] = eg_node_original(g, at, k).i;
@@ -54,7 +54,8 @@ iso_code eg_node_text(const eg_graph *g, eg_node node, char **out, iso_error *er
 }
 
 /* The terms of a pattern without variables. */
-static iso_code add_terms(eg_graph *g, const eg_sat *s, const eg_pattern *p, eg_node *made, eg_class *child, iso_error *err) {
+static iso_code add_terms(eg_graph *g, const eg_sat *s, const eg_pattern *p, eg_node *made,
+                          eg_class *child, iso_error *err) {
   iso_code code = ISO_OK;
   for (size_t i = 0; i < p->n_terms && !code; i++) {
     const egi_term *t = &p->term[i];
@@ -74,7 +75,8 @@ iso_code eg_add_term(eg_graph *g, const char *text, size_t n, eg_node *out, iso_
   iso_code code = eg_sat_new(NULL, &s, err);
   if (code) return code;
   code = egi_pattern_read(s, text, n, true, &p, err);
-  if (!code && (p.n_vars || p.n_roots != 1)) code = iso_fail(err, ISO_FORMAT, "a term has no variables");
+  if (!code && (p.n_vars || p.n_roots != 1))
+    code = iso_fail(err, ISO_FORMAT, "a term has no variables");
   eg_node *made = code ? NULL : malloc(p.n_terms * sizeof *made);
   eg_class *child = code ? NULL : malloc((s->max_arity + 1) * sizeof *child);
   if (!code && (!made || !child)) code = iso_fail(err, ISO_NOMEM, "out of memory for a term");

@@ -5,8 +5,10 @@
 #include "egraph/egraph.h"
 
 /* ---- egraph.c ---- */
-/* As eg_add, but the e-node that comes has these very children: where one is only congruent, another is added. */
-ISO_MUST_USE iso_code egi_add_exact(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, eg_node *out, iso_error *err);
+/* As eg_add, but the e-node that comes has these very children: where one is only congruent,
+ * another is added. */
+ISO_MUST_USE iso_code egi_add_exact(eg_graph *g, eg_symbol op, const eg_class *child, size_t n,
+                                    eg_node *out, iso_error *err);
 
 /* ---- text.c: a term as text, which grows ---- */
 

@@ -1,12 +1,13 @@
 /* Union-find, and the merge of two e-classes.
  *
- * Paths are halved on find. That is safe beside explanations because the proof forest is a separate structure: `up`
- * says only which class, never why, so shortening it loses nothing.
+ * Paths are halved on find. That is safe beside explanations because the proof forest is a separate
+ * structure: `up` says only which class, never why, so shortening it loses nothing.
  *
- * The class with more parents survives (the one with the smaller id if equal): only parents of the class that goes
- * have stale keys, so each e-node's key is redone at most log2(n) times per child (Downey, Sethi and Tarjan, Variations
- * on the common subexpression problem, JACM 1980). The proof tree with fewer e-nodes is turned round to hang below the
- * other, by the same argument (Nieuwenhuis and Oliveras, RTA 2005, section 3). */
+ * The class with more parents survives (the one with the smaller id if equal): only parents of the
+ * class that goes have stale keys, so each e-node's key is redone at most log2(n) times per child
+ * (Downey, Sethi and Tarjan, Variations on the common subexpression problem, JACM 1980). The proof
+ * tree with fewer e-nodes is turned round to hang below the other, by the same argument
+ * (Nieuwenhuis and Oliveras, RTA 2005, section 3). */
 #include <assert.h>
 
 #include "egraph/graph/graph_int.h"
@@ -19,7 +20,8 @@ uint32_t egi_find(const eg_graph *g, uint32_t x) {
 
 bool egi_union_reserve(eg_graph *g, uint32_t a, uint32_t b) {
   egi_class *x = &g->cls[egi_find(g, a)], *y = &g->cls[egi_find(g, b)];
-  return egi_list_join_reserve(&x->nodes, &y->nodes) && egi_list_join_reserve(&x->parents, &y->parents);
+  return egi_list_join_reserve(&x->nodes, &y->nodes) &&
+         egi_list_join_reserve(&x->parents, &y->parents);
 }
 
 /* Make `x` the root of its proof tree: each edge on the way to the old root changes hands. */

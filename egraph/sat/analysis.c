@@ -1,6 +1,7 @@
 /* Data per class of eg_sat: made, joined, brought up to the parents, repaired.
  *
- * Repairs may add and merge, so they never run inside the walk over a class: classes that are due wait in a chain. */
+ * Repairs may add and merge, so they never run inside the walk over a class: classes that are due
+ * wait in a chain. */
 #include <string.h>
 
 #include "egraph/sat/sat_int.h"
@@ -75,7 +76,8 @@ void egi_sat_look_all(eg_sat *s) {
       if (s->w[row + ROW_HEAD] & ROW_DEAD) continue;
       const uint32_t p = egi_row_class(s, row);
       make(s, row, s->scratch);
-      if (!(s->analysis.join(s->analysis.ctx, s, data_of(s, p), s->scratch) & EG_INTO_CHANGED)) continue;
+      if (!(s->analysis.join(s->analysis.ctx, s, data_of(s, p), s->scratch) & EG_INTO_CHANGED))
+        continue;
       chain(&s->look, s->look_next, p);
       if (s->analysis.repair) chain(&s->repair, s->repair_next, p);
     }

@@ -1,9 +1,10 @@
 /* Matches applied: the right side built with hash-consing, and merged with the class that matched.
  *
- * Matches are taken in batches. For each term of the right side, children first, hashes of the whole batch are computed
- * and their cells asked for, then the rows that may be equal, and only then is anything compared or added: the misses
- * of a batch overlap. The topmost e-node goes straight into the class that matched, so a new one costs neither a class
- * nor a merge. Merges of a batch come at its end, so that what the batch canonicalised stays canonical. */
+ * Matches are taken in batches. For each term of the right side, children first, hashes of the
+ * whole batch are computed and their cells asked for, then the rows that may be equal, and only
+ * then is anything compared or added: the misses of a batch overlap. The topmost e-node goes
+ * straight into the class that matched, so a new one costs neither a class nor a merge. Merges of a
+ * batch come at its end, so that what the batch canonicalised stays canonical. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +17,9 @@ enum { BATCH = 128, CHECK_EVERY = 32, FAR = 1 << 14 };
 
 typedef struct egi_batch {
   size_t cap_values, cap_kids, cap_col;
-  uint32_t *value; /* canonical classes: column t holds what term t gave, for each match of the batch */
-  uint32_t *kid;   /* children of one term, match after match */
+  uint32_t
+      *value; /* canonical classes: column t holds what term t gave, for each match of the batch */
+  uint32_t *kid;        /* children of one term, match after match */
   const uint32_t **col; /* columns of one term's children */
   uint32_t root[BATCH]; /* the classes that matched, canonical */
   uint32_t hash[BATCH];
@@ -40,7 +42,9 @@ double egi_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t mem_bytes(const eg_sat *s, const egi_limits *l) { return eg_sat_mem_bytes(s) + l->found->bytes + s->flat->mem.bytes; }
+static size_t mem_bytes(const eg_sat *s, const egi_limits *l) {
+  return eg_sat_mem_bytes(s) + l->found->bytes + s->flat->mem.bytes;
+}
 
 bool egi_limits_search(eg_sat *s, egi_limits *l) {
   if (l->reached) return true;
@@ -60,7 +64,8 @@ bool egi_limits_check(eg_sat *s, egi_limits *l) {
 }
 
 static iso_code no_room(eg_sat *s, iso_error *err) {
-  if (s->n_w > ROW_MAX - (1u << 20) || s->n_cls > ROW_MAX - BATCH) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
+  if (s->n_w > ROW_MAX - (1u << 20) || s->n_cls > ROW_MAX - BATCH)
+    return iso_fail(err, ISO_LIMIT, "too many e-nodes");
   return iso_fail(err, ISO_NOMEM, "out of memory for e-nodes");
 }
 
@@ -72,8 +77,10 @@ static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
   for (size_t b = 0; b < n; b++) out[b] = c;
 }
 
-/* What the loops below do for a term of `arity` children. Inlined with the arity as a constant: most have one or two. */
-static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch *x, const uint32_t *const *col, uint32_t op,
+/* What the loops below do for a term of `arity` children. Inlined with the arity as a constant:
+ * most have one or two. */
+static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch *x,
+                                                            const uint32_t *const *col, uint32_t op,
                                                             uint32_t arity, size_t n) {
   const egi_bucket *bucket = s->bucket;
   const size_t mask = s->n_buckets - 1;
@@ -83,7 +90,8 @@ static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch
     x->hash[b] = egi_mix_end(h);
     __builtin_prefetch(&bucket[x->hash[b] & mask]);
   }
-  /* A row that may be equal is looked at next; where there is none, the classes that a new row is linked to. */
+  /* A row that may be equal is looked at next; where there is none, the classes that a new row is
+   * linked to. */
   for (size_t b = 0; b < n; b++) {
     const egi_bucket *at = &bucket[x->hash[b] & mask];
     const uint32_t m = egi_bucket_match(at, egi_tag(x->hash[b]));
@@ -94,20 +102,24 @@ static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch
   }
 }
 
-static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch *x, uint32_t op, uint32_t arity, size_t n,
+static inline __attribute__((always_inline)) void find_rows(eg_sat *s, egi_batch *x, uint32_t op,
+                                                            uint32_t arity, size_t n,
                                                             const uint32_t *root, uint32_t *out) {
   for (size_t b = 0; b < n; b++) {
     const uint32_t *kid = x->kid + b * arity;
     uint32_t row = x->maybe[b];
-    if (!row || !egi_row_is(s, row, op, kid, arity)) row = egi_row_find_in(s, op, kid, arity, x->hash[b]);
+    if (!row || !egi_row_is(s, row, op, kid, arity))
+      row = egi_row_find_in(s, op, kid, arity, x->hash[b]);
     if (!row) row = egi_row_append(s, op, kid, arity, x->hash[b], root ? root[b] : EG_NONE);
     out[b] = s->w[row + ROW_CLASS];
   }
 }
 
 /* The same in one loop: where the table is near nothing is gained by asking ahead. */
-static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uint32_t *const *col, uint32_t op, uint32_t arity,
-                                                            size_t n, const uint32_t *root, uint32_t *kid, uint32_t *out) {
+static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uint32_t *const *col,
+                                                            uint32_t op, uint32_t arity, size_t n,
+                                                            const uint32_t *root, uint32_t *kid,
+                                                            uint32_t *out) {
   for (size_t b = 0; b < n; b++) {
     uint64_t h = egi_mix_op(op);
     for (uint32_t k = 0; k < arity; k++) h = egi_mix(h, kid[k] = col[k][b]);
@@ -118,7 +130,8 @@ static inline __attribute__((always_inline)) void find_near(eg_sat *s, const uin
   }
 }
 
-static inline __attribute__((always_inline)) void find_or_add(eg_sat *s, egi_batch *x, uint32_t op, uint32_t arity, size_t n,
+static inline __attribute__((always_inline)) void find_or_add(eg_sat *s, egi_batch *x, uint32_t op,
+                                                              uint32_t arity, size_t n,
                                                               const uint32_t *root, uint32_t *out) {
   if (s->n_buckets < EGI_NEAR) {
     find_near(s, x->col, op, arity, n, root, x->kid, out);
@@ -129,7 +142,8 @@ static inline __attribute__((always_inline)) void find_or_add(eg_sat *s, egi_bat
 }
 
 /* An application: found, or added, into the classes in `root` unless that is NULL. */
-static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term, const uint32_t *root, size_t n) {
+static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t term,
+                       const uint32_t *root, size_t n) {
   const egi_term *t = &p->term[term];
   uint32_t *out = x->value + (size_t)term * BATCH;
   for (uint32_t k = 0; k < t->n; k++) x->col[k] = x->value + (size_t)p->kid[t->kid + k] * BATCH;
@@ -142,7 +156,8 @@ static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t te
     for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, out[b]);
 }
 
-/* Those to be merged are first collected without a branch: few are, and nobody could foretell which. */
+/* Those to be merged are first collected without a branch: few are, and nobody could foretell
+ * which. */
 static void merge_batch(eg_sat *s, egi_batch *x, const uint32_t *value, size_t n) {
   const uint32_t *root = x->root;
   uint32_t *at = x->hash;
@@ -163,7 +178,8 @@ bool egi_batch_reserve(eg_rules *r, const eg_pattern *p) {
   uint32_t arity = 1;
   for (size_t i = 0; i < p->n_terms; i++)
     if (!p->term[i].is_var && p->term[i].n > arity) arity = p->term[i].n;
-  return egi_grow(x->value, x->cap_values, p->n_terms * BATCH + 1) && egi_grow(x->kid, x->cap_kids, (size_t)arity * BATCH) &&
+  return egi_grow(x->value, x->cap_values, p->n_terms * BATCH + 1) &&
+         egi_grow(x->kid, x->cap_kids, (size_t)arity * BATCH) &&
          egi_grow(x->col, x->cap_col, (size_t)arity);
 }
 
@@ -183,7 +199,8 @@ static void make_data(eg_sat *s, size_t from, uint32_t arity, bool top) {
 }
 
 /* Until the merges at the end what is canonical stays so. */
-static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n, iso_error *err) {
+static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n,
+                            iso_error *err) {
   for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b * x->stride]);
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
@@ -207,15 +224,16 @@ static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t
 
 /* ---- one match ---- */
 
-static void find_only(const eg_sat *s, const egi_batch *x, const egi_term *t, uint32_t *out, size_t n) {
+static void find_only(const eg_sat *s, const egi_batch *x, const egi_term *t, uint32_t *out,
+                      size_t n) {
   for (size_t b = 0; b < n; b++) {
     const uint32_t row = egi_row_find_in(s, t->sym, x->kid + b * t->n, t->n, x->hash[b]);
     out[b] = row ? egi_row_class(s, row) : 0;
   }
 }
 
-/* Matches of one batch are applied one after another where somebody else has a say. What they will look up is asked for
- * before: all that this does is to bring it near. */
+/* Matches of one batch are applied one after another where somebody else has a say. What they will
+ * look up is asked for before: all that this does is to bring it near. */
 static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
   for (size_t i = 0; s->n_buckets >= FAR && i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
@@ -233,16 +251,20 @@ static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
   }
 }
 
-static uint32_t value_of(const egi_batch *x, const eg_pattern *p, uint32_t term, const uint32_t *match) {
+static uint32_t value_of(const egi_batch *x, const eg_pattern *p, uint32_t term,
+                         const uint32_t *match) {
   return p->term[term].is_var ? match[1 + p->term[term].sym] : x->value[term * BATCH];
 }
 
-/* The classes that a right side names, or the one that matched, merged with what was built for them. */
-static iso_code merge_parts(eg_sat *s, const egi_batch *x, const eg_pattern *p, const uint32_t *match, iso_error *err) {
+/* The classes that a right side names, or the one that matched, merged with what was built for
+ * them. */
+static iso_code merge_parts(eg_sat *s, const egi_batch *x, const eg_pattern *p,
+                            const uint32_t *match, iso_error *err) {
   uint32_t i = 0;
   for (size_t k = 0; k < p->n_parts; k++)
     for (; i < p->part[k].end; i++) {
-      const uint32_t a = egi_sat_find(s, p->part[k].var == EG_NONE ? match[0] : match[1 + p->part[k].var]);
+      const uint32_t a =
+          egi_sat_find(s, p->part[k].var == EG_NONE ? match[0] : match[1 + p->part[k].var]);
       const uint32_t c = egi_sat_find(s, value_of(x, p, p->root[i], match));
       if (a == c) continue;
       egi_sat_union(s, a, c);
@@ -252,7 +274,8 @@ static iso_code merge_parts(eg_sat *s, const egi_batch *x, const eg_pattern *p, 
   return ISO_OK;
 }
 
-static iso_code build_one(eg_sat *s, egi_batch *x, const egi_rule *rule, const uint32_t *match, iso_error *err) {
+static iso_code build_one(eg_sat *s, egi_batch *x, const egi_rule *rule, const uint32_t *match,
+                          iso_error *err) {
   const eg_pattern *p = &rule->rhs;
   for (size_t i = 0; i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];
@@ -266,7 +289,8 @@ static iso_code build_one(eg_sat *s, egi_batch *x, const egi_rule *rule, const u
     uint32_t row = egi_row_find(s, t->sym, x->kid, t->n, hash);
     if (!row) {
       if (!egi_rows_reserve(s, 1, t->n) || !egi_log_reserve(s, 1, t->n)) return no_room(s, err);
-      row = egi_row_append(s, t->sym, x->kid, t->n, hash, top ? egi_sat_find(s, match[0]) : EG_NONE);
+      row =
+          egi_row_append(s, t->sym, x->kid, t->n, hash, top ? egi_sat_find(s, match[0]) : EG_NONE);
       x->value[i * BATCH] = s->w[row + ROW_CLASS];
       if (!top) egi_log_class(s, row);
       if (s->analysis.make) {
@@ -281,7 +305,8 @@ static iso_code build_one(eg_sat *s, egi_batch *x, const egi_rule *rule, const u
   }
   if (rule->several) return merge_parts(s, x, p, match, err);
   const uint32_t a = egi_sat_find(s, match[0]);
-  const uint32_t c = egi_sat_find(s, p->n_roots ? x->value[p->root[0] * BATCH] : match[1 + p->root_var]);
+  const uint32_t c =
+      egi_sat_find(s, p->n_roots ? x->value[p->root[0] * BATCH] : match[1 + p->root_var]);
   if (a == c) return ISO_OK;
   egi_sat_union(s, a, c);
   return egi_sat_repair_all(s, err);
@@ -295,7 +320,8 @@ static iso_code apply_one(eg_sat *s, eg_rules *r, size_t k, const uint32_t *matc
   iso_code code = u->condition ? u->condition(u->ctx, s, var, &holds, err) : ISO_OK;
   if (code || !holds) return code;
   if (u->apply) return u->apply(u->ctx, s, (eg_class){match[0]}, var, err);
-  /* Logged first: an application that is in the log without effect does no harm, one that is missing would. */
+  /* Logged first: an application that is in the log without effect does no harm, one that is
+   * missing would. */
   const uint64_t before = eg_sat_version(s);
   const size_t n_event = s->log ? s->log->n_event : 0;
   if (!egi_log_rule(s, (uint32_t)k, match + 1, rule->lhs.n_vars)) return no_room(s, err);
@@ -322,7 +348,8 @@ iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_err
       continue;
     }
     if (!u->apply) look_ahead(s, r->batch, &rule->rhs, n);
-    for (size_t b = 0; b < n && !code; b++) code = apply_one(s, r, k, r->batch->match + b * rule->stride, err);
+    for (size_t b = 0; b < n && !code; b++)
+      code = apply_one(s, r, k, r->batch->match + b * rule->stride, err);
   }
   rule->n_made = s->n_added - before;
   return code;

@@ -1,6 +1,7 @@
-/* Arrays that grow far. Small ones come from malloc; large ones are mappings of their own where the system has mremap:
- * growing then moves no byte and never holds the old and the new, new room takes no memory before it is used, and what
- * is freed goes back at once. Under AddressSanitizer all come from malloc, which it watches. */
+/* Arrays that grow far. Small ones come from malloc; large ones are mappings of their own where the
+ * system has mremap: growing then moves no byte and never holds the old and the new, new room takes
+ * no memory before it is used, and what is freed goes back at once. Under AddressSanitizer all come
+ * from malloc, which it watches. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +20,15 @@ static void *grow_small(void *p, size_t old, size_t used, size_t new) {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 #include <sys/mman.h>
 
-/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what translates addresses. */
+/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what
+ * translates addresses. */
 enum { LARGE = 1 << 17, PAGES_FROM = 1 << 23, FILLED_FROM = 1 << 20 };
 
 static void *resize(void *p, size_t old, size_t used, size_t new) {
   if (new < LARGE) return grow_small(p, old, used, new);
-  void *q = old < LARGE ? mmap(NULL, new, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                        : mremap(p, old, new, MREMAP_MAYMOVE);
+  void *q = old < LARGE
+                ? mmap(NULL, new, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                : mremap(p, old, new, MREMAP_MAYMOVE);
   if (q == MAP_FAILED) return NULL;
   if (old < LARGE && old) {
     memcpy(q, p, used);
@@ -44,7 +47,9 @@ void egi_big_free(void *p, size_t bytes) {
   else free(p);
 }
 #else
-static void *resize(void *p, size_t old, size_t used, size_t new) { return grow_small(p, old, used, new); }
+static void *resize(void *p, size_t old, size_t used, size_t new) {
+  return grow_small(p, old, used, new);
+}
 
 void egi_big_filled(void *p, size_t bytes) {
   (void)p;

@@ -1,6 +1,7 @@
 /* Extraction: the cheapest term per class by tree cost, and from there smaller DAGs.
  *
- * Tree costs go up from the leaves through the places of each class that became cheaper, until nothing does. */
+ * Tree costs go up from the leaves through the places of each class that became cheaper, until
+ * nothing does. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@ enum { MAX_SWEEPS = 8 };
 struct eg_extract {
   const eg_sat *s;
   eg_cost cost;
-  double *best;     /* per class */
-  uint32_t *choice; /* rows */
+  double *best;          /* per class */
+  uint32_t *choice;      /* rows */
   uint32_t *mark, stamp; /* scratch of walks */
   uint32_t *stack;
   size_t cap_stack;
@@ -59,7 +60,8 @@ static iso_code go_up(eg_extract *x, iso_error *err) {
   }
   for (size_t i = 0; i < s->n_ops; i++) {
     const uint32_t leaf = s->op[i].leaf;
-    if (leaf && egi_row_shown(s->w[leaf + ROW_HEAD]) && offer(x, leaf, child) && !queued[egi_row_class(s, leaf)]) {
+    if (leaf && egi_row_shown(s->w[leaf + ROW_HEAD]) && offer(x, leaf, child) &&
+        !queued[egi_row_class(s, leaf)]) {
       queued[egi_row_class(s, leaf)] = true;
       queue[n++] = egi_row_class(s, leaf);
     }
@@ -90,7 +92,9 @@ iso_code eg_extract_new(const eg_sat *s, const eg_cost *cost, eg_extract **out, 
   x->best = malloc((s->n_cls + 1) * sizeof *x->best);
   x->choice = calloc(s->n_cls + 1, sizeof *x->choice);
   x->mark = calloc(s->n_cls + 1, sizeof *x->mark);
-  iso_code code = x->best && x->choice && x->mark ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
+  iso_code code = x->best && x->choice && x->mark
+                      ? ISO_OK
+                      : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
   for (size_t c = 0; !code && c < s->n_cls; c++) x->best[c] = HUGE_VAL;
   if (!code) code = go_up(x, err);
   if (code) {
@@ -111,10 +115,13 @@ void eg_extract_free(eg_extract *x) {
 }
 
 double eg_extract_cost(const eg_extract *x, eg_class c) { return x->best[egi_sat_find(x->s, c.i)]; }
-eg_row eg_extract_row(const eg_extract *x, eg_class c) { return (eg_row){x->choice[egi_sat_find(x->s, c.i)]}; }
+eg_row eg_extract_row(const eg_extract *x, eg_class c) {
+  return (eg_row){x->choice[egi_sat_find(x->s, c.i)]};
+}
 
-/* The sum over classes reached from `root` by the choices; HUGE_VAL where they run in a circle. Walks depth first: a
- * class is marked 2 * stamp while it is open and 2 * stamp + 1 when it is done. */
+/* The sum over classes reached from `root` by the choices; HUGE_VAL where they run in a circle.
+ * Walks depth first: a class is marked 2 * stamp while it is open and 2 * stamp + 1 when it is
+ * done. */
 static bool dag_cost(eg_extract *x, uint32_t root, double *out) {
   const eg_sat *s = x->s;
   const uint32_t open = 2 * ++x->stamp, closed = open + 1;
@@ -150,8 +157,9 @@ static bool dag_cost(eg_extract *x, uint32_t root, double *out) {
 }
 
 iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out, iso_error *err) {
-  return dag_cost((eg_extract *)(uintptr_t)x, egi_sat_find(x->s, c.i), out) ? ISO_OK
-                                                                             : iso_fail(err, ISO_NOMEM, "out of memory for a cost");
+  return dag_cost((eg_extract *)(uintptr_t)x, egi_sat_find(x->s, c.i), out)
+             ? ISO_OK
+             : iso_fail(err, ISO_NOMEM, "out of memory for a cost");
 }
 
 /* Try every other e-node of one class. Returns: false without memory. */
@@ -212,8 +220,8 @@ iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error 
       continue;
     }
     const egi_op *op = &s->op[egi_row_op(s, x->choice[at])];
-    ok = (!t.n || egi_text_put(&t, " ", 1)) && (!op->arity || egi_text_put(&t, "(", 1)) && egi_text_put(&t, op->name, op->n_name) &&
-         iso_grow(stack, cap, n + op->arity + 1);
+    ok = (!t.n || egi_text_put(&t, " ", 1)) && (!op->arity || egi_text_put(&t, "(", 1)) &&
+         egi_text_put(&t, op->name, op->n_name) && iso_grow(stack, cap, n + op->arity + 1);
     if (!ok || !op->arity) continue;
     stack[n++] = EG_NONE;
     for (uint32_t k = op->arity; k-- > 0;) stack[n++] = egi_row_child(s, x->choice[at], k);

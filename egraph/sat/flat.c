@@ -1,10 +1,11 @@
 /* Long lists copied flat for one search: the rows of a class, or those above it, side by side.
  *
- * Lists are links in the arena, in the order in which rows came: a walk waits for every link, and passes rows of
- * operators that nobody asked for. A long list is copied when a search comes there first: a run per operator (above, per
- * position of the child), each row being its children, above a class its own class before them, and nothing else. Runs
- * are found by a hash of class and slot, so that a search meets only what it asks for. Rows that are fresh come last in
- * a run. What no search comes to is not copied. */
+ * Lists are links in the arena, in the order in which rows came: a walk waits for every link, and
+ * passes rows of operators that nobody asked for. A long list is copied when a search comes there
+ * first: a run per operator (above, per position of the child), each row being its children, above
+ * a class its own class before them, and nothing else. Runs are found by a hash of class and slot,
+ * so that a search meets only what it asks for. Rows that are fresh come last in a run. What no
+ * search comes to is not copied. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +80,8 @@ static bool reserve_cells(egi_flat *f) {
 
 /* ---- copying ---- */
 
-/* Its members with what run they go to, how many words each run has, and which slots there are; dead ones leave the list,
- * which does not disturb who walks it. Returns: false without memory. */
+/* Its members with what run they go to, how many words each run has, and which slots there are;
+ * dead ones leave the list, which does not disturb who walks it. Returns: false without memory. */
 static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;
   uint32_t *w = s->w, *link = side == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
@@ -92,8 +93,10 @@ static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     if (head & ROW_DEAD) continue;
     *link = at;
     link = &w[at + next];
-    if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN))) continue;
-    if (!egi_grow(f->member, f->cap_member, f->n_member + 1)) return false; /* what is linked so far leads on to the rest */
+    if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN)))
+      continue;
+    if (!egi_grow(f->member, f->cap_member, f->n_member + 1))
+      return false; /* what is linked so far leads on to the rest */
     const uint32_t slot = op->slot + k, tag = 2 * slot + (f->fresh && (head & ROW_FRESH));
     if (!f->run[2 * slot].n && !f->run[2 * slot + 1].n) f->slot[f->n_seen++] = slot;
     f->member[f->n_member++] = (egi_member){row, tag, op->arity};
@@ -140,19 +143,22 @@ static void fill(const eg_sat *s, egi_flat *f, uint32_t side, size_t n_slots, ui
 static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   uint32_t *end, *word = NULL;
   if (gather(s, f, side, c)) {
-    const size_t n_slots = (f->n_seen + EGI_SLOTS - 1) / EGI_SLOTS * EGI_SLOTS, n = lay_out(f, n_slots);
+    const size_t n_slots = (f->n_seen + EGI_SLOTS - 1) / EGI_SLOTS * EGI_SLOTS,
+                 n = lay_out(f, n_slots);
     if (n < EG_NONE && (word = egi_words_open(&f->mem, n, &end))) {
       egi_words_close(&f->mem, word + n);
       fill(s, f, side, n_slots, word);
     }
   }
-  for (size_t i = 0; i < f->n_seen; i++) f->run[2 * f->slot[i]] = f->run[2 * f->slot[i] + 1] = (egi_run){0};
+  for (size_t i = 0; i < f->n_seen; i++)
+    f->run[2 * f->slot[i]] = f->run[2 * f->slot[i] + 1] = (egi_run){0};
   return word;
 }
 
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
   egi_flat *f = s->flat;
-  const uint32_t *made = reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
+  const uint32_t *made =
+      reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
   if (made) {
     *egi_flat_cell_of(f, list) = (egi_flat_cell){list, made};
     f->n_used++;

@@ -1,13 +1,14 @@
-/* The invariants of sat_int.h, looked at from outside: every row against the table, every list against every row. */
+/* The invariants of sat_int.h, looked at from outside: every row against the table, every list
+ * against every row. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "egraph/sat/sat_int.h"
 
-#define BROKEN(...)                                                                                \
-  do {                                                                                             \
-    code = iso_fail(err, ISO_INTERNAL, __VA_ARGS__);                                               \
-    goto done;                                                                                     \
+#define BROKEN(...) \
+  do { \
+    code = iso_fail(err, ISO_INTERNAL, __VA_ARGS__); \
+    goto done; \
   } while (0)
 
 static bool in_table(const eg_sat *s, uint32_t row, uint32_t hash) {
@@ -22,10 +23,12 @@ static bool in_table(const eg_sat *s, uint32_t row, uint32_t hash) {
 
 iso_code eg_sat_check(eg_sat *s, iso_error *err) {
   iso_code code = ISO_OK;
-  size_t alive = 0, hidden = 0, shown = 0, places = 0, listed = 0, linked = 0, cells = egi_table_count(s), classes = 0;
+  size_t alive = 0, hidden = 0, shown = 0, places = 0, listed = 0, linked = 0,
+         cells = egi_table_count(s), classes = 0;
   uint32_t *args = malloc((s->max_arity + 1) * sizeof *args);
   if (!args) return iso_fail(err, ISO_NOMEM, "out of memory for a check");
-  if (s->n_dirty || s->look != EG_NONE || s->repair != EG_NONE) BROKEN("checked before it was rebuilt");
+  if (s->n_dirty || s->look != EG_NONE || s->repair != EG_NONE)
+    BROKEN("checked before it was rebuilt");
   for (size_t r = 1; r < s->n_w;) {
     const uint32_t row = (uint32_t)r, head = s->w[row + ROW_HEAD], op = head & ROW_OP;
     if (!(head & ROW_IS_HEAD) || op >= s->n_ops) BROKEN("row %u has no head", row);
@@ -38,8 +41,10 @@ iso_code eg_sat_check(eg_sat *s, iso_error *err) {
     places += n;
     for (uint32_t k = 0; k < n; k++) {
       args[k] = egi_row_child(s, row, k);
-      if (args[k] >= s->n_cls || s->up[args[k]] != args[k]) BROKEN("row %u has a child that is not canonical", row);
-      if (!(s->cls[args[k]].above & s->op[op].bit)) BROKEN("class %u does not know what is above it", args[k]);
+      if (args[k] >= s->n_cls || s->up[args[k]] != args[k])
+        BROKEN("row %u has a child that is not canonical", row);
+      if (!(s->cls[args[k]].above & s->op[op].bit))
+        BROKEN("class %u does not know what is above it", args[k]);
     }
     const uint32_t hash = egi_row_hash(s, row);
     if (!in_table(s, row, hash)) BROKEN("row %u is not in the table", row);
@@ -68,7 +73,8 @@ iso_code eg_sat_check(eg_sat *s, iso_error *err) {
   }
   if (listed != shown) BROKEN("%zu rows in classes, %zu shown", listed, shown);
   if (linked != places) BROKEN("%zu places in lists, %zu in rows", linked, places);
-  if (classes != eg_sat_count_classes(s)) BROKEN("%zu classes, %zu counted", classes, eg_sat_count_classes(s));
+  if (classes != eg_sat_count_classes(s))
+    BROKEN("%zu classes, %zu counted", classes, eg_sat_count_classes(s));
 done:
   free(args);
   return code;

@@ -1,4 +1,5 @@
-/* E-matching: the machine that runs a program over rows, and the lists of rows that it starts from. */
+/* E-matching: the machine that runs a program over rows, and the lists of rows that it starts from.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 
 /* ---- the machine ---- */
 
-/* Limits are looked at after so many rows where a search starts, matches that a guard is asked about, and with each new
- * chunk of matches. */
+/* Limits are looked at after so many rows where a search starts, matches that a guard is asked
+ * about, and with each new chunk of matches. */
 enum { CHECK_EVERY = 256, COUNT_EVERY = 1 << 14 };
 
 typedef struct machine {
@@ -16,13 +17,14 @@ typedef struct machine {
   const egi_query *q;
   egi_sink *sink;
   uint32_t *reg;
-  uint32_t *out, *end; /* where the next match is stored, and how far there is room and the limit not reached */
+  uint32_t *out, *end;  /* where the next match is stored, and how far there is room and the limit
+                           not reached */
   const uint32_t *from; /* where the last ones were stored that are not counted yet */
   size_t stride, n_asked, n_counted;
-  bool direct; /* no guard is asked, and every match that is new is stored */
+  bool direct;    /* no guard is asked, and every match that is new is stored */
   uint32_t news;  /* not 0: the rows so far make a match that is stored; others are only counted */
   uint32_t fresh; /* the mark of rows that do so; 0 where all are stored */
-  bool block;  /* matches are so short that registers are copied as a block */
+  bool block;     /* matches are so short that registers are copied as a block */
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
 } machine;
@@ -49,11 +51,14 @@ static bool open_store(machine *m) {
   m->from = m->out = egi_words_open(sink->store, m->stride, &m->end);
   sink->no_memory = !m->out;
   if (!m->out) return false;
-  if ((size_t)(m->end - m->out) / m->stride > sink->limit - sink->n) m->end = m->out + (sink->limit - sink->n) * m->stride;
+  if ((size_t)(m->end - m->out) / m->stride > sink->limit - sink->n)
+    m->end = m->out + (sink->limit - sink->n) * m->stride;
   return true;
 }
 
-static inline bool has_room(machine *m) { return (size_t)(m->end - m->out) >= m->stride || open_store(m); }
+static inline bool has_room(machine *m) {
+  return (size_t)(m->end - m->out) >= m->stride || open_store(m);
+}
 
 /* Returns: where the next match goes, with all registers in it; NULL to stop the search. */
 static inline uint32_t *put(machine *m, uint32_t root) {
@@ -86,15 +91,18 @@ static inline bool yield(machine *m) {
     if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
     if (!sink->store) {
       m->sink->n++;
-      return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) && sink->n < sink->limit;
+      return (!sink->each || sink->each(sink->ctx, (eg_class){root}, (const eg_class *)reg)) &&
+             sink->n < sink->limit;
     }
   }
   return m->news ? put(m, root) != NULL : count(m, 1);
 }
 
-/* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many of them are set as a
- * constant, and all that stays the same from row to row out of the way of what is stored. */
-static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
+/* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many
+ * of them are set as a constant, and all that stays the same from row to row out of the way of what
+ * is stored. */
+static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_ins *i,
+                                                          const uint32_t *row, const uint32_t *end,
                                                           uint32_t lead, uint32_t n_set) {
   const size_t stride = m->stride;
   const uint32_t step = lead + i->n;
@@ -116,7 +124,8 @@ static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_
   return true;
 }
 
-static bool put_many(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end, uint32_t lead) {
+static bool put_many(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *end,
+                     uint32_t lead) {
   const egi_bind *set = i->set;
   const uint32_t root = m->reg[m->q->root];
   for (; row < end; row += lead + i->n) {
@@ -128,27 +137,36 @@ static bool put_many(machine *m, const egi_ins *i, const uint32_t *row, const ui
 }
 
 /* The last rows of a match: nothing is left to ask about them. From `fresh` on they are fresh. */
-static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row, const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
+static inline bool put_rows(machine *m, const egi_ins *i, const uint32_t *row,
+                            const uint32_t *fresh, const uint32_t *end, uint32_t lead) {
   if (!m->news) {
     if (fresh > row && !count(m, (uint32_t)(fresh - row) / (lead + i->n))) return false;
     row = fresh;
   }
   if (!m->block || i->n_set > 2) return put_many(m, i, row, end, lead);
-  return i->n_set == 2 ? put_run(m, i, row, end, lead, 2) : i->n_set == 1 ? put_run(m, i, row, end, lead, 1) : put_run(m, i, row, end, lead, 0);
+  return i->n_set == 2   ? put_run(m, i, row, end, lead, 2)
+         : i->n_set == 1 ? put_run(m, i, row, end, lead, 1)
+                         : put_run(m, i, row, end, lead, 0);
 }
-static inline bool only_put(const machine *m, const egi_ins *i) { return i->plain && i[1].kind == EGI_YIELD && m->direct; }
+static inline bool only_put(const machine *m, const egi_ins *i) {
+  return i->plain && i[1].kind == EGI_YIELD && m->direct;
+}
 
-/* Children `stride` words apart into registers. Returns: false if one is not what its register holds. */
+/* Children `stride` words apart into registers. Returns: false if one is not what its register
+ * holds. */
 static inline bool bind(machine *m, const egi_ins *i, const uint32_t *kid, uint32_t stride) {
   uint32_t *reg = m->reg;
   for (const egi_bind *b = i->compare, *end = b + i->n_compare; b < end; b++)
     if (reg[b->reg] != kid[stride * b->at]) return false;
-  for (const egi_bind *b = i->set, *end = b + i->n_set; b < end; b++) reg[b->reg] = kid[stride * b->at];
+  for (const egi_bind *b = i->set, *end = b + i->n_set; b < end; b++)
+    reg[b->reg] = kid[stride * b->at];
   for (const egi_bind *b = i->again, *end = b + i->n_again; b < end; b++)
     if (reg[b->reg] != kid[stride * b->at]) return false;
   return true;
 }
-static inline bool bind_row(machine *m, const egi_ins *i, const uint32_t *row) { return bind(m, i, row + ROW_KIDS, 2); }
+static inline bool bind_row(machine *m, const egi_ins *i, const uint32_t *row) {
+  return bind(m, i, row + ROW_KIDS, 2);
+}
 
 static inline bool bind_class(machine *m, const egi_ins *i, uint32_t row) {
   const uint32_t c = egi_row_class(m->s, row);
@@ -181,7 +199,8 @@ static bool scan(machine *m, const egi_ins *i) {
 /* ---- lists, and long ones copied flat ---- */
 
 /* From a row on the first one, `step` words each, that has what is compared with first. */
-static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uint32_t *kid, const uint32_t *end, uint32_t step) {
+static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uint32_t *kid,
+                                   const uint32_t *end, uint32_t step) {
   if (!i->n_compare) return kid;
   const uint32_t at = i->compare->at, c = m->reg[i->compare->reg];
   while (kid < end && kid[at] != c) kid += step;
@@ -190,7 +209,8 @@ static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uin
 
 static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
   uint32_t n_old, n;
-  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *fresh = kid + n_old, *end = i->old ? fresh : kid + n;
+  const uint32_t *kid = egi_flat_rows(copy, i->slot, &n_old, &n), *fresh = kid + n_old,
+                 *end = i->old ? fresh : kid + n;
   const uint32_t news = m->news;
   if (only_put(m, i)) return put_rows(m, i, kid, fresh, end, 0);
   for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n) {
@@ -204,7 +224,8 @@ static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
 static bool down(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w, id = m->reg[i->cls], news = m->news, *copy;
   const egi_cls *c = &m->s->cls[id];
-  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id))) return flat_down(m, i, copy);
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id)))
+    return flat_down(m, i, copy);
   for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT]) {
     if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
@@ -216,7 +237,8 @@ static bool down(machine *m, const egi_ins *i) {
 
 static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *copy) {
   uint32_t n_old, n;
-  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *fresh = row + n_old, *end = i->old ? fresh : row + n;
+  const uint32_t *row = egi_flat_rows(copy, i->slot + via, &n_old, &n), *fresh = row + n_old,
+                 *end = i->old ? fresh : row + n;
   const uint32_t news = m->news;
   uint32_t *cls = &m->reg[i->cls];
   if (only_put(m, i)) return put_rows(m, i, row, fresh, end, 1);
@@ -234,13 +256,16 @@ static bool up(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w, news = m->news, *copy;
   const egi_bind *via = i->from;
   for (uint32_t k = 1; k < i->n_from; k++)
-    if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight) via = &i->from[k];
+    if (m->s->cls[m->reg[i->from[k].reg]].weight < m->s->cls[m->reg[via->reg]].weight)
+      via = &i->from[k];
   const uint32_t to_row = ROW_KIDS + 2 * via->at, id = m->reg[via->reg];
   const egi_cls *c = &m->s->cls[id];
   if (!(c->above & i->bit)) return true;
-  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_ABOVE, id))) return flat_up(m, i, via->at, copy);
+  if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_ABOVE, id)))
+    return flat_up(m, i, via->at, copy);
   for (uint32_t place = c->places; place; place = w[place + 1]) {
-    const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's words are no heads of ours */
+    const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's
+                                          words are no heads of ours */
     if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
     m->reg[i->cls] = egi_row_class(m->s, r);
@@ -282,7 +307,8 @@ static bool step(machine *m, const egi_ins *i) {
 
 /* ---- searching ---- */
 
-/* Classes of the ground terms into their registers. Returns: false if one is missing, and then nothing matches. */
+/* Classes of the ground terms into their registers. Returns: false if one is missing, and then
+ * nothing matches. */
 static bool bind_ground(machine *m) {
   const egi_query *q = m->q;
   eg_sat *s = m->s;
@@ -334,7 +360,8 @@ static size_t cheapest(const machine *m) {
   const egi_query *q = m->q;
   size_t best = 0, best_cost = SIZE_MAX;
   for (size_t i = 0; i < q->n_atoms; i++) {
-    const size_t cost = i < q->n_ground ? m->s->cls[m->reg[q->atom[i].cls]].weight : m->s->op[q->atom[i].op].n_rows;
+    const size_t cost =
+        i < q->n_ground ? m->s->cls[m->reg[q->atom[i].cls]].weight : m->s->op[q->atom[i].op].n_rows;
     if (cost < best_cost) best = i, best_cost = cost;
   }
   return best;
@@ -349,16 +376,22 @@ static void classes(machine *m, uint32_t from, uint32_t first_new) {
   }
 }
 
-iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class, egi_sink *sink,
-                    iso_error *err) {
+iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
+                    egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
   uint32_t few[32] = {0};
-  machine m = {.s = s, .q = q, .sink = sink, .reg = few, .stride = sink->stride, .direct = sink->store && !sink->guard};
+  machine m = {.s = s,
+               .q = q,
+               .sink = sink,
+               .reg = few,
+               .stride = sink->stride,
+               .direct = sink->store && !sink->guard};
   const bool fresh = wanted == EGI_NEW;
   m.block = m.stride <= EGI_SLACK;
   if (wanted == EGI_STORE_NEW) m.fresh = ROW_FRESH;
   else m.news = ROW_FRESH;
-  if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg))) goto nomem;
+  if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg)))
+    goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0, first_new_class);
   } else if (bind_ground(&m)) {
@@ -415,7 +448,8 @@ bool egi_index_fresh(eg_sat *s) {
   for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
   for (size_t i = 0; ok && i < n; i++)
     if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
-  for (size_t r = s->seen; ok && r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+  for (size_t r = s->seen; ok && r < s->n_w;
+       r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
     ok = list_fresh(s, (uint32_t)r);
   return s->listed = ok;
 }
@@ -430,15 +464,17 @@ void egi_unmark(eg_sat *s) {
     for (size_t i = 0; i < s->n_ops; i++) unmark(s, s->op[i].fresh, s->op[i].n_fresh);
   } else if (s->marked) {
     size_t r = s->lost || !s->seen ? 1 : s->seen;
-    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity)) s->w[r + ROW_HEAD] &= ~ROW_FRESH;
+    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+      s->w[r + ROW_HEAD] &= ~ROW_FRESH;
   }
   s->seen = s->n_w;
   s->n_fresh = 0;
   s->lost = s->listed = s->marked = false;
 }
 
-iso_code eg_sat_match(eg_sat *s, const eg_pattern *p, bool (*each)(void *ctx, eg_class root, const eg_class *var),
-                      void *ctx, size_t *n, iso_error *err) {
+iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
+                      bool (*each)(void *ctx, eg_class root, const eg_class *var), void *ctx,
+                      size_t *n, iso_error *err) {
   egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
   if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");

@@ -1,4 +1,5 @@
-/* Patterns: read, and their terms laid out children first. Reading needs no recursion, so depth is bounded by memory. */
+/* Patterns: read, and their terms laid out children first. Reading needs no recursion, so depth is
+ * bounded by memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +19,15 @@ typedef struct reader {
   struct frame {
     const char *name;
     size_t n_name, done;
-  } *frame; /* open parentheses */
+  } * frame; /* open parentheses */
   size_t n_frames, cap_frames;
   iso_error *err;
 } reader;
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static bool ends_atom(char c) { return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"' || c == '\0'; }
+static bool ends_atom(char c) {
+  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"' || c == '\0';
+}
 
 static enum token next(reader *r) {
   for (; r->p < r->end; r->p++) {
@@ -34,19 +37,24 @@ static enum token next(reader *r) {
   }
   if (r->p == r->end) return T_END;
   if (*r->p == '(' || *r->p == ')') return *r->p++ == '(' ? T_OPEN : T_CLOSE;
-  for (r->atom = r->p; r->p < r->end && !ends_atom(*r->p); r->p++) {}
+  for (r->atom = r->p; r->p < r->end && !ends_atom(*r->p); r->p++) {
+  }
   r->n_atom = (size_t)(r->p - r->atom);
   return r->n_atom ? T_ATOM : T_BAD;
 }
 
-static iso_code nomem(reader *r) { return iso_fail(r->err, ISO_NOMEM, "out of memory for a pattern"); }
+static iso_code nomem(reader *r) {
+  return iso_fail(r->err, ISO_NOMEM, "out of memory for a pattern");
+}
 
-/* What a right side has twice is built once; of a long one, where the two are near. Returns: n_terms if it is new. */
+/* What a right side has twice is built once; of a long one, where the two are near. Returns:
+ * n_terms if it is new. */
 static size_t same_term(const reader *r, const egi_term *t) {
   const eg_pattern *p = r->out;
   for (size_t i = p->n_terms; !r->new_vars && i-- > 0 && p->n_terms - i <= 64;) {
     const egi_term *o = &p->term[i];
-    if (o->is_var == t->is_var && o->sym == t->sym && o->n == t->n && (!t->n || !memcmp(p->kid + o->kid, p->kid + t->kid, t->n * sizeof *p->kid)))
+    if (o->is_var == t->is_var && o->sym == t->sym && o->n == t->n &&
+        (!t->n || !memcmp(p->kid + o->kid, p->kid + t->kid, t->n * sizeof *p->kid)))
       return i;
   }
   return p->n_terms;
@@ -55,7 +63,8 @@ static size_t same_term(const reader *r, const egi_term *t) {
 /* The children of an application are the last of `kid`. */
 static iso_code push_term(reader *r, egi_term t) {
   eg_pattern *p = r->out;
-  if (!iso_grow(p->term, p->cap_terms, p->n_terms + 1) || !iso_grow(r->done, r->cap_done, r->n_done + 1))
+  if (!iso_grow(p->term, p->cap_terms, p->n_terms + 1) ||
+      !iso_grow(r->done, r->cap_done, r->n_done + 1))
     return nomem(r);
   const size_t same = same_term(r, &t);
   if (same < p->n_terms) {
@@ -72,10 +81,12 @@ static iso_code read_var(reader *r) {
   eg_pattern *p = r->out;
   size_t v = 0;
   if (r->n_atom == 1) return iso_fail(r->err, ISO_FORMAT, "a variable without a name");
-  while (v < p->n_vars && (strncmp(p->var[v], r->atom, r->n_atom) != 0 || p->var[v][r->n_atom])) v++;
+  while (v < p->n_vars && (strncmp(p->var[v], r->atom, r->n_atom) != 0 || p->var[v][r->n_atom]))
+    v++;
   if (v == p->n_vars) {
     if (!r->new_vars)
-      return iso_fail(r->err, ISO_FORMAT, "variable %.*s is not on the left side", (int)r->n_atom, r->atom);
+      return iso_fail(r->err, ISO_FORMAT, "variable %.*s is not on the left side", (int)r->n_atom,
+                      r->atom);
     if (!iso_grow(p->var, p->cap_vars, v + 1)) return nomem(r);
     p->var[v] = strndup(r->atom, r->n_atom);
     if (!p->var[v]) return nomem(r);
@@ -98,7 +109,8 @@ static iso_code make_term(reader *r, const char *name, size_t n_name, size_t fir
     ground = ground && p->term[t].ground;
   }
   r->n_done = first;
-  return push_term(r, (egi_term){.sym = op.i, .kid = (uint32_t)kid, .n = (uint32_t)n, .ground = ground});
+  return push_term(
+      r, (egi_term){.sym = op.i, .kid = (uint32_t)kid, .n = (uint32_t)n, .ground = ground});
 }
 
 /* Behind a term that is an atom, a comma is the one between two classes. */
@@ -114,7 +126,8 @@ static iso_code read_term(reader *r, enum token t) {
   for (;; t = next(r)) {
     iso_code code = ISO_OK;
     if (t == T_OPEN) {
-      if (next(r) != T_ATOM) return iso_fail(r->err, ISO_FORMAT, "no operator behind a parenthesis");
+      if (next(r) != T_ATOM)
+        return iso_fail(r->err, ISO_FORMAT, "no operator behind a parenthesis");
       if (*r->atom == '?') return iso_fail(r->err, ISO_FORMAT, "an operator cannot be a variable");
       if (!iso_grow(r->frame, r->cap_frames, r->n_frames + 1)) return nomem(r);
       r->frame[r->n_frames++] = (struct frame){r->atom, r->n_atom, r->n_done};
@@ -125,7 +138,8 @@ static iso_code read_term(reader *r, enum token t) {
       if (r->n_frames == bottom) leave_comma(r);
       code = *r->atom == '?' ? read_var(r) : make_term(r, r->atom, r->n_atom, r->n_done);
     } else {
-      return iso_fail(r->err, ISO_FORMAT, t == T_END ? "a pattern ends too early" : "a pattern has a wrong character");
+      return iso_fail(r->err, ISO_FORMAT,
+                      t == T_END ? "a pattern ends too early" : "a pattern has a wrong character");
     }
     if (code) return code;
     if (r->n_frames == bottom) return ISO_OK;
@@ -141,7 +155,8 @@ static iso_code add_root(reader *r) {
     part->var = p->term[t].sym;
     return ISO_OK;
   }
-  if (p->term[t].is_var && r->new_vars) return iso_fail(r->err, ISO_FORMAT, "a pattern with two names for its class");
+  if (p->term[t].is_var && r->new_vars)
+    return iso_fail(r->err, ISO_FORMAT, "a pattern with two names for its class");
   if (!iso_grow(p->root, p->cap_roots, p->n_roots + 1)) return nomem(r);
   p->root[p->n_roots++] = t;
   part->end = (uint32_t)p->n_roots;
@@ -155,7 +170,9 @@ static iso_code add_part(reader *r) {
   return ISO_OK;
 }
 
-static bool is_atom(const reader *r, enum token t, char c) { return t == T_ATOM && r->n_atom == 1 && *r->atom == c; }
+static bool is_atom(const reader *r, enum token t, char c) {
+  return t == T_ATOM && r->n_atom == 1 && *r->atom == c;
+}
 
 static iso_code read_all(reader *r) {
   iso_code code = add_part(r);
@@ -176,13 +193,16 @@ static iso_code check_parts(const reader *r) {
   const eg_pattern *p = r->out;
   uint32_t start = 0;
   for (size_t i = 0; p->n_parts > 1 && i < p->n_parts; start = p->part[i++].end) {
-    if (p->part[i].end == start) return iso_fail(r->err, ISO_FORMAT, "a class of a pattern without a term");
-    if (i && !r->new_vars && p->part[i].var == EG_NONE) return iso_fail(r->err, ISO_FORMAT, "a class of a right side without a name");
+    if (p->part[i].end == start)
+      return iso_fail(r->err, ISO_FORMAT, "a class of a pattern without a term");
+    if (i && !r->new_vars && p->part[i].var == EG_NONE)
+      return iso_fail(r->err, ISO_FORMAT, "a class of a right side without a name");
   }
   return ISO_OK;
 }
 
-iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p, iso_error *err) {
+iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p,
+                          iso_error *err) {
   reader r = {.s = s, .p = text, .end = text + n, .new_vars = new_vars, .out = p, .err = err};
   iso_code code = read_all(&r);
   if (!code) code = check_parts(&r);
@@ -226,11 +246,15 @@ const char *eg_pattern_var(const eg_pattern *p, size_t k) { return p->var[k]; }
 
 static iso_code read_ground(eg_sat *s, const char *text, size_t n, eg_pattern *p, iso_error *err) {
   const iso_code code = egi_pattern_read(s, text, n, true, p, err);
-  return !code && (p->n_vars || p->n_roots != 1) ? iso_fail(err, ISO_FORMAT, "a term has no variables") : code;
+  return !code && (p->n_vars || p->n_roots != 1)
+             ? iso_fail(err, ISO_FORMAT, "a term has no variables")
+             : code;
 }
 
-iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_class *out, iso_error *err) {
-  eg_class few[32], kids[8], *made = p->n_terms <= 32 ? few : malloc(p->n_terms * sizeof *made), *child = kids;
+iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_class *out,
+                      iso_error *err) {
+  eg_class few[32], kids[8], *made = p->n_terms <= 32 ? few : malloc(p->n_terms * sizeof *made),
+                             *child = kids;
   iso_code code = ISO_OK;
   if (s->max_arity > 8) child = malloc(s->max_arity * sizeof *child);
   if (!made || !child) code = iso_fail(err, ISO_NOMEM, "out of memory for a term");
@@ -246,7 +270,8 @@ iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var, eg_cl
   return code;
 }
 
-iso_code eg_sat_lookup_term(eg_sat *s, const char *text, size_t n, bool *found, eg_class *out, iso_error *err) {
+iso_code eg_sat_lookup_term(eg_sat *s, const char *text, size_t n, bool *found, eg_class *out,
+                            iso_error *err) {
   eg_pattern p = {0};
   iso_code code = read_ground(s, text, n, &p, err);
   eg_class *made = code ? NULL : malloc(p.n_terms * sizeof *made);

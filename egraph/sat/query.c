@@ -1,6 +1,7 @@
-/* Patterns compiled: each start at an operator application gives a program that walks outwards from it, to what is
- * cheapest to reach next. A search picks the start with the fewest rows (de Moura and Bjorner, Efficient E-matching for
- * SMT solvers, CADE 2007, has the machine; starting anywhere is what relational matching does with its join order). */
+/* Patterns compiled: each start at an operator application gives a program that walks outwards from
+ * it, to what is cheapest to reach next. A search picks the start with the fewest rows (de Moura
+ * and Bjorner, Efficient E-matching for SMT solvers, CADE 2007, has the machine; starting anywhere
+ * is what relational matching does with its join order). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static uint32_t reg_of(const eg_pattern *p, uint32_t term) {
   uint32_t start = 0;
   for (size_t k = 0; k < p->n_parts; start = p->part[k++].end)
     for (uint32_t i = start; i < p->part[k].end; i++)
-      if (p->root[i] == term) return p->part[k].var != EG_NONE ? p->part[k].var : (uint32_t)(p->n_vars + p->root[start]);
+      if (p->root[i] == term)
+        return p->part[k].var != EG_NONE ? p->part[k].var : (uint32_t)(p->n_vars + p->root[start]);
   return (uint32_t)(p->n_vars + term);
 }
 
@@ -22,7 +24,8 @@ static bool add_atom(egi_query *q, const eg_pattern *p, uint32_t term) {
   uint32_t *kid = iso_arena_alloc(&q->mem, (t->n + 1) * sizeof *kid);
   if (!kid) return false;
   for (uint32_t k = 0; k < t->n; k++) kid[k] = reg_of(p, p->kid[t->kid + k]);
-  q->atom[q->n_atoms++] = (egi_atom){.op = t->sym, .n = t->n, .cls = reg_of(p, term), .kid = kid, .ground = t->ground};
+  q->atom[q->n_atoms++] =
+      (egi_atom){.op = t->sym, .n = t->n, .cls = reg_of(p, term), .kid = kid, .ground = t->ground};
   return true;
 }
 
@@ -32,8 +35,9 @@ static size_t known_kids(const egi_atom *a, const bool *reg) {
   return n;
 }
 
-/* The smaller the better: looked up, in a class that is known, above a class that the pattern describes, above one that
- * a variable is bound to, above a ground term, which may have very many parents, anywhere. */
+/* The smaller the better: looked up, in a class that is known, above a class that the pattern
+ * describes, above one that a variable is bound to, above a ground term, which may have very many
+ * parents, anywhere. */
 static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
   if (known_kids(a, reg) == a->n) return 0;
   if (reg[a->cls]) return 1;
@@ -54,10 +58,11 @@ static void use(eg_sat *s, uint32_t op, uint32_t bit) {
   s->op[op].used |= bit;
 }
 
-/* How the row of an atom binds its children; its class comes before them, and may be one of them. Returns: false without
- * memory. */
+/* How the row of an atom binds its children; its class comes before them, and may be one of them.
+ * Returns: false without memory. */
 static bool bind_kids(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg) {
-  egi_bind *compare = iso_arena_alloc(&q->mem, (3 * a->n + 1) * sizeof *compare), *set = compare + a->n, *again = set + a->n;
+  egi_bind *compare = iso_arena_alloc(&q->mem, (3 * a->n + 1) * sizeof *compare),
+           *set = compare + a->n, *again = set + a->n;
   if (!compare) return false;
   out->from = out->compare = compare;
   out->set = set;
@@ -98,7 +103,8 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
   out->plain = out->plain && !out->n_compare && !out->n_again;
   for (uint32_t k = 0; k < out->n_set; k++) out->plain = out->plain && out->set[k].reg < q->n_vars;
   if (out->kind == EGI_DOWN) use(q->s, a->op, EGI_USED_DOWN);
-  for (uint32_t k = 0; out->kind == EGI_UP && k < out->n_from; k++) use(q->s, a->op, egi_used_up(out->from[k].at));
+  for (uint32_t k = 0; out->kind == EGI_UP && k < out->n_from; k++)
+    use(q->s, a->op, egi_used_up(out->from[k].at));
   return true;
 }
 
@@ -125,7 +131,8 @@ static bool build(egi_query *q, size_t start, bool fresh) {
       int r = rank(q, &q->atom[i], reg);
       if (from_start) {
         bool touches = false;
-        for (uint32_t k = 0; k < q->atom[i].n; k++) touches = touches || q->atom[i].kid[k] == q->atom[start].cls;
+        for (uint32_t k = 0; k < q->atom[i].n; k++)
+          touches = touches || q->atom[i].kid[k] == q->atom[start].cls;
         if (!touches) r += 6;
       }
       if (best == q->n_atoms || r < best_rank) best = i, best_rank = r;

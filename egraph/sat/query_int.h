@@ -24,19 +24,22 @@ struct eg_pattern {
   struct egi_part {
     uint32_t var; /* the name of the class; EG_NONE: it has none */
     uint32_t end; /* of its roots, which start where those of the part before end */
-  } *part;        /* classes, one at least */
+  } * part;       /* classes, one at least */
   size_t n_parts, cap_parts;
   uint32_t root_var; /* of the first part */
   struct egi_query *query;
 };
 
-/* Parse into `p`, which has variables already where it is a right side; then no others are allowed. */
-ISO_MUST_USE iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars, eg_pattern *p, iso_error *err);
+/* Parse into `p`, which has variables already where it is a right side; then no others are allowed.
+ */
+ISO_MUST_USE iso_code egi_pattern_read(eg_sat *s, const char *text, size_t n, bool new_vars,
+                                       eg_pattern *p, iso_error *err);
 void egi_pattern_fini(eg_pattern *p);
 
 /* ---- programs ---- */
 
-/* An operator application of the pattern. Registers hold classes: variables first, then one per term. */
+/* An operator application of the pattern. Registers hold classes: variables first, then one per
+ * term. */
 typedef struct egi_atom {
   uint32_t op, n, cls;
   const uint32_t *kid; /* registers */
@@ -58,16 +61,16 @@ typedef struct egi_bind {
 typedef struct egi_ins {
   enum egi_kind kind;
   bool cls_known, old; /* old: rows that are not fresh */
-  bool plain; /* class and children are the root and variables that are set here, or known */
-  uint16_t bit;  /* of the operator */
+  bool plain;   /* class and children are the root and variables that are set here, or known */
+  uint16_t bit; /* of the operator */
   uint32_t want, mask; /* a row fits if its head under the mask is this */
   uint32_t n, cls;
   uint32_t slot; /* of the operator in flat copies */
   uint32_t n_from, n_compare, n_set, n_again;
-  const egi_bind *from;    /* up: children that are known before this row */
-  const egi_bind *compare; /* the same of all kinds; none where it is how the row was found */
+  const egi_bind *from;        /* up: children that are known before this row */
+  const egi_bind *compare;     /* the same of all kinds; none where it is how the row was found */
   const egi_bind *set, *again; /* again: compared with what the row itself has set */
-  const uint32_t *kid;  /* registers of all children */
+  const uint32_t *kid;         /* registers of all children */
 } egi_ins;
 
 typedef struct egi_program {
@@ -77,16 +80,18 @@ typedef struct egi_program {
 typedef struct egi_query {
   eg_sat *s;
   size_t n_vars, n_regs, n_atoms, n_ground;
-  uint32_t root; /* register */
-  bool scans; /* some program scans all rows of an operator not only where it starts */
+  uint32_t root;  /* register */
+  bool scans;     /* some program scans all rows of an operator not only where it starts */
   egi_atom *atom; /* ground ones first, children before parents */
-  /* Two per atom: starting there over all rows, and starting there over fresh rows with those of atoms before it not
-   * fresh, so that each match with a fresh row is found once. Ground atoms start from their class. */
+  /* Two per atom: starting there over all rows, and starting there over fresh rows with those of
+   * atoms before it not fresh, so that each match with a fresh row is found once. Ground atoms
+   * start from their class. */
   egi_program *program;
   iso_arena mem;
 } egi_query;
 
-ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err);
+ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out,
+                                    iso_error *err);
 void egi_query_free(egi_query *q);
 
 /* ---- words.c ---- */
@@ -110,14 +115,18 @@ typedef struct egi_mark {
 
 /* Words behind the end that may be written over. */
 enum { EGI_SLACK = 8 };
-/* Room for `n` words or more at the end. Returns: NULL without memory. What is written counts when it is closed. */
+/* Room for `n` words or more at the end. Returns: NULL without memory. What is written counts when
+ * it is closed. */
 uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end);
-static inline void egi_words_close(egi_words *x, const uint32_t *to) { x->last->n = (size_t)(to - x->last->word); }
-/* At most `max` records of `stride` words side by side, as they were written. Valid until the next call. In `n` how many;
- * 0: no more. Requires: what is written is read by the same strides. */
+static inline void egi_words_close(egi_words *x, const uint32_t *to) {
+  x->last->n = (size_t)(to - x->last->word);
+}
+/* At most `max` records of `stride` words side by side, as they were written. Valid until the next
+ * call. In `n` how many; 0: no more. Requires: what is written is read by the same strides. */
 const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
 egi_mark egi_words_mark(const egi_words *x);
-void egi_words_rewind(egi_words *x, egi_mark to); /* what was put since. Requires: nothing taken since */
+void egi_words_rewind(egi_words *x,
+                      egi_mark to); /* what was put since. Requires: nothing taken since */
 void egi_words_clear(egi_words *x);
 void egi_words_free(egi_words *x);
 
@@ -133,7 +142,7 @@ typedef struct egi_run {
   size_t n, at; /* words, and where the next one goes */
 } egi_run;
 typedef struct egi_flat_cell {
-  uint32_t list; /* twice the class, plus the side */
+  uint32_t list;        /* twice the class, plus the side */
   const uint32_t *copy; /* NULL: free */
 } egi_flat_cell;
 typedef struct egi_flat {
@@ -153,8 +162,9 @@ typedef struct egi_flat {
 void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
 void egi_flat_end(eg_sat *s);
 void egi_flat_fini(egi_flat *f);
-/* A copy: how many slots, rounded up to EGI_SLOTS; the slots; for each of them where its rows are, how many words of them
- * are not fresh, and how many are; the rows. NULL: the list is to be walked. Requires: begun. */
+/* A copy: how many slots, rounded up to EGI_SLOTS; the slots; for each of them where its rows are,
+ * how many words of them are not fresh, and how many are; the rows. NULL: the list is to be walked.
+ * Requires: begun. */
 enum { EGI_SLOTS = 4 };
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list);
 static inline egi_flat_cell *egi_flat_cell_of(const egi_flat *f, uint32_t list) {
@@ -170,8 +180,10 @@ static inline const uint32_t *egi_flat_copy(eg_sat *s, uint32_t side, uint32_t c
   const uint32_t *copy = f->n_cells ? egi_flat_cell_of(f, list)->copy : NULL;
   return copy ? copy : egi_flat_new(s, list);
 }
-/* The rows of a slot: words of those that are not fresh, and of all. No branch asks which slot it is. */
-static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot, uint32_t *n_old, uint32_t *n) {
+/* The rows of a slot: words of those that are not fresh, and of all. No branch asks which slot it
+ * is. */
+static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot, uint32_t *n_old,
+                                            uint32_t *n) {
   const uint32_t n_slots = copy[0], *slots = copy + 1;
   uint32_t at = n_slots; /* behind the last one: nothing */
   for (uint32_t i = 0; i < n_slots; i += EGI_SLOTS)
@@ -185,14 +197,15 @@ static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot,
 /* Of a run. */
 typedef struct egi_limits {
   size_t nodes, mem_bytes;
-  double deadline_s; /* by egi_now; 0: none */
+  double deadline_s;      /* by egi_now; 0: none */
   const egi_words *found; /* matches count as memory too */
   eg_stop stop;
   bool reached;
 } egi_limits;
 double egi_now(void);
 bool egi_limits_check(eg_sat *s, egi_limits *l);
-bool egi_limits_search(eg_sat *s, egi_limits *l); /* of time and memory only: a search adds nothing */
+bool egi_limits_search(eg_sat *s,
+                       egi_limits *l); /* of time and memory only: a search adds nothing */
 
 typedef struct egi_sink {
   egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
@@ -200,7 +213,7 @@ typedef struct egi_sink {
   bool (*each)(void *ctx, eg_class root, const eg_class *var);
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
-  size_t limit; /* stop behind so many */
+  size_t limit;       /* stop behind so many */
   egi_limits *limits; /* NULL: none */
   size_t n, n_stored;
   bool no_memory;
@@ -213,11 +226,12 @@ enum egi_wanted {
   EGI_STORE_NEW /* all are found, old ones only counted */
 };
 /* Requires: rebuilt, and indexed; for new ones, marks. */
-ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
-                                 egi_sink *sink, iso_error *err);
+ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted,
+                                 uint32_t first_new_class, egi_sink *sink, iso_error *err);
 /* The operators' lists of all rows brought up to date. Returns: false without memory. */
 bool egi_index(eg_sat *s);
-/* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything then. */
+/* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything
+ * then. */
 bool egi_index_fresh(eg_sat *s);
 /* All marks off. */
 void egi_unmark(eg_sat *s);
@@ -229,10 +243,12 @@ typedef struct egi_rule {
   eg_pattern lhs, rhs;
   egi_query *query;
   size_t stride; /* words of a match */
-  size_t n_found, n_stored, n_made; /* by the last search; what is to be applied; e-nodes that this added */
+  size_t n_found, n_stored,
+      n_made; /* by the last search; what is to be applied; e-nodes that this added */
   size_t n_banned, banned_until;
   size_t applied_until; /* before this iteration all its matches were applied */
-  bool several;  /* the right side names other classes than the one that matched, or has several terms */
+  bool several;  /* the right side names other classes than the one that matched, or has several
+                    terms */
   bool skip_old; /* matches without a fresh row need no second application */
 } egi_rule;
 
@@ -242,12 +258,14 @@ struct eg_rules {
   size_t n, cap;
   size_t *counts; /* per rule, for reports */
   size_t cap_counts;
-  egi_words found; /* by the last search, rule after rule */
+  egi_words found;         /* by the last search, rule after rule */
   struct egi_batch *batch; /* room for the largest right side */
 };
 
-/* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached. */
-ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits, iso_error *err);
+/* Apply the matches of one rule, which are used up. Stops between batches where a limit is reached.
+ */
+ISO_MUST_USE iso_code egi_apply(eg_sat *s, eg_rules *r, size_t k, egi_limits *limits,
+                                iso_error *err);
 bool egi_batch_reserve(eg_rules *r, const eg_pattern *rhs);
 void egi_batch_free(struct egi_batch *b);
 

@@ -1,16 +1,19 @@
 /* Merging classes, congruence restored.
  *
- * A merge joins the lists of rows at once and leaves the places of the class that goes where they are. Closing walks those places only, brings each row's children up to date, and
- * merges the classes of rows that have become equal, so its cost follows what changed (Willsey et al., egg, POPL 2021,
- * section 3; Downey, Sethi and Tarjan, JACM 1980, for keeping the class with the longer lists). */
+ * A merge joins the lists of rows at once and leaves the places of the class that goes where they
+ * are. Closing walks those places only, brings each row's children up to date, and merges the
+ * classes of rows that have become equal, so its cost follows what changed (Willsey et al., egg,
+ * POPL 2021, section 3; Downey, Sethi and Tarjan, JACM 1980, for keeping the class with the longer
+ * lists). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "egraph/sat/sat_int.h"
 
-/* Walks the rows of the class that goes, which its weight pays for: those that stay shown are marked, as their class
- * changed, and dead ones are dropped. Returns: the last, 0 if none is left. */
+/* Walks the rows of the class that goes, which its weight pays for: those that stay shown are
+ * marked, as their class changed, and dead ones are dropped. Returns: the last, 0 if none is left.
+ */
 static uint32_t leave(eg_sat *s, uint32_t *first) {
   uint32_t *w = s->w, *link = first, last = 0;
   for (uint32_t r = *first; r; r = w[r + ROW_NEXT]) {
@@ -26,7 +29,8 @@ static uint32_t leave(eg_sat *s, uint32_t *first) {
 
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
   assert(a != b && s->up[a] == a && s->up[b] == b);
-  const bool a_stays = s->cls[a].weight > s->cls[b].weight || (s->cls[a].weight == s->cls[b].weight && a < b);
+  const bool a_stays =
+      s->cls[a].weight > s->cls[b].weight || (s->cls[a].weight == s->cls[b].weight && a < b);
   const uint32_t kept = a_stays ? a : b, gone = a_stays ? b : a;
   egi_cls *k = &s->cls[kept], *o = &s->cls[gone];
   const uint32_t last = leave(s, &o->rows);
@@ -48,8 +52,9 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
 
 /* ---- closing ----
  *
- * Places are taken in batches from several classes at a time, and each step is done for the whole batch, what the next
- * one touches being asked for ahead: a rebuild waits for memory and for nothing else. */
+ * Places are taken in batches from several classes at a time, and each step is done for the whole
+ * batch, what the next one touches being asked for ahead: a rebuild waits for memory and for
+ * nothing else. */
 
 enum { BATCH = 128, LANES = 16 };
 
@@ -89,11 +94,13 @@ static bool gather(eg_sat *s, closing *x) {
   x->n = 0;
   while (x->n < BATCH && refill(s, x)) {
     for (size_t i = 0; i < x->n_lanes && x->n < BATCH;) {
-      const uint32_t place = x->lane[i].place, row = egi_place_row(w, place), head = w[row + ROW_HEAD];
+      const uint32_t place = x->lane[i].place, row = egi_place_row(w, place),
+                     head = w[row + ROW_HEAD];
       x->at[x->n].place = place;
       x->at[x->n].gone = x->lane[i].gone;
       x->at[x->n++].row = head & ROW_DEAD ? 0 : row;
-      for (uint32_t k = 0; k < s->op[head & ROW_OP].arity; k++) __builtin_prefetch(&s->up[egi_row_child(s, row, k)]);
+      for (uint32_t k = 0; k < s->op[head & ROW_OP].arity; k++)
+        __builtin_prefetch(&s->up[egi_row_child(s, row, k)]);
       __builtin_prefetch(&w[x->lane[i].place = w[place + 1]]);
       if (x->lane[i].place) i++;
       else x->lane[i] = x->lane[--x->n_lanes];
@@ -102,15 +109,18 @@ static bool gather(eg_sat *s, closing *x) {
   return x->n > 0;
 }
 
-/* A row into the table, or dead where an equal one, `stays`, is there. Returns: whether their classes are to be merged. */
-static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash, uint32_t *a, uint32_t *b) {
+/* A row into the table, or dead where an equal one, `stays`, is there. Returns: whether their
+ * classes are to be merged. */
+static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash, uint32_t *a,
+                          uint32_t *b) {
   uint32_t goes = row;
   if (!stays) {
     egi_row_insert(s, row, hash);
     egi_row_mark(s, row);
     return false;
   }
-  /* The one that is shown stays in the table, so that pruning does not hide what somebody else put there. */
+  /* The one that is shown stays in the table, so that pruning does not hide what somebody else put
+   * there. */
   if ((s->w[stays + ROW_HEAD] & ROW_HIDDEN) && !(s->w[row + ROW_HEAD] & ROW_HIDDEN)) {
     egi_row_replace(s, stays, row, hash);
     egi_row_mark(s, row);
@@ -147,7 +157,8 @@ static void canonicalise(eg_sat *s, closing *x) {
   }
 }
 
-/* Rows out of the table, all before one goes back: there a row is never under a hash that is not its own. */
+/* Rows out of the table, all before one goes back: there a row is never under a hash that is not
+ * its own. */
 static void take_out(eg_sat *s, closing *x) {
   const size_t mask = s->n_buckets - 1;
   for (size_t i = 0; i < x->n; i++)
@@ -188,16 +199,19 @@ static void relink(eg_sat *s, closing *x) {
   }
 }
 
-/* ---- closing where the table is near: one place after another, as nothing is gained by asking ahead ---- */
+/* ---- closing where the table is near: one place after another, as nothing is gained by asking
+ * ahead ---- */
 
-/* As egi_place_row; without a branch up to two children, as nobody could foretell which of them it is. Where the arena is far
- * a guess is better than to wait. */
+/* As egi_place_row; without a branch up to two children, as nobody could foretell which of them it
+ * is. Where the arena is far a guess is better than to wait. */
 static inline uint32_t near_row(const uint32_t *w, uint32_t place) {
   return egi_place_row(w, place - (w[place - 1] & ROW_IS_HEAD ? 0 : 2));
 }
 
-/* Inlined with the arity as a constant. The row leaves the table while it still has the children of its hash. */
-static inline __attribute__((always_inline)) void repair(eg_sat *s, uint32_t row, uint32_t n, uint32_t *child) {
+/* Inlined with the arity as a constant. The row leaves the table while it still has the children of
+ * its hash. */
+static inline __attribute__((always_inline)) void repair(eg_sat *s, uint32_t row, uint32_t n,
+                                                         uint32_t *child) {
   uint32_t *w = s->w + row, a, b;
   const uint32_t op = w[ROW_HEAD] & ROW_OP;
   uint64_t old = egi_mix_op(op), new = old;
@@ -223,7 +237,8 @@ static void close_near(eg_sat *s) {
     uint32_t next = s->cls[gone].places;
     s->cls[gone].places = 0;
     for (uint32_t place; (place = next);) {
-      const uint32_t row = near_row(w, place), head = w[row + ROW_HEAD], n = s->op[head & ROW_OP].arity;
+      const uint32_t row = near_row(w, place), head = w[row + ROW_HEAD],
+                     n = s->op[head & ROW_OP].arity;
       next = w[place + 1];
       if (head & ROW_DEAD) continue;
       if (n == 1) repair(s, row, 1, child);

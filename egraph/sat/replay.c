@@ -1,7 +1,9 @@
-/* The log of an eg_sat told to an eg_graph, which keeps reasons. See log_int.h for what an event is.
+/* The log of an eg_sat told to an eg_graph, which keeps reasons. See log_int.h for what an event
+ * is.
  *
- * All terms come first, then the merges: as long as nothing is merged an e-node that is found is spelled as it was asked
- * for, so the two e-nodes of a rule's step are instances of its sides to the letter. */
+ * All terms come first, then the merges: as long as nothing is merged an e-node that is found is
+ * spelled as it was asked for, so the two e-nodes of a rule's step are instances of its sides to
+ * the letter. */
 #include <stdlib.h>
 
 #include "egraph/base/vec.h"
@@ -18,12 +20,13 @@ typedef struct replay {
   struct equation {
     eg_node a, b;
     eg_why why;
-  } *equation;
+  } * equation;
   size_t n_equations, cap_equations;
   iso_error *err;
 } replay;
 
-/* Children are named by their e-nodes, so that an explanation speaks of the terms that were meant. */
+/* Children are named by their e-nodes, so that an explanation speaks of the terms that were meant.
+ */
 static iso_code add(replay *x, uint32_t op, eg_node *out) {
   return eg_add(x->g, x->symbol[op], x->child, x->s->op[op].arity, out, x->err);
 }
@@ -40,7 +43,8 @@ static iso_code terms(replay *x) {
 }
 
 static iso_code equate(replay *x, eg_node a, eg_node b, eg_why why) {
-  if (!iso_grow(x->equation, x->cap_equations, x->n_equations + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
+  if (!iso_grow(x->equation, x->cap_equations, x->n_equations + 1))
+    return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
   x->equation[x->n_equations++] = (struct equation){a, b, why};
   return ISO_OK;
 }
@@ -69,7 +73,8 @@ static iso_code application(replay *x, const egi_rule *rule, const uint32_t *var
   uint32_t i = 0;
   for (size_t k = 0; k < p->n_parts; k++)
     for (; i < p->part[k].end && !code; i++)
-      code = equate(x, p->part[k].var == EG_NONE ? a : x->node[var[p->part[k].var]], x->made[p->root[i]], why);
+      code = equate(x, p->part[k].var == EG_NONE ? a : x->node[var[p->part[k].var]],
+                    x->made[p->root[i]], why);
   return code;
 }
 
@@ -84,7 +89,8 @@ static iso_code events(replay *x, const eg_rules *r) {
       i += 5;
     } else {
       const uint32_t k = e[0] - EGI_LOG_RULE;
-      if (!r || k >= r->n) return iso_fail(x->err, ISO_USAGE, "a replay needs the rules that were run");
+      if (!r || k >= r->n)
+        return iso_fail(x->err, ISO_USAGE, "a replay needs the rules that were run");
       code = application(x, &r->rule[k], e + 1, (eg_why){EG_WHY_RULE + k, number});
       i += 1 + r->rule[k].lhs.n_vars;
     }
@@ -111,14 +117,16 @@ static iso_code prepare(replay *x, const eg_rules *r) {
   x->symbol = malloc((s->n_ops + 1) * sizeof *x->symbol);
   x->made = malloc(n * sizeof *x->made);
   x->child = malloc((s->max_arity + 1) * sizeof *x->child);
-  if (!x->node || !x->symbol || !x->made || !x->child) return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
+  if (!x->node || !x->symbol || !x->made || !x->child)
+    return iso_fail(x->err, ISO_NOMEM, "out of memory for a replay");
   iso_code code = eg_new(NULL, &x->g, x->err);
   for (size_t i = 0; i < s->n_ops && !code; i++)
     code = eg_intern(x->g, s->op[i].name, s->op[i].n_name, &x->symbol[i], x->err);
   return code;
 }
 
-iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, eg_node **node, iso_error *err) {
+iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_graph **out, eg_node **node,
+                       iso_error *err) {
   replay x = {.s = s, .err = err};
   if (!s->log) return iso_fail(err, ISO_USAGE, "an explanation needs an e-graph that keeps a log");
   iso_code code = prepare(&x, rules);

@@ -1,5 +1,5 @@
-/* Rows, and the lists of classes and places. Room is taken beforehand (egi_rows_reserve), so that nothing fails
- * half-way. */
+/* Rows, and the lists of classes and places. Room is taken beforehand (egi_rows_reserve), so that
+ * nothing fails half-way. */
 #include <string.h>
 
 #include "egraph/sat/sat_int.h"
@@ -9,13 +9,15 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 bool egi_rows_grow(eg_sat *s, size_t n, uint32_t arity) {
   const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
   if (words > ROW_MAX || classes > ROW_MAX) return false;
-  if (!egi_grow(s->w, s->cap_w, words) || !egi_grow(s->up, s->cap_up, classes) || !egi_grow(s->cls, s->cap_cls, classes) ||
+  if (!egi_grow(s->w, s->cap_w, words) || !egi_grow(s->up, s->cap_up, classes) ||
+      !egi_grow(s->cls, s->cap_cls, classes) ||
       !egi_grow_used(s->dirty, s->cap_dirty, s->n_dirty, classes) || !egi_table_grow(s, n))
     return false;
   size_t room = least(least(s->cap_up, s->cap_cls), s->cap_dirty);
   if (s->analysis.make) {
     if (!egi_big_grow((void **)&s->data, &s->cap_data, s->n_cls, classes, s->analysis.size) ||
-        !egi_grow(s->look_next, s->cap_look, classes) || !egi_grow(s->repair_next, s->cap_repair, classes))
+        !egi_grow(s->look_next, s->cap_look, classes) ||
+        !egi_grow(s->repair_next, s->cap_repair, classes))
       return false;
     room = least(least(room, s->cap_data), least(s->cap_look, s->cap_repair));
   }
@@ -41,7 +43,8 @@ void egi_row_mark(eg_sat *s, uint32_t row) {
   else s->lost = true;
 }
 
-uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
+uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash,
+                        uint32_t c) {
   switch (n) {
   case 1: return egi_row_append_in(s, op, child, 1, hash, c);
   case 2: return egi_row_append_in(s, op, child, 2, hash, c);

@@ -1,6 +1,7 @@
-/* Steps of an explanation held against the rules' texts: a reader and a matcher of their own, which trust neither the
- * reader of patterns nor the engine. Two e-nodes are instances of two sides if the sides can be read over their original
- * children, with each variable standing for one e-node. */
+/* Steps of an explanation held against the rules' texts: a reader and a matcher of their own, which
+ * trust neither the reader of patterns nor the engine. Two e-nodes are instances of two sides if
+ * the sides can be read over their original children, with each variable standing for one e-node.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +89,8 @@ static bool side_over(reading *r, const char *text, eg_node node) {
 }
 
 /* Returns: in `open` whether it is because of a name that it is none. */
-static bool is_instance(const eg_graph *g, const egi_rule *rule, eg_node lhs, eg_node rhs, bool *open) {
+static bool is_instance(const eg_graph *g, const egi_rule *rule, eg_node lhs, eg_node rhs,
+                        bool *open) {
   reading r = {.g = g};
   if (!side_over(&r, rule->user.lhs, lhs)) return false;
   r.closed = true;
@@ -102,8 +104,11 @@ bool eg_rule_check_step(void *check, const eg_step *s) {
   const uint32_t k = s->why.kind - EG_WHY_RULE;
   if (s->why.kind < EG_WHY_RULE || k >= x->rules->n) return x->other && x->other(x->ctx, s);
   const egi_rule *rule = &x->rules->rule[k];
-  if (!rule->user.rhs || rule->several || rule->lhs.n_roots > 1) return x->other && x->other(x->ctx, s);
+  if (!rule->user.rhs || rule->several || rule->lhs.n_roots > 1)
+    return x->other && x->other(x->ctx, s);
   bool open = false;
-  if (is_instance(x->g, rule, s->from, s->to, &open) || is_instance(x->g, rule, s->to, s->from, &open)) return true;
+  if (is_instance(x->g, rule, s->from, s->to, &open) ||
+      is_instance(x->g, rule, s->to, s->from, &open))
+    return true;
   return open && x->other && x->other(x->ctx, s);
 }

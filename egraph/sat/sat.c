@@ -60,7 +60,9 @@ void eg_sat_free(eg_sat *s) {
 
 /* ---- operators ---- */
 
-static uint32_t op_hash(const char *name, size_t n, size_t arity) { return (uint32_t)iso_hash(name, n, arity); }
+static uint32_t op_hash(const char *name, size_t n, size_t arity) {
+  return (uint32_t)iso_hash(name, n, arity);
+}
 
 static uint32_t *op_cell(const eg_sat *s, const char *name, size_t n, size_t arity) {
   const size_t mask = s->n_op_cells - 1;
@@ -90,11 +92,13 @@ static bool op_reserve(eg_sat *s, size_t arity) {
   s->op_cell = cell;
   s->n_op_cells = n;
   free(old);
-  for (size_t i = 0; i < s->n_ops; i++) *op_cell(s, s->op[i].name, s->op[i].n_name, s->op[i].arity) = (uint32_t)i;
+  for (size_t i = 0; i < s->n_ops; i++)
+    *op_cell(s, s->op[i].name, s->op[i].n_name, s->op[i].arity) = (uint32_t)i;
   return true;
 }
 
-iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *out, iso_error *err) {
+iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *out,
+                   iso_error *err) {
   if (s->n_op_cells) {
     const uint32_t at = *op_cell(s, name, n, arity);
     if (at != EG_NONE) {
@@ -102,7 +106,8 @@ iso_code eg_sat_op(eg_sat *s, const char *name, size_t n, size_t arity, eg_op *o
       return ISO_OK;
     }
   }
-  if (s->n_ops >= ROW_OP || arity > 1u << 20 || s->n_slots > (1u << 31) - 1 - arity) return iso_fail(err, ISO_LIMIT, "too many operators or children");
+  if (s->n_ops >= ROW_OP || arity > 1u << 20 || s->n_slots > (1u << 31) - 1 - arity)
+    return iso_fail(err, ISO_LIMIT, "too many operators or children");
   const char *copy = op_reserve(s, arity) ? iso_arena_strndup(&s->names, name, n) : NULL;
   if (!copy) return iso_fail(err, ISO_NOMEM, "out of memory for an operator");
   *op_cell(s, name, n, arity) = (uint32_t)s->n_ops;
@@ -120,7 +125,8 @@ size_t eg_sat_count_ops(const eg_sat *s) { return s->n_ops; }
 
 /* ---- adding and merging ---- */
 
-static inline uint32_t canonical(const eg_sat *s, uint32_t op, const eg_class *child, uint32_t n, uint32_t *out) {
+static inline uint32_t canonical(const eg_sat *s, uint32_t op, const eg_class *child, uint32_t n,
+                                 uint32_t *out) {
   uint64_t h = egi_mix_op(op);
   for (uint32_t k = 0; k < n; k++) {
     assert(child[k].i < s->n_cls);
@@ -130,15 +136,18 @@ static inline uint32_t canonical(const eg_sat *s, uint32_t op, const eg_class *c
 }
 
 bool eg_sat_lookup(const eg_sat *s, eg_op op, const eg_class *child, eg_class *out) {
-  const uint32_t n = s->op[op.i].arity, row = egi_row_find(s, op.i, s->args, n, canonical(s, op.i, child, n, s->args));
+  const uint32_t n = s->op[op.i].arity,
+                 row = egi_row_find(s, op.i, s->args, n, canonical(s, op.i, child, n, s->args));
   if (!row) return false;
   out->i = egi_row_class(s, row);
   return true;
 }
 
-static iso_code add_new(eg_sat *s, uint32_t op, uint32_t n, const uint32_t *kid, uint32_t hash, eg_class *out, iso_error *err) {
+static iso_code add_new(eg_sat *s, uint32_t op, uint32_t n, const uint32_t *kid, uint32_t hash,
+                        eg_class *out, iso_error *err) {
   if (!egi_rows_reserve(s, 1, n) || (s->log && !egi_log_reserve(s, 1, n))) {
-    if (s->n_w + egi_row_words(n) > ROW_MAX || s->n_cls >= ROW_MAX) return iso_fail(err, ISO_LIMIT, "too many e-nodes");
+    if (s->n_w + egi_row_words(n) > ROW_MAX || s->n_cls >= ROW_MAX)
+      return iso_fail(err, ISO_LIMIT, "too many e-nodes");
     return iso_fail(err, ISO_NOMEM, "out of memory for an e-node of \"%s\"", s->op[op].name);
   }
   const uint32_t row = egi_row_append(s, op, kid, n, hash, EG_NONE), c = s->w[row + ROW_CLASS];
@@ -152,9 +161,11 @@ static iso_code add_new(eg_sat *s, uint32_t op, uint32_t n, const uint32_t *kid,
 }
 
 /* Inlined with the arity as a constant. */
-static inline __attribute__((always_inline)) iso_code add(eg_sat *s, uint32_t op, uint32_t n, const eg_class *child,
-                                                          uint32_t *kid, eg_class *out, iso_error *err) {
-  const uint32_t hash = canonical(s, op, child, n, kid), row = s->n_buckets ? egi_row_find_in(s, op, kid, n, hash) : 0;
+static inline __attribute__((always_inline)) iso_code add(eg_sat *s, uint32_t op, uint32_t n,
+                                                          const eg_class *child, uint32_t *kid,
+                                                          eg_class *out, iso_error *err) {
+  const uint32_t hash = canonical(s, op, child, n, kid),
+                 row = s->n_buckets ? egi_row_find_in(s, op, kid, n, hash) : 0;
   if (!row) return add_new(s, op, n, kid, hash, out, err);
   out->i = egi_row_class(s, row);
   return ISO_OK;
@@ -173,7 +184,8 @@ iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out, i
 iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err) {
   const uint32_t x = egi_sat_find(s, a.i), y = egi_sat_find(s, b.i);
   if (x == y) return ISO_OK;
-  if (!egi_log_merge(s, a.i, b.i, why)) return iso_fail(err, ISO_NOMEM, "out of memory for the log of a merge");
+  if (!egi_log_merge(s, a.i, b.i, why))
+    return iso_fail(err, ISO_NOMEM, "out of memory for the log of a merge");
   egi_sat_union(s, x, y);
   return egi_sat_repair_all(s, err);
 }
@@ -209,7 +221,9 @@ void eg_sat_prune(eg_sat *s, eg_class c) {
 /* ---- reading ---- */
 
 eg_class eg_sat_find(const eg_sat *s, eg_class c) { return (eg_class){egi_sat_find(s, c.i)}; }
-void *eg_sat_data(const eg_sat *s, eg_class c) { return s->data + egi_sat_find(s, c.i) * s->analysis.size; }
+void *eg_sat_data(const eg_sat *s, eg_class c) {
+  return s->data + egi_sat_find(s, c.i) * s->analysis.size;
+}
 size_t eg_sat_count_nodes(const eg_sat *s) { return s->n_rows - s->n_hidden; }
 size_t eg_sat_count_classes(const eg_sat *s) { return s->n_cls - s->n_merged; }
 size_t eg_sat_count_ids(const eg_sat *s) { return s->n_cls; }
@@ -220,7 +234,8 @@ size_t eg_sat_mem_bytes(const eg_sat *s) {
              s->cap_cls * (sizeof *s->cls + sizeof *s->up + sizeof *s->dirty) +
              s->cap_fresh * sizeof *s->fresh + s->cap_data * s->analysis.size +
              (s->cap_look + s->cap_repair) * sizeof *s->look_next;
-  for (size_t i = 0; i < s->n_ops; i++) n += sizeof s->op[i] + (s->op[i].cap_row + s->op[i].cap_fresh) * sizeof(uint32_t);
+  for (size_t i = 0; i < s->n_ops; i++)
+    n += sizeof s->op[i] + (s->op[i].cap_row + s->op[i].cap_fresh) * sizeof(uint32_t);
   return n;
 }
 
@@ -228,7 +243,9 @@ static eg_row shown(const eg_sat *s, uint32_t r) {
   while (r && !egi_row_shown(s->w[r + ROW_HEAD])) r = s->w[r + ROW_NEXT];
   return (eg_row){r};
 }
-eg_row eg_sat_first(const eg_sat *s, eg_class c) { return shown(s, s->cls[egi_sat_find(s, c.i)].rows); }
+eg_row eg_sat_first(const eg_sat *s, eg_class c) {
+  return shown(s, s->cls[egi_sat_find(s, c.i)].rows);
+}
 eg_row eg_sat_next(const eg_sat *s, eg_row r) { return shown(s, s->w[r.i + ROW_NEXT]); }
 eg_op eg_sat_row_op(const eg_sat *s, eg_row r) { return (eg_op){egi_row_op(s, r.i)}; }
 eg_class eg_sat_row_class(const eg_sat *s, eg_row r) { return (eg_class){egi_row_class(s, r.i)}; }

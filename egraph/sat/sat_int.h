@@ -5,19 +5,20 @@
  *     NEXT   the next row of its e-class, 0 behind the last
  *     CLASS  its e-class, canonical or not
  *     HEAD   IS_HEAD, flags, operator; the only word of a row with its highest bit set
- *     then for each child the pair CHILD (an e-class), LINK (the next place where that class is a child)
+ *     then for each child the pair CHILD (an e-class), LINK (the next place where that class is a
+ * child)
  *
- * A place is the word of a CHILD; its row is found by walking back to the next head. Lists need no memory of their own,
- * so neither a merge nor a rebuild can fail for want of it, and adding a row touches nothing but the row and the records
- * of its classes.
+ * A place is the word of a CHILD; its row is found by walking back to the next head. Lists need no
+ * memory of their own, so neither a merge nor a rebuild can fail for want of it, and adding a row
+ * touches nothing but the row and the records of its classes.
  *
  * Invariants between rebuilds (checked by eg_sat_check)
- *   S1  the table holds exactly the rows that are not dead, each under the hash of the children that it has.
- *   S2  the children of a row that is not dead are canonical, and no two such rows are equal.
- *   S3  a row that is neither dead nor hidden is in the list of its class; the place of each child of a row that is not
- *       dead is in the list of that child's class.
- *   S4  a class that is not canonical has no rows and no places.
- * Before a rebuild S2 to S4 may be broken for what a `dirty` class reaches. */
+ *   S1  the table holds exactly the rows that are not dead, each under the hash of the children
+ * that it has. S2  the children of a row that is not dead are canonical, and no two such rows are
+ * equal. S3  a row that is neither dead nor hidden is in the list of its class; the place of each
+ * child of a row that is not dead is in the list of that child's class. S4  a class that is not
+ * canonical has no rows and no places. Before a rebuild S2 to S4 may be broken for what a `dirty`
+ * class reaches. */
 #ifndef EGRAPH_SAT_INT_H
 #define EGRAPH_SAT_INT_H
 
@@ -39,10 +40,11 @@ enum { ROW_NEXT, ROW_CLASS, ROW_HEAD, ROW_KIDS };
 
 /* A class. Places and rows are below 2^31, so 0 and EG_NONE are free: word 0 is not used. */
 typedef struct egi_cls {
-  uint32_t rows;   /* the first row, or 0 */
-  uint32_t places; /* the first place, or 0 */
-  uint32_t weight; /* rows and places */
-  uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: what is not there is not */
+  uint32_t rows;       /* the first row, or 0 */
+  uint32_t places;     /* the first place, or 0 */
+  uint32_t weight;     /* rows and places */
+  uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: what is
+                          not there is not */
 } egi_cls;
 
 typedef struct egi_op {
@@ -53,7 +55,7 @@ typedef struct egi_op {
   uint32_t slot;          /* the first of as many numbers as it has children */
   uint32_t used;          /* bits of the ways in which programs come to its rows */
   uint32_t leaf;          /* the row where the arity is 0; 0 before it is added */
-  uint32_t *row;          /* rows in order of the arena, dead ones too, up to `indexed` of the graph */
+  uint32_t *row; /* rows in order of the arena, dead ones too, up to `indexed` of the graph */
   size_t n_row, cap_row;
   uint32_t *fresh; /* the rows that were marked fresh at the last search */
   size_t n_fresh, cap_fresh;
@@ -78,22 +80,25 @@ struct eg_sat {
   unsigned char *bucket_mem;
   size_t cap_bucket;
   size_t n_buckets, n_rows; /* buckets: 0 or a power of two; rows in the table */
-  size_t n_hidden, n_dead; /* hidden rows; words of dead rows */
-  uint32_t *up; /* union-find: itself where canonical; apart from cls, as most look at nothing else */
+  size_t n_hidden, n_dead;  /* hidden rows; words of dead rows */
+  uint32_t
+      *up; /* union-find: itself where canonical; apart from cls, as most look at nothing else */
   size_t cap_up;
   egi_cls *cls;
   size_t n_cls, cap_cls, n_merged;
-  size_t room_words, room_classes; /* how far to fill without asking: the arena, and all arrays by class */
-  uint32_t *dirty; /* classes that merged away and whose places are not repaired; room for all classes */
+  size_t room_words,
+      room_classes; /* how far to fill without asking: the arena, and all arrays by class */
+  uint32_t
+      *dirty; /* classes that merged away and whose places are not repaired; room for all classes */
   size_t n_dirty, cap_dirty;
-  bool track;     /* mark rows that change */
-  bool lost;      /* a mark was lost for want of memory: the next search has to look at everything */
-  bool marked;    /* there may be marks */
-  bool listed;    /* `fresh` and those of the operators have all rows with a mark */
+  bool track;  /* mark rows that change */
+  bool lost;   /* a mark was lost for want of memory: the next search has to look at everything */
+  bool marked; /* there may be marks */
+  bool listed; /* `fresh` and those of the operators have all rows with a mark */
   uint32_t *fresh; /* rows marked since the last search */
   size_t n_fresh, cap_fresh;
-  size_t indexed;   /* words of the arena that the operators' lists cover */
-  size_t seen;      /* words of the arena before which only rows in `fresh` are marked */
+  size_t indexed;             /* words of the arena that the operators' lists cover */
+  size_t seen;                /* words of the arena before which only rows in `fresh` are marked */
   uint64_t n_unions, n_added; /* since eg_sat_new */
   iso_arena names;
   egi_op *op;
@@ -104,8 +109,9 @@ struct eg_sat {
   eg_sat_analysis analysis;
   unsigned char *data; /* analysis.size bytes per class */
   size_t cap_data;
-  /* Classes whose parents are to be looked at, and classes that are to be repaired: chains through links by class. A link
-   * is EG_NONE where the class is not chained, and points to itself at the end. */
+  /* Classes whose parents are to be looked at, and classes that are to be repaired: chains through
+   * links by class. A link is EG_NONE where the class is not chained, and points to itself at the
+   * end. */
   uint32_t look, repair, *look_next, *repair_next;
   size_t cap_look, cap_repair;
   void *scratch;  /* data of one class */
@@ -119,16 +125,23 @@ struct eg_sat {
 
 /* ---- rows.c ---- */
 
-/* One step without asking: most ids are canonical or one step away, in no order that a branch could foretell. */
+/* One step without asking: most ids are canonical or one step away, in no order that a branch could
+ * foretell. */
 static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
   uint32_t *up = s->up, p = up[c];
   if (up[p] == p) return p;
   while (up[c] != c) c = up[c] = up[up[c]];
   return c;
 }
-static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) { return egi_sat_find(s, s->w[row + ROW_CLASS]); }
-static inline uint32_t egi_row_op(const eg_sat *s, uint32_t row) { return s->w[row + ROW_HEAD] & ROW_OP; }
-static inline uint32_t egi_row_child(const eg_sat *s, uint32_t row, uint32_t k) { return s->w[row + ROW_KIDS + 2 * k]; }
+static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) {
+  return egi_sat_find(s, s->w[row + ROW_CLASS]);
+}
+static inline uint32_t egi_row_op(const eg_sat *s, uint32_t row) {
+  return s->w[row + ROW_HEAD] & ROW_OP;
+}
+static inline uint32_t egi_row_child(const eg_sat *s, uint32_t row, uint32_t k) {
+  return s->w[row + ROW_KIDS + 2 * k];
+}
 static inline size_t egi_row_words(uint32_t arity) { return ROW_KIDS + 2 * (size_t)arity; }
 static inline bool egi_row_shown(uint32_t head) { return !(head & (ROW_DEAD | ROW_HIDDEN)); }
 static inline uint32_t egi_place_row(const uint32_t *w, uint32_t place) {
@@ -137,8 +150,11 @@ static inline uint32_t egi_place_row(const uint32_t *w, uint32_t place) {
   return at - ROW_HEAD;
 }
 
-/* The hash of an operator with children, taken in turn: products folded, whose high half depends on all bits. */
-static inline uint64_t egi_mix_op(uint32_t op) { return (uint64_t)op << 32 ^ UINT64_C(0xD6E8FEB86659FD93); }
+/* The hash of an operator with children, taken in turn: products folded, whose high half depends on
+ * all bits. */
+static inline uint64_t egi_mix_op(uint32_t op) {
+  return (uint64_t)op << 32 ^ UINT64_C(0xD6E8FEB86659FD93);
+}
 static inline uint64_t egi_mix(uint64_t h, uint32_t word) {
   const unsigned __int128 p = (unsigned __int128)(h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
   return (uint64_t)p ^ (uint64_t)(p >> 64);
@@ -150,7 +166,8 @@ static inline uint8_t egi_tag(uint32_t hash) { return (uint8_t)((hash >> 24) + !
 static inline uint32_t egi_bucket_match(const egi_bucket *b, uint8_t tag) {
 #ifdef __SSE2__
   const __m128i all = _mm_loadu_si128((const __m128i *)(const void *)b->tag);
-  return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8((char)tag))) & ((1u << EGI_BUCKET) - 1);
+  return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8((char)tag))) &
+         ((1u << EGI_BUCKET) - 1);
 #else
   uint32_t m = 0;
   for (int k = 0; k < EGI_BUCKET; k++) m |= (uint32_t)(b->tag[k] == tag) << k;
@@ -166,15 +183,18 @@ static inline bool egi_rows_reserve(eg_sat *s, size_t n, uint32_t arity) {
          egi_rows_grow(s, n, arity);
 }
 uint32_t egi_row_hash(const eg_sat *s, uint32_t row);
-static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const uint32_t *child, uint32_t n) {
+static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const uint32_t *child,
+                              uint32_t n) {
   const uint32_t *w = s->w + row;
-  if ((w[ROW_HEAD] & ROW_OP) != op) return false; /* it may have fewer children, and nothing behind it */
+  if ((w[ROW_HEAD] & ROW_OP) != op)
+    return false; /* it may have fewer children, and nothing behind it */
   bool same = true;
   for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
   return same;
 }
 /* Inlined where the arity is known. Requires: a table. */
-static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
+static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint32_t *child,
+                                       uint32_t n, uint32_t hash) {
   const size_t mask = s->n_buckets - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
     const egi_bucket *b = &s->bucket[i];
@@ -186,7 +206,8 @@ static inline uint32_t egi_row_find_in(const eg_sat *s, uint32_t op, const uint3
   }
 }
 /* The row that is equal, 0 if there is none. */
-uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash);
+uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n,
+                      uint32_t hash);
 static inline void egi_bucket_put(egi_bucket *bucket, size_t mask, uint32_t row, uint32_t hash) {
   size_t i = hash & mask;
   uint32_t free_slots;
@@ -212,9 +233,12 @@ static inline uint32_t egi_class_new(eg_sat *s) {
   }
   return c;
 }
-/* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no equal row is there.
- * Requires: reserved. */
-static inline __attribute__((always_inline)) uint32_t egi_row_append_in(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c) {
+/* A new row in class `c`, or in a class of its own where `c` is EG_NONE. Children are canonical, no
+ * equal row is there. Requires: reserved. */
+static inline __attribute__((always_inline)) uint32_t egi_row_append_in(eg_sat *s, uint32_t op,
+                                                                        const uint32_t *child,
+                                                                        uint32_t n, uint32_t hash,
+                                                                        uint32_t c) {
   const uint32_t row = (uint32_t)s->n_w;
   egi_op *o = &s->op[op];
   const uint16_t bit = o->bit;
@@ -245,12 +269,14 @@ static inline __attribute__((always_inline)) uint32_t egi_row_append_in(eg_sat *
   return row;
 }
 /* Not inlined: in a loop that mostly finds rows, it would take the registers. */
-uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash, uint32_t c);
+uint32_t egi_row_append(eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash,
+                        uint32_t c);
 void egi_row_remove(eg_sat *s, uint32_t row, uint32_t hash);
 void egi_row_replace(eg_sat *s, uint32_t row, uint32_t by, uint32_t hash); /* by an equal one */
 bool egi_table_grow(eg_sat *s, size_t n); /* room for so many more rows */
 size_t egi_table_count(const eg_sat *s);
-/* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it from the table. */
+/* Its row dies: it leaves the counts; lists drop it when they are walked. The caller has taken it
+ * from the table. */
 void egi_row_kill(eg_sat *s, uint32_t row);
 void egi_row_mark(eg_sat *s, uint32_t row);
 /* ---- big.c ---- */
@@ -270,8 +296,9 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b);
 void egi_sat_close(eg_sat *s);
 
 /* ---- analysis.c; nothing where there is no analysis ---- */
-void egi_sat_data_new(eg_sat *s, uint32_t row);                 /* of a row's class, which was made for it */
-void egi_sat_data_row(eg_sat *s, uint32_t row);                 /* of a row that was put into a class that was there */
+void egi_sat_data_new(eg_sat *s, uint32_t row); /* of a row's class, which was made for it */
+void egi_sat_data_row(eg_sat *s,
+                      uint32_t row); /* of a row that was put into a class that was there */
 void egi_sat_data_union(eg_sat *s, uint32_t kept, uint32_t gone);
 ISO_MUST_USE iso_code egi_sat_repair_all(eg_sat *s, iso_error *err);
 void egi_sat_look_all(eg_sat *s);

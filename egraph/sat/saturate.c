@@ -1,10 +1,12 @@
-/* Rules and the loop that runs them: search, apply, rebuild, until nothing changes or a limit is reached.
+/* Rules and the loop that runs them: search, apply, rebuild, until nothing changes or a limit is
+ * reached.
  *
- * Under the simple scheduler a match all of whose rows were there unchanged at the last search was applied then, and
- * applying it again does nothing; so from the second iteration on only matches with a fresh row are looked for
- * (semi-naive evaluation, as egglog has it). Rules whose condition may change its mind are searched in full. Where the number
- * of all matches counts, under backoff, or most rows are fresh, all are found, but those without a fresh row are not stored
- * if the rule was not banned in the last iteration. */
+ * Under the simple scheduler a match all of whose rows were there unchanged at the last search was
+ * applied then, and applying it again does nothing; so from the second iteration on only matches
+ * with a fresh row are looked for (semi-naive evaluation, as egglog has it). Rules whose condition
+ * may change its mind are searched in full. Where the number of all matches counts, under backoff,
+ * or most rows are fresh, all are found, but those without a fresh row are not stored if the rule
+ * was not banned in the last iteration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +54,10 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
     code = egi_pattern_read(r->s, u->user.rhs, strlen(u->user.rhs), false, &u->rhs, err);
   }
   /* `?v = T` names the class that T goes to; mostly that is the one that matched. */
-  u->several = u->rhs.n_roots > 1 || (u->rhs.n_roots && u->rhs.root_var != EG_NONE && u->rhs.root_var != u->lhs.root_var) ||
-               (u->rhs.n_roots && u->rhs.term[u->rhs.root[0]].is_var);
+  u->several =
+      u->rhs.n_roots > 1 ||
+      (u->rhs.n_roots && u->rhs.root_var != EG_NONE && u->rhs.root_var != u->lhs.root_var) ||
+      (u->rhs.n_roots && u->rhs.term[u->rhs.root[0]].is_var);
   if (!code) code = egi_query_new(r->s, &u->lhs, &u->query, err);
   return code;
 }
@@ -61,7 +65,8 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
 static iso_code add_both(eg_rules *r, const eg_rule *rule, iso_error *err) {
   const char *name = rule->name ? rule->name : "";
   if (!rule->rhs || rule->guard || rule->condition || rule->apply)
-    return iso_fail(err, ISO_USAGE, "rule %s: a rule in both directions has two sides and no callbacks", name);
+    return iso_fail(err, ISO_USAGE,
+                    "rule %s: a rule in both directions has two sides and no callbacks", name);
   eg_rule one = *rule;
   one.both = false;
   iso_code code = eg_rules_add(r, &one, err);
@@ -79,23 +84,26 @@ static iso_code add_both(eg_rules *r, const eg_rule *rule, iso_error *err) {
 
 iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
   if (rule->both) return add_both(r, rule, err);
-  if (!rule->lhs || (!rule->rhs && !rule->apply)) return iso_fail(err, ISO_USAGE, "a rule needs two sides");
+  if (!rule->lhs || (!rule->rhs && !rule->apply))
+    return iso_fail(err, ISO_USAGE, "a rule needs two sides");
   egi_rule u = {.user = *rule};
   u.user.name = strdup(rule->name ? rule->name : "");
   u.user.lhs = strdup(rule->lhs);
   u.user.rhs = rule->rhs ? strdup(rule->rhs) : NULL;
   iso_code code = ISO_OK;
-  if (!u.user.name || !u.user.lhs || (rule->rhs && !u.user.rhs) || !iso_grow(r->rule, r->cap, r->n + 1) ||
-      !iso_grow(r->counts, r->cap_counts, r->n + 1))
+  if (!u.user.name || !u.user.lhs || (rule->rhs && !u.user.rhs) ||
+      !iso_grow(r->rule, r->cap, r->n + 1) || !iso_grow(r->counts, r->cap_counts, r->n + 1))
     code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   if (!code) code = read_sides(r, &u, err);
-  if (!code && !egi_batch_reserve(r, &u.rhs)) code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
+  if (!code && !egi_batch_reserve(r, &u.rhs))
+    code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   if (code) {
     rule_fini(&u);
     return iso_prefix(err, "rule %s: ", rule->name ? rule->name : "");
   }
   u.stride = 1 + u.lhs.n_vars;
-  u.skip_old = !rule->condition && !rule->never_done && !rule->apply && (!rule->guard || (rule->guard_stays_false && u.query->n_atoms));
+  u.skip_old = !rule->condition && !rule->never_done && !rule->apply &&
+               (!rule->guard || (rule->guard_stays_false && u.query->n_atoms));
   r->rule[r->n++] = u;
   return ISO_OK;
 }
@@ -110,7 +118,8 @@ const char *eg_stop_name(eg_stop stop) {
 }
 
 eg_run_options eg_run_options_default(void) {
-  return (eg_run_options){.scheduler = EG_SIMPLE, .match_limit = 1000, .ban_length = 5, .iteration_limit = 30};
+  return (eg_run_options){
+      .scheduler = EG_SIMPLE, .match_limit = 1000, .ban_length = 5, .iteration_limit = 30};
 }
 
 /* ---- the loop ---- */
@@ -130,10 +139,12 @@ typedef struct run {
 } run;
 
 /* A number doubled so often. */
-static size_t doubled(size_t n, size_t times) { return times < 40 && n <= SIZE_MAX >> times ? n << times : SIZE_MAX; }
+static size_t doubled(size_t n, size_t times) {
+  return times < 40 && n <= SIZE_MAX >> times ? n << times : SIZE_MAX;
+}
 
-/* How many matches a rule may have in this iteration. Returns: false where it is not to be searched. Kept out of runs of
- * microseconds, which wait for each line of code. */
+/* How many matches a rule may have in this iteration. Returns: false where it is not to be
+ * searched. Kept out of runs of microseconds, which wait for each line of code. */
 static __attribute__((noinline)) bool allowed(const run *x, size_t k, size_t *limit) {
   const egi_rule *u = &x->r->rule[k];
   const eg_scheduler *own = &x->o->own;
@@ -151,13 +162,14 @@ static __attribute__((noinline)) void judge(const run *x, size_t k, size_t n, si
   if (x->o->scheduler == EG_OWN) {
     if (x->o->own.found) x->o->own.found(x->o->own.ctx, x->iteration, k, n);
   } else if (n > limit) {
-    const size_t length = doubled(u->user.ban_length ? u->user.ban_length : x->o->ban_length, u->n_banned++);
+    const size_t length =
+        doubled(u->user.ban_length ? u->user.ban_length : x->o->ban_length, u->n_banned++);
     u->banned_until = length < SIZE_MAX - x->iteration ? x->iteration + length : SIZE_MAX;
   }
 }
 
-/* A search for new matches starts at the fresh rows of every atom, one for all at the rows of one atom: where those are half
- * as many again, or fewer, it passes the old matches for less. */
+/* A search for new matches starts at the fresh rows of every atom, one for all at the rows of one
+ * atom: where those are half as many again, or fewer, it passes the old matches for less. */
 static bool fewer_starts(const eg_sat *s, const egi_query *q) {
   size_t n = 0, least = SIZE_MAX;
   for (size_t i = q->n_ground; i < q->n_atoms; i++) {
@@ -181,7 +193,11 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   u->n_found = u->n_stored = u->n_made = 0;
   if (judged && !allowed(x, k, &limit)) return ISO_OK;
   const egi_mark mark = egi_words_mark(&x->r->found);
-  egi_sink sink = {.store = &x->r->found, .stride = u->stride, .guard = u->user.guard, .guard_ctx = u->user.ctx, .limits = &x->limits};
+  egi_sink sink = {.store = &x->r->found,
+                   .stride = u->stride,
+                   .guard = u->user.guard,
+                   .guard_ctx = u->user.ctx,
+                   .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
   const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
   if (code) return code;
@@ -207,8 +223,10 @@ static iso_code search_all(run *x, iso_error *err) {
   x->marks = x->marks && !s->lost;
   x->fresh = only_new && x->marks && egi_index_fresh(s);
   bool all = !x->fresh;
-  for (size_t k = 0; k < x->r->n && !all; k++) all = wanted_of(x, &x->r->rule[k]) != EGI_NEW || x->r->rule[k].query->scans;
-  if (all && !egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
+  for (size_t k = 0; k < x->r->n && !all; k++)
+    all = wanted_of(x, &x->r->rule[k]) != EGI_NEW || x->r->rule[k].query->scans;
+  if (all && !egi_index(s))
+    return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
   egi_flat_begin(s, x->marks);
   iso_code code = ISO_OK;
@@ -240,7 +258,8 @@ static bool lift_bans(run *x) {
   size_t least = SIZE_MAX;
   for (size_t k = 0; k < x->r->n; k++) {
     const egi_rule *u = &x->r->rule[k];
-    if (u->banned_until > x->iteration && u->banned_until - x->iteration < least) least = u->banned_until - x->iteration;
+    if (u->banned_until > x->iteration && u->banned_until - x->iteration < least)
+      least = u->banned_until - x->iteration;
   }
   if (least == SIZE_MAX) return false;
   for (size_t k = 0; k < x->r->n; k++)
@@ -263,7 +282,8 @@ static bool report(run *x, size_t iteration) {
   return x->o->each(x->o->ctx, x->s, iteration, &x->it);
 }
 
-/* Tells the caller, who may change the graph. Returns: in `on` whether to go on, and in `changed` whether he did. */
+/* Tells the caller, who may change the graph. Returns: in `on` whether to go on, and in `changed`
+ * whether he did. */
 static iso_code tell(run *x, size_t iteration, bool *on, bool *changed, iso_error *err) {
   const uint64_t version = eg_sat_version(x->s);
   *on = report(x, iteration);
@@ -289,7 +309,8 @@ static iso_code iterate(run *x, bool *changed, iso_error *err) {
   *changed = s->n_unions != unions || eg_sat_version(s) != version;
   code = eg_sat_rebuild(s, err);
   *changed = *changed || eg_sat_count_nodes(s) != nodes || eg_sat_count_classes(s) != classes;
-  for (size_t k = 0; k < x->r->n; k++) *changed = *changed || (x->r->rule[k].user.never_done && x->r->rule[k].n_found);
+  for (size_t k = 0; k < x->r->n; k++)
+    *changed = *changed || (x->r->rule[k].user.never_done && x->r->rule[k].n_found);
   x->it.search_s = t1 - t0;
   x->it.apply_s = t2 - t1;
   x->it.rebuild_s = egi_now() - t2;
@@ -345,14 +366,16 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
   }
 }
 
-iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out, iso_error *err) {
+iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out,
+                    iso_error *err) {
   run x = {.s = s, .r = r, .o = options, .stopped_in = SIZE_MAX};
   if (r->s != s) return iso_fail(err, ISO_USAGE, "rules of another e-graph");
   x.limits.found = &r->found;
   x.limits.nodes = options->node_limit;
   x.limits.mem_bytes = options->mem_limit_bytes;
   x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
-  for (size_t k = 0; k < r->n; k++) r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
+  for (size_t k = 0; k < r->n; k++)
+    r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
   iso_code code = eg_sat_rebuild(s, err);
   if (code) return code;
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};

@@ -26,11 +26,13 @@ static uint32_t speaker(const eg_sat *s, uint32_t c) { return eg_sat_first(s, (e
 /* A pruned class may have nothing left to name it by; e-nodes above it are then left out. */
 static bool can_speak(const eg_sat *s, eg_row r) {
   bool can = true;
-  for (uint32_t k = 0; k < s->op[egi_row_op(s, r.i)].arity; k++) can = can && speaker(s, eg_sat_row_child(s, r, k).i);
+  for (uint32_t k = 0; k < s->op[egi_row_op(s, r.i)].arity; k++)
+    can = can && speaker(s, eg_sat_row_child(s, r, k).i);
   return can;
 }
 
-bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *root, size_t n_roots, FILE *f) {
+bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *root, size_t n_roots,
+                       FILE *f) {
   const char *comma = "";
   fputs("{\"nodes\": {", f);
   for (uint32_t c = 0; c < s->n_cls; c++) {
@@ -43,12 +45,14 @@ bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *roo
       fputs(", \"children\": [", f);
       for (uint32_t k = 0; k < op->arity; k++)
         fprintf(f, "%s\"%u\"", k ? ", " : "", speaker(s, eg_sat_row_child(s, r, k).i));
-      fprintf(f, "], \"eclass\": \"%u\", \"cost\": %.17g}", c, cost && cost->node ? cost->node(cost->ctx, s, r) : 1);
+      fprintf(f, "], \"eclass\": \"%u\", \"cost\": %.17g}", c,
+              cost && cost->node ? cost->node(cost->ctx, s, r) : 1);
       comma = ",";
     }
   }
   fputs("\n}, \"root_eclasses\": [", f);
-  for (size_t i = 0; i < n_roots; i++) fprintf(f, "%s\"%u\"", i ? ", " : "", egi_sat_find(s, root[i].i));
+  for (size_t i = 0; i < n_roots; i++)
+    fprintf(f, "%s\"%u\"", i ? ", " : "", egi_sat_find(s, root[i].i));
   fputs("], \"class_data\": {}}\n", f);
   return fflush(f) == 0 && !ferror(f);
 }
@@ -76,7 +80,8 @@ bool eg_sat_dot(const eg_sat *s, FILE *f) {
         }
         for (uint32_t k = 0; k < op->arity; k++) {
           const uint32_t child = eg_sat_row_child(s, r, k).i;
-          fprintf(f, "  n%u -> n%u [lhead=cluster_%u, label=\"%u\"];\n", r.i, speaker(s, child), child, k);
+          fprintf(f, "  n%u -> n%u [lhead=cluster_%u, label=\"%u\"];\n", r.i, speaker(s, child),
+                  child, k);
         }
       }
       if (!pass) fputs("  }\n", f);
@@ -97,12 +102,14 @@ typedef struct str {
 typedef struct in_node {
   str id, op, eclass;
   size_t child, n_children; /* ids, in `child` of the reader */
-  size_t missing;          /* children whose classes are not there yet */
-  uint32_t waiting;        /* where it speaks for its class: children that wait for that, EG_NONE at the end */
+  size_t missing;           /* children whose classes are not there yet */
+  uint32_t
+      waiting; /* where it speaks for its class: children that wait for that, EG_NONE at the end */
   double cost;
 } in_node;
 
-/* A child: the node that speaks for its class, whose child it is, and the next that waits for the same class. */
+/* A child: the node that speaks for its class, whose child it is, and the next that waits for the
+ * same class. */
 typedef struct in_link {
   uint32_t cls, owner, next;
 } in_link;
@@ -125,7 +132,9 @@ typedef struct reader {
 static iso_code bad(const reader *r, const char *what) {
   return iso_fail(r->err, ISO_FORMAT, "byte %zu: %s", (size_t)(r->p - r->begin), what);
 }
-static iso_code nomem(const reader *r) { return iso_fail(r->err, ISO_NOMEM, "out of memory for a serialised e-graph"); }
+static iso_code nomem(const reader *r) {
+  return iso_fail(r->err, ISO_NOMEM, "out of memory for a serialised e-graph");
+}
 
 static void skip(reader *r) {
   while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r')) r->p++;
@@ -149,7 +158,8 @@ static size_t put_utf8(char *out, unsigned c) {
 static bool hex4(const char *p, unsigned *out) {
   *out = 0;
   for (int i = 0; i < 4; i++) {
-    const char *digits = "0123456789abcdef0123456789ABCDEF", *at = p[i] ? strchr(digits, p[i]) : NULL;
+    const char *digits = "0123456789abcdef0123456789ABCDEF",
+               *at = p[i] ? strchr(digits, p[i]) : NULL;
     if (!at) return false;
     *out = *out * 16 + (unsigned)(at - digits) % 16;
   }
@@ -190,7 +200,7 @@ static iso_code skip_value(reader *r, int depth) {
   const char close = eat(r, '{') ? '}' : eat(r, '[') ? ']' : 0;
   if (!close) {
     const char *start = r->p;
-    while (r->p < r->end && *r->p > ' ' && !strchr(",]}", *r->p)) r->p++;
+    while (r->p<r->end && * r->p> ' ' && !strchr(",]}", *r->p)) r->p++;
     return r->p > start ? ISO_OK : bad(r, "a value is expected");
   }
   if (eat(r, close)) return ISO_OK;
@@ -206,7 +216,9 @@ static iso_code skip_value(reader *r, int depth) {
   return eat(r, close) ? ISO_OK : bad(r, "a list does not end");
 }
 
-static bool is(str s, const char *text) { return strlen(text) == s.n && memcmp(s.p, text, s.n) == 0; }
+static bool is(str s, const char *text) {
+  return strlen(text) == s.n && memcmp(s.p, text, s.n) == 0;
+}
 
 static iso_code read_strings(reader *r, str **list, size_t *n, size_t *cap) {
   if (!eat(r, '[')) return bad(r, "a list is expected");
@@ -224,10 +236,12 @@ static iso_code read_cost(reader *r, double *out) {
   char text[64], *end;
   size_t n = 0;
   skip(r);
-  while (r->p < r->end && n < sizeof text - 1 && strchr("+-.0123456789eE", *r->p) && *r->p) text[n++] = *r->p++;
+  while (r->p < r->end && n < sizeof text - 1 && strchr("+-.0123456789eE", *r->p) && *r->p)
+    text[n++] = *r->p++;
   text[n] = '\0';
   *out = strtod(text, &end);
-  return n && !*end && *out >= 0 && *out < HUGE_VAL ? ISO_OK : bad(r, "a cost that is no number from 0");
+  return n && !*end && *out >= 0 && *out < HUGE_VAL ? ISO_OK
+                                                    : bad(r, "a cost that is no number from 0");
 }
 
 static iso_code node_field(reader *r, str key) {
@@ -265,7 +279,8 @@ static iso_code read_object(reader *r, int level) {
     iso_code code = read_string(r, &key);
     if (!code && !eat(r, ':')) code = bad(r, "a colon is expected");
     if (!code && level == 1) code = node_entry(r, key);
-    if (!code) code = level == 0 ? top_field(r, key) : level == 1 ? read_object(r, 2) : node_field(r, key);
+    if (!code)
+      code = level == 0 ? top_field(r, key) : level == 1 ? read_object(r, 2) : node_field(r, key);
     if (code) return code;
   } while (eat(r, ','));
   return eat(r, '}') ? ISO_OK : bad(r, "an object does not end");
@@ -353,8 +368,10 @@ static iso_code give_costs(const reader *r, eg_class *child, double **cost) {
       return code;
     }
     uint64_t h = egi_mix_op(op.i);
-    for (uint32_t k = 0; k < x->n_children; k++) h = egi_mix(h, r->s->args[k] = egi_sat_find(r->s, child[k].i));
-    const uint32_t row = egi_row_find(r->s, op.i, r->s->args, (uint32_t)x->n_children, egi_mix_end(h));
+    for (uint32_t k = 0; k < x->n_children; k++)
+      h = egi_mix(h, r->s->args[k] = egi_sat_find(r->s, child[k].i));
+    const uint32_t row =
+        egi_row_find(r->s, op.i, r->s->args, (uint32_t)x->n_children, egi_mix_end(h));
     if (row && x->cost < out[row]) out[row] = x->cost;
   }
   if (cost) *cost = out;
@@ -367,7 +384,9 @@ static iso_code add_nodes(reader *r, double **cost) {
     if (r->node[i].n_children > arity) arity = r->node[i].n_children;
   eg_class *child = malloc(arity * sizeof *child);
   uint32_t *queue = malloc((r->n_nodes + 1) * sizeof *queue);
-  iso_code code = child && queue && (r->link = malloc((r->n_child + 1) * sizeof *r->link)) ? link_children(r) : nomem(r);
+  iso_code code = child && queue && (r->link = malloc((r->n_child + 1) * sizeof *r->link))
+                      ? link_children(r)
+                      : nomem(r);
   for (uint32_t i = 0; !code && i < r->n_nodes; i++)
     if (!r->node[i].missing) queue[n++] = i;
   for (size_t i = 0; !code && i < n; i++) code = add_node(r, &r->node[queue[i]], child, queue, &n);
@@ -396,8 +415,8 @@ static iso_code give_roots(reader *r, eg_class **root, size_t *n_roots) {
   return ISO_OK;
 }
 
-iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots, double **cost,
-                          iso_error *err) {
+iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root, size_t *n_roots,
+                          double **cost, iso_error *err) {
   double *costs = NULL;
   reader r = {.s = s, .begin = text, .p = text, .end = text + n, .err = err};
   iso_arena_init(&r.mem);

@@ -1,10 +1,11 @@
 /* The table of rows: buckets of one cache line, twelve rows each, filled to five sixths.
  *
- * A bucket has eight bits of each row's hash, compared all at once, so a probe is one miss, a probe that finds nothing
- * hardly ever touches the arena, and a row costs six to thirteen bytes. Where a bucket was full a row goes to the next
- * one, and each bucket that it passed counts it, so that a probe stops where nothing passed and removal leaves no
- * tombstones (Bronson and Shi, Facebook's F14, 2019). Hashes are not kept: growing takes them from the arena, read from
- * front to back, and so needs no second table. */
+ * A bucket has eight bits of each row's hash, compared all at once, so a probe is one miss, a probe
+ * that finds nothing hardly ever touches the arena, and a row costs six to thirteen bytes. Where a
+ * bucket was full a row goes to the next one, and each bucket that it passed counts it, so that a
+ * probe stops where nothing passed and removal leaves no tombstones (Bronson and Shi, Facebook's
+ * F14, 2019). Hashes are not kept: growing takes them from the arena, read from front to back, and
+ * so needs no second table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,16 @@
 /* Small tables grow by more, as rows are put in anew each time. */
 enum { LINE = 64, AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
 
-/* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap. */
+/* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap.
+ */
 static void refill(eg_sat *s) {
   const size_t mask = s->n_buckets - 1;
   const bool near = s->n_buckets < EGI_NEAR;
   uint32_t row[AHEAD], hash[AHEAD];
   size_t n = 0;
   for (size_t r = 1; r < s->n_w;) {
-    const uint32_t *w = s->w + r, op = w[ROW_HEAD] & ROW_OP, arity = s->op[op].arity, at = (uint32_t)r;
+    const uint32_t *w = s->w + r, op = w[ROW_HEAD] & ROW_OP, arity = s->op[op].arity,
+                   at = (uint32_t)r;
     r += egi_row_words(arity);
     if (w[ROW_HEAD] & ROW_DEAD) continue;
     uint64_t h = egi_mix_op(op);
@@ -56,17 +59,19 @@ bool egi_table_grow(eg_sat *s, size_t n) {
   return true;
 }
 
-uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n, uint32_t hash) {
+uint32_t egi_row_find(const eg_sat *s, uint32_t op, const uint32_t *child, uint32_t n,
+                      uint32_t hash) {
   return s->n_buckets ? egi_row_find_in(s, op, child, n, hash) : 0;
 }
 
-/* The bucket with a row; `slot` is where in it. Where `pass` is set, buckets on the way count one row less. */
+/* The bucket with a row; `slot` is where in it. Where `pass` is set, buckets on the way count one
+ * row less. */
 static egi_bucket *locate(eg_sat *s, uint32_t row, uint32_t hash, int *slot, bool pass) {
   const size_t mask = s->n_buckets - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
     egi_bucket *b = &s->bucket[i];
     for (uint32_t m = egi_bucket_match(b, egi_tag(hash)); m; m &= m - 1)
-      if (b->row[*slot = __builtin_ctz(m)] == row) return b;
+      if (b->row[ *slot = __builtin_ctz(m)] == row) return b;
     ISO_CHECK(b->passed);
     if (pass) b->passed--;
   }

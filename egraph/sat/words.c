@@ -1,12 +1,20 @@
-/* Words written one after another and read in the same order, in chunks that grow: matches, and lists copied flat. One
- * chunk is kept for the next search, so that short ones neither ask for memory nor touch new pages. */
+/* Words written one after another and read in the same order, in chunks that grow: matches, and
+ * lists copied flat. One chunk is kept for the next search, so that short ones neither ask for
+ * memory nor touch new pages. */
 #include <stdlib.h>
 
 #include "egraph/sat/query_int.h"
 
-/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY they are mappings, from VERY_MANY on
- * huge pages, which go back to the system when they are read. */
-enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 1 << 20, MAPPED = 1 << 20, VERY_MANY = 10 << 20, HUGE = 1 << 21 };
+/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY they are
+ * mappings, from VERY_MANY on huge pages, which go back to the system when they are read. */
+enum {
+  FIRST = 1 << 11,
+  SMALL = 1 << 18,
+  MANY = 1 << 20,
+  MAPPED = 1 << 20,
+  VERY_MANY = 10 << 20,
+  HUGE = 1 << 21
+};
 
 static size_t next_size(const egi_words *x) {
   if (!x->last) return FIRST;
@@ -89,7 +97,9 @@ const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *
   return out;
 }
 
-egi_mark egi_words_mark(const egi_words *x) { return (egi_mark){x->last, x->last ? x->last->n : 0}; }
+egi_mark egi_words_mark(const egi_words *x) {
+  return (egi_mark){x->last, x->last ? x->last->n : 0};
+}
 
 void egi_words_rewind(egi_words *x, egi_mark to) {
   if (!to.chunk) {

@@ -24,7 +24,8 @@ typedef struct starter {
 } starter;
 
 static iso_code push(starter *x, eg_class c) {
-  if (!iso_grow(x->made, x->cap_made, x->n_made + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a term");
+  if (!iso_grow(x->made, x->cap_made, x->n_made + 1))
+    return iso_fail(x->err, ISO_NOMEM, "out of memory for a term");
   x->made[x->n_made++] = c;
   return ISO_OK;
 }
@@ -41,7 +42,8 @@ static iso_code add_op(starter *x, const eg_sexp *op, size_t first) {
 static iso_code add_atom(starter *x, const eg_sexp *e) {
   if (e->n && *e->text == '$') {
     for (size_t i = x->n_lets; i-- > 0;)
-      if (x->let[i].n == e->n && memcmp(x->let[i].text, e->text, e->n) == 0) return push(x, x->let[i].c);
+      if (x->let[i].n == e->n && memcmp(x->let[i].text, e->text, e->n) == 0)
+        return push(x, x->let[i].c);
     return iso_fail(x->err, ISO_FORMAT, "%.*s has no meaning yet", (int)e->n, e->text);
   }
   if (e->n && *e->text == '?') return iso_fail(x->err, ISO_FORMAT, "a start term has no variables");
@@ -51,7 +53,8 @@ static iso_code add_atom(starter *x, const eg_sexp *e) {
 /* Depth is bounded by the reader. */
 static iso_code add_term(starter *x, const eg_sexp *e) {
   if (!e->is_list) return add_atom(x, e);
-  if (!e->first || e->first->is_list) return iso_fail(x->err, ISO_FORMAT, "a term without an operator");
+  if (!e->first || e->first->is_list)
+    return iso_fail(x->err, ISO_FORMAT, "a term without an operator");
   const size_t first = x->n_made;
   for (const eg_sexp *k = e->first->next; k; k = k->next) {
     const iso_code code = add_term(x, k);
@@ -68,14 +71,16 @@ static iso_code add_whole(starter *x, const eg_sexp *e, eg_class *out) {
 }
 
 static iso_code add_item(starter *x, const eg_sexp *e, eg_class *out) {
-  const eg_sexp *head = e->is_list ? e->first : NULL, *a = head ? head->next : NULL, *b = a ? a->next : NULL;
+  const eg_sexp *head = e->is_list ? e->first : NULL, *a = head ? head->next : NULL,
+                *b = a ? a->next : NULL;
   eg_class d;
   if (eg_sexp_is(head, "term") && a && !b) return add_whole(x, a, out);
   if (!b || b->next) return iso_fail(x->err, ISO_FORMAT, "unknown start item");
   if (eg_sexp_is(head, "let") && !a->is_list && a->n && *a->text == '$') {
     const iso_code code = add_whole(x, b, out);
     if (code) return code;
-    if (!iso_grow(x->let, x->cap_lets, x->n_lets + 1)) return iso_fail(x->err, ISO_NOMEM, "out of memory for a name");
+    if (!iso_grow(x->let, x->cap_lets, x->n_lets + 1))
+      return iso_fail(x->err, ISO_NOMEM, "out of memory for a name");
     x->let[x->n_lets++] = (name){a->text, a->n, *out};
     return ISO_OK;
   }
@@ -157,7 +162,8 @@ static iso_code draw_leaf(closer *x, uint64_t label, drawn *out) {
 
 /* The i-th term; children are moved by `shift` in the mirrored half. */
 static void draw_term(closer *x, uint64_t *state, uint64_t i, size_t shift, drawn *out) {
-  static const unsigned char op_of[8] = {F1, F1, G1, F2, F2, G2, G2, H3}, arity[N_OPS] = {1, 1, 2, 2, 3};
+  static const unsigned char op_of[8] = {F1, F1, G1, F2, F2, G2, G2, H3},
+                             arity[N_OPS] = {1, 1, 2, 2, 3};
   const unsigned op = op_of[draw(state) % 8];
   out->op = x->op[op];
   out->n = arity[op];
@@ -212,8 +218,10 @@ static iso_code unite(closer *x, const eg_workload_case *c, size_t batches, uint
   const uint64_t part = batches ? (n + batches - 1) / batches : n;
   for (uint64_t i = 0; i < n;) {
     for (uint64_t end = n - i < part ? n : i + part; i < end; i++) {
-      const uint64_t a = c->mirror ? i : draw(&state) % m, b = c->mirror ? half + i : draw(&state) % m;
-      const iso_code code = eg_sat_merge(x->s, x->term[a], x->term[b], (eg_why){EG_WHY_GIVEN, 0}, x->err);
+      const uint64_t a = c->mirror ? i : draw(&state) % m,
+                     b = c->mirror ? half + i : draw(&state) % m;
+      const iso_code code =
+          eg_sat_merge(x->s, x->term[a], x->term[b], (eg_why){EG_WHY_GIVEN, 0}, x->err);
       if (code) return code;
     }
     const iso_code code = eg_sat_rebuild(x->s, x->err);
@@ -244,15 +252,19 @@ static iso_code rebuild(closer *x) {
   return code;
 }
 
-iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum, eg_closure_cost *cost,
-                           iso_error *err) {
-  static const struct { const char *name; size_t arity; } ops[N_OPS] = {{"f1", 1}, {"g1", 1}, {"f2", 2}, {"g2", 2}, {"h3", 3}};
+iso_code eg_workload_close(const eg_workload_case *c, size_t batches, eg_sat *s, uint64_t *checksum,
+                           eg_closure_cost *cost, iso_error *err) {
+  static const struct {
+    const char *name;
+    size_t arity;
+  } ops[N_OPS] = {{"f1", 1}, {"g1", 1}, {"f2", 2}, {"g2", 2}, {"h3", 3}};
   closer x = {.s = s, .err = err};
   iso_code code = ISO_OK;
   x.term = malloc((c->terms + 1) * sizeof *x.term);
   if (!x.term) return iso_fail(err, ISO_NOMEM, "out of memory for the terms");
   const uint64_t state = c->mirror ? 0 : after_terms(c->terms, c->seed);
-  for (int i = 0; i < N_OPS && !code; i++) code = eg_sat_op(s, ops[i].name, 2, ops[i].arity, &x.op[i], err);
+  for (int i = 0; i < N_OPS && !code; i++)
+    code = eg_sat_op(s, ops[i].name, 2, ops[i].arity, &x.op[i], err);
   const uint64_t half = c->mirror ? c->terms / 2 : c->terms;
   if (!code) code = add_half(&x, half, c->seed, 0);
   if (!code && c->mirror) code = add_half(&x, half, c->seed, half);

@@ -24,10 +24,14 @@ static iso_code fail_at(const reader *r, const char *at, const char *what) {
   for (const char *q = r->begin; q < at; q++) line += *q == '\n';
   return iso_fail(r->err, ISO_FORMAT, "%s:%zu: %s", r->file, line, what);
 }
-static iso_code nomem(const reader *r) { return iso_fail(r->err, ISO_NOMEM, "%s: out of memory", r->file); }
+static iso_code nomem(const reader *r) {
+  return iso_fail(r->err, ISO_NOMEM, "%s: out of memory", r->file);
+}
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static bool ends_atom(char c) { return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"' || c == '\0'; }
+static bool ends_atom(char c) {
+  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '"' || c == '\0';
+}
 
 static void skip(reader *r) {
   for (; r->p < r->end; r->p++) {
@@ -61,7 +65,9 @@ static iso_code read_sexp(reader *r, const eg_sexp **out) {
   size_t depth = 0;
   do {
     skip(r);
-    if (r->p == r->end) return fail_at(r, depth ? open[depth - 1].list->text : r->p, "a parenthesis that is not closed");
+    if (r->p == r->end)
+      return fail_at(r, depth ? open[depth - 1].list->text : r->p,
+                     "a parenthesis that is not closed");
     if (*r->p == ')' && depth) {
       eg_sexp *list = open[--depth].list;
       list->n = (size_t)(++r->p - list->text);
@@ -94,17 +100,22 @@ bool eg_sexp_is(const eg_sexp *e, const char *text) {
   return e && !e->is_list && strlen(text) == e->n && memcmp(e->text, text, e->n) == 0;
 }
 
-static bool headed(const eg_sexp *e, const char *name) { return e && e->is_list && eg_sexp_is(e->first, name); }
+static bool headed(const eg_sexp *e, const char *name) {
+  return e && e->is_list && eg_sexp_is(e->first, name);
+}
 
 /* The only argument of `(name X)`. */
-static const eg_sexp *only(const eg_sexp *e) { return e->first && e->first->next && !e->first->next->next ? e->first->next : NULL; }
+static const eg_sexp *only(const eg_sexp *e) {
+  return e->first && e->first->next && !e->first->next->next ? e->first->next : NULL;
+}
 
 static bool number(const eg_sexp *e, uint64_t *out) {
   uint64_t v = 0;
   if (!e || e->is_list || e->n == 0) return false;
   for (size_t i = 0; i < e->n; i++) {
     if (e->text[i] < '0' || e->text[i] > '9') return false;
-    if (__builtin_mul_overflow(v, (uint64_t)10, &v) || __builtin_add_overflow(v, (uint64_t)(e->text[i] - '0'), &v))
+    if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
+        __builtin_add_overflow(v, (uint64_t)(e->text[i] - '0'), &v))
       return false;
   }
   *out = v;
@@ -127,9 +138,11 @@ static size_t count(const eg_sexp *list) {
 static iso_code read_rule(reader *r, const eg_sexp *e, eg_workload_rule *out) {
   const bool multi = headed(e, "multi-rule");
   if (!multi && !headed(e, "rule")) return fail_at(r, e->text, "a rule is expected");
-  const eg_sexp *name = e->first->next, *lhs = name ? name->next : NULL, *rhs = lhs ? lhs->next : NULL;
+  const eg_sexp *name = e->first->next, *lhs = name ? name->next : NULL,
+                *rhs = lhs ? lhs->next : NULL;
   if (!rhs || name->is_list) return fail_at(r, e->text, "a rule has a name and two sides");
-  if (multi && (!lhs->quoted || !rhs->quoted)) return fail_at(r, e->text, "the sides of a multi-rule are quoted");
+  if (multi && (!lhs->quoted || !rhs->quoted))
+    return fail_at(r, e->text, "the sides of a multi-rule are quoted");
   for (const eg_sexp *x = rhs->next; x; x = x->next) {
     if (headed(x, "when") && !out->when) out->when = x;
     else if (headed(x, "if") && !out->cond) out->cond = x;
@@ -164,7 +177,8 @@ static iso_code read_run(reader *r, const eg_sexp *e, eg_workload_run *out) {
     if (headed(x, "scheduler") && (eg_sexp_is(v, "simple") || eg_sexp_is(v, "backoff")))
       out->backoff = eg_sexp_is(v, "backoff");
     else if (headed(x, "iteration-limit") && number(v, &n)) out->iteration_limit = n;
-    else if (headed(x, "node-limit") && (number(v, &n) || eg_sexp_is(v, "none"))) out->node_limit = n;
+    else if (headed(x, "node-limit") && (number(v, &n) || eg_sexp_is(v, "none")))
+      out->node_limit = n;
     else return fail_at(r, x->text, "unknown part of a run");
   }
   return ISO_OK;
@@ -195,7 +209,9 @@ static iso_code read_workload(reader *r, const eg_sexp *top, eg_workload *w) {
     else if (!headed(e, "expected")) code = fail_at(r, e->text, "unknown part of a workload");
     if (code) return code;
   }
-  return w->rule && w->run && start ? ISO_OK : fail_at(r, top->text, "a workload has rules, start and measure");
+  return w->rule && w->run && start
+             ? ISO_OK
+             : fail_at(r, top->text, "a workload has rules, start and measure");
 }
 
 static iso_code read_case(reader *r, const eg_sexp *e, eg_workload_case *out) {
@@ -204,8 +220,9 @@ static iso_code read_case(reader *r, const eg_sexp *e, eg_workload_case *out) {
     const eg_sexp *v = x->first->next;
     out->mirror = headed(x, "mirror");
     if (number(v, &out->terms) && number(v->next, &out->seed) &&
-        (out->mirror ? !v->next->next
-                     : number(v->next->next, &out->divisor) && out->divisor && !v->next->next->next) &&
+        (out->mirror
+             ? !v->next->next
+             : number(v->next->next, &out->divisor) && out->divisor && !v->next->next->next) &&
         out->terms < UINT32_MAX)
       return ISO_OK;
   }
@@ -238,7 +255,8 @@ static iso_code read_file(reader *r, eg_workload *w) {
   return fail_at(r, top->text, "(workload ...) or (congruence-closure ...) is expected");
 }
 
-iso_code eg_workload_parse(const char *text, size_t n, const char *file, eg_workload **out, iso_error *err) {
+iso_code eg_workload_parse(const char *text, size_t n, const char *file, eg_workload **out,
+                           iso_error *err) {
   eg_workload *w = calloc(1, sizeof *w);
   eg_workload_memory *mem = calloc(1, sizeof *mem);
   char *copy = NULL;
@@ -253,7 +271,8 @@ iso_code eg_workload_parse(const char *text, size_t n, const char *file, eg_work
   }
   iso_code code;
   if (copy) {
-    reader r = {.file = file, .begin = copy, .p = copy, .end = copy + n, .arena = &mem->arena, .err = err};
+    reader r = {
+        .file = file, .begin = copy, .p = copy, .end = copy + n, .arena = &mem->arena, .err = err};
     code = read_file(&r, w);
   } else {
     code = iso_fail(err, ISO_NOMEM, "%s: out of memory", file);

@@ -1,9 +1,27 @@
-"""The models of the known bugs as vLLM writes them. What is wrong in a faulty one is an argument, None or False where it is right."""
+"""The models of the known bugs as vLLM writes them. What is wrong in a faulty one is an argument,
+None or False where it is right."""
+
 import torch
 from torch import nn
 
-from layers import (Attention, CohereNorm, Embedding, Experts, Gelu, GeluAndMul, GemmaRMSNorm, LayerNorm, Linear, NewGELU, RMSNorm,
-                    RotaryEmbedding, ShardedEmbedding, SiluAndMul, all_gather, all_reduce)
+from layers import (
+    Attention,
+    CohereNorm,
+    Embedding,
+    Experts,
+    Gelu,
+    GeluAndMul,
+    GemmaRMSNorm,
+    LayerNorm,
+    Linear,
+    NewGELU,
+    RMSNorm,
+    RotaryEmbedding,
+    ShardedEmbedding,
+    SiluAndMul,
+    all_gather,
+    all_reduce,
+)
 
 
 class Bare(nn.Module):
@@ -12,7 +30,11 @@ class Bare(nn.Module):
 
 def gated(inner_in, inner, act, bias=False):
     m = Mlp()
-    m.gate_up_proj, m.act_fn, m.down_proj = Linear(inner_in, 2 * inner, bias), act, Linear(inner, inner_in, bias)
+    m.gate_up_proj, m.act_fn, m.down_proj = (
+        Linear(inner_in, 2 * inner, bias),
+        act,
+        Linear(inner, inner_in, bias),
+    )
     return m
 
 
@@ -22,20 +44,42 @@ class Mlp(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """qkv_proj, rotary_emb, attn, o_proj, and what some models have between them. `qk_norm`: None, "full" (over all heads) or "head"."""
+    """qkv_proj, rotary_emb, attn, o_proj, and what some models have between them. `qk_norm`: None,
+    "full" (over all heads) or "head"."""
 
-    def __init__(self, name, c, rotary, kv=None, bias=False, o_bias=False, out="o_proj", qk_norm=None, clip=None, **attention):
+    def __init__(
+        self,
+        name,
+        c,
+        rotary,
+        kv=None,
+        bias=False,
+        o_bias=False,
+        out="o_proj",
+        qk_norm=None,
+        clip=None,
+        **attention,
+    ):
         super().__init__()
         kv = kv or c.kv
-        self.sizes, self.out, self.clip, self.qk_norm, self.head = [c.heads * c.head, kv * c.head, kv * c.head], out, clip, qk_norm, c.head
+        self.sizes, self.out, self.clip, self.qk_norm, self.head = (
+            [c.heads * c.head, kv * c.head, kv * c.head],
+            out,
+            clip,
+            qk_norm,
+            c.head,
+        )
         self.qkv_proj = Linear(c.hidden, sum(self.sizes), bias)
         setattr(self, out, Linear(c.heads * c.head, c.hidden, o_bias))
         if qk_norm == "full":
             self.q_norm, self.k_norm = RMSNorm(self.sizes[0], c.eps), RMSNorm(self.sizes[1], c.eps)
         elif qk_norm == "head":
-            self.q_layernorm, self.k_layernorm = LayerNorm(c.head, c.eps, bias=True), LayerNorm(c.head, c.eps, bias=True)
+            self.q_layernorm, self.k_layernorm = (
+                LayerNorm(c.head, c.eps, bias=True),
+                LayerNorm(c.head, c.eps, bias=True),
+            )
         self.rotary_emb = rotary
-        attention.setdefault("scale", c.head ** -0.5)
+        attention.setdefault("scale", c.head**-0.5)
         self.attn = Attention(name + ".attn", c.heads, c.head, kv=kv, **attention)
 
     def forward(self, positions, x):
@@ -43,8 +87,12 @@ class SelfAttention(nn.Module):
         if self.qk_norm == "full":
             q, k = self.q_norm(q)[0], self.k_norm(k)[0]
         elif self.qk_norm == "head":
-            q = self.q_layernorm(q.view(-1, self.sizes[0] // self.head, self.head))[0].reshape(q.shape)
-            k = self.k_layernorm(k.view(-1, self.sizes[1] // self.head, self.head))[0].reshape(k.shape)
+            q = self.q_layernorm(q.view(-1, self.sizes[0] // self.head, self.head))[0].reshape(
+                q.shape
+            )
+            k = self.k_layernorm(k.view(-1, self.sizes[1] // self.head, self.head))[0].reshape(
+                k.shape
+            )
         if self.clip is not None:
             q, k, v = (t.clamp(min=-self.clip, max=self.clip) for t in (q, k, v))
         q, k = self.rotary_emb(positions, q, k)
@@ -62,10 +110,16 @@ class Moe(nn.Module):
 
 # ---- the Llama family ----
 
+
 class Layer(nn.Module):
     def __init__(self, norm1, attention, norm2, mlp):
         super().__init__()
-        self.self_attn, self.mlp, self.input_layernorm, self.post_attention_layernorm = attention, mlp, norm1, norm2
+        self.self_attn, self.mlp, self.input_layernorm, self.post_attention_layernorm = (
+            attention,
+            mlp,
+            norm1,
+            norm2,
+        )
 
     def forward(self, positions, x, residual):
         x, residual = self.input_layernorm(x, residual)
@@ -75,9 +129,20 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    """make(i, name): layer i. `scale`: of the embeddings; `cap`: of the logits, tanh; `logit_scale`."""
+    """make(i, name): layer i. `scale`: of the embeddings; `cap`: of the logits, tanh;
+    `logit_scale`."""
 
-    def __init__(self, c, make, norm=RMSNorm, scale=None, cap=None, logit_scale=None, head_bias=False, norm_bias=False):
+    def __init__(
+        self,
+        c,
+        make,
+        norm=RMSNorm,
+        scale=None,
+        cap=None,
+        logit_scale=None,
+        head_bias=False,
+        norm_bias=False,
+    ):
         super().__init__()
         self.model, self.cap, self.logit_scale = Bare(), cap, logit_scale
         if scale is not None:
@@ -105,7 +170,12 @@ class Gemma2Layer(nn.Module):
     def __init__(self, c, attention):
         super().__init__()
         self.self_attn, self.mlp = attention, gated(c.hidden, c.inner, GeluAndMul("tanh"))
-        for name in ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"):
+        for name in (
+            "input_layernorm",
+            "post_attention_layernorm",
+            "pre_feedforward_layernorm",
+            "post_feedforward_layernorm",
+        ):
             setattr(self, name, GemmaRMSNorm(c.hidden, c.eps))
 
     def forward(self, positions, x, residual):
@@ -156,7 +226,9 @@ class Phi(nn.Module):
         super().__init__()
         self.model = Bare()
         self.model.embed_tokens = Embedding(c.vocab, c.hidden)
-        self.model.layers = nn.ModuleList([PhiLayer(c, make(i, "model.layers.%d.self_attn" % i)) for i in range(c.layers)])
+        self.model.layers = nn.ModuleList(
+            [PhiLayer(c, make(i, "model.layers.%d.self_attn" % i)) for i in range(c.layers)]
+        )
         self.model.final_layernorm = LayerNorm(c.hidden, c.eps, bias=True)
         self.lm_head = Linear(c.hidden, c.vocab, True)
 
@@ -168,6 +240,7 @@ class Phi(nn.Module):
 
 
 # ---- the GPT-2 family ----
+
 
 class GPTJBlock(nn.Module):
     def __init__(self, c, attention):
@@ -187,8 +260,11 @@ class GPT2Attention(nn.Module):
     def __init__(self, name, c, kv, **attention):
         super().__init__()
         self.sizes = [c.heads * c.head, kv * c.head, kv * c.head]
-        self.c_attn, self.c_proj = Linear(c.hidden, sum(self.sizes), True), Linear(c.hidden, c.hidden, True)
-        attention.setdefault("scale", c.head ** -0.5)
+        self.c_attn, self.c_proj = (
+            Linear(c.hidden, sum(self.sizes), True),
+            Linear(c.hidden, c.hidden, True),
+        )
+        attention.setdefault("scale", c.head**-0.5)
         self.attn = Attention(name + ".attn", c.heads, c.head, kv=kv, **attention)
 
     def forward(self, positions, x):
@@ -199,7 +275,10 @@ class GPT2Attention(nn.Module):
 class GPT2Block(nn.Module):
     def __init__(self, c, attention, mlp):
         super().__init__()
-        self.ln_1, self.ln_2 = LayerNorm(c.hidden, c.eps, bias=True), LayerNorm(c.hidden, c.eps, bias=True)
+        self.ln_1, self.ln_2 = (
+            LayerNorm(c.hidden, c.eps, bias=True),
+            LayerNorm(c.hidden, c.eps, bias=True),
+        )
         self.attn, self.mlp = attention, mlp
 
     def forward(self, positions, x):
@@ -210,13 +289,17 @@ class GPT2Block(nn.Module):
 class GPT2(nn.Module):
     """make(i, name): block i. `learned`: position embeddings; `scale`: of the embeddings (JAIS)."""
 
-    def __init__(self, c, make, learned=True, head_bias=False, scale=None, logit_scale=None, final=LayerNorm):
+    def __init__(
+        self, c, make, learned=True, head_bias=False, scale=None, logit_scale=None, final=LayerNorm
+    ):
         super().__init__()
         self.transformer, self.scale, self.logit_scale = Bare(), scale, logit_scale
         self.transformer.wte = Embedding(c.vocab, c.hidden)
         if learned:
             self.transformer.wpe = Embedding(c.rows, c.hidden)
-        self.transformer.h = nn.ModuleList([make(i, "transformer.h.%d.attn" % i) for i in range(c.layers)])
+        self.transformer.h = nn.ModuleList(
+            [make(i, "transformer.h.%d.attn" % i) for i in range(c.layers)]
+        )
         self.transformer.ln_f = final(c.hidden, c.eps, bias=final is LayerNorm)
         self.lm_head = Linear(c.hidden, c.vocab, head_bias)
 
@@ -235,7 +318,11 @@ class GPT2(nn.Module):
 class JaisMlp(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.c_fc, self.c_fc2, self.c_proj = Linear(c.hidden, c.inner, True), Linear(c.hidden, c.inner, True), Linear(c.inner, c.hidden, True)
+        self.c_fc, self.c_fc2, self.c_proj = (
+            Linear(c.hidden, c.inner, True),
+            Linear(c.hidden, c.inner, True),
+            Linear(c.inner, c.hidden, True),
+        )
 
     def forward(self, x):
         return self.c_proj(self.c_fc(x) * torch.nn.functional.silu(self.c_fc2(x)))
@@ -246,8 +333,12 @@ class QwenAttention(nn.Module):
 
     def __init__(self, name, c, rotary, logn=None):
         super().__init__()
-        self.c_attn, self.c_proj, self.rotary_emb = Linear(c.hidden, 3 * c.hidden, True), Linear(c.hidden, c.hidden), rotary
-        self.attn = Attention(name + ".attn", c.heads, c.head, c.head ** -0.5)
+        self.c_attn, self.c_proj, self.rotary_emb = (
+            Linear(c.hidden, 3 * c.hidden, True),
+            Linear(c.hidden, c.hidden),
+            rotary,
+        )
+        self.attn = Attention(name + ".attn", c.heads, c.head, c.head**-0.5)
         if logn is not None:
             self.register_buffer("logn_tensor", logn, persistent=False)
 
@@ -262,8 +353,17 @@ class QwenAttention(nn.Module):
 class QwenBlock(nn.Module):
     def __init__(self, c, attention):
         super().__init__()
-        self.ln_1, self.ln_2, self.attn, self.mlp = RMSNorm(c.hidden, c.eps), RMSNorm(c.hidden, c.eps), attention, Mlp()
-        self.mlp.gate_up_proj, self.mlp.act_fn, self.mlp.down_proj = Linear(c.hidden, 2 * c.inner), SiluAndMul(), Linear(c.inner, c.hidden)
+        self.ln_1, self.ln_2, self.attn, self.mlp = (
+            RMSNorm(c.hidden, c.eps),
+            RMSNorm(c.hidden, c.eps),
+            attention,
+            Mlp(),
+        )
+        self.mlp.gate_up_proj, self.mlp.act_fn, self.mlp.down_proj = (
+            Linear(c.hidden, 2 * c.inner),
+            SiluAndMul(),
+            Linear(c.inner, c.hidden),
+        )
 
     def forward(self, positions, x):
         x = x + self.attn(positions, self.ln_1(x)[0])
@@ -272,16 +372,28 @@ class QwenBlock(nn.Module):
 
 # ---- several ranks ----
 
+
 class InternAttention(nn.Module):
-    """InternLM2's. wqkv holds, for each key-value group, its queries, its key and its value. Its loader takes it for q, k and v one after the
-    other and gives each rank its rows of each: the repair gathers all ranks' products and puts them back into order."""
+    """InternLM2's. wqkv holds, for each key-value group, its queries, its key and its value. Its
+    loader takes it for q, k and v one after the other and gives each rank its rows of each: the
+    repair gathers all ranks' products and puts them back into order."""
 
     def __init__(self, name, c, ranks, rank, rotary):
         super().__init__()
         self.c, self.ranks, self.rank, self.groups = c, ranks, rank, c.heads // c.kv
         self.q, self.kv = c.heads * c.head // ranks, c.kv * c.head // ranks
-        self.wqkv, self.wo, self.rotary_emb = Linear(c.hidden, self.q + 2 * self.kv), Linear(self.q, c.hidden), rotary
-        self.attn = Attention("rank%d.%s.attn" % (rank, name), c.heads // ranks, c.head, c.head ** -0.5, kv=c.kv // ranks)
+        self.wqkv, self.wo, self.rotary_emb = (
+            Linear(c.hidden, self.q + 2 * self.kv),
+            Linear(self.q, c.hidden),
+            rotary,
+        )
+        self.attn = Attention(
+            "rank%d.%s.attn" % (rank, name),
+            c.heads // ranks,
+            c.head,
+            c.head**-0.5,
+            kv=c.kv // ranks,
+        )
 
     def project(self, x):
         return self.wqkv(x)
@@ -296,7 +408,11 @@ class InternAttention(nn.Module):
         q, k, v = torch.split(qkv, [self.groups, 1, 1], dim=-2)
         q, k, v = q.reshape(n, -1), k.reshape(n, -1), v.reshape(n, -1)
         if mended and self.ranks > 1:
-            q, k, v = q.chunk(self.ranks, -1)[self.rank], k.chunk(self.ranks, -1)[self.rank], v.chunk(self.ranks, -1)[self.rank]
+            q, k, v = (
+                q.chunk(self.ranks, -1)[self.rank],
+                k.chunk(self.ranks, -1)[self.rank],
+                v.chunk(self.ranks, -1)[self.rank],
+            )
         q, k = self.rotary_emb(positions, q, k)
         return self.wo(self.attn(q, k, v))
 
@@ -306,7 +422,10 @@ class OlmoMlp(nn.Module):
 
     def __init__(self, c, ranks):
         super().__init__()
-        self.ff_proj, self.ff_out = Linear(c.hidden, 2 * c.inner // ranks), Linear(c.inner // ranks, c.hidden)
+        self.ff_proj, self.ff_out = (
+            Linear(c.hidden, 2 * c.inner // ranks),
+            Linear(c.inner // ranks, c.hidden),
+        )
 
     def forward(self, x):
         x, gate = self.ff_proj(x).chunk(2, dim=-1)
@@ -314,14 +433,24 @@ class OlmoMlp(nn.Module):
 
 
 class PlainAttention(nn.Module):
-    """Tensor parallel attention of Llama and OLMo; `qkv`, `out`: what its projections are called."""
+    """Tensor parallel attention of Llama and OLMo; `qkv`, `out`: what its projections are
+    called."""
 
     def __init__(self, name, c, ranks, rank, rotary, qkv="qkv_proj", out="o_proj"):
         super().__init__()
-        self.sizes, self.names = [c.heads * c.head // ranks, c.kv * c.head // ranks, c.kv * c.head // ranks], (qkv, out)
+        self.sizes, self.names = (
+            [c.heads * c.head // ranks, c.kv * c.head // ranks, c.kv * c.head // ranks],
+            (qkv, out),
+        )
         setattr(self, qkv, Linear(c.hidden, sum(self.sizes)))
         self.rotary_emb = rotary
-        self.attn = Attention("rank%d.%s.attn" % (rank, name), c.heads // ranks, c.head, c.head ** -0.5, kv=c.kv // ranks)
+        self.attn = Attention(
+            "rank%d.%s.attn" % (rank, name),
+            c.heads // ranks,
+            c.head,
+            c.head**-0.5,
+            kv=c.kv // ranks,
+        )
         setattr(self, out, Linear(self.sizes[0], c.hidden))
 
     def project(self, x):
@@ -345,7 +474,11 @@ class Rank(nn.Module):
         for part in base.split(".") if base else ():
             setattr(inner, part, Bare())
             inner = getattr(inner, part)
-        embed = Embedding(c.vocab, c.hidden) if ranks == 1 else ShardedEmbedding(rows, c.hidden, rank * rows)
+        embed = (
+            Embedding(c.vocab, c.hidden)
+            if ranks == 1
+            else ShardedEmbedding(rows, c.hidden, rank * rows)
+        )
         self.put(roles["embed"], embed)
         layers = []
         for i in range(c.layers):
@@ -366,7 +499,9 @@ class Rank(nn.Module):
 
     def layer(self, i):
         one = self.at(self.roles["layers"])[i]
-        return {role: getattr(one, self.roles[role]) for role in ("norm1", "attention", "norm2", "mlp")}
+        return {
+            role: getattr(one, self.roles[role]) for role in ("norm1", "attention", "norm2", "mlp")
+        }
 
 
 class Ranks(nn.Module):
@@ -390,11 +525,21 @@ class Ranks(nn.Module):
                 products.append(one["attention"].project(y))
             if self.mended and self.n > 1:
                 products = [all_gather(products)] * self.n
-            x = all_reduce([one["attention"].attend(positions, p, self.mended) for one, p in zip(layers, products)])
+            x = all_reduce(
+                [
+                    one["attention"].attend(positions, p, self.mended)
+                    for one, p in zip(layers, products)
+                ]
+            )
             parts = []
             for k, one in enumerate(layers):
                 y, residual[k] = one["norm2"](x, residual[k])
                 parts.append(one["mlp"](y))
             x = all_reduce(parts)
-        logits = all_gather([r.at(r.roles["head"])(r.at(r.roles["final"])(x, residual[k])[0]) for k, r in enumerate(ranks)])
-        return logits[..., :self.vocab]
+        logits = all_gather(
+            [
+                r.at(r.roles["head"])(r.at(r.roles["final"])(x, residual[k])[0])
+                for k, r in enumerate(ranks)
+            ]
+        )
+        return logits[..., : self.vocab]

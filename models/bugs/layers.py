@@ -1,7 +1,10 @@
-"""Layers as vLLM writes them in PyTorch (their native forward): the operators, their order, the modules' names.
+"""Layers as vLLM writes them in PyTorch (their native forward): the operators, their order, the
+modules' names.
 
-Attention is the operator vllm::unified_attention_with_output with its layer's attributes, and collectives are dist::all_reduce and
-dist::all_gather over the ranks' tensors, as in docs/capture-format.md."""
+Attention is the operator vllm::unified_attention_with_output with its layer's attributes, and
+collectives are dist::all_reduce and dist::all_gather over the ranks' tensors, as in
+docs/capture-format.md."""
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -11,7 +14,13 @@ from torch.nn import functional as F
 LAYERS = {}  # what vllm::unified_attention_with_output looks its layer up in, by name
 
 _vllm = torch.library.Library("vllm", "FRAGMENT")
-_vllm.define("unified_attention_with_output(Tensor query, Tensor key, Tensor value, Tensor(a!) output, str layer_name) -> ()")
+_vllm.define(
+    (
+        "unified_attention_with_output(Tensor query, Tensor key, Tensor value, Tensor(a!) output, "
+        "str "
+        "layer_name) -> ()"
+    )
+)
 _dist = torch.library.Library("dist", "FRAGMENT")
 _dist.define("all_reduce(Tensor[] inputs, str op) -> Tensor")
 _dist.define("all_gather(Tensor[] inputs, int dim) -> Tensor")
@@ -37,7 +46,9 @@ def _attention(query, key, value, output, layer_name):
 
 
 _vllm.impl("unified_attention_with_output", _attention, "CPU")
-torch.library.register_fake("vllm::unified_attention_with_output", lambda query, key, value, output, layer_name: None)
+torch.library.register_fake(
+    "vllm::unified_attention_with_output", lambda query, key, value, output, layer_name: None
+)
 _dist.impl("all_reduce", lambda inputs, op: torch.stack(inputs).sum(0), "CPU")
 _dist.impl("all_gather", lambda inputs, dim: torch.cat(inputs, dim), "CPU")
 torch.library.register_fake("dist::all_reduce", lambda inputs, op: torch.empty_like(inputs[0]))
@@ -60,6 +71,7 @@ def all_gather(parts):
 
 
 # ---- layers ----
+
 
 class Linear(nn.Module):
     def __init__(self, n_in, n_out, bias=False):
@@ -135,7 +147,9 @@ class CohereNorm(Norm):
         wide = x.to(torch.float32)
         mean = wide.mean(-1, keepdim=True)
         variance = (wide - mean).pow(2).mean(-1, keepdim=True)
-        return (self.weight.to(torch.float32) * ((wide - mean) * torch.rsqrt(variance + self.eps))).to(x.dtype)
+        return (
+            self.weight.to(torch.float32) * ((wide - mean) * torch.rsqrt(variance + self.eps))
+        ).to(x.dtype)
 
 
 def inverse_frequencies(base, dim, of=None, factors=None):
@@ -160,12 +174,14 @@ class RotaryEmbedding(nn.Module):
         cos, sin = cos.unsqueeze(-2).to(x.dtype), sin.unsqueeze(-2).to(x.dtype)
         x1, x2 = torch.chunk(x, 2, dim=-1) if self.neox else (x[..., ::2], x[..., 1::2])
         o1, o2 = x1 * cos - x2 * sin, x2 * cos + x1 * sin
-        return torch.cat((o1, o2), dim=-1) if self.neox else torch.stack((o1, o2), dim=-1).flatten(-2)
+        return (
+            torch.cat((o1, o2), dim=-1) if self.neox else torch.stack((o1, o2), dim=-1).flatten(-2)
+        )
 
     def apply(self, x, cos, sin):
         n = x.shape[0]
         heads = x.view(n, -1, self.head)
-        rotated, passed = heads[..., :self.rotary], heads[..., self.rotary:]
+        rotated, passed = heads[..., : self.rotary], heads[..., self.rotary :]
         return torch.cat((self.rotate(rotated, cos, sin), passed), dim=-1).reshape(x.shape)
 
     def index(self, positions):
@@ -177,8 +193,8 @@ class RotaryEmbedding(nn.Module):
 
 
 class LongRotaryEmbedding(RotaryEmbedding):
-    """Phi-3.5's: the short table, then the long one. The choice is made for the whole batch, by any position past `short`
-    (`decided` None), or by the configuration (0 or 1)."""
+    """Phi-3.5's: the short table, then the long one. The choice is made for the whole batch, by any
+    position past `short` (`decided` None), or by the configuration (0 or 1)."""
 
     def __init__(self, head, short, long, decided=None):
         super().__init__(head, torch.cat([short, long], 0))
@@ -186,7 +202,9 @@ class LongRotaryEmbedding(RotaryEmbedding):
 
     def index(self, positions):
         if self.decided is None:
-            offset = (torch.any(positions > self.short).float() * torch.full_like(positions, self.short)).long()
+            offset = (
+                torch.any(positions > self.short).float() * torch.full_like(positions, self.short)
+            ).long()
             return torch.add(positions, offset)
         return positions + self.decided * self.short
 
@@ -200,25 +218,47 @@ class MRotaryEmbedding(RotaryEmbedding):
 
     def forward(self, positions, q, k):
         cos, sin = self.cos_sin_cache[positions].chunk(2, dim=-1)
-        cos, sin = (torch.cat([m[i] for i, m in enumerate(t.split(self.section, dim=-1))], dim=-1) for t in (cos, sin))
+        cos, sin = (
+            torch.cat([m[i] for i, m in enumerate(t.split(self.section, dim=-1))], dim=-1)
+            for t in (cos, sin)
+        )
         return self.apply(q, cos, sin), self.apply(k, cos, sin)
 
 
 class Attention(nn.Module):
     def __init__(self, name, heads, head, scale, kv=None, window=None, soft_cap=None, slopes=None):
         super().__init__()
-        self.name, self.heads, self.kv, self.head, self.scale = name, heads, kv or heads, head, scale
+        self.name, self.heads, self.kv, self.head, self.scale = (
+            name,
+            heads,
+            kv or heads,
+            head,
+            scale,
+        )
         self.window, self.soft_cap, self.slopes = window, soft_cap, slopes
         LAYERS[name] = self
 
     def attributes(self):
-        return {"num_heads": self.heads, "num_kv_heads": self.kv, "head_size": self.head, "scale": float(self.scale),
-                "sliding_window": self.window, "logits_soft_cap": self.soft_cap, "alibi_slopes": self.slopes, "causal": True}
+        return {
+            "num_heads": self.heads,
+            "num_kv_heads": self.kv,
+            "head_size": self.head,
+            "scale": float(self.scale),
+            "sliding_window": self.window,
+            "logits_soft_cap": self.soft_cap,
+            "alibi_slopes": self.slopes,
+            "causal": True,
+        }
 
     def forward(self, q, k, v):
         output = torch.empty(q.shape, dtype=q.dtype)
-        torch.ops.vllm.unified_attention_with_output(q.view(-1, self.heads, self.head), k.view(-1, self.kv, self.head),
-                                                     v.view(-1, self.kv, self.head), output.view(-1, self.heads, self.head), self.name)
+        torch.ops.vllm.unified_attention_with_output(
+            q.view(-1, self.heads, self.head),
+            k.view(-1, self.kv, self.head),
+            v.view(-1, self.kv, self.head),
+            output.view(-1, self.heads, self.head),
+            self.name,
+        )
         return output.view(-1, self.heads * self.head)
 
 
@@ -263,7 +303,9 @@ class Experts(nn.Module):
 
     def forward(self, x, logits):
         weights, ids = self.choose(logits)
-        inner = self.act_fn(torch.matmul(self.w13_weight[ids], x.unsqueeze(1).unsqueeze(-1)).squeeze(-1))
+        inner = self.act_fn(
+            torch.matmul(self.w13_weight[ids], x.unsqueeze(1).unsqueeze(-1)).squeeze(-1)
+        )
         out = torch.matmul(self.w2_weight[ids], inner.unsqueeze(-1)).squeeze(-1)
         return (out * weights.unsqueeze(-1)).sum(1)
 
@@ -272,11 +314,14 @@ def softmax_topk(k, renormalize=False):
     def choose(logits):
         weights, ids = torch.topk(torch.softmax(logits, dim=-1, dtype=torch.float), k, dim=-1)
         return (weights / weights.sum(dim=-1, keepdim=True) if renormalize else weights), ids
+
     return choose
 
 
 def phimoe_routing(jitter):
-    """PhiMoE's choice of two experts; what lies further than 2 * jitter (relative) below the best is masked out."""
+    """PhiMoE's choice of two experts; what lies further than 2 * jitter (relative) below the best
+    is masked out."""
+
     def one(scores, among):
         threshold, best = among.max(dim=-1, keepdim=True)
         factor = scores.abs().clamp(min=threshold)
@@ -288,4 +333,5 @@ def phimoe_routing(jitter):
         first, best = one(logits, logits)
         second, next_best = one(logits, torch.scatter(logits, -1, best, float("-inf")))
         return torch.concat((first, second), dim=-1), torch.concat((best, next_best), dim=-1)
+
     return choose

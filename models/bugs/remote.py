@@ -1,4 +1,6 @@
-"""Reference models whose code does not ship with Transformers: InternLM2, OLMo, Qwen 1 and JAIS, with the operators of their published code."""
+"""Reference models whose code does not ship with Transformers: InternLM2, OLMo, Qwen 1 and JAIS,
+with the operators of their published code."""
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -18,7 +20,9 @@ class RMSNorm(nn.Module):
 class Rotary(nn.Module):
     def __init__(self, head, base):
         super().__init__()
-        self.register_buffer("inv_freq", 1.0 / (base ** (torch.arange(0, head, 2).float() / head)), persistent=False)
+        self.register_buffer(
+            "inv_freq", 1.0 / (base ** (torch.arange(0, head, 2).float() / head)), persistent=False
+        )
 
     def forward(self, x):
         t = torch.arange(x.shape[1], dtype=torch.float32)
@@ -39,7 +43,10 @@ def rotate(x, cos, sin):
 def attend(q, k, v):
     """[batch, heads, T, head]; keys and values repeated for their groups."""
     group = q.shape[1] // k.shape[1]
-    k, v = (t[:, :, None].expand(t.shape[0], t.shape[1], group, *t.shape[2:]).reshape(q.shape) for t in (k, v))
+    k, v = (
+        t[:, :, None].expand(t.shape[0], t.shape[1], group, *t.shape[2:]).reshape(q.shape)
+        for t in (k, v)
+    )
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     return out.transpose(1, 2).reshape(q.shape[0], q.shape[2], -1)
 
@@ -54,17 +61,21 @@ def stack(make, n):
 
 # ---- InternLM2 ----
 
+
 class InternAttention(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.c, self.groups = c, c.heads // c.kv
         self.wqkv = nn.Linear(c.hidden, (c.heads + 2 * c.kv) * c.head, bias=False)
-        self.wo, self.rotary_emb = nn.Linear(c.heads * c.head, c.hidden, bias=False), Rotary(c.head, c.base)
+        self.wo, self.rotary_emb = (
+            nn.Linear(c.heads * c.head, c.hidden, bias=False),
+            Rotary(c.head, c.base),
+        )
 
     def forward(self, x):
         b, t, _ = x.shape
         qkv = self.wqkv(x).view(b, t, self.c.kv, self.groups + 2, self.c.head)
-        q = qkv[..., :self.groups, :].reshape(b, t, self.c.heads, self.c.head).transpose(1, 2)
+        q = qkv[..., : self.groups, :].reshape(b, t, self.c.heads, self.c.head).transpose(1, 2)
         k, v = qkv[..., -2, :].transpose(1, 2), qkv[..., -1, :].transpose(1, 2)
         cos, sin = self.rotary_emb(x)
         return self.wo(attend(rotate(q, cos, sin), rotate(k, cos, sin), v))
@@ -73,7 +84,10 @@ class InternAttention(nn.Module):
 class InternMlp(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.w1, self.w3, self.w2 = (nn.Linear(a, b, bias=False) for a, b in ((c.hidden, c.inner), (c.hidden, c.inner), (c.inner, c.hidden)))
+        self.w1, self.w3, self.w2 = (
+            nn.Linear(a, b, bias=False)
+            for a, b in ((c.hidden, c.inner), (c.hidden, c.inner), (c.inner, c.hidden))
+        )
 
     def forward(self, x):
         return self.w2(F.silu(self.w1(x)) * self.w3(x))
@@ -94,7 +108,10 @@ class InternLM2(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.model = nn.Module()
-        self.model.tok_embeddings, self.model.norm = nn.Embedding(c.vocab, c.hidden), RMSNorm(c.hidden, c.eps)
+        self.model.tok_embeddings, self.model.norm = (
+            nn.Embedding(c.vocab, c.hidden),
+            RMSNorm(c.hidden, c.eps),
+        )
         self.model.layers = stack(lambda: InternLayer(c), c.layers)
         self.output = nn.Linear(c.hidden, c.vocab, bias=False)
 
@@ -107,17 +124,30 @@ class InternLM2(nn.Module):
 
 # ---- OLMo ----
 
+
 class OlmoBlock(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.c = c
-        self.attn_norm, self.ff_norm = nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False), nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False)
-        self.att_proj, self.attn_out = nn.Linear(c.hidden, 3 * c.hidden, bias=False), nn.Linear(c.hidden, c.hidden, bias=False)
-        self.ff_proj, self.ff_out = nn.Linear(c.hidden, 2 * c.inner, bias=False), nn.Linear(c.inner, c.hidden, bias=False)
+        self.attn_norm, self.ff_norm = (
+            nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False),
+            nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False),
+        )
+        self.att_proj, self.attn_out = (
+            nn.Linear(c.hidden, 3 * c.hidden, bias=False),
+            nn.Linear(c.hidden, c.hidden, bias=False),
+        )
+        self.ff_proj, self.ff_out = (
+            nn.Linear(c.hidden, 2 * c.inner, bias=False),
+            nn.Linear(c.inner, c.hidden, bias=False),
+        )
         self.rotary_emb = Rotary(c.head, c.base)
 
     def forward(self, x):
-        q, k, v = (heads_of(t, self.c.head) for t in self.att_proj(self.attn_norm(x)).split(self.c.hidden, dim=-1))
+        q, k, v = (
+            heads_of(t, self.c.head)
+            for t in self.att_proj(self.attn_norm(x)).split(self.c.hidden, dim=-1)
+        )
         cos, sin = self.rotary_emb(x)
         x = x + self.attn_out(attend(rotate(q, cos, sin), rotate(k, cos, sin), v))
         inner, gate = self.ff_proj(self.ff_norm(x)).chunk(2, dim=-1)
@@ -129,8 +159,14 @@ class Olmo(nn.Module):
         super().__init__()
         self.model = nn.Module()
         t = self.model.transformer = nn.Module()
-        t.wte, t.ln_f = nn.Embedding(c.vocab, c.hidden), nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False)
-        t.blocks, t.ff_out = stack(lambda: OlmoBlock(c), c.layers), nn.Linear(c.hidden, c.vocab, bias=False)
+        t.wte, t.ln_f = (
+            nn.Embedding(c.vocab, c.hidden),
+            nn.LayerNorm(c.hidden, c.eps, elementwise_affine=False),
+        )
+        t.blocks, t.ff_out = (
+            stack(lambda: OlmoBlock(c), c.layers),
+            nn.Linear(c.hidden, c.vocab, bias=False),
+        )
 
     def forward(self, input_ids):
         t = self.model.transformer
@@ -142,11 +178,15 @@ class Olmo(nn.Module):
 
 # ---- Qwen 1 ----
 
+
 class QwenAttention(nn.Module):
     def __init__(self, c, logn):
         super().__init__()
         self.c, self.trained = c, c.trained
-        self.c_attn, self.c_proj = nn.Linear(c.hidden, 3 * c.hidden), nn.Linear(c.hidden, c.hidden, bias=False)
+        self.c_attn, self.c_proj = (
+            nn.Linear(c.hidden, 3 * c.hidden),
+            nn.Linear(c.hidden, c.hidden, bias=False),
+        )
         self.rotary_emb = Rotary(c.head, c.base)
         self.register_buffer("logn_tensor", logn[None, None, :, None], persistent=False)
 
@@ -163,7 +203,10 @@ class QwenAttention(nn.Module):
 class QwenMlp(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.w1, self.w2, self.c_proj = (nn.Linear(a, b, bias=False) for a, b in ((c.hidden, c.inner), (c.hidden, c.inner), (c.inner, c.hidden)))
+        self.w1, self.w2, self.c_proj = (
+            nn.Linear(a, b, bias=False)
+            for a, b in ((c.hidden, c.inner), (c.hidden, c.inner), (c.inner, c.hidden))
+        )
 
     def forward(self, x):
         return self.c_proj(self.w1(x) * F.silu(self.w2(x)))
@@ -172,7 +215,12 @@ class QwenMlp(nn.Module):
 class QwenBlock(nn.Module):
     def __init__(self, c, logn):
         super().__init__()
-        self.ln_1, self.ln_2, self.attn, self.mlp = RMSNorm(c.hidden, c.eps), RMSNorm(c.hidden, c.eps), QwenAttention(c, logn), QwenMlp(c)
+        self.ln_1, self.ln_2, self.attn, self.mlp = (
+            RMSNorm(c.hidden, c.eps),
+            RMSNorm(c.hidden, c.eps),
+            QwenAttention(c, logn),
+            QwenMlp(c),
+        )
 
     def forward(self, x):
         x = x + self.attn(self.ln_1(x))
@@ -182,7 +230,11 @@ class QwenBlock(nn.Module):
 def logn_table(trained, rows):
     """log_n(i) past the trained length n, 1 up to it."""
     i = torch.arange(1, rows + 1, dtype=torch.float64)
-    return torch.where(i > trained, torch.log(i) / torch.log(torch.tensor(float(trained), dtype=torch.float64)), torch.ones_like(i)).float()
+    return torch.where(
+        i > trained,
+        torch.log(i) / torch.log(torch.tensor(float(trained), dtype=torch.float64)),
+        torch.ones_like(i),
+    ).float()
 
 
 class Qwen(nn.Module):
@@ -203,6 +255,7 @@ class Qwen(nn.Module):
 
 # ---- JAIS ----
 
+
 def slopes(heads):
     """ALiBi's, for a power of two heads."""
     first = 2.0 ** (-8.0 / heads)
@@ -214,18 +267,23 @@ class JaisAttention(nn.Module):
         super().__init__()
         self.c = c
         self.c_attn, self.c_proj = nn.Linear(c.hidden, 3 * c.hidden), nn.Linear(c.hidden, c.hidden)
-        self.register_buffer("bias", torch.tril(torch.ones(c.rows, c.rows, dtype=torch.bool)).view(1, 1, c.rows, c.rows), persistent=False)
+        self.register_buffer(
+            "bias",
+            torch.tril(torch.ones(c.rows, c.rows, dtype=torch.bool)).view(1, 1, c.rows, c.rows),
+            persistent=False,
+        )
 
     def forward(self, x):
         t = x.shape[1]
         q, k, v = (heads_of(p, self.c.head) for p in self.c_attn(x).split(self.c.hidden, dim=2))
-        scores = torch.matmul(q, k.transpose(-1, -2)) * self.c.head ** -0.5
-        scores = torch.where(self.bias[:, :, :t, :t], scores, torch.full([], torch.finfo(scores.dtype).min))
+        scores = torch.matmul(q, k.transpose(-1, -2)) * self.c.head**-0.5
+        scores = torch.where(
+            self.bias[:, :, :t, :t], scores, torch.full([], torch.finfo(scores.dtype).min)
+        )
         if self.c.alibi:
             scores = scores + self.relative(t).unsqueeze(0)
         out = torch.matmul(F.softmax(scores, dim=-1), v)
         return self.c_proj(out.transpose(1, 2).reshape(x.shape))
-
 
     def relative(self, t):
         """ALiBi's bias. The slopes are computed here, as MPT does; JAIS keeps them in a table."""
@@ -237,7 +295,11 @@ class JaisAttention(nn.Module):
 class JaisMlp(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.c_fc, self.c_fc2, self.c_proj = nn.Linear(c.hidden, c.inner), nn.Linear(c.hidden, c.inner), nn.Linear(c.inner, c.hidden)
+        self.c_fc, self.c_fc2, self.c_proj = (
+            nn.Linear(c.hidden, c.inner),
+            nn.Linear(c.hidden, c.inner),
+            nn.Linear(c.inner, c.hidden),
+        )
 
     def forward(self, x):
         return self.c_proj(self.c_fc(x) * F.silu(self.c_fc2(x)))
@@ -246,7 +308,12 @@ class JaisMlp(nn.Module):
 class JaisBlock(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.ln_1, self.ln_2, self.attn, self.mlp = nn.LayerNorm(c.hidden, c.eps), nn.LayerNorm(c.hidden, c.eps), JaisAttention(c), JaisMlp(c)
+        self.ln_1, self.ln_2, self.attn, self.mlp = (
+            nn.LayerNorm(c.hidden, c.eps),
+            nn.LayerNorm(c.hidden, c.eps),
+            JaisAttention(c),
+            JaisMlp(c),
+        )
 
     def forward(self, x):
         x = x + self.attn(self.ln_1(x))
@@ -258,7 +325,11 @@ class Jais(nn.Module):
         super().__init__()
         self.c, self.transformer = c, nn.Module()
         t = self.transformer
-        t.wte, t.ln_f, t.h = nn.Embedding(c.vocab, c.hidden), nn.LayerNorm(c.hidden, c.eps), stack(lambda: JaisBlock(c), c.layers)
+        t.wte, t.ln_f, t.h = (
+            nn.Embedding(c.vocab, c.hidden),
+            nn.LayerNorm(c.hidden, c.eps),
+            stack(lambda: JaisBlock(c), c.layers),
+        )
         if not c.alibi:
             t.wpe = nn.Embedding(c.rows, c.hidden)
         self.lm_head = nn.Linear(c.hidden, c.vocab, bias=False)

@@ -10,12 +10,17 @@ iso_code st_relate_constants(state *s, iso_error *err);
 bool st_constant_on(state *s, eg_node e, int side);
 /* Whether something that is no constant is made of it. */
 bool st_feeds_values(state *s, eg_node e);
-/* A table in which each element is repeated in place (cos, cos, ...), by the elements as they are once. */
-iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel, iso_error *err);
-/* A constant of `side` was related to a layout `term` of all[0 .. n): flag what needs no relation any more. */
-iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side, bool *related, iso_error *err);
+/* A table in which each element is repeated in place (cos, cos, ...), by the elements as they are
+ * once. */
+iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel,
+                            iso_error *err);
+/* A constant of `side` was related to a layout `term` of all[0 .. n): flag what needs no relation
+ * any more. */
+iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side,
+                         bool *related, iso_error *err);
 /* NULL where there is none. */
-const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number, rule_dtype dtype);
+const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number,
+                              rule_dtype dtype);
 
 /* ---- literals.c ---- */
 /* Find the literals that float32 rounded on one side only. Requires: the graphs as captured. */
@@ -26,20 +31,21 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
 bool st_uses_float32(double v);
 
 /* ---- wide.c ---- */
-/* Constants that one side alone computes in float32: noted in s->narrowed; made in float64 where s->widen asks for it. */
+/* Constants that one side alone computes in float32: noted in s->narrowed; made in float64 where
+ * s->widen asks for it. */
 iso_code st_widen_constants(state *s, iso_error *err);
-/* One constant, from its arguments' values, in float64; it stays as captured where that is farther off than rounding.
- * Returns: in `moved` (or NULL) whether it changed. */
+/* One constant, from its arguments' values, in float64; it stays as captured where that is farther
+ * off than rounding. Returns: in `moved` (or NULL) whether it changed. */
 iso_code st_widen(state *s, eg_node e, bool *moved, iso_error *err);
 
 /* ---- movement.c ---- */
-/* Say in each assumption of kind `rounding` how far the outputs move by it, once. Where that is no number, or far more than
- * rounding explains, s->doubtful says so. */
+/* Say in each assumption of kind `rounding` how far the outputs move by it, once. Where that is no
+ * number, or far more than rounding explains, s->doubtful says so. */
 iso_code st_measure_rounding(state *s, iso_error *err);
 
 /* ---- rounding.c ---- */
-/* Constants of one number that the other side writes as a literal, or divides by, and that were stored in fewer digits. Before numbers are
- * taken as they are stored. */
+/* Constants of one number that the other side writes as a literal, or divides by, and that were
+ * stored in fewer digits. Before numbers are taken as they are stored. */
 iso_code st_relate_literals(state *s, const eg_node *all, size_t n, iso_error *err);
 /* Join those of all[0 .. n) that rounding tells apart, but for those that are `related` by now. */
 iso_code st_relate_rounded(state *s, const eg_node *all, size_t n, bool *related, iso_error *err);

@@ -1,8 +1,10 @@
-/* Whether rounding explains that two constants differ. Two that are computed from the same numbers are one if they are one
- * in float64, however far their captured values are apart. A stored table was computed by something that was not captured:
- * it is held against what the other side computes, with some of its steps or all of them rounded, and by other formulas for
- * one number. Each comparison allows what rounding the stored numbers, and a unit in the last place of each elementary
- * function, move: not more, as a base of 500001 in place of 500000 moves frequencies by 16 units. */
+/* Whether rounding explains that two constants differ. Two that are computed from the same numbers
+ * are one if they are one in float64, however far their captured values are apart. A stored table
+ * was computed by something that was not captured: it is held against what the other side computes,
+ * with some of its steps or all of them rounded, and by other formulas for one number. Each
+ * comparison allows what rounding the stored numbers, and a unit in the last place of each
+ * elementary function, move: not more, as a base of 500001 in place of 500000 moves frequencies by
+ * 16 units. */
 #include "synth/constants/rounding.h"
 #include "synth/joint/joint.h"
 
@@ -38,11 +40,14 @@ typedef struct pair_of {
 
 /* What moves without bound under noise, or is no number, explains nothing. */
 static double allowed(const pair_of *p, int64_t i) {
-  const double by = p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
+  const double by =
+      p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
   return isfinite(by) ? by : 0;
 }
 
-static bool one_number(double x, double y) { return x == y || (fabs(x) > 1e30 && fabs(y) > 1e30 && signbit(x) == signbit(y)); }
+static bool one_number(double x, double y) {
+  return x == y || (fabs(x) > 1e30 && fabs(y) > 1e30 && signbit(x) == signbit(y));
+}
 
 static bool near(const pair_of *p, const rule_tensor *a, const rule_tensor *b) {
   for (int64_t i = 0; i < a->numel; i++) {
@@ -57,7 +62,8 @@ static bool near(const pair_of *p, const rule_tensor *a, const rule_tensor *b) {
 static bool same_in_float64(const pair_of *p) {
   double most = 0;
   for (int64_t i = 0; i < p->side[0].exact->numel; i++)
-    if (fabs(rule_tensor_get(p->side[0].exact, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(p->side[0].exact, i)));
+    if (fabs(rule_tensor_get(p->side[0].exact, i)) < 1e30)
+      most = fmax(most, fabs(rule_tensor_get(p->side[0].exact, i)));
   for (int64_t i = 0; i < p->side[0].exact->numel; i++) {
     const double x = rule_tensor_get(p->side[0].exact, i), y = rule_tensor_get(p->side[1].exact, i);
     if (one_number(x, y)) continue;
@@ -67,21 +73,25 @@ static bool same_in_float64(const pair_of *p) {
 }
 
 /* ---- one element that is off ----
- * What noise moves far may hide a wrong element: where hardly any other element is off, it is no rounding. */
+ * What noise moves far may hide a wrong element: where hardly any other element is off, it is no
+ * rounding. */
 
-static bool is_off(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in, int64_t i, bool *may) {
+static bool is_off(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in,
+                   int64_t i, bool *may) {
   const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i), unit = pr_ulp(x, in);
   *may = allowed(p, i) > 8 * unit;
   return *may && fabs(x - y) > 2.5 * unit;
 }
 
 /* Of the elements in a line with `i`, or of all, enough are off. */
-static bool in_company(const bool *off, const bool *may, const rule_shape *shape, int64_t numel, int64_t i) {
+static bool in_company(const bool *off, const bool *may, const rule_shape *shape, int64_t numel,
+                       int64_t i) {
   int64_t stride = 1;
   for (uint32_t d = shape->rank; d-- > 0; stride *= shape->dim[d]) {
     const int64_t first = i - i / stride % shape->dim[d] * stride;
     int64_t n = 0, all = 0;
-    for (int64_t k = 0; k < shape->dim[d]; k++) n += off[first + k * stride], all += may[first + k * stride];
+    for (int64_t k = 0; k < shape->dim[d]; k++)
+      n += off[first + k * stride], all += may[first + k * stride];
     if (n > 1 && 4 * n >= all) return true;
   }
   int64_t n = 0, all = 0;
@@ -90,11 +100,14 @@ static bool in_company(const bool *off, const bool *may, const rule_shape *shape
 }
 
 /* `clean`: no element is off. */
-static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in, bool *fine, bool *clean, iso_error *err) {
+static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b,
+                                rule_dtype in, bool *fine, bool *clean, iso_error *err) {
   bool *off = calloc((size_t)a->numel + 1, 1), *may = calloc((size_t)a->numel + 1, 1);
   *fine = *clean = true;
-  for (int64_t i = 0; i < a->numel && off && may; i++) *clean &= !(off[i] = is_off(p, a, b, in, i, &may[i]));
-  for (int64_t i = 0; i < a->numel && off && may && *fine; i++) *fine = !off[i] || in_company(off, may, &a->shape, a->numel, i);
+  for (int64_t i = 0; i < a->numel && off && may; i++)
+    *clean &= !(off[i] = is_off(p, a, b, in, i, &may[i]));
+  for (int64_t i = 0; i < a->numel && off && may && *fine; i++)
+    *fine = !off[i] || in_company(off, may, &a->shape, a->numel, i);
   const iso_code c = off && may ? ISO_OK : nomem(err);
   free(off);
   free(may);
@@ -103,7 +116,8 @@ static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const ru
 
 /* ---- how a stored table may have been computed ---- */
 
-static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tensor *made, rule_dtype in, rx_fit *fit, iso_error *err) {
+static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tensor *made,
+                         rule_dtype in, rx_fit *fit, iso_error *err) {
   bool fine = false, clean = false;
   if (stored->numel != made->numel || !near(p, stored, made)) return ISO_OK;
   iso_code c = no_lone_element(p, stored, made, in, &fine, &clean, err);
@@ -113,7 +127,8 @@ static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tenso
   return c;
 }
 
-static iso_code try_how(pair_of *p, int other, const pr_how *how, rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
+static iso_code try_how(pair_of *p, int other, const pr_how *how, rule_dtype in, size_t set,
+                        rx_fit *fit, iso_error *err) {
   rule_tensor *made;
   rx_fit now = RX_NO;
   iso_code c = pr_run(p->side[other].cone, how, set, &made, err);
@@ -125,7 +140,8 @@ static iso_code try_how(pair_of *p, int other, const pr_how *how, rule_dtype in,
 }
 
 /* The first or the last steps rounded to `dtype`; the rest in float64. */
-static iso_code try_rounded(pair_of *p, int other, rule_dtype dtype, unsigned formula, rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
+static iso_code try_rounded(pair_of *p, int other, rule_dtype dtype, unsigned formula,
+                            rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
   enum { MAX_CUTS = 24 };
   const size_t n = p->side[other].cone->n;
   iso_code c = ISO_OK;
@@ -141,29 +157,36 @@ static iso_code try_rounded(pair_of *p, int other, rule_dtype dtype, unsigned fo
 }
 
 /* What side `other` computes, as it may have been computed where it was stored. */
-static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
+static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit *fit,
+                        iso_error *err) {
   const view *stored = &p->side[!other], *made = &p->side[other];
   rx_fit now = RX_NO;
   iso_code c = fits_one(p, stored->exact, made->exact, in, &now, err);
   if (!c && now != RX_YES) c = fits_one(p, stored->exact, made->captured, in, &now, err);
   if (!c && now != RX_YES) c = fits_one(p, stored->captured, made->captured, in, &now, err);
-  for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++) c = try_how(p, other, &(pr_how){.formula = f}, in, set, &now, err);
+  for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
+    c = try_how(p, other, &(pr_how){.formula = f}, in, set, &now, err);
   if (!c && now != RX_YES) c = try_rounded(p, other, RULE_F32, 0, in, set, &now, err);
-  for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++) c = try_rounded(p, other, RULE_F32, f, in, set, &now, err);
+  for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
+    c = try_rounded(p, other, RULE_F32, f, in, set, &now, err);
   if (!c && now != RX_YES && in != RULE_F32) c = try_rounded(p, other, in, 0, in, set, &now, err);
   if (now == RX_NEAR && p->company && !p->lone) now = RX_YES;
   if (now > *fit) *fit = now;
   return c;
 }
 
-/* One number in a narrow dtype is the number that it is: sqrt(48) is 6.9375 in bfloat16, and models are trained with that. */
+/* One number in a narrow dtype is the number that it is: sqrt(48) is 6.9375 in bfloat16, and models
+ * are trained with that. */
 static bool narrow_number(const pair_of *p) {
   for (int k = 0; k < 2; k++)
-    if (pr_ulp(1, p->side[k].cone->held) > pr_ulp(1, RULE_F32) && !rule_tensor_varies(p->side[k].captured)) return true;
+    if (pr_ulp(1, p->side[k].cone->held) > pr_ulp(1, RULE_F32) &&
+        !rule_tensor_varies(p->side[k].captured))
+      return true;
   return false;
 }
 
-static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size_t set, rx_fit *fit, iso_error *err) {
+static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size_t set, rx_fit *fit,
+                             iso_error *err) {
   pair_of p = {.margin = 1.25};
   iso_code c = ISO_OK;
   *fit = RX_NO;
@@ -172,13 +195,17 @@ static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size
     if (!(p.side[k].captured = st_val(s, e[k], set))) c = st_lost(s, err);
     if (!c) c = look(&p.side[k], set, err);
   }
-  const bool alike = !c && p.side[0].exact->numel == p.side[1].exact->numel && p.side[0].captured->numel == p.side[0].exact->numel;
+  const bool alike = !c && p.side[0].exact->numel == p.side[1].exact->numel &&
+                     p.side[0].captured->numel == p.side[0].exact->numel;
   if (alike && same_in_float64(&p)) *fit = RX_YES;
   else if (alike && !(cone[0].pure && cone[1].pure) && !narrow_number(&p)) {
     for (int other = 0; other < 2 && !c && *fit != RX_YES; other++)
       if (!cone[!other].pure) c = try_all(&p, other, cone[!other].held, set, fit, err);
     p.margin = 4;
-    if (!c && *fit == RX_NO && (near(&p, p.side[0].exact, p.side[1].exact) || near(&p, p.side[0].captured, p.side[1].captured))) *fit = RX_NEAR;
+    if (!c && *fit == RX_NO &&
+        (near(&p, p.side[0].exact, p.side[1].exact) ||
+         near(&p, p.side[0].captured, p.side[1].captured)))
+      *fit = RX_NEAR;
   }
   for (int k = 0; k < 2; k++) let_go(&p.side[k]);
   return c;
@@ -199,5 +226,7 @@ iso_code rx_explained(state *s, eg_node a, eg_node b, rx_fit *fit, iso_error *er
   if (!c) *fit = least;
   for (int k = 0; k < 2; k++)
     if (cone[k].at) pr_cone_free(&cone[k]);
-  return c == ISO_NOMEM || c == ISO_OK || c == ISO_DEVICE ? c : ISO_OK; /* what cannot be run otherwise explains nothing */
+  return c == ISO_NOMEM || c == ISO_OK || c == ISO_DEVICE
+             ? c
+             : ISO_OK; /* what cannot be run otherwise explains nothing */
 }

@@ -1,6 +1,6 @@
-/* Literals that went through a narrower dtype on one side only: 0.11180339753627777 is what 1 / sqrt(80) became in a tensor that
- * somebody took a number out of. Where the other side writes a number of more digits that rounds to it, or divides by one,
- * that is the number meant. */
+/* Literals that went through a narrower dtype on one side only: 0.11180339753627777 is what 1 /
+ * sqrt(80) became in a tensor that somebody took a number out of. Where the other side writes a
+ * number of more digits that rounds to it, or divides by one, that is the number meant. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,9 @@ static bool holds(const literals *x, double v) {
 }
 
 static void collect(literals *x, const rule_term *t) {
-  if (t->kind == RULE_FLOAT && isfinite(t->u.f) && t->u.f != 0 && x->n < MAX_LITERALS && !holds(x, t->u.f)) x->v[x->n++] = t->u.f;
+  if (t->kind == RULE_FLOAT && isfinite(t->u.f) && t->u.f != 0 && x->n < MAX_LITERALS &&
+      !holds(x, t->u.f))
+    x->v[x->n++] = t->u.f;
   for (uint32_t i = 0; i < t->n; i++) collect(x, t->child[i]);
 }
 
@@ -70,7 +72,8 @@ iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err) {
   if (!all) return nomem(err);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (live[side][i] && s->graph[side]->node[i].kind == SYNTH_OP) collect(&all[side], s->graph[side]->node[i].call);
+      if (live[side][i] && s->graph[side]->node[i].kind == SYNTH_OP)
+        collect(&all[side], s->graph[side]->node[i].call);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < all[side].n; i++) {
       const double v = all[side].v[i], to = meant(v, &all[side], &all[!side]);
@@ -86,7 +89,8 @@ iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err) {
 }
 
 /* NULL in `out` where nothing of it is read otherwise; then `x` is what is. */
-static iso_code read_term(state *s, int side, const rule_term *t, const rule_term **out, const st_reading **x, iso_error *err) {
+static iso_code read_term(state *s, int side, const rule_term *t, const rule_term **out,
+                          const st_reading **x, iso_error *err) {
   *out = t;
   if (t->kind == RULE_FLOAT)
     for (size_t i = 0; i < s->n_readings; i++)
@@ -103,7 +107,9 @@ static iso_code read_term(state *s, int side, const rule_term *t, const rule_ter
     if (c) return c;
     changed |= child[k] != t->child[k];
   }
-  if (changed) *out = t->kind == RULE_OP ? rule_op(&s->arena, t->u.s, child, t->n) : rule_list(&s->arena, child, t->n);
+  if (changed)
+    *out = t->kind == RULE_OP ? rule_op(&s->arena, t->u.s, child, t->n)
+                              : rule_list(&s->arena, child, t->n);
   return *out ? ISO_OK : nomem(err);
 }
 
@@ -115,13 +121,18 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
   const rule_term *read;
   iso_code c = read_term(s, side, n->call, &read, &x, err);
   if (c || !x) return c;
-  const char *text = iso_arena_printf(&s->arena, "%s's %s has %.9g, which a narrower dtype makes of the other side's %.17g", side == LEFT ? "left" : "right", n->id,
-                                      x->from, x->to);
+  const char *text = iso_arena_printf(
+      &s->arena, "%s's %s has %.9g, which a narrower dtype makes of the other side's %.17g",
+      side == LEFT ? "left" : "right", n->id, x->from, x->to);
   const eg_node none = {EG_NONE};
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, none, none, NULL, text) ||
       !iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1))
     return nomem(err);
-  s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1, .node = {none, none}, .side = side, .captured = node, .call = n->call};
+  s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1,
+                                            .node = {none, none},
+                                            .side = side,
+                                            .captured = node,
+                                            .call = n->call};
   *out = read;
   return ISO_OK;
 }

@@ -1,5 +1,5 @@
-/* How far the outputs move because of what rounding tells apart: each is put in as it was on the one side, and as it was on
- * the other, at the captured inputs and parameters. */
+/* How far the outputs move because of what rounding tells apart: each is put in as it was on the
+ * one side, and as it was on the other, at the captured inputs and parameters. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +23,8 @@ static bool captured_node(const state *s, const st_rounded *r, int *side, uint32
 }
 
 /* The outputs of `side` where node `at` has the value `v`, or is called as it was captured. */
-static iso_code outputs_with(state *s, int side, uint32_t at, rule_tensor *v, const rule_term *call, const st_run *from, rule_tensor **out, iso_error *err) {
+static iso_code outputs_with(state *s, int side, uint32_t at, rule_tensor *v, const rule_term *call,
+                             const st_run *from, rule_tensor **out, iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *again = calloc(g->n_nodes + 1, 1);
   rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
@@ -31,7 +32,8 @@ static iso_code outputs_with(state *s, int side, uint32_t at, rule_tensor *v, co
   iso_code c = again && value && calls ? ISO_OK : nomem(err);
   if (!c) value[at] = v, calls[at] = call, again[at] = true;
   for (size_t i = at + 1; i < g->n_nodes && !c; i++)
-    again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE && st_term_uses(g->node[i].call, again);
+    again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
+               st_term_uses(g->node[i].call, again);
   const st_carry with = {.from = from, .again = again, .value = value, .call = calls};
   for (size_t o = 0; o < g->n_outputs && !c; o++) {
     const uint32_t goal = g->output[o].node;
@@ -43,7 +45,8 @@ static iso_code outputs_with(state *s, int side, uint32_t at, rule_tensor *v, co
   return c;
 }
 
-static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, const st_run *base, double *out, iso_error *err) {
+static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, const st_run *base,
+                         double *out, iso_error *err) {
   const size_t n = s->graph[side]->n_outputs;
   rule_tensor **one = calloc(n + 1, sizeof *one), **two = calloc(n + 1, sizeof *two);
   iso_code c = one && two ? ISO_OK : nomem(err);
@@ -67,17 +70,25 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
 
 static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso_error *err) {
   synth_assumption *a = &s->assume[r->assumption];
-  a->text = measured ? iso_arena_printf(&s->arena, "%s: the outputs move by up to %.3g (relative) because of it", a->text, by)
-                     : iso_arena_printf(&s->arena, "%s: how far the outputs move because of it was not measured", a->text);
+  a->text = measured
+                ? iso_arena_printf(&s->arena,
+                                   "%s: the outputs move by up to %.3g (relative) because of it",
+                                   a->text, by)
+                : iso_arena_printf(&s->arena,
+                                   "%s: how far the outputs move because of it was not measured",
+                                   a->text);
   return a->text ? ISO_OK : nomem(err);
 }
 
-/* What rounding explains of constants moves outputs by little: a quarter is another function, and what is no number is unknown. */
+/* What rounding explains of constants moves outputs by little: a quarter is another function, and
+ * what is no number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
   const double most = 0.25;
   if (by <= most || s->doubtful) return ISO_OK;
-  s->doubtful = iso_arena_printf(&s->arena, "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
-                                 s->assume[r->assumption].text, by);
+  s->doubtful = iso_arena_printf(
+      &s->arena,
+      "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
+      s->assume[r->assumption].text, by);
   return s->doubtful ? ISO_OK : nomem(err);
 }
 
@@ -92,13 +103,17 @@ iso_code st_measure_rounding(state *s, iso_error *err) {
     int side;
     uint32_t at;
     double by = 0;
-    bool measured = i < MOST_MEASURED && !s->stopped && captured_node(s, &s->rounded[i], &side, &at);
+    bool measured =
+        i < MOST_MEASURED && !s->stopped && captured_node(s, &s->rounded[i], &side, &at);
     iso_error ignored;
     if (measured && !ran[side]) {
-      if ((c = st_run_captured(s, side, &base[side], &ignored)) && c != ISO_NOMEM) c = ISO_OK, measured = false;
+      if ((c = st_run_captured(s, side, &base[side], &ignored)) && c != ISO_NOMEM)
+        c = ISO_OK, measured = false;
       ran[side] = measured;
     }
-    if (measured && !c && (c = movement(s, &s->rounded[i], side, at, &base[side], &by, &ignored)) && c != ISO_NOMEM) c = ISO_OK, measured = false;
+    if (measured && !c && (c = movement(s, &s->rounded[i], side, at, &base[side], &by, &ignored)) &&
+        c != ISO_NOMEM)
+      c = ISO_OK, measured = false;
     if (c) c = nomem(err);
     else if (measured) c = doubt(s, &s->rounded[i], by, err);
     if (!c) c = say(s, &s->rounded[i], by, measured, err);

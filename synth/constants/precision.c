@@ -1,5 +1,6 @@
-/* Constants in other precisions: in float64 all through, with some steps rounded, by another formula for the same numbers,
- * and with each rounding's error drawn. What of these a stored table agrees with tells how it may have come to be. */
+/* Constants in other precisions: in float64 all through, with some steps rounded, by another
+ * formula for the same numbers, and with each rounding's error drawn. What of these a stored table
+ * agrees with tells how it may have come to be. */
 #include "synth/constants/precision.h"
 #include "synth/joint/joint.h"
 
@@ -55,7 +56,8 @@ static bool fits(const rule_tensor *t, rule_dtype dtype) {
   return true;
 }
 
-/* Numbers that use all digits of a dtype: a table that was rounded to it, and no few numbers that happen to fit. */
+/* Numbers that use all digits of a dtype: a table that was rounded to it, and no few numbers that
+ * happen to fit. */
 static bool fills(const rule_tensor *t, rule_dtype dtype) {
   enum { LEAST = 8 };
   int64_t full = 0;
@@ -66,12 +68,14 @@ static bool fills(const rule_tensor *t, rule_dtype dtype) {
   return full >= LEAST && full >= t->numel / 4;
 }
 
-/* The dtype that held the numbers of `t` when they were rounded: its own, or a narrower one that they were cast up from. */
+/* The dtype that held the numbers of `t` when they were rounded: its own, or a narrower one that
+ * they were cast up from. */
 static rule_dtype held_in(const rule_tensor *t) {
   static const rule_dtype narrower[] = {RULE_BF16, RULE_F16, RULE_F32};
   for (size_t i = 0; i < sizeof narrower / sizeof *narrower; i++) {
     if (narrower[i] == t->dtype) return t->dtype;
-    if (digits(narrower[i]) < digits(t->dtype) && fits(t, narrower[i]) && fills(t, narrower[i])) return narrower[i];
+    if (digits(narrower[i]) < digits(t->dtype) && fits(t, narrower[i]) && fills(t, narrower[i]))
+      return narrower[i];
   }
   return t->dtype;
 }
@@ -123,14 +127,17 @@ static iso_code argument(pr_cone *c, eg_node e, const rule_term **out, iso_error
   return (*out = rule_list(&c->arena, child, n)) ? ISO_OK : nomem(err);
 }
 
-/* What both sides have is computed in one way: as the oldest captured call of its class does; `e` if there is none. */
+/* What both sides have is computed in one way: as the oldest captured call of its class does; `e`
+ * if there is none. */
 static eg_node computed_by(const state *s, eg_node e) {
   const eg_node *m;
   const size_t n = on_both_sides(s, e) ? eg_class_nodes(s->g, eg_class_of(s->g, e), &m) : 0;
   eg_node best = {EG_NONE};
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (!r->leaf && !r->multi && r->tensor && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && m[i].i < best.i) best = m[i];
+    if (!r->leaf && !r->multi && r->tensor && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) &&
+        m[i].i < best.i)
+      best = m[i];
   }
   return best.i == EG_NONE ? e : best;
 }
@@ -139,8 +146,10 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
   enum { UNDER_WAY = -2 };
   state *s = c->s;
   if ((*out = c->at[e.i]) >= 0) return ISO_OK;
-  if (c->n >= MAX_STEPS) return iso_fail(err, ISO_LIMIT, "a constant is computed in too many steps");
-  const bool again = *out == UNDER_WAY; /* a relation goes the other way round: its value is given */
+  if (c->n >= MAX_STEPS)
+    return iso_fail(err, ISO_LIMIT, "a constant is computed in too many steps");
+  const bool again =
+      *out == UNDER_WAY; /* a relation goes the other way round: its value is given */
   const eg_node by = top || again || s->rec[e.i].multi ? e : computed_by(s, e);
   c->at[e.i] = UNDER_WAY;
   if (by.i != e.i && c->at[by.i] != UNDER_WAY) {
@@ -171,7 +180,8 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
 
 static bool is(const char *op, const char *name) {
   const size_t n = strlen(name);
-  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 && (op[6 + n] == 0 || op[6 + n] == '.');
+  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 &&
+         (op[6 + n] == 0 || op[6 + n] == '.');
 }
 
 static bool any_of(const char *op, const char *const *names, size_t n) {
@@ -182,8 +192,10 @@ static bool any_of(const char *op, const char *const *names, size_t n) {
 
 /* Which no library rounds as another does. */
 static bool transcendental(const char *op) {
-  static const char *const names[] = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "tanh",
-                                      "sigmoid", "rsqrt", "erf", "softplus", "softmax", "_softmax", "atan", "sinh", "cosh"};
+  static const char *const names[] = {
+      "exp", "exp2",     "expm1",   "log",      "log2", "log10",   "log1p",
+      "pow", "sin",      "cos",     "tan",      "tanh", "sigmoid", "rsqrt",
+      "erf", "softplus", "softmax", "_softmax", "atan", "sinh",    "cosh"};
   return any_of(op, names, sizeof names / sizeof *names);
 }
 
@@ -198,14 +210,16 @@ static void mark_before(pr_cone *c, const rule_term *t) {
 }
 
 iso_code pr_cone_new(state *s, eg_node e, pr_cone *out, iso_error *err) {
-  *out = (pr_cone){.s = s, .pure = true, .held = RULE_F64, .at = malloc((s->n_rec + 1) * sizeof *out->at)};
+  *out = (pr_cone){
+      .s = s, .pure = true, .held = RULE_F64, .at = malloc((s->n_rec + 1) * sizeof *out->at)};
   iso_arena_init(&out->arena);
   if (!out->at) return nomem(err);
   for (size_t i = 0; i <= s->n_rec; i++) out->at[i] = -1;
   int32_t top;
   iso_code c = add_step(out, e, true, &top, err);
   for (size_t i = out->n; i-- > 0 && !c;)
-    if (out->step[i].call && (out->step[i].before_power || is_power(out->step[i].call->u.s))) mark_before(out, out->step[i].call);
+    if (out->step[i].call && (out->step[i].before_power || is_power(out->step[i].call->u.s)))
+      mark_before(out, out->step[i].call);
   return c;
 }
 
@@ -228,9 +242,11 @@ void pr_cone_free(pr_cone *c) {
 
 /* ---- other formulas ---- */
 
-/* Whether `t` is a, a q, a q q, ...; in a stretch of its last dimension where all others are of size 1. */
+/* Whether `t` is a, a q, a q q, ...; in a stretch of its last dimension where all others are of
+ * size 1. */
 static bool geometric(const rule_tensor *t, double *a, double *q) {
-  if (t->numel < 3 || t->shape.rank == 0 || t->shape.dim[t->shape.rank - 1] * 1 != t->numel) return false;
+  if (t->numel < 3 || t->shape.rank == 0 || t->shape.dim[t->shape.rank - 1] * 1 != t->numel)
+    return false;
   *a = rule_tensor_get(t, 0);
   *q = pow(rule_tensor_get(t, t->numel - 1) / *a, 1.0 / (double)(t->numel - 1));
   if (!(*a > 0) || !(*q > 0) || *q == 1 || !isfinite(*q)) return false;
@@ -243,7 +259,8 @@ static bool geometric(const rule_tensor *t, double *a, double *q) {
 
 static double single(double x) { return (double)(float)x; }
 
-/* Element `i` of 1, q, q q, ... (n of them) as float32 gives it: frequencies of a rotary embedding, base ** (-2i / 2n). */
+/* Element `i` of 1, q, q q, ... (n of them) as float32 gives it: frequencies of a rotary embedding,
+ * base ** (-2i / 2n). */
 static double progression(unsigned formula, double q, int64_t n, int64_t i) {
   const double d = 2 * (double)n, e = single(2 * (double)i / d);
   double base = exp(-log(q) * (double)n);
@@ -270,7 +287,8 @@ static void by_formula(unsigned formula, rule_tensor *t) {
 
 static double sign(iso_rng *rng) { return iso_rng_below(rng, 2) ? 1 : -1; }
 
-/* Half a unit for what is rounded to the nearest, and a whole one for float32, in which tables are computed. */
+/* Half a unit for what is rounded to the nearest, and a whole one for float32, in which tables are
+ * computed. */
 static void disturb_given(const pr_step *x, rule_tensor *t, iso_rng *rng) {
   const double part = x->held == RULE_F32 ? 1 : 0.505;
   for (int64_t i = 0; i < t->numel; i++) {
@@ -287,7 +305,8 @@ static void disturb_result(double by, rule_tensor *t, iso_rng *rng) {
 }
 
 static void round_result(rule_dtype dtype, rule_tensor *t) {
-  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, rounded(rule_tensor_get(t, i), dtype));
+  for (int64_t i = 0; i < t->numel; i++)
+    rule_tensor_set(t, i, rounded(rule_tensor_get(t, i), dtype));
 }
 
 /* An owned copy that may be written to; other dtypes than float64 are left alone. */
@@ -305,7 +324,8 @@ static iso_code own(rule_tensor **t, bool *writable, iso_error *err) {
 
 static iso_code adjust(pr_cone *c, size_t i, const pr_how *how, iso_rng *rng, iso_error *err) {
   pr_step *x = &c->step[i];
-  const bool power = x->call && transcendental(x->call->u.s), rounds = x->call && st_op_rounds(x->call->u.s);
+  const bool power = x->call && transcendental(x->call->u.s),
+             rounds = x->call && st_op_rounds(x->call->u.s);
   for (size_t k = 0; k < x->n; k++) {
     bool writable;
     iso_code code = own(&x->v[k], &writable, err);
@@ -313,8 +333,10 @@ static iso_code adjust(pr_cone *c, size_t i, const pr_how *how, iso_rng *rng, is
     if (!writable) continue;
     if (how->formula && x->call) by_formula(how->formula, x->v[k]);
     if (how->noise && x->rounded) disturb_given(x, x->v[k], rng);
-    if (how->noise && rounds && (power || !x->before_power)) disturb_result(power ? 1 : 0.5, x->v[k], rng);
-    if (how->rounds && x->call && i >= how->first && i < how->last) round_result(how->dtype, x->v[k]);
+    if (how->noise && rounds && (power || !x->before_power))
+      disturb_result(power ? 1 : 0.5, x->v[k], rng);
+    if (how->rounds && x->call && i >= how->first && i < how->last)
+      round_result(how->dtype, x->v[k]);
   }
   return ISO_OK;
 }
@@ -327,14 +349,16 @@ static iso_code run_step(pr_cone *c, size_t i, const pr_how *how, size_t set, is
   iso_code code = bind ? ISO_OK : nomem(err);
   for (size_t k = 0; k < i && !code; k++) bind[k] = c->step[k].n ? c->step[k].v[0] : NULL;
   if (!code && !x->call) {
-    const eg_node rep = s->rec[x->e.i].leaf && !on_both_sides(s, x->e) ? x->e : st_rep(s, eg_class_of(s->g, x->e));
+    const eg_node rep =
+        s->rec[x->e.i].leaf && !on_both_sides(s, x->e) ? x->e : st_rep(s, eg_class_of(s->g, x->e));
     if (!(out[0] = rule_tensor_ref(st_val(s, rep, set)))) code = st_lost(s, err);
   } else if (!code && strcmp(x->call->u.s, "getitem") == 0) {
     const pr_step *from = &c->step[x->call->child[0]->u.i];
     const size_t k = (size_t)x->call->child[1]->u.i;
     if (k >= from->n) code = iso_fail(err, ISO_RANGE, "there is no such output");
     else out[0] = rule_tensor_ref(from->v[k]);
-  } else if (!code) code = s->oracle->call(s->oracle->ctx, x->call, bind, true, out, MAX_OUT, &n, err);
+  } else if (!code)
+    code = s->oracle->call(s->oracle->ctx, x->call, bind, true, out, MAX_OUT, &n, err);
   free(bind);
   if (code) return code;
   if (!(x->v = malloc((n + 1) * sizeof *x->v))) {
@@ -358,7 +382,8 @@ iso_code pr_run(pr_cone *c, const pr_how *how, size_t set, rule_tensor **out, is
   return code;
 }
 
-iso_code pr_spread(pr_cone *c, size_t set, const rule_tensor *exact, rule_tensor **out, iso_error *err) {
+iso_code pr_spread(pr_cone *c, size_t set, const rule_tensor *exact, rule_tensor **out,
+                   iso_error *err) {
   iso_code code = rule_tensor_new(RULE_F64, &exact->shape, out, err);
   for (uint64_t k = 1; k <= NOISE_RUNS && !code; k++) {
     rule_tensor *v;

@@ -4,13 +4,15 @@
 
 #include "synth/comparison.h"
 
-/* What a constant is computed from: leaves and constants that both sides have are given, the operators above them run. */
+/* What a constant is computed from: leaves and constants that both sides have are given, the
+ * operators above them run. */
 typedef struct pr_step {
   eg_node e;
   const rule_term *call; /* RULE_VAR i is step i; NULL: its value is given */
-  rule_dtype held;       /* of what is given: the narrowest floating dtype that its numbers fit in */
-  bool rounded;          /* given, and not all of its numbers are short: the number that is meant is near */
-  bool before_power;     /* an exponential or a power is made of it: it is rounded as the graph says, or not at all */
+  rule_dtype held; /* of what is given: the narrowest floating dtype that its numbers fit in */
+  bool rounded; /* given, and not all of its numbers are short: the number that is meant is near */
+  bool before_power; /* an exponential or a power is made of it: it is rounded as the graph says, or
+                        not at all */
   rule_tensor **v;
   size_t n;
 } pr_step;
@@ -20,8 +22,8 @@ typedef struct pr_cone {
   iso_arena arena;
   pr_step *step;
   size_t n, cap;
-  int32_t *at; /* by e-node: its step, -1 if none */
-  bool pure;   /* nothing that is given may be a rounded number */
+  int32_t *at;     /* by e-node: its step, -1 if none */
+  bool pure;       /* nothing that is given may be a rounded number */
   rule_dtype held; /* the narrowest of the given ones' */
 } pr_cone;
 
@@ -29,11 +31,11 @@ enum { PR_FORMULAS = 5 }; /* for one geometric progression: see progression() */
 
 /* How to run it. All zero: in float64. */
 typedef struct pr_how {
-  bool rounds;          /* results of steps first <= i < last are rounded to `dtype` */
+  bool rounds; /* results of steps first <= i < last are rounded to `dtype` */
   size_t first, last;
   rule_dtype dtype;
-  unsigned formula;     /* 1..PR_FORMULAS: progressions are computed by it, in float32 */
-  uint64_t noise;       /* not 0: each rounding moves its result, and the rounding of what is given */
+  unsigned formula; /* 1..PR_FORMULAS: progressions are computed by it, in float32 */
+  uint64_t noise;   /* not 0: each rounding moves its result, and the rounding of what is given */
 } pr_how;
 
 /* Owns: pr_cone_free, also after an error. */
@@ -42,7 +44,8 @@ void pr_cone_free(pr_cone *c);
 /* The constant's value so, on kept set `set`. Owns: the caller unrefs. */
 iso_code pr_run(pr_cone *c, const pr_how *how, size_t set, rule_tensor **out, iso_error *err);
 /* By how much each element moves under noise, over several runs. Owns: the caller unrefs. */
-iso_code pr_spread(pr_cone *c, size_t set, const rule_tensor *exact, rule_tensor **out, iso_error *err);
+iso_code pr_spread(pr_cone *c, size_t set, const rule_tensor *exact, rule_tensor **out,
+                   iso_error *err);
 /* The unit in the last place of `x` in a dtype. */
 double pr_ulp(double x, rule_dtype dtype);
 

@@ -1,6 +1,7 @@
-/* Constants of the two sides that are one but for rounding are joined, as an assumption that says how far the outputs move
- * by it: tables stored in a narrow dtype, or computed by another formula, scales stored and written. Runs behind the
- * relations by value (constants.c), on what these leave without a counterpart. */
+/* Constants of the two sides that are one but for rounding are joined, as an assumption that says
+ * how far the outputs move by it: tables stored in a narrow dtype, or computed by another formula,
+ * scales stored and written. Runs behind the relations by value (constants.c), on what these leave
+ * without a counterpart. */
 #include "synth/constants/rounding.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
@@ -18,7 +19,8 @@ typedef struct search {
   state *s;
   const eg_node *all;
   size_t n;
-  double literal[2][MAX_LITERALS]; /* that calls of each side have beside tensors that are no constants */
+  double literal[2][MAX_LITERALS]; /* that calls of each side have beside tensors that are no
+                                      constants */
   size_t n_literals[2];
   bool *related; /* by number in `all`; NULL: none is yet */
 } search;
@@ -27,7 +29,8 @@ static const rule_tensor *value(const search *x, eg_node e) { return st_val(x->s
 
 static bool floating(const search *x, eg_node e) {
   const rec *r = &x->s->rec[e.i];
-  return r->cval && rule_dtype_is_float(r->cval[0]->dtype) && r->cval[0]->numel > 0 && r->cval[0]->numel <= MAX_ELEMENTS;
+  return r->cval && rule_dtype_is_float(r->cval[0]->dtype) && r->cval[0]->numel > 0 &&
+         r->cval[0]->numel <= MAX_ELEMENTS;
 }
 
 /* ---- joining two ---- */
@@ -55,21 +58,27 @@ static iso_code share_value(state *s, eg_node from, eg_node to, iso_error *err) 
 iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, iso_error *err) {
   const char *name[2] = {st_any_id(s, l), st_any_id(s, r)};
   for (int k = 0; k < 2; k++)
-    if (relation && s->rec[k ? r.i : l.i].node[LEFT] < 0 && s->rec[k ? r.i : l.i].node[RIGHT] < 0) name[k] = relation;
-  const char *text = iso_arena_printf(&s->arena, "%s and %s are one but for rounding", name[0], name[1]);
+    if (relation && s->rec[k ? r.i : l.i].node[LEFT] < 0 && s->rec[k ? r.i : l.i].node[RIGHT] < 0)
+      name[k] = relation;
+  const char *text =
+      iso_arena_printf(&s->arena, "%s and %s are one but for rounding", name[0], name[1]);
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, l, r, relation, text)) return nomem(err);
   s->inexact = true;
   return remember(s, l, r, err);
 }
 
-/* `of`: what stands on the other side, or a layout of it; `relation`: that in words, NULL: it is itself. */
-static iso_code join(search *x, eg_node target, eg_node of, const char *relation, rx_fit fit, iso_error *err) {
+/* `of`: what stands on the other side, or a layout of it; `relation`: that in words, NULL: it is
+ * itself. */
+static iso_code join(search *x, eg_node target, eg_node of, const char *relation, rx_fit fit,
+                     iso_error *err) {
   state *s = x->s;
   const bool left = s->rec[target.i].node[LEFT] >= 0;
   iso_code c = st_note_rounded(s, left ? target : of, left ? of : target, relation, err);
   if (!c && fit == RX_NEAR && !s->doubtful) {
-    s->doubtful = iso_arena_printf(&s->arena, "the constants %s and %s differ by little, and by more than rounding is known to explain", st_any_id(s, target),
-                                   relation ? relation : st_any_id(s, of));
+    s->doubtful = iso_arena_printf(
+        &s->arena,
+        "the constants %s and %s differ by little, and by more than rounding is known to explain",
+        st_any_id(s, target), relation ? relation : st_any_id(s, of));
     if (!s->doubtful) c = nomem(err);
   }
   if (relation) s->rec[target.i].def = of.i;
@@ -86,7 +95,8 @@ static bool resembles(const rule_tensor *a, const rule_tensor *b, bool signs) {
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (isnan(x) || isnan(y) || (signs && signbit(x) != signbit(y))) return false;
-    if (fabs(x) > 1e30 || fabs(y) > 1e30) { /* masks: rounding makes none of another, and none infinite */
+    if (fabs(x) > 1e30 ||
+        fabs(y) > 1e30) { /* masks: rounding makes none of another, and none infinite */
       if (x != y) return false;
       continue;
     }
@@ -107,7 +117,8 @@ static bool same_but_ones(const rule_shape *a, const rule_shape *b) {
 }
 
 /* `e` in the shape of `like`. */
-static iso_code in_shape(search *x, eg_node e, eg_node like, eg_node *out, char **text, iso_error *err) {
+static iso_code in_shape(search *x, eg_node e, eg_node like, eg_node *out, char **text,
+                         iso_error *err) {
   state *s = x->s;
   const rule_shape *to = &s->rec[like.i].cval[0]->shape;
   *out = e;
@@ -127,7 +138,7 @@ static iso_code in_shape(search *x, eg_node e, eg_node like, eg_node *out, char 
 
 typedef struct found {
   eg_node of;
-  char *text; /* a layout in words, NULL: none */
+  char *text;              /* a layout in words, NULL: none */
   const rule_term *layout; /* over all constants, or NULL */
   rx_fit fit;
 } found;
@@ -149,7 +160,9 @@ static iso_code try_direct(search *x, eg_node target, bool exactly, found *best,
     const eg_node e = x->all[k];
     if (!floating(x, e) || !st_constant_on(s, e, !side) || eg_equal(s->g, e, target)) continue;
     const rule_shape *a = &s->rec[e.i].cval[0]->shape, *b = &s->rec[target.i].cval[0]->shape;
-    if (rule_shape_eq(a, b) != exactly || !same_but_ones(a, b) || !resembles(value(x, target), value(x, e), s->signs)) continue;
+    if (rule_shape_eq(a, b) != exactly || !same_but_ones(a, b) ||
+        !resembles(value(x, target), value(x, e), s->signs))
+      continue;
     found now = {.fit = RX_NO};
     iso_code c = in_shape(x, e, target, &now.of, &now.text, err);
     if (!c) c = rx_explained(s, target, now.of, &now.fit, err);
@@ -171,7 +184,8 @@ static void collect(search *x, int side, const rule_term *t) {
   if (t->kind == RULE_FLOAT && is_long(t->u.f)) {
     size_t k = 0;
     while (k < x->n_literals[side] && x->literal[side][k] != t->u.f) k++;
-    if (k == x->n_literals[side] && k < MAX_LITERALS) x->literal[side][x->n_literals[side]++] = t->u.f;
+    if (k == x->n_literals[side] && k < MAX_LITERALS)
+      x->literal[side][x->n_literals[side]++] = t->u.f;
   }
   for (uint32_t i = 0; i < t->n; i++) collect(x, side, t->child[i]);
 }
@@ -186,13 +200,16 @@ static void collect_all(search *x) {
 }
 
 /* One number, of the shape of `target`. */
-static iso_code filled(search *x, eg_node target, double v, eg_node *out, char **text, iso_error *err) {
+static iso_code filled(search *x, eg_node target, double v, eg_node *out, char **text,
+                       iso_error *err) {
   state *s = x->s;
   const rule_shape *shape = &s->rec[target.i].cval[0]->shape;
   const rule_term *dim[RULE_MAX_RANK], *list, *term;
   for (uint32_t i = 0; i < shape->rank; i++)
     if (!(dim[i] = rule_int(&s->arena, shape->dim[i]))) return nomem(err);
-  if (!(list = rule_list(&s->arena, dim, shape->rank)) || !(term = st_fill_term(s, list, rule_float(&s->arena, v), RULE_F64))) return nomem(err);
+  if (!(list = rule_list(&s->arena, dim, shape->rank)) ||
+      !(term = st_fill_term(s, list, rule_float(&s->arena, v), RULE_F64)))
+    return nomem(err);
   iso_code c = st_add_term(s, term, NULL, out, err);
   if (!c) c = st_value(s, *out, err);
   if (!c && !(*text = rule_term_print(term, s->schemas, NULL))) c = nomem(err);
@@ -200,7 +217,8 @@ static iso_code filled(search *x, eg_node target, double v, eg_node *out, char *
 }
 
 /* A literal that float32 made of the number that is computed here. */
-static iso_code is_rounded_of(search *x, eg_node target, double literal, rx_fit *fit, iso_error *err) {
+static iso_code is_rounded_of(search *x, eg_node target, double literal, rx_fit *fit,
+                              iso_error *err) {
   pr_cone cone;
   rule_tensor *v = NULL;
   iso_code c = pr_cone_new(x->s, target, &cone, err);
@@ -224,7 +242,8 @@ static iso_code try_literals(search *x, eg_node target, found *best, iso_error *
     found now = {.fit = RX_NO};
     iso_code c = filled(x, target, meant, &now.of, &now.text, err);
     if (!c && !eg_equal(s->g, now.of, target)) c = rx_explained(s, target, now.of, &now.fit, err);
-    if (!c && now.fit != RX_YES && k % 2 == 0 && st_uses_float32(l)) c = is_rounded_of(x, target, l, &now.fit, err);
+    if (!c && now.fit != RX_YES && k % 2 == 0 && st_uses_float32(l))
+      c = is_rounded_of(x, target, l, &now.fit, err);
     if (now.fit != RX_YES) now.fit = RX_NO; /* many numbers are near one another */
     better(best, now);
     if (c) return c;
@@ -240,7 +259,9 @@ static iso_code try_reciprocals(search *x, eg_node target, found *best, iso_erro
   const double have = rule_tensor_get(value(x, target), 0);
   for (size_t k = 0; k < x->n && best->fit != RX_YES; k++) {
     const eg_node e = x->all[k];
-    if (!floating(x, e) || !st_constant_on(s, e, !side) || rule_tensor_varies(value(x, e)) || !st_feeds_values(s, e)) continue;
+    if (!floating(x, e) || !st_constant_on(s, e, !side) || rule_tensor_varies(value(x, e)) ||
+        !st_feeds_values(s, e))
+      continue;
     if (!rule_shape_eq(&s->rec[e.i].cval[0]->shape, &s->rec[target.i].cval[0]->shape)) continue;
     if (!(fabs(1 / rule_tensor_get(value(x, e), 0) - have) <= 0x1p-7 * fabs(have))) continue;
     const rule_term *arg = rule_var(&s->arena, 0), *term;
@@ -259,7 +280,8 @@ static iso_code try_reciprocals(search *x, eg_node target, found *best, iso_erro
 }
 
 /* ---- layouts ----
- * The relation engine compares bits: numbers that are near one another get one representative first. */
+ * The relation engine compares bits: numbers that are near one another get one representative
+ * first. */
 
 typedef struct near_number {
   double v, reach;
@@ -277,7 +299,8 @@ static int by_value(const void *a, const void *b) {
 
 static bool add_numbers(numbers *set, const rule_tensor *v, const rule_tensor *reach) {
   if (!iso_grow(set->at, set->cap, set->n + (size_t)v->numel)) return false;
-  for (int64_t i = 0; i < v->numel; i++) set->at[set->n++] = (near_number){rule_tensor_get(v, i), rule_tensor_get(reach, i)};
+  for (int64_t i = 0; i < v->numel; i++)
+    set->at[set->n++] = (near_number){rule_tensor_get(v, i), rule_tensor_get(reach, i)};
   return true;
 }
 
@@ -304,13 +327,16 @@ static double representative(const numbers *set, double x) {
   return set->at[lo].reach;
 }
 
-static iso_code represented(const numbers *set, const rule_tensor *t, rule_tensor **out, iso_error *err) {
+static iso_code represented(const numbers *set, const rule_tensor *t, rule_tensor **out,
+                            iso_error *err) {
   iso_code c = rule_tensor_new(RULE_F64, &t->shape, out, err);
-  for (int64_t i = 0; i < t->numel && !c; i++) rule_tensor_set(*out, i, representative(set, rule_tensor_get(t, i)));
+  for (int64_t i = 0; i < t->numel && !c; i++)
+    rule_tensor_set(*out, i, representative(set, rule_tensor_get(t, i)));
   return c;
 }
 
-typedef struct seen { /* a constant in float64, and how far each number may be from the one that is meant */
+typedef struct seen { /* a constant in float64, and how far each number may be from the one that is
+                         meant */
   rule_tensor *exact, *reach;
 } seen;
 
@@ -321,8 +347,10 @@ static iso_code see(state *s, eg_node e, seen *out, iso_error *err) {
   if (!c) c = pr_run(&cone, &(pr_how){0}, 0, &out->exact, err);
   if (!c && (c = pr_spread(&cone, 0, out->exact, &out->reach, err))) out->reach = NULL;
   const rule_tensor *v = c ? NULL : st_val(s, e, 0);
-  for (int64_t i = 0; !c && i < v->numel && v->numel == out->exact->numel; i++) { /* steps that were rounded as captured */
-    const double by = 4 * rule_tensor_get(out->reach, i) + 2 * fabs(rule_tensor_get(v, i) - rule_tensor_get(out->exact, i));
+  for (int64_t i = 0; !c && i < v->numel && v->numel == out->exact->numel;
+       i++) { /* steps that were rounded as captured */
+    const double by = 4 * rule_tensor_get(out->reach, i) +
+                      2 * fabs(rule_tensor_get(v, i) - rule_tensor_get(out->exact, i));
     rule_tensor_set(out->reach, i, by);
   }
   pr_cone_free(&cone);
@@ -337,8 +365,10 @@ static void unsee(seen *x, size_t n) {
   free(x);
 }
 
-/* A layout of `from` (by number in `all`, NULL: not this one) that is `target` as far as the representatives tell. */
-static iso_code find_layout(search *x, const seen *target, const seen *from, const rule_term **out, iso_error *err) {
+/* A layout of `from` (by number in `all`, NULL: not this one) that is `target` as far as the
+ * representatives tell. */
+static iso_code find_layout(search *x, const seen *target, const seen *from, const rule_term **out,
+                            iso_error *err) {
   state *s = x->s;
   numbers set = {0};
   rule_tensor **copy = calloc(x->n + 1, sizeof *copy), *goal = NULL;
@@ -363,12 +393,15 @@ static iso_code find_layout(search *x, const seen *target, const seen *from, con
   return c;
 }
 
-static iso_code judge_layout(search *x, eg_node target, const rule_term *term, found *best, iso_error *err) {
+static iso_code judge_layout(search *x, eg_node target, const rule_term *term, found *best,
+                             iso_error *err) {
   state *s = x->s;
   found now = {.fit = RX_NO};
   iso_code c = st_add_term(s, term, x->all, &now.of, err);
   if (!c) c = st_value(s, now.of, err);
-  if (c || !s->rec[now.of.i].cval || eg_equal(s->g, now.of, target) || !rule_shape_eq(&s->rec[now.of.i].cval[0]->shape, &s->rec[target.i].cval[0]->shape)) return c;
+  if (c || !s->rec[now.of.i].cval || eg_equal(s->g, now.of, target) ||
+      !rule_shape_eq(&s->rec[now.of.i].cval[0]->shape, &s->rec[target.i].cval[0]->shape))
+    return c;
   if (!resembles(value(x, target), value(x, now.of), s->signs)) return ISO_OK;
   if ((c = rx_explained(s, target, now.of, &now.fit, err)) || now.fit == RX_NO) return c;
   const char **name = calloc(x->n + 1, sizeof *name);
@@ -394,13 +427,17 @@ static iso_code try_layouts(search *x, eg_node target, found *best, iso_error *e
   const rule_term *term;
   for (size_t k = 0; k < x->n && !c && best->fit != RX_YES; k++) {
     const eg_node e = x->all[k];
-    if (!floating(x, e) || !st_constant_on(s, e, !side) || eg_equal(s->g, e, target) || value(x, e)->numel < 2 || !rule_tensor_varies(value(x, e))) continue;
+    if (!floating(x, e) || !st_constant_on(s, e, !side) || eg_equal(s->g, e, target) ||
+        value(x, e)->numel < 2 || !rule_tensor_varies(value(x, e)))
+      continue;
     if (value(x, e)->numel > MAX_LAYOUT || (c = see(s, e, &from[k], err))) continue;
     one[k] = from[k];
-    if (!(c = find_layout(x, &goal, one, &term, err)) && term) c = judge_layout(x, target, term, best, err);
+    if (!(c = find_layout(x, &goal, one, &term, err)) && term)
+      c = judge_layout(x, target, term, best, err);
     one[k] = (seen){0};
   }
-  if (!c && best->fit != RX_YES && !(c = find_layout(x, &goal, from, &term, err)) && term) c = judge_layout(x, target, term, best, err);
+  if (!c && best->fit != RX_YES && !(c = find_layout(x, &goal, from, &term, err)) && term)
+    c = judge_layout(x, target, term, best, err);
   if (from && one) {
     rule_tensor_unref(goal.exact);
     rule_tensor_unref(goal.reach);
@@ -418,9 +455,11 @@ static iso_code relate_target(search *x, eg_node e, iso_error *err) {
   if (!c && best.fit != RX_YES) c = try_direct(x, e, false, &best, err);
   if (!c && best.fit != RX_YES) c = try_reciprocals(x, e, &best, err);
   if (!c && best.fit != RX_YES) c = try_layouts(x, e, &best, err);
-  if (!c && best.fit != RX_NO && !eg_equal(x->s->g, e, best.of)) c = join(x, e, best.of, best.text, best.fit, err);
+  if (!c && best.fit != RX_NO && !eg_equal(x->s->g, e, best.of))
+    c = join(x, e, best.of, best.text, best.fit, err);
   const int side = x->s->rec[e.i].node[LEFT] >= 0 ? LEFT : RIGHT;
-  if (!c && best.fit != RX_NO && best.layout) c = st_mark_related(x->s, x->all, x->n, best.layout, side, x->related, err);
+  if (!c && best.fit != RX_NO && best.layout)
+    c = st_mark_related(x->s, x->all, x->n, best.layout, side, x->related, err);
   free(best.text);
   return c;
 }
@@ -458,7 +497,8 @@ iso_code st_relate_rounded(state *s, const eg_node *all, size_t n, bool *related
   for (int leaves = 1; leaves >= 0; leaves--)
     for (size_t k = 0; k < n && !c; k++) {
       if (related[k] || !one_sided(x, all[k]) || s->rec[all[k].i].def != EG_NONE) continue;
-      if (leaves ? s->rec[all[k].i].leaf : st_feeds_values(s, all[k])) c = relate_target(x, all[k], err);
+      if (leaves ? s->rec[all[k].i].leaf : st_feeds_values(s, all[k]))
+        c = relate_target(x, all[k], err);
     }
   free(x);
   return c;

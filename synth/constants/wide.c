@@ -1,6 +1,7 @@
-/* Constants that one side alone computes in float32 (rsqrt(var + eps) over buffers), while the other side has the same
- * number inside of an operator, or behind a product, where everything is float64: there they are made in float64, too, as
- * an assumption of kind `rounding`. Runs behind the relations by value, on what these leave without a counterpart. */
+/* Constants that one side alone computes in float32 (rsqrt(var + eps) over buffers), while the
+ * other side has the same number inside of an operator, or behind a product, where everything is
+ * float64: there they are made in float64, too, as an assumption of kind `rounding`. Runs behind
+ * the relations by value, on what these leave without a counterpart. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@ static bool of_one_side(const state *s, eg_class cls, eg_node *oldest) {
   *oldest = (eg_node){EG_NONE};
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (r->leaf || r->def != EG_NONE || !r->konst || !r->valued || (r->node[LEFT] < 0 && r->node[RIGHT] < 0)) return false;
+    if (r->leaf || r->def != EG_NONE || !r->konst || !r->valued ||
+        (r->node[LEFT] < 0 && r->node[RIGHT] < 0))
+      return false;
     for (int side = 0; side < 2; side++) on[side] |= r->node[side] >= 0;
     if (m[i].i < oldest->i) *oldest = m[i];
   }
@@ -29,14 +32,16 @@ static bool of_one_side(const state *s, eg_class cls, eg_node *oldest) {
 /* Narrower numbers are what they are: models were trained with them. */
 static bool in_float32(const rec *r) {
   bool all = r->cval && r->n_out > 0;
-  for (size_t k = 0; all && k < r->n_out; k++) all = r->cval[k]->dtype == RULE_F32 || r->cval[k]->dtype == RULE_F64;
+  for (size_t k = 0; all && k < r->n_out; k++)
+    all = r->cval[k]->dtype == RULE_F32 || r->cval[k]->dtype == RULE_F64;
   return all;
 }
 
 /* No more than computing in float32 explains; where digits cancel, the numbers stay as captured. */
 static bool near_captured(const rule_tensor *a, const rule_tensor *b) {
   double most = 0;
-  if (a->dtype != RULE_F64 || b->dtype != RULE_F64 || !rule_shape_eq(&a->shape, &b->shape)) return false;
+  if (a->dtype != RULE_F64 || b->dtype != RULE_F64 || !rule_shape_eq(&a->shape, &b->shape))
+    return false;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i);
     if (fabs(x) < 1e30) most = fmax(most, fabs(x));
@@ -50,7 +55,8 @@ static bool near_captured(const rule_tensor *a, const rule_tensor *b) {
 }
 
 static bool same_numbers(const rule_tensor *a, const rule_tensor *b) {
-  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) && rule_tensor_same_bytes(a, b);
+  return a->dtype == b->dtype && rule_shape_eq(&a->shape, &b->shape) &&
+         rule_tensor_same_bytes(a, b);
 }
 
 static void let_go(rule_tensor **v, size_t n) {
@@ -58,22 +64,26 @@ static void let_go(rule_tensor **v, size_t n) {
 }
 
 /* Output k of what returns several. */
-static iso_code project(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err) {
+static iso_code project(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
+                        iso_error *err) {
   const eg_node from = st_rep(s, eg_node_child(s->g, e, 0));
   const eg_node *m;
   const size_t n_m = eg_class_nodes(s->g, eg_node_child(s->g, e, 1), &m);
   int64_t k = -1;
   for (size_t i = 0; i < n_m; i++)
     if (st_literal(s, m[i]) && st_literal(s, m[i])->kind == RULE_INT) k = st_literal(s, m[i])->u.i;
-  if (from.i == EG_NONE || k < 0 || (size_t)k >= s->rec[from.i].n_out) return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
+  if (from.i == EG_NONE || k < 0 || (size_t)k >= s->rec[from.i].n_out)
+    return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
   const rec *f = &s->rec[from.i];
   out[0] = rule_tensor_ref(f->val[d * f->n_out + (size_t)k]);
   *n = 1;
   return ISO_OK;
 }
 
-static iso_code call_wide(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err) {
-  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0) return project(s, e, d, out, n, err);
+static iso_code call_wide(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
+                          iso_error *err) {
+  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0)
+    return project(s, e, d, out, n, err);
   return st_call_again(s, e, d, out, n, err);
 }
 
@@ -131,7 +141,8 @@ static void share(state *s, eg_node e) {
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (m[i].i != e.i && r->n_out == s->rec[e.i].n_out && in_float32(r)) replace(s, m[i], s->rec[e.i].val);
+    if (m[i].i != e.i && r->n_out == s->rec[e.i].n_out && in_float32(r))
+      replace(s, m[i], s->rec[e.i].val);
   }
 }
 
@@ -139,8 +150,10 @@ static iso_code note(state *s, eg_node e, rule_tensor *before, iso_error *err) {
   const char *text = iso_arena_printf(&s->arena, "%s is computed in float64", st_any_id(s, e));
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, e, e, NULL, text)) return nomem(err);
   if (!iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1)) return nomem(err);
-  s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1, .node = {e, e},
-                                            .value = {rule_tensor_ref(before), rule_tensor_ref(st_val(s, e, 0))}};
+  s->rounded[s->n_rounded++] =
+      (st_rounded){.assumption = s->n_assume - 1,
+                   .node = {e, e},
+                   .value = {rule_tensor_ref(before), rule_tensor_ref(st_val(s, e, 0))}};
   return ISO_OK;
 }
 
@@ -172,8 +185,10 @@ static iso_code widen_class(state *s, eg_class cls, uint8_t *mark, iso_error *er
 static bool rounds_alone(const state *s, eg_node e) {
   eg_node oldest;
   const rec *r = &s->rec[e.i];
-  if (!r->konst || !r->valued || r->leaf || !in_float32(r) || r->cval[0]->dtype == RULE_F64) return false;
-  return st_op_rounds(eg_symbol_name(s->g, eg_node_symbol(s->g, e))) && of_one_side(s, eg_class_of(s->g, e), &oldest);
+  if (!r->konst || !r->valued || r->leaf || !in_float32(r) || r->cval[0]->dtype == RULE_F64)
+    return false;
+  return st_op_rounds(eg_symbol_name(s->g, eg_node_symbol(s->g, e))) &&
+         of_one_side(s, eg_class_of(s->g, e), &oldest);
 }
 
 iso_code st_widen_constants(state *s, iso_error *err) {
@@ -183,7 +198,8 @@ iso_code st_widen_constants(state *s, iso_error *err) {
   uint8_t *mark = calloc(n + 1, 1);
   iso_code c = mark ? ISO_OK : nomem(err);
   for (uint32_t i = 0; i < n && !c; i++)
-    if (s->rec[i].konst && s->rec[i].valued) c = widen_class(s, eg_class_of(s->g, (eg_node){i}), mark, err);
+    if (s->rec[i].konst && s->rec[i].valued)
+      c = widen_class(s, eg_class_of(s->g, (eg_node){i}), mark, err);
   free(mark);
   s->wide = true;
   return c;

@@ -6,14 +6,16 @@
 #include "synth/comparison.h"
 
 /* ---- joint_graph.c ---- */
-iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err);
+iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
+                     iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
 iso_code st_value(state *s, eg_node n, iso_error *err);
 /* Forget the values of an e-node, so that st_value computes them again. */
 void st_forget(state *s, eg_node n);
-/* What `e` gives on draw `d`, called once more in float64 on its arguments' values. Owns: the caller unrefs out[0 .. n). */
+/* What `e` gives on draw `d`, called once more in float64 on its arguments' values. Owns: the
+ * caller unrefs out[0 .. n). */
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
@@ -21,12 +23,16 @@ bool st_is_tensor_class(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
 bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);
-/* Requires: valued tensor. Returns: borrowed, until st_trim where st_spare says so; NULL where it could not be made again (st_lost). */
+/* Requires: valued tensor. Returns: borrowed, until st_trim where st_spare says so; NULL where it
+ * could not be made again (st_lost). */
 rule_tensor *st_val(state *s, eg_node n, size_t draw);
 /* Which of a constant's values draw `draw` has. */
-static inline size_t st_kept_set(const state *s, size_t draw) { return draw < s->n_sets && s->n_kept > 1 ? draw : 0; }
+static inline size_t st_kept_set(const state *s, size_t draw) {
+  return draw < s->n_sets && s->n_kept > 1 ? draw : 0;
+}
 iso_code st_lost(const state *s, iso_error *err);
-/* Whether its values come and go: what is large and depends on parameters alone. Their dtype is float64, their shape the record's. */
+/* Whether its values come and go: what is large and depends on parameters alone. Their dtype is
+ * float64, their shape the record's. */
 bool st_spare(const state *s, eg_node n);
 bool st_large(const rule_shape *shape);
 /* The e-node that holds the values of `n`. */
@@ -43,18 +49,22 @@ const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
 
 /* ---- masks.c ---- */
-/* Which masks are read as minus infinity (rules/masks.h): s->read. Requires: leaves are related, no operator was
- * added. */
+/* Which masks are read as minus infinity (rules/masks.h): s->read. Requires: leaves are related, no
+ * operator was added. */
 iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err);
 void st_masks_free(state *s);
 /* Whether node `i` of `side` has masks that are read. */
 bool st_masked(const state *s, int side, size_t i);
-/* Whether they are its own: a constant of the e-graph, as st_mask_value says for each set, in its dtype. */
+/* Whether they are its own: a constant of the e-graph, as st_mask_value says for each set, in its
+ * dtype. */
 bool st_mask_source(const state *s, int side, size_t i);
-iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out, iso_error *err);
-/* The call of node `i` with its mask as it is read; the node's own where it has none. NULL: there is no memory. */
+iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out,
+                       iso_error *err);
+/* The call of node `i` with its mask as it is read; the node's own where it has none. NULL: there
+ * is no memory. */
 const rule_term *st_read_call(const state *s, int side, size_t i, iso_arena *a);
-/* Whether numbers beside masks that are read come near them: on the values of both runs, or (NULL) on all draws. */
+/* Whether numbers beside masks that are read come near them: on the values of both runs, or (NULL)
+ * on all draws. */
 iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err);
 /* The same of all other masks, which rules read: s->near_masks. Requires: everything has values. */
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err);
@@ -64,23 +74,30 @@ void st_refuse_masks(const state *s, rule_verdict *v);
 bool st_far_apart(const rule_tensor *l, const rule_tensor *r);
 
 /* ---- run_graph.c ---- */
-typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`; what is flagged is run again */
+typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`;
+                             what is flagged is run again */
   const st_run *from;
   const bool *again;         /* per node */
   rule_tensor *const *value; /* per node, NULL: none */
-  const rule_term *const *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
+  const rule_term *const
+      *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
 } st_carry;
-#define ST_STORAGE (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage rounds them; so are lonely parameters of both */
+#define ST_STORAGE \
+  (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage \
+            rounds them; so are lonely parameters of both */
 /* Whether an operator's results are rounded: they are no elements of its arguments. */
 bool st_op_rounds(const char *op);
-/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of the outputs only.
- * `with` (may be NULL) needs no leaves. Owns: st_run_free. */
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
-                      iso_error *err);
+/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of
+ * the outputs only. `with` (may be NULL) needs no leaves. Owns: st_run_free. */
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream,
+                      bool keep_all, const st_carry *with, st_run *r, iso_error *err);
 void st_run_free(st_run *r);
-/* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work` (may be NULL) what it took. Owns: the caller unrefs. */
-iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, size_t *work, iso_error *err);
-/* What it takes to run node i, called as `call`, by its values in `r`, in calls of small operators. */
+/* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work`
+ * (may be NULL) what it took. Owns: the caller unrefs. */
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
+                   size_t *work, iso_error *err);
+/* What it takes to run node i, called as `call`, by its values in `r`, in calls of small operators.
+ */
 size_t st_work(const rule_term *call, const st_run *r, uint32_t i);
 /* Whether a term has a variable that is flagged; flag all of them. */
 bool st_term_uses(const rule_term *t, const bool *flag);

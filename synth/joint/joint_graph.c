@@ -1,7 +1,8 @@
-/* The joint e-graph: both captured graphs as e-nodes, literals as symbols without children, values on every draw.
+/* The joint e-graph: both captured graphs as e-nodes, literals as symbols without children, values
+ * on every draw.
  *
- * Values are kept per e-node and looked up per class (the oldest valued member stands for the class), so that after
- * two constants were related both sides go on with one of the two values. */
+ * Values are kept per e-node and looked up per class (the oldest valued member stands for the
+ * class), so that after two constants were related both sides go on with one of the two values. */
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
@@ -26,7 +27,8 @@ double synth_cpu_clock(void) {
 
 void st_note_cost(state *s, const char *title, double cpu_from) {
   const double cost = synth_cpu_clock() - cpu_from;
-  const char *name = cost > s->res->slowest_rule_cpu_s ? iso_arena_strdup(&s->res->arena, title) : NULL;
+  const char *name =
+      cost > s->res->slowest_rule_cpu_s ? iso_arena_strdup(&s->res->arena, title) : NULL;
   if (!name) return;
   s->res->slowest_rule_cpu_s = cost;
   s->res->slowest_rule = name;
@@ -50,7 +52,8 @@ static const char *literal_text(iso_arena *a, const rule_term *t) {
 static iso_code ensure_rec(state *s, eg_node n, iso_error *err) {
   if (n.i < s->n_rec) return ISO_OK;
   if (!iso_grow(s->rec, s->cap_rec, (size_t)n.i + 1)) return nomem(err);
-  for (size_t i = s->n_rec; i <= n.i; i++) s->rec[i] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
+  for (size_t i = s->n_rec; i <= n.i; i++)
+    s->rec[i] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
   s->n_rec = (size_t)n.i + 1;
   return ISO_OK;
 }
@@ -78,7 +81,9 @@ const rule_term *st_literal(state *s, eg_node n) {
   return sym.i < s->cap_literal ? s->literal[sym.i] : NULL;
 }
 
-bool st_is_list(state *s, eg_node n) { return strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, n)), "#list") == 0; }
+bool st_is_list(state *s, eg_node n) {
+  return strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, n)), "#list") == 0;
+}
 
 bool st_is_tensor_class(state *s, eg_class c) {
   const eg_node *m;
@@ -96,7 +101,8 @@ eg_node st_rep(state *s, eg_class c) {
   return (eg_node){EG_NONE};
 }
 
-/* Constant: every tensor argument is. Lists pass their members' state on through `rec.konst` of the list e-node. */
+/* Constant: every tensor argument is. Lists pass their members' state on through `rec.konst` of the
+ * list e-node. */
 static bool children_konst(state *s, eg_node n) {
   for (size_t k = 0; k < eg_node_arity(s->g, n); k++) {
     const eg_node *m;
@@ -122,7 +128,8 @@ static bool children_param(state *s, eg_node n) {
   return any;
 }
 
-iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out, iso_error *err) {
+iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
+                     iso_error *err) {
   iso_code c;
   if (t->kind == RULE_VAR) {
     *out = bind[t->u.i];
@@ -133,7 +140,8 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
     s->rec[out->i].konst = true;
     return ISO_OK;
   }
-  if (t->n > MAX_CHILDREN) return iso_fail(err, ISO_RANGE, "%u arguments, more than %d", t->n, MAX_CHILDREN);
+  if (t->n > MAX_CHILDREN)
+    return iso_fail(err, ISO_RANGE, "%u arguments, more than %d", t->n, MAX_CHILDREN);
   eg_class *child = t->n ? malloc(t->n * sizeof *child) : NULL;
   if (t->n && !child) return nomem(err);
   eg_symbol sym;
@@ -173,9 +181,12 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
     if (n->kind != SYNTH_OP || !live[i]) continue;
     eg_node e;
     const rule_term *call = st_read_call(s, side, i, &s->arena);
-    iso_code c = !call ? nomem(err) : st_mask_source(s, side, i) ? add_source(s, side, i, &e, err) : st_add_term(s, call, s->map[side], &e, err);
+    iso_code c = !call                        ? nomem(err)
+                 : st_mask_source(s, side, i) ? add_source(s, side, i, &e, err)
+                                              : st_add_term(s, call, s->map[side], &e, err);
     const rule_term *read;
-    if (!c && call == n->call && !s->rec[e.i].konst && !(c = st_read_rounded(s, side, (uint32_t)i, &read, err)) && read) {
+    if (!c && call == n->call && !s->rec[e.i].konst &&
+        !(c = st_read_rounded(s, side, (uint32_t)i, &read, err)) && read) {
       ((synth_node *)n)->call = read; /* the copy that synth_compare made */
       c = st_add_term(s, read, s->map[side], &e, err);
     }
@@ -208,8 +219,8 @@ typedef struct call_builder {
   uint32_t n;
 } call_builder;
 
-/* The argument of class `c`; a constant's is the member that stood there, if that has a value: in captured dtypes the others may have
- * another one. */
+/* The argument of class `c`; a constant's is the member that stood there, if that has a value: in
+ * captured dtypes the others may have another one. */
 static const rule_term *build_arg(state *s, call_builder *b, eg_class c, eg_node as, iso_arena *a) {
   const eg_node *m;
   size_t n = eg_class_nodes(s->g, c, &m);
@@ -223,16 +234,20 @@ static const rule_term *build_arg(state *s, call_builder *b, eg_class c, eg_node
       const eg_node list = m[i];
       const rule_term **child = iso_arena_alloc(a, (k + 1) * sizeof *child);
       if (!child) return NULL;
-      for (size_t j = 0; j < k; j++) child[j] = build_arg(s, b, eg_node_child(s->g, list, j), (eg_node){eg_node_original(s->g, list, j).i}, a);
+      for (size_t j = 0; j < k; j++)
+        child[j] = build_arg(s, b, eg_node_child(s->g, list, j),
+                             (eg_node){eg_node_original(s->g, list, j).i}, a);
       return rule_list(a, child, k);
     }
-  const eg_node rep = s->rec[as.i].valued && s->rec[as.i].cval && s->rec[as.i].tensor ? as : st_rep(s, c);
+  const eg_node rep =
+      s->rec[as.i].valued && s->rec[as.i].cval && s->rec[as.i].tensor ? as : st_rep(s, c);
   if (rep.i == EG_NONE || b->n == MAX_CHILDREN) return NULL;
   b->dep[b->n] = rep;
   return rule_var(a, b->n++);
 }
 
-static iso_code store(state *s, eg_node e, rule_tensor **out, size_t n, size_t draw, bool last, iso_error *err) {
+static iso_code store(state *s, eg_node e, rule_tensor **out, size_t n, size_t draw, bool last,
+                      iso_error *err) {
   rec *r = &s->rec[e.i];
   if (!r->val) {
     r->val = calloc(s->n_draws * (n ? n : 1), sizeof *r->val);
@@ -254,24 +269,29 @@ static void drop(rule_tensor **t, size_t n) {
 
 /* Dtypes that are one where floats are real numbers, and are computed in float64. */
 static bool same_numbers(rule_dtype a, rule_dtype b) {
-  return (rule_dtype_is_float(a) && rule_dtype_is_float(b)) || (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
+  return (rule_dtype_is_float(a) && rule_dtype_is_float(b)) ||
+         (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
 }
 
-static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_t n_out, iso_error *err) {
+static iso_code check_output(state *s, eg_node e, rule_tensor *const *out, size_t n_out,
+                             iso_error *err) {
   for (int side = 0; side < 2; side++) {
     int32_t i = s->rec[e.i].node[side];
     if (i < 0) continue;
     const synth_node *n = &s->graph[side]->node[i];
     if (n->n_outputs != n_out)
-      return iso_fail(err, ISO_FORMAT, "%zu outputs in the graph, its operator gives %zu", n->n_outputs, n_out);
+      return iso_fail(err, ISO_FORMAT, "%zu outputs in the graph, its operator gives %zu",
+                      n->n_outputs, n_out);
     const rule_tensor *t = out[0];
     if (n->n_outputs == 1 && !rule_shape_eq(&n->shape, &t->shape)) {
       char a[128], b[128];
       return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s",
-                      rule_shape_print(&n->shape, a, sizeof a), rule_shape_print(&t->shape, b, sizeof b));
+                      rule_shape_print(&n->shape, a, sizeof a),
+                      rule_shape_print(&t->shape, b, sizeof b));
     }
     if (n->n_outputs == 1 && n->dtype != t->dtype && !same_numbers(n->dtype, t->dtype))
-      return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s", rule_dtype_name(n->dtype), rule_dtype_name(t->dtype));
+      return iso_fail(err, ISO_FORMAT, "output is %s in the graph, its operator gives %s",
+                      rule_dtype_name(n->dtype), rule_dtype_name(t->dtype));
   }
   return ISO_OK;
 }
@@ -286,11 +306,17 @@ void st_forget(state *s, eg_node n) {
   r->valued = false;
 }
 
-/* One number, filled in: 1/sqrt(12) held in float32 stands for the real number. Where the same call in float64 gives it
- * within 2 ulp of the captured dtype, that is the value meant (assumption `literal`). */
-static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, rule_tensor **wide, const rule_tensor *narrow, iso_error *err) {
-  if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 || s->rec[e.i].multi) return ISO_OK;
-  const double x = rule_tensor_get(narrow, 0), eps = narrow->dtype == RULE_F32 ? 0x1p-23 : narrow->dtype == RULE_F16 ? 0x1p-10 : 0x1p-7;
+/* One number, filled in: 1/sqrt(12) held in float32 stands for the real number. Where the same call
+ * in float64 gives it within 2 ulp of the captured dtype, that is the value meant (assumption
+ * `literal`). */
+static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, rule_tensor **wide,
+                             const rule_tensor *narrow, iso_error *err) {
+  if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 ||
+      s->rec[e.i].multi)
+    return ISO_OK;
+  const double x = rule_tensor_get(narrow, 0), eps = narrow->dtype == RULE_F32   ? 0x1p-23
+                                                     : narrow->dtype == RULE_F16 ? 0x1p-10
+                                                                                 : 0x1p-7;
   for (int64_t i = 1; i < narrow->numel; i++)
     if (rule_tensor_get(narrow, i) != x) return ISO_OK;
   rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
@@ -299,7 +325,8 @@ static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, r
   iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
   if (c) return c;
   bool close = n == 1 && out[0]->numel == narrow->numel && out[0]->dtype == RULE_F64;
-  for (int64_t i = 0; close && i < narrow->numel; i++) close = fabs(rule_tensor_get(out[0], i) - x) <= 2 * eps * fabs(x);
+  for (int64_t i = 0; close && i < narrow->numel; i++)
+    close = fabs(rule_tensor_get(out[0], i) - x) <= 2 * eps * fabs(x);
   if (close && rule_tensor_get(out[0], 0) != x) {
     char text[256];
     const double real = rule_tensor_get(out[0], 0);
@@ -329,10 +356,12 @@ static iso_code constant_on(state *s, eg_node e, call_builder *b, size_t set, is
   }
   if (!r->cval || n != r->n_out) {
     drop(out, n);
-    return r->cval ? iso_fail(err, ISO_INTERNAL, "%zu results, %zu before", n, r->n_out) : nomem(err);
+    return r->cval ? iso_fail(err, ISO_INTERNAL, "%zu results, %zu before", n, r->n_out)
+                   : nomem(err);
   }
   if (n) memcpy(r->cval + set * n, out, n * sizeof *out);
-  while (n_wide < n && !c && !(c = rule_tensor_to_float64(out[n_wide], &wide[n_wide], err))) n_wide++;
+  while (n_wide < n && !c && !(c = rule_tensor_to_float64(out[n_wide], &wide[n_wide], err)))
+    n_wide++;
   if (!c) c = check_output(s, e, out, n, err);
   if (!c && n == 1) c = read_literal(s, e, b, set, &wide[0], out[0], err);
   for (size_t d = 0; d < s->n_draws && !c; d++)
@@ -349,8 +378,9 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
 }
 
 /* ---- values that come and go ----
- * The parameters of a real model in float64, on every draw, are gigabytes. What depends on them alone is made when it is asked
- * for, a draw at a time, and let go in that order: each is a function of the seed and of the captured values. */
+ * The parameters of a real model in float64, on every draw, are gigabytes. What depends on them
+ * alone is made when it is asked for, a draw at a time, and let go in that order: each is a
+ * function of the seed and of the captured values. */
 
 enum { LARGE = 1 << 17, HELD_BYTES = 1 << 28 };
 
@@ -408,11 +438,14 @@ void st_trim(state *s) {
   if (s->first_held == s->n_held) s->first_held = s->n_held = 0;
 }
 
-static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d, rule_tensor **out, size_t *n_out, iso_error *err);
-static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch, iso_error *err);
+static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d,
+                              rule_tensor **out, size_t *n_out, iso_error *err);
+static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch,
+                           iso_error *err);
 static iso_code value_children(state *s, eg_node e, iso_error *err);
 
-iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err) {
+iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
+                       iso_error *err) {
   iso_arena scratch;
   iso_arena_init(&scratch);
   call_builder *b = malloc(sizeof *b);
@@ -428,9 +461,11 @@ static iso_code call_again(state *s, eg_node e, size_t d, rule_tensor **out, iso
   rule_tensor *all[MAX_OUT];
   size_t n = 0;
   iso_code c = st_call_again(s, e, d, all, &n, err);
-  if (!c && (n != 1 || all[0]->dtype != RULE_F64 || !rule_shape_eq(&all[0]->shape, &s->rec[e.i].shape))) {
+  if (!c &&
+      (n != 1 || all[0]->dtype != RULE_F64 || !rule_shape_eq(&all[0]->shape, &s->rec[e.i].shape))) {
     drop(all, n);
-    c = iso_fail(err, ISO_INTERNAL, "\"%s\" gives another tensor when it is made again", st_any_id(s, e));
+    c = iso_fail(err, ISO_INTERNAL, "\"%s\" gives another tensor when it is made again",
+                 st_any_id(s, e));
   }
   if (!c) *out = all[0];
   return c;
@@ -445,7 +480,8 @@ rule_tensor *st_val(state *s, eg_node n, size_t draw) {
   if (s->lost) return NULL;
   rule_tensor *made = NULL;
   s->making++;
-  if (s->making > DEEPEST) s->lost = iso_fail(&s->lost_why, ISO_INTERNAL, "\"%s\" is made of itself", st_any_id(s, n));
+  if (s->making > DEEPEST)
+    s->lost = iso_fail(&s->lost_why, ISO_INTERNAL, "\"%s\" is made of itself", st_any_id(s, n));
   else if (s->rec[n.i].leaf) s->lost = st_draw_atom(s, n, draw, &made, &s->lost_why);
   else s->lost = call_again(s, n, draw, &made, &s->lost_why);
   s->making--;
@@ -471,7 +507,8 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   if (f->cval) {
     rec *r = &s->rec[e.i];
     if (!(r->cval = calloc(s->n_kept, sizeof *r->cval))) return nomem(err);
-    for (size_t set = 0; set < s->n_kept; set++) r->cval[set] = rule_tensor_ref(f->cval[set * f->n_out + (size_t)k]);
+    for (size_t set = 0; set < s->n_kept; set++)
+      r->cval[set] = rule_tensor_ref(f->cval[set * f->n_out + (size_t)k]);
   }
   for (size_t d = 0; d < s->n_draws && !c; d++)
     c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);
@@ -487,31 +524,44 @@ static iso_code value_children(state *s, eg_node e, iso_error *err) {
     const size_t n = eg_class_nodes(s->g, ch, &m);
     ISO_CHECK(n > 0);
     if (st_literal(s, m[0])) continue;
-    iso_code c = st_is_list(s, m[0]) ? value_children(s, m[0], err) : s->rec[m[0].i].leaf ? ISO_OK : st_value(s, m[0], err);
+    iso_code c = st_is_list(s, m[0])   ? value_children(s, m[0], err)
+                 : s->rec[m[0].i].leaf ? ISO_OK
+                                       : st_value(s, m[0], err);
     if (c) return c;
   }
   return ISO_OK;
 }
 
-static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch, iso_error *err) {
+static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scratch,
+                           iso_error *err) {
   b->n = 0;
   const size_t n = eg_node_arity(s->g, e);
   const rule_term **child = iso_arena_alloc(scratch, (n + 1) * sizeof *child);
   if (!child) return nomem(err);
   for (size_t i = 0; i < n; i++)
-    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i), (eg_node){eg_node_original(s->g, e, i).i}, scratch)))
-      return scratch->failed ? nomem(err) : iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
-  return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n)) ? ISO_OK : nomem(err);
+    if (!(child[i] = build_arg(s, b, eg_node_child(s->g, e, i),
+                               (eg_node){eg_node_original(s->g, e, i).i}, scratch)))
+      return scratch->failed ? nomem(err)
+                             : iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
+  return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n))
+             ? ISO_OK
+             : nomem(err);
 }
 
-/* Which of a look-up's arguments is a large table that is not there, of which few rows are read; then `ids` is the other one. -1: none. */
+/* Which of a look-up's arguments is a large table that is not there, of which few rows are read;
+ * then `ids` is the other one. -1: none. */
 static int64_t absent_table(state *s, const call_builder *b, size_t d, rule_tensor **ids) {
   const rule_term *t = b->term;
-  if (strcmp(t->u.s, "aten::embedding") != 0 || t->n < 2 || t->child[0]->kind != RULE_VAR || t->child[1]->kind != RULE_VAR) return -1;
+  if (strcmp(t->u.s, "aten::embedding") != 0 || t->n < 2 || t->child[0]->kind != RULE_VAR ||
+      t->child[1]->kind != RULE_VAR)
+    return -1;
   const eg_node table = st_home(s, b->dep[t->child[0]->u.i]);
   const rec *r = &s->rec[table.i];
-  if (t->child[0]->u.i == t->child[1]->u.i || !st_spare(s, table) || !r->leaf || r->shape.rank != 2) return -1;
-  if (r->val[d < s->n_sets || r->lonely ? 0 : d] || !(*ids = st_val(s, b->dep[t->child[1]->u.i], d))) return -1;
+  if (t->child[0]->u.i == t->child[1]->u.i || !st_spare(s, table) || !r->leaf || r->shape.rank != 2)
+    return -1;
+  if (r->val[d < s->n_sets || r->lonely ? 0 : d] ||
+      !(*ids = st_val(s, b->dep[t->child[1]->u.i], d)))
+    return -1;
   if (!rule_dtype_is_int((*ids)->dtype) || (*ids)->numel > r->shape.dim[0] / 4) return -1;
   for (int64_t i = 0; i < (*ids)->numel; i++) {
     const int64_t at = rule_tensor_get_int(*ids, i);
@@ -521,7 +571,8 @@ static int64_t absent_table(state *s, const call_builder *b, size_t d, rule_tens
 }
 
 /* The look-up in a table of just those rows. */
-static iso_code look_up(state *s, const call_builder *b, size_t d, int64_t table, rule_tensor *ids, rule_tensor **out, size_t *n_out, iso_error *err) {
+static iso_code look_up(state *s, const call_builder *b, size_t d, int64_t table, rule_tensor *ids,
+                        rule_tensor **out, size_t *n_out, iso_error *err) {
   const eg_node e = st_home(s, b->dep[table]);
   rule_tensor *bind[MAX_CHILDREN], *rows = NULL, *place = NULL;
   iso_code c = st_draw_rows(s, e, s->rec[e.i].lonely ? 0 : d, ids, &rows, err);
@@ -537,13 +588,15 @@ static iso_code look_up(state *s, const call_builder *b, size_t d, int64_t table
   return c;
 }
 
-static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d, rule_tensor **out, size_t *n_out, iso_error *err) {
+static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d,
+                              rule_tensor **out, size_t *n_out, iso_error *err) {
   rule_tensor *bind[MAX_CHILDREN], *ids = NULL;
   const int64_t table = absent_table(s, b, d, &ids);
   for (uint32_t i = 0; i < b->n && table < 0; i++)
     if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(s, err);
-  iso_code c = table >= 0 ? look_up(s, b, d, table, ids, out, n_out, err)
-                          : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
+  iso_code c = table >= 0
+                   ? look_up(s, b, d, table, ids, out, n_out, err)
+                   : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
   if (c) return c;
   if ((c = check_output(s, e, out, *n_out, err))) drop(out, *n_out);
   return c;
@@ -566,7 +619,8 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   ISO_CHECK(!s->rec[e.i].leaf);
   iso_code early = value_children(s, e, err);
   if (early) return early;
-  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0) return eval_getitem(s, e, err);
+  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0)
+    return eval_getitem(s, e, err);
   call_builder *b = malloc(sizeof *b);
   if (!b) return nomem(err);
   iso_arena scratch;
@@ -580,8 +634,10 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
       rule_tensor *out[MAX_OUT];
       size_t n_out;
       if ((c = evaluate_draw(s, e, b, d, out, &n_out, err))) break;
-      const bool param = s->rec[e.i].param && !s->rec[e.i].multi && n_out == 1 && out[0]->dtype == RULE_F64;
-      const bool later = param && st_large(&out[0]->shape); /* the other draws when they are asked for */
+      const bool param =
+          s->rec[e.i].param && !s->rec[e.i].multi && n_out == 1 && out[0]->dtype == RULE_F64;
+      const bool later =
+          param && st_large(&out[0]->shape); /* the other draws when they are asked for */
       if (param) c = keep_apart(&out[0], err);
       if (!c) c = store(s, e, out, n_out, d, later || d + 1 == s->n_draws, err);
       drop(out, n_out);
@@ -615,15 +671,19 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
   if (ra->valued && rb->valued) {
     /* No step of the chain may join what the values tell apart, whoever proposed it. */
     if (!rule_shape_eq(&ra->shape, &rb->shape) || st_dtype(s, a) != st_dtype(s, b))
-      return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",
+      return iso_fail(err, ISO_INTERNAL,
+                      "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",
                       st_any_id(s, a), st_any_id(s, b));
     for (size_t d = 0; d < s->n_draws; d++) {
       const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
       if (!va || !vb) return st_lost(s, err);
       rule_diff df = s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol);
       if (!df.equal)
-        return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" differ by %.3g (relative) on draw %zu and were about to be merged%s%s",
-                        st_any_id(s, a), st_any_id(s, b), df.max_rel, d, kind == WHY_RULE ? " by rule " : "",
+        return iso_fail(err, ISO_INTERNAL,
+                        "\"%s\" and \"%s\" differ by %.3g (relative) on draw %zu and were about to "
+                        "be merged%s%s",
+                        st_any_id(s, a), st_any_id(s, b), df.max_rel, d,
+                        kind == WHY_RULE ? " by rule " : "",
                         kind == WHY_RULE ? rule_set_at(s->rules, s->app[data].rule)->name : "");
       if (df.max_rel > s->res->largest_merged) s->res->largest_merged = df.max_rel;
     }
@@ -634,7 +694,9 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
   if (s->o->trace) {
     char line[512];
     snprintf(line, sizeof line, "merge %s = %s (%s%s)", st_any_id(s, a), st_any_id(s, b),
-             kind == WHY_RULE ? "rule " : kind == WHY_LEAF ? "leaf relation" : "constant",
+             kind == WHY_RULE   ? "rule "
+             : kind == WHY_LEAF ? "leaf relation"
+                                : "constant",
              kind == WHY_RULE ? rule_set_at(s->rules, s->app[data].rule)->name : "");
     s->o->trace(s->o->ctx, line);
   }

@@ -1,9 +1,9 @@
-/* Masks of the two graphs (rules/masks.h): whether they may be read as minus infinity, and how near to them
- * other numbers come.
+/* Masks of the two graphs (rules/masks.h): whether they may be read as minus infinity, and how near
+ * to them other numbers come.
  *
- * What is read is the graph as the e-graph has it. Runs of a graph by itself keep its masks as they were
- * captured, so that a witness is one of the captured graph. Masks of one kind are read in both graphs, or in
- * none: what is one e-node stands for nodes of both. */
+ * What is read is the graph as the e-graph has it. Runs of a graph by itself keep its masks as they
+ * were captured, so that a witness is one of the captured graph. Masks of one kind are read in both
+ * graphs, or in none: what is one e-node stands for nodes of both. */
 #include "synth/joint/joint.h"
 
 #include <math.h>
@@ -46,8 +46,10 @@ static iso_code describe(const state *s, int side, const bool *live, st_masks *m
   if (!m->node || !m->fixed) return nomem(err);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    m->node[i] = (rule_mask_node){.call = n->kind == SYNTH_OP ? s->given[side][i].call : NULL, .dtype = n->dtype,
-                                  .shape = &n->shape, .live = live[i]};
+    m->node[i] = (rule_mask_node){.call = n->kind == SYNTH_OP ? s->given[side][i].call : NULL,
+                                  .dtype = n->dtype,
+                                  .shape = &n->shape,
+                                  .live = live[i]};
   }
   for (size_t k = 0; k < g->n_outputs; k++) m->node[g->output[k].node].output = true;
   return ISO_OK;
@@ -92,14 +94,16 @@ static iso_code fix(state *s, int side, size_t set, st_masks *m, iso_error *err)
     if (!m->node[i].live) continue;
     if (n->kind != SYNTH_OP && s->rec[s->map[side][i].i].konst)
       m->fixed[i] = rule_tensor_ref(n->value[n->kind == SYNTH_INPUT ? set : 0]);
-    else if (n->kind == SYNTH_OP && n->n_outputs == 1 && all_fixed(m, n->call)) c = run_fixed(s, m, i, err);
+    else if (n->kind == SYNTH_OP && n->n_outputs == 1 && all_fixed(m, n->call))
+      c = run_fixed(s, m, i, err);
     m->node[i].fixed = m->fixed[i];
   }
   return c;
 }
 
 /* The masks of one side on one set of inputs. */
-static iso_code look_at(state *s, int side, size_t set, const bool *live, bool any[], bool vanish[], iso_error *err) {
+static iso_code look_at(state *s, int side, size_t set, const bool *live, bool any[], bool vanish[],
+                        iso_error *err) {
   st_masks *m = &s->masks[side][set];
   iso_code c = describe(s, side, live, m, err);
   if (!c) c = fix(s, side, set, m, err);
@@ -114,8 +118,9 @@ static iso_code look_at(state *s, int side, size_t set, const bool *live, bool a
 }
 
 iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err) {
-  static const char *const text[] = {"a mask's -65504, the least finite float16, is read as minus infinity",
-                                     "a mask of the least finite number, or half of it, is read as minus infinity"};
+  static const char *const text[] = {
+      "a mask's -65504, the least finite float16, is read as minus infinity",
+      "a mask of the least finite number, or half of it, is read as minus infinity"};
   bool any[ST_MASK_KINDS] = {false}, vanish[ST_MASK_KINDS] = {true, true};
   const eg_node none = {EG_NONE};
   iso_code c = ISO_OK;
@@ -123,7 +128,8 @@ iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err) {
     if (!s->try_others && !has_half(s->graph[side], live[side])) continue;
     s->masks[side] = calloc(s->n_sets + 1, sizeof *s->masks[side]);
     if (!s->masks[side]) c = nomem(err);
-    for (size_t set = 0; set < s->n_sets && !c; set++) c = look_at(s, side, set, live[side], any, vanish, err);
+    for (size_t set = 0; set < s->n_sets && !c; set++)
+      c = look_at(s, side, set, live[side], any, vanish, err);
   }
   for (int kind = 0; kind < ST_MASK_KINDS && !c; kind++) {
     s->read[kind] = any[kind] && vanish[kind];
@@ -154,7 +160,8 @@ bool st_mask_source(const state *s, int side, size_t i) {
   return false;
 }
 
-iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out, iso_error *err) {
+iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out,
+                       iso_error *err) {
   for (int kind = 0; kind < ST_MASK_KINDS; kind++) {
     const rule_masks *m = read_in(s, side, set, kind);
     if (m && rule_masks_source(m, i)) return rule_masks_value(m, i, out, err);
@@ -221,11 +228,13 @@ iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err
 void st_refuse_masks(const state *s, rule_verdict *v) {
   if (!s->near_masks || !(v->rests_on & RULE_RESTS_ON_MASKS)) return;
   v->status = RULE_UNKNOWN;
-  snprintf(v->reason, sizeof v->reason, "proved with finite masks read as minus infinity, and numbers come near them");
+  snprintf(v->reason, sizeof v->reason,
+           "proved with finite masks read as minus infinity, and numbers come near them");
 }
 
 /* The masks of the other dtypes are read by rules, each where it is used. */
-static iso_code look_at_others(state *s, int side, const bool *live, bool *any, bool *vanish, iso_error *err) {
+static iso_code look_at_others(state *s, int side, const bool *live, bool *any, bool *vanish,
+                               iso_error *err) {
   st_masks m = {0};
   iso_code c = describe(s, side, live, &m, err);
   for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
@@ -250,7 +259,8 @@ static iso_code look_at_others(state *s, int side, const bool *live, bool *any, 
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err) {
   bool any = false, vanish = true;
   iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c; side++) c = look_at_others(s, side, live[side], &any, &vanish, err);
+  for (int side = 0; side < 2 && !c; side++)
+    c = look_at_others(s, side, live[side], &any, &vanish, err);
   s->others_vanish = !c && any && vanish && !s->near_masks;
   return c;
 }
@@ -258,9 +268,11 @@ iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err) {
 /* ---- outputs ---- */
 
 bool st_far_apart(const rule_tensor *l, const rule_tensor *r) {
-  if (!rule_dtype_is_float(l->dtype) || !rule_dtype_is_float(r->dtype) || l->numel != r->numel) return false;
+  if (!rule_dtype_is_float(l->dtype) || !rule_dtype_is_float(r->dtype) || l->numel != r->numel)
+    return false;
   for (int64_t i = 0; i < l->numel; i++) {
-    const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i), size = fmax(fabs(x), fabs(y));
+    const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i),
+                 size = fmax(fabs(x), fabs(y));
     if (x == y || isnan(x) || isnan(y) || fmin(fabs(x), fabs(y)) < 1e30) continue;
     if (isinf(size) || fabs(x - y) > 1e-6 * size) return true;
   }

@@ -1,9 +1,10 @@
-/* Running one captured graph by itself: node after node as captured, nothing taken from the other side but the values of
- * related constants. What a verdict of "different" rests on is computed here, not in the e-graph.
+/* Running one captured graph by itself: node after node as captured, nothing taken from the other
+ * side but the values of related constants. What a verdict of "different" rests on is computed
+ * here, not in the e-graph.
  *
- * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic arithmetic: Vignes, "A
- * stochastic arithmetic for reliable scientific computation", 1993): how far the outputs move tells how far two ways to write one
- * function may be apart. */
+ * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic
+ * arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation", 1993): how far
+ * the outputs move tells how far two ways to write one function may be apart. */
 #include "synth/joint/joint.h"
 
 #include <float.h>
@@ -23,30 +24,101 @@ static bool listed(const char *op, const char *const *list, size_t n) {
 
 /* Operators whose results are elements of their arguments, or exact: nothing is rounded. */
 bool st_op_rounds(const char *op) {
-  static const char *const exact[] = {
-      "getitem", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::alias", "aten::detach", "aten::contiguous", "aten::clone",
-      "aten::unsqueeze", "aten::squeeze", "aten::transpose", "aten::permute", "aten::t", "aten::expand", "aten::expand_as", "aten::flatten",
-      "aten::slice", "aten::select", "aten::narrow", "aten::split", "aten::split_with_sizes", "aten::chunk", "aten::unbind", "aten::cat",
-      "aten::stack", "aten::repeat", "aten::repeat_interleave", "aten::roll", "aten::flip", "aten::tril", "aten::triu", "aten::embedding",
-      "aten::index_select", "aten::gather", "aten::index", "aten::where", "aten::masked_fill", "aten::constant_pad_nd", "aten::pad",
-      "aten::relu", "aten::neg", "aten::abs", "aten::clamp", "aten::clamp_min", "aten::clamp_max", "aten::maximum", "aten::minimum",
-      "aten::amax", "aten::amin", "aten::max", "aten::min", "aten::round", "aten::floor", "aten::ceil", "aten::trunc", "aten::sign",
-      "aten::sort", "aten::topk", "aten::to", "aten::_to_copy", "aten::type_as", "aten::dropout", "aten::lift_fresh_copy", "aten::movedim",
-      "aten::unfold", "aten::as_strided", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros", "aten::new_ones",
-      "aten::new_full", "aten::one_hot", "aten::scatter", "aten::index_copy", "aten::index_put", "aten::nan_to_num"};
+  static const char *const exact[] = {"getitem",
+                                      "aten::view",
+                                      "aten::reshape",
+                                      "aten::_unsafe_view",
+                                      "aten::alias",
+                                      "aten::detach",
+                                      "aten::contiguous",
+                                      "aten::clone",
+                                      "aten::unsqueeze",
+                                      "aten::squeeze",
+                                      "aten::transpose",
+                                      "aten::permute",
+                                      "aten::t",
+                                      "aten::expand",
+                                      "aten::expand_as",
+                                      "aten::flatten",
+                                      "aten::slice",
+                                      "aten::select",
+                                      "aten::narrow",
+                                      "aten::split",
+                                      "aten::split_with_sizes",
+                                      "aten::chunk",
+                                      "aten::unbind",
+                                      "aten::cat",
+                                      "aten::stack",
+                                      "aten::repeat",
+                                      "aten::repeat_interleave",
+                                      "aten::roll",
+                                      "aten::flip",
+                                      "aten::tril",
+                                      "aten::triu",
+                                      "aten::embedding",
+                                      "aten::index_select",
+                                      "aten::gather",
+                                      "aten::index",
+                                      "aten::where",
+                                      "aten::masked_fill",
+                                      "aten::constant_pad_nd",
+                                      "aten::pad",
+                                      "aten::relu",
+                                      "aten::neg",
+                                      "aten::abs",
+                                      "aten::clamp",
+                                      "aten::clamp_min",
+                                      "aten::clamp_max",
+                                      "aten::maximum",
+                                      "aten::minimum",
+                                      "aten::amax",
+                                      "aten::amin",
+                                      "aten::max",
+                                      "aten::min",
+                                      "aten::round",
+                                      "aten::floor",
+                                      "aten::ceil",
+                                      "aten::trunc",
+                                      "aten::sign",
+                                      "aten::sort",
+                                      "aten::topk",
+                                      "aten::to",
+                                      "aten::_to_copy",
+                                      "aten::type_as",
+                                      "aten::dropout",
+                                      "aten::lift_fresh_copy",
+                                      "aten::movedim",
+                                      "aten::unfold",
+                                      "aten::as_strided",
+                                      "aten::zeros_like",
+                                      "aten::ones_like",
+                                      "aten::full_like",
+                                      "aten::new_zeros",
+                                      "aten::new_ones",
+                                      "aten::new_full",
+                                      "aten::one_hot",
+                                      "aten::scatter",
+                                      "aten::index_copy",
+                                      "aten::index_put",
+                                      "aten::nan_to_num"};
   return !listed(op, exact, sizeof exact / sizeof *exact);
 }
 
-/* Operators that add many products: cancellation happens inside, so that their arguments are disturbed as well. */
+/* Operators that add many products: cancellation happens inside, so that their arguments are
+ * disturbed as well. */
 static bool contracts(const char *op) {
   static const char *const elementwise[] = {
-      "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::exp", "aten::log", "aten::log1p", "aten::expm1",
-      "aten::sqrt", "aten::rsqrt", "aten::reciprocal", "aten::sigmoid", "aten::tanh", "aten::silu", "aten::gelu", "aten::erf", "aten::sin",
-      "aten::cos", "aten::softplus", "aten::square", "aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
+      "aten::add",      "aten::sub",    "aten::rsub",       "aten::mul",     "aten::div",
+      "aten::pow",      "aten::exp",    "aten::log",        "aten::log1p",   "aten::expm1",
+      "aten::sqrt",     "aten::rsqrt",  "aten::reciprocal", "aten::sigmoid", "aten::tanh",
+      "aten::silu",     "aten::gelu",   "aten::erf",        "aten::sin",     "aten::cos",
+      "aten::softplus", "aten::square", "aten::eq",         "aten::ne",      "aten::lt",
+      "aten::le",       "aten::gt",     "aten::ge"};
   return st_op_rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
 }
 
-/* Operators whose result has few digits only where nothing was rounded: what was rounded before has been disturbed and has many. */
+/* Operators whose result has few digits only where nothing was rounded: what was rounded before has
+ * been disturbed and has many. */
 static bool shows_rounding(const char *op) {
   static const char *const ops[] = {"aten::add", "aten::sub", "aten::rsub", "aten::mul"};
   return listed(op, ops, sizeof ops / sizeof *ops);
@@ -60,7 +132,8 @@ static bool few_digits(double x, double digits) {
 
 typedef enum disturb { ALL, ALL_BUT_SHORT } disturb;
 
-/* Whether some argument of the call holds a number from `low` up to, and not with, `high` (absolute values). */
+/* Whether some argument of the call holds a number from `low` up to, and not with, `high` (absolute
+ * values). */
 static bool holds_between(const rule_term *t, rule_tensor *const *bind, double low, double high) {
   for (uint32_t k = 0; k < t->n; k++)
     if (holds_between(t->child[k], bind, low, high)) return true;
@@ -72,21 +145,32 @@ static bool holds_between(const rule_term *t, rule_tensor *const *bind, double l
   return false;
 }
 
-static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) { return holds_between(t, bind, DBL_TRUE_MIN, 1e-100); }
-
-/* Whether infinities among the results are those of 1/0 and the like, and not of numbers that became too large. */
-static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
-  static const char *const ops[] = {"aten::div", "aten::reciprocal", "aten::rsqrt", "aten::log", "aten::log2", "aten::log10", "aten::pow"};
-  return listed(call->u.s, ops, sizeof ops / sizeof *ops) && !holds_tiny(call, bind) && !holds_between(call, bind, 1e100, INFINITY) &&
-         holds_between(call, bind, 0, DBL_TRUE_MIN);
+static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) {
+  return holds_between(t, bind, DBL_TRUE_MIN, 1e-100);
 }
 
-/* Whether a zero among the results may be a small number that underflowed: an exponential, or something of tiny numbers. Else it is 0. */
+/* Whether infinities among the results are those of 1/0 and the like, and not of numbers that
+ * became too large. */
+static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
+  static const char *const ops[] = {"aten::div",  "aten::reciprocal", "aten::rsqrt", "aten::log",
+                                    "aten::log2", "aten::log10",      "aten::pow"};
+  return listed(call->u.s, ops, sizeof ops / sizeof *ops) && !holds_tiny(call, bind) &&
+         !holds_between(call, bind, 1e100, INFINITY) && holds_between(call, bind, 0, DBL_TRUE_MIN);
+}
+
+/* Whether a zero among the results may be a small number that underflowed: an exponential, or
+ * something of tiny numbers. Else it is 0. */
 static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
-  static const char *const exponentials[] = {"aten::exp", "aten::exp2", "aten::softmax", "aten::_softmax", "aten::sigmoid", "aten::silu", "aten::gelu",
-                                             "aten::erfc", "aten::pow", "aten::prod", "aten::cumprod", "aten::softplus", "aten::mish",
-                                             "aten::scaled_dot_product_attention"};
-  return strncmp(call->u.s, "aten::", 6) != 0 || listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) || holds_tiny(call, bind);
+  static const char *const exponentials[] = {"aten::exp",     "aten::exp2",
+                                             "aten::softmax", "aten::_softmax",
+                                             "aten::sigmoid", "aten::silu",
+                                             "aten::gelu",    "aten::erfc",
+                                             "aten::pow",     "aten::prod",
+                                             "aten::cumprod", "aten::softplus",
+                                             "aten::mish",    "aten::scaled_dot_product_attention"};
+  return strncmp(call->u.s, "aten::", 6) != 0 ||
+         listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) ||
+         holds_tiny(call, bind);
 }
 
 /* The least number other than 0 among what a call is given. */
@@ -117,7 +201,9 @@ static iso_code disturbed(const rule_tensor *t, double noise, disturb what, doub
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (fabs(x[i]) < DBL_MIN && faint) x[i] = copysign(1e-300 * iso_rng_uniform(rng), x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
+    if (fabs(x[i]) < DBL_MIN && faint)
+      x[i] = copysign(1e-300 * iso_rng_uniform(rng),
+                      x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least)))
       x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
@@ -135,16 +221,23 @@ void st_term_mark(const rule_term *t, bool *flag) {
   for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
 }
 
-/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of its captured dtype; a parameter, which
- * may be a result of several roundings, by two units. Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
-static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v, iso_rng *rng, rule_tensor **out, iso_error *err) {
-  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24 : captured == RULE_F16 ? 0x1p-11 : captured == RULE_BF16 ? 0x1p-8 : 0;
+/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of
+ * its captured dtype; a parameter, which may be a result of several roundings, by two units.
+ * Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
+static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v,
+                          iso_rng *rng, rule_tensor **out, iso_error *err) {
+  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24
+                      : captured == RULE_F16                       ? 0x1p-11
+                      : captured == RULE_BF16                      ? 0x1p-8
+                                                                   : 0;
   const double eps = s->rec[e.i].lonely ? 4 * half : half;
   const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128);
-  for (size_t i = 0; i < n; i++) related |= s->rec[m[i].i].node[!side] >= 0 || (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0);
+  for (size_t i = 0; i < n; i++)
+    related |= s->rec[m[i].i].node[!side] >= 0 ||
+               (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0);
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
@@ -226,14 +319,16 @@ static bool infinite_argument(const rule_term *t, const st_run *r) {
   return false;
 }
 
-static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r, size_t i, rule_tensor **bind, bool bounds, iso_error *err) {
+static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r,
+                       size_t i, rule_tensor **bind, bool bounds, iso_error *err) {
   rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
   size_t n_out = 0, n_own = 0;
   iso_code c = ISO_OK;
   if (strcmp(n->call->u.s, "getitem") == 0) {
     const st_value_list *from = &r->value[n->call->child[0]->u.i];
     const int64_t k = n->call->child[1]->u.i;
-    if (k < 0 || (size_t)k >= from->n) return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
+    if (k < 0 || (size_t)k >= from->n)
+      return iso_fail(err, ISO_FORMAT, "there is no output %lld", (long long)k);
     return keep(r, i, &from->v[k], 1, err);
   }
   arguments(n->call, r, bind);
@@ -258,7 +353,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
   }
   if (!c && !r->overflow && bounds)
     for (size_t k = 0; k < n_out && !r->overflow; k++)
-      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k])) r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
+      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k]))
+        r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
   if (!c) c = keep(r, i, out, n_out, err);
   drop(out, n_out);
   drop(own, n_own);
@@ -272,8 +368,8 @@ static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i
   return c ? c : keep_own(r, i, v, err);
 }
 
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream, bool keep_all, const st_carry *with, st_run *r,
-                      iso_error *err) {
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream,
+                      bool keep_all, const st_carry *with, st_run *r, iso_error *err) {
   const synth_graph *g = s->graph[side];
   *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
   int64_t failed = -1;
@@ -282,7 +378,8 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
   iso_rng rng = iso_rng_new(s->o->seed, stream);
   iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++)
-    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE) count_uses(g->node[i].call, uses);
+    if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
+      count_uses(g->node[i].call, uses);
   for (size_t k = 0; k < g->n_outputs && !c; k++) uses[g->output[k].node]++;
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     const synth_node *n = &g->node[i];
@@ -290,16 +387,21 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     if (e.i == EG_NONE || uses[i] == 0) continue;
     const rec *q = &s->rec[e.i];
     if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
-    else if (with && !with->again[i]) c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
+    else if (with && !with->again[i])
+      c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
     else if (n->kind != SYNTH_OP && st_masked(s, side, i)) c = keep_captured(s, n, r, i, err);
-    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 && !st_masked(s, side, i)) {
+    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 &&
+             !st_masked(s, side, i)) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err))) c = keep_own(r, i, v, err);
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err)))
+        c = keep_own(r, i, v, err);
     } else if (noise == ST_STORAGE && s->lonely_both && q->lonely && n->kind == SYNTH_PARAMETER) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err))) c = keep_own(r, i, v, err);
+      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err)))
+        c = keep_own(r, i, v, err);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
-    else if (q->konst && q->valued && !with && !st_masked(s, side, i)) c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
+    else if (q->konst && q->valued && !with && !st_masked(s, side, i))
+      c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;
@@ -321,14 +423,17 @@ static size_t elements(const rule_term *t, const st_run *r) {
 }
 
 size_t st_work(const rule_term *call, const st_run *r, uint32_t i) {
-  enum { A_CALL = 4096 }; /* elements that are read or written in the time that a call takes by itself */
+  enum {
+    A_CALL = 4096
+  }; /* elements that are read or written in the time that a call takes by itself */
   size_t n = elements(call, r);
   for (size_t k = 0; k < r->value[i].n; k++) n += (size_t)r->value[i].v[k]->numel;
   return 1 + n / A_CALL;
 }
 
 /* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
-iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out, size_t *work, iso_error *err) {
+iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
+                   size_t *work, iso_error *err) {
   const synth_graph *g = s->graph[side];
   st_run r = {.value = malloc((g->n_nodes + 1) * sizeof *r.value), .n = g->n_nodes, .failed = -1};
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
@@ -342,10 +447,12 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
     r.value[i] = (st_value_list){0};
     synth_node n = g->node[i];
     if (with->call && with->call[i]) n.call = with->call[i];
-    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(s, &n, 0, &rng, &r, i, bind, false, err);
+    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err)
+                       : run_op(s, &n, 0, &rng, &r, i, bind, false, err);
     if (!c && work && !with->value[i]) *work += st_work(n.call, &r, i);
   }
-  if (!c && r.value[goal].n != 1) c = iso_fail(err, ISO_RANGE, "node \"%s\" has no single value", g->node[goal].id);
+  if (!c && r.value[goal].n != 1)
+    c = iso_fail(err, ISO_RANGE, "node \"%s\" has no single value", g->node[goal].id);
   if (!c) *out = rule_tensor_ref(r.value[goal].v[0]);
   for (uint32_t i = 0; i < end; i++)
     if ((with->value[i] || with->again[i]) && r.value[i].v) {

@@ -9,9 +9,7 @@
 #include "egraph/base/hash.h"
 #include "rules/permutation.h"
 
-static iso_code nomem(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- what is kept ---- */
 
@@ -51,9 +49,7 @@ static shape_of look_at(const rule_tensor *t) {
   return s;
 }
 
-static bool permutes(const synth_node *n) {
-  return rule_domain_permutes(n->domain, n->dtype);
-}
+static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domain, n->dtype); }
 
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
  * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.

@@ -1,5 +1,6 @@
-/* Fresh values of leaves: each a function of the seed, of the leaf and of the captured values' scale, and large ones also of the place alone, so
- * that parts of them can be drawn by themselves and in several threads. */
+/* Fresh values of leaves: each a function of the seed, of the leaf and of the captured values'
+ * scale, and large ones also of the place alone, so that parts of them can be drawn by themselves
+ * and in several threads. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 
@@ -7,25 +8,29 @@
 
 #include "egraph/base/parallel.h"
 
-/* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large parameters have millions. */
+/* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large
+ * parameters have millions. */
 static void spread_of(const rule_tensor *t, double *mean, double *dev) {
   enum { MOST = 1 << 12 };
   const int64_t step = t->numel / MOST | 1;
   double sum = 0, sq = 0, n = 0;
   for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
   *mean = n > 0 ? sum / n : 0;
-  for (int64_t i = 0; i < t->numel; i += step) sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
+  for (int64_t i = 0; i < t->numel; i += step)
+    sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
   *dev = n > 0 ? sqrt(sq / n) : 0;
 }
 
-/* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers are as different from one another as normal
- * ones, at a tenth of the time. */
+/* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers
+ * are as different from one another as normal ones, at a tenth of the time. */
 typedef struct even_draw {
   double *x, mean, width;
   iso_rng rng;
 } even_draw;
 
-static even_draw even(double *x, double mean, double dev, iso_rng rng) { return (even_draw){x, mean, dev * sqrt(12) * 0x1p-64, rng}; }
+static even_draw even(double *x, double mean, double dev, iso_rng rng) {
+  return (even_draw){x, mean, dev * sqrt(12) * 0x1p-64, rng};
+}
 
 static void fill_part(void *ctx, int64_t from, int64_t to) {
   const even_draw *d = ctx;
@@ -52,11 +57,16 @@ static void know(st_spread *of, const rule_tensor *v) {
 }
 
 /* A later round makes matrices small, so that eps in the norms behind them shows. */
-static double scale_of(const rule_tensor *v, size_t round) { return round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0; }
+static double scale_of(const rule_tensor *v, size_t round) {
+  return round >= 1 && v->shape.rank >= 2 ? 0.25 : 1.0;
+}
 
-static iso_rng stream_of(const state *s, size_t ordinal, size_t round) { return iso_rng_new(s->o->seed, ordinal * 64 + round + 1); }
+static iso_rng stream_of(const state *s, size_t ordinal, size_t round) {
+  return iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
+}
 
-static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *of, iso_rng *at, rule_tensor **out, iso_error *err) {
+static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *of, iso_rng *at,
+                       rule_tensor **out, iso_error *err) {
   iso_rng rng = *at;
   rule_tensor *v = n->value[0];
   iso_code c;
@@ -81,8 +91,10 @@ static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *o
   return ISO_OK;
 }
 
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err) {
-  iso_rng rng = stream_of(s, ordinal, round), more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), ordinal * 64 + round);
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of,
+                   rule_tensor **out, iso_error *err) {
+  iso_rng rng = stream_of(s, ordinal, round),
+          more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), ordinal * 64 + round);
   const iso_code c = redraw(s, n, round, of, &rng, out, err);
   return c ? c : st_fit(s, n, round, &more, out, err);
 }
@@ -92,10 +104,12 @@ iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_e
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
   const synth_node *n = &s->graph[side]->node[r->node[side]];
   st_spread of = {0};
-  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err) : st_redraw(s, n, r->ordinal, draw - s->n_sets, &of, out, err);
+  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err)
+                          : st_redraw(s, n, r->ordinal, draw - s->n_sets, &of, out, err);
 }
 
-iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err) {
+iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out,
+                      iso_error *err) {
   const rec *r = &s->rec[e.i];
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
   const rule_tensor *v = s->graph[side]->node[r->node[side]].value[0];
@@ -112,7 +126,8 @@ iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, 
       for (int64_t i = 0; i < width; i++) x[i] = rule_tensor_get(v, at + i);
     else {
       const double scale = scale_of(v, draw - s->n_sets);
-      even_draw d = even(x, scale * of.mean, scale * of.dev, iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
+      even_draw d = even(x, scale * of.mean, scale * of.dev,
+                         iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
       fill_part(&d, 0, width);
     }
   }

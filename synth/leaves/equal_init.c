@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool float_parameter(const synth_node *n) { return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype); }
+static bool float_parameter(const synth_node *n) {
+  return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
+}
 
 /* Equal, or equal behind what one of them has in front: a rank, a wrapper. */
 static bool same_name(const char *a, const char *b) {
   const size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
   const char *longer = na < nb ? b : a;
-  return strcmp(a + na - n, b + nb - n) == 0 && (na == nb || longer[(na < nb ? nb : na) - n - 1] == '.');
+  return strcmp(a + na - n, b + nb - n) == 0 &&
+         (na == nb || longer[(na < nb ? nb : na) - n - 1] == '.');
 }
 
 static bool one_number(const rule_tensor *t) {
@@ -23,26 +26,34 @@ static bool one_number(const rule_tensor *t) {
 static int64_t unclaimed(const state *s, int side, const rule_tensor *v, const bool *claimed) {
   const synth_graph *g = s->graph[side];
   for (size_t k = 0; k < g->n_nodes; k++)
-    if (float_parameter(&g->node[k]) && !claimed[k] && s->replica[side][k] < 0 && rule_tensor_same(v, g->node[k].value[0])) return (int64_t)k;
+    if (float_parameter(&g->node[k]) && !claimed[k] && s->replica[side][k] < 0 &&
+        rule_tensor_same(v, g->node[k].value[0]))
+      return (int64_t)k;
   return -1;
 }
 
-/* Zeros are equal to zeros, and ones to ones. Where several parameters are so related to one, and that is by its name one of them, the
- * others are not it: they are related to one that is left, or have no partner. */
+/* Zeros are equal to zeros, and ones to ones. Where several parameters are so related to one, and
+ * that is by its name one of them, the others are not it: they are related to one that is left, or
+ * have no partner. */
 iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
-  int64_t *named = malloc((src->n_nodes + 1) * sizeof *named); /* by source: the target of its name */
+  int64_t *named =
+      malloc((src->n_nodes + 1) * sizeof *named); /* by source: the target of its name */
   bool *claimed = calloc(src->n_nodes + 1, 1), *drop = calloc(t->n_nodes + 1, 1);
   iso_code c = named && claimed && drop ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t k = 0; k < src->n_nodes && !c; k++) named[k] = -1;
   for (int pass = 0; pass < 3 && !c; pass++)
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const rule_term *r = of[i].term;
-      if (!r || r->kind != RULE_VAR || !float_parameter(&t->node[i]) || !t->node[i].name || s->settled[side][i]) continue;
+      if (!r || r->kind != RULE_VAR || !float_parameter(&t->node[i]) || !t->node[i].name ||
+          s->settled[side][i])
+        continue;
       const size_t k = (size_t)r->u.i;
-      const bool same = src->node[k].kind == SYNTH_PARAMETER && src->node[k].name && same_name(t->node[i].name, src->node[k].name);
+      const bool same = src->node[k].kind == SYNTH_PARAMETER && src->node[k].name &&
+                        same_name(t->node[i].name, src->node[k].name);
       if (pass == 0 && same) named[k] = (int64_t)i;
-      if (pass == 1) drop[i] = !same && named[k] >= 0 && one_number(t->node[i].value[0]), claimed[k] |= !drop[i];
+      if (pass == 1)
+        drop[i] = !same && named[k] >= 0 && one_number(t->node[i].value[0]), claimed[k] |= !drop[i];
       if (pass < 2 || !drop[i]) continue;
       const int64_t m = unclaimed(s, !side, t->node[i].value[0], claimed);
       of[i].term = m < 0 ? NULL : rule_var(&s->arena, (uint32_t)m);

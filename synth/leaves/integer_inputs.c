@@ -1,4 +1,5 @@
-/* What integer inputs carry: tokens, which are drawn anew, or positions and bounds, which are kept. */
+/* What integer inputs carry: tokens, which are drawn anew, or positions and bounds, which are kept.
+ */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 
@@ -18,7 +19,9 @@ typedef struct integer_use {
 
 static const rule_term *index_of(const rule_term *call) {
   const char *op = call->u.s;
-  const int at = strcmp(op, "aten::embedding") == 0 || strcmp(op, "aten::index.Tensor") == 0 ? 1 : strcmp(op, "aten::index_select") == 0 ? 2 : 0;
+  const int at = strcmp(op, "aten::embedding") == 0 || strcmp(op, "aten::index.Tensor") == 0 ? 1
+                 : strcmp(op, "aten::index_select") == 0                                     ? 2
+                                                                                             : 0;
   return at && (uint32_t)at < call->n ? call->child[at] : NULL;
 }
 
@@ -29,7 +32,8 @@ static bool all_flagged(const rule_term *t, const bool *flag) {
   return true;
 }
 
-static iso_code use_of(const state *s, int side, size_t input, const bool *live, integer_use *u, iso_error *err) {
+static iso_code use_of(const state *s, int side, size_t input, const bool *live, integer_use *u,
+                       iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *flow = calloc(g->n_nodes + 1, 1), *konst = calloc(g->n_nodes + 1, 1);
   if (!flow || !konst) {
@@ -40,12 +44,14 @@ static iso_code use_of(const state *s, int side, size_t input, const bool *live,
   flow[input] = true;
   for (size_t j = 0; j < g->n_nodes; j++) {
     const synth_node *n = &g->node[j];
-    if (n->kind != SYNTH_OP) konst[j] = j != input && s->map[side][j].i != EG_NONE && s->rec[s->map[side][j].i].konst;
+    if (n->kind != SYNTH_OP)
+      konst[j] = j != input && s->map[side][j].i != EG_NONE && s->rec[s->map[side][j].i].konst;
     if (n->kind != SYNTH_OP || !live[j]) continue;
     konst[j] = all_flagged(n->call, konst);
     if (!st_term_uses(n->call, flow)) continue;
     const rule_term *index = index_of(n->call), *table = n->call->child[0];
-    if (index && st_term_uses(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] && rule_dtype_is_float(n->dtype))
+    if (index && st_term_uses(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] &&
+        rule_dtype_is_float(n->dtype))
       *(konst[table->u.i] ? &u->looks_up : &u->chooses) = true;
     else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
     else if (rule_dtype_is_float(n->dtype)) u->counts = true;
@@ -63,15 +69,19 @@ static void free_input(state *s, int side, size_t i) {
   for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = false;
 }
 
-/* Whether input `i` only chooses rows of tables of parameters, on its side and wherever the other side has it. */
-static iso_code only_chooses(state *s, const bool *const live[2], int side, size_t i, bool *yes, iso_error *err) {
+/* Whether input `i` only chooses rows of tables of parameters, on its side and wherever the other
+ * side has it. */
+static iso_code only_chooses(state *s, const bool *const live[2], int side, size_t i, bool *yes,
+                             iso_error *err) {
   const eg_class cls = eg_class_of(s->g, s->map[side][i]);
   bool there[2] = {false, false};
   *yes = true;
   for (int k = 0; k < 2 && *yes; k++)
     for (size_t j = 0; j < s->graph[k]->n_nodes && *yes; j++) {
       const synth_node *n = &s->graph[k]->node[j];
-      if (n->kind == SYNTH_OP || !live[k][j] || s->map[k][j].i == EG_NONE || eg_class_of(s->g, s->map[k][j]).i != cls.i) continue;
+      if (n->kind == SYNTH_OP || !live[k][j] || s->map[k][j].i == EG_NONE ||
+          eg_class_of(s->g, s->map[k][j]).i != cls.i)
+        continue;
       integer_use u = {0};
       iso_code c = n->kind == SYNTH_INPUT ? use_of(s, k, j, live[k], &u, err) : ISO_OK;
       if (c) return c;
@@ -83,7 +93,8 @@ static iso_code only_chooses(state *s, const bool *const live[2], int side, size
 }
 
 /* Which inputs of a side carry tokens. */
-static iso_code find_tokens(state *s, const bool *const live[2], int side, bool *token, iso_error *err) {
+static iso_code find_tokens(state *s, const bool *const live[2], int side, bool *token,
+                            iso_error *err) {
   const synth_graph *g = s->graph[side];
   size_t n = 0, last = 0;
   int64_t all;
@@ -91,20 +102,25 @@ static iso_code find_tokens(state *s, const bool *const live[2], int side, bool 
   for (size_t i = 0; i < g->n_nodes; i++) {
     if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
     if (!s->rec[s->map[side][i].i].konst) return ISO_OK;
-    if (rule_dtype_is_int(g->node[i].value[0]->dtype) && st_index_rows(s, side, i, live[side], &all, NULL) != INT64_MAX) n++, last = i;
+    if (rule_dtype_is_int(g->node[i].value[0]->dtype) &&
+        st_index_rows(s, side, i, live[side], &all, NULL) != INT64_MAX)
+      n++, last = i;
   }
   if (n == 1) token[last] = true;
   for (size_t i = 0; i < g->n_nodes && n > 1 && !c; i++)
-    if (g->node[i].kind == SYNTH_INPUT && live[side][i] && rule_dtype_is_int(g->node[i].value[0]->dtype) &&
+    if (g->node[i].kind == SYNTH_INPUT && live[side][i] &&
+        rule_dtype_is_int(g->node[i].value[0]->dtype) &&
         st_index_rows(s, side, i, live[side], &all, NULL) != INT64_MAX)
       c = only_chooses(s, live, side, i, &token[i], err);
   return c;
 }
 
-/* A function of nothing is not what was captured: where every input of a side has a visible structure and one of them
- * only indexes a table, that one carries the tokens, whatever they happen to be. So do several that do nothing else on either side. */
+/* A function of nothing is not what was captured: where every input of a side has a visible
+ * structure and one of them only indexes a table, that one carries the tokens, whatever they happen
+ * to be. So do several that do nothing else on either side. */
 iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err) {
-  bool *token[2] = {calloc(s->graph[LEFT]->n_nodes + 1, 1), calloc(s->graph[RIGHT]->n_nodes + 1, 1)};
+  bool *token[2] = {calloc(s->graph[LEFT]->n_nodes + 1, 1),
+                    calloc(s->graph[RIGHT]->n_nodes + 1, 1)};
   iso_code c = token[LEFT] && token[RIGHT] ? ISO_OK : nomem(err);
   for (int side = 0; side < 2 && !c; side++) c = find_tokens(s, live, side, token[side], err);
   for (int side = 0; side < 2 && !c; side++)
@@ -115,9 +131,11 @@ iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err) {
   return c;
 }
 
-/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
- * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
-static iso_code keep_position(state *s, const bool *const live[2], size_t l, size_t r, iso_error *err) {
+/* A position that one side computes with, and that the other looks up in a table of what was
+ * computed, is kept as it was captured: the table is rounded as it was stored, which for other
+ * positions is nothing that the captured dtypes tell. */
+static iso_code keep_position(state *s, const bool *const live[2], size_t l, size_t r,
+                              iso_error *err) {
   const size_t input[2] = {l, r};
   integer_use u[2] = {{0}};
   for (int side = 0; side < 2; side++) {
@@ -132,7 +150,9 @@ static iso_code keep_position(state *s, const bool *const live[2], size_t l, siz
     for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = true;
   }
   char text[512];
-  snprintf(text, sizeof text, "%s keeps its captured values: one side computes with them, the other looks them up in a table",
+  snprintf(text, sizeof text,
+           "%s keeps its captured values: one side computes with them, the other looks them up in "
+           "a table",
            s->graph[LEFT]->node[l].name);
   return st_assume(s, RULE_ASSUMES_INPUT, s->map[LEFT][l], s->map[RIGHT][r], NULL, text)
              ? ISO_OK
@@ -141,12 +161,14 @@ static iso_code keep_position(state *s, const bool *const live[2], size_t l, siz
 
 static bool free_integers(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
-  return n->kind == SYNTH_INPUT && live[i] && rule_dtype_is_int(n->value[0]->dtype) && !s->rec[s->map[side][i].i].konst;
+  return n->kind == SYNTH_INPUT && live[i] && rule_dtype_is_int(n->value[0]->dtype) &&
+         !s->rec[s->map[side][i].i].konst;
 }
 
 static bool same_integers(const state *s, size_t l, size_t r) {
   for (size_t set = 0; set < s->n_sets; set++) {
-    const rule_tensor *a = s->graph[LEFT]->node[l].value[set], *b = s->graph[RIGHT]->node[r].value[set];
+    const rule_tensor *a = s->graph[LEFT]->node[l].value[set],
+                      *b = s->graph[RIGHT]->node[r].value[set];
     if (a->numel != b->numel) return false;
     for (int64_t k = 0; k < a->numel; k++)
       if (rule_tensor_get_int(a, k) != rule_tensor_get_int(b, k)) return false;
@@ -154,12 +176,15 @@ static bool same_integers(const state *s, size_t l, size_t r) {
   return true;
 }
 
-/* A position that one side computes with, and that the other looks up in a table of what was computed, is kept as it was captured: the
- * table is rounded as it was stored, which for other positions is nothing that the captured dtypes tell. */
+/* A position that one side computes with, and that the other looks up in a table of what was
+ * computed, is kept as it was captured: the table is rounded as it was stored, which for other
+ * positions is nothing that the captured dtypes tell. */
 iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t l = 0; l < s->graph[LEFT]->n_nodes && !c; l++)
-    for (size_t r = 0; free_integers(s, LEFT, l, live[LEFT]) && r < s->graph[RIGHT]->n_nodes && !c; r++)
-      if (free_integers(s, RIGHT, r, live[RIGHT]) && same_integers(s, l, r)) c = keep_position(s, live, l, r, err);
+    for (size_t r = 0; free_integers(s, LEFT, l, live[LEFT]) && r < s->graph[RIGHT]->n_nodes && !c;
+         r++)
+      if (free_integers(s, RIGHT, r, live[RIGHT]) && same_integers(s, l, r))
+        c = keep_position(s, live, l, r, err);
   return c;
 }

@@ -5,68 +5,90 @@
 #include "synth/comparison.h"
 
 /* ---- ranks.c ---- */
-/* Both graphs with their outputs paired: output i of one is compared with output i of the other. Names pair them, else positions; an
- * output that several ranks give ("NAME", "NAME_rank1", ...) is paired with its counterpart as often as there are ranks. The lists live in
- * `arena`, everything else is borrowed. Errors: ISO_USAGE where they cannot be paired. */
-iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena, synth_graph pair[2], iso_error *err);
+/* Both graphs with their outputs paired: output i of one is compared with output i of the other.
+ * Names pair them, else positions; an output that several ranks give ("NAME", "NAME_rank1", ...) is
+ * paired with its counterpart as often as there are ranks. The lists live in `arena`, everything
+ * else is borrowed. Errors: ISO_USAGE where they cannot be paired. */
+iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena,
+                         synth_graph pair[2], iso_error *err);
 
-/* Leaves that repeat a lower rank's are joined with it (s->replica). Requires: the leaves are in the e-graph. */
+/* Leaves that repeat a lower rank's are joined with it (s->replica). Requires: the leaves are in
+ * the e-graph. */
 iso_code st_join_replicas(state *s, iso_error *err);
-/* Which leaves of the left should be defined by the right ones that they are made of: where the left holds more elements than the right
- * ones it is related to (ranks that repeat a part), drawing them freely would lose the repetition. `of`: relations, by side and node.
- * Owns: the caller frees; NULL when there is no memory. */
+/* Which leaves of the left should be defined by the right ones that they are made of: where the
+ * left holds more elements than the right ones it is related to (ranks that repeat a part), drawing
+ * them freely would lose the repetition. `of`: relations, by side and node. Owns: the caller frees;
+ * NULL when there is no memory. */
 bool *st_repeating(const state *s, synth_relation *const of[2]);
 
-/* The integers at and beside which the graphs decide about integers (comparisons with a literal: where a rank's part of a vocabulary
- * ends), in [0, limit). Returns: how many of `cap`. */
+/* The integers at and beside which the graphs decide about integers (comparisons with a literal:
+ * where a rank's part of a vocabulary ends), in [0, limit). Returns: how many of `cap`. */
 size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap);
 
 /* ---- user_relations.c ---- */
-/* Hold what a user said of leaves against their captured values, and note which leaves are settled by it. Errors: ISO_USAGE. */
+/* Hold what a user said of leaves against their captured values, and note which leaves are settled
+ * by it. Errors: ISO_USAGE. */
 iso_code st_take_given(state *s, iso_error *err);
 /* The captured value, on one set, of a term over the leaves of `side`. Owns: the caller unrefs. */
-ISO_MUST_USE iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out, iso_error *err);
+ISO_MUST_USE iso_code st_value_over(state *s, int side, const rule_term *t, size_t set,
+                                    rule_tensor **out, iso_error *err);
 /* Whether leaf `i` of `side` may not be made of `source` of the other side. */
 bool st_forbidden(const state *s, int side, size_t i, size_t source);
 
 /* ---- relate_leaves.c ---- */
-/* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to one each (equal_init.c). */
+/* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to
+ * one each (equal_init.c). */
 ISO_MUST_USE iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err);
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
-iso_code st_set_values(state *s, eg_node e, rule_tensor **val, iso_error *err); /* by draw; each is referred to */
+iso_code st_set_values(state *s, eg_node e, rule_tensor **val,
+                       iso_error *err); /* by draw; each is referred to */
 /* The same values for `e` as `from` has, kept. */
 iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
 /* ---- index_bounds.c ---- */
 iso_code st_bound_indices(state *s, iso_error *err);
-/* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does. */
-int64_t st_index_limit(const state *s, bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
-/* The same of node `i` of `side` as it is. In `all`: with padding rows. `live`: the operators that count, where they are not in the e-graph
- * yet; else NULL. `wraps` (may be NULL) is set where an operator reads that would count a negative index from the end. */
-int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all, bool *wraps);
+/* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does.
+ */
+int64_t st_index_limit(
+    const state *s,
+    bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
+/* The same of node `i` of `side` as it is. In `all`: with padding rows. `live`: the operators that
+ * count, where they are not in the e-graph yet; else NULL. `wraps` (may be NULL) is set where an
+ * operator reads that would count a negative index from the end. */
+int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all,
+                      bool *wraps);
 
 /* ---- domains.c ---- */
 typedef struct st_bound {
   eg_node leaf, raw, def; /* leaf = def, which is a term over raw; the raw atom may be anything */
-  bool other;             /* the raw atom has other values than the leaf: def does not leave those alone */
+  bool other; /* the raw atom has other values than the leaf: def does not leave those alone */
 } st_bound;
-/* Whether an input's values have a structure on every set, so that it is kept; `live`: the operators that count. */
+/* Whether an input's values have a structure on every set, so that it is kept; `live`: the
+ * operators that count. */
 bool st_structured(const state *s, int side, size_t i, const bool *live);
-/* A leaf's value; of an input with several sets a tensor that has one number for what is one on each. Owns: the caller unrefs. */
-ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso_error *err);
+/* A leaf's value; of an input with several sets a tensor that has one number for what is one on
+ * each. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out,
+                                  iso_error *err);
 /* A relation of input `i` that does not hold on every set is dropped. */
-ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_error *err);
+ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r,
+                                      iso_error *err);
 /* A drawn value of a leaf becomes one inside its domain; `round` counts draws. */
-ISO_MUST_USE iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng, rule_tensor **v, iso_error *err);
-/* Where an integer input that indexes no table is drawn, [low, high): its domain, else what was captured. */
+ISO_MUST_USE iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng,
+                             rule_tensor **v, iso_error *err);
+/* Where an integer input that indexes no table is drawn, [low, high): its domain, else what was
+ * captured. */
 void st_interval(const synth_node *n, int64_t *low, int64_t *high);
 bool st_admits(const state *s, eg_node e, const rule_tensor *v);
-/* Input `i` is the term over leaves of the other side: what its domain says of elements is said of theirs. */
-ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso_error *err);
-/* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption; NULL: there was no memory for it. */
+/* Input `i` is the term over leaves of the other side: what its domain says of elements is said of
+ * theirs. */
+ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t,
+                                        iso_error *err);
+/* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption;
+ * NULL: there was no memory for it. */
 ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term,
                                     rule_assumption kind, const char *text, iso_error *err);
 /* Inputs equal what cannot leave their domains, for rules that hold inside only. */
@@ -77,8 +99,8 @@ const st_bound *st_bound_by(const state *s, eg_node e, bool raw);
 const st_bound *st_bound_of(const state *s, eg_node e);
 
 /* ---- integer_inputs.c ---- */
-/* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks up and the other computes with are.
- * Requires: the leaves are related. */
+/* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks
+ * up and the other computes with are. Requires: the leaves are related. */
 ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err);
 ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 
@@ -87,12 +109,15 @@ typedef struct st_spread {
   double mean, dev;
   bool known;
 } st_spread;
-/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is not captured; `of`: the captured values',
- * found when first asked for. Owns: the caller unrefs. */
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of, rule_tensor **out, iso_error *err);
+/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is
+ * not captured; `of`: the captured values', found when first asked for. Owns: the caller unrefs. */
+iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of,
+                   rule_tensor **out, iso_error *err);
 /* The value of an atom on a draw, anew. Owns: the caller unrefs. */
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
-/* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such rows. Owns: the caller unrefs. */
-iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out, iso_error *err);
+/* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such
+ * rows. Owns: the caller unrefs. */
+iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out,
+                      iso_error *err);
 
 #endif

@@ -1,8 +1,9 @@
 /* Several ranks in one graph.
  *
- * A collective is one e-node over all ranks' tensors, and what a rank reads of it is that e-node: replicas are joined by
- * congruence and by leaves of equal value, and nothing else in synth/ needs to know of ranks. What is left is the outputs:
- * each rank gives its own, "NAME" the first and "NAME_rank<r>" the others, and every one of them must equal its counterpart. */
+ * A collective is one e-node over all ranks' tensors, and what a rank reads of it is that e-node:
+ * replicas are joined by congruence and by leaves of equal value, and nothing else in synth/ needs
+ * to know of ranks. What is left is the outputs: each rank gives its own, "NAME" the first and
+ * "NAME_rank<r>" the others, and every one of them must equal its counterpart. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 
@@ -23,7 +24,8 @@ static size_t stem_length(const char *name) {
 static size_t head_of(const synth_graph *g, size_t k) {
   const size_t n = stem_length(g->output[k].name);
   for (size_t i = 0; n && i < g->n_outputs; i++)
-    if (strncmp(g->output[i].name, g->output[k].name, n) == 0 && g->output[i].name[n] == 0) return i;
+    if (strncmp(g->output[i].name, g->output[k].name, n) == 0 && g->output[i].name[n] == 0)
+      return i;
   return k;
 }
 
@@ -66,8 +68,8 @@ static void pair_up(pairs *p, const synth_graph *l, size_t i, const synth_graph 
 }
 
 /* As many replicas on both sides: rank by rank. Else all of them equal the other side's first. */
-static void pair_replicas(pairs *p, const synth_graph *l, const size_t *of_l, size_t n_l, const synth_graph *r, const size_t *of_r,
-                          size_t n_r) {
+static void pair_replicas(pairs *p, const synth_graph *l, const size_t *of_l, size_t n_l,
+                          const synth_graph *r, const size_t *of_r, size_t n_r) {
   if (n_l == n_r) {
     for (size_t k = 0; k < n_l; k++) pair_up(p, l, of_l[k], r, of_r[k]);
     return;
@@ -76,12 +78,14 @@ static void pair_replicas(pairs *p, const synth_graph *l, const size_t *of_l, si
   for (size_t k = 1; k < n_l; k++) pair_up(p, l, of_l[k], r, of_r[0]);
 }
 
-iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena, synth_graph pair[2], iso_error *err) {
+iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena,
+                         synth_graph pair[2], iso_error *err) {
   const size_t heads = count_heads(left), all = left->n_outputs + right->n_outputs;
   if (heads != count_heads(right))
-    return iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired", left->path, left->n_outputs,
-                    right->path, right->n_outputs);
-  pairs p = {iso_arena_alloc(arena, (all + 1) * sizeof *p.left), iso_arena_alloc(arena, (all + 1) * sizeof *p.right), 0};
+    return iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired",
+                    left->path, left->n_outputs, right->path, right->n_outputs);
+  pairs p = {iso_arena_alloc(arena, (all + 1) * sizeof *p.left),
+             iso_arena_alloc(arena, (all + 1) * sizeof *p.right), 0};
   size_t *of = calloc(all + 1, sizeof *of);
   if (!p.left || !p.right || !of) {
     free(of);
@@ -93,7 +97,9 @@ iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_
     by_name = j >= 0 && head_of(right, (size_t)j) == (size_t)j;
   }
   for (size_t k = 0; k < heads; k++) {
-    const size_t i = nth_head(left, k), j = by_name ? (size_t)find_output(right, left->output[i].name) : nth_head(right, k);
+    const size_t i = nth_head(left, k), j = by_name
+                                                ? (size_t)find_output(right, left->output[i].name)
+                                                : nth_head(right, k);
     const size_t n_l = replicas(left, i, of), n_r = replicas(right, j, of + n_l);
     pair_replicas(&p, left, of, n_l, right, of + n_l, n_r);
   }
@@ -126,7 +132,8 @@ static int32_t original(const synth_graph *g, size_t i) {
   for (size_t k = 0; rest && rank > 0 && k < g->n_nodes; k++) {
     const synth_node *m = &g->node[k];
     const char *mine = m->kind == n->kind ? leaf_rank(m->name, &other) : NULL;
-    if (mine && other < rank && strcmp(rest, mine) == 0 && rule_tensor_same(n->value[0], m->value[0]) && rule_tensor_varies(n->value[0])) {
+    if (mine && other < rank && strcmp(rest, mine) == 0 &&
+        rule_tensor_same(n->value[0], m->value[0]) && rule_tensor_varies(n->value[0])) {
       rank = other;
       best = (int32_t)k;
     }
@@ -140,10 +147,13 @@ iso_code st_join_replicas(state *s, iso_error *err) {
     const synth_graph *g = s->graph[side];
     if (!(s->replica[side] = malloc((g->n_nodes + 1) * sizeof(int32_t)))) return nomem(err);
     for (size_t i = 0; i < g->n_nodes; i++) {
-      const int32_t first = s->replica[side][i] = g->node[i].kind == SYNTH_PARAMETER ? original(g, i) : -1;
+      const int32_t first = s->replica[side][i] =
+          g->node[i].kind == SYNTH_PARAMETER ? original(g, i) : -1;
       if (first < 0) continue;
       const eg_node a = s->map[side][i], b = s->map[side][first];
-      const char *text = iso_arena_printf(&s->arena, "%s's %s repeats %s", side == LEFT ? "left" : "right", g->node[i].name, g->node[first].name);
+      const char *text =
+          iso_arena_printf(&s->arena, "%s's %s repeats %s", side == LEFT ? "left" : "right",
+                           g->node[i].name, g->node[first].name);
       if (!text || !st_assume(s, RULE_ASSUMES_LEAF, side == LEFT ? a : none,
                               side == RIGHT ? a : none, g->node[first].name, text))
         return nomem(err);
@@ -154,7 +164,8 @@ iso_code st_join_replicas(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* Leaves of both sides that relations tie together, as a union-find over left nodes, then right ones. */
+/* Leaves of both sides that relations tie together, as a union-find over left nodes, then right
+ * ones. */
 static size_t find(size_t *parent, size_t i) {
   while (parent[i] != i) i = parent[i] = parent[parent[i]];
   return i;
@@ -168,13 +179,16 @@ static void unite(size_t *parent, size_t leaf, const rule_term *t, size_t offset
 bool *st_repeating(const state *s, synth_relation *const of[2]) {
   const size_t n_left = s->graph[LEFT]->n_nodes, n = n_left + s->graph[RIGHT]->n_nodes;
   size_t *parent = calloc(n + 1, sizeof *parent);
-  int64_t *excess = calloc(n + 1, sizeof *excess); /* elements of the left less those of the right */
+  int64_t *excess =
+      calloc(n + 1, sizeof *excess); /* elements of the left less those of the right */
   bool *open = calloc(n + 1, 1), *out = calloc(n_left + 1, 1);
   if (parent && excess && open && out) {
     for (size_t i = 0; i < n; i++) parent[i] = i;
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-        if (of[side][i].term) unite(parent, i + (side == RIGHT ? n_left : 0), of[side][i].term, side == RIGHT ? 0 : n_left);
+        if (of[side][i].term)
+          unite(parent, i + (side == RIGHT ? n_left : 0), of[side][i].term,
+                side == RIGHT ? 0 : n_left);
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const synth_node *node = &s->graph[side]->node[i];
@@ -183,7 +197,8 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
         excess[root] += (side == LEFT ? 1 : -1) * node->value[0]->numel;
         if (side == LEFT && !of[side][i].term) open[root] = true;
       }
-    for (size_t i = 0; i < n_left; i++) out[i] = of[LEFT][i].term && excess[find(parent, i)] > 0 && !open[find(parent, i)];
+    for (size_t i = 0; i < n_left; i++)
+      out[i] = of[LEFT][i].term && excess[find(parent, i)] > 0 && !open[find(parent, i)];
   } else {
     free(out);
     out = NULL;
@@ -197,7 +212,8 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
 /* ---- where parts end ---- */
 
 static bool compares(const char *op) {
-  static const char *const ops[] = {"aten::ge.", "aten::gt.", "aten::le.", "aten::lt.", "aten::eq.", "aten::ne.", "aten::sub.", "aten::clamp"};
+  static const char *const ops[] = {"aten::ge.", "aten::gt.", "aten::le.",  "aten::lt.",
+                                    "aten::eq.", "aten::ne.", "aten::sub.", "aten::clamp"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
   return false;
@@ -208,7 +224,8 @@ size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap)
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *node = &s->graph[side]->node[i];
-      if (node->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !compares(node->call->u.s) || node->call->child[0]->kind != RULE_VAR ||
+      if (node->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || !compares(node->call->u.s) ||
+          node->call->child[0]->kind != RULE_VAR ||
           !rule_dtype_is_int(s->graph[side]->node[node->call->child[0]->u.i].dtype))
         continue;
       for (uint32_t k = 1; k < node->call->n; k++)

@@ -1,7 +1,8 @@
-/* Leaves and constants: what of one side is what of the other, by value, and fresh values that keep those relations.
+/* Leaves and constants: what of one side is what of the other, by value, and fresh values that keep
+ * those relations.
  *
- * An atom is a leaf that no relation defines; all others are layout terms over atoms, so that one draw of the atoms
- * gives consistent values on both sides. */
+ * An atom is a leaf that no relation defines; all others are layout terms over atoms, so that one
+ * draw of the atoms gives consistent values on both sides. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 
@@ -15,12 +16,9 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 static bool leaf_konst(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   switch (n->kind) {
-  case SYNTH_INPUT:
-    return st_structured(s, side, i, live);
-  case SYNTH_PARAMETER:
-    return !rule_dtype_is_float(n->value[0]->dtype);
-  default:
-    return true;
+  case SYNTH_INPUT: return st_structured(s, side, i, live);
+  case SYNTH_PARAMETER: return !rule_dtype_is_float(n->value[0]->dtype);
+  default: return true;
   }
 }
 
@@ -38,7 +36,8 @@ static iso_code add_leaves(state *s, int side, const bool *live, iso_error *err)
     if (c) return c;
     const size_t id = s->map[side][i].i;
     if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
-    for (size_t k = s->n_rec; k <= id; k++) s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
+    for (size_t k = s->n_rec; k <= id; k++)
+      s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
     if (s->n_rec <= id) s->n_rec = id + 1;
     rec *r = &s->rec[id];
     r->tensor = r->leaf = r->atom = true;
@@ -54,10 +53,14 @@ typedef struct relations {
   synth_relation *of; /* per node of the target side; term over nodes of the other */
 } relations;
 
-static bool float_parameter(const synth_node *n) { return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype); }
+static bool float_parameter(const synth_node *n) {
+  return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
+}
 
-/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an index without that one. */
-static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x, rule_tensor *const *source, const char *const *name,
+/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an
+ * index without that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x,
+                            rule_tensor *const *source, const char *const *name,
                             synth_relation *out, iso_error *err) {
   const synth_graph *t = s->graph[side];
   const size_t n = s->graph[!side]->n_nodes;
@@ -80,24 +83,30 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
   return c;
 }
 
-/* Parameters that one side stores in another floating dtype: a cast is an identity, so they are related as the numbers that they hold. */
-static iso_code relate_across_dtypes(state *s, int side, const char *const *name, synth_relation *of, iso_error *err) {
+/* Parameters that one side stores in another floating dtype: a cast is an identity, so they are
+ * related as the numbers that they hold. */
+static iso_code relate_across_dtypes(state *s, int side, const char *const *name,
+                                     synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
   unsigned dtypes[2] = {0, 0};
   for (int k = 0; k < 2; k++)
     for (size_t i = 0; i < s->graph[k]->n_nodes; i++)
-      if (float_parameter(&s->graph[k]->node[i])) dtypes[k] |= 1u << s->graph[k]->node[i].value[0]->dtype;
+      if (float_parameter(&s->graph[k]->node[i]))
+        dtypes[k] |= 1u << s->graph[k]->node[i].value[0]->dtype;
   if (dtypes[LEFT] == dtypes[RIGHT]) return ISO_OK;
   rule_tensor **wide = calloc(src->n_nodes + 1, sizeof *wide);
   synth_index *x = NULL;
   iso_code c = wide ? ISO_OK : nomem(err);
   for (size_t i = 0; i < src->n_nodes && !c; i++)
-    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0 && !s->settled[!side][i]) c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
+    if (float_parameter(&src->node[i]) && s->replica[!side][i] < 0 && !s->settled[!side][i])
+      c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
   if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
   if (!c) synth_index_threads(x, s->o->threads);
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     rule_tensor *v;
-    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+    if (of[i].term || !float_parameter(&t->node[i]) || s->replica[side][i] >= 0 ||
+        s->settled[side][i])
+      continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
     c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
     rule_tensor_unref(v);
@@ -109,14 +118,16 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
 }
 
 /* Whether something that counts tells 0 from -0 in leaf `i`. */
-static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool *live, bool *matters, iso_error *err) {
+static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool *live,
+                                  bool *matters, iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *carries = calloc(g->n_nodes + 1, 1);
   if (!carries) return nomem(err);
   carries[i] = true;
   *matters = false;
   for (size_t j = i + 1; j < g->n_nodes && !*matters; j++)
-    if (g->node[j].kind == SYNTH_OP && live[j]) *matters = rule_zero_sign_matters(g->node[j].call, carries, j);
+    if (g->node[j].kind == SYNTH_OP && live[j])
+      *matters = rule_zero_sign_matters(g->node[j].call, carries, j);
   free(carries);
   return ISO_OK;
 }
@@ -130,17 +141,21 @@ static bool same_numbers(const state *s, const synth_node *n, const synth_node *
 }
 
 /* Leaves that are equal but for signs of zeros, where nothing looks at these. */
-static iso_code relate_zeros(state *s, int side, const bool *const live[2], synth_relation *of, iso_error *err) {
+static iso_code relate_zeros(state *s, int side, const bool *const live[2], synth_relation *of,
+                             iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
   iso_code c = ISO_OK;
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     const synth_node *n = &t->node[i];
-    if (n->kind == SYNTH_OP || of[i].term || !live[side][i] || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+    if (n->kind == SYNTH_OP || of[i].term || !live[side][i] || s->replica[side][i] >= 0 ||
+        s->settled[side][i])
+      continue;
     size_t found = src->n_nodes;
     for (size_t k = 0; k < src->n_nodes; k++) {
       const synth_node *m = &src->node[k];
-      if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) || s->replica[!side][k] >= 0 || s->settled[!side][k] ||
-          st_forbidden(s, side, i, k) || !same_numbers(s, n, m))
+      if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) ||
+          s->replica[!side][k] >= 0 || s->settled[!side][k] || st_forbidden(s, side, i, k) ||
+          !same_numbers(s, n, m))
         continue;
       if (found == src->n_nodes || strcmp(n->name, m->name) == 0) found = k;
     }
@@ -148,7 +163,8 @@ static iso_code relate_zeros(state *s, int side, const bool *const live[2], synt
     if (found == src->n_nodes) continue;
     c = zero_sign_matters(s, side, i, live[side], &matters[0], err);
     if (!c) c = zero_sign_matters(s, !side, found, live[!side], &matters[1], err);
-    if (!c && !matters[0] && !matters[1] && !(of[i].term = rule_var(&s->arena, (uint32_t)found))) c = nomem(err);
+    if (!c && !matters[0] && !matters[1] && !(of[i].term = rule_var(&s->arena, (uint32_t)found)))
+      c = nomem(err);
   }
   return c;
 }
@@ -164,7 +180,8 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
       const synth_node *n = &src->node[i];
       rule_tensor_unref(value[i]);
       value[i] = NULL;
-      if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 && !s->settled[!side][i])
+      if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs && s->replica[!side][i] < 0 &&
+          !s->settled[!side][i])
         c = st_all_sets(s, n, &value[i], err);
       name[i] = n->name;
     }
@@ -174,7 +191,9 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
     if (!c) synth_index_threads(x, s->o->threads);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
-      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 || s->settled[side][i]) continue;
+      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs || s->replica[side][i] >= 0 ||
+          s->settled[side][i])
+        continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
       c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
@@ -203,7 +222,8 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   const synth_graph *g = s->graph[source_side];
   const char **names = calloc(g->n_nodes + 1, sizeof *names);
   if (!names) return NULL;
-  for (size_t i = 0; i < g->n_nodes; i++) names[i] = g->node[i].name ? g->node[i].name : g->node[i].id;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    names[i] = g->node[i].name ? g->node[i].name : g->node[i].id;
   char *text = rule_term_print(t, s->schemas, names);
   const char *kept = text ? iso_arena_strdup(&s->arena, text) : NULL;
   free(text);
@@ -222,8 +242,11 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   const synth_node *n = &s->graph[side]->node[i];
   char text[512];
   const char *rtext = relation_text(s, rel->term, !side);
-  snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name, rtext ? rtext : "?",
-           rel->tied ? "; other leaves have the same values, names decided" : side == LEFT && s->settled[LEFT][i] ? ", as was given" : "");
+  snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name,
+           rtext ? rtext : "?",
+           rel->tied ? "; other leaves have the same values, names decided"
+           : side == LEFT && s->settled[LEFT][i] ? ", as was given"
+                                                 : "");
   const eg_node none = {EG_NONE};
   eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
   if (rel->term->kind == RULE_VAR) {
@@ -234,11 +257,13 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
 }
 
-/* What orients the relations: a leaf that others are written in may not be defined itself. By node of each side. */
+/* What orients the relations: a leaf that others are written in may not be defined itself. By node
+ * of each side. */
 typedef struct orientation {
   synth_relation *of[2];
   bool *used[2], *defined[2];
-  bool *equal[2]; /* defined as what another leaf is: of one class with it, so that terms may use either */
+  bool *equal[2]; /* defined as what another leaf is: of one class with it, so that terms may use
+                     either */
 } orientation;
 
 static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_error *err) {
@@ -261,7 +286,8 @@ static iso_code define_given(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* Equal leaves need no orientation: those of the right first, then what else of the left equals one of the right. */
+/* Equal leaves need no orientation: those of the right first, then what else of the left equals one
+ * of the right. */
 static iso_code define_equal(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = RIGHT; side >= LEFT; side--)
@@ -275,8 +301,9 @@ static iso_code define_equal(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* The same elements in another layout: the one of higher rank is written in terms of the other, so that rules read
- * f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be defined only if nothing uses it. */
+/* The same elements in another layout: the one of higher rank is written in terms of the other, so
+ * that rules read f(unsqueeze(x)) and not f(squeeze(x)). A higher-rank leaf on the left may be
+ * defined only if nothing uses it. */
 static iso_code define_layouts(state *s, orientation *o, iso_error *err) {
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
   bool *vars = calloc(R->n_nodes + 1, 1);
@@ -289,8 +316,8 @@ static iso_code define_layouts(state *s, orientation *o, iso_error *err) {
     size_t n_vars = 0, v = 0;
     for (size_t j = 0; j < R->n_nodes; j++)
       if (vars[j]) n_vars++, v = j;
-    if (n_vars != 1 || R->node[v].value[0]->numel != L->node[i].value[0]->numel || o->defined[RIGHT][v] ||
-        L->node[i].shape.rank <= R->node[v].shape.rank)
+    if (n_vars != 1 || R->node[v].value[0]->numel != L->node[i].value[0]->numel ||
+        o->defined[RIGHT][v] || L->node[i].shape.rank <= R->node[v].shape.rank)
       continue;
     c = define_by(s, o, LEFT, i, err);
     o->used[LEFT][i] = true;
@@ -299,14 +326,16 @@ static iso_code define_layouts(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole is defined. So are
- * shards that repeat one another's elements. */
+/* A shard with padding is no layout of anything, but the whole is one of the shards: then the whole
+ * is defined. So are shards that repeat one another's elements. */
 static iso_code define_wholes(state *s, orientation *o, iso_error *err) {
   bool *repeating = st_repeating(s, o->of);
   iso_code c = repeating ? ISO_OK : nomem(err);
   for (size_t i = 0; i < s->graph[LEFT]->n_nodes && !c; i++) {
     const rule_term *t = o->of[LEFT][i].term;
-    if (!t || o->used[LEFT][i] || st_term_uses(t, o->defined[RIGHT]) || !(any_unrelated(t, o->of[RIGHT]) || repeating[i])) continue;
+    if (!t || o->used[LEFT][i] || st_term_uses(t, o->defined[RIGHT]) ||
+        !(any_unrelated(t, o->of[RIGHT]) || repeating[i]))
+      continue;
     c = define_by(s, o, LEFT, i, err);
     o->used[LEFT][i] = true;
   }
@@ -328,7 +357,8 @@ static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   for (int side = RIGHT; side >= LEFT; side--)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       const rule_term *t = o->of[side][i].term;
-      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_made(o, !side, t)) c = define_by(s, o, side, i, err);
+      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_made(o, !side, t))
+        c = define_by(s, o, side, i, err);
     }
   return c;
 }
@@ -400,7 +430,8 @@ iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err) {
   return c;
 }
 
-/* Large parameters take values when they are asked for. `rep`: what they are equal to, if anything. */
+/* Large parameters take values when they are asked for. `rep`: what they are equal to, if anything.
+ */
 static iso_code draw_later(state *s, eg_node e, eg_node rep, size_t ordinal, iso_error *err) {
   rec *r = &s->rec[e.i];
   r->n_out = 1;
@@ -430,14 +461,17 @@ static bool class_on_side(const state *s, eg_class c, int side) {
   return false;
 }
 
-/* Whether a leaf of `side` has the class, or is defined by a layout of it: cat(slice(c), ...) = a leaf there. */
+/* Whether a leaf of `side` has the class, or is defined by a layout of it: cat(slice(c), ...) = a
+ * leaf there. */
 static bool ties_to(const state *s, eg_class c, int side, int depth) {
   if (class_on_side(s, c, side)) return true;
   const eg_node *p;
   const size_t n = depth > 0 ? eg_class_parents(s->g, c, &p) : 0;
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[p[i].i];
-    if (r->node[LEFT] < 0 && r->node[RIGHT] < 0 && ties_to(s, eg_class_of(s->g, p[i]), side, depth - 1)) return true;
+    if (r->node[LEFT] < 0 && r->node[RIGHT] < 0 &&
+        ties_to(s, eg_class_of(s->g, p[i]), side, depth - 1))
+      return true;
   }
   return false;
 }
@@ -456,9 +490,10 @@ bool st_generic(const rule_tensor *t) {
   return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
 }
 
-/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn all the same. Where both sides
- * have such parameters, those of one may have been computed from the other's when they were loaded (-exp(A_log), a norm's
- * weight + 1, an adapter merged into its weight), and are off by their storage's rounding. */
+/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn
+ * all the same. Where both sides have such parameters, those of one may have been computed from the
+ * other's when they were loaded (-exp(A_log), a norm's weight + 1, an adapter merged into its
+ * weight), and are off by their storage's rounding. */
 static void mark_lonely(state *s) {
   enum { DEPTH = 8 }; /* of the layout terms that relate leaves */
   bool lonely[2] = {false, false};
@@ -468,14 +503,17 @@ static void mark_lonely(state *s) {
       if (s->keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
           !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
         s->rec[e.i].lonely = true;
-      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom || !st_generic(s->graph[side]->node[i].value[0])) continue;
+      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom ||
+          !st_generic(s->graph[side]->node[i].value[0]))
+        continue;
       s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
       lonely[side] |= s->rec[e.i].lonely;
     }
   s->lonely_both = lonely[LEFT] && lonely[RIGHT];
 }
 
-/* A leaf takes the values of its class where there are some, else of its definition, else its own. */
+/* A leaf takes the values of its class where there are some, else of its definition, else its own.
+ */
 static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
   const eg_node e = s->map[side][i];
@@ -490,12 +528,14 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
       if (!s->rec[m[k].i].leaf) rep = m[k];
     ISO_CHECK(rep.i != EG_NONE);
     if (r->konst) s->rec[rep.i].konst = true;
-    if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape)) c = define_later(s, rep, &n->shape, err);
+    if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape))
+      c = define_later(s, rep, &n->shape, err);
     else c = st_value(s, rep, err);
     if (c) return c;
     r = &s->rec[e.i];
   }
-  if (r->param && st_large(&n->shape) && (rep.i == EG_NONE || st_spare(s, rep))) return draw_later(s, e, rep, ordinal, err);
+  if (r->param && st_large(&n->shape) && (rep.i == EG_NONE || st_spare(s, rep)))
+    return draw_later(s, e, rep, ordinal, err);
   if (r->konst) {
     r->cval = calloc(s->n_kept, sizeof *r->cval);
     if (!r->cval) return nomem(err);
@@ -511,9 +551,10 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   st_spread of = {0};
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     if (d < s->n_sets) {
-      c = rule_tensor_to_float64(r->konst ? r->cval[st_kept_set(s, d)] : n->value[n->kind == SYNTH_INPUT ? d : 0], &val[d], err);
-    }
-    else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
+      c = rule_tensor_to_float64(r->konst ? r->cval[st_kept_set(s, d)]
+                                          : n->value[n->kind == SYNTH_INPUT ? d : 0],
+                                 &val[d], err);
+    } else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
     else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
   }
   if (!c) c = st_set_values(s, e, val, err);
@@ -522,7 +563,8 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   return c;
 }
 
-/* A kept input that is another one in another set (positions further on): constants are what they are on every set. */
+/* A kept input that is another one in another set (positions further on): constants are what they
+ * are on every set. */
 static bool kept_inputs_vary(const state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -542,10 +584,12 @@ static iso_code value_source(state *s, int side, size_t i, iso_error *err) {
   if (!(r->cval = calloc(s->n_kept, sizeof *r->cval))) return nomem(err);
   r->n_out = 1;
   iso_code c = ISO_OK;
-  for (size_t set = 0; set < s->n_kept && !c; set++) c = st_mask_value(s, side, i, set, &r->cval[set], err);
+  for (size_t set = 0; set < s->n_kept && !c; set++)
+    c = st_mask_value(s, side, i, set, &r->cval[set], err);
   rule_tensor **val = calloc(s->n_draws, sizeof *val);
   if (!val && !c) c = nomem(err);
-  for (size_t d = 0; d < s->n_draws && !c; d++) c = rule_tensor_to_float64(r->cval[st_kept_set(s, d)], &val[d], err);
+  for (size_t d = 0; d < s->n_draws && !c; d++)
+    c = rule_tensor_to_float64(r->cval[st_kept_set(s, d)], &val[d], err);
   if (!c) c = st_set_values(s, e, val, err);
   for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
   free(val);
@@ -556,7 +600,8 @@ static iso_code value_sources(state *s, iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
-      if (s->graph[side]->node[i].kind == SYNTH_OP && st_mask_source(s, side, i)) c = value_source(s, side, i, err);
+      if (s->graph[side]->node[i].kind == SYNTH_OP && st_mask_source(s, side, i))
+        c = value_source(s, side, i, err);
   return c;
 }
 
@@ -571,7 +616,9 @@ iso_code st_draw_leaves(state *s, iso_error *err) {
         if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
         if (s->rec[s->map[side][i].i].atom != (atoms == 1)) continue;
         iso_code c = draw_leaf(s, side, i, ordinal++, err);
-        if (c) return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path, s->graph[side]->node[i].id);
+        if (c)
+          return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path,
+                            s->graph[side]->node[i].id);
       }
   return value_sources(s, err);
 }

@@ -1,5 +1,6 @@
-/* Relations of leaves that a user gave. A relation is a claim about values, so it is held against the captured ones before anything
- * rests on it; what it then replaces is the choice among leaves of equal values, or a relation that should not be used. */
+/* Relations of leaves that a user gave. A relation is a claim about values, so it is held against
+ * the captured ones before anything rests on it; what it then replaces is the choice among leaves
+ * of equal values, or a relation that should not be used. */
 #include "synth/leaves/leaves.h"
 
 #include <math.h>
@@ -15,7 +16,8 @@ typedef struct bound { /* tensors that stand for the variables of one call */
 } bound;
 
 /* An argument with its tensors numbered into `b`. */
-static iso_code bind(state *s, int side, const rule_term *t, size_t set, bound *b, const rule_term **out, iso_error *err) {
+static iso_code bind(state *s, int side, const rule_term *t, size_t set, bound *b,
+                     const rule_term **out, iso_error *err) {
   if (t->kind == RULE_VAR || t->kind == RULE_OP) {
     if (b->n == MAX_BOUND) return iso_fail(err, ISO_LIMIT, "too many tensors in one relation");
     const iso_code c = st_value_over(s, side, t, set, &b->at[b->n], err);
@@ -24,22 +26,31 @@ static iso_code bind(state *s, int side, const rule_term *t, size_t set, bound *
   } else if (t->kind == RULE_LIST) {
     const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
     iso_code c = child ? ISO_OK : nomem(err);
-    for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, side, t->child[i], set, b, &child[i], err);
+    for (uint32_t i = 0; i < t->n && !c; i++)
+      c = bind(s, side, t->child[i], set, b, &child[i], err);
     if (c) return c;
     *out = rule_list(&s->arena, child, t->n);
   } else *out = t;
   return *out ? ISO_OK : nomem(err);
 }
 
-iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out, iso_error *err) {
-  if (t->kind == RULE_VAR) return *out = rule_tensor_ref(s->graph[side]->node[t->u.i].value[s->graph[side]->node[t->u.i].kind == SYNTH_INPUT ? set : 0]), ISO_OK;
+iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out,
+                       iso_error *err) {
+  if (t->kind == RULE_VAR)
+    return *out = rule_tensor_ref(
+               s->graph[side]
+                   ->node[t->u.i]
+                   .value[s->graph[side]->node[t->u.i].kind == SYNTH_INPUT ? set : 0]),
+           ISO_OK;
   bound *b = calloc(1, sizeof *b);
   const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
   iso_code c = b && child ? ISO_OK : nomem(err);
   size_t n_out = 0;
   for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, side, t->child[i], set, b, &child[i], err);
   const rule_term *call = c ? NULL : rule_op(&s->arena, t->u.s, child, t->n);
-  if (!c) c = call ? s->oracle->call(s->oracle->ctx, call, b->at, false, out, 1, &n_out, err) : nomem(err);
+  if (!c)
+    c = call ? s->oracle->call(s->oracle->ctx, call, b->at, false, out, 1, &n_out, err)
+             : nomem(err);
   for (uint32_t i = 0; b && i < b->n; i++) rule_tensor_unref(b->at[i]);
   free(b);
   return c;
@@ -52,25 +63,35 @@ static int64_t first_difference(const rule_tensor *a, const rule_tensor *b) {
   if (rule_tensor_same(a, b)) return -1;
   const bool ints = rule_dtype_is_int(a->dtype) && rule_dtype_is_int(b->dtype);
   for (int64_t i = 0; i < a->numel; i++) {
-    if (ints ? rule_tensor_get_int(a, i) == rule_tensor_get_int(b, i) : rule_tensor_get(a, i) == rule_tensor_get(b, i)) continue;
+    if (ints ? rule_tensor_get_int(a, i) == rule_tensor_get_int(b, i)
+             : rule_tensor_get(a, i) == rule_tensor_get(b, i))
+      continue;
     if (!ints && isnan(rule_tensor_get(a, i)) && isnan(rule_tensor_get(b, i))) continue;
     return i;
   }
   return -1;
 }
 
-static iso_code agrees(const synth_given *g, const char *name, const rule_tensor *a, const rule_tensor *b, iso_error *err) {
+static iso_code agrees(const synth_given *g, const char *name, const rule_tensor *a,
+                       const rule_tensor *b, iso_error *err) {
   char x[128], y[128];
   if (!rule_shape_eq(&a->shape, &b->shape))
-    return iso_fail(err, ISO_USAGE, "%s: \"%.80s\" is %s, what it should be equal to is %s", g->where, name, rule_shape_print(&a->shape, x, sizeof x),
+    return iso_fail(err, ISO_USAGE, "%s: \"%.80s\" is %s, what it should be equal to is %s",
+                    g->where, name, rule_shape_print(&a->shape, x, sizeof x),
                     rule_shape_print(&b->shape, y, sizeof y));
   if (a->dtype != b->dtype && !(rule_dtype_is_float(a->dtype) && rule_dtype_is_float(b->dtype)))
-    return iso_fail(err, ISO_USAGE, "%s: \"%.80s\" is %s, what it should be equal to is %s", g->where, name, rule_dtype_name(a->dtype), rule_dtype_name(b->dtype));
-  if (!is_number(a)) return rule_tensor_same(a, b) ? ISO_OK : iso_fail(err, ISO_USAGE, "%s: \"%.80s\" has other values", g->where, name);
+    return iso_fail(err, ISO_USAGE, "%s: \"%.80s\" is %s, what it should be equal to is %s",
+                    g->where, name, rule_dtype_name(a->dtype), rule_dtype_name(b->dtype));
+  if (!is_number(a))
+    return rule_tensor_same(a, b)
+               ? ISO_OK
+               : iso_fail(err, ISO_USAGE, "%s: \"%.80s\" has other values", g->where, name);
   const int64_t i = first_difference(a, b);
   if (i < 0) return ISO_OK;
-  return iso_fail(err, ISO_USAGE, "%s: \"%.80s\" has other values: element %lld (row-major) is %.9g, and should be %.9g", g->where, name, (long long)i,
-                  rule_tensor_get(a, i), rule_tensor_get(b, i));
+  return iso_fail(
+      err, ISO_USAGE,
+      "%s: \"%.80s\" has other values: element %lld (row-major) is %.9g, and should be %.9g",
+      g->where, name, (long long)i, rule_tensor_get(a, i), rule_tensor_get(b, i));
 }
 
 static iso_code hold(state *s, const synth_given *g, iso_error *err) {
@@ -90,8 +111,12 @@ static iso_code hold(state *s, const synth_given *g, iso_error *err) {
 /* The one right leaf that the term rearranges without loss, UINT32_MAX: none. */
 static uint32_t whole_leaf(const state *s, const synth_given *g) {
   const rule_term *t = g->term;
-  while (t->kind == RULE_OP && t->n && (t->child[0]->kind == RULE_OP || t->child[0]->kind == RULE_VAR)) t = t->child[0];
-  if (t->kind != RULE_VAR || s->graph[RIGHT]->node[t->u.i].value[0]->numel != s->graph[LEFT]->node[g->left].value[0]->numel) return UINT32_MAX;
+  while (t->kind == RULE_OP && t->n &&
+         (t->child[0]->kind == RULE_OP || t->child[0]->kind == RULE_VAR))
+    t = t->child[0];
+  if (t->kind != RULE_VAR || s->graph[RIGHT]->node[t->u.i].value[0]->numel !=
+                                 s->graph[LEFT]->node[g->left].value[0]->numel)
+    return UINT32_MAX;
   return (uint32_t)t->u.i;
 }
 

@@ -1,7 +1,8 @@
 /* Witnesses: inputs and parameters on which the outputs differ by more than rounding explains.
  *
- * Draws on which the outputs differed are confirmed by stochastic arithmetic (run_graph.c). Where the outputs agreed on every
- * draw and no rule joins them, more kinds of values are tried: other scales and signs, values at the graphs' literals. */
+ * Draws on which the outputs differed are confirmed by stochastic arithmetic (run_graph.c). Where
+ * the outputs agreed on every draw and no rule joins them, more kinds of values are tried: other
+ * scales and signs, values at the graphs' literals. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
@@ -11,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOISE_RUNS = 4, STORAGE_RUN = 3, /* the last one disturbs constants as their storage rounds them */ STORAGE_MARGIN = 8, N_LITERALS = 16 };
+enum {
+  NOISE_RUNS = 4,
+  STORAGE_RUN = 3,
+  /* the last one disturbs constants as their storage rounds them */ STORAGE_MARGIN = 8,
+  N_LITERALS = 16
+};
 static const double noise = 4 * DBL_EPSILON;
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -19,11 +25,13 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 /* ---- beyond rounding ---- */
 
 typedef struct margin {
-  double rel, noise; /* differences must exceed rel * the slice's norm and noise * what rounding moved */
-  bool nonfinite;    /* NaN or infinity on one side only counts */
+  double rel,
+      noise; /* differences must exceed rel * the slice's norm and noise * what rounding moved */
+  bool nonfinite; /* NaN or infinity on one side only counts */
 } margin;
 
-static double moved(const rule_tensor *base, const rule_tensor *const *run, int from, int to, int64_t i) {
+static double moved(const rule_tensor *base, const rule_tensor *const *run, int from, int to,
+                    int64_t i) {
   double m = 0;
   const double x = rule_tensor_get(base, i);
   for (int k = from; k < to; k++) {
@@ -37,10 +45,12 @@ static double moved(const rule_tensor *base, const rule_tensor *const *run, int 
 static bool ordinary(double x) { return fabs(x) < 1e30; }
 
 /* `l`, `r`: flat alike; `nl`, `nr`: the same outputs with rounding disturbed. */
-static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r, const rule_tensor *const *nl, const rule_tensor *const *nr, margin sc,
+static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r,
+                            const rule_tensor *const *nl, const rule_tensor *const *nr, margin sc,
                             rule_diff *d) {
   *d = (rule_diff){.equal = true, .index = -1};
-  const int64_t row = l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
+  const int64_t row =
+      l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
   const bool is_float = rule_dtype_is_float(l->dtype);
   /* What kernels that compute in few bits leave open, ten times: no difference is found in it. */
   const double least = fmax(sc.rel, 10 * fmax(l->coarse, r->coarse));
@@ -49,8 +59,10 @@ static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r, const ru
     for (int64_t i = from; i < from + row; i++) {
       const double x = rule_tensor_get(l, i);
       if (ordinary(x)) norm = fmax(norm, fabs(x));
-      shaken = fmax(shaken, sc.noise * fmax(moved(l, nl, 0, STORAGE_RUN, i), moved(r, nr, 0, STORAGE_RUN, i)));
-      shaken = fmax(shaken, STORAGE_MARGIN * fmax(moved(l, nl, STORAGE_RUN, NOISE_RUNS, i), moved(r, nr, STORAGE_RUN, NOISE_RUNS, i)));
+      shaken = fmax(shaken, sc.noise * fmax(moved(l, nl, 0, STORAGE_RUN, i),
+                                            moved(r, nr, 0, STORAGE_RUN, i)));
+      shaken = fmax(shaken, STORAGE_MARGIN * fmax(moved(l, nl, STORAGE_RUN, NOISE_RUNS, i),
+                                                  moved(r, nr, STORAGE_RUN, NOISE_RUNS, i)));
     }
     if (!is_float && shaken > 0) continue; /* an order or a decision that rounding makes */
     for (int64_t i = from; i < from + row; i++) {
@@ -126,9 +138,11 @@ static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], size_t o
   return c;
 }
 
-/* The first output (of the left) that differs beyond rounding between two runs from the given leaves. `streams`: numbers of its own. */
-static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base[2], margin sc, uint64_t streams,
-                        size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+/* The first output (of the left) that differs beyond rounding between two runs from the given
+ * leaves. `streams`: numbers of its own. */
+static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base[2], margin sc,
+                        uint64_t streams, size_t *which, rule_diff *diff, bool *found,
+                        iso_error *err) {
   st_run shaken[2][NOISE_RUNS] = {0};
   iso_code c = ISO_OK;
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
@@ -136,9 +150,12 @@ static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base
   *found = false;
   for (int side = 0; side < 2 && !c; side++)
     for (int k = 0; k < NOISE_RUNS && !c; k++)
-      c = st_run_graph(s, side, leaf[side], k == STORAGE_RUN ? ST_STORAGE : by, streams + (uint64_t)(side * NOISE_RUNS + k), false, NULL, &shaken[side][k], err);
+      c = st_run_graph(s, side, leaf[side], k == STORAGE_RUN ? ST_STORAGE : by,
+                       streams + (uint64_t)(side * NOISE_RUNS + k), false, NULL, &shaken[side][k],
+                       err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*found; o++) {
-    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]), *n[2][NOISE_RUNS];
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o),
+                      *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]), *n[2][NOISE_RUNS];
     if (!l || !r || l->numel != r->numel) continue;
     for (int k = 0; k < NOISE_RUNS; k++) {
       n[LEFT][k] = output(s, LEFT, &shaken[LEFT][k], o);
@@ -156,14 +173,16 @@ static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base
   return c;
 }
 
-static iso_code run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2], iso_error *err) {
+static iso_code run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2],
+                         iso_error *err) {
   iso_code c = st_run_graph(s, LEFT, leaf[LEFT], 0, 0, keep_all, NULL, &run[LEFT], err);
   if (!c) c = st_run_graph(s, RIGHT, leaf[RIGHT], 0, 0, keep_all, NULL, &run[RIGHT], err);
   return c;
 }
 
 static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
-  for (int side = 0; side < 2; side++) leaf[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *leaf[side]);
+  for (int side = 0; side < 2; side++)
+    leaf[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *leaf[side]);
   return leaf[LEFT] && leaf[RIGHT];
 }
 
@@ -182,7 +201,8 @@ static iso_code leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_er
 
 static void free_leaves(const state *s, rule_tensor **leaf[2]) {
   for (int side = 0; side < 2; side++) {
-    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++) rule_tensor_unref(leaf[side][i]);
+    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++)
+      rule_tensor_unref(leaf[side][i]);
     free(leaf[side]);
   }
 }
@@ -215,7 +235,9 @@ static bool reads_by_index(const synth_graph *g, const rule_term *t) {
 static bool leaves_are_drawn(const state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->graph[side]->node[i].kind != SYNTH_OP && (s->map[side][i].i == EG_NONE || !s->rec[s->map[side][i].i].valued)) return false;
+      if (s->graph[side]->node[i].kind != SYNTH_OP &&
+          (s->map[side][i].i == EG_NONE || !s->rec[s->map[side][i].i].valued))
+        return false;
   return true;
 }
 
@@ -242,19 +264,23 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
     *alone = n->kind == SYNTH_OP && reads_by_index(s->graph[*side], n->call);
   }
   const synth_localiser *l = s->o->localiser;
-  if (*alone && s->o->keep_witness && l) c = l->cut_failing(s, *side, (uint32_t)*node, leaf[*side], err);
-  if (!c && *alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg))) c = nomem(err);
+  if (*alone && s->o->keep_witness && l)
+    c = l->cut_failing(s, *side, (uint32_t)*node, leaf[*side], err);
+  if (!c && *alone && !(s->res->reason = iso_arena_strdup(&s->res->arena, why[*side].msg)))
+    c = nomem(err);
   for (int k = 0; k < 2; k++) st_run_free(&run[k]);
   free_leaves(s, leaf);
   return c;
 }
 
 static bool makes_empty(const synth_node *n) {
-  return n->kind == SYNTH_OP && (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0);
+  return n->kind == SYNTH_OP &&
+         (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0);
 }
 
 /* What `base` gives where empty memory holds `fill`. */
-static iso_code run_filled(state *s, int side, const st_run *base, double fill, st_run *out, iso_error *err) {
+static iso_code run_filled(state *s, int side, const st_run *base, double fill, st_run *out,
+                           iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *again = calloc(g->n_nodes + 1, 1);
   rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
@@ -291,9 +317,11 @@ iso_code st_check_unspecified(state *s, iso_error *err) {
     if (!c) c = run_filled(s, side, &base, 3, &two, err);
     for (size_t o = 0; o < g->n_outputs && !c; o++) {
       const rule_tensor *a = output(s, side, &one, o), *b = output(s, side, &two, o);
-      if (a && b && (a->numel != b->numel || !s->oracle->compare(s->oracle->ctx, a, b, s->o->rel_tol).equal))
-        c = iso_fail(err, ISO_UNSUPPORTED, "%s: node \"%s\": output \"%s\" depends on memory that %s leaves unspecified", g->path, first->id,
-                     g->output[o].name, first->op);
+      if (a && b &&
+          (a->numel != b->numel || !s->oracle->compare(s->oracle->ctx, a, b, s->o->rel_tol).equal))
+        c = iso_fail(err, ISO_UNSUPPORTED,
+                     "%s: node \"%s\": output \"%s\" depends on memory that %s leaves unspecified",
+                     g->path, first->id, g->output[o].name, first->op);
     }
     st_run_free(&base);
     st_run_free(&one);
@@ -305,13 +333,16 @@ iso_code st_check_unspecified(state *s, iso_error *err) {
 
 static iso_code leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_error *err);
 
-iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *found,
+                    iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
   *found = false;
-  iso_code c = s->lonely_both && d >= s->n_sets ? leaves_as_loaded(s, d, leaf, err) : leaves_of_draw(s, d, leaf, err);
+  iso_code c = s->lonely_both && d >= s->n_sets ? leaves_as_loaded(s, d, leaf, err)
+                                                : leaves_of_draw(s, d, leaf, err);
   if (!c) c = run_both(s, leaf, true, base, err);
-  const margin sc = {s->o->rel_tol, 100, d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
+  const margin sc = {s->o->rel_tol, 100,
+                     d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
   if (!c) c = differs(s, leaf, base, sc, 1000 + d * 16, which, diff, found, err);
   for (int side = 0; side < 2; side++) {
     if (!c && *found) s->witness[side] = base[side];
@@ -323,38 +354,71 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
 
 /* ---- more draws ---- */
 
-typedef enum how { AS_CAPTURED, NORMAL, POSITIVE, NEGATIVE, TIES, HALVES, AT_LITERALS, ROWS, OUTLIERS, ZERO_ROW, ZEROS, N_HOW } how;
+typedef enum how {
+  AS_CAPTURED,
+  NORMAL,
+  POSITIVE,
+  NEGATIVE,
+  TIES,
+  HALVES,
+  AT_LITERALS,
+  ROWS,
+  OUTLIERS,
+  ZERO_ROW,
+  ZEROS,
+  N_HOW
+} how;
 
 typedef struct kind {
-  how input; double input_scale;
-  how matrix; double matrix_scale;
-  how vector; double vector_scale;
+  how input;
+  double input_scale;
+  how matrix;
+  double matrix_scale;
+  how vector;
+  double vector_scale;
 } kind;
 
-static const kind kinds[] = {
-    {NORMAL, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},      {NORMAL, 64, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {NORMAL, 1.0 / 64, AS_CAPTURED, 1, AS_CAPTURED, 1}, {NEGATIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {POSITIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},    {TIES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {AT_LITERALS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}, {NORMAL, 1e4, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {NORMAL, 1, NORMAL, 4, NORMAL, 1},                {NORMAL, 1, NORMAL, 16, NORMAL, 1},
-    {NORMAL, 1, NORMAL, 1.0 / 64, AS_CAPTURED, 1},    {NORMAL, 1, NORMAL, 1.0 / 1024, NORMAL, 1},
-    {NORMAL, 1, NORMAL, 1, NORMAL, 8},                {NORMAL, 1, NEGATIVE, 1, NEGATIVE, 1},
-    {NORMAL, 1, POSITIVE, 1, POSITIVE, 1},            {ROWS, 1, NORMAL, 1, NORMAL, 1},
-    {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},            {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
-    {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},            {TIES, 1, TIES, 1, TIES, 1},
-    {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},      {ZERO_ROW, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
-    {POSITIVE, 64, POSITIVE, 64, POSITIVE, 64},       {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64},
-    {ZEROS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, N_DRAWS = N_KINDS + 8, TIES_DRAW = 5, ZERO_ROW_DRAW = 21, ZEROS_DRAW = N_KINDS - 1 };
+static const kind kinds[] = {{NORMAL, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {NORMAL, 64, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {NORMAL, 1.0 / 64, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {NEGATIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {POSITIVE, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {TIES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {AT_LITERALS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {NORMAL, 1e4, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {NORMAL, 1, NORMAL, 4, NORMAL, 1},
+                             {NORMAL, 1, NORMAL, 16, NORMAL, 1},
+                             {NORMAL, 1, NORMAL, 1.0 / 64, AS_CAPTURED, 1},
+                             {NORMAL, 1, NORMAL, 1.0 / 1024, NORMAL, 1},
+                             {NORMAL, 1, NORMAL, 1, NORMAL, 8},
+                             {NORMAL, 1, NEGATIVE, 1, NEGATIVE, 1},
+                             {NORMAL, 1, POSITIVE, 1, POSITIVE, 1},
+                             {ROWS, 1, NORMAL, 1, NORMAL, 1},
+                             {OUTLIERS, 1, OUTLIERS, 1, NORMAL, 1},
+                             {NORMAL, 1, AT_LITERALS, 1, NORMAL, 1},
+                             {NORMAL, 1e6, NORMAL, 1e3, NORMAL, 1},
+                             {TIES, 1, TIES, 1, TIES, 1},
+                             {HALVES, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {ZERO_ROW, 1, AS_CAPTURED, 1, AS_CAPTURED, 1},
+                             {POSITIVE, 64, POSITIVE, 64, POSITIVE, 64},
+                             {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64},
+                             {ZEROS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
+enum {
+  N_KINDS = sizeof kinds / sizeof *kinds,
+  N_DRAWS = N_KINDS + 8,
+  TIES_DRAW = 5,
+  ZERO_ROW_DRAW = 21,
+  ZEROS_DRAW = N_KINDS - 1
+};
 
 typedef struct hunt {
   state *s;
-  size_t k;               /* number of the draw */
-  rule_tensor **of;       /* by class: its value on this draw */
+  size_t k;         /* number of the draw */
+  rule_tensor **of; /* by class: its value on this draw */
   double literal[N_LITERALS];
   size_t n_literal;
-  int64_t limit;          /* rows of the smallest table that integer inputs index */
-  bool undefined;         /* NaN on one side only counts */
+  int64_t limit;  /* rows of the smallest table that integer inputs index */
+  bool undefined; /* NaN on one side only counts */
 } hunt;
 
 /* Operators that look at what is no number (nan_to_num, isnan): over the reals they do nothing. */
@@ -370,7 +434,9 @@ static size_t count_guards(const state *s, int side) {
 static bool has_float_input(const state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->graph[side]->node[i].kind == SYNTH_INPUT && s->map[side][i].i != EG_NONE && rule_dtype_is_float(s->graph[side]->node[i].dtype)) return true;
+      if (s->graph[side]->node[i].kind == SYNTH_INPUT && s->map[side][i].i != EG_NONE &&
+          rule_dtype_is_float(s->graph[side]->node[i].dtype))
+        return true;
   return false;
 }
 
@@ -404,7 +470,8 @@ static double draw_one(const hunt *h, iso_rng *rng, how m, double mean, double d
   }
 }
 
-static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out, iso_error *err) {
+static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out,
+                           iso_error *err) {
   rule_tensor *v = n->value[0];
   const bool input = n->kind == SYNTH_INPUT, matrix = v->shape.rank >= 2;
   const kind k = kinds[h->k % N_KINDS];
@@ -419,21 +486,27 @@ static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tens
   double sum = 0, sq = 0;
   for (int64_t i = 0; i < v->numel; i++) sum += rule_tensor_get(v, i);
   const double mean = v->numel ? sum / (double)v->numel : 0;
-  for (int64_t i = 0; i < v->numel; i++) sq += (rule_tensor_get(v, i) - mean) * (rule_tensor_get(v, i) - mean);
+  for (int64_t i = 0; i < v->numel; i++)
+    sq += (rule_tensor_get(v, i) - mean) * (rule_tensor_get(v, i) - mean);
   double dev = v->numel ? sqrt(sq / (double)v->numel) : 0;
   if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12 || !isfinite(dev)) dev = 0.1;
   if (!input && !matrix && dev < 0.5 * fabs(mean)) dev = 0.5 * fabs(mean);
   iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
-  const int64_t last = v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
+  const int64_t last =
+      v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
   double row = 0;
   for (int64_t i = 0; i < v->numel && !c; i++) {
     if (i % last == 0) row = mean + dev * iso_rng_normal(rng);
-    ((double *)(*out)->data)[i] = m == ZERO_ROW && i < last ? 0 : scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
+    ((double *)(*out)->data)[i] =
+        m == ZERO_ROW && i < last
+            ? 0
+            : scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
   }
   return c;
 }
 
-static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out, iso_error *err) {
+static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor **out,
+                         iso_error *err) {
   const rule_tensor *v = n->value[0];
   static const int64_t edges[] = {0, 1, 127, 128, 255, 256, 257, 32767, 32768, 65535, 16777217};
   int64_t low = 0, high = h->limit;
@@ -445,13 +518,16 @@ static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
   int64_t edge[64];
-  const size_t n_edges = open || h->k % 4 != 3 ? 0 : st_integer_edges(h->s, high, edge, sizeof edge / sizeof *edge);
+  const size_t n_edges =
+      open || h->k % 4 != 3 ? 0 : st_integer_edges(h->s, high, edge, sizeof edge / sizeof *edge);
   const uint64_t width = high > low ? (uint64_t)(high - low) : 1;
   int64_t x = low + (int64_t)iso_rng_below(rng, width);
   for (int64_t i = 0; i < v->numel; i++) {
     if (h->k % 4 != 1) x = low + (int64_t)iso_rng_below(rng, width); /* 1: one value everywhere */
     if (h->k % 4 == 2 && !open) x = iso_rng_below(rng, 2) ? low : high - 1;
-    if (h->k % 4 == 2 && open) x = edges[iso_rng_below(rng, v->dtype == RULE_I64 || v->dtype == RULE_I32 ? 11 : 3)] * (iso_rng_below(rng, 2) ? 1 : -1);
+    if (h->k % 4 == 2 && open)
+      x = edges[iso_rng_below(rng, v->dtype == RULE_I64 || v->dtype == RULE_I32 ? 11 : 3)] *
+          (iso_rng_below(rng, 2) ? 1 : -1);
     if (n_edges) x = edge[(h->k / 4 * (size_t)v->numel + (size_t)i) % n_edges]; /* each in turn */
     rule_tensor_set(*out, i, (double)x);
   }
@@ -467,7 +543,8 @@ typedef struct binder {
   iso_arena arena;
 } binder;
 
-/* An argument of a definition: a literal, a list, or a variable for a class's value. NULL: an error, in `c`. */
+/* An argument of a definition: a literal, a list, or a variable for a class's value. NULL: an
+ * error, in `c`. */
 static const rule_term *argument(binder *b, eg_class cls, iso_code *c, iso_error *err) {
   state *s = b->h->s;
   const eg_node *m;
@@ -498,7 +575,8 @@ static iso_code defined_value(hunt *h, eg_node e, rule_tensor **out, iso_error *
   iso_code c = child ? ISO_OK : nomem(err);
   for (size_t i = 0; i < n && !c; i++)
     if (!(child[i] = argument(b, eg_node_child(s->g, e, i), &c, err)) && !c) c = nomem(err);
-  const rule_term *t = c ? NULL : rule_op(&b->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
+  const rule_term *t =
+      c ? NULL : rule_op(&b->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
   size_t n_out = 0;
   if (!c && !t) c = nomem(err);
   if (!c) c = s->oracle->call(s->oracle->ctx, t, b->at, true, out, 1, &n_out, err);
@@ -507,8 +585,9 @@ static iso_code defined_value(hunt *h, eg_node e, rule_tensor **out, iso_error *
   return c;
 }
 
-/* Where either side has parameters that the other lacks, some may have been computed from others while they were loaded (a norm folded into
- * a weight). Zeros and ones tell nothing of what belongs to what: they stay as captured too. */
+/* Where either side has parameters that the other lacks, some may have been computed from others
+ * while they were loaded (a norm folded into a weight). Zeros and ones tell nothing of what belongs
+ * to what: they stay as captured too. */
 static bool stays(const state *s, const rec *r, const synth_node *n) {
   return r->lonely || (s->lonely_both && n->kind != SYNTH_INPUT && !st_generic(n->value[0]));
 }
@@ -528,17 +607,21 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
     if (r->leaf && r->atom && atom.i == EG_NONE) atom = m[i];
     if (!r->leaf && r->tensor && m[i].i < captured.i) captured = m[i];
   }
-  /* A graph may itself compute the part of a leaf that the other one's is made of: leaves were related before, so it is the oldest. */
+  /* A graph may itself compute the part of a leaf that the other one's is made of: leaves were
+   * related before, so it is the oldest. */
   if (def.i == EG_NONE) def = captured;
   iso_code c = ISO_OK;
   rule_tensor *v = NULL;
   if (konst) v = rule_tensor_ref(st_val(s, def, s->run_set)); /* constants stay */
   else if (atom.i != EG_NONE) {
     const rec *r = &s->rec[atom.i];
-    const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]] : &s->graph[RIGHT]->node[r->node[RIGHT]];
+    const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]]
+                                              : &s->graph[RIGHT]->node[r->node[RIGHT]];
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
     if (stays(s, r, nd)) c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(s, err);
-    else c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err) : draw_int(h, nd, &rng, &v, err);
+    else
+      c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err)
+                                                   : draw_int(h, nd, &rng, &v, err);
     if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, nd, h->k, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);
@@ -553,11 +636,13 @@ static iso_code draw_all(hunt *h, rule_tensor **leaf[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
-      if (s->graph[side]->node[i].kind != SYNTH_OP) c = class_value(h, eg_class_of(s->g, s->map[side][i]), &leaf[side][i], err);
+      if (s->graph[side]->node[i].kind != SYNTH_OP)
+        c = class_value(h, eg_class_of(s->g, s->map[side][i]), &leaf[side][i], err);
   return c;
 }
 
-/* Inputs that are so large that masks hide nothing show nothing: it is assumed that there are none. */
+/* Inputs that are so large that masks hide nothing show nothing: it is assumed that there are none.
+ */
 static iso_code drop_near_masks(state *s, bool *found, iso_error *err) {
   bool near = false;
   iso_code c = st_near_masks(s, s->witness, &near, err);
@@ -568,18 +653,24 @@ static iso_code drop_near_masks(state *s, bool *found, iso_error *err) {
 }
 
 /* One draw. Where an operator cannot take these values, the draw says nothing. */
-static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_diff *diff,
+                         bool *found, iso_error *err) {
   state *s = h->s;
   st_run base[2] = {0};
   iso_code c = draw_all(h, leaf, err);
   if (!c) c = run_both(s, leaf, false, base, err);
   bool apart = false;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !apart; o++) {
-    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
-    apart = l && r && l->numel == r->numel && (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o),
+                      *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
+    apart = l && r && l->numel == r->numel &&
+            (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
   }
   /* What was looked for must be clear: a thousand times what rounding moves. */
-  if (!c && apart) c = differs(s, leaf, base, (margin){1e-7, 1e3, h->undefined && !base[LEFT].overflow && !base[RIGHT].overflow}, 5000 + h->k * 16, which, diff, found, err);
+  if (!c && apart)
+    c = differs(s, leaf, base,
+                (margin){1e-7, 1e3, h->undefined && !base[LEFT].overflow && !base[RIGHT].overflow},
+                5000 + h->k * 16, which, diff, found, err);
   if (!c && *found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = run_both(s, leaf, true, s->witness, err);
@@ -593,7 +684,8 @@ iso_code st_keep_witness(state *s, iso_error *err) {
   if (!s->witness[LEFT].value || !s->witness[RIGHT].value) return ISO_OK;
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
-    if (!(s->res->witness_leaf[side] = calloc(g->n_nodes + 1, sizeof *s->res->witness_leaf[side]))) return nomem(err);
+    if (!(s->res->witness_leaf[side] = calloc(g->n_nodes + 1, sizeof *s->res->witness_leaf[side])))
+      return nomem(err);
     s->res->n_leaf[side] = g->n_nodes;
     for (size_t i = 0; i < g->n_nodes; i++)
       if (g->node[i].kind != SYNTH_OP && s->witness[side].value[i].n == 1)
@@ -625,13 +717,15 @@ static iso_code leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_
     }
   if (!c) c = draw_all(&h, leaf, err);
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++) (void)rule_tensor_ref(leaf[side][i]);
+    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++)
+      (void)rule_tensor_ref(leaf[side][i]);
   for (size_t i = 0; h.of && i < s->n_rec; i++) rule_tensor_unref(h.of[i]);
   free(h.of);
   return c;
 }
 
-iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff, bool *shows, iso_error *err) {
+iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff,
+                        bool *shows, iso_error *err) {
   hunt h = {.s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
   rule_tensor **own[2];
   st_run base[2] = {0};
@@ -644,20 +738,25 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
   iso_code c = new_leaves(s, own) && h.of ? ISO_OK : nomem(err);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->res->witness_leaf[side][i] && s->rec[s->map[side][i].i].atom) preset(&h, s->map[side][i], s->res->witness_leaf[side][i]);
+      if (s->res->witness_leaf[side][i] && s->rec[s->map[side][i].i].atom)
+        preset(&h, s->map[side][i], s->res->witness_leaf[side][i]);
   for (size_t j = 0; j < v->n && !c; j++) preset(&h, v->leaf[j], v->value[j]);
   if (!c) c = draw_all(&h, own, err);
   if (!c) c = run_both(s, own, false, base, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*shows; o++) {
-    const rule_tensor *l = output(s, LEFT, &base[LEFT], o), *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
+    const rule_tensor *l = output(s, LEFT, &base[LEFT], o),
+                      *r = output(s, RIGHT, &base[RIGHT], s->right_of[o]);
     if (!l || !r || l->numel != r->numel) continue;
     found = s->oracle->compare(s->oracle->ctx, l, r, 1e-7);
     *shows = !found.equal && isfinite(found.max_rel);
     if (*shows) v->output = o;
   }
-  if (!c && sure) c = differs(s, own, base, (margin){s->o->rel_tol, 100, true}, 9000, &v->output, &found, shows, err);
+  if (!c && sure)
+    c = differs(s, own, base, (margin){s->o->rel_tol, 100, true}, 9000, &v->output, &found, shows,
+                err);
   for (int side = 0; side < 2 && leaf && !c; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) leaf[side][i] = rule_tensor_ref(own[side][i]);
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      leaf[side][i] = rule_tensor_ref(own[side][i]);
   if (diff) *diff = found;
   for (int side = 0; side < 2; side++) {
     st_run_free(&base[side]);
@@ -670,7 +769,8 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
 }
 
 /* Draws `number`[0..n), NULL: all. `undefined`: NaN on one side only counts. */
-static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined,
+                           size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
@@ -680,7 +780,8 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
   if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = nomem(err);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP) collect_literals(&h, s->graph[side]->node[i].call);
+      if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP)
+        collect_literals(&h, s->graph[side]->node[i].call);
   for (size_t d = 0; d < n && !c && !*found; d++) {
     if (st_stopped(s)) break;
     h.k = number ? number[d] : d;
@@ -699,14 +800,18 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
 }
 
 iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  return hunt_among(s, NULL, N_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), which, diff, found, err);
+  return hunt_among(s, NULL, N_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), which, diff,
+                    found, err);
 }
 
-/* Without any guard, what is undefined on one side only is so because the other one leaves it out (a mask that multiplies, and one that
- * selects): a few inputs show that, as far as inputs can be zero at all. */
+/* Without any guard, what is undefined on one side only is so because the other one leaves it out
+ * (a mask that multiplies, and one that selects): a few inputs show that, as far as inputs can be
+ * zero at all. */
 iso_code st_hunt_undefined(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
   static const unsigned char zeros[] = {ZEROS_DRAW, ZERO_ROW_DRAW, TIES_DRAW, N_KINDS, N_KINDS + 1};
   *found = false;
-  if (count_guards(s, LEFT) || count_guards(s, RIGHT)) return hunt_among(s, NULL, N_DRAWS, true, which, diff, found, err);
-  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, which, diff, found, err) : ISO_OK;
+  if (count_guards(s, LEFT) || count_guards(s, RIGHT))
+    return hunt_among(s, NULL, N_DRAWS, true, which, diff, found, err);
+  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, which, diff, found, err)
+                            : ISO_OK;
 }

@@ -1,5 +1,6 @@
-/* What a comparison looked at, so that a reader knows what it did not: operators that nothing reaches, draws that were made, and
- * branches on values (a mask, a clamp, a window) of which one side was never taken on any of them. */
+/* What a comparison looked at, so that a reader knows what it did not: operators that nothing
+ * reaches, draws that were made, and branches on values (a mask, a clamp, a window) of which one
+ * side was never taken on any of them. */
 #include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
 
@@ -10,7 +11,7 @@
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 typedef struct seen { /* on all draws together */
-  bool low, high; /* below and above, or false and true */
+  bool low, high;     /* below and above, or false and true */
 } seen;
 
 typedef struct point {
@@ -23,7 +24,8 @@ typedef struct point {
 
 static bool is(const char *op, const char *name) {
   const size_t n = strlen(name);
-  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 && (op[6 + n] == 0 || op[6 + n] == '.' || op[6 + n] == '_');
+  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 &&
+         (op[6 + n] == 0 || op[6 + n] == '.' || op[6 + n] == '_');
 }
 
 static bool valued(const point *p, uint32_t k) {
@@ -32,7 +34,9 @@ static bool valued(const point *p, uint32_t k) {
   return r->valued && r->n_out == 1;
 }
 
-static rule_tensor *argument(const point *p, uint32_t k, size_t draw) { return st_val(p->s, p->s->map[p->side][p->n->call->child[k]->u.i], draw); }
+static rule_tensor *argument(const point *p, uint32_t k, size_t draw) {
+  return st_val(p->s, p->s->map[p->side][p->n->call->child[k]->u.i], draw);
+}
 
 static bool number(const point *p, uint32_t k, double *out) {
   if (k >= p->n->call->n) return false;
@@ -48,8 +52,10 @@ static seen against(const point *p, uint32_t k, double edge, int32_t other) {
   seen r = {false, false};
   for (size_t d = 0; d < p->s->n_draws && !(r.low && r.high); d++) {
     st_trim(p->s);
-    const rule_tensor *t = argument(p, k, d), *u = other >= 0 ? argument(p, (uint32_t)other, d) : NULL;
-    if (!t || (other >= 0 && !u) || (u && u->numel != t->numel)) return (seen){true, true}; /* broadcast: not looked at */
+    const rule_tensor *t = argument(p, k, d),
+                      *u = other >= 0 ? argument(p, (uint32_t)other, d) : NULL;
+    if (!t || (other >= 0 && !u) || (u && u->numel != t->numel))
+      return (seen){true, true}; /* broadcast: not looked at */
     for (int64_t i = 0; i < t->numel && !(r.low && r.high); i++) {
       const double x = rule_tensor_get(t, i), y = u ? rule_tensor_get(u, i) : edge;
       r.low |= x < y;
@@ -78,8 +84,12 @@ static iso_code bounds(const point *p, uint32_t low, uint32_t high, iso_error *e
   double x;
   iso_arena *a = &p->s->res->arena;
   iso_code c = ISO_OK;
-  if (low && number(p, low, &x)) c = choice(p, against(p, 0, x, -1), iso_arena_printf(a, "no value below the lower bound %g", x), NULL, err);
-  if (!c && high && number(p, high, &x)) c = choice(p, against(p, 0, x, -1), NULL, iso_arena_printf(a, "no value above the upper bound %g", x), err);
+  if (low && number(p, low, &x))
+    c = choice(p, against(p, 0, x, -1), iso_arena_printf(a, "no value below the lower bound %g", x),
+               NULL, err);
+  if (!c && high && number(p, high, &x))
+    c = choice(p, against(p, 0, x, -1), NULL,
+               iso_arena_printf(a, "no value above the upper bound %g", x), err);
   return c;
 }
 
@@ -88,9 +98,13 @@ static iso_code window(const point *p, iso_error *err) {
   const rule_schema *sc = rule_schemas_find(p->s->schemas, p->n->call->u.s);
   double w;
   for (uint32_t k = 0; sc && k < sc->n_args && k < p->n->call->n; k++)
-    if (strcmp(sc->arg[k].name, "sliding_window") == 0 && number(p, k, &w) && w > 0 && valued(p, 0)) {
-      const int64_t tokens = st_rec(p->s, p->s->map[p->side][p->n->call->child[0]->u.i])->shape.dim[0];
-      const char *text = iso_arena_printf(&p->s->res->arena, "no token is further away than the window of %g: there are %lld", w, (long long)tokens);
+    if (strcmp(sc->arg[k].name, "sliding_window") == 0 && number(p, k, &w) && w > 0 &&
+        valued(p, 0)) {
+      const int64_t tokens =
+          st_rec(p->s, p->s->map[p->side][p->n->call->child[0]->u.i])->shape.dim[0];
+      const char *text = iso_arena_printf(
+          &p->s->res->arena, "no token is further away than the window of %g: there are %lld", w,
+          (long long)tokens);
       return choice(p, (seen){(double)tokens > w, true}, text, NULL, err);
     }
   return ISO_OK;
@@ -98,11 +112,17 @@ static iso_code window(const point *p, iso_error *err) {
 
 static iso_code look(const point *p, iso_error *err) {
   const char *op = p->n->op;
-  if (is(op, "where") && valued(p, 0)) return choice(p, against(p, 0, 0.5, -1), "the condition is never false", "the condition is never true", err);
-  if (is(op, "masked_fill") && valued(p, 1)) return choice(p, against(p, 1, 0.5, -1), "the mask keeps nothing", "the mask hides nothing", err);
-  if ((is(op, "relu") || is(op, "leaky_relu") || is(op, "elu")) && valued(p, 0)) return choice(p, against(p, 0, 0, -1), "no value below 0", "no value above 0", err);
+  if (is(op, "where") && valued(p, 0))
+    return choice(p, against(p, 0, 0.5, -1), "the condition is never false",
+                  "the condition is never true", err);
+  if (is(op, "masked_fill") && valued(p, 1))
+    return choice(p, against(p, 1, 0.5, -1), "the mask keeps nothing", "the mask hides nothing",
+                  err);
+  if ((is(op, "relu") || is(op, "leaky_relu") || is(op, "elu")) && valued(p, 0))
+    return choice(p, against(p, 0, 0, -1), "no value below 0", "no value above 0", err);
   if ((is(op, "maximum") || is(op, "minimum")) && valued(p, 0) && valued(p, 1))
-    return choice(p, against(p, 0, 0, 1), "the first is never the smaller one", "the first is never the larger one", err);
+    return choice(p, against(p, 0, 0, 1), "the first is never the smaller one",
+                  "the first is never the larger one", err);
   if (is(op, "clamp_min")) return valued(p, 0) ? bounds(p, 1, 0, err) : ISO_OK;
   if (is(op, "clamp_max")) return valued(p, 0) ? bounds(p, 0, 1, err) : ISO_OK;
   if (is(op, "clamp") || is(op, "hardtanh")) return valued(p, 0) ? bounds(p, 1, 2, err) : ISO_OK;

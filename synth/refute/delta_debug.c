@@ -1,7 +1,8 @@
-/* A small counterexample: the witness with as many elements of its inputs zero as still show the difference, and the others
- * small whole numbers where these do. The search is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
- * failure-inducing input", 2002) over elements, in halves, quarters and so on, what stands last first, so that the
- * first tokens show it where they can; it is bounded by a count of runs, never by time. */
+/* A small counterexample: the witness with as many elements of its inputs zero as still show the
+ * difference, and the others small whole numbers where these do. The search is delta debugging
+ * (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over elements,
+ * in halves, quarters and so on, what stands last first, so that the first tokens show it where
+ * they can; it is bounded by a count of runs, never by time. */
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
 
@@ -31,7 +32,9 @@ static void find_inputs(shrink *k, eg_node *of, rule_tensor **value) {
       const eg_node e = s->map[side][i];
       if (!t) continue;
       elements += t->numel;
-      if (s->graph[side]->node[i].kind != SYNTH_INPUT || s->rec[e.i].konst || !s->rec[e.i].atom || k->v.n == MAX_INPUTS) continue;
+      if (s->graph[side]->node[i].kind != SYNTH_INPUT || s->rec[e.i].konst || !s->rec[e.i].atom ||
+          k->v.n == MAX_INPUTS)
+        continue;
       bool seen = false;
       for (size_t j = 0; j < k->v.n; j++) seen |= eg_equal(s->g, of[j], e);
       if (!seen) of[k->v.n] = e, value[k->v.n++] = rule_tensor_ref(t);
@@ -40,18 +43,22 @@ static void find_inputs(shrink *k, eg_node *of, rule_tensor **value) {
   k->runs = runs < MIN_RUNS ? MIN_RUNS : runs > MAX_RUNS ? MAX_RUNS : (size_t)runs;
 }
 
-/* Whether the difference still shows with elements [from, from + n) of input `j` at `x` (NAN: each rounded); if so they stay. */
-static iso_code put(shrink *k, size_t j, int64_t from, int64_t n, double x, bool *kept, iso_error *err) {
+/* Whether the difference still shows with elements [from, from + n) of input `j` at `x` (NAN: each
+ * rounded); if so they stay. */
+static iso_code put(shrink *k, size_t j, int64_t from, int64_t n, double x, bool *kept,
+                    iso_error *err) {
   rule_tensor *was = k->v.value[j], *now;
   bool other = false;
   *kept = false;
-  for (int64_t i = from; i < from + n; i++) other |= rule_tensor_get(was, i) != (isnan(x) ? round(rule_tensor_get(was, i)) : x);
+  for (int64_t i = from; i < from + n; i++)
+    other |= rule_tensor_get(was, i) != (isnan(x) ? round(rule_tensor_get(was, i)) : x);
   if (!other || k->runs == 0 || st_stopped(k->s)) return ISO_OK;
   k->runs--;
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &now, err);
   if (c) return c;
   memcpy(now->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
-  for (int64_t i = from; i < from + n; i++) rule_tensor_set(now, i, isnan(x) ? round(rule_tensor_get(was, i)) : x);
+  for (int64_t i = from; i < from + n; i++)
+    rule_tensor_set(now, i, isnan(x) ? round(rule_tensor_get(was, i)) : x);
   if (!st_admits(k->s, k->v.leaf[j], now)) {
     rule_tensor_unref(now);
     return ISO_OK;
@@ -69,7 +76,8 @@ static iso_code shrink_input(shrink *k, size_t j, iso_error *err) {
   bool kept;
   iso_code c = ISO_OK;
   for (int64_t size = n; size > 0 && !c; size /= 2)
-    for (int64_t from = (n - 1) / size * size; from >= 0 && !c; from -= size) c = put(k, j, from, size < n - from ? size : n - from, 0, &kept, err);
+    for (int64_t from = (n - 1) / size * size; from >= 0 && !c; from -= size)
+      c = put(k, j, from, size < n - from ? size : n - from, 0, &kept, err);
   if (!c && rule_dtype_is_float(dtype)) c = put(k, j, 0, n, NAN, &kept, err);
   for (int64_t i = 0; i < n && !c; i++) {
     const double x = rule_tensor_get(k->v.value[j], i);
@@ -107,7 +115,8 @@ iso_code st_shrink(state *s, iso_error *err) {
         }
   }
   for (int side = 0; side < 2; side++) {
-    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++) rule_tensor_unref(leaf[side][i]);
+    for (size_t i = 0; leaf[side] && i < s->graph[side]->n_nodes; i++)
+      rule_tensor_unref(leaf[side][i]);
     free(leaf[side]);
   }
   for (size_t j = 0; j < k.v.n; j++) rule_tensor_unref(value[j]);

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static iso_code nomem(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 enum { MAX_RUNS = 96, MIN_RUNS = 8, SHOWN = 16 };
 enum {

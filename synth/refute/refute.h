@@ -5,11 +5,14 @@
 #include "synth/comparison.h"
 
 /* ---- counterexample.c ---- */
-/* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such output. Found, its values are kept in s->witness. */
-iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+/* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such
+ * output. Found, its values are kept in s->witness. */
+iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found,
+                    iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
-/* The same among inputs on which something may be undefined (rows of zeros), and where one output is NaN and the other a number. */
+/* The same among inputs on which something may be undefined (rows of zeros), and where one output
+ * is NaN and the other a number. */
 iso_code st_hunt_undefined(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
@@ -24,9 +27,11 @@ typedef struct st_variant {
   size_t n;
   size_t output; /* out: which differs */
 } st_variant;
-/* Whether the outputs still differ there: clearly, or with `sure` as st_confirm has it; then `leaf` gets references to all leaves' values
- * by node, for the caller to drop. Values that an operator does not take show nothing. Requires: s->res->witness_leaf. */
-iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff, bool *shows, iso_error *err);
+/* Whether the outputs still differ there: clearly, or with `sure` as st_confirm has it; then `leaf`
+ * gets references to all leaves' values by node, for the caller to drop. Values that an operator
+ * does not take show nothing. Requires: s->res->witness_leaf. */
+iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff,
+                        bool *shows, iso_error *err);
 /* Keep the leaves' values of s->witness in the result. */
 iso_code st_keep_witness(state *s, iso_error *err);
 
@@ -40,7 +45,8 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err);
 iso_code st_shrink(state *s, iso_error *err);
 
 /* ---- needed.c ---- */
-/* Of a witness that was drawn: which elements matter, into the result. Requires: st_keep_witness. */
+/* Of a witness that was drawn: which elements matter, into the result. Requires: st_keep_witness.
+ */
 ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);

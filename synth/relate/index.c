@@ -9,8 +9,8 @@
 
 enum { PRESENT_BITS = 1 << 24 }; /* of the filter: 2 MiB; more elements only make it weaker */
 
-iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n, rule_schemas *schemas,
-                         synth_index **out, iso_error *err) {
+iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n,
+                         rule_schemas *schemas, synth_index **out, iso_error *err) {
   if (n >= UINT32_MAX) return iso_fail(err, ISO_RANGE, "too many tensors to relate");
   synth_index *x = calloc(1, sizeof *x);
   if (!x) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -97,17 +97,20 @@ static bool stands_on(const shelf *f, const rule_shape *s, uint32_t dim) {
   return d == f->dim && rule_shape_eq(&lines, &f->shape);
 }
 
-static bool add_lines(synth_index *x, shelf *f, uint32_t src, form as, const rule_shape *shape, uint32_t dim) {
+static bool add_lines(synth_index *x, shelf *f, uint32_t src, form as, const rule_shape *shape,
+                      uint32_t dim) {
   if (!iso_grow(x->set, x->cap_sets, x->n_sets + 1)) return false;
   view v = view_dense(x->source[src], shape);
   uint64_t *hash = view_hash_lines(&v, dim, x->threads);
   if (!hash) return false;
   line_set *s = &x->set[x->n_sets++];
-  *s = (line_set){.src = src, .dim = dim, .form = as, .shape = *shape, .n = shape->dim[dim], .hash = hash};
+  *s = (line_set){
+      .src = src, .dim = dim, .form = as, .shape = *shape, .n = shape->dim[dim], .hash = hash};
   for (int64_t i = 0, len; i < s->n; i += len) {
     len = index_stretch(hash, i, s->n);
     if (!iso_grow(f->entry, f->cap, f->n + 1)) return false;
-    f->entry[f->n++] = (entry){.hash = hash[i], .set = (uint32_t)(x->n_sets - 1), .start = i, .len = len};
+    f->entry[f->n++] =
+        (entry){.hash = hash[i], .set = (uint32_t)(x->n_sets - 1), .start = i, .len = len};
   }
   return true;
 }
@@ -122,7 +125,8 @@ static bool sort_entries(shelf *f) {
     for (size_t i = 0; i < f->n; i++) first[(f->entry[i].hash >> (64 - bits)) + 1]++;
     for (size_t i = 0; i >> bits == 0; i++) first[i + 1] += first[i];
     for (size_t i = 0; i < f->n; i++) to[first[f->entry[i].hash >> (64 - bits)]++] = f->entry[i];
-    for (size_t i = 0, n; i < f->n; i += n) { /* places that hold many are sorted apart: equal lines may be many */
+    for (size_t i = 0, n; i < f->n;
+         i += n) { /* places that hold many are sorted apart: equal lines may be many */
       for (n = 1; i + n < f->n && to[i + n].hash >> (64 - bits) == to[i].hash >> (64 - bits);) n++;
       if (n > 1) qsort(to + i, n, sizeof *to, entry_order);
     }
@@ -180,7 +184,9 @@ static bool somewhere(const synth_index *x, const rule_tensor *t, int64_t at, in
   const size_t item = rule_dtype_size(t->dtype);
   const unsigned char *e = (const unsigned char *)t->data + (size_t)at * item;
   for (size_t i = 0; i < x->n; i++)
-    if (x->source[i] && x->source[i]->numel <= most && rule_dtype_size(x->source[i]->dtype) == item && view_has_element(x->source[i], e)) return true;
+    if (x->source[i] && x->source[i]->numel <= most &&
+        rule_dtype_size(x->source[i]->dtype) == item && view_has_element(x->source[i], e))
+      return true;
   return false;
 }
 

@@ -1,8 +1,9 @@
 /* Private to synth/relation*.c and index.c: source tensors, hashed as a whole and line by line.
  *
- * A line is one unit slice along one dimension (a row, a column, an element of a vector). Nothing is hashed before a target asks:
- * most leaves of two real models equal a leaf of the other side, which comparing their bytes tells, and a target's lines are looked up among
- * lines of their own shape only. What the hashes propose is compared by the caller. */
+ * A line is one unit slice along one dimension (a row, a column, an element of a vector). Nothing
+ * is hashed before a target asks: most leaves of two real models equal a leaf of the other side,
+ * which comparing their bytes tells, and a target's lines are looked up among lines of their own
+ * shape only. What the hashes propose is compared by the caller. */
 #ifndef SYNTH_INDEX_H
 #define SYNTH_INDEX_H
 
@@ -18,7 +19,8 @@ typedef struct line_set {
   uint64_t *hash;
 } line_set;
 
-/* A stretch of equal lines. Stretches and not lines are looked up, so that constant tensors stay cheap. */
+/* A stretch of equal lines. Stretches and not lines are looked up, so that constant tensors stay
+ * cheap. */
 typedef struct entry {
   uint64_t hash;
   uint32_t set;
@@ -28,8 +30,9 @@ typedef struct entry {
 /* All sources' lines of one shape. */
 typedef struct shelf {
   rule_shape shape; /* of a tensor of such lines; their dimension counts 0 */
-  uint32_t dim;     /* along which; of matrices 0 whatever the source's is: rows stand for columns too */
-  entry *entry;     /* by hash, then by set and start */
+  uint32_t
+      dim; /* along which; of matrices 0 whatever the source's is: rows stand for columns too */
+  entry *entry; /* by hash, then by set and start */
   size_t n, cap;
 } shelf;
 
@@ -45,24 +48,27 @@ struct synth_index {
   summary *sum;
   rule_schemas *schemas;
   unsigned threads;
-  line_set *set; /* in the order in which they were asked for; of one shelf in the order of the sources */
+  line_set *
+      set; /* in the order in which they were asked for; of one shelf in the order of the sources */
   size_t n_sets, cap_sets;
   shelf *shelf;
   size_t n_shelves, cap_shelves;
-  uint64_t *present; /* a bit per hash of an element that occurs in some source that was asked for; NULL before */
+  uint64_t *present; /* a bit per hash of an element that occurs in some source that was asked for;
+                        NULL before */
 };
 
 uint64_t index_flat(synth_index *x, size_t i);     /* of the bytes in order */
 uint64_t index_multiset(synth_index *x, size_t i); /* of the elements in any order */
 
-/* The lines that can stand as lines along `dim` of a tensor of shape `s`. Returns: NULL when there is no memory. Owns: valid until the
- * next call. */
+/* The lines that can stand as lines along `dim` of a tensor of shape `s`. Returns: NULL when there
+ * is no memory. Owns: valid until the next call. */
 const shelf *index_shelf(synth_index *x, const rule_shape *s, uint32_t dim);
 /* First entry of `hash` or what would follow it; the others follow. */
 size_t index_entries(const shelf *s, uint64_t hash);
 
-/* Whether all elements of `t` occur in sources of at most `most` elements, as far as a filter tells. Returns: in `out` false where one
- * surely does not; false itself when there is no memory. */
+/* Whether all elements of `t` occur in sources of at most `most` elements, as far as a filter
+ * tells. Returns: in `out` false where one surely does not; false itself when there is no memory.
+ */
 bool index_may_hold(synth_index *x, const rule_tensor *t, int64_t most, bool *out);
 
 /* Length of the stretch of equal hashes that starts at `at`. */

@@ -1,5 +1,5 @@
-/* Two tensors with the same elements: the layout term (unsqueeze, reshape, transpose, permute) that turns one into the
- * other, read off the values. */
+/* Two tensors with the same elements: the layout term (unsqueeze, reshape, transpose, permute) that
+ * turns one into the other, read off the values. */
 #include "synth/relate/layout.h"
 
 #include <math.h>
@@ -20,8 +20,10 @@ static bool close_enough(double a, double b, double tol) {
   return fabs(a - b) <= tol;
 }
 
-/* to[i0, .., ik] = y[.., at p[j] the index ij, ..] for y a reshape of `from` to shape q, q[p[j]] = to's size j. */
-static bool permuted(const rule_tensor *from, const rule_tensor *to, const rule_shape *t, const uint32_t *p, double tol) {
+/* to[i0, .., ik] = y[.., at p[j] the index ij, ..] for y a reshape of `from` to shape q, q[p[j]] =
+ * to's size j. */
+static bool permuted(const rule_tensor *from, const rule_tensor *to, const rule_shape *t,
+                     const uint32_t *p, double tol) {
   int64_t stride[RULE_MAX_RANK], q[RULE_MAX_RANK], step = 1;
   for (uint32_t j = 0; j < t->rank; j++) q[p[j]] = t->dim[j];
   for (uint32_t k = t->rank; k-- > 0;) {
@@ -71,7 +73,8 @@ static const rule_term *op2(iso_arena *a, const char *op, const rule_term *x, co
 }
 
 /* From shape `has` to shape `want`, the same elements in the same order. */
-static const rule_term *regroup(iso_arena *a, const rule_term *x, const rule_shape *has, const rule_shape *want) {
+static const rule_term *regroup(iso_arena *a, const rule_term *x, const rule_shape *has,
+                                const rule_shape *want) {
   if (rule_shape_eq(has, want)) return x;
   uint32_t k = 0;
   bool inserts = want->rank > has->rank;
@@ -88,12 +91,13 @@ static const rule_term *regroup(iso_arena *a, const rule_term *x, const rule_sha
   return op2(a, "aten::reshape", x, ints(a, want->dim, want->rank));
 }
 
-const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from, const rule_tensor *to,
-                              const rule_oracle *oracle, double rel_tol) {
+const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from,
+                              const rule_tensor *to, const rule_oracle *oracle, double rel_tol) {
   (void)sc;
   if (from->numel != to->numel || from->dtype != to->dtype) return NULL;
   const rule_term *x = rule_var(a, 0);
-  if (oracle->compare(oracle->ctx, to, from, rel_tol).equal) return regroup(a, x, &from->shape, &to->shape);
+  if (oracle->compare(oracle->ctx, to, from, rel_tol).equal)
+    return regroup(a, x, &from->shape, &to->shape);
   double scale = 0;
   for (int64_t i = 0; i < to->numel; i++) {
     const double v = fabs(rule_tensor_get(to, i));

@@ -5,8 +5,9 @@
 #include "synth/comparison.h"
 
 /* ---- layout.c ---- */
-/* A layout term over RULE_VAR 0 (a tensor of `from`'s shape) that equals `to` as far as the values of draw `draw` tell, or NULL. */
-const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from, const rule_tensor *to,
-                              const rule_oracle *oracle, double rel_tol);
+/* A layout term over RULE_VAR 0 (a tensor of `from`'s shape) that equals `to` as far as the values
+ * of draw `draw` tell, or NULL. */
+const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from,
+                              const rule_tensor *to, const rule_oracle *oracle, double rel_tol);
 
 #endif

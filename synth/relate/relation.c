@@ -1,13 +1,16 @@
-/* Relations by value: a target tensor as a layout expression over source tensors, exactly, by bit pattern.
+/* Relations by value: a target tensor as a layout expression over source tensors, exactly, by bit
+ * pattern.
  *
- * Simplest relation first: the same bytes, a transpose, a permutation, then slices and concatenations of lines, which an index
- * of hashes finds (index.c). What the hashes propose is compared element by element before it is returned, so that a
- * collision costs a relation and never makes a false one.
+ * Simplest relation first: the same bytes, a transpose, a permutation, then slices and
+ * concatenations of lines, which an index of hashes finds (index.c). What the hashes propose is
+ * compared element by element before it is returned, so that a collision costs a relation and never
+ * makes a false one.
  *
  * relation_cover.c has slices and concatenations, relation_window.c windows.
  *
- * Everything is near-linear in the bytes read except the search for windows (columns that equal columns of a range of
- * rows of a source), which is bounded by WINDOW_WORK; limits are counts, so that a result never depends on time. */
+ * Everything is near-linear in the bytes read except the search for windows (columns that equal
+ * columns of a range of rows of a source), which is bounded by WINDOW_WORK; limits are counts, so
+ * that a result never depends on time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +21,9 @@ enum { FACTOR_RANK = 5 };                     /* dimensions of a permutation */
 static const int64_t WALK_WORK = 200000000;   /* line comparisons per target */
 static const int64_t PERMUTE_WORK = 50000000; /* element comparisons per target */
 
-/* ---- names -------------------------------------------------------------------------------------------------- */
+/* ---- names
+ * --------------------------------------------------------------------------------------------------
+ */
 
 typedef struct token {
   const char *s;
@@ -28,9 +33,12 @@ typedef struct token {
 
 enum { MAX_TOKENS = 48 };
 
-static bool token_is(const token *t, const char *s) { return strlen(s) == t->n && memcmp(t->s, s, t->n) == 0; }
+static bool token_is(const token *t, const char *s) {
+  return strlen(s) == t->n && memcmp(t->s, s, t->n) == 0;
+}
 
-/* The parts of a name between dots and underscores, less the wrappers that only one side may have. */
+/* The parts of a name between dots and underscores, less the wrappers that only one side may have.
+ */
 static size_t tokens_of(const char *s, token *out) {
   size_t n = 0;
   while (*s && n < MAX_TOKENS) {
@@ -47,8 +55,9 @@ static bool contains(const token *a, const token *b) {
   return !a->number && !b->number && b->n < a->n && memmem(a->s, a->n, b->s, b->n) != NULL;
 }
 
-/* How alike two parameter names are: the numbers in them (layers, experts) count most, then the last part (weight,
- * bias), then the share of common parts, a part inside a fused one ("q" in "qkv") by half. Without a name: 0. */
+/* How alike two parameter names are: the numbers in them (layers, experts) count most, then the
+ * last part (weight, bias), then the share of common parts, a part inside a fused one ("q" in
+ * "qkv") by half. Without a name: 0. */
 static int32_t name_likeness(const char *a, const char *b) {
   if (!a || !b) return 0;
   token ta[MAX_TOKENS], tb[MAX_TOKENS];
@@ -63,7 +72,8 @@ static int32_t name_likeness(const char *a, const char *b) {
     ia++, ib++;
   }
   int32_t score = numbers && ia == na && ib == nb ? 10000 : 0;
-  if (ta[na - 1].n == tb[nb - 1].n && memcmp(ta[na - 1].s, tb[nb - 1].s, ta[na - 1].n) == 0) score += 1000;
+  if (ta[na - 1].n == tb[nb - 1].n && memcmp(ta[na - 1].s, tb[nb - 1].s, ta[na - 1].n) == 0)
+    score += 1000;
   int32_t common = 0;
   for (size_t i = 0; i < na; i++) {
     int32_t best = 0;
@@ -76,7 +86,8 @@ static int32_t name_likeness(const char *a, const char *b) {
   return score + common * 450 / (int32_t)(na + nb);
 }
 
-/* ---- one search --------------------------------------------------------------------------------------------- */
+/* ---- one search
+ * --------------------------------------------------------------------------------------------- */
 
 int32_t rel_likeness(search *s, uint32_t src) {
   if (s->like[src] < 0) s->like[src] = name_likeness(s->name, s->x->name[src]);
@@ -94,7 +105,8 @@ bool rel_usable(const search *s, size_t i) {
   return a && a->dtype == s->t->dtype && a->numel > 0;
 }
 
-/* ---- a source as it is, transposed or reshaped -------------------------------------------------------------- */
+/* ---- a source as it is, transposed or reshaped
+ * -------------------------------------------------------------- */
 
 /* Keep `i` as the choice if its name is more alike; the second one found makes a tie. */
 static void prefer(search *s, size_t i, int64_t *best, bool *tied) {
@@ -105,7 +117,8 @@ static void prefer(search *s, size_t i, int64_t *best, bool *tied) {
   *best = (int64_t)i;
 }
 
-/* Different tensors differ early. Once one differed late there may be many that do, which hashes tell apart. */
+/* Different tensors differ early. Once one differed late there may be many that do, which hashes
+ * tell apart. */
 static bool same_bytes(search *s, size_t i) {
   enum { EARLY = 4096 };
   const rule_tensor *a = s->x->source[i];
@@ -121,7 +134,8 @@ static bool same_bytes(search *s, size_t i) {
 }
 
 static uint64_t multiset_of(search *s) {
-  if (!s->has_multiset) s->multiset = view_hash_multiset(s->t, s->x->threads), s->has_multiset = true;
+  if (!s->has_multiset)
+    s->multiset = view_hash_multiset(s->t, s->x->threads), s->has_multiset = true;
   return s->multiset;
 }
 
@@ -129,7 +143,8 @@ static bool find_itself(search *s, synth_relation *out) {
   int64_t best = -1;
   bool tied = false;
   for (size_t i = 0; i < s->x->n; i++)
-    if (s->x->source[i] && rule_shape_eq(&s->x->source[i]->shape, &s->t->shape) && same_bytes(s, i)) prefer(s, i, &best, &tied);
+    if (s->x->source[i] && rule_shape_eq(&s->x->source[i]->shape, &s->t->shape) && same_bytes(s, i))
+      prefer(s, i, &best, &tied);
   return best >= 0 && rel_finish(s, rel_source(s, (uint32_t)best), tied, out);
 }
 
@@ -141,9 +156,13 @@ static bool find_transpose(search *s, synth_relation *out) {
   bool tied = false, hashed = false; /* once one differed late */
   for (size_t i = 0; i < s->x->n; i++) {
     const rule_tensor *a = s->x->source[i];
-    if (!rel_usable(s, i) || a->shape.rank != 2 || a->shape.dim[0] != shape->dim[1] || a->shape.dim[1] != shape->dim[0]) continue;
-    const view sv = view_turned(view_dense(a, &a->shape)), row = view_slice(sv, 0, 0, 1), first = view_slice(tv, 0, 0, 1);
-    if (!view_equal(&first, &row, &work) || (hashed && index_multiset(s->x, i) != multiset_of(s))) continue;
+    if (!rel_usable(s, i) || a->shape.rank != 2 || a->shape.dim[0] != shape->dim[1] ||
+        a->shape.dim[1] != shape->dim[0])
+      continue;
+    const view sv = view_turned(view_dense(a, &a->shape)), row = view_slice(sv, 0, 0, 1),
+               first = view_slice(tv, 0, 0, 1);
+    if (!view_equal(&first, &row, &work) || (hashed && index_multiset(s->x, i) != multiset_of(s)))
+      continue;
     if (view_equal(&tv, &sv, &work)) prefer(s, i, &best, &tied);
     else hashed = true;
   }
@@ -155,10 +174,12 @@ static bool find_reshape(search *s, synth_relation *out) {
   bool tied = false;
   for (size_t i = 0; i < s->x->n; i++)
     if (same_bytes(s, i)) prefer(s, i, &best, &tied);
-  return best >= 0 && rel_finish(s, rel_reshape(s, rel_source(s, (uint32_t)best), &s->t->shape), tied, out);
+  return best >= 0 &&
+         rel_finish(s, rel_reshape(s, rel_source(s, (uint32_t)best), &s->t->shape), tied, out);
 }
 
-/* ---- permutations ------------------------------------------------------------------------------------------- */
+/* ---- permutations
+ * ------------------------------------------------------------------------------------------- */
 
 static bool next_permutation(uint32_t *p, uint32_t n) {
   if (n < 2) return false;
@@ -173,9 +194,10 @@ static bool next_permutation(uint32_t *p, uint32_t n) {
   return true;
 }
 
-/* Does some permutation of `src` read as `shape` hold the target's elements in order? With `exact`, of the target's
- * shape too. Cost: one comparison for nearly every wrong permutation. */
-static bool try_permutations(search *s, uint32_t src, const rule_shape *shape, bool exact, rel_made *out) {
+/* Does some permutation of `src` read as `shape` hold the target's elements in order? With `exact`,
+ * of the target's shape too. Cost: one comparison for nearly every wrong permutation. */
+static bool try_permutations(search *s, uint32_t src, const rule_shape *shape, bool exact,
+                             rel_made *out) {
   uint32_t perm[RULE_MAX_RANK];
   view sv = view_dense(s->x->source[src], shape);
   for (uint32_t d = 0; d < shape->rank; d++) perm[d] = d;
@@ -197,7 +219,8 @@ static bool try_permutations(search *s, uint32_t src, const rule_shape *shape, b
 }
 
 /* One dimension in two or three factors: heads, groups, parts, halves of a head. */
-static bool try_factors(search *s, uint32_t src, const rule_shape *shape, uint32_t parts, rel_made *out) {
+static bool try_factors(search *s, uint32_t src, const rule_shape *shape, uint32_t parts,
+                        rel_made *out) {
   if (shape->rank + parts - 1 > FACTOR_RANK) return false;
   for (uint32_t d = 0; d < shape->rank; d++) {
     int64_t n = shape->dim[d];
@@ -237,7 +260,8 @@ static bool find_permutation(search *s, synth_relation *out) {
     bool tied = false;
     rel_made m = {0};
     for (size_t i = 0; i < s->x->n; i++) {
-      if (s->used[i] == UINT32_MAX || !rel_usable(s, i) || s->x->source[i]->numel != s->t->numel) continue;
+      if (s->used[i] == UINT32_MAX || !rel_usable(s, i) || s->x->source[i]->numel != s->t->numel)
+        continue;
       if (index_multiset(s->x, i) == multiset_of(s)) prefer(s, i, &best, &tied);
     }
     if (best < 0 || s->permute_work <= 0) return false;
@@ -245,16 +269,18 @@ static bool find_permutation(search *s, synth_relation *out) {
     if (!permuted(s, (uint32_t)best, &m)) continue;
     tied = false;
     for (size_t i = 0; i < s->x->n; i++)
-      tied = tied || (i != (size_t)best && rel_usable(s, i) && s->x->source[i]->numel == s->t->numel &&
-                      index_flat(s->x, i) == index_flat(s->x, (size_t)best));
+      tied =
+          tied || (i != (size_t)best && rel_usable(s, i) && s->x->source[i]->numel == s->t->numel &&
+                   index_flat(s->x, i) == index_flat(s->x, (size_t)best));
     return rel_finish(s, m, tied, out);
   }
 }
 
-/* ---- parts of a source in another shape ----------------------------------------------------------------------- */
+/* ---- parts of a source in another shape
+ * ----------------------------------------------------------------------- */
 
-/* Rows of a matrix that the target holds in other dimensions (a parameter kept flat): the target is read with the rows'
- * length, and what is found is reshaped. */
+/* Rows of a matrix that the target holds in other dimensions (a parameter kept flat): the target is
+ * read with the rows' length, and what is found is reshaped. */
 static bool find_refolded(search *s, synth_relation *out) {
   const rule_tensor *whole = s->t;
   bool found = false;
@@ -262,10 +288,12 @@ static bool find_refolded(search *s, synth_relation *out) {
     const rule_tensor *a = s->x->source[i];
     if (!rel_usable(s, i) || a->shape.rank != 2) continue;
     const int64_t row = a->shape.dim[1];
-    bool seen = row < 2 || whole->numel % row != 0 || a->numel < whole->numel || (whole->shape.rank == 2 && whole->shape.dim[1] == row);
+    bool seen = row < 2 || whole->numel % row != 0 || a->numel < whole->numel ||
+                (whole->shape.rank == 2 && whole->shape.dim[1] == row);
     for (size_t k = 0; k < i && !seen; k++) {
       const rule_tensor *b = s->x->source[k];
-      seen = rel_usable(s, k) && b->shape.rank == 2 && b->shape.dim[1] == row && b->numel >= whole->numel;
+      seen = rel_usable(s, k) && b->shape.rank == 2 && b->shape.dim[1] == row &&
+             b->numel >= whole->numel;
     }
     if (seen) continue;
     rule_tensor folded = *whole;
@@ -274,27 +302,35 @@ static bool find_refolded(search *s, synth_relation *out) {
     s->t = &folded;
     found = rel_find_cover(s, &part);
     s->t = whole;
-    found = found && rel_finish(s, rel_reshape(s, (rel_made){part.term, folded.shape}, &whole->shape), part.tied, out);
+    found =
+        found && rel_finish(s, rel_reshape(s, (rel_made){part.term, folded.shape}, &whole->shape),
+                            part.tied, out);
   }
   return found;
 }
 
-/* ---- the order of attack ------------------------------------------------------------------------------------ */
+/* ---- the order of attack
+ * ------------------------------------------------------------------------------------ */
 
 static void attack(search *s, synth_relation *out) {
   if (s->t->numel == 0) {
     find_itself(s, out);
     return;
   }
-  bool found = rel_find_constant(s, out) || find_itself(s, out) || find_transpose(s, out) || find_reshape(s, out) ||
-               find_permutation(s, out) || rel_find_cover(s, out);
+  bool found = rel_find_constant(s, out) || find_itself(s, out) || find_transpose(s, out) ||
+               find_reshape(s, out) || find_permutation(s, out) || rel_find_cover(s, out);
   if (!found && s->code == ISO_OK) found = rel_find_window(s, out);
   if (!found && s->code == ISO_OK) find_refolded(s, out);
 }
 
 iso_code synth_relate(synth_index *x, const rule_tensor *target, const char *name, iso_arena *arena,
                       synth_relation *out, iso_error *err) {
-  search s = {.x = x, .t = target, .name = name, .arena = arena, .err = err, .walk_work = WALK_WORK,
+  search s = {.x = x,
+              .t = target,
+              .name = name,
+              .arena = arena,
+              .err = err,
+              .walk_work = WALK_WORK,
               .permute_work = PERMUTE_WORK};
   synth_relation found = {0};
   s.like = malloc((x->n + 1) * sizeof *s.like);

@@ -1,11 +1,13 @@
-/* Relations by value: a target covered by runs of lines that stand in sources (synth/relate/relation.c has the whole).
+/* Relations by value: a target covered by runs of lines that stand in sources
+ * (synth/relate/relation.c has the whole).
  *
- * The cover is found by walking the target's lines and extending maximal runs of lines that stand in one source.
- * The parts of a source are closed under taking sub-runs, hence taking the longest run each time needs the fewest
- * pieces. Constant stretches (zeros) do not say where they come from: there names decide, then whole sources.
+ * The cover is found by walking the target's lines and extending maximal runs of lines that stand
+ * in one source. The parts of a source are closed under taking sub-runs, hence taking the longest
+ * run each time needs the fewest pieces. Constant stretches (zeros) do not say where they come
+ * from: there names decide, then whole sources.
  *
- * Lines of fewer than four elements match by chance. A cover of such lines is believed only if its pieces are whole
- * sources or four lines long on average. */
+ * Lines of fewer than four elements match by chance. A cover of such lines is believed only if its
+ * pieces are whole sources or four lines long on average. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,8 @@ typedef struct run {
   piece at;
   uint32_t src;
   int32_t like;
-  bool turned, whole, fresh; /* against the target's dimension; all of its source; not used in this walk yet */
+  bool turned, whole,
+      fresh; /* against the target's dimension; all of its source; not used in this walk yet */
 } run;
 
 /* Constant stretches are assigned by names (`by_name`), others by length. */
@@ -56,7 +59,8 @@ typedef struct runs {
   size_t n, cap;
 } runs;
 
-static bool add_run(search *s, const cover *c, const uint64_t *th, int64_t p, const entry *e, int64_t start, runs *out) {
+static bool add_run(search *s, const cover *c, const uint64_t *th, int64_t p, const entry *e,
+                    int64_t start, runs *out) {
   const line_set *set = &s->x->set[e->set];
   int64_t n = c->shape.dim[c->dim], k = 0;
   while (p + k < n && start + k < set->n && th[p + k] == set->hash[start + k]) k++;
@@ -71,10 +75,11 @@ static bool add_run(search *s, const cover *c, const uint64_t *th, int64_t p, co
   return true;
 }
 
-/* The best run for the target's lines from `p`. In a stretch of equal lines a source's stretch can be laid so that
- * both begin together or so that both end together; only these two can be the longest. */
-static bool best_run(search *s, const cover *c, const shelf *lines, const uint64_t *th, int64_t p, bool by_name, runs *tmp, run *out,
-                     bool *tied) {
+/* The best run for the target's lines from `p`. In a stretch of equal lines a source's stretch can
+ * be laid so that both begin together or so that both end together; only these two can be the
+ * longest. */
+static bool best_run(search *s, const cover *c, const shelf *lines, const uint64_t *th, int64_t p,
+                     bool by_name, runs *tmp, run *out, bool *tied) {
   const synth_index *x = s->x;
   int64_t n = c->shape.dim[c->dim], mine = index_stretch(th, p, n), longest = 0;
   tmp->n = 0;
@@ -119,8 +124,9 @@ static bool by_chance(const search *s, const cover *c) {
   return s->t->numel / n < 4 && c->n > 1 && !c->whole && (int64_t)c->n * 4 > n;
 }
 
-/* The lines of a set that the target's lines are from `at` on, as far as they are blocks of `outer` rows of `inner` that were transposed:
- * heads whose halves stand where the other side has every second line. Returns: how many lines, 0 for none. */
+/* The lines of a set that the target's lines are from `at` on, as far as they are blocks of `outer`
+ * rows of `inner` that were transposed: heads whose halves stand where the other side has every
+ * second line. Returns: how many lines, 0 for none. */
 static int64_t turned_at(const piece *row, int64_t n, int64_t at, int64_t *outer, int64_t *inner) {
   const piece *a = row + at;
   const int64_t left = n - at, step = left > 1 && a[1].set == a->set ? a[1].start - a->start : 0;
@@ -142,7 +148,8 @@ static bool turn_pieces(search *s, cover *c) {
   if (!row) return rel_no_memory(s);
   int64_t at = 0;
   for (size_t i = 0; i < c->n; i++)
-    for (int64_t k = 0; k < c->p[i].len; k++) row[at++] = (piece){.set = c->p[i].set, .start = c->p[i].start + k, .len = 1};
+    for (int64_t k = 0; k < c->p[i].len; k++)
+      row[at++] = (piece){.set = c->p[i].set, .start = c->p[i].start + k, .len = 1};
   c->n = 0;
   for (at = 0; at < n;) {
     piece p = row[at];
@@ -150,7 +157,9 @@ static bool turn_pieces(search *s, cover *c) {
     if (p.len == 0) { /* as it was */
       p.outer = p.inner = 0;
       p.len = 1;
-      while (at + p.len < n && row[at + p.len].set == p.set && row[at + p.len].start == p.start + p.len) p.len++;
+      while (at + p.len < n && row[at + p.len].set == p.set &&
+             row[at + p.len].start == p.start + p.len)
+        p.len++;
     }
     if (!iso_grow(c->p, c->cap, c->n + 1)) {
       free(row);
@@ -163,8 +172,8 @@ static bool turn_pieces(search *s, cover *c) {
   return true;
 }
 
-/* Cover the target, read as `shape`, along `dim`. Returns: whether there is a cover; then in `c`, to be freed by the
- * caller either way. */
+/* Cover the target, read as `shape`, along `dim`. Returns: whether there is a cover; then in `c`,
+ * to be freed by the caller either way. */
 static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name, cover *c) {
   *c = (cover){.shape = *shape, .dim = dim, .whole = true, .like = INT32_MAX};
   const shelf *lines = index_shelf(s->x, shape, dim);
@@ -180,7 +189,8 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
     run r;
     if (!best_run(s, c, lines, th, at, by_name, &tmp, &r, &c->tied)) break;
     const int64_t mine = index_stretch(th, at, shape->dim[dim]);
-    if (mine > 1 && r.at.len <= mine && !r.fresh) break; /* padding: one row of zeros, taken again and again, fits it, and says nothing */
+    if (mine > 1 && r.at.len <= mine && !r.fresh)
+      break; /* padding: one row of zeros, taken again and again, fits it, and says nothing */
     if (!iso_grow(c->p, c->cap, c->n + 1)) {
       rel_no_memory(s);
       break;
@@ -193,10 +203,12 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
   }
   free(tmp.r);
   free(th);
-  return s->code == ISO_OK && at == shape->dim[dim] && !by_chance(s, c) && cover_true(s, c) && (c->n < 4 || shape->rank + 2 > RULE_MAX_RANK || turn_pieces(s, c));
+  return s->code == ISO_OK && at == shape->dim[dim] && !by_chance(s, c) && cover_true(s, c) &&
+         (c->n < 4 || shape->rank + 2 > RULE_MAX_RANK || turn_pieces(s, c));
 }
 
-/* ---- from a cover to a term --------------------------------------------------------------------------------- */
+/* ---- from a cover to a term
+ * --------------------------------------------------------------------------------- */
 
 static rel_made make_lines(search *s, const cover *c, const piece *p) {
   const line_set *set = &s->x->set[p->set];
@@ -204,13 +216,16 @@ static rel_made make_lines(search *s, const cover *c, const piece *p) {
   return set->dim == c->dim ? m : rel_transpose(s, m);
 }
 
-/* `reps` repetitions of `period` pieces, of which piece j of each repetition moves on by a fixed stride. */
+/* `reps` repetitions of `period` pieces, of which piece j of each repetition moves on by a fixed
+ * stride. */
 typedef struct fold {
   size_t first, period, reps;
 } fold;
 
-/* Where the blocks of one stride begin: [base, base + reps * stride) lies in the source, no run crosses a block. */
-static bool block_base(int64_t start, int64_t len, int64_t stride, int64_t reps, int64_t n, int64_t *base) {
+/* Where the blocks of one stride begin: [base, base + reps * stride) lies in the source, no run
+ * crosses a block. */
+static bool block_base(int64_t start, int64_t len, int64_t stride, int64_t reps, int64_t n,
+                       int64_t *base) {
   int64_t lo = start + len - stride, hi = n - reps * stride;
   if (lo < 0) lo = 0;
   if (hi > start) hi = start;
@@ -224,14 +239,17 @@ static bool repeats(const search *s, const cover *c, const fold *f, size_t rep) 
   for (size_t j = 0; j < f->period; j++) {
     const piece *a = &c->p[f->first + j], *b = a + f->period, *z = a + rep * f->period;
     int64_t stride = b->start - a->start, base;
-    if (z->set != a->set || z->len != a->len || stride < a->len || a->inner || z->inner) return false;
+    if (z->set != a->set || z->len != a->len || stride < a->len || a->inner || z->inner)
+      return false;
     if (z->start != a->start + (int64_t)rep * stride) return false;
-    if (!block_base(a->start, a->len, stride, (int64_t)rep + 1, s->x->set[a->set].n, &base)) return false;
+    if (!block_base(a->start, a->len, stride, (int64_t)rep + 1, s->x->set[a->set].n, &base))
+      return false;
   }
   return true;
 }
 
-/* The fold that covers the most pieces from `first` on; at least three repetitions, else the piece alone. */
+/* The fold that covers the most pieces from `first` on; at least three repetitions, else the piece
+ * alone. */
 static fold fold_at(const search *s, const cover *c, size_t first) {
   fold best = {.first = first, .period = 1, .reps = 1};
   if (c->shape.rank >= RULE_MAX_RANK) return best;
@@ -245,7 +263,8 @@ static fold fold_at(const search *s, const cover *c, size_t first) {
 
 static rel_made make_strided(search *s, const cover *c, const fold *f, size_t j) {
   const piece *a = &c->p[f->first + j];
-  int64_t stride = a[f->period].start - a->start, n = s->x->set[a->set].n, base = 0, reps = (int64_t)f->reps;
+  int64_t stride = a[f->period].start - a->start, n = s->x->set[a->set].n, base = 0,
+          reps = (int64_t)f->reps;
   ISO_CHECK(block_base(a->start, a->len, stride, reps, n, &base));
   rel_made m = rel_slice(s, make_lines(s, c, a), c->dim, base, base + reps * stride);
   rule_shape shape = rel_shape_split(&m.shape, c->dim, (int64_t[]){reps, stride}, 2);
@@ -254,7 +273,10 @@ static rel_made make_strided(search *s, const cover *c, const fold *f, size_t j)
 }
 
 static rel_made make_turned(search *s, rel_made m, uint32_t dim, const piece *a) {
-  const rule_shape lines = m.shape, shape = rel_shape_split(&m.shape, dim, (int64_t[]){a->len / (a->outer * a->inner), a->outer, a->inner}, 3);
+  const rule_shape lines = m.shape,
+                   shape = rel_shape_split(
+                       &m.shape, dim,
+                       (int64_t[]){a->len / (a->outer * a->inner), a->outer, a->inner}, 3);
   uint32_t perm[RULE_MAX_RANK];
   for (uint32_t d = 0; d < shape.rank; d++) perm[d] = d;
   perm[dim + 1] = dim + 2, perm[dim + 2] = dim + 1;
@@ -294,12 +316,14 @@ static bool finish_cover(search *s, const cover *c, synth_relation *out) {
     i += f.period * f.reps;
   }
   bool ok = false;
-  if (s->code == ISO_OK) ok = rel_finish(s, rel_reshape(s, rel_cat(s, part, n, c->dim), &s->t->shape), c->tied, out);
+  if (s->code == ISO_OK)
+    ok = rel_finish(s, rel_reshape(s, rel_cat(s, part, n, c->dim), &s->t->shape), c->tied, out);
   free(part);
   return ok;
 }
 
-/* Slices first (one run), then the concatenation of the fewest parts; the target's own shape before other readings. */
+/* Slices first (one run), then the concatenation of the fewest parts; the target's own shape before
+ * other readings. */
 bool rel_find_cover(search *s, synth_relation *out) {
   cover best = {0};
   size_t best_count = MAX_PIECES + 1;
@@ -323,8 +347,8 @@ bool rel_find_cover(search *s, synth_relation *out) {
   return ok;
 }
 
-/* A constant vector fits every constant vector: when names say that it is put together from several whole ones more
- * clearly than that it is any single one, they decide. */
+/* A constant vector fits every constant vector: when names say that it is put together from several
+ * whole ones more clearly than that it is any single one, they decide. */
 bool rel_find_constant(search *s, synth_relation *out) {
   if (!s->name || s->t->shape.rank != 1 || s->t->numel < 2) return false;
   view v = view_dense(s->t, &s->t->shape);

@@ -17,12 +17,12 @@ typedef struct search {
   uint32_t *used; /* per source: the walk that used it last */
   uint32_t walks;
   int64_t walk_work, permute_work, window_work; /* what is left */
-  uint64_t flat, multiset; /* of the target */
-  bool has_flat, has_multiset, late; /* late: some source of its size began alike */
+  uint64_t flat, multiset;                      /* of the target */
+  bool has_flat, has_multiset, late;            /* late: some source of its size began alike */
 } search;
 
-
-/* How alike the names of the target and of source `src` are; numbers count most. Without a name: 0. */
+/* How alike the names of the target and of source `src` are; numbers count most. Without a name: 0.
+ */
 int32_t rel_likeness(search *s, uint32_t src);
 
 /* Record the error, unless there was one. Returns: false. */
@@ -31,7 +31,8 @@ bool rel_no_memory(search *s);
 /* Source of the target's dtype and with elements? */
 bool rel_usable(const search *s, size_t i);
 
-/* ---- terms with their shapes (relation_term.c) ----------------------------------------------------------------- */
+/* ---- terms with their shapes (relation_term.c)
+ * ----------------------------------------------------------------- */
 
 typedef struct rel_made {
   const rule_term *term; /* NULL after an error */
@@ -51,16 +52,20 @@ rule_shape rel_shape_split(const rule_shape *s, uint32_t d, const int64_t *facto
 /* Give `m` out, unless there was an error. Requires: the target's shape. */
 bool rel_finish(search *s, rel_made m, bool tied, synth_relation *out);
 
-/* ---- kinds of relations that have a file of their own --------------------------------------------------------------- */
+/* ---- kinds of relations that have a file of their own
+ * --------------------------------------------------------------- */
 
 typedef struct piece {
   uint32_t set;
   int64_t start, len;
-  int64_t outer, inner; /* above 0: the lines read as (len / (outer * inner), outer, inner), their last two dimensions transposed */
+  int64_t outer, inner; /* above 0: the lines read as (len / (outer * inner), outer, inner), their
+                           last two dimensions transposed */
 } piece;
 
-bool rel_find_cover(search *s, synth_relation *out);    /* slices and concatenations of lines (relation_cover.c) */
+bool rel_find_cover(
+    search *s, synth_relation *out); /* slices and concatenations of lines (relation_cover.c) */
 bool rel_find_constant(search *s, synth_relation *out); /* all elements equal: by names */
-bool rel_find_window(search *s, synth_relation *out);   /* columns of a range of rows (relation_window.c) */
+bool rel_find_window(search *s,
+                     synth_relation *out); /* columns of a range of rows (relation_window.c) */
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "synth/relate/relation_int.h"
 
-static rel_made make_call(search *s, const char *op, const rule_term *const *arg, size_t n, const rule_shape *shape) {
+static rel_made make_call(search *s, const char *op, const rule_term *const *arg, size_t n,
+                          const rule_shape *shape) {
   rel_made m = {.shape = *shape};
   for (size_t i = 0; i < n; i++)
     if (!arg[i]) rel_no_memory(s);
@@ -25,8 +26,8 @@ rel_made rel_source(search *s, uint32_t i) {
 
 rel_made rel_slice(search *s, rel_made a, uint32_t d, int64_t from, int64_t to) {
   if (from == 0 && to == a.shape.dim[d]) return a;
-  const rule_term *arg[5] = {a.term, rule_int(s->arena, d), rule_int(s->arena, from), rule_int(s->arena, to),
-                             rule_int(s->arena, 1)};
+  const rule_term *arg[5] = {a.term, rule_int(s->arena, d), rule_int(s->arena, from),
+                             rule_int(s->arena, to), rule_int(s->arena, 1)};
   a.shape.dim[d] = to - from;
   return make_call(s, "aten::slice.Tensor", arg, 5, &a.shape);
 }
@@ -52,7 +53,8 @@ static int inserted_one(const rule_shape *from, const rule_shape *to) {
 rel_made rel_reshape(search *s, rel_made a, const rule_shape *shape) {
   if (rule_shape_eq(&a.shape, shape)) return a;
   int d = inserted_one(&a.shape, shape);
-  const rule_term *arg[2] = {a.term, d >= 0 ? rule_int(s->arena, d) : make_ints(s, shape->dim, shape->rank)};
+  const rule_term *arg[2] = {a.term, d >= 0 ? rule_int(s->arena, d)
+                                            : make_ints(s, shape->dim, shape->rank)};
   return make_call(s, d >= 0 ? "aten::unsqueeze" : "aten::reshape", arg, 2, shape);
 }
 

@@ -1,4 +1,5 @@
-/* Relations by value: columns of a range of rows of one source (synth/relate/relation.c has the whole). */
+/* Relations by value: columns of a range of rows of one source (synth/relate/relation.c has the
+ * whole). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +7,11 @@
 #include "synth/relate/relation_int.h"
 
 enum { MAX_WINDOWS = 64 }; /* row ranges tried per source and orientation */
-static const int64_t WINDOW_WORK = 100000000; /* target elements times source elements, and comparisons in all */
+static const int64_t WINDOW_WORK =
+    100000000; /* target elements times source elements, and comparisons in all */
 
-/* Columns of a block: each column of the target is a column of rows [first, first + R) of one source. With `along` 1,
- * rows and columns change places; `turned` reads the source transposed. */
+/* Columns of a block: each column of the target is a column of rows [first, first + R) of one
+ * source. With `along` 1, rows and columns change places; `turned` reads the source transposed. */
 typedef struct window {
   uint32_t src;
   bool turned;
@@ -24,7 +26,8 @@ static const unsigned char *at2(const view *v, int64_t r, int64_t c) {
   return v->data + (size_t)(r * v->stride[0] + c * v->stride[1]) * v->item;
 }
 
-static bool same_column(search *s, const view *tv, int64_t tc, const view *sv, int64_t first, int64_t sc) {
+static bool same_column(search *s, const view *tv, int64_t tc, const view *sv, int64_t first,
+                        int64_t sc) {
   for (int64_t r = 0; r < tv->dim[0]; r++) {
     s->window_work--;
     if (memcmp(at2(tv, r, tc), at2(sv, first + r, sc), tv->item) != 0) return false;
@@ -41,7 +44,9 @@ static bool window_pieces(search *s, const view *tv, const view *sv, window *w, 
     bool tied = w->tied; /* by the pieces before this one */
     for (int64_t k = 0; k < sv->dim[1]; k++) {
       int64_t len = 0;
-      while (c + len < tv->dim[1] && k + len < sv->dim[1] && same_column(s, tv, c + len, sv, w->first, k + len)) len++;
+      while (c + len < tv->dim[1] && k + len < sv->dim[1] &&
+             same_column(s, tv, c + len, sv, w->first, k + len))
+        len++;
       w->tied = w->tied || (len > 0 && len == best.len);
       if (len > best.len) best = (piece){.start = k, .len = len}, w->tied = tied;
       if (s->window_work <= 0) return false;
@@ -54,13 +59,15 @@ static bool window_pieces(search *s, const view *tv, const view *sv, window *w, 
   return true;
 }
 
-/* Single rows (R = 1) are rel_made of elements, which match by chance: there only a block of one piece counts. */
+/* Single rows (R = 1) are rel_made of elements, which match by chance: there only a block of one
+ * piece counts. */
 static size_t window_limit(const view *tv) {
   int64_t n = tv->dim[0] == 1 ? 1 : tv->dim[0] < 4 ? 2 + tv->dim[1] / 4 : tv->dim[1];
   return n > MAX_PIECES ? MAX_PIECES : (size_t)n;
 }
 
-/* Try the row ranges in which the target's first column occurs. Requires: views oriented so that rows are cut. */
+/* Try the row ranges in which the target's first column occurs. Requires: views oriented so that
+ * rows are cut. */
 static bool try_windows(search *s, const view *tv, const view *sv, window *w, size_t limit) {
   int tries = 0;
   for (int64_t r = 0; r + tv->dim[0] <= sv->dim[0] && tries < MAX_WINDOWS; r++)
@@ -76,7 +83,8 @@ static bool try_windows(search *s, const view *tv, const view *sv, window *w, si
 }
 
 static bool window_shape(const rule_tensor *t, rule_shape *out) {
-  return t->shape.rank == 2 ? view_form_shape(t, FORM_SELF, out) : view_form_shape(t, FORM_ROWS, out);
+  return t->shape.rank == 2 ? view_form_shape(t, FORM_SELF, out)
+                            : view_form_shape(t, FORM_ROWS, out);
 }
 
 /* Keep in `best` the window of fewer pieces, then of the more alike name. */
@@ -117,7 +125,8 @@ bool rel_find_window(search *s, synth_relation *out) {
   s->window_work = WINDOW_WORK;
   const int64_t most = WINDOW_WORK / s->t->numel;
   bool held = false;
-  for (size_t i = 0; i < s->x->n && !held; i++) held = rel_usable(s, i) && s->x->source[i]->numel <= most;
+  for (size_t i = 0; i < s->x->n && !held; i++)
+    held = rel_usable(s, i) && s->x->source[i]->numel <= most;
   if (held && !index_may_hold(s->x, s->t, most, &held)) return rel_no_memory(s);
   if (!held) return false;
   window best = {0}, w = {0};
@@ -133,7 +142,8 @@ bool rel_find_window(search *s, synth_relation *out) {
     }
   }
   bool ok = false;
-  if (s->code == ISO_OK && best.n != 0) ok = rel_finish(s, make_window(s, &best, &shape), best.tied, out);
+  if (s->code == ISO_OK && best.n != 0)
+    ok = rel_finish(s, make_window(s, &best, &shape), best.tied, out);
   free(best.p);
   free(w.p);
   return ok;

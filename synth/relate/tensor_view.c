@@ -25,24 +25,16 @@ bool view_form_shape(const rule_tensor *t, form f, rule_shape *out) {
   for (uint32_t d = 0; d < s->rank; d++)
     if (s->dim[d] > most) most = s->dim[d];
   switch (f) {
-  case FORM_SELF:
-    *out = *s;
-    return s->rank >= 1;
+  case FORM_SELF: *out = *s; return s->rank >= 1;
   case FORM_ROWS:
     if (s->rank < 3) return false;
     *out = view_shape2(t->numel / s->dim[s->rank - 1], s->dim[s->rank - 1]);
     return true;
-  case FORM_VECTOR:
-    *out = view_shape1(t->numel);
-    return s->rank >= 2 && t->numel == most;
-  case FORM_ROW:
-    *out = view_shape2(1, t->numel);
-    return s->rank == 1;
-  default:
-    return false;
+  case FORM_VECTOR: *out = view_shape1(t->numel); return s->rank >= 2 && t->numel == most;
+  case FORM_ROW: *out = view_shape2(1, t->numel); return s->rank == 1;
+  default: return false;
   }
 }
-
 
 view view_dense(const rule_tensor *t, const rule_shape *s) {
   view v = {.data = t->data, .item = rule_dtype_size(t->dtype), .rank = s->rank};
@@ -68,8 +60,10 @@ view view_slice(view v, uint32_t d, int64_t start, int64_t len) {
   return v;
 }
 
-static inline __attribute__((always_inline)) bool strided_equal(const unsigned char *a, int64_t sa, const unsigned char *b, int64_t sb, int64_t n,
-                                                                 size_t item, int64_t *work) {
+static inline __attribute__((always_inline)) bool strided_equal(const unsigned char *a, int64_t sa,
+                                                                const unsigned char *b, int64_t sb,
+                                                                int64_t n, size_t item,
+                                                                int64_t *work) {
   for (int64_t i = 0; i < n; i++)
     if (memcmp(a + (size_t)(i * sa) * item, b + (size_t)(i * sb) * item, item) != 0) {
       *work -= i + 1;
@@ -79,8 +73,8 @@ static inline __attribute__((always_inline)) bool strided_equal(const unsigned c
   return true;
 }
 
-static bool run_equal(const unsigned char *a, int64_t sa, const unsigned char *b, int64_t sb, int64_t n, size_t item,
-                      int64_t *work) {
+static bool run_equal(const unsigned char *a, int64_t sa, const unsigned char *b, int64_t sb,
+                      int64_t n, size_t item, int64_t *work) {
   if (sa == 1 && sb == 1) {
     *work -= 1 + n / 16; /* fast, and short where they differ */
     return memcmp(a, b, (size_t)n * item) == 0;
@@ -100,8 +94,10 @@ static bool turned_equal(const view *a, const view *b, int64_t *work) {
     for (int64_t c = 0; c < a->dim[1]; c += SIDE) {
       const int64_t n = a->dim[1] - c < SIDE ? a->dim[1] - c : SIDE;
       for (int64_t k = r; k < r + SIDE && k < a->dim[0]; k++)
-        if (!run_equal(a->data + (size_t)(k * a->stride[0] + c * a->stride[1]) * a->item, a->stride[1],
-                       b->data + (size_t)(k * b->stride[0] + c * b->stride[1]) * b->item, b->stride[1], n, a->item, work))
+        if (!run_equal(a->data + (size_t)(k * a->stride[0] + c * a->stride[1]) * a->item,
+                       a->stride[1],
+                       b->data + (size_t)(k * b->stride[0] + c * b->stride[1]) * b->item,
+                       b->stride[1], n, a->item, work))
           return false;
     }
   return true;
@@ -113,10 +109,11 @@ bool view_equal(const view *a, const view *b, int64_t *work) {
   uint32_t last = a->rank - 1;
   for (uint32_t d = 0; d < a->rank; d++)
     if (a->dim[d] == 0) return true;
-  if (a->rank == 2 && (a->stride[0] < a->stride[1]) != (b->stride[0] < b->stride[1])) return turned_equal(a, b, work);
+  if (a->rank == 2 && (a->stride[0] < a->stride[1]) != (b->stride[0] < b->stride[1]))
+    return turned_equal(a, b, work);
   for (;;) {
-    if (!run_equal(a->data + (size_t)i * a->item, a->stride[last], b->data + (size_t)j * a->item, b->stride[last],
-                   a->dim[last], a->item, work))
+    if (!run_equal(a->data + (size_t)i * a->item, a->stride[last], b->data + (size_t)j * a->item,
+                   b->stride[last], a->dim[last], a->item, work))
       return false;
     uint32_t d = last;
     for (;;) {
@@ -132,10 +129,12 @@ bool view_equal(const view *a, const view *b, int64_t *work) {
 
 /* ---- hashes ---- */
 
-/* Elements of 4 and 8 bytes, which nearly all are, go in blocks of one length: compilers turn those into vectors. */
+/* Elements of 4 and 8 bytes, which nearly all are, go in blocks of one length: compilers turn those
+ * into vectors. */
 enum { BLOCK = 64 };
 
-static inline __attribute__((always_inline)) uint64_t number_at(const unsigned char *p, int64_t i, size_t item) {
+static inline __attribute__((always_inline)) uint64_t number_at(const unsigned char *p, int64_t i,
+                                                                size_t item) {
   if (item == 4) {
     uint32_t x;
     memcpy(&x, p + 4 * i, 4);
@@ -145,7 +144,8 @@ static inline __attribute__((always_inline)) uint64_t number_at(const unsigned c
 }
 
 /* The sum of n numbers, each times its weight. */
-static inline __attribute__((always_inline)) uint64_t weighed(const unsigned char *p, const uint64_t *w, int64_t n, size_t item) {
+static inline __attribute__((always_inline)) uint64_t
+weighed(const unsigned char *p, const uint64_t *w, int64_t n, size_t item) {
   uint64_t h = 0;
   int64_t i = 0;
   for (; n - i >= BLOCK; i += BLOCK)
@@ -154,8 +154,12 @@ static inline __attribute__((always_inline)) uint64_t weighed(const unsigned cha
   return h;
 }
 
-ISO_WIDE static uint64_t weighed4(const unsigned char *p, const uint64_t *w, int64_t n) { return weighed(p, w, n, 4); }
-ISO_WIDE static uint64_t weighed8(const unsigned char *p, const uint64_t *w, int64_t n) { return weighed(p, w, n, 8); }
+ISO_WIDE static uint64_t weighed4(const unsigned char *p, const uint64_t *w, int64_t n) {
+  return weighed(p, w, n, 4);
+}
+ISO_WIDE static uint64_t weighed8(const unsigned char *p, const uint64_t *w, int64_t n) {
+  return weighed(p, w, n, 8);
+}
 
 static uint64_t weigh(const unsigned char *p, const uint64_t *w, int64_t n, size_t item) {
   switch (item) {
@@ -168,15 +172,22 @@ static uint64_t weigh(const unsigned char *p, const uint64_t *w, int64_t n, size
 }
 
 /* To each of n hashes a number times one weight. */
-static inline __attribute__((always_inline)) void added(const unsigned char *p, uint64_t w, int64_t n, size_t item, uint64_t *restrict hash) {
+static inline __attribute__((always_inline)) void
+added(const unsigned char *p, uint64_t w, int64_t n, size_t item, uint64_t *restrict hash) {
   int64_t i = 0;
   for (; n - i >= BLOCK; i += BLOCK)
     for (int64_t k = 0; k < BLOCK; k++) hash[i + k] += w * number_at(p + (size_t)i * item, k, item);
   for (; i < n; i++) hash[i] += w * number_at(p, i, item);
 }
 
-ISO_WIDE static void added4(const unsigned char *p, uint64_t w, int64_t n, uint64_t *restrict hash) { added(p, w, n, 4, hash); }
-ISO_WIDE static void added8(const unsigned char *p, uint64_t w, int64_t n, uint64_t *restrict hash) { added(p, w, n, 8, hash); }
+ISO_WIDE static void added4(const unsigned char *p, uint64_t w, int64_t n,
+                            uint64_t *restrict hash) {
+  added(p, w, n, 4, hash);
+}
+ISO_WIDE static void added8(const unsigned char *p, uint64_t w, int64_t n,
+                            uint64_t *restrict hash) {
+  added(p, w, n, 8, hash);
+}
 
 static void add_each(const unsigned char *p, uint64_t w, int64_t n, size_t item, uint64_t *hash) {
   switch (item) {
@@ -188,8 +199,9 @@ static void add_each(const unsigned char *p, uint64_t w, int64_t n, size_t item,
   }
 }
 
-/* Sums of the elements, each times a weight of its place in its line in row-major order (multilinear hashing: Lemire, Kaser, "Strongly
- * universal string hashing is fast", 2014): the terms of a sum do not wait for one another, whichever way the lines lie. */
+/* Sums of the elements, each times a weight of its place in its line in row-major order
+ * (multilinear hashing: Lemire, Kaser, "Strongly universal string hashing is fast", 2014): the
+ * terms of a sum do not wait for one another, whichever way the lines lie. */
 typedef struct lines {
   const view *v;
   const uint64_t *weight;
@@ -205,7 +217,8 @@ static void hash_some(void *ctx, int64_t from, int64_t to) {
     const unsigned char *p = s->v->data + (size_t)(o * s->n + from) * (size_t)s->inner * item;
     if (s->inner == 1) add_each(p, s->weight[o], to - from, item, s->hash + from);
     else
-      for (int64_t l = from; l < to; l++, p += (size_t)s->inner * item) s->hash[l] += weigh(p, s->weight + o * s->inner, s->inner, item);
+      for (int64_t l = from; l < to; l++, p += (size_t)s->inner * item)
+        s->hash[l] += weigh(p, s->weight + o * s->inner, s->inner, item);
   }
 }
 
@@ -213,13 +226,15 @@ uint64_t *view_hash_lines(const view *v, uint32_t d, unsigned threads) {
   int64_t outer = 1, inner = 1;
   for (uint32_t k = 0; k < d; k++) outer *= v->dim[k];
   for (uint32_t k = d + 1; k < v->rank; k++) inner *= v->dim[k];
-  uint64_t *hash = calloc((size_t)v->dim[d] + 1, sizeof *hash), *weight = malloc(((size_t)(outer * inner) + 1) * sizeof *weight);
+  uint64_t *hash = calloc((size_t)v->dim[d] + 1, sizeof *hash),
+           *weight = malloc(((size_t)(outer * inner) + 1) * sizeof *weight);
   if (!hash || !weight) {
     free(hash);
     free(weight);
     return NULL;
   }
-  for (int64_t i = 0; i < outer * inner; i++) weight[i] = view_mix((uint64_t)i * 0x9e3779b97f4a7c15u) | 1;
+  for (int64_t i = 0; i < outer * inner; i++)
+    weight[i] = view_mix((uint64_t)i * 0x9e3779b97f4a7c15u) | 1;
   lines s = {v, weight, hash, outer, inner, v->dim[d]};
   iso_parallel(threads, v->dim[d], outer * inner, hash_some, &s);
   free(weight);
@@ -231,11 +246,13 @@ static inline __attribute__((always_inline)) uint64_t spread_number(uint64_t num
   return (x ^ (x >> 32)) * 0x9e3779b97f4a7c15u;
 }
 
-static inline __attribute__((always_inline)) uint64_t spread(const unsigned char *p, int64_t n, size_t item) {
+static inline __attribute__((always_inline)) uint64_t spread(const unsigned char *p, int64_t n,
+                                                             size_t item) {
   uint64_t sum = 0;
   int64_t i = 0;
   for (; n - i >= BLOCK; i += BLOCK)
-    for (int64_t k = 0; k < BLOCK; k++) sum += spread_number(number_at(p + (size_t)i * item, k, item));
+    for (int64_t k = 0; k < BLOCK; k++)
+      sum += spread_number(number_at(p + (size_t)i * item, k, item));
   for (; i < n; i++) sum += spread_number(number_at(p, i, item));
   return sum;
 }
@@ -270,7 +287,8 @@ uint64_t view_hash_multiset(const rule_tensor *t, unsigned threads) {
 /* ---- which elements there are ---- */
 
 /* Whether one of n numbers is e. */
-static inline __attribute__((always_inline)) bool among(const unsigned char *p, int64_t n, uint64_t e, size_t item) {
+static inline __attribute__((always_inline)) bool among(const unsigned char *p, int64_t n,
+                                                        uint64_t e, size_t item) {
   int64_t i = 0;
   for (; n - i >= BLOCK; i += BLOCK) {
     uint64_t found = 0;
@@ -287,8 +305,12 @@ static inline __attribute__((always_inline)) bool among(const unsigned char *p, 
   return false;
 }
 
-ISO_WIDE static bool among4(const unsigned char *p, int64_t n, uint64_t e) { return among(p, n, e, 4); }
-ISO_WIDE static bool among8(const unsigned char *p, int64_t n, uint64_t e) { return among(p, n, e, 8); }
+ISO_WIDE static bool among4(const unsigned char *p, int64_t n, uint64_t e) {
+  return among(p, n, e, 4);
+}
+ISO_WIDE static bool among8(const unsigned char *p, int64_t n, uint64_t e) {
+  return among(p, n, e, 8);
+}
 
 bool view_has_element(const rule_tensor *t, const unsigned char *e) {
   const size_t item = rule_dtype_size(t->dtype);

@@ -1,4 +1,5 @@
-/* Why the outputs are equal: the e-graph's explanations, checked step by step, with what their rules relied on; and what is taken for granted. */
+/* Why the outputs are equal: the e-graph's explanations, checked step by step, with what their
+ * rules relied on; and what is taken for granted. */
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
 
@@ -18,7 +19,8 @@ static bool accept_step(void *ctx, const eg_step *step) {
   case WHY_RULE: {
     if (step->why.data >= s->n_app) return false;
     const application *a = &s->app[step->why.data];
-    const bool ends = (a->from.i == step->from.i && a->to.i == step->to.i) || (a->from.i == step->to.i && a->to.i == step->from.i);
+    const bool ends = (a->from.i == step->from.i && a->to.i == step->to.i) ||
+                      (a->from.i == step->to.i && a->to.i == step->from.i);
     return ends && s->info[a->rule].verdict.status >= RULE_TESTED;
   }
   default: return false;
@@ -30,12 +32,23 @@ static const char *step_text(state *s, const eg_step *x) {
                     : x->why.kind == WHY_RULE
                         ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
                         : rule_assumption_name(s->assume[x->why.data].kind);
-  const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)), *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
-  const char *const part[] = {st_any_id(s, x->from), " (", from, ") = ", st_any_id(s, x->to), " (", to, ") by ", x->why.kind == WHY_RULE ? "rule " : "", why};
+  const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)),
+             *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
+  const char *const part[] = {st_any_id(s, x->from),
+                              " (",
+                              from,
+                              ") = ",
+                              st_any_id(s, x->to),
+                              " (",
+                              to,
+                              ") by ",
+                              x->why.kind == WHY_RULE ? "rule " : "",
+                              why};
   enum { PARTS = sizeof part / sizeof *part };
   size_t n = 1;
   for (size_t i = 0; i < PARTS; i++) n += strlen(part[i]);
-  char *text = iso_arena_alloc(&s->arena, n), *at = text; /* there is a line for each step, and formatting takes longer than explaining */
+  char *text = iso_arena_alloc(&s->arena, n),
+       *at = text; /* there is a line for each step, and formatting takes longer than explaining */
   for (size_t i = 0; i < PARTS && text; i++) at = stpcpy(at, part[i]);
   return text;
 }
@@ -57,35 +70,45 @@ static iso_code queue_pair(pair_queue *q, question x, iso_error *err) {
   return ISO_OK;
 }
 
-/* A rule on the chain: what its match relied on is queued, and what it takes for the two e-nodes to be its sides, literally. */
+/* A rule on the chain: what its match relied on is queued, and what it takes for the two e-nodes to
+ * be its sides, literally. */
 static iso_code queue_application(state *s, application *app, pair_queue *q, iso_error *err) {
   premise *need = NULL;
   size_t n = 0;
   const char *why = NULL;
   iso_code c = st_rematch(s, app, &need, &n, &why, err);
-  if (!c && why) c = iso_fail(err, ISO_INTERNAL, "rule %s does not fit where it was applied: %s", rule_set_at(s->rules, app->rule)->name, why);
+  if (!c && why)
+    c = iso_fail(err, ISO_INTERNAL, "rule %s does not fit where it was applied: %s",
+                 rule_set_at(s->rules, app->rule)->name, why);
   const size_t before = (size_t)(app - s->app);
-  for (size_t k = 0; k < app->n && !c; k++) c = queue_pair(q, (question){s->prem[app->first + k], true, before}, err);
+  for (size_t k = 0; k < app->n && !c; k++)
+    c = queue_pair(q, (question){s->prem[app->first + k], true, before}, err);
   for (size_t k = 0; k < n && !c; k++) c = queue_pair(q, (question){need[k], false, before}, err);
   free(need);
   return c;
 }
 
-/* Explain and check one equality; what its rules relied on is queued. A path in the proof forest never changes once it is
- * there, so that what a match relied on is explained by older merges only: the recursion ends. */
-static iso_code explain_one(state *s, question x, pair_queue *q, const char ***text, size_t *cap_text, rule_status *weakest, iso_error *err) {
+/* Explain and check one equality; what its rules relied on is queued. A path in the proof forest
+ * never changes once it is there, so that what a match relied on is explained by older merges only:
+ * the recursion ends. */
+static iso_code explain_one(state *s, question x, pair_queue *q, const char ***text,
+                            size_t *cap_text, rule_status *weakest, iso_error *err) {
   eg_step *step = NULL;
   size_t n = 0;
   bool ok = false;
   const char *why_not = NULL;
   iso_code c = eg_explain(s->g, x.p.a, x.p.b, &step, &n, err);
   if (!c) c = eg_proof_check(s->g, step, n, x.p.a, x.p.b, accept_step, s, &ok, &why_not, err);
-  if (!c && !ok) c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s", why_not ? why_not : "no reason");
+  if (!c && !ok)
+    c = iso_fail(err, ISO_INTERNAL, "the explanation does not hold: %s",
+                 why_not ? why_not : "no reason");
   for (size_t i = 0; i < n && !c; i++) {
     if (step[i].why.kind == WHY_RULE) {
       application *app = &s->app[step[i].why.data];
       rule_info *f = &s->info[app->rule];
-      if (step[i].why.data >= x.before) c = iso_fail(err, ISO_INTERNAL, "rule %s rests on itself", rule_set_at(s->rules, app->rule)->name);
+      if (step[i].why.data >= x.before)
+        c = iso_fail(err, ISO_INTERNAL, "rule %s rests on itself",
+                     rule_set_at(s->rules, app->rule)->name);
       if (c) break;
       f->needed = true;
       if (f->verdict.status < *weakest) *weakest = f->verdict.status;
@@ -132,7 +155,9 @@ iso_code st_check_classes(state *s, iso_error *err) {
     if (st_home(s, rep).i == st_home(s, e).i) continue;
     const rec *q = &s->rec[rep.i];
     if (!rule_shape_eq(&q->shape, &r->shape) || st_dtype(s, rep) != st_dtype(s, e))
-      return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ in shape or dtype", st_any_id(s, rep), st_any_id(s, e));
+      return iso_fail(err, ISO_INTERNAL,
+                      "\"%s\" and \"%s\" are in one class and differ in shape or dtype",
+                      st_any_id(s, rep), st_any_id(s, e));
     for (size_t d = 0; d < s->n_draws; d++) {
       st_trim(s);
       const rule_tensor *vq = st_val(s, rep, d), *ve = st_val(s, e, d);
@@ -140,8 +165,9 @@ iso_code st_check_classes(state *s, iso_error *err) {
       if (vq == ve) continue;
       rule_diff df = s->oracle->compare(s->oracle->ctx, vq, ve, 10 * s->o->rel_tol);
       if (!df.equal)
-        return iso_fail(err, ISO_INTERNAL, "\"%s\" and \"%s\" are in one class and differ by %.3g (relative)", st_any_id(s, rep),
-                        st_any_id(s, e), df.max_rel);
+        return iso_fail(err, ISO_INTERNAL,
+                        "\"%s\" and \"%s\" are in one class and differ by %.3g (relative)",
+                        st_any_id(s, rep), st_any_id(s, e), df.max_rel);
       if (df.max_rel > s->res->largest_merged) s->res->largest_merged = df.max_rel;
     }
   }
@@ -159,7 +185,8 @@ static iso_code assume_inputs(state *s, iso_error *err) {
       const eg_node e = s->map[side][i];
       if (!s->rec[e.i].konst && !(s->keep_integers && s->rec[e.i].lonely && n->kind == SYNTH_INPUT))
         continue;
-      snprintf(text, sizeof text, "%s's %s keeps its captured value", side == LEFT ? "left" : "right", n->name);
+      snprintf(text, sizeof text, "%s's %s keeps its captured value",
+               side == LEFT ? "left" : "right", n->name);
       if (!st_assume(s, n->kind == SYNTH_INPUT ? RULE_ASSUMES_INPUT : RULE_ASSUMES_VALUE,
                      side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
         return nomem(err);
@@ -175,7 +202,9 @@ static iso_code assume_coarse(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   if (s->coarse == 0) return ISO_OK;
   char text[160];
-  snprintf(text, sizeof text, "a kernel computes in few bits: it and what depends on it are compared within %g", s->coarse);
+  snprintf(text, sizeof text,
+           "a kernel computes in few bits: it and what depends on it are compared within %g",
+           s->coarse);
   return st_assume(s, RULE_ASSUMES_DTYPE, none, none, NULL, text) ? ISO_OK : nomem(err);
 }
 
@@ -200,9 +229,12 @@ static iso_code assume_kernels(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
-      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) == 0 || strcmp(n->op, "getitem") == 0) continue;
+      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) == 0 ||
+          strcmp(n->op, "getitem") == 0)
+        continue;
       bool seen = false;
-      for (size_t k = 0; k < i && !seen; k++) seen = strcmp(s->graph[side]->node[k].op ? s->graph[side]->node[k].op : "", n->op) == 0;
+      for (size_t k = 0; k < i && !seen; k++)
+        seen = strcmp(s->graph[side]->node[k].op ? s->graph[side]->node[k].op : "", n->op) == 0;
       for (size_t k = 0; side == RIGHT && k < s->graph[LEFT]->n_nodes && !seen; k++)
         seen = s->graph[LEFT]->node[k].op && strcmp(s->graph[LEFT]->node[k].op, n->op) == 0;
       if (seen) continue;
@@ -233,9 +265,11 @@ static bool calls_one_of(const state *s, const char *const *op, size_t n) {
 
 /* What equal elements leave open, and orders in which sums are taken. */
 static iso_code assume_ties(state *s, iso_error *err) {
-  static const char *const ties[] = {"aten::argmax", "aten::argmin", "aten::topk", "aten::sort", "aten::argsort", "aten::kthvalue", "aten::max.dim",
-                                     "aten::min.dim", "aten::mode", "aten::median"};
-  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce", "aten::index_reduce"};
+  static const char *const ties[] = {
+      "aten::argmax",   "aten::argmin",  "aten::topk",    "aten::sort", "aten::argsort",
+      "aten::kthvalue", "aten::max.dim", "aten::min.dim", "aten::mode", "aten::median"};
+  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce",
+                                     "aten::index_reduce"};
   const eg_node none = {EG_NONE};
   if (calls_one_of(s, ties, sizeof ties / sizeof *ties) &&
       !st_assume(
@@ -249,25 +283,33 @@ static iso_code assume_ties(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* Rules whose proof, or whose conditions, read a float literal as the real number it stands for say so. */
+/* Rules whose proof, or whose conditions, read a float literal as the real number it stands for say
+ * so. */
 static iso_code assume_literals(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 || !(s->info[i].read || (s->info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS))) continue;
+    if (s->info[i].uses == 0 ||
+        !(s->info[i].read || (s->info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS)))
+      continue;
     char text[256];
-    snprintf(text, sizeof text, "rule %s holds with its float literals read as the numbers they stand for", rule_set_at(s->rules, i)->name);
+    snprintf(text, sizeof text,
+             "rule %s holds with its float literals read as the numbers they stand for",
+             rule_set_at(s->rules, i)->name);
     if (!st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;
 }
 
-/* So do those whose proof took a topk that need not sort in the order in which libtorch leaves it. */
+/* So do those whose proof took a topk that need not sort in the order in which libtorch leaves it.
+ */
 static iso_code assume_orders(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < rule_set_count(s->rules); i++) {
     if (s->info[i].uses == 0 || !(s->info[i].verdict.rests_on & RULE_RESTS_ON_ORDER)) continue;
     char text[256];
-    snprintf(text, sizeof text, "rule %s is proved with the results of topk without sorted in libtorch's order", rule_set_at(s->rules, i)->name);
+    snprintf(text, sizeof text,
+             "rule %s is proved with the results of topk without sorted in libtorch's order",
+             rule_set_at(s->rules, i)->name);
     if (!st_assume(s, RULE_ASSUMES_ORDER, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;
@@ -278,7 +320,8 @@ static iso_code assume_said(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < s->o->n_said; i++) {
     const synth_note *n = &s->o->said[i];
-    const eg_node l = n->left < 0 ? none : s->map[LEFT][n->left], r = n->right < 0 ? none : s->map[RIGHT][n->right];
+    const eg_node l = n->left < 0 ? none : s->map[LEFT][n->left],
+                  r = n->right < 0 ? none : s->map[RIGHT][n->right];
     const char *text = iso_arena_strdup(&s->arena, n->text);
     if (!text || !st_assume(s, n->kind, l, r, NULL, text)) return nomem(err);
   }

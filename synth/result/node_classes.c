@@ -1,5 +1,5 @@
-/* What the e-graph found, said of the captured nodes: which share a class, and what each one's equality with the other
- * side rests on. */
+/* What the e-graph found, said of the captured nodes: which share a class, and what each one's
+ * equality with the other side rests on. */
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
 
@@ -13,9 +13,11 @@ static uint32_t root(uint32_t *up, uint32_t i) {
   return i;
 }
 
-/* Layouts that the comparison made (unsqueeze(x) on the way from one graph to the other) join the classes of both ends. */
+/* Layouts that the comparison made (unsqueeze(x) on the way from one graph to the other) join the
+ * classes of both ends. */
 static bool made_layout(const state *s, eg_node e) {
-  static const char *const ops[] = {"aten::unsqueeze", "aten::squeeze.dim", "aten::reshape", "aten::transpose.int", "aten::permute", "aten::t"};
+  static const char *const ops[] = {"aten::unsqueeze",     "aten::squeeze.dim", "aten::reshape",
+                                    "aten::transpose.int", "aten::permute",     "aten::t"};
   const rec *r = &s->rec[e.i];
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
@@ -30,18 +32,23 @@ static iso_code join_layouts(state *s, iso_error *err) {
   if (!up) return nomem(err);
   for (uint32_t i = 0; i < all; i++) up[i] = i;
   for (uint32_t i = 0; i < all; i++)
-    if (made_layout(s, (eg_node){i})) up[root(up, eg_class_of(s->g, (eg_node){i}).i)] = root(up, eg_node_child(s->g, (eg_node){i}, 0).i);
+    if (made_layout(s, (eg_node){i}))
+      up[root(up, eg_class_of(s->g, (eg_node){i}).i)] =
+          root(up, eg_node_child(s->g, (eg_node){i}, 0).i);
   return ISO_OK;
 }
 
 /* ---- what a node rests on ---- */
 
-static uint32_t class_root(const state *s, eg_node e) { return root(s->class_root, eg_class_of(s->g, e).i); }
+static uint32_t class_root(const state *s, eg_node e) {
+  return root(s->class_root, eg_class_of(s->g, e).i);
+}
 
 static bool congruent(const state *s, eg_node a, eg_node b) {
   const size_t n = eg_node_arity(s->g, a);
   if (a.i == b.i) return true;
-  if (eg_node_symbol(s->g, a).i != eg_node_symbol(s->g, b).i || n != eg_node_arity(s->g, b)) return false;
+  if (eg_node_symbol(s->g, a).i != eg_node_symbol(s->g, b).i || n != eg_node_arity(s->g, b))
+    return false;
   for (size_t i = 0; i < n; i++)
     if (eg_node_child(s->g, a, i).i != eg_node_child(s->g, b, i).i) return false;
   return true;
@@ -57,16 +64,18 @@ static bool same_operator(state *s, int side, eg_node e) {
 }
 
 typedef struct facts { /* by class root */
-  bool *on[2];  /* it has a node of this side */
-  bool *ruled;  /* a rule made two of its tensors one */
+  bool *on[2];         /* it has a node of this side */
+  bool *ruled;         /* a rule made two of its tensors one */
 } facts;
 
-static synth_standing standing(state *s, const facts *f, int side, size_t i, bool unexplained, bool read_alone) {
+static synth_standing standing(state *s, const facts *f, int side, size_t i, bool unexplained,
+                               bool read_alone) {
   const eg_node e = s->map[side][i];
   const uint32_t c = class_root(s, e);
   const rec *r = &s->rec[e.i];
   const bool met = f->on[!side][c];
-  if (s->graph[side]->node[i].kind != SYNTH_OP && (met || !r->konst)) return unexplained ? SYNTH_ALONE : SYNTH_ASSUMED;
+  if (s->graph[side]->node[i].kind != SYNTH_OP && (met || !r->konst))
+    return unexplained ? SYNTH_ALONE : SYNTH_ASSUMED;
   if (!met) return read_alone ? SYNTH_ALONE : SYNTH_WITHIN;
   if (same_operator(s, side, e)) return SYNTH_SAME;
   return f->ruled[c] ? SYNTH_BY_RULE : r->konst ? SYNTH_ASSUMED : SYNTH_SAME;
@@ -76,13 +85,15 @@ static synth_standing standing(state *s, const facts *f, int side, size_t i, boo
 static iso_code stand(state *s, const facts *f, int side, iso_error *err) {
   const synth_graph *g = s->graph[side];
   uint8_t *of = iso_arena_alloc(&s->res->arena, g->n_nodes + 1);
-  bool *alone = calloc(g->n_nodes + 1, 1), *leaf = calloc(g->n_nodes + 1, 1); /* read by what is alone; unexplained leaves */
+  bool *alone = calloc(g->n_nodes + 1, 1),
+       *leaf = calloc(g->n_nodes + 1, 1); /* read by what is alone; unexplained leaves */
   iso_code c = of && alone && leaf ? ISO_OK : nomem(err);
   for (size_t k = 0; k < g->n_outputs && !c; k++) alone[g->output[k].node] = true;
   for (size_t k = 0; k < s->res->n_unexplained && !c; k++)
     if (s->res->unexplained[k].right == (side == RIGHT)) leaf[s->res->unexplained[k].node] = true;
   for (size_t i = g->n_nodes; i-- > 0 && !c;) {
-    of[i] = s->map[side][i].i == EG_NONE ? SYNTH_UNREAD : (uint8_t)standing(s, f, side, i, leaf[i], alone[i]);
+    of[i] = s->map[side][i].i == EG_NONE ? SYNTH_UNREAD
+                                         : (uint8_t)standing(s, f, side, i, leaf[i], alone[i]);
     if (of[i] == SYNTH_ALONE && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, alone);
   }
   s->res->standing_of[side] = of;
@@ -112,7 +123,8 @@ iso_code st_publish_classes(state *s, iso_error *err) {
     const size_t n = s->graph[side]->n_nodes;
     uint32_t *of = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *of);
     if (!of) return nomem(err);
-    for (size_t i = 0; i < n; i++) of[i] = s->map[side][i].i == EG_NONE ? UINT32_MAX : class_root(s, s->map[side][i]);
+    for (size_t i = 0; i < n; i++)
+      of[i] = s->map[side][i].i == EG_NONE ? UINT32_MAX : class_root(s, s->map[side][i]);
     s->res->class_of[side] = of;
   }
   return c ? c : stand_both(s, err);

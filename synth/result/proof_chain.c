@@ -1,12 +1,15 @@
-/* The chain from the left outputs to the right ones, as a list of steps that each follow from those before them.
+/* The chain from the left outputs to the right ones, as a list of steps that each follow from those
+ * before them.
  *
- * The e-graph's explanations speak of e-nodes, and an e-node may stand for several captured nodes at once (equal up to
- * earlier merges). A certificate speaks of terms: captured nodes and calls over terms. Every e-node becomes the term it was
- * added as; where that is literally a captured node, it is that node. What the e-graph took for granted when it found an
- * e-node again, or matched a rule through another member of a class, is written out as congruences.
+ * The e-graph's explanations speak of e-nodes, and an e-node may stand for several captured nodes
+ * at once (equal up to earlier merges). A certificate speaks of terms: captured nodes and calls
+ * over terms. Every e-node becomes the term it was added as; where that is literally a captured
+ * node, it is that node. What the e-graph took for granted when it found an e-node again, or
+ * matched a rule through another member of a class, is written out as congruences.
  *
- * Order: eg_explain gives a congruence's premises before it. A rule's premises are explained where the rule is used. A path
- * in the proof forest never changes, so they rest on older merges only, and the recursion ends. */
+ * Order: eg_explain gives a congruence's premises before it. A rule's premises are explained where
+ * the rule is used. A path in the proof forest never changes, so they rest on older merges only,
+ * and the recursion ends. */
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
@@ -25,13 +28,13 @@ typedef struct writer {
   synth_cert_term *term; /* captured nodes of the left, of the right, then calls */
   uint32_t *up;          /* by term: equal so far */
   size_t n_terms, cap_terms, cap_up;
-  uint32_t *table;       /* calls by content: id + 1, 0 empty */
+  uint32_t *table; /* calls by content: id + 1, 0 empty */
   size_t n_table;
   const rule_term **arg; /* by e-node: it as an argument: VAR, LIST or literal */
   synth_cert_step *step;
   size_t n_steps, cap_steps;
   bool *linked[2];
-  const char *missing;   /* why there is no certificate */
+  const char *missing; /* why there is no certificate */
   iso_error *err;
 } writer;
 
@@ -78,7 +81,9 @@ static bool enlarge(writer *w) {
 }
 
 static iso_code push_term(writer *w, synth_cert_term t) {
-  if (w->n_terms >= NONE - 1 || !iso_grow(w->term, w->cap_terms, w->n_terms + 1) || !iso_grow(w->up, w->cap_up, w->n_terms + 1)) return nomem(w);
+  if (w->n_terms >= NONE - 1 || !iso_grow(w->term, w->cap_terms, w->n_terms + 1) ||
+      !iso_grow(w->up, w->cap_up, w->n_terms + 1))
+    return nomem(w);
   w->up[w->n_terms] = (uint32_t)w->n_terms;
   w->term[w->n_terms++] = t;
   return ISO_OK;
@@ -175,7 +180,8 @@ static iso_code name_node(writer *w, eg_node e) {
     if (st_is_list(s, e)) return (w->arg[e.i] = rule_list(a, child, n)) ? ISO_OK : nomem(w);
     const rule_term *call = rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
     bool starved = !call;
-    for (int side = 0; side < 2 && call && id == NONE; side++) id = captured_as(w, e, side, call, &starved);
+    for (int side = 0; side < 2 && call && id == NONE; side++)
+      id = captured_as(w, e, side, call, &starved);
     if (starved) return nomem(w);
     iso_code c = id == NONE ? call_term(w, call, &id) : ISO_OK;
     if (c) return c;
@@ -183,7 +189,9 @@ static iso_code name_node(writer *w, eg_node e) {
   return (w->arg[e.i] = rule_var(a, id)) ? ISO_OK : nomem(w);
 }
 
-static uint32_t term_of(const writer *w, eg_node e) { return w->arg[e.i]->kind == RULE_VAR ? (uint32_t)w->arg[e.i]->u.i : NONE; }
+static uint32_t term_of(const writer *w, eg_node e) {
+  return w->arg[e.i]->kind == RULE_VAR ? (uint32_t)w->arg[e.i]->u.i : NONE;
+}
 
 /* ---- steps ---- */
 
@@ -195,11 +203,14 @@ static iso_code say(writer *w, synth_cert_step x) {
 }
 
 static iso_code say_same(writer *w, uint32_t a, uint32_t b) {
-  return root(w, a) == root(w, b) ? ISO_OK : say(w, (synth_cert_step){.kind = SYNTH_CERT_SAME, .a = a, .b = b});
+  return root(w, a) == root(w, b)
+             ? ISO_OK
+             : say(w, (synth_cert_step){.kind = SYNTH_CERT_SAME, .a = a, .b = b});
 }
 
 static bool same_arg(writer *w, const rule_term *a, const rule_term *b) {
-  if (a->kind == RULE_VAR && b->kind == RULE_VAR) return root(w, (uint32_t)a->u.i) == root(w, (uint32_t)b->u.i);
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR)
+    return root(w, (uint32_t)a->u.i) == root(w, (uint32_t)b->u.i);
   if (a->kind != RULE_LIST || b->kind != RULE_LIST || a->n != b->n) return rule_term_eq(a, b);
   for (uint32_t k = 0; k < a->n; k++)
     if (!same_arg(w, a->child[k], b->child[k])) return false;
@@ -214,7 +225,8 @@ static iso_code say_given(writer *w, const eg_step *x) {
   eg_node other = x->to;
   if (x->why.kind == WHY_VALUE) {
     const bool rounds = s->assume[x->why.data].kind == RULE_ASSUMES_ROUNDING;
-    return say(w, (synth_cert_step){.kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_VALUE, .a = a, .b = b});
+    return say(w, (synth_cert_step){
+                      .kind = rounds ? SYNTH_CERT_ROUNDING : SYNTH_CERT_VALUE, .a = a, .b = b});
   }
   if (!s->rec[x->from.i].leaf || st_bound_by(s, x->from, true)) { /* the leaf comes first */
     const uint32_t t = a;
@@ -222,7 +234,8 @@ static iso_code say_given(writer *w, const eg_step *x) {
     other = x->from;
   }
   const bool bound = st_bound_by(s, other, false) != NULL;
-  return say(w, (synth_cert_step){.kind = bound ? SYNTH_CERT_BOUND : SYNTH_CERT_LEAF, .a = a, .b = b});
+  return say(w,
+             (synth_cert_step){.kind = bound ? SYNTH_CERT_BOUND : SYNTH_CERT_LEAF, .a = a, .b = b});
 }
 
 /* Say why two e-nodes are equal. */
@@ -234,7 +247,8 @@ static iso_code ensure(writer *w, eg_node a, eg_node b) {
   for (size_t i = 0; i < n && !c && !w->missing; i++) {
     const eg_step *x = &step[i];
     const uint32_t p = term_of(w, x->from), q = term_of(w, x->to);
-    if (p == NONE || q == NONE || root(w, p) == root(w, q)) continue; /* lists stand inside of calls */
+    if (p == NONE || q == NONE || root(w, p) == root(w, q))
+      continue; /* lists stand inside of calls */
     switch (x->why.kind) {
     case EG_WHY_CONGRUENCE: c = say_same(w, p, q); break;
     case WHY_RULE: c = justify(w, &w->s->app[x->why.data]); break;
@@ -242,7 +256,8 @@ static iso_code ensure(writer *w, eg_node a, eg_node b) {
     }
   }
   free(step);
-  if (!c && !w->missing && !same_arg(w, w->arg[a.i], w->arg[b.i])) w->missing = "an explanation did not connect what it should";
+  if (!c && !w->missing && !same_arg(w, w->arg[a.i], w->arg[b.i]))
+    w->missing = "an explanation did not connect what it should";
   return c;
 }
 
@@ -254,7 +269,8 @@ typedef struct replay {
   size_t next; /* of inst->at */
 } replay;
 
-/* A side of the rule with its variables replaced: literally, as an argument, and the e-node that it is equal to. */
+/* A side of the rule with its variables replaced: literally, as an argument, and the e-node that it
+ * is equal to. */
 static iso_code instantiate(replay *x, const rule_term *p, const rule_term **arg, eg_node *node) {
   writer *w = x->w;
   state *s = w->s;
@@ -272,7 +288,8 @@ static iso_code instantiate(replay *x, const rule_term *p, const rule_term **arg
   for (uint32_t k = 0; k < p->n && !c; k++) c = instantiate(x, p->child[k], &child[k], &below[k]);
   if (!c) *node = x->inst->at[x->next++];
   for (uint32_t k = 0; k < p->n && !c && !w->missing; k++)
-    if (below[k].i != EG_NONE) c = ensure(w, below[k], (eg_node){eg_node_original(s->g, *node, k).i});
+    if (below[k].i != EG_NONE)
+      c = ensure(w, below[k], (eg_node){eg_node_original(s->g, *node, k).i});
   free(below);
   if (c) return c;
   if (p->kind == RULE_LIST) return (*arg = rule_list(&s->arena, child, p->n)) ? ISO_OK : nomem(w);
@@ -307,10 +324,17 @@ static iso_code justify(writer *w, const application *app) {
   if (c || w->missing) return c;
   uint32_t *var = iso_arena_alloc(&s->res->arena, (r->n_vars + 1) * sizeof *var);
   if (!var) return nomem(w);
-  for (uint32_t i = 0; i < r->n_vars; i++) var[i] = inst->var[i].i == EG_NONE ? NONE : term_of(w, inst->var[i]);
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    var[i] = inst->var[i].i == EG_NONE ? NONE : term_of(w, inst->var[i]);
   if (same_arg(w, l, t)) return ISO_OK;
-  return say(w, (synth_cert_step){.kind = SYNTH_CERT_RULE, .a = (uint32_t)l->u.i, .b = (uint32_t)t->u.i, .applied = r, .var = var,
-                                  .n_names = inst->n_names, .name = inst->name, .value = inst->value});
+  return say(w, (synth_cert_step){.kind = SYNTH_CERT_RULE,
+                                  .a = (uint32_t)l->u.i,
+                                  .b = (uint32_t)t->u.i,
+                                  .applied = r,
+                                  .var = var,
+                                  .n_names = inst->n_names,
+                                  .name = inst->name,
+                                  .value = inst->value});
 }
 
 static void in_order(const rule_term *t, uint32_t *order, size_t *n, uint32_t n_vars) {
@@ -328,7 +352,8 @@ typedef struct notes {
 } notes;
 
 /* The e-node of an instance, which is there, since it was matched. EG_NONE in `out`: it is not. */
-static iso_code note(state *s, notes *x, const rule_term *p, const eg_node *bind, eg_node *out, iso_error *err) {
+static iso_code note(state *s, notes *x, const rule_term *p, const eg_node *bind, eg_node *out,
+                     iso_error *err) {
   iso_code c = ISO_OK;
   if (p->kind == RULE_VAR) {
     *out = bind[p->u.i];
@@ -346,10 +371,12 @@ static iso_code note(state *s, notes *x, const rule_term *p, const eg_node *bind
   }
   if (!c && out->i != EG_NONE) {
     const size_t before = eg_count_added(s->g);
-    const rule_term *t = p->kind == RULE_LIST ? rule_list(&s->arena, var, p->n) : rule_op(&s->arena, p->u.s, var, p->n);
+    const rule_term *t = p->kind == RULE_LIST ? rule_list(&s->arena, var, p->n)
+                                              : rule_op(&s->arena, p->u.s, var, p->n);
     c = t ? st_add_term(s, t, child, out, err) : iso_fail(err, ISO_NOMEM, "out of memory");
     if (!c && eg_count_added(s->g) != before) out->i = EG_NONE;
-    else if (!c && !iso_grow(x->at, x->cap, x->n + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    else if (!c && !iso_grow(x->at, x->cap, x->n + 1))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
     else if (!c) x->at[x->n++] = *out;
   }
   free(child);
@@ -366,9 +393,10 @@ static const rule_term *renumber(iso_arena *a, const rule_term *t, const uint32_
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
-/* `as` with its variables as `r` numbers them: in `to`, by a variable of `as`, that of `r`. Variables that neither side has, and which
- * no rule of a comparison has, leave none. */
-static iso_code in_numbers_of(state *s, const rule *r, const rule *as, uint32_t *to, rule *out, bool *fits, iso_error *err) {
+/* `as` with its variables as `r` numbers them: in `to`, by a variable of `as`, that of `r`.
+ * Variables that neither side has, and which no rule of a comparison has, leave none. */
+static iso_code in_numbers_of(state *s, const rule *r, const rule *as, uint32_t *to, rule *out,
+                              bool *fits, iso_error *err) {
   const uint32_t n = r->n_vars;
   uint32_t *from = calloc(2 * (size_t)n + 1, sizeof *from), *mine = from ? from + n : NULL;
   rule_variable *v = iso_arena_alloc(&s->arena, (n + 1) * sizeof *v);
@@ -391,12 +419,18 @@ static iso_code in_numbers_of(state *s, const rule *r, const rule *as, uint32_t 
   }
   free(from);
   if (!*fits) return ISO_OK;
-  *out = (rule){.name = r->name, .n_vars = n, .var = v, .lhs = renumber(&s->arena, as->lhs, to), .rhs = renumber(&s->arena, as->rhs, to)};
+  *out = (rule){.name = r->name,
+                .n_vars = n,
+                .var = v,
+                .lhs = renumber(&s->arena, as->lhs, to),
+                .rhs = renumber(&s->arena, as->rhs, to)};
   return out->lhs && out->rhs ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-/* What stands for the names of `r`, in the result's memory. Returns: false where `at` is no instance of it. */
-static iso_code note_names(state *s, const rule *r, const rule *at, instance *out, bool *fits, iso_error *err) {
+/* What stands for the names of `r`, in the result's memory. Returns: false where `at` is no
+ * instance of it. */
+static iso_code note_names(state *s, const rule *r, const rule *at, instance *out, bool *fits,
+                           iso_error *err) {
   iso_arena *a = &s->res->arena;
   names *n = malloc(sizeof *n);
   iso_code c = n ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
@@ -406,7 +440,9 @@ static iso_code note_names(state *s, const rule *r, const rule *at, instance *ou
   const rule_term **value = iso_arena_alloc(a, (cnt + 1) * sizeof *value);
   if (!c && (!name || !value)) c = iso_fail(err, ISO_NOMEM, "out of memory");
   for (uint32_t i = 0; i < cnt && !c; i++)
-    if (!(name[i] = iso_arena_strdup(a, n->name[i])) || !(value[i] = rule_term_copy(a, n->value[i]))) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!(name[i] = iso_arena_strdup(a, n->name[i])) ||
+        !(value[i] = rule_term_copy(a, n->value[i])))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
   free(n);
   out->n_names = cnt;
   out->name = name;
@@ -414,7 +450,8 @@ static iso_code note_names(state *s, const rule *r, const rule *at, instance *ou
   return c;
 }
 
-iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var, iso_error *err) {
+iso_code st_note_instance(state *s, application *a, const rule *as, const eg_node *var,
+                          iso_error *err) {
   const rule *r = rule_set_at(s->rules, a->rule);
   uint32_t *to = calloc((size_t)r->n_vars + 1, sizeof *to);
   eg_node *mine = iso_arena_alloc(&s->arena, (r->n_vars + 1) * sizeof *mine), end;
@@ -422,7 +459,8 @@ iso_code st_note_instance(state *s, application *a, const rule *as, const eg_nod
   notes x = {0};
   rule at;
   bool fits = false;
-  iso_code c = to && mine && out ? in_numbers_of(s, r, as, to, &at, &fits, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = to && mine && out ? in_numbers_of(s, r, as, to, &at, &fits, err)
+                                 : iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c && fits) c = note_names(s, r, &at, out, &fits, err);
   if (!c && fits) {
     for (uint32_t i = 0; i < r->n_vars; i++) mine[to[i]] = var[i];
@@ -452,7 +490,8 @@ static iso_code ensure_argument(writer *w, int side, const rule_term *t, eg_node
   iso_code c = ISO_OK;
   if (t->kind == RULE_VAR) return ensure(w, w->s->map[side][t->u.i], e);
   if (t->kind == RULE_OP || t->kind == RULE_LIST)
-    for (uint32_t k = 0; k < t->n && !c && !w->missing; k++) c = ensure_argument(w, side, t->child[k], (eg_node){eg_node_original(w->s->g, e, k).i});
+    for (uint32_t k = 0; k < t->n && !c && !w->missing; k++)
+      c = ensure_argument(w, side, t->child[k], (eg_node){eg_node_original(w->s->g, e, k).i});
   return c;
 }
 
@@ -468,7 +507,9 @@ static iso_code link_node(writer *w, int side, uint32_t i) {
     if (!t) return nomem(w);
     iso_code c = ensure_argument(w, side, own, e);
     if (c || w->missing) return c;
-    if ((c = call_term(w, t, &read)) || (c = say(w, (synth_cert_step){.kind = SYNTH_CERT_ROUNDING, .a = mine, .b = read}))) return c;
+    if ((c = call_term(w, t, &read)) ||
+        (c = say(w, (synth_cert_step){.kind = SYNTH_CERT_ROUNDING, .a = mine, .b = read})))
+      return c;
     return say_same(w, read, term_of(w, e));
   }
   iso_code c = call ? ensure_argument(w, side, call, e) : nomem(w);
@@ -480,7 +521,8 @@ static void mark_below(const rule_term *t, bool *mark) {
   for (uint32_t k = 0; k < t->n; k++) mark_below(t->child[k], mark);
 }
 
-/* Captured node `top` equals its e-node: so do the nodes below it, down to those that are literally their e-nodes. */
+/* Captured node `top` equals its e-node: so do the nodes below it, down to those that are literally
+ * their e-nodes. */
 static iso_code link_captured(writer *w, int side, uint32_t top) {
   state *s = w->s;
   const synth_graph *g = s->graph[side];
@@ -548,7 +590,8 @@ static void mark_steps(const writer *w, bool *used) {
 }
 
 /* Only what is spoken of, numbered anew. */
-static iso_code compact(writer *w, synth_certificate *out, uint32_t (*output)[2], size_t n_outputs) {
+static iso_code compact(writer *w, synth_certificate *out, uint32_t (*output)[2],
+                        size_t n_outputs) {
   iso_arena *a = &w->s->res->arena;
   bool *used = calloc(w->n_terms + 1, 1);
   uint32_t *to = calloc(w->n_terms + 1, sizeof *to);
@@ -574,17 +617,24 @@ static iso_code compact(writer *w, synth_certificate *out, uint32_t (*output)[2]
     for (uint32_t k = 0; step[i].applied && k < step[i].applied->n_vars; k++)
       if (var[k] != NONE) var[k] = to[var[k]];
   }
-  for (size_t i = 0; i < n_outputs && !c; i++) output[i][0] = to[output[i][0]], output[i][1] = to[output[i][1]];
+  for (size_t i = 0; i < n_outputs && !c; i++)
+    output[i][0] = to[output[i][0]], output[i][1] = to[output[i][1]];
   free(used);
   free(to);
-  *out = (synth_certificate){.masks_read = {w->s->read[ST_MASK_HALF], w->s->read[ST_MASK_OTHER]}, .n_terms = n, .term = term, .n_steps = w->n_steps, .step = step, .n_outputs = n_outputs,
-                             .output = (const uint32_t (*)[2])output};
+  *out = (synth_certificate){.masks_read = {w->s->read[ST_MASK_HALF], w->s->read[ST_MASK_OTHER]},
+                             .n_terms = n,
+                             .term = term,
+                             .n_steps = w->n_steps,
+                             .step = step,
+                             .n_outputs = n_outputs,
+                             .output = (const uint32_t(*)[2])output};
   return c;
 }
 
 static iso_code note_fixed(writer *w, synth_certificate *out) {
   state *s = w->s;
-  struct synth_leaf_ref *ref = iso_arena_alloc(&s->res->arena, (s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + 1) * sizeof *ref);
+  struct synth_leaf_ref *ref = iso_arena_alloc(
+      &s->res->arena, (s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + 1) * sizeof *ref);
   if (!ref) return nomem(w);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
@@ -598,7 +648,8 @@ static iso_code name_all(writer *w) {
   state *s = w->s;
   iso_code c = ISO_OK;
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) c = push_term(w, (synth_cert_term){.right = side == RIGHT, .node = (uint32_t)i});
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
+      c = push_term(w, (synth_cert_term){.right = side == RIGHT, .node = (uint32_t)i});
   const size_t n = eg_count_added(s->g);
   if (!c && !(w->arg = calloc(n + 1, sizeof *w->arg))) c = nomem(w);
   if (!c && !enlarge(w)) c = nomem(w);
@@ -606,11 +657,12 @@ static iso_code name_all(writer *w) {
   return c;
 }
 
-iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err) {
+iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation,
+                    iso_error *err) {
   writer x = {.s = s, .err = err}, *w = &x;
   const synth_graph *L = s->graph[LEFT];
   synth_certificate *out = iso_arena_alloc(&s->res->arena, sizeof *out);
-  uint32_t (*output)[2] = iso_arena_alloc(&s->res->arena, (L->n_outputs + 1) * sizeof *output);
+  uint32_t(*output)[2] = iso_arena_alloc(&s->res->arena, (L->n_outputs + 1) * sizeof *output);
   iso_code c = out && output ? name_all(w) : nomem(w);
   for (int side = 0; side < 2 && !c; side++)
     if (!(w->linked[side] = calloc(s->graph[side]->n_nodes + 1, 1))) c = nomem(w);

@@ -1,8 +1,10 @@
-/* An application of a rule, matched again against the rule, before anybody is told that the outputs are equal.
+/* An application of a rule, matched again against the rule, before anybody is told that the outputs
+ * are equal.
  *
- * The matcher that found it is a search, and knows several spellings of one thing; this looks at the rule's own two sides, at what was
- * noted for its variables, sizes and attributes, and at the e-nodes as they were added. What has to be equal for the two to fit is
- * left to the caller, who has it explained by other steps. */
+ * The matcher that found it is a search, and knows several spellings of one thing; this looks at
+ * the rule's own two sides, at what was noted for its variables, sizes and attributes, and at the
+ * e-nodes as they were added. What has to be equal for the two to fit is left to the caller, who
+ * has it explained by other steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,29 +70,36 @@ static bool sizes_are(const instance *x, const rule_term *t) {
 static bool conditions_hold(match *m) {
   const rule_values at = {value_of, m->inst, reading_tol};
   for (uint32_t i = 0; i < m->inst->n_names; i++)
-    if (!right_kind(m->r, m->inst->name[i], m->inst->value[i])) return refuse(m, "a name stands for a value of another kind");
+    if (!right_kind(m->r, m->inst->name[i], m->inst->value[i]))
+      return refuse(m, "a name stands for a value of another kind");
   for (uint32_t i = 0; i < m->r->n_where; i++)
-    if (rule_condition_at(m->r->where[i], &at) != RULE_TRUE) return refuse(m, "a condition does not hold");
+    if (rule_condition_at(m->r->where[i], &at) != RULE_TRUE)
+      return refuse(m, "a condition does not hold");
   return true;
 }
 
 /* ---- variables ---- */
 
-static char kind_of(rule_dtype d) { return rule_dtype_is_float(d) ? 'f' : rule_dtype_is_complex(d) ? 'c' : d == RULE_BOOL ? 'b' : 'i'; }
+static char kind_of(rule_dtype d) {
+  return rule_dtype_is_float(d) ? 'f' : rule_dtype_is_complex(d) ? 'c' : d == RULE_BOOL ? 'b' : 'i';
+}
 
 static bool variable_fits(match *m, const rule_variable *v, eg_node e) {
   const rule_shape *shape = &m->s->rec[e.i].shape;
   const rule_values at = {value_of, m->inst, 0};
   int64_t size;
   if (v->low || v->high) return refuse(m, "it holds for a range of values only");
-  if (kind_of(st_dtype(m->s, e)) != v->kind) return refuse(m, "a variable stands for a tensor of another kind");
+  if (kind_of(st_dtype(m->s, e)) != v->kind)
+    return refuse(m, "a variable stands for a tensor of another kind");
   for (uint32_t d = 0; d < shape->rank; d++)
     if (shape->dim[d] < 1) return refuse(m, "a variable stands for an empty tensor");
   if (v->any_shape) return true;
-  if (v->leading ? shape->rank < v->n_dims : shape->rank != v->n_dims) return refuse(m, "a variable has another rank");
+  if (v->leading ? shape->rank < v->n_dims : shape->rank != v->n_dims)
+    return refuse(m, "a variable has another rank");
   for (uint32_t d = 0; d < v->n_dims; d++) {
     if (v->dim[d]->kind == RULE_NONE) continue;
-    if (!sizes_are(m->inst, v->dim[d]) || !rule_size_at(v->dim[d], &at, &size) || size != shape->dim[shape->rank - v->n_dims + d])
+    if (!sizes_are(m->inst, v->dim[d]) || !rule_size_at(v->dim[d], &at, &size) ||
+        size != shape->dim[shape->rank - v->n_dims + d])
       return refuse(m, "a variable has another shape");
   }
   return true;
@@ -98,7 +107,8 @@ static bool variable_fits(match *m, const rule_variable *v, eg_node e) {
 
 static bool variables_fit(match *m) {
   for (uint32_t i = 0; i < m->r->n_vars; i++)
-    if (m->inst->var[i].i != EG_NONE && !variable_fits(m, &m->r->var[i], m->inst->var[i])) return false;
+    if (m->inst->var[i].i != EG_NONE && !variable_fits(m, &m->r->var[i], m->inst->var[i]))
+      return false;
   return true;
 }
 
@@ -115,7 +125,8 @@ static bool side(match *m, const rule_term *p, const rule_term *at, eg_node *nod
 
 /* The next e-node of the instance calls what `p` does, on what its arguments are. */
 static bool call(match *m, const rule_term *p, const rule_term *at, eg_node *node) {
-  if (at->kind != p->kind || at->n != p->n || (p->kind == RULE_OP && strcmp(p->u.s, at->u.s) != 0)) return refuse(m, "a side is another term");
+  if (at->kind != p->kind || at->n != p->n || (p->kind == RULE_OP && strcmp(p->u.s, at->u.s) != 0))
+    return refuse(m, "a side is another term");
   eg_node *below = malloc((p->n + 1) * sizeof *below);
   bool fine = below != NULL;
   m->starved |= !below;
@@ -131,13 +142,15 @@ static bool call(match *m, const rule_term *p, const rule_term *at, eg_node *nod
     const eg_node child = {eg_node_original(m->s->g, *node, k).i};
     const rule_term *lit = st_literal(m->s, child);
     if (below[k].i != EG_NONE) fine = need(m, below[k], child);
-    else if (!lit || !rule_term_eq(lit, at->child[k])) fine = refuse(m, "an argument is another number");
+    else if (!lit || !rule_term_eq(lit, at->child[k]))
+      fine = refuse(m, "an argument is another number");
   }
   free(below);
   return fine;
 }
 
-/* `p` of the rule is `at` with numbers for names. Returns: in `node` the e-node that it is; EG_NONE: a literal. */
+/* `p` of the rule is `at` with numbers for names. Returns: in `node` the e-node that it is;
+ * EG_NONE: a literal. */
 static bool side(match *m, const rule_term *p, const rule_term *at, eg_node *node) {
   const rule_values v = {value_of, m->inst, 0};
   const rule_term *value;
@@ -151,17 +164,21 @@ static bool side(match *m, const rule_term *p, const rule_term *at, eg_node *nod
   case RULE_NAME:
     value = find(m->inst, p->u.s);
     return (value && rule_term_eq(value, at)) || refuse(m, "a name stands for another number");
-  case RULE_EXPR: return (at->kind == RULE_INT && rule_size_at(p, &v, &size) && size == at->u.i) || refuse(m, "an expression has another value");
+  case RULE_EXPR:
+    return (at->kind == RULE_INT && rule_size_at(p, &v, &size) && size == at->u.i) ||
+           refuse(m, "an expression has another value");
   case RULE_OP:
   case RULE_LIST: return call(m, p, at, node);
   default: return rule_term_eq(p, at) || refuse(m, "a literal is another one");
   }
 }
 
-iso_code st_rematch(state *s, const application *a, premise **out, size_t *n, const char **why, iso_error *err) {
+iso_code st_rematch(state *s, const application *a, premise **out, size_t *n, const char **why,
+                    iso_error *err) {
   match m = {.s = s, .r = rule_set_at(s->rules, a->rule), .inst = a->inst};
   const eg_node end[2] = {a->from, a->to};
-  bool fine = a->inst ? conditions_hold(&m) && variables_fit(&m) : refuse(&m, "nothing was noted of how it was applied");
+  bool fine = a->inst ? conditions_hold(&m) && variables_fit(&m)
+                      : refuse(&m, "nothing was noted of how it was applied");
   for (int k = 0; k < 2 && fine; k++) {
     eg_node node;
     fine = side(&m, k ? m.r->rhs : m.r->lhs, a->inst->side[k], &node) && need(&m, end[k], node);

@@ -1,4 +1,5 @@
-/* What of a comparison goes into its result: leaves without a counterpart, classes, rules, assumptions. */
+/* What of a comparison goes into its result: leaves without a counterpart, classes, rules,
+ * assumptions. */
 #include "synth/result/result.h"
 #include "synth/search/search.h"
 
@@ -9,20 +10,23 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
   size_t n = 0;
-  struct synth_leaf_ref *ref = iso_arena_alloc(&s->res->arena, (s->graph[0]->n_nodes + s->graph[1]->n_nodes + 1) * sizeof *ref);
+  struct synth_leaf_ref *ref = iso_arena_alloc(
+      &s->res->arena, (s->graph[0]->n_nodes + s->graph[1]->n_nodes + 1) * sizeof *ref);
   if (!ref) return nomem(err);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *nd = &s->graph[side]->node[i];
       if (nd->kind == SYNTH_OP || !live[side][i] || s->rec[s->map[side][i].i].konst) continue;
-      /* Explained: its class has a leaf or a term of the other side, or it occurs in the other side's definitions. */
+      /* Explained: its class has a leaf or a term of the other side, or it occurs in the other
+       * side's definitions. */
       const eg_node e = s->map[side][i];
       const eg_node *m;
       bool other = st_has_side(s, e, !side) || !s->rec[e.i].atom;
       const size_t cnt = eg_class_parents(s->g, eg_class_of(s->g, e), &m);
       for (size_t k = 0; k < cnt && !other; k++) {
         eg_node p = m[k];
-        for (int hop = 0; hop < 6 && !other; hop++) { /* cat(slice(leaf), ...) = a leaf of the other side */
+        for (int hop = 0; hop < 6 && !other;
+             hop++) { /* cat(slice(leaf), ...) = a leaf of the other side */
           if (st_has_side(s, p, !side)) other = true;
           const eg_node *pp;
           if (s->rec[p.i].node[0] >= 0 || s->rec[p.i].node[1] >= 0) break;
@@ -45,7 +49,13 @@ static iso_code publish(state *s, iso_error *err) {
   if (!use || !as) return nomem(err);
   for (size_t i = 0; i < n; i++) {
     if (s->info[i].verdict.status < RULE_TESTED || s->info[i].uses == 0) continue;
-    use[r->n_rules] = (synth_rule_use){rule_set_at(s->rules, i), s->info[i].verdict, s->info[i].uses, s->info[i].loaded, s->info[i].needed, NULL, 0};
+    use[r->n_rules] = (synth_rule_use){rule_set_at(s->rules, i),
+                                       s->info[i].verdict,
+                                       s->info[i].uses,
+                                       s->info[i].loaded,
+                                       s->info[i].needed,
+                                       NULL,
+                                       0};
     iso_code c = st_rule_classes(s, i, &use[r->n_rules++], err);
     if (c) return c;
   }
@@ -76,9 +86,11 @@ iso_code st_publish(state *s, bool *const live[2], iso_error *err) {
 void synth_result_free(synth_result *r) {
   if (!r) return;
   for (int side = 0; side < 2; side++) {
-    for (size_t i = 0; r->witness_leaf[side] && i < r->n_leaf[side]; i++) rule_tensor_unref(r->witness_leaf[side][i]);
+    for (size_t i = 0; r->witness_leaf[side] && i < r->n_leaf[side]; i++)
+      rule_tensor_unref(r->witness_leaf[side][i]);
     free(r->witness_leaf[side]);
-    for (size_t i = 0; r->cut && i < r->cut->n_given[side]; i++) rule_tensor_unref(r->cut->value[side][i]);
+    for (size_t i = 0; r->cut && i < r->cut->n_given[side]; i++)
+      rule_tensor_unref(r->cut->value[side][i]);
   }
   rule_set_free(r->rules);
   iso_arena_fini(&r->arena);

@@ -1,6 +1,7 @@
-/* Known rules against a candidate: both sides of a rule are matched at once, at the two e-nodes' classes, through any
- * member of a class. Variables are bound to classes; sizes and attributes that a rule leaves open to numbers, for which its
- * expressions and conditions must then hold (substitution.c). */
+/* Known rules against a candidate: both sides of a rule are matched at once, at the two e-nodes'
+ * classes, through any member of a class. Variables are bound to classes; sizes and attributes that
+ * a rule leaves open to numbers, for which its expressions and conditions must then hold
+ * (substitution.c). */
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
@@ -37,7 +38,7 @@ typedef struct matcher {
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
   names names;
-  eg_node root;                    /* the e-node at which one side was found (st_match_side) */
+  eg_node root;                     /* the e-node at which one side was found (st_match_side) */
   bool (*found)(struct matcher *m); /* NULL, or: called at each match; false goes on to the next */
   void *ctx;
 } matcher;
@@ -74,7 +75,8 @@ static mark here(const matcher *m) {
   return at;
 }
 
-/* The literal that a class is; a list of literals is one. NULL where it is none, or there is no memory. */
+/* The literal that a class is; a list of literals is one. NULL where it is none, or there is no
+ * memory. */
 static const rule_term *class_literal(state *s, eg_class c) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
@@ -99,13 +101,17 @@ static bool need(matcher *m, eg_node a, eg_node b) {
 }
 
 static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
-  if (m->var[i].i != EG_NONE) return eg_find(m->s->g, m->var[i]).i == c.i && need(m, m->var_as[i], as);
+  if (m->var[i].i != EG_NONE)
+    return eg_find(m->s->g, m->var[i]).i == c.i && need(m, m->var_as[i], as);
   const eg_node rep = st_rep(m->s, c);
   if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
   const rule_shape *shape = &m->s->rec[rep.i].shape;
   const rule_dtype dtype = st_dtype(m->s, rep);
   const rule_variable *d = &m->r->var[i];
-  const char kind = rule_dtype_is_float(dtype) ? 'f' : rule_dtype_is_complex(dtype) ? 'c' : dtype == RULE_BOOL ? 'b' : 'i';
+  const char kind = rule_dtype_is_float(dtype)     ? 'f'
+                    : rule_dtype_is_complex(dtype) ? 'c'
+                    : dtype == RULE_BOOL           ? 'b'
+                                                   : 'i';
   if (kind != d->kind) return false;
   if (!names_bind_shape(&m->names, d, shape)) return false;
   m->var[i] = c;
@@ -124,13 +130,16 @@ static bool solve(matcher *m, const goal *g);
 /* `node` for an operator or a list of the rule. */
 static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) {
   state *s = m->s;
-  if (eg_node_arity(s->g, node) != g->t->n || strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, node)), op) != 0) return false;
+  if (eg_node_arity(s->g, node) != g->t->n ||
+      strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, node)), op) != 0)
+    return false;
   if (m->at.n_goals + g->t->n > MAX_GOALS) return false;
   const goal *next = g->rest;
   /* The last child comes first, so that literals at the end prune early. */
   for (uint32_t k = 0; k < g->t->n; k++) {
     goal *child = &m->pool[m->at.n_goals++];
-    *child = (goal){g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
+    *child = (goal){
+        g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
     next = child;
   }
   if (g->as.i == EG_NONE) m->root = node;
@@ -172,13 +181,16 @@ static bool root_fits(state *s, const rule_term *t, eg_class c) {
   const eg_node *nodes;
   const size_t n = eg_class_nodes(s->g, c, &nodes);
   for (size_t i = 0; i < n; i++)
-    if (eg_node_arity(s->g, nodes[i]) == t->n && strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), t->u.s) == 0) return true;
+    if (eg_node_arity(s->g, nodes[i]) == t->n &&
+        strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), t->u.s) == 0)
+      return true;
   return false;
 }
 
 static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
   const eg_class cu = eg_class_of(m->s->g, u), ct = eg_class_of(m->s->g, t);
-  if (r->n_vars > MAX_VARS || !root_fits(m->s, r->lhs, cu) || !root_fits(m->s, r->rhs, ct)) return false;
+  if (r->n_vars > MAX_VARS || !root_fits(m->s, r->lhs, cu) || !root_fits(m->s, r->rhs, ct))
+    return false;
   m->r = r;
   m->steps = 0;
   m->at = (mark){0};
@@ -207,12 +219,16 @@ static bool one_side(matcher *m) {
   const side_search *q = m->ctx;
   if (!binds_all(m, q->other) || !names_strict(&m->names, m->r)) return false;
   eg_node var[MAX_VARS];
-  for (uint32_t i = 0; i < m->r->n_vars; i++) var[i] = m->var[i].i == EG_NONE || m->var_as[i].i != EG_NONE ? m->var_as[i] : st_rep(m->s, m->var[i]);
-  const st_match found = {m->root, var, m->prem, m->at.n_prem, names_put(&m->names, q->other, &m->s->arena)};
+  for (uint32_t i = 0; i < m->r->n_vars; i++)
+    var[i] = m->var[i].i == EG_NONE || m->var_as[i].i != EG_NONE ? m->var_as[i]
+                                                                 : st_rep(m->s, m->var[i]);
+  const st_match found = {m->root, var, m->prem, m->at.n_prem,
+                          names_put(&m->names, q->other, &m->s->arena)};
   return found.other != NULL && !q->each(q->ctx, &found);
 }
 
-iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at, bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
+iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at,
+                       bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
   const rule_term *t = rhs ? r->rhs : r->lhs;
   if (r->n_vars > MAX_VARS || !root_fits(s, t, at) || !st_is_tensor_class(s, at)) return ISO_OK;
   matcher *m = NULL;
@@ -239,8 +255,8 @@ bool st_usable(const state *s, size_t i) {
   return s->info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
 }
 
-iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p, size_t n, const rule *as, const eg_node *var,
-                               iso_error *err) {
+iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p,
+                               size_t n, const rule *as, const eg_node *var, iso_error *err) {
   if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
     return iso_fail(err, ISO_NOMEM, "out of memory");
   if (n) memcpy(s->prem + s->n_prem, p, n * sizeof *p);
@@ -266,9 +282,14 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
     if (!dim) return false;
     for (uint32_t k = 0; k < sh->rank; k++)
       if (!(dim[k] = rule_int(a, sh->dim[k]))) return false;
-    v[i] = (rule_variable){.name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
+    v[i] = (rule_variable){
+        .name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
   }
-  *out = (rule){.name = r->name, .n_vars = r->n_vars, .var = v, .lhs = names_put(&m->names, r->lhs, a), .rhs = names_put(&m->names, r->rhs, a)};
+  *out = (rule){.name = r->name,
+                .n_vars = r->n_vars,
+                .var = v,
+                .lhs = names_put(&m->names, r->lhs, a),
+                .rhs = names_put(&m->names, r->rhs, a)};
   return out->lhs && out->rhs;
 }
 
@@ -289,7 +310,8 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     s->info[i].read |= !names_exact(&m->names, r);
     *done = true;
     const bool known = instantiate(m, &s->arena, &inst);
-    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
+    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL,
+                              m->var_as, err);
   }
   matcher_free(m);
   return c;
@@ -297,10 +319,12 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
 
 /* ---- rules given by the user: each concrete instance is validated again ---- */
 
-/* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is still to be found out. */
+/* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is
+ * still to be found out. */
 static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
   iso_code c = rule_set_add(s->rules, r, index, fresh, err);
-  if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!c && !iso_grow(s->info, s->cap_info, *index + 1))
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
   return c;
 }
 
@@ -317,8 +341,9 @@ static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_err
   return ISO_OK;
 }
 
-/* A rule with open sizes is validated once, for all of them. Returns: in `index` where it is among the validated rules, SIZE_MAX where
- * it does not hold for all sizes as far as is known: then its instances are validated. */
+/* A rule with open sizes is validated once, for all of them. Returns: in `index` where it is among
+ * the validated rules, SIZE_MAX where it does not hold for all sizes as far as is known: then its
+ * instances are validated. */
 static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
   const rule *r = rule_set_at(s->known, known);
   rule_tensor *example[MAX_VARS] = {NULL};
@@ -345,7 +370,8 @@ static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, 
   rule_tensor *example[MAX_VARS];
   bool fresh = false;
   *index = SIZE_MAX;
-  if (!instantiate(m, &s->arena, inst)) return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
+  if (!instantiate(m, &s->arena, inst))
+    return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
   for (uint32_t k = 0; k < inst->n_vars; k++) {
     const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
     example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);
@@ -377,7 +403,8 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, known ? &inst : NULL, m->var_as, err);
+    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, known ? &inst : NULL,
+                              m->var_as, err);
   }
   matcher_free(m);
   return c;

@@ -1,4 +1,5 @@
-/* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins it. */
+/* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins
+ * it. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/relate/layout.h"
@@ -37,18 +38,20 @@ void st_moments(const rule_tensor *t, double m[4]) {
   m[0] = m[1] = m[2] = m[3] = 0;
   if (t->dtype == RULE_F64) add_moments(t->data, t->numel, m);
   else
-    for (int64_t i = 0; i < t->numel; i++) add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
+    for (int64_t i = 0; i < t->numel; i++)
+      add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
 }
 
 static bool near_within(const double a[4], const double b[4], double tol) {
   const double s1 = tol * fmax(a[1], b[1]), s2 = 2 * tol * fmax(a[2], b[2]);
-  return fabs(a[0] - b[0]) <= s1 && fabs(a[1] - b[1]) <= s1 && fabs(a[2] - b[2]) <= s2 && fabs(a[3] - b[3]) <= s2;
+  return fabs(a[0] - b[0]) <= s1 && fabs(a[1] - b[1]) <= s1 && fabs(a[2] - b[2]) <= s2 &&
+         fabs(a[3] - b[3]) <= s2;
 }
 
 bool st_near_moments(const double a[4], const double b[4]) {
   const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
-  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 && fabs(a[2] - b[2]) <= 1e-8 * s2 &&
-         fabs(a[3] - b[3]) <= 1e-8 * s2;
+  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 &&
+         fabs(a[2] - b[2]) <= 1e-8 * s2 && fabs(a[3] - b[3]) <= 1e-8 * s2;
 }
 
 bool st_has_side(state *s, eg_node e, int side) {
@@ -98,9 +101,11 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   c = st_synthesise(s, u, t, done, err);
   bool shards = false;
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
-  if (!c && shards) c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
+  if (!c && shards)
+    c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
   if (!c && shards && !*done) c = st_synthesise(s, u, t, done, err);
-  /* An input is a variable of any rule, unless it is its own root as what cannot leave its range. */
+  /* An input is a variable of any rule, unless it is its own root as what cannot leave its range.
+   */
   const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
   if (!c && bu && !*done) c = st_synthesise(s, bu->def, t, done, err);
   if (!c && bt && !*done) c = st_synthesise(s, u, bt->def, done, err);
@@ -110,7 +115,8 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
 static bool values_equal(state *s, eg_node a, eg_node b) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
-    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal) return false;
+    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal)
+      return false;
   }
   return true;
 }
@@ -132,14 +138,16 @@ static bool comes_from(state *s, eg_node e, eg_node of) {
   enum { STEPS = 4 };
   for (int k = 0; k < STEPS && eg_node_arity(s->g, e) > 0; k++) {
     e = (eg_node){eg_node_original(s->g, e, 0).i};
-    if (!s->rec[e.i].tensor || !s->rec[e.i].valued || st_numel(s, e) != st_numel(s, of)) return false;
+    if (!s->rec[e.i].tensor || !s->rec[e.i].valued || st_numel(s, e) != st_numel(s, of))
+      return false;
     if (eg_equal(s->g, e, of)) return true;
   }
   return false;
 }
 
-/* A step of a layout term that is a tensor of the graphs is joined with it: what is laid out one way and back needs no rule for each thing
- * that it is compared with. Rules are made only for a way back. `x`: from the whole term down to `lo`, whose group is `gi`. */
+/* A step of a layout term that is a tensor of the graphs is joined with it: what is laid out one
+ * way and back needs no rule for each thing that it is compared with. Rules are made only for a way
+ * back. `x`: from the whole term down to `lo`, whose group is `gi`. */
 static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_error *err) {
   if (x.i == lo.i || gi < 0 || eg_node_arity(s->g, x) == 0 || !s->rec[x.i].tensor) return ISO_OK;
   iso_code c = join_steps(s, (eg_node){eg_node_original(s->g, x, 0).i}, lo, gi, err);
@@ -163,9 +171,11 @@ static eg_node captured_member(state *s, eg_node e) {
   return e;
 }
 
-/* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is written in terms of the
- * other. Returns: in `same` whether their values agree up to layout at all, in `done` whether they are linked. */
-static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done, iso_error *err) {
+/* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is
+ * written in terms of the other. Returns: in `same` whether their values agree up to layout at all,
+ * in `done` whether they are linked. */
+static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *done,
+                            iso_error *err) {
   *same = *done = false;
   const size_t probe = s->n_draws - 1;
   eg_node hi = e, lo = m;
@@ -186,13 +196,15 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   iso_code c = st_add_term(s, term, &lo, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c) return c;
-  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux)) return ISO_OK;
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux))
+    return ISO_OK;
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
   return st_prove(s, hi, captured_member(s, aux), done, err);
 }
 
-/* Groups are looked up by their size and the first bits of the second moment: near ones have the same, or one next to it. */
+/* Groups are looked up by their size and the first bits of the second moment: near ones have the
+ * same, or one next to it. */
 static size_t place_of(const state *s, int64_t numel, double m1) {
   enum { LESS = 30 }; /* what is left is coarser than near is */
   uint64_t bits;
@@ -220,20 +232,25 @@ static bool place_groups(state *s) {
 }
 
 /* The first of a chain behind `after`. */
-static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, const double m[4], rule_dtype dtype) {
+static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, const double m[4],
+                          rule_dtype dtype) {
   int32_t best = -1;
   for (int32_t i = from; i >= 0; i = s->group[i].next)
-    if (i > after && (best < 0 || i < best) && s->group[i].numel == numel && st_near_moments(s->group[i].moment, m) &&
-        st_dtype(s, s->group[i].member[0]) == dtype)
+    if (i > after && (best < 0 || i < best) && s->group[i].numel == numel &&
+        st_near_moments(s->group[i].moment, m) && st_dtype(s, s->group[i].member[0]) == dtype)
       best = i;
   return best;
 }
 
-/* Where values are near within more than the places tell apart: kernels that compute in few bits are few. */
-static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dtype, const double m[4], int32_t after) {
+/* Where values are near within more than the places tell apart: kernels that compute in few bits
+ * are few. */
+static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dtype,
+                           const double m[4], int32_t after) {
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++) {
     const double tol = fmax(fmax(coarse, s->group[i].coarse), 1e-8);
-    if (s->group[i].numel == numel && near_within(s->group[i].moment, m, tol) && st_dtype(s, s->group[i].member[0]) == dtype) return (int32_t)i;
+    if (s->group[i].numel == numel && near_within(s->group[i].moment, m, tol) &&
+        st_dtype(s, s->group[i].member[0]) == dtype)
+      return (int32_t)i;
   }
   return -1;
 }
@@ -245,19 +262,22 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
   const int64_t numel = spare ? st_numel(s, e) : v->numel;
   if (!st_without(s, SYNTH_FINGERPRINT)) {
     if (!s->n_places) return -1;
-    if (s->coarse > 0 || (v && v->coarse > 0)) return find_coarse(s, v ? v->coarse : 0, numel, dtype, m, after);
-    const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)), high = place_of(s, numel, m[1] * (1 + 4e-8));
-    const int32_t a = first_near(s, s->place[low], after, numel, m, dtype), b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
+    if (s->coarse > 0 || (v && v->coarse > 0))
+      return find_coarse(s, v ? v->coarse : 0, numel, dtype, m, after);
+    const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)),
+                 high = place_of(s, numel, m[1] * (1 + 4e-8));
+    const int32_t a = first_near(s, s->place[low], after, numel, m, dtype),
+                  b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
     return a < 0 || (b >= 0 && b < a) ? b : a;
   }
   for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == numel &&
-        st_dtype(s, s->group[i].member[0]) == dtype)
+    if (s->group[i].numel == numel && st_dtype(s, s->group[i].member[0]) == dtype)
       return (int32_t)i;
   return -1;
 }
 
-static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel, iso_error *err) {
+static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel,
+                           iso_error *err) {
   if (i < 0) {
     if (!iso_grow(s->group, s->cap_group, s->n_group + 1)) return nomem(err);
     i = (int32_t)s->n_group++;
@@ -283,7 +303,9 @@ static uint64_t signature(state *s, eg_node e) {
   uint64_t of = 0;
   if (r->leaf) {
     const eg_class c = eg_class_of(s->g, e);
-    r->signature = UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >> 58); /* an atom's; and what a term that holds itself finds there */
+    r->signature =
+        UINT64_C(1) << (iso_hash(&c.i, sizeof c.i, 0) >>
+                        58); /* an atom's; and what a term that holds itself finds there */
     const eg_node *m;
     const size_t n = r->atom ? 0 : eg_class_nodes(s->g, c, &m);
     for (size_t i = 0; i < n && !of; i++) /* what defines it */
@@ -296,8 +318,8 @@ static uint64_t signature(state *s, eg_node e) {
   return s->rec[e.i].signature;
 }
 
-/* One member of each class of a group, the first, in the order in which they are tried: by how many leaves only one of it and `e`
- * depends on. Returns: malloc'ed, NULL: no memory. */
+/* One member of each class of a group, the first, in the order in which they are tried: by how many
+ * leaves only one of it and `e` depends on. Returns: malloc'ed, NULL: no memory. */
 static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
   enum { BITS = 64 };
   eg_node *first = malloc((g->n + 1) * sizeof *first), *out = malloc((g->n + 1) * sizeof *out);
@@ -310,7 +332,9 @@ static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
   }
   for (int far = 0; far <= BITS && *n < n_first; far++)
     for (size_t k = 0; k < n_first; k++) {
-      const int d = st_without(s, SYNTH_SIGNATURE) || n_first > BITS ? 0 : __builtin_popcountll(signature(s, first[k]) ^ signature(s, e));
+      const int d = st_without(s, SYNTH_SIGNATURE) || n_first > BITS
+                        ? 0
+                        : __builtin_popcountll(signature(s, first[k]) ^ signature(s, e));
       if (d == far) out[(*n)++] = first[k];
     }
   free(first);
@@ -321,21 +345,26 @@ static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
   return out;
 }
 
-/* Join `e` with members of its own shape by the rules that are there: a cast or a view beside what it is made of needs no rule of
- * its own for each thing that the other graph has in its place. */
-static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node e, iso_error *err) {
+/* Join `e` with members of its own shape by the rules that are there: a cast or a view beside what
+ * it is made of needs no rule of its own for each thing that the other graph has in its place. */
+static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node e,
+                              iso_error *err) {
   iso_code c = ISO_OK;
   if (st_without(s, SYNTH_REUSE)) return ISO_OK;
   for (size_t k = 0; k < n && !c; k++) {
     bool done = false;
-    if (eg_equal(s->g, member[k], e) || st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 || !values_equal(s, member[k], e)) continue;
+    if (eg_equal(s->g, member[k], e) ||
+        st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 ||
+        !values_equal(s, member[k], e))
+      continue;
     c = reuse(s, member[k], e, &done, err);
   }
   return c;
 }
 
-/* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first, since the rules that come out
- * of them are the small ones; other layouts only across the two graphs, and only until one holds. */
+/* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
+ * since the rules that come out of them are the small ones; other layouts only across the two
+ * graphs, and only until one holds. */
 static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_error *err) {
   iso_code c = ISO_OK;
   bool linked = false;
@@ -399,25 +428,30 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
   if (!v) return st_lost(s, err);
   if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
   st_moments(v, moment);
-  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done; gi = find_group(s, e, moment, gi))
+  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done;
+       gi = find_group(s, e, moment, gi))
     for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
       const eg_node m = s->group[gi].member[k];
       bool seen = !st_has_side(s, m, side), agree = true;
       for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->group[gi].member[j], m);
       if (seen) continue;
-      if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0) c = link_layout(s, e, m, &agree, &done, err);
+      if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0)
+        c = link_layout(s, e, m, &agree, &done, err);
       else if ((agree = values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
       *same |= agree;
     }
   return c;
 }
 
-/* Whether some operator of the graphs computes as many numbers as `e` has: else none can compute it. */
+/* Whether some operator of the graphs computes as many numbers as `e` has: else none can compute
+ * it. */
 static bool may_be_computed(const state *s, eg_node e) {
   const int64_t n = st_numel(s, e);
   for (uint32_t i = 0; i < s->n_rec; i++) {
     const rec *r = &s->rec[i];
-    if (r->tensor && r->valued && !r->konst && !r->leaf && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && st_numel(s, (eg_node){i}) == n) return true;
+    if (r->tensor && r->valued && !r->konst && !r->leaf &&
+        (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) && st_numel(s, (eg_node){i}) == n)
+      return true;
   }
   return false;
 }

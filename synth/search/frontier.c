@@ -1,9 +1,9 @@
 /* Rule synthesis: the abstraction frontiers that two e-classes share (Emerge, section 3.3 and 4.2).
  *
- * A frontier is a set of classes at which both sides are cut; what lies above is the pattern, what is cut becomes a
- * variable. Cutting at every class that both cones contain gives the coarsest shared frontier. Where validation refutes
- * the rule, a class used by it is opened (taken out of the set) and the pattern grows on both sides alike: a best-first
- * search by total pattern size. */
+ * A frontier is a set of classes at which both sides are cut; what lies above is the pattern, what
+ * is cut becomes a variable. Cutting at every class that both cones contain gives the coarsest
+ * shared frontier. Where validation refutes the rule, a class used by it is opened (taken out of
+ * the set) and the pattern grows on both sides alike: a best-first search by total pattern size. */
 #include "synth/search/frontier.h"
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
@@ -14,7 +14,10 @@
 #include <string.h>
 
 enum { CONE_MAX = 600, QUEUE_MAX = 256, MOST_WASTED = 512 };
-enum { SHARED_MAX = 40 }; /* what a pattern may grow to, written out, where much of it stands in several places, as in a loop's states */
+enum {
+  SHARED_MAX = 40
+}; /* what a pattern may grow to, written out, where much of it stands in several places, as in a
+      loop's states */
 static const double INFINITE = 1e9, VARIABLE_COST = 4;
 
 /* Literals are no part of a cone: a pattern holds them as they are. */
@@ -28,13 +31,16 @@ typedef struct place {
   uint32_t before[2];
 } place;
 
-/* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal tensors of several places (two masks that are
- * empty, two layers' zeros): to go on from a later one would lead round in a circle. */
+/* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal
+ * tensors of several places (two masks that are empty, two layers' zeros): to go on from a later
+ * one would lead round in a circle. */
 static bool earlier(const rec *r, place *p) {
   bool any = r->node[0] < 0 && r->node[1] < 0;
-  for (int side = 0; side < 2; side++) any |= r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side];
   for (int side = 0; side < 2; side++)
-    if (r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side]) p->before[side] = (uint32_t)r->node[side];
+    any |= r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side];
+  for (int side = 0; side < 2; side++)
+    if (r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side])
+      p->before[side] = (uint32_t)r->node[side];
   return any;
 }
 
@@ -71,10 +77,16 @@ static void enter(walk *w, uint32_t c, const place *p) {
   w->queue[(w->head + w->n++) % RING] = c;
 }
 
-/* Breadth first through the members of every class: what is near comes first, the bound cuts what is far. */
+/* Breadth first through the members of every class: what is near comes first, the bound cuts what
+ * is far. */
 static iso_code explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err) {
   const size_t n = eg_count_added(s->g);
-  walk w = {.s = s, .k = k, .bit = bit, .at = malloc(n * sizeof *w.at), .queued = calloc(n, 1), .queue = calloc(RING, sizeof *w.queue)};
+  walk w = {.s = s,
+            .k = k,
+            .bit = bit,
+            .at = malloc(n * sizeof *w.at),
+            .queued = calloc(n, 1),
+            .queue = calloc(RING, sizeof *w.queue)};
   iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   const place start = {{UINT32_MAX, UINT32_MAX}};
   bool first = true;
@@ -87,7 +99,8 @@ static iso_code explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error 
     const eg_node *m;
     const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
     for (size_t i = 0; i < cnt; i++) {
-      if (first && m[i].i != root.i && !s->rec[m[i].i].leaf) continue; /* the root is this e-node, not its class */
+      if (first && m[i].i != root.i && !s->rec[m[i].i].leaf)
+        continue; /* the root is this e-node, not its class */
       place p = w.at[c];
       if (!earlier(&s->rec[m[i].i], &p) && !first) continue;
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
@@ -114,7 +127,8 @@ static bool input_class(state *s, eg_class c) {
   return false;
 }
 
-/* The classes that are being looked at, the last one first: two shapes of one table are made of each other. */
+/* The classes that are being looked at, the last one first: two shapes of one table are made of
+ * each other. */
 typedef struct asked {
   eg_class c;
   const struct asked *above;
@@ -131,7 +145,8 @@ static bool written_out(state *s, eg_node e, const asked *above) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
     if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
-    if (!table || input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above)) return false;
+    if (!table || input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
+      return false;
   }
   return true;
 }
@@ -152,7 +167,8 @@ bool fr_written_out(state *s, eg_class c) { return class_written_out(s, c, NULL)
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
-  /* A constant's leaf that only one side reads says nothing as a variable: any other form of what is above it is better. */
+  /* A constant's leaf that only one side reads says nothing as a variable: any other form of what
+   * is above it is better. */
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   if (k->opened[eg_class_of(s->g, e).i] == READ && written_out(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
@@ -211,10 +227,13 @@ static const rule_term *build_node(builder *b, eg_node e) {
   if (!child) return NULL;
   b->depth++;
   for (size_t a = 0; a < n; a++)
-    if (!(child[a] = build_class(b, eg_node_child(s->g, e, a).i, (eg_node){eg_node_original(s->g, e, a).i}))) return NULL;
+    if (!(child[a] = build_class(b, eg_node_child(s->g, e, a).i,
+                                 (eg_node){eg_node_original(s->g, e, a).i})))
+      return NULL;
   b->depth--;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  return strcmp(op, "#list") == 0 ? rule_list(&s->arena, child, n) : rule_op(&s->arena, op, child, n);
+  return strcmp(op, "#list") == 0 ? rule_list(&s->arena, child, n)
+                                  : rule_op(&s->arena, op, child, n);
 }
 
 static const rule_term *make_var(builder *b, uint32_t c, eg_node as) {
@@ -254,7 +273,8 @@ static const rule_term *build_root(builder *b, eg_node root) {
 
 /* ---- naming ---- */
 
-static void var_name(state *s, const rule_variable *v, const rec *r, const size_t *count, char *out, size_t n) {
+static void var_name(state *s, const rule_variable *v, const rec *r, const size_t *count, char *out,
+                     size_t n) {
   static const char *const floats[] = {"x", "y", "z"};
   (void)s;
   if (v->kind == 'f' && r->leaf && !r->konst) {
@@ -281,7 +301,8 @@ static const char *bare_op(const char *op, char *buf, size_t n) {
   return buf;
 }
 
-/* The operator that a person would name the side by: the outermost that is not plain layout, else the outermost. */
+/* The operator that a person would name the side by: the outermost that is not plain layout, else
+ * the outermost. */
 static const char *head_op(const rule_term *t) {
   const rule_term *first = NULL;
   while (t->kind == RULE_OP) {
@@ -306,7 +327,8 @@ static const char *rule_title(state *s, const rule_term *l, const rule_term *r) 
 
 /* ---- one frontier ---- */
 
-static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out, rule_tensor **example) {
+static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
+                      rule_tensor **example) {
   rule_variable *v = iso_arena_alloc(&s->arena, (b->n_vars + 1) * sizeof *v);
   if (!v) return false;
   size_t count[5] = {0};
@@ -322,19 +344,30 @@ static bool make_rule(state *s, builder *b, const rule_term *l, const rule_term 
       if (!(dim[k] = rule_int(&s->arena, q->shape.dim[k]))) return false;
     }
     v[i] = (rule_variable){.n_dims = q->shape.rank, .dim = dim};
-    v[i].kind = rule_dtype_is_float(dtype) ? 'f' : rule_dtype_is_complex(dtype) ? 'c' : dtype == RULE_BOOL ? 'b' : 'i';
+    v[i].kind = rule_dtype_is_float(dtype)     ? 'f'
+                : rule_dtype_is_complex(dtype) ? 'c'
+                : dtype == RULE_BOOL           ? 'b'
+                                               : 'i';
     char name[32];
     var_name(s, &v[i], q, count, name, sizeof name);
-    count[v[i].kind == 'f' ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0) : v[i].kind == 'b' ? 4 : 3]++;
+    count[v[i].kind == 'f'   ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0)
+          : v[i].kind == 'b' ? 4
+                             : 3]++;
     if (!(v[i].name = iso_arena_strdup(&s->arena, name))) return false;
-    example[i] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0); /* a large parameter is an example of nothing but its shape */
+    example[i] =
+        st_spare(s, st_home(s, rep))
+            ? NULL
+            : st_val(s, rep, 0); /* a large parameter is an example of nothing but its shape */
   }
-  *out = (rule){.name = rule_title(s, l, r), .n_vars = (uint32_t)b->n_vars, .var = v, .lhs = l, .rhs = r};
+  *out = (rule){
+      .name = rule_title(s, l, r), .n_vars = (uint32_t)b->n_vars, .var = v, .lhs = l, .rhs = r};
   return out->name != NULL;
 }
 
-/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general as it holds. */
-static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact, rule_verdict *v, iso_error *err) {
+/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general
+ * as it holds. */
+static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact,
+                        rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
   *general = *r;
   *exact = true;
@@ -348,16 +381,18 @@ static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *ge
 
 static void trace_candidate(state *s, const rule *r, const rule_verdict *v, double seconds) {
   char *text = rule_print(r), how[RULE_METHOD_TEXT];
-  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name, rule_status_name(v->status),
-                                       rule_verdict_method(v, how), v->reason,
-                                       seconds, text) : NULL;
+  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name,
+                                       rule_status_name(v->status), rule_verdict_method(v, how),
+                                       v->reason, seconds, text)
+                    : NULL;
   if (line) s->o->trace(s->o->ctx, line);
   free(text);
 }
 
-/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules, SIZE_MAX where nothing was; in
- * `fresh` whether it had to be validated. */
-static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v, bool *fresh, iso_error *err) {
+/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules,
+ * SIZE_MAX where nothing was; in `fresh` whether it had to be validated. */
+static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *index,
+                       rule_verdict *v, bool *fresh, iso_error *err) {
   size_t at;
   bool first;
   iso_code c = rule_set_add(s->tried, r, &at, &first, err);
@@ -381,7 +416,8 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
   if (v->status >= RULE_TESTED) {
     general.reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
     c = rule_set_add(s->rules, &general, index, &first, err);
-    if (!c && !iso_grow(s->info, s->cap_info, *index + 1)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!c && !iso_grow(s->info, s->cap_info, *index + 1))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c) return c;
     if (first) s->info[*index] = (rule_info){0};
     s->info[*index].verdict = *v;
@@ -390,7 +426,9 @@ static iso_code decide(state *s, const rule *r, rule_tensor **example, size_t *i
     s->res->n_synthesised += first;
   } else s->res->n_refuted++;
   s->tries[at] = (try){*v, *index};
-  if (s->o->trace) trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v, synth_cpu_clock() - cpu);
+  if (s->o->trace)
+    trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules, *index) : r, v,
+                    synth_cpu_clock() - cpu);
   return ISO_OK;
 }
 
@@ -431,8 +469,9 @@ static bool build_both(builder *b, eg_node u, eg_node t, const rule_term **l, co
   return *r != NULL;
 }
 
-static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, const opening *from, const uint32_t *extra, size_t n_extra,
-                 uint8_t how, double favour, eg_node u, eg_node t) {
+static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, const opening *from,
+                 const uint32_t *extra, size_t n_extra, uint8_t how, double favour, eg_node u,
+                 eg_node t) {
   if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
   opening o = *from;
   for (size_t i = 0; i < n_extra; i++) {
@@ -445,7 +484,8 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   costs(s, k);
   o.size = root_cost(s, k, u) + root_cost(s, k, t);
   if (o.size > (s->large_patterns ? SHARED_MAX : 2) * (double)s->o->max_pattern) return;
-  /* A variable that depends on another one is false freedom: what leaves fewer variables goes first. */
+  /* A variable that depends on another one is false freedom: what leaves fewer variables goes
+   * first. */
   const rule_term *l, *r;
   if (!build_both(b, u, t, &l, &r) || b->distinct > 2 * s->o->max_pattern) return;
   o.size += VARIABLE_COST * (double)b->n_vars;
@@ -453,10 +493,12 @@ static void push(state *s, cone *k, builder *b, search *q, const uint8_t *base, 
   q->queue[q->n++] = o;
 }
 
-static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b, bool refuted);
+static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u,
+                   eg_node t, builder *b, bool refuted);
 
 /* Queue the finer frontiers of every one in the queue, and theirs. */
-static void enumerate(state *s, cone *k, const uint8_t *base, search *q, eg_node u, eg_node t, builder *b) {
+static void enumerate(state *s, cone *k, const uint8_t *base, search *q, eg_node u, eg_node t,
+                      builder *b) {
   for (size_t i = 0; i < q->n; i++) {
     const rule_term *l, *r;
     const opening o = q->queue[i];
@@ -471,13 +513,14 @@ static bool reads_apart(state *s, const cone *k, const builder *b) {
   unsigned only = 0;
   for (size_t i = 0; i < b->n_vars; i++) {
     const rec *r = &s->rec[b->var_as[i].i];
-    if (!k->cut[b->var[i].i] && r->leaf && r->atom && !r->konst && b->used[i] != 3) only |= b->used[i];
+    if (!k->cut[b->var[i].i] && r->leaf && r->atom && !r->konst && b->used[i] != 3)
+      only |= b->used[i];
   }
   return only == 3;
 }
 
-static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b,
-                            bool *fresh, bool *done, iso_error *err) {
+static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u,
+                            eg_node t, builder *b, bool *fresh, bool *done, iso_error *err) {
   *fresh = false;
   set_cut(k, base, &o);
   costs(s, k);
@@ -495,13 +538,16 @@ static iso_code try_opening(state *s, cone *k, const uint8_t *base, search *q, o
     *done = true;
     return st_record_application(s, index, u, t, b->prem, b->n_prem, &cand, b->var_as, err);
   }
-  if (!st_without(s, SYNTH_LAZY) && !reads_apart(s, k, b)) expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
+  if (!st_without(s, SYNTH_LAZY) && !reads_apart(s, k, b))
+    expand(s, k, base, q, o, u, t, b, v.status == RULE_REFUTED);
   return ISO_OK;
 }
 
 /* Queue what is finer than the frontier `o`, whose patterns are in `b`. */
-static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u, eg_node t, builder *b, bool refuted) {
-  /* Open what one side only depends on, all at once and one by one; then any class that both use. */
+static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o, eg_node u,
+                   eg_node t, builder *b, bool refuted) {
+  /* Open what one side only depends on, all at once and one by one; then any class that both use.
+   */
   uint32_t one[MAX_VARS], both[MAX_VARS];
   size_t n_one = 0, n_both = 0;
   for (size_t i = 0; i < b->n_vars; i++) {
@@ -515,15 +561,19 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   uint32_t ground[96];
   size_t n_ground = 0;
   bool used_konst = false;
-  for (size_t i = 0; i < b->n_vars; i++) used_konst |= k->cut[b->var[i].i] && s->rec[st_rep(s, b->var[i]).i].konst;
+  for (size_t i = 0; i < b->n_vars; i++)
+    used_konst |= k->cut[b->var[i].i] && s->rec[st_rep(s, b->var[i]).i].konst;
   for (size_t i = 0; i < k->n && used_konst; i++) {
     const uint32_t cl = k->cls[i];
-    if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96) ground[n_ground++] = cl;
+    if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst && n_ground < 96)
+      ground[n_ground++] = cl;
   }
-  for (int near = 1; near >= 0 && refuted; near--) { /* what is the same both times is queued once */
+  for (int near = 1; near >= 0 && refuted;
+       near--) { /* what is the same both times is queued once */
     opening dep = {.n = 0}, base_of = {.n = 0}, aside = {.n = 0}, straight = o;
     if (!fr_dependencies(s, k, b, near, &dep, &base_of, &aside)) break;
-    for (size_t i = 0; i < aside.n && straight.n < sizeof o.cls / sizeof *o.cls; i++) straight.how[straight.n] = SHUT, straight.cls[straight.n++] = aside.cls[i];
+    for (size_t i = 0; i < aside.n && straight.n < sizeof o.cls / sizeof *o.cls; i++)
+      straight.how[straight.n] = SHUT, straight.cls[straight.n++] = aside.cls[i];
     if (aside.n) push(s, k, &work, q, base, &straight, dep.cls, dep.n, OPEN, o.size, u, t);
     if (base_of.n) push(s, k, &work, q, base, &o, base_of.cls, base_of.n, SHUT, o.size, u, t);
     if (dep.n) push(s, k, &work, q, base, &o, dep.cls, dep.n, OPEN, o.size, u, t);
@@ -532,14 +582,17 @@ static void expand(state *s, cone *k, const uint8_t *base, search *q, opening o,
   /* Leaves of constants as their numbers, too. */
   const size_t n_cut = n_ground;
   for (size_t i = 0; i < b->n_vars; i++)
-    if (!k->cut[b->var[i].i] && fr_written_out(s, b->var[i]) && n_ground < 96) ground[n_ground++] = b->var[i].i;
+    if (!k->cut[b->var[i].i] && fr_written_out(s, b->var[i]) && n_ground < 96)
+      ground[n_ground++] = b->var[i].i;
   if (n_ground > n_cut) push(s, k, &work, q, base, &o, ground, n_ground, OPEN, -1, u, t);
   /* One side reads a constant and the other one has its numbers: both read it. */
   uint32_t written[96];
   size_t n_written = 0;
   for (size_t i = 0; i < k->n && n_one && refuted; i++) {
     const uint32_t cl = k->cls[i];
-    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE && written_out(s, (eg_node){k->best[cl]}, NULL) && n_written < 96) written[n_written++] = cl;
+    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE &&
+        written_out(s, (eg_node){k->best[cl]}, NULL) && n_written < 96)
+      written[n_written++] = cl;
   }
   if (n_written) push(s, k, &work, q, base, &o, written, n_written, READ, o.size, u, t);
   if (n_one > 1) push(s, k, &work, q, base, &o, one, n_one, OPEN, -1, u, t);
@@ -556,9 +609,11 @@ static bool holds_leaf(state *s, uint32_t c) {
   return false;
 }
 
-/* Without the restriction to what both sides depend on: frontiers are cut at anything, validation finds out that one is not
- * shared, and it moves down a step on either side. What this ends with is the shared frontier that the search begins with. */
-static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t, builder *b, bool *done, iso_error *err) {
+/* Without the restriction to what both sides depend on: frontiers are cut at anything, validation
+ * finds out that one is not shared, and it moves down a step on either side. What this ends with is
+ * the shared frontier that the search begins with. */
+static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t,
+                             builder *b, bool *done, iso_error *err) {
   uint8_t *wide = calloc(eg_count_added(s->g), 1);
   if (!wide) return iso_fail(err, ISO_NOMEM, "out of memory");
   const uint32_t cu = eg_class_of(s->g, u).i, ct = eg_class_of(s->g, t).i;
@@ -581,8 +636,10 @@ static iso_code try_unshared(state *s, cone *k, const uint8_t *base, eg_node u, 
   return c;
 }
 
-/* From the coarsest frontier on, open what the values say is tied, all of it at once: one way down, where best first has tried many. */
-static iso_code try_tied(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t, builder *b, bool *done, iso_error *err) {
+/* From the coarsest frontier on, open what the values say is tied, all of it at once: one way down,
+ * where best first has tried many. */
+static iso_code try_tied(state *s, cone *k, const uint8_t *base, eg_node u, eg_node t, builder *b,
+                         bool *done, iso_error *err) {
   enum { STEPS = 12 };
   search none = {.n = QUEUE_MAX}; /* full: nothing is queued */
   opening o = {.n = 0};
@@ -594,15 +651,16 @@ static iso_code try_tied(state *s, cone *k, const uint8_t *base, eg_node u, eg_n
     set_cut(k, base, &o);
     costs(s, k);
     if (!build_both(b, u, t, &l, &r)) break;
-    if (!(c = fr_tied(s, b, l, r, tied, err)) && !fr_tied_open(s, k, b, tied, &o)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!(c = fr_tied(s, b, l, r, tied, err)) && !fr_tied_open(s, k, b, tied, &o))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c || o.n == n) break;
     c = try_opening(s, k, base, &none, o, u, t, b, &fresh, done, err);
   }
   return c;
 }
 
-/* Whether both cones hold what earlier candidates left open: such a candidate mostly fails the same way, and
- * gets fewer tries where many were in vain. */
+/* Whether both cones hold what earlier candidates left open: such a candidate mostly fails the same
+ * way, and gets fewer tries where many were in vain. */
 static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
   uint8_t open = 0;
   for (size_t i = 0; i < k->n && open != 3; i++) {
@@ -618,13 +676,18 @@ static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   *done = false;
   const size_t n = eg_count_added(s->g);
-  cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls), .in = calloc(n, 1), .cost = calloc(n, sizeof *k.cost),
-            .best = calloc(n, sizeof *k.best), .cut = calloc(n, 1), .opened = calloc(n, 1)};
+  cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls),
+            .in = calloc(n, 1),
+            .cost = calloc(n, sizeof *k.cost),
+            .best = calloc(n, sizeof *k.best),
+            .cut = calloc(n, 1),
+            .opened = calloc(n, 1)};
   uint8_t *base = calloc(n, 1);
   builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
   search q = {.queue = calloc(QUEUE_MAX, sizeof *q.queue)};
   iso_code c = ISO_OK;
-  if (!k.cls || !k.in || !k.cost || !k.best || !k.cut || !k.opened || !base || !b.memo || !q.queue) {
+  if (!k.cls || !k.in || !k.cost || !k.best || !k.cut || !k.opened || !base || !b.memo ||
+      !q.queue) {
     c = iso_fail(err, ISO_NOMEM, "out of memory");
     goto done;
   }

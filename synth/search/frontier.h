@@ -1,4 +1,5 @@
-/* Private to frontier.c, refine_deps.c and refine_tied.c: the search for a rule's frontier, and what is found of its variables. */
+/* Private to frontier.c, refine_deps.c and refine_tied.c: the search for a rule's frontier, and
+ * what is found of its variables. */
 #ifndef SYNTH_FRONTIER_H
 #define SYNTH_FRONTIER_H
 
@@ -7,14 +8,15 @@
 enum { MAX_VARS = 48 };
 enum { OPEN = 1, SHUT = 2, READ = 3 };
 typedef struct cone {
-  uint32_t *cls;   /* canonical class ids, in order of discovery */
+  uint32_t *cls; /* canonical class ids, in order of discovery */
   size_t n;
   uint8_t *in;     /* by class id: bit 1 reachable from u, bit 2 from t */
   double *cost;    /* by class id: size of the smallest pattern under the current cut */
   uint32_t *best;  /* by class id: the e-node of that pattern */
   uint8_t *cut;    /* by class id: part of the frontier set */
-  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not occur at all; READ: its captured
-                    * numbers are neither written out nor a variable of their own, it is computed from something */
+  uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not
+                    * occur at all; READ: its captured numbers are neither written out nor a
+                    * variable of their own, it is computed from something */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
@@ -30,12 +32,14 @@ typedef struct builder {
   eg_class var[MAX_VARS];
   uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
   eg_node var_as[MAX_VARS];
-  premise *prem;  /* what the pattern relies on: the member expanded is equal to the one that stood there */
+  premise *prem; /* what the pattern relies on: the member expanded is equal to the one that stood
+                    there */
   size_t n_prem, cap_prem;
   size_t n_vars;
   uint8_t side;
   size_t depth;
-  size_t distinct;        /* operators of both patterns, where one that stands in several places counts once on a side */
+  size_t distinct; /* operators of both patterns, where one that stands in several places counts
+                      once on a side */
   const rule_term **memo; /* by class id, per side */
 } builder;
 
@@ -48,18 +52,23 @@ bool fr_layout_op(const char *op);
 bool fr_written_out(state *s, eg_class c);
 
 /* ---- refine_deps.c ---- */
-/* Which variables are computed from others of the same rule (freedom that the graphs do not give), and which others are
- * computed from. `near`: not those that are data and computed from constants alone of these, as what stands behind one layer's rotation
- * or mask is from the tables of the next one's. `aside`: what the former would be read from otherwise. Returns: false when there is no
+/* Which variables are computed from others of the same rule (freedom that the graphs do not give),
+ * and which others are computed from. `near`: not those that are data and computed from constants
+ * alone of these, as what stands behind one layer's rotation or mask is from the tables of the next
+ * one's. `aside`: what the former would be read from otherwise. Returns: false when there is no
  * memory. */
-bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open, opening *shut, opening *aside);
-/* The classes to open next where the variables that are `tied` (refine_tied.c) are what a candidate fails by: those computed from others of them,
- * and those of which neither is said. Returns: false when there is no memory. */
+bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
+                     opening *shut, opening *aside);
+/* The classes to open next where the variables that are `tied` (refine_tied.c) are what a candidate
+ * fails by: those computed from others of them, and those of which neither is said. Returns: false
+ * when there is no memory. */
 bool fr_tied_open(state *s, const cone *k, const builder *b, const bool *tied, opening *open);
 
 /* ---- refine_tied.c ---- */
-/* Which variables of a candidate that was refuted the graphs tie: given other values, while the rest keep theirs, each of these
- * parts the two sides. In `tied`, by variable; none where that cannot be told (values too large, an operator that fails). */
-iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term *r, bool *tied, iso_error *err);
+/* Which variables of a candidate that was refuted the graphs tie: given other values, while the
+ * rest keep theirs, each of these parts the two sides. In `tied`, by variable; none where that
+ * cannot be told (values too large, an operator that fails). */
+iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term *r, bool *tied,
+                 iso_error *err);
 
 #endif

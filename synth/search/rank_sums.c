@@ -1,12 +1,14 @@
 /* Tensors that several ranks hold a part of each.
  *
- * Peers are the nodes that stand for the same step on each rank: found from the collectives and the replicated outputs
- * backwards, in lockstep while the operators are the same, and from the ranks in the nodes' names. That they are peers is a
- * proposal only. Where the concatenation or the sum of the peers' values is a tensor of the other graph, the concatenation
- * (the sum) becomes a node, and a rule has to join the two, as any two tensors of equal value.
+ * Peers are the nodes that stand for the same step on each rank: found from the collectives and the
+ * replicated outputs backwards, in lockstep while the operators are the same, and from the ranks in
+ * the nodes' names. That they are peers is a proposal only. Where the concatenation or the sum of
+ * the peers' values is a tensor of the other graph, the concatenation (the sum) becomes a node, and
+ * a rule has to join the two, as any two tensors of equal value.
  *
- * A block between two tensors that both graphs hold whole is tried in one piece first (a feed-forward block against its two
- * halves and their sum is one rule); only where that fails is it taken apart at its shards. */
+ * A block between two tensors that both graphs hold whole is tried in one piece first (a
+ * feed-forward block against its two halves and their sum is one rule); only where that fails is it
+ * taken apart at its shards. */
 #include "synth/joint/joint.h"
 #include "synth/relate/layout.h"
 #include "synth/search/search.h"
@@ -15,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 64, MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */ };
+enum {
+  MAX_RANKS = 64,
+  MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */
+};
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -28,7 +33,9 @@ typedef struct table { /* of tuples of nodes, by content */
   size_t todo; /* peers from here on were not yet followed */
 } table;
 
-static bool live(const state *s, int side, uint32_t node) { return s->map[side][node].i != EG_NONE; }
+static bool live(const state *s, int side, uint32_t node) {
+  return s->map[side][node].i != EG_NONE;
+}
 
 static bool known(const state *s, int side, const uint32_t *node, uint32_t n) {
   for (uint32_t p = s->first_peers[side][node[0]]; p != UINT32_MAX; p = s->peers[p].next)
@@ -43,8 +50,8 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
   if (n < 2 || n > MAX_RANKS) return false;
   for (uint32_t r = 0; r < n; r++) {
     const synth_node *b = &s->graph[side]->node[node[r]];
-    if (!live(s, side, node[r]) || b->kind != a->kind || b->n_outputs != a->n_outputs || b->dtype != a->dtype ||
-        b->shape.rank != a->shape.rank)
+    if (!live(s, side, node[r]) || b->kind != a->kind || b->n_outputs != a->n_outputs ||
+        b->dtype != a->dtype || b->shape.rank != a->shape.rank)
       return false;
     differ |= node[r] != node[0];
   }
@@ -60,7 +67,8 @@ static void propose(table *t, const uint32_t *node, uint32_t n) {
     return;
   }
   memcpy(copy, node, n * sizeof *copy);
-  s->peers[s->n_peers] = (peers){.side = t->side, .n = n, .node = copy, .next = s->first_peers[t->side][node[0]]};
+  s->peers[s->n_peers] =
+      (peers){.side = t->side, .n = n, .node = copy, .next = s->first_peers[t->side][node[0]]};
   s->first_peers[t->side][node[0]] = (uint32_t)s->n_peers++;
 }
 
@@ -125,7 +133,10 @@ typedef struct named {
 static int by_name(const void *pa, const void *pb) {
   const named *a = pa, *b = pb;
   const int c = strcmp(a->rest, b->rest);
-  return c ? c : a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+  return c                    ? c
+         : a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
+         : a->node < b->node  ? -1
+                              : a->node > b->node;
 }
 
 static void propose_named(table *t) {
@@ -143,7 +154,9 @@ static void propose_named(table *t) {
   if (n) qsort(all, n, sizeof *all, by_name);
   for (size_t i = 0, k; i < n; i += k) {
     uint32_t node[MAX_RANKS];
-    for (k = 0; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0 && k < MAX_RANKS && all[i + k].rank == k; k++)
+    for (k = 0; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0 && k < MAX_RANKS &&
+                all[i + k].rank == k;
+         k++)
       node[k] = all[i + k].node;
     if (k > 1) propose(t, node, (uint32_t)k);
     if (k == 0) k = 1;
@@ -156,7 +169,9 @@ static void propose_outputs(table *t) {
   const synth_graph *g = t->s->graph[t->side], *other = t->s->graph[!t->side];
   uint32_t node[MAX_RANKS];
   for (size_t i = 0, k; i < g->n_outputs; i += k) {
-    for (k = 0; i + k < g->n_outputs && k < MAX_RANKS && other->output[i + k].node == other->output[i].node; k++)
+    for (k = 0; i + k < g->n_outputs && k < MAX_RANKS &&
+                other->output[i + k].node == other->output[i].node;
+         k++)
       node[k] = g->output[i + k].node;
     propose(t, node, (uint32_t)k);
   }
@@ -164,7 +179,9 @@ static void propose_outputs(table *t) {
 
 static int by_last_node(const void *pa, const void *pb) {
   const peers *a = pa, *b = pb;
-  return a->last != b->last ? (a->last < b->last ? -1 : 1) : a->n != b->n ? (a->n < b->n ? 1 : -1) : memcmp(a->node, b->node, a->n * sizeof *a->node);
+  return a->last != b->last ? (a->last < b->last ? -1 : 1)
+         : a->n != b->n     ? (a->n < b->n ? 1 : -1)
+                            : memcmp(a->node, b->node, a->n * sizeof *a->node);
 }
 
 iso_code st_find_peers(state *s, iso_error *err) {
@@ -183,7 +200,8 @@ iso_code st_find_peers(state *s, iso_error *err) {
   for (size_t i = 0; i < s->n_peers; i++)
     for (uint32_t r = 0; r < s->peers[i].n; r++)
       if (s->peers[i].node[r] > s->peers[i].last) s->peers[i].last = s->peers[i].node[r];
-  /* In the order of the graphs: what is put together from others comes after them. The chains are not needed any more. */
+  /* In the order of the graphs: what is put together from others comes after them. The chains are
+   * not needed any more. */
   if (s->n_peers) qsort(s->peers, s->n_peers, sizeof *s->peers, by_last_node);
   return ISO_OK;
 }
@@ -198,13 +216,16 @@ static bool has_counterpart(state *s, eg_node e, int side) {
   return false;
 }
 
-/* The peers' e-nodes, one of each class, in rank order. Returns: how many; 0 where they cannot be put together. */
+/* The peers' e-nodes, one of each class, in rank order. Returns: how many; 0 where they cannot be
+ * put together. */
 static uint32_t distinct(state *s, const peers *p, eg_node *out) {
   uint32_t n = 0;
   for (uint32_t r = 0; r < p->n; r++) {
     const eg_node e = s->map[p->side][p->node[r]];
     const rec *q = &s->rec[e.i];
-    if (!q->tensor || !q->valued || q->konst || !rule_dtype_is_float(st_dtype(s, e)) || st_numel(s, e) == 0) return 0;
+    if (!q->tensor || !q->valued || q->konst || !rule_dtype_is_float(st_dtype(s, e)) ||
+        st_numel(s, e) == 0)
+      return 0;
     bool seen = false;
     for (uint32_t k = 0; k < n && !seen; k++) seen = eg_equal(s->g, out[k], e);
     if (!seen) out[n++] = e;
@@ -232,7 +253,8 @@ static bool can_join(const state *s, const eg_node *e, uint32_t n, int64_t dim) 
   return dim < (int64_t)a->rank;
 }
 
-static iso_code meet_whole(state *s, const eg_node *part, uint32_t n, int64_t dim, int side, bool *same, iso_error *err) {
+static iso_code meet_whole(state *s, const eg_node *part, uint32_t n, int64_t dim, int side,
+                           bool *same, iso_error *err) {
   const rule_term *t = put_together(s, n, dim);
   if (!t) return nomem(err);
   eg_node whole;
@@ -241,7 +263,8 @@ static iso_code meet_whole(state *s, const eg_node *part, uint32_t n, int64_t di
   return c ? c : st_meet(s, whole, !side, same, err);
 }
 
-/* Whether the other graph may hold the concatenation: its order-free moments are the sums of the parts'. */
+/* Whether the other graph may hold the concatenation: its order-free moments are the sums of the
+ * parts'. */
 static bool worth_joining(state *s, const eg_node *part, uint32_t n, int side) {
   double sum[4] = {0}, m[4];
   int64_t numel = 0;
@@ -264,14 +287,16 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   eg_node part[MAX_RANKS];
   p->linked = true;
   bool all = true;
-  for (uint32_t r = 0; r < p->n; r++) all &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  for (uint32_t r = 0; r < p->n; r++)
+    all &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
   const uint32_t n = all ? 0 : distinct(s, p, part);
   if (n < 2) return ISO_OK;
   iso_code c = ISO_OK;
   if (worth_joining(s, part, n, p->side))
     for (int64_t d = (int64_t)s->rec[part[0].i].shape.rank; d-- > 0 && !c && !p->met;)
       if (can_join(s, part, n, d)) c = meet_whole(s, part, n, d, p->side, &p->met, err);
-  if (!c && !p->met && can_join(s, part, n, -1)) c = meet_whole(s, part, n, -1, p->side, &p->met, err);
+  if (!c && !p->met && can_join(s, part, n, -1))
+    c = meet_whole(s, part, n, -1, p->side, &p->met, err);
   return c;
 }
 
@@ -296,7 +321,8 @@ static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
   *any = false;
   if (s->linking || !s->n_peers) return ISO_OK;
-  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)}, *seen = calloc(s->n_rec + 1, 1);
+  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
+       *seen = calloc(s->n_rec + 1, 1);
   iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
   if (!c) {
     cone(s, u, mark, seen);
@@ -319,8 +345,9 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
 }
 
 /* ---- parts, where the graphs differ ----
- * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a tensor of the other graph,
- * or a summand of one together with its peers. What holds the wrong part is where the graphs differ. */
+ * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a
+ * tensor of the other graph, or a summand of one together with its peers. What holds the wrong part
+ * is where the graphs differ. */
 
 typedef struct entry {
   double value;
@@ -334,16 +361,22 @@ typedef struct lookup { /* every element of the other graph's tensors, by value 
 
 static int by_value(const void *pa, const void *pb) {
   const entry *a = pa, *b = pb;
-  return a->value != b->value ? (a->value < b->value ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+  return a->value != b->value ? (a->value < b->value ? -1 : 1)
+         : a->node < b->node  ? -1
+                              : a->node > b->node;
 }
 
 static const rule_tensor *probe(const state *s, const st_run *run, int side, uint32_t node) {
   const st_value_list *v = &run[side].value[node];
   if (!live(s, side, node) || v->n != 1 || s->rec[s->map[side][node].i].konst) return NULL;
-  return rule_dtype_is_float(v->v[0]->dtype) && v->v[0]->numel > 0 && v->v[0]->numel <= MAX_PROBE ? v->v[0] : NULL;
+  return rule_dtype_is_float(v->v[0]->dtype) && v->v[0]->numel > 0 && v->v[0]->numel <= MAX_PROBE
+             ? v->v[0]
+             : NULL;
 }
 
-static bool is_leaf(const state *s, int side, uint32_t node) { return s->graph[side]->node[node].kind != SYNTH_OP; }
+static bool is_leaf(const state *s, int side, uint32_t node) {
+  return s->graph[side]->node[node].kind != SYNTH_OP;
+}
 
 static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
   for (uint32_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -367,7 +400,8 @@ static size_t first_near(const lookup *x, double v) {
 }
 
 /* Part `k` of `n` equal ones along `d`. Owns. */
-static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule_tensor **out, iso_error *err) {
+static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule_tensor **out,
+                    iso_error *err) {
   rule_shape s = t->shape;
   s.dim[d] /= n;
   iso_code c = rule_tensor_new(t->dtype, &s, out, err);
@@ -392,8 +426,10 @@ static bool alike(state *s, const rule_tensor *a, const rule_tensor *b) {
   return same;
 }
 
-/* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours share one. */
-static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole, uint32_t d, bool *holds, uint32_t *n, iso_error *err) {
+/* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours
+ * share one. */
+static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole,
+                              uint32_t d, bool *holds, uint32_t *n, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   const int64_t parts = whole->numel / first->numel;
   iso_code c = ISO_OK;
@@ -411,8 +447,10 @@ static iso_code compare_parts(state *s, const st_run *run, const peers *p, const
   return c;
 }
 
-/* The best of the whole tensors (in `of`) that hold an element of some peer: cut, or as it is on every rank. */
-static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best, uint32_t *n_best, uint32_t *of, iso_error *err) {
+/* The best of the whole tensors (in `of`) that hold an element of some peer: cut, or as it is on
+ * every rank. */
+static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best,
+                           uint32_t *n_best, uint32_t *of, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
   iso_code c = ISO_OK;
@@ -422,13 +460,17 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
     if (!own) continue;
     const double v = rule_tensor_get(own, own->numel / 2), slack = 1e-9 * fabs(v);
     uint32_t before = UINT32_MAX;
-    for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
+    for (size_t i = first_near(x, v - slack);
+         i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
       const uint32_t j = x->at[i].node;
       const rule_tensor *whole = probe(s, run, !p->side, j);
-      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) || whole->numel % first->numel != 0) continue;
+      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) ||
+          whole->numel % first->numel != 0)
+        continue;
       before = j;
       const int64_t parts = whole->numel / first->numel;
-      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c; d++) {
+      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c;
+           d++) {
         bool holds[MAX_RANKS];
         uint32_t n = 0;
         if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
@@ -441,7 +483,8 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
 }
 
 /* Whether the sum of the peers is a tensor of the other side. */
-static iso_code find_sum(state *s, const st_run *run, const peers *p, const lookup *x, bool *found, iso_error *err) {
+static iso_code find_sum(state *s, const st_run *run, const peers *p, const lookup *x, bool *found,
+                         iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   rule_tensor *sum = NULL;
   *found = false;
@@ -450,11 +493,13 @@ static iso_code find_sum(state *s, const st_run *run, const peers *p, const look
   for (uint32_t r = 0; r < p->n && !c; r++) {
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
     if (!own || own->numel != first->numel) goto done;
-    for (int64_t i = 0; i < own->numel; i++) rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
+    for (int64_t i = 0; i < own->numel; i++)
+      rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
   }
   if (c) return c;
   const double v = rule_tensor_get(sum, sum->numel / 2), slack = 1e-9 * fabs(v) + 1e-12;
-  for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !*found; i++) {
+  for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !*found;
+       i++) {
     const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
     *found = whole && alike(s, whole, sum);
   }

@@ -1,5 +1,5 @@
-/* What is finer than a frontier that validation refuted: which of its variables depend on others, in the graphs, and how they are expressed
- * by what they depend on. */
+/* What is finer than a frontier that validation refuted: which of its variables depend on others,
+ * in the graphs, and how they are expressed by what they depend on. */
 #include "synth/search/frontier.h"
 #include "synth/joint/joint.h"
 
@@ -12,14 +12,17 @@ bool fr_shared(state *s, uint32_t c) {
 }
 
 bool fr_layout_op(const char *op) {
-  static const char *const ops[] = {"aten::unsqueeze", "aten::reshape", "aten::view", "aten::permute", "aten::transpose.int",
-                                    "getitem", "aten::alias", "aten::contiguous", "aten::slice.Tensor", "aten::squeeze.dim"};
+  static const char *const ops[] = {"aten::unsqueeze",  "aten::reshape",       "aten::view",
+                                    "aten::permute",    "aten::transpose.int", "getitem",
+                                    "aten::alias",      "aten::contiguous",    "aten::slice.Tensor",
+                                    "aten::squeeze.dim"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;
 }
 
-/* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of its definition. */
+/* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of
+ * its definition. */
 static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, uint8_t *seen) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
@@ -39,15 +42,19 @@ static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, 
 
 enum { LAYOUT_DEPTH = 6 };
 
-/* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the way, `c` included, are put into
- * `path`. */
+/* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the
+ * way, `c` included, are put into `path`. */
 static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int depth, opening *path) {
   const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m), room = sizeof path->cls / sizeof *path->cls;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m),
+               room = sizeof path->cls / sizeof *path->cls;
   if (c == of) return true;
   for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (!(r->tensor || st_is_list(s, m[i])) || ((r->node[0] >= 0 || r->node[1] >= 0) && !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))) continue;
+    if (!(r->tensor || st_is_list(s, m[i])) ||
+        ((r->node[0] >= 0 || r->node[1] >= 0) &&
+         !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i])))))
+      continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
       if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
@@ -71,28 +78,31 @@ static bool holds(const opening *o, uint32_t c) {
   return false;
 }
 
-/* What the classes path[from..] would be read from otherwise: other constants on which the frontier is cut, and which `of` is not. */
-static void detours(state *s, const cone *k, const opening *path, size_t from, uint32_t of, opening *aside) {
+/* What the classes path[from..] would be read from otherwise: other constants on which the frontier
+ * is cut, and which `of` is not. */
+static void detours(state *s, const cone *k, const opening *path, size_t from, uint32_t of,
+                    opening *aside) {
   for (size_t i = from; i < path->n; i++) {
     const eg_node *m;
     const size_t n = eg_class_nodes(s->g, (eg_class){path->cls[i]}, &m);
     for (size_t j = 0; j < n; j++)
       for (size_t a = 0; a < eg_node_arity(s->g, m[j]); a++) {
         const uint32_t d = eg_node_child(s->g, m[j], a).i;
-        if (d != of && k->in[d] && k->cut[d] && constant_class(s, d) && !holds(path, d) && !holds(aside, d) &&
-            aside->n < sizeof aside->cls / sizeof *aside->cls)
+        if (d != of && k->in[d] && k->cut[d] && constant_class(s, d) && !holds(path, d) &&
+            !holds(aside, d) && aside->n < sizeof aside->cls / sizeof *aside->cls)
           aside->cls[aside->n++] = d;
       }
   }
 }
 
 /* Two constants that are layouts of a third: the classes on the ways to it are put into `path`. */
-static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path, opening *aside) {
+static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path,
+                           opening *aside) {
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t d = k->cls[i];
     opening both = *path;
-    if (d == a || d == b || !fr_shared(s, d) || !constant_class(s, d) || !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) ||
-        !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
+    if (d == a || d == b || !fr_shared(s, d) || !constant_class(s, d) ||
+        !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) || !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
       continue;
     detours(s, k, &both, path->n, d, aside);
     *path = both;
@@ -101,7 +111,8 @@ static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, open
   return false;
 }
 
-bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open, opening *shut, opening *aside) {
+bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
+                     opening *shut, opening *aside) {
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
   bool below[MAX_VARS] = {false};
   if (!seen) return false;
@@ -111,13 +122,17 @@ bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, openi
       memset(seen, 0, eg_count_added(s->g) + 1);
       sources(s, k, b->var[i].i, side, false, seen);
       for (size_t j = 0; j < b->n_vars; j++)
-        if (j != i && seen[b->var[j].i] && !(near && constant_class(s, b->var[j].i) && !constant_class(s, b->var[i].i))) found = below[j] = true;
+        if (j != i && seen[b->var[j].i] &&
+            !(near && constant_class(s, b->var[j].i) && !constant_class(s, b->var[i].i)))
+          found = below[j] = true;
     }
-    if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls) open->cls[open->n++] = b->var[i].i;
+    if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls)
+      open->cls[open->n++] = b->var[i].i;
     for (size_t j = 0; j < b->n_vars && !found; j++)
       if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
     for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
-      if (constant_class(s, b->var[j].i)) found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open, aside);
+      if (constant_class(s, b->var[j].i))
+        found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open, aside);
   }
   for (size_t i = 0; i < b->n_vars; i++)
     if (below[i]) shut->cls[shut->n++] = b->var[i].i;
@@ -137,7 +152,8 @@ bool fr_tied_open(state *s, const cone *k, const builder *b, const bool *tied, o
         if (j != i && tied[j] && seen[b->var[j].i]) above[i] = below[j] = true;
     }
   for (size_t i = 0; i < b->n_vars; i++)
-    if (tied[i] && (k->cut[b->var[i].i] || fr_written_out(s, b->var[i])) && (above[i] || !below[i]) && open->n < sizeof open->cls / sizeof *open->cls) {
+    if (tied[i] && (k->cut[b->var[i].i] || fr_written_out(s, b->var[i])) &&
+        (above[i] || !below[i]) && open->n < sizeof open->cls / sizeof *open->cls) {
       open->how[open->n] = OPEN;
       open->cls[open->n++] = b->var[i].i;
     }

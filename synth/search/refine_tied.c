@@ -1,8 +1,10 @@
 /* Which variables of a refuted candidate are not free in the graphs.
  *
- * A candidate holds on the values that its classes have, or it would not be one. Where it is refuted, some variables are tied: to
- * others (a table and its halves), or in themselves (heads that repeat). Each in turn is given other values while the rest keep
- * theirs: where the sides part, it is one of these. So several are opened at once, where best first would try every choice of them. */
+ * A candidate holds on the values that its classes have, or it would not be one. Where it is
+ * refuted, some variables are tied: to others (a table and its halves), or in themselves (heads
+ * that repeat). Each in turn is given other values while the rest keep theirs: where the sides
+ * part, it is one of these. So several are opened at once, where best first would try every choice
+ * of them. */
 #include "synth/search/frontier.h"
 #include "synth/joint/joint.h"
 
@@ -12,7 +14,8 @@
 enum { MAX_OPS = 320 };
 static const int64_t MAX_ELEMENTS = 1 << 18; /* of all variables */
 
-typedef struct step { /* an operator of a side, its arguments variables: of the rule, or the steps before */
+typedef struct step { /* an operator of a side, its arguments variables: of the rule, or the steps
+                         before */
   const rule_term *of, *call;
   rule_tensor *v[MAX_OUT];
   size_t n;
@@ -26,7 +29,9 @@ typedef struct plan {
   rule_tensor **bind; /* variables, then the steps' first outputs */
 } plan;
 
-static bool projects(const rule_term *t) { return t->kind == RULE_OP && strcmp(t->u.s, "getitem") == 0; }
+static bool projects(const rule_term *t) {
+  return t->kind == RULE_OP && strcmp(t->u.s, "getitem") == 0;
+}
 
 static bool add_step(plan *p, const rule_term *t);
 
@@ -65,17 +70,22 @@ static void let_go(plan *p) {
 }
 
 static iso_code run_step(plan *p, step *st, iso_error *err) {
-  if (!projects(st->of)) return p->s->oracle->call(p->s->oracle->ctx, st->call, p->bind, true, st->v, MAX_OUT, &st->n, err);
+  if (!projects(st->of))
+    return p->s->oracle->call(p->s->oracle->ctx, st->call, p->bind, true, st->v, MAX_OUT, &st->n,
+                              err);
   const rule_term *from = st->call->child[0];
   const size_t k = (size_t)st->call->child[1]->u.i, at = (size_t)from->u.i;
-  if (from->kind != RULE_VAR || at < p->n_vars || k >= p->at[at - p->n_vars].n) return iso_fail(err, ISO_RANGE, "no such output");
+  if (from->kind != RULE_VAR || at < p->n_vars || k >= p->at[at - p->n_vars].n)
+    return iso_fail(err, ISO_RANGE, "no such output");
   st->v[0] = rule_tensor_ref(p->at[at - p->n_vars].v[k]);
   st->n = 1;
   return ISO_OK;
 }
 
-/* Both sides on the values bound. Returns: in `same`, whether they agree; in `fails`, whether an operator cannot take them. */
-static iso_code run(plan *p, const rule_term *const side[2], bool *same, bool *fails, iso_error *err) {
+/* Both sides on the values bound. Returns: in `same`, whether they agree; in `fails`, whether an
+ * operator cannot take them. */
+static iso_code run(plan *p, const rule_term *const side[2], bool *same, bool *fails,
+                    iso_error *err) {
   iso_error ignored;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < p->n && !c; i++)
@@ -84,15 +94,17 @@ static iso_code run(plan *p, const rule_term *const side[2], bool *same, bool *f
   *fails = c != ISO_OK;
   if (!c) {
     const rule_tensor *l = p->bind[side[0]->u.i], *r = p->bind[side[1]->u.i];
-    *same = l && r && l->numel == r->numel && p->s->oracle->compare(p->s->oracle->ctx, l, r, 1e-7).equal;
+    *same = l && r && l->numel == r->numel &&
+            p->s->oracle->compare(p->s->oracle->ctx, l, r, 1e-7).equal;
   }
   let_go(p);
   return c == ISO_NOMEM ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
 }
 
-/* Its elements in another order; numbers scaled as well, and no zeros where there were only those; one row of a mask hides all; whole
- * numbers, with `far`, past all that there were. */
-static iso_code other_values(const rule_tensor *v, bool far, iso_rng *rng, rule_tensor **out, iso_error *err) {
+/* Its elements in another order; numbers scaled as well, and no zeros where there were only those;
+ * one row of a mask hides all; whole numbers, with `far`, past all that there were. */
+static iso_code other_values(const rule_tensor *v, bool far, iso_rng *rng, rule_tensor **out,
+                             iso_error *err) {
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
   bool zero = true;
@@ -111,7 +123,8 @@ static iso_code other_values(const rule_tensor *v, bool far, iso_rng *rng, rule_
   return ISO_OK;
 }
 
-static iso_code vary_one(plan *p, const rule_term *const side[2], size_t i, bool far, iso_rng *rng, bool *tied, bool *fails, iso_error *err) {
+static iso_code vary_one(plan *p, const rule_term *const side[2], size_t i, bool far, iso_rng *rng,
+                         bool *tied, bool *fails, iso_error *err) {
   rule_tensor *const own = p->bind[i];
   bool same = true;
   iso_code c = other_values(own, far, rng, &p->bind[i], err);
@@ -131,15 +144,21 @@ static iso_code vary(plan *p, const rule_term *const side[2], bool *tied, iso_er
   for (size_t i = 0; i < p->n_vars && same && !c; i++) {
     if (!p->bind[i] || rule_dtype_is_complex(p->bind[i]->dtype)) continue;
     c = vary_one(p, side, i, true, &rng, &tied[i], &fails, err);
-    if (!c && fails && rule_dtype_is_int(p->bind[i]->dtype)) c = vary_one(p, side, i, false, &rng, &tied[i], &fails, err);
+    if (!c && fails && rule_dtype_is_int(p->bind[i]->dtype))
+      c = vary_one(p, side, i, false, &rng, &tied[i], &fails, err);
   }
   return c;
 }
 
-iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term *r, bool *tied, iso_error *err) {
-  plan p = {.s = s, .n_vars = b->n_vars, .at = calloc(MAX_OPS, sizeof *p.at), .bind = calloc(b->n_vars + MAX_OPS, sizeof *p.bind)};
+iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term *r, bool *tied,
+                 iso_error *err) {
+  plan p = {.s = s,
+            .n_vars = b->n_vars,
+            .at = calloc(MAX_OPS, sizeof *p.at),
+            .bind = calloc(b->n_vars + MAX_OPS, sizeof *p.bind)};
   iso_arena_init(&p.arena);
-  const size_t draw = s->n_draws > s->n_sets ? s->n_sets : 0; /* captured parameters may be ones and zeros */
+  const size_t draw =
+      s->n_draws > s->n_sets ? s->n_sets : 0; /* captured parameters may be ones and zeros */
   iso_code c = p.at && p.bind ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   int64_t elements = 0;
   for (size_t i = 0; i < b->n_vars; i++) tied[i] = false;
@@ -149,7 +168,8 @@ iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term
     if (b->used[i] && !(p.bind[i] = rule_tensor_ref(st_val(s, rep, draw)))) c = st_lost(s, err);
   }
   const rule_term *side[2] = {NULL, NULL};
-  if (!c && elements <= MAX_ELEMENTS && (side[0] = flat(&p, l)) && (side[1] = flat(&p, r))) c = vary(&p, side, tied, err);
+  if (!c && elements <= MAX_ELEMENTS && (side[0] = flat(&p, l)) && (side[1] = flat(&p, r)))
+    c = vary(&p, side, tied, err);
   for (size_t i = 0; i < b->n_vars && p.bind; i++) rule_tensor_unref(p.bind[i]);
   free(p.at);
   free(p.bind);

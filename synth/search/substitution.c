@@ -1,14 +1,16 @@
 /* Names of a rule bound to numbers (substitution.h).
  *
- * Expressions and conditions are looked at when everything else has matched. A name that occurs in expressions only is solved for where
- * it is the last one open in an equation that is linear in it. Everything is then evaluated exactly; a float literal satisfies an
- * equation between reals where it is the double that the number asked for is read as, within rounding. */
+ * Expressions and conditions are looked at when everything else has matched. A name that occurs in
+ * expressions only is solved for where it is the last one open in an equation that is linear in it.
+ * Everything is then evaluated exactly; a float literal satisfies an equation between reals where
+ * it is the double that the number asked for is read as, within rounding. */
 #include "synth/search/substitution.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A literal that stands for 1/sqrt(n) is within an ulp of it; the square and the products round again. */
+/* A literal that stands for 1/sqrt(n) is within an ulp of it; the square and the products round
+ * again. */
 static const double reading_tol = 1e-15;
 
 void names_init(names *n, iso_arena *arena) {
@@ -24,7 +26,8 @@ static const rule_term *find(const names *n, const char *name) {
 
 /* Sizes and attributes are numbers, or lists of integers. */
 static bool is_value(const rule_term *v) {
-  if (v->kind != RULE_LIST) return v->kind == RULE_INT || (v->kind == RULE_FLOAT && isfinite(v->u.f));
+  if (v->kind != RULE_LIST)
+    return v->kind == RULE_INT || (v->kind == RULE_FLOAT && isfinite(v->u.f));
   for (uint32_t i = 0; i < v->n; i++)
     if (v->child[i]->kind != RULE_INT) return false;
   return true;
@@ -61,7 +64,8 @@ static bool expect(names *n, const rule_term *t, int64_t v) {
   const trial bound = {n, NULL, 0};
   const rule_values at = {value_of, &bound, reading_tol};
   int64_t x;
-  if (rule_size_at(t, &at, &x)) return x == v; /* every name in it is bound: known now, which spares the matcher other ways */
+  if (rule_size_at(t, &at, &x))
+    return x == v; /* every name in it is bound: known now, which spares the matcher other ways */
   if (n->at.n_expr == NAMES_MAX_EXPR) return false;
   n->expr[n->at.n_expr] = t;
   n->expr_value[n->at.n_expr++] = v;
@@ -84,7 +88,9 @@ bool names_bind_shape(names *n, const rule_variable *d, const rule_shape *shape)
     const rule_term *t = d->dim[k], *v;
     if (t->kind == RULE_NONE) continue;
     if (t->kind == RULE_INT && t->u.i != shape->dim[off + k]) return false;
-    if (t->kind != RULE_INT && (!(v = rule_int(n->arena, shape->dim[off + k])) || !names_bind(n, t, v))) return false;
+    if (t->kind != RULE_INT &&
+        (!(v = rule_int(n->arena, shape->dim[off + k])) || !names_bind(n, t, v)))
+      return false;
   }
   return true;
 }
@@ -103,11 +109,13 @@ static const char *open_name(const names *n, const rule_term *t, bool *several) 
 }
 
 /* What an equation is short of at a value of its open name. */
-static bool residue(const names *n, const rule_term *a, const rule_term *b, int64_t rhs, const char *name, int64_t x, int64_t *out) {
+static bool residue(const names *n, const rule_term *a, const rule_term *b, int64_t rhs,
+                    const char *name, int64_t x, int64_t *out) {
   const trial t = {n, name, x};
   const rule_values v = {value_of, &t, 0};
   int64_t l;
-  return rule_size_at(a, &v, &l) && (!b || rule_size_at(b, &v, &rhs)) && !__builtin_sub_overflow(l, rhs, out);
+  return rule_size_at(a, &v, &l) && (!b || rule_size_at(b, &v, &rhs)) &&
+         !__builtin_sub_overflow(l, rhs, out);
 }
 
 /* Bind the one open name of a = b (or of a = rhs) where that is linear in it. */
@@ -168,7 +176,8 @@ bool names_strict(const names *n, const rule *r) {
     char kind = 'i';
     for (uint32_t k = 0; k < r->n_attrs; k++)
       if (strcmp(r->attr[k].name, n->name[i]) == 0) kind = r->attr[k].kind;
-    if (n->value[i]->kind != (kind == 'f' ? RULE_FLOAT : kind == 'l' ? RULE_LIST : RULE_INT)) return false;
+    if (n->value[i]->kind != (kind == 'f' ? RULE_FLOAT : kind == 'l' ? RULE_LIST : RULE_INT))
+      return false;
   }
   return true;
 }
@@ -198,7 +207,8 @@ const rule_term *names_put(const names *n, const rule_term *t, iso_arena *a) {
 
 static bool cover_term(names *n, const rule_term *g, const rule_term *t) {
   if (g->kind != RULE_OP && g->kind != RULE_LIST) return names_bind(n, g, t);
-  if (g->kind != t->kind || g->n != t->n || (g->kind == RULE_OP && strcmp(g->u.s, t->u.s) != 0)) return false;
+  if (g->kind != t->kind || g->n != t->n || (g->kind == RULE_OP && strcmp(g->u.s, t->u.s) != 0))
+    return false;
   for (uint32_t i = 0; i < g->n; i++)
     if (!cover_term(n, g->child[i], t->child[i])) return false;
   return true;
@@ -210,9 +220,11 @@ bool names_of(const rule *general, const rule *r, iso_arena *arena, names *n) {
   for (uint32_t i = 0; i < r->n_vars; i++) {
     rule_shape shape = {.rank = r->var[i].n_dims};
     for (uint32_t k = 0; k < shape.rank; k++) shape.dim[k] = r->var[i].dim[k]->u.i;
-    if (general->var[i].kind != r->var[i].kind || !names_bind_shape(n, &general->var[i], &shape)) return false;
+    if (general->var[i].kind != r->var[i].kind || !names_bind_shape(n, &general->var[i], &shape))
+      return false;
   }
-  return cover_term(n, general->lhs, r->lhs) && cover_term(n, general->rhs, r->rhs) && names_hold(n, general) && names_strict(n, general);
+  return cover_term(n, general->lhs, r->lhs) && cover_term(n, general->rhs, r->rhs) &&
+         names_hold(n, general) && names_strict(n, general);
 }
 
 bool names_cover(const rule *general, const rule *r, iso_arena *arena, bool *exact) {

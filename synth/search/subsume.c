@@ -1,8 +1,10 @@
-/* Whether an equation follows from rules: both sides in one e-graph, grown by the rules until they meet or nothing is new.
+/* Whether an equation follows from rules: both sides in one e-graph, grown by the rules until they
+ * meet or nothing is new.
  *
- * Terms that a rule makes are run on the values at hand, as any other: they give the shapes that rules speak of, and no step joins
- * two values that differ. Each iteration matches all rules on the same e-graph, then applies what was found; classes and rules are walked in
- * order of their numbers, limits are counts: same calls, same answer. */
+ * Terms that a rule makes are run on the values at hand, as any other: they give the shapes that
+ * rules speak of, and no step joins two values that differ. Each iteration matches all rules on the
+ * same e-graph, then applies what was found; classes and rules are walked in order of their
+ * numbers, limits are counts: same calls, same answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +33,12 @@ typedef struct search {
 static bool keep_match(void *ctx, const st_match *m) {
   search *q = ctx;
   const size_t n_vars = rule_set_at(q->s->rules, q->rule)->n_vars;
-  found f = {q->rule, m->root, iso_arena_alloc(&q->s->arena, (n_vars + 1) * sizeof *f.var), iso_arena_alloc(&q->s->arena, (m->n_prem + 1) * sizeof *f.prem),
-             m->n_prem, m->other};
+  found f = {q->rule,
+             m->root,
+             iso_arena_alloc(&q->s->arena, (n_vars + 1) * sizeof *f.var),
+             iso_arena_alloc(&q->s->arena, (m->n_prem + 1) * sizeof *f.prem),
+             m->n_prem,
+             m->other};
   if (!f.var || !f.prem || !iso_grow(q->at, q->cap, q->n + 1)) {
     q->failed = true;
     return false;
@@ -47,7 +53,11 @@ static bool keep_match(void *ctx, const st_match *m) {
 static void mark_multi(state *s, size_t from) {
   for (size_t i = from; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
-    const rule_schema *d = r->tensor ? rule_schemas_find(s->schemas, eg_symbol_name(s->g, eg_node_symbol(s->g, (eg_node){(uint32_t)i}))) : NULL;
+    const rule_schema *d =
+        r->tensor
+            ? rule_schemas_find(s->schemas,
+                                eg_symbol_name(s->g, eg_node_symbol(s->g, (eg_node){(uint32_t)i})))
+            : NULL;
     if (d == NULL || rule_schema_outputs(d) == 1) continue;
     r->multi = true;
     r->tensor = false;
@@ -63,7 +73,8 @@ static iso_code run_term(state *s, eg_node n, bool *ok, iso_error *err) {
 }
 
 /* Add a term and its value. */
-static iso_code add(state *s, const rule_term *t, const eg_node *var, eg_node *out, bool *ok, iso_error *err) {
+static iso_code add(state *s, const rule_term *t, const eg_node *var, eg_node *out, bool *ok,
+                    iso_error *err) {
   const size_t before = s->n_rec;
   const iso_code c = st_add_term(s, t, var, out, err);
   if (c) return c;
@@ -71,9 +82,10 @@ static iso_code add(state *s, const rule_term *t, const eg_node *var, eg_node *o
   return run_term(s, *out, ok, err);
 }
 
-/* The e-node that a term made of known e-nodes is, and what that rests on: an e-node that was there may have other members of the same
- * classes for its children. */
-static iso_code note_made(state *s, const rule_term *t, found *f, size_t *cap, eg_node *out, iso_error *err) {
+/* The e-node that a term made of known e-nodes is, and what that rests on: an e-node that was there
+ * may have other members of the same classes for its children. */
+static iso_code note_made(state *s, const rule_term *t, found *f, size_t *cap, eg_node *out,
+                          iso_error *err) {
   iso_code c = st_add_term(s, t, f->var, out, err);
   for (uint32_t k = 0; k < t->n && !c; k++) {
     eg_node child;
@@ -114,20 +126,24 @@ static iso_code match_all(search *q, const bool *use, iso_error *err) {
     for (uint32_t i = 0; i < n_nodes && q->n < q->limit && !c; i++) {
       const eg_class at = eg_class_of(s->g, (eg_node){i});
       if (at.i != i) continue;
-      for (int rhs = 0; rhs < 2 && !c; rhs++) c = st_match_side(s, rule_set_at(s->rules, q->rule), rhs, at, keep_match, q, err);
+      for (int rhs = 0; rhs < 2 && !c; rhs++)
+        c = st_match_side(s, rule_set_at(s->rules, q->rule), rhs, at, keep_match, q, err);
     }
   }
   return !c && q->failed ? nomem(err) : c;
 }
 
-static iso_code saturate(state *s, eg_node a, eg_node b, const bool *use, const synth_follow_limits *l, iso_error *err) {
+static iso_code saturate(state *s, eg_node a, eg_node b, const bool *use,
+                         const synth_follow_limits *l, iso_error *err) {
   iso_code c = eg_rebuild(s->g, err);
   bool changed = true;
   for (size_t k = 0; k < l->iterations && changed && !c && !eg_equal(s->g, a, b); k++) {
     search q = {.s = s, .limit = l->nodes};
     changed = false;
     c = match_all(&q, use, err);
-    for (size_t i = 0; i < q.n && !c && eg_count_added(s->g) < l->nodes && !eg_equal(s->g, a, b); i++) c = apply(s, &q.at[i], &changed, err);
+    for (size_t i = 0; i < q.n && !c && eg_count_added(s->g) < l->nodes && !eg_equal(s->g, a, b);
+         i++)
+      c = apply(s, &q.at[i], &changed, err);
     free(q.at);
   }
   return c;
@@ -137,21 +153,25 @@ static iso_code saturate(state *s, eg_node a, eg_node b, const bool *use, const 
 
 static bool one_value(state *s, eg_node a, eg_node b) {
   const rule_tensor *x = st_val(s, a, 0), *y = st_val(s, b, 0);
-  return x->dtype == y->dtype && rule_shape_eq(&x->shape, &y->shape) && s->oracle->compare(s->oracle->ctx, x, y, s->o->rel_tol).equal;
+  return x->dtype == y->dtype && rule_shape_eq(&x->shape, &y->shape) &&
+         s->oracle->compare(s->oracle->ctx, x, y, s->o->rel_tol).equal;
 }
 
 /* Pairs of classes with one value, as a comparison tries them; nothing is added. */
 static iso_code join_given(state *s, const bool *use, iso_error *err) {
   iso_code c = eg_rebuild(s->g, err);
   const size_t n = eg_count_added(s->g);
-  for (size_t i = 0; i < rule_set_count(s->rules); i++) s->info[i].verdict.status = use[i] ? RULE_PROVED : RULE_UNKNOWN;
+  for (size_t i = 0; i < rule_set_count(s->rules); i++)
+    s->info[i].verdict.status = use[i] ? RULE_PROVED : RULE_UNKNOWN;
   for (bool changed = true; changed && !c;) {
     changed = false;
     for (uint32_t i = 0; i < n && !c; i++)
       for (uint32_t k = i + 1; k < n && !c; k++) {
         const eg_node a = {i}, b = {k};
         bool done = false;
-        if (!s->rec[i].tensor || !s->rec[k].tensor || !s->rec[i].valued || !s->rec[k].valued || eg_equal(s->g, a, b) || !one_value(s, a, b)) continue;
+        if (!s->rec[i].tensor || !s->rec[k].tensor || !s->rec[i].valued || !s->rec[k].valued ||
+            eg_equal(s->g, a, b) || !one_value(s, a, b))
+          continue;
         c = st_apply_rules(s, a, b, &done, err);
         changed |= done;
       }
@@ -161,7 +181,8 @@ static iso_code join_given(state *s, const bool *use, iso_error *err) {
 
 /* ---- which rules the equality rests on ---- */
 
-static iso_code mark_used(state *s, premise p, premise **queue, size_t *n, size_t *cap, bool *used, iso_error *err) {
+static iso_code mark_used(state *s, premise p, premise **queue, size_t *n, size_t *cap, bool *used,
+                          iso_error *err) {
   eg_step *step = NULL;
   size_t n_steps = 0;
   iso_code c = eg_explain(s->g, p.a, p.b, &step, &n_steps, err);
@@ -187,7 +208,8 @@ static iso_code explain(state *s, eg_node a, eg_node b, bool *used, iso_error *e
 
 /* ---- the e-graph of one equation ---- */
 
-static iso_code add_variable(state *s, uint32_t i, rule_tensor *value, eg_node *out, iso_error *err) {
+static iso_code add_variable(state *s, uint32_t i, rule_tensor *value, eg_node *out,
+                             iso_error *err) {
   char name[32];
   eg_symbol sym;
   snprintf(name, sizeof name, "#x%u", i);
@@ -206,8 +228,10 @@ static iso_code add_variable(state *s, uint32_t i, rule_tensor *value, eg_node *
 
 static void fini(state *s) {
   for (size_t i = 0; i < s->n_rec; i++) {
-    for (size_t k = 0; s->rec[i].val && k < s->rec[i].n_out; k++) rule_tensor_unref(s->rec[i].val[k]);
-    for (size_t k = 0; s->rec[i].cval && k < s->rec[i].n_out; k++) rule_tensor_unref(s->rec[i].cval[k]);
+    for (size_t k = 0; s->rec[i].val && k < s->rec[i].n_out; k++)
+      rule_tensor_unref(s->rec[i].val[k]);
+    for (size_t k = 0; s->rec[i].cval && k < s->rec[i].n_out; k++)
+      rule_tensor_unref(s->rec[i].cval[k]);
     free(s->rec[i].val);
     free(s->rec[i].cval);
   }
@@ -221,13 +245,24 @@ static void fini(state *s) {
   iso_arena_fini(&s->arena);
 }
 
-synth_follow_limits synth_follow_limits_default(void) { return (synth_follow_limits){.iterations = 5, .nodes = 2000}; }
+synth_follow_limits synth_follow_limits_default(void) {
+  return (synth_follow_limits){.iterations = 5, .nodes = 2000};
+}
 
-iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known, const bool *use, const rule_oracle *oracle, rule_schemas *schemas,
+iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
+                       const bool *use, const rule_oracle *oracle, rule_schemas *schemas,
                        const synth_follow_limits *l, bool *follows, bool *used, iso_error *err) {
   const synth_options o = synth_options_default();
   synth_result res = {0};
-  state st = {.oracle = oracle, .schemas = schemas, .o = &o, .n_draws = 1, .n_sets = 1, .n_kept = 1, .rules = (rule_set *)known, .res = &res, .t0 = synth_clock()};
+  state st = {.oracle = oracle,
+              .schemas = schemas,
+              .o = &o,
+              .n_draws = 1,
+              .n_sets = 1,
+              .n_kept = 1,
+              .rules = (rule_set *)known,
+              .res = &res,
+              .t0 = synth_clock()};
   state *s = &st;
   eg_node side[2], *var = NULL;
   *follows = false;

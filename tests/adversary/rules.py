@@ -3,12 +3,14 @@
 
     rules.py --isomer build/isomer [--seed 1] [--count 400] [--only KIND] [--keep FILE]
 
-Kinds: `absorb` (operands that float64 loses in sums, at random depth and magnitude), `attrs` (attributes whose sign, zero, order or size
-matters), `complex` (identities that hold on one branch only), and `literals` (numbers some last
-places beside what the other side makes). A rule's two
-sides are one expression and a rewriting of it; whether they are equal is found by evaluating both at points of several scales with some hundred
-digits. No false rule may be tested or proved, no true one refuted, and at most one in ten of the true ones unknown.
+Kinds: `absorb` (operands that float64 loses in sums, at random depth and magnitude), `attrs`
+(attributes whose sign, zero, order or size matters), `complex` (identities that hold on one branch
+only), and `literals` (numbers some last places beside what the other side makes). A rule's two
+sides are one expression and a rewriting of it; whether they are equal is found by evaluating both
+at points of several scales with some hundred digits. No false rule may be tested or proved, no true
+one refuted, and at most one in ten of the true ones unknown.
 """
+
 import argparse
 import json
 import random
@@ -45,7 +47,10 @@ def call1(op, g):
 
 
 def call2(op, g):
-    return lambda x, y: E(f"(aten::{op} {x.text} {y.text})", lambda env: [g(a, b) for a, b in zip(x.at(env), y.at(env))])
+    return lambda x, y: E(
+        f"(aten::{op} {x.text} {y.text})",
+        lambda env: [g(a, b) for a, b in zip(x.at(env), y.at(env))],
+    )
 
 
 def number(c, env):
@@ -53,8 +58,10 @@ def number(c, env):
 
 
 def with_number(op, g):
-    return lambda x, c: E(f"(aten::{op} {x.text} {c if isinstance(c, str) else repr(float(c))})",
-                          lambda env: [g(v, number(c, env)) for v in x.at(env)])
+    return lambda x, c: E(
+        f"(aten::{op} {x.text} {c if isinstance(c, str) else repr(float(c))})",
+        lambda env: [g(v, number(c, env)) for v in x.at(env)],
+    )
 
 
 class Undefined(Exception):
@@ -66,19 +73,42 @@ def safely(f, domain=lambda *v: True):
         if not domain(*v):
             raise Undefined
         return f(*v)
+
     return g
 
 
-add, sub, mul = call2("add.Tensor", lambda a, b: a + b), call2("sub.Tensor", lambda a, b: a - b), call2("mul.Tensor", lambda a, b: a * b)
+add, sub, mul = (
+    call2("add.Tensor", lambda a, b: a + b),
+    call2("sub.Tensor", lambda a, b: a - b),
+    call2("mul.Tensor", lambda a, b: a * b),
+)
 div = call2("div.Tensor", safely(lambda a, b: a / b, lambda a, b: b != 0))
 maximum, minimum = call2("maximum", max), call2("minimum", min)
-adds, subs, muls = with_number("add.Scalar", lambda a, c: a + c), with_number("sub.Scalar", lambda a, c: a - c), with_number("mul.Scalar", lambda a, c: a * c)
+adds, subs, muls = (
+    with_number("add.Scalar", lambda a, c: a + c),
+    with_number("sub.Scalar", lambda a, c: a - c),
+    with_number("mul.Scalar", lambda a, c: a * c),
+)
 divs = with_number("div.Scalar", safely(lambda a, c: a / c, lambda a, c: c != 0))
-exp, tanh, sin, cos = call1("exp", mp.exp), call1("tanh", mp.tanh), call1("sin", mp.sin), call1("cos", mp.cos)
+exp, tanh, sin, cos = (
+    call1("exp", mp.exp),
+    call1("tanh", mp.tanh),
+    call1("sin", mp.sin),
+    call1("cos", mp.cos),
+)
 log = call1("log", safely(mp.log, lambda a: mp.im(a) != 0 or a > 0))
 sqrt = call1("sqrt", safely(mp.sqrt, lambda a: mp.im(a) != 0 or a >= 0))
-erf, sigmoid, neg, absolute = call1("erf", mp.erf), call1("sigmoid", lambda a: 1 / (1 + mp.exp(-a))), call1("neg", lambda a: -a), call1("abs", abs)
-atan, asinh, square = call1("atan", mp.atan), call1("asinh", mp.asinh), call1("square", lambda a: a * a)
+erf, sigmoid, neg, absolute = (
+    call1("erf", mp.erf),
+    call1("sigmoid", lambda a: 1 / (1 + mp.exp(-a))),
+    call1("neg", lambda a: -a),
+    call1("abs", abs),
+)
+atan, asinh, square = (
+    call1("atan", mp.atan),
+    call1("asinh", mp.asinh),
+    call1("square", lambda a: a * a),
+)
 log1p, expm1 = call1("log1p", safely(mp.log1p, lambda a: a > -1)), call1("expm1", mp.expm1)
 relu = call1("relu", lambda a: max(a, mp.mpf(0)))
 erfinv = call1("erfinv", safely(mp.erfinv, lambda a: -1 < a < 1))
@@ -100,18 +130,30 @@ def softmax(x):
         v = x.at(env)
         e = [mp.exp(a) for a in v]
         return [a / sum(e) for a in e]
+
     return E(f"(aten::softmax.int {x.text} 0)", f)
 
 
 class Rule:
     def __init__(self, name, lhs, rhs, vars="f", attrs=(), where="", kind="f", points=None):
-        self.name, self.lhs, self.rhs, self.attrs, self.where, self.kind, self.points = name, lhs, rhs, attrs, where, kind, points
+        self.name, self.lhs, self.rhs, self.attrs, self.where, self.kind, self.points = (
+            name,
+            lhs,
+            rhs,
+            attrs,
+            where,
+            kind,
+            points,
+        )
         self.vars = vars
 
     def text(self):
         vs = " ".join(f"(var {v} {self.kind} (N))" for v in self.vars)
         at = " ".join(f"(attr {a} {k})" for a, k in self.attrs)
-        return f"(rule {self.name} {vs} {at}\n  (lhs {self.lhs.text})\n  (rhs {self.rhs.text}){self.where})"
+        return (
+            f"(rule {self.name} {vs} {at}\n  (lhs {self.lhs.text})\n  (rhs "
+            f"{self.rhs.text}){self.where})"
+        )
 
 
 # ---- points ----
@@ -130,7 +172,9 @@ def real_point(rng, rule, k):
             env[v] = [mp.mpf(rng.randrange(-2, 3)) for _ in range(N)]
     attrs = [a for a, kind in rule.attrs if kind == "float"]
     for a in attrs:
-        env[a] = mp.mpf(rng.choice([0.5, 2, -1, -0.5, 3, 0, 1, 1e3, -1e-3, rng.gauss(0, 1), rng.gauss(0, 3)]))
+        env[a] = mp.mpf(
+            rng.choice([0.5, 2, -1, -0.5, 3, 0, 1, 1e3, -1e-3, rng.gauss(0, 1), rng.gauss(0, 3)])
+        )
     if len(attrs) > 1 and k % 3 == 0:
         env[attrs[1]] = env[attrs[0]]
     return env
@@ -179,6 +223,7 @@ def parts_on_cut(rule):
 
 # ---- expressions ----
 
+
 def leaf(rng, names):
     x = var(rng.choice(names))
     how = rng.randrange(4)
@@ -193,17 +238,44 @@ def expression(rng, names, depth):
     if how < 2:
         return rng.choice([add, sub, mul, maximum, minimum])(sub_(), sub_())
     if how < 8:
-        return rng.choice([tanh, sin, cos, atan, sigmoid, asinh, square, absolute, relu, erf, silu, lambda x: exp(tanh(x))])(sub_())
+        return rng.choice(
+            [
+                tanh,
+                sin,
+                cos,
+                atan,
+                sigmoid,
+                asinh,
+                square,
+                absolute,
+                relu,
+                erf,
+                silu,
+                lambda x: exp(tanh(x)),
+            ]
+        )(sub_())
     if how < 10:
-        return rng.choice([muls, adds, subs])(sub_(), rng.choice([0.5, 2, -1.5, 0.1, 3, 1e-3, 7.25]))
-    return rng.choice([lambda x: mul(x, total(tanh(x))), softmax, lambda x: sub(x, mean(x)), lambda x: add(x, largest(x))])(sub_())
+        return rng.choice([muls, adds, subs])(
+            sub_(), rng.choice([0.5, 2, -1.5, 0.1, 3, 1e-3, 7.25])
+        )
+    return rng.choice(
+        [
+            lambda x: mul(x, total(tanh(x))),
+            softmax,
+            lambda x: sub(x, mean(x)),
+            lambda x: add(x, largest(x)),
+        ]
+    )(sub_())
 
 
 def magnitude(rng):
-    return float(rng.choice([1, 1, -1, 3, 7])) * 10.0 ** rng.choice([8, 12, 15, 17, 20, 25, 30, 40, 100])
+    return float(rng.choice([1, 1, -1, 3, 7])) * 10.0 ** rng.choice(
+        [8, 12, 15, 17, 20, 25, 30, 40, 100]
+    )
 
 
-# Rewritings of u: (name, what it becomes); whether that is u is for mpmath to say. v is something else.
+# Rewritings of u: (name, what it becomes); whether that is u is for mpmath to say. v is something
+# else.
 def absorptions(rng, u, v):
     c, tiny = magnitude(rng), 10.0 ** -rng.choice([17, 20, 24, 30, 45, 80])
     wrap = rng.choice([tanh, sin, sigmoid])
@@ -231,9 +303,17 @@ def absorptions(rng, u, v):
         ("softmax-far", softmax(u), softmax(adds(u, c))),
         ("softmax-tilted", softmax(u), softmax(add(u, muls(v, tiny)))),
         ("square-far", muls(u, 2.0), divs(sub(square(adds(u, c)), adds(square(u), c * c)), c)),
-        ("inverse-tiny", div(u, adds(square(v), 1.0)), div(u, adds(add(square(v), muls(absolute(u), tiny)), 1.0))),
+        (
+            "inverse-tiny",
+            div(u, adds(square(v), 1.0)),
+            div(u, adds(add(square(v), muls(absolute(u), tiny)), 1.0)),
+        ),
         ("saturated", tanh(adds(square(u), 30.0)), tanh(adds(square(v), 30.0))),
-        ("saturated-same", muls(tanh(adds(square(u), 30.0)), 2.0), add(tanh(adds(square(u), 30.0)), tanh(adds(square(u), 30.0)))),
+        (
+            "saturated-same",
+            muls(tanh(adds(square(u), 30.0)), 2.0),
+            add(tanh(adds(square(u), 30.0)), tanh(adds(square(u), 30.0))),
+        ),
         ("expm1", expm1(muls(u, tiny)), muls(u, tiny)),
         ("sin-tiny", sin(muls(u, 1e-12)), muls(u, 1e-12)),
         ("unknown-op", erfinv(muls(wrap(u), 0.5)), subs(adds(erfinv(muls(wrap(u), 0.5)), c), c)),
@@ -241,7 +321,11 @@ def absorptions(rng, u, v):
         ("max-far", maximum(u, v), subs(maximum(adds(u, c), adds(v, c)), c)),
         ("max-far-zero", maximum(u, v), add(minimum(u, v), subs(adds(maximum(zero, zero), c), c))),
         ("divide-far", div(u, adds(square(v), 1.0)), div(muls(u, c), adds(muls(square(v), c), c))),
-        ("divide-off", div(u, adds(square(v), 1.0)), div(muls(u, c), adds(muls(square(v), c), c * (1 + 2.0 ** -50)))),
+        (
+            "divide-off",
+            div(u, adds(square(v), 1.0)),
+            div(muls(u, c), adds(muls(square(v), c), c * (1 + 2.0**-50))),
+        ),
     ]
 
 
@@ -250,7 +334,16 @@ def absorb_rule(rng, i):
     name, a, b = rng.choice(absorptions(rng, u, v))
     for _ in range(rng.randrange(3)):  # deeper: the same around both
         w, c = leaf(rng, "xz"), rng.choice([2.0, -0.5, 3.0])
-        how = rng.choice([lambda t: muls(t, c), lambda t: add(t, w), lambda t: tanh(t), lambda t: mul(t, adds(sin(w), 2.0)), lambda t: sub(w, t), neg])
+        how = rng.choice(
+            [
+                lambda t: muls(t, c),
+                lambda t: add(t, w),
+                lambda t: tanh(t),
+                lambda t: mul(t, adds(sin(w), 2.0)),
+                lambda t: sub(w, t),
+                neg,
+            ]
+        )
         a, b = how(a), how(b)
     if rng.randrange(2):
         a, b = b, a
@@ -259,32 +352,52 @@ def absorb_rule(rng, i):
 
 # ---- attributes ----
 
+
 def clamp(x, lo, hi):
-    return E(f"(aten::clamp {x.text} {lo} {hi})", lambda env: [min(max(v, number(lo, env)), number(hi, env)) for v in x.at(env)])
+    return E(
+        f"(aten::clamp {x.text} {lo} {hi})",
+        lambda env: [min(max(v, number(lo, env)), number(hi, env)) for v in x.at(env)],
+    )
 
 
 def clamp_min(x, lo):
-    return E(f"(aten::clamp_min {x.text} {lo})", lambda env: [max(v, number(lo, env)) for v in x.at(env)])
+    return E(
+        f"(aten::clamp_min {x.text} {lo})", lambda env: [max(v, number(lo, env)) for v in x.at(env)]
+    )
 
 
 def clamp_max(x, hi):
-    return E(f"(aten::clamp_max {x.text} {hi})", lambda env: [min(v, number(hi, env)) for v in x.at(env)])
+    return E(
+        f"(aten::clamp_max {x.text} {hi})", lambda env: [min(v, number(hi, env)) for v in x.at(env)]
+    )
 
 
 def leaky(x, a):
-    return E(f"(aten::leaky_relu {x.text} {a})", lambda env: [v if v > 0 else v * env[a] for v in x.at(env)])
+    return E(
+        f"(aten::leaky_relu {x.text} {a})",
+        lambda env: [v if v > 0 else v * env[a] for v in x.at(env)],
+    )
 
 
 def added(x, y, a):
-    return E(f"(aten::add.Tensor {x.text} {y.text} :alpha {a})", lambda env: [p + env[a] * q for p, q in zip(x.at(env), y.at(env))])
+    return E(
+        f"(aten::add.Tensor {x.text} {y.text} :alpha {a})",
+        lambda env: [p + env[a] * q for p, q in zip(x.at(env), y.at(env))],
+    )
 
 
 def addcmul(x, y, z, a):
-    return E(f"(aten::addcmul {x.text} {y.text} {z.text} :value {a})", lambda env: [p + env[a] * q * r for p, q, r in zip(x.at(env), y.at(env), z.at(env))])
+    return E(
+        f"(aten::addcmul {x.text} {y.text} {z.text} :value {a})",
+        lambda env: [p + env[a] * q * r for p, q, r in zip(x.at(env), y.at(env), z.at(env))],
+    )
 
 
 def elu(x, a):
-    return E(f"(aten::elu {x.text} {a})", lambda env: [v if v > 0 else env[a] * mp.expm1(v) for v in x.at(env)])
+    return E(
+        f"(aten::elu {x.text} {a})",
+        lambda env: [v if v > 0 else env[a] * mp.expm1(v) for v in x.at(env)],
+    )
 
 
 def celu(x, a):
@@ -292,15 +405,22 @@ def celu(x, a):
         if env[a] == 0:
             raise Undefined
         return [v if v > 0 else env[a] * mp.expm1(v / env[a]) for v in x.at(env)]
+
     return E(f"(aten::celu {x.text} {a})", f)
 
 
 def threshold(x, a, b):
-    return E(f"(aten::threshold {x.text} {a} {b})", lambda env: [v if v > env[a] else env[b] for v in x.at(env)])
+    return E(
+        f"(aten::threshold {x.text} {a} {b})",
+        lambda env: [v if v > env[a] else env[b] for v in x.at(env)],
+    )
 
 
 def lerp(x, y, a):
-    return E(f"(aten::lerp.Scalar {x.text} {y.text} {a})", lambda env: [p + env[a] * (q - p) for p, q in zip(x.at(env), y.at(env))])
+    return E(
+        f"(aten::lerp.Scalar {x.text} {y.text} {a})",
+        lambda env: [p + env[a] * (q - p) for p, q in zip(x.at(env), y.at(env))],
+    )
 
 
 def power(x, a):
@@ -311,6 +431,7 @@ def power(x, a):
                 raise Undefined
             out.append(mp.mpf(v) ** env[a] if v != 0 or env[a] != 0 else mp.mpf(1))
         return out
+
     return E(f"(aten::pow.Tensor_Scalar {x.text} {a})", f)
 
 
@@ -335,7 +456,14 @@ def attribute_rules(rng):
         ("clamp-order", clamp(e, "s", "t"), clamp_max(clamp_min(e, "s"), "t")),
         ("clamp-disorder", clamp(e, "s", "t"), clamp_min(clamp_max(e, "t"), "s")),
         ("clamp-exchanged", clamp(e, "s", "t"), clamp(e, "t", "s")),
-        ("clamp-neg", neg(clamp(e, "s", "t")), E(f"(aten::neg {clamp(e, 's', 't').text})", lambda env: neg(clamp(e, "s", "t")).at(env))),
+        (
+            "clamp-neg",
+            neg(clamp(e, "s", "t")),
+            E(
+                f"(aten::neg {clamp(e, 's', 't').text})",
+                lambda env: neg(clamp(e, "s", "t")).at(env),
+            ),
+        ),
         ("clamp-twice", clamp(clamp(e, "s", "t"), "s", "t"), clamp(e, "s", "t")),
         ("clamp-max-max", clamp_max(clamp_max(e, "s"), "t"), clamp_max(clamp_max(e, "t"), "s")),
         ("clamp-min-forget", clamp_min(clamp_min(e, "s"), "t"), clamp_min(e, "t")),
@@ -348,7 +476,11 @@ def attribute_rules(rng):
         ("add-alpha-chain", added(added(u, v, "s"), w, "t"), added(added(u, w, "t"), v, "s")),
         ("add-alpha-swap", added(added(u, v, "s"), w, "t"), added(added(u, v, "t"), w, "s")),
         ("addcmul", addcmul(u, v, w, "s"), add(u, muls(mul(v, w), "s"))),
-        ("addcmul-square", addcmul(u, muls(v, "s"), muls(w, "s"), "t"), addcmul(u, muls(v, "t"), muls(w, "s"), "s")),
+        (
+            "addcmul-square",
+            addcmul(u, muls(v, "s"), muls(w, "s"), "t"),
+            addcmul(u, muls(v, "t"), muls(w, "s"), "s"),
+        ),
         ("addcmul-rolls", addcmul(u, muls(v, "s"), w, "t"), addcmul(u, muls(v, "t"), w, "s")),
         ("elu-scale", elu(e, "s"), muls(elu(e, "s"), 1.0)),
         ("elu-as-max", elu(e, "s"), add(relu(e), minimum(muls(e, 0.0), muls(expm1(e), "s")))),
@@ -358,7 +490,11 @@ def attribute_rules(rng):
         ("lerp", lerp(u, v, "s"), add(muls(u, 1.0), muls(sub(v, u), "s"))),
         ("lerp-turned", lerp(u, v, "s"), lerp(v, u, "s")),
         ("pow-pow", power(power(e, "s"), "t"), power(power(e, "t"), "s")),
-        ("pow-product", mul(power(exp(u), "s"), power(exp(u), "t")), power(power(exp(u), "t"), "s")),
+        (
+            "pow-product",
+            mul(power(exp(u), "s"), power(exp(u), "t")),
+            power(power(exp(u), "t"), "s"),
+        ),
         ("pow-exp", power(exp(tanh(u)), "s"), exp(muls(tanh(u), "s"))),
         ("pow-abs", power(absolute(e), "s"), absolute(power(e, "s"))),
         ("softmax-scale", softmax(muls(e, "s")), softmax(neg(muls(e, "s")))),
@@ -373,7 +509,14 @@ def attribute_rules(rng):
         ("difference", subs(adds(e, "s"), "t"), subs(adds(e, "t"), "s")),
         ("product", muls(muls(e, "s"), "t"), muls(muls(e, "t"), "s")),
         ("square-attr", muls(muls(e, "s"), "s"), muls(absolute(muls(e, "s")), "s")),
-        ("sign-attr", sigmoid(muls(e, "s")), sub(E(f"(aten::ones_like {e.text})", lambda env: [mp.mpf(1)] * N), sigmoid(neg(muls(e, "s"))))),
+        (
+            "sign-attr",
+            sigmoid(muls(e, "s")),
+            sub(
+                E(f"(aten::ones_like {e.text})", lambda env: [mp.mpf(1)] * N),
+                sigmoid(neg(muls(e, "s"))),
+            ),
+        ),
     ]
 
 
@@ -389,19 +532,27 @@ def attrs_rule(rng, i):
 
 # ---- complex numbers ----
 
+
 def conj(x):
     return E(f"(aten::conj_physical {x.text})", lambda env: [mp.conj(v) for v in x.at(env)])
 
 
 angle = call1("angle", lambda a: mp.arg(a))
 cplx_abs = call1("abs", lambda a: mp.mpc(abs(a)))
-cexp, clog, csqrt = call1("exp", mp.exp), call1("log", safely(mp.log, lambda a: a != 0)), call1("sqrt", mp.sqrt)
+cexp, clog, csqrt = (
+    call1("exp", mp.exp),
+    call1("log", safely(mp.log, lambda a: a != 0)),
+    call1("sqrt", mp.sqrt),
+)
 cinv = call1("reciprocal", safely(lambda a: 1 / a, lambda a: a != 0))
 csq = lambda z: mul(z, z)
 
 
 def cpow(x, a):
-    return E(f"(aten::pow.Tensor_Scalar {x.text} {a})", lambda env: [mp.exp(number(a, env) * mp.log(v)) if v != 0 else v for v in x.at(env)])
+    return E(
+        f"(aten::pow.Tensor_Scalar {x.text} {a})",
+        lambda env: [mp.exp(number(a, env) * mp.log(v)) if v != 0 else v for v in x.at(env)],
+    )
 
 
 def complex_rules(rng):
@@ -411,22 +562,50 @@ def complex_rules(rng):
     n = float(rng.choice([2, 3, -1, -2]))
     small = lambda t: muls(t, 0.01)
     return [
-        ("log-exp", clog(cexp(z)), z), ("exp-log", cexp(clog(z)), z), ("log-product", clog(mul(z, w)), add(clog(z), clog(w))),
-        ("log-quotient", clog(div(z, w)), sub(clog(z), clog(w))), ("log-scale", clog(muls(z, c)), add(clog(z), clog(muls(cexp(muls(z, 0.0)), c)))),
-        ("log-inverse", clog(cinv(z)), neg(clog(z))), ("sqrt-square", csqrt(csq(z)), z), ("square-sqrt", csq(csqrt(z)), z),
-        ("sqrt-product", csqrt(mul(z, w)), mul(csqrt(z), csqrt(w))), ("sqrt-quotient", csqrt(div(z, w)), div(csqrt(z), csqrt(w))),
-        ("sqrt-exp", csqrt(cexp(z)), cexp(muls(z, 0.5))), ("sqrt-log", csqrt(z), cexp(muls(clog(z), 0.5))),
-        ("sqrt-conj", csqrt(conj(z)), conj(csqrt(z))), ("log-conj", clog(conj(z)), conj(clog(z))), ("exp-conj", cexp(conj(z)), conj(cexp(z))),
-        ("angle-conj", angle(conj(z)), neg(angle(z))), ("angle-neg", angle(neg(z)), neg(angle(z))), ("angle-product", angle(mul(z, w)), add(angle(z), angle(w))),
-        ("angle-inverse", angle(cinv(z)), neg(angle(z))), ("angle-square", angle(csq(z)), muls(angle(z), 2.0)), ("angle-scale", angle(muls(z, c)), angle(z)),
-        ("abs-product", absolute(mul(z, w)), mul(absolute(z), absolute(w))), ("abs-conj", absolute(conj(z)), absolute(z)),
-        ("abs-sum", absolute(add(z, w)), add(absolute(z), absolute(w))), ("abs-square", absolute(csq(z)), square(absolute(z))),
-        ("pow-product", cpow(mul(z, w), p), mul(cpow(z, p), cpow(w, p))), ("pow-whole-product", cpow(mul(z, w), n), mul(cpow(z, n), cpow(w, n))),
-        ("pow-pow", cpow(cpow(z, 2.0), p), cpow(z, 2 * p)), ("pow-pow-half", cpow(cpow(z, 0.5), 2.0), z), ("pow-sum", cpow(z, p + 1), mul(cpow(z, p), z)),
-        ("pow-conj", cpow(conj(z), p), conj(cpow(z, p))), ("pow-attr", cpow(mul(z, w), "s"), mul(cpow(z, "s"), cpow(w, "s"))),
-        ("pow-inverse", cpow(cinv(z), p), cinv(cpow(z, p))), ("small-log-exp", clog(cexp(small(cos(absolute_as_complex(z))))), small(cos(absolute_as_complex(z)))),
-        ("conj-product", conj(mul(z, w)), mul(conj(z), conj(w))), ("conj-square", mul(z, conj(z)), csq(cplx(z))), ("square-conj", csq(conj(z)), csq(z)),
-        ("neg-sqrt", csqrt(neg(z)), neg(csqrt(z))), ("quotient", div(z, w), mul(z, cinv(w))), ("exp-sum", cexp(add(z, w)), mul(cexp(z), cexp(w))),
+        ("log-exp", clog(cexp(z)), z),
+        ("exp-log", cexp(clog(z)), z),
+        ("log-product", clog(mul(z, w)), add(clog(z), clog(w))),
+        ("log-quotient", clog(div(z, w)), sub(clog(z), clog(w))),
+        ("log-scale", clog(muls(z, c)), add(clog(z), clog(muls(cexp(muls(z, 0.0)), c)))),
+        ("log-inverse", clog(cinv(z)), neg(clog(z))),
+        ("sqrt-square", csqrt(csq(z)), z),
+        ("square-sqrt", csq(csqrt(z)), z),
+        ("sqrt-product", csqrt(mul(z, w)), mul(csqrt(z), csqrt(w))),
+        ("sqrt-quotient", csqrt(div(z, w)), div(csqrt(z), csqrt(w))),
+        ("sqrt-exp", csqrt(cexp(z)), cexp(muls(z, 0.5))),
+        ("sqrt-log", csqrt(z), cexp(muls(clog(z), 0.5))),
+        ("sqrt-conj", csqrt(conj(z)), conj(csqrt(z))),
+        ("log-conj", clog(conj(z)), conj(clog(z))),
+        ("exp-conj", cexp(conj(z)), conj(cexp(z))),
+        ("angle-conj", angle(conj(z)), neg(angle(z))),
+        ("angle-neg", angle(neg(z)), neg(angle(z))),
+        ("angle-product", angle(mul(z, w)), add(angle(z), angle(w))),
+        ("angle-inverse", angle(cinv(z)), neg(angle(z))),
+        ("angle-square", angle(csq(z)), muls(angle(z), 2.0)),
+        ("angle-scale", angle(muls(z, c)), angle(z)),
+        ("abs-product", absolute(mul(z, w)), mul(absolute(z), absolute(w))),
+        ("abs-conj", absolute(conj(z)), absolute(z)),
+        ("abs-sum", absolute(add(z, w)), add(absolute(z), absolute(w))),
+        ("abs-square", absolute(csq(z)), square(absolute(z))),
+        ("pow-product", cpow(mul(z, w), p), mul(cpow(z, p), cpow(w, p))),
+        ("pow-whole-product", cpow(mul(z, w), n), mul(cpow(z, n), cpow(w, n))),
+        ("pow-pow", cpow(cpow(z, 2.0), p), cpow(z, 2 * p)),
+        ("pow-pow-half", cpow(cpow(z, 0.5), 2.0), z),
+        ("pow-sum", cpow(z, p + 1), mul(cpow(z, p), z)),
+        ("pow-conj", cpow(conj(z), p), conj(cpow(z, p))),
+        ("pow-attr", cpow(mul(z, w), "s"), mul(cpow(z, "s"), cpow(w, "s"))),
+        ("pow-inverse", cpow(cinv(z), p), cinv(cpow(z, p))),
+        (
+            "small-log-exp",
+            clog(cexp(small(cos(absolute_as_complex(z))))),
+            small(cos(absolute_as_complex(z))),
+        ),
+        ("conj-product", conj(mul(z, w)), mul(conj(z), conj(w))),
+        ("conj-square", mul(z, conj(z)), csq(cplx(z))),
+        ("square-conj", csq(conj(z)), csq(z)),
+        ("neg-sqrt", csqrt(neg(z)), neg(csqrt(z))),
+        ("quotient", div(z, w), mul(z, cinv(w))),
+        ("exp-sum", cexp(add(z, w)), mul(cexp(z), cexp(w))),
     ]
 
 
@@ -450,23 +629,31 @@ def complex_rule(rng, i):
 
 # ---- literals that differ in their last places ----
 
+
 def literals_rule(rng, i):
     """A number that the other side makes of two, exactly or some last places beside it."""
     x, y = var("x"), var("y")
     c, a = rng.choice([2.0, 3.0, 5.0, 7.0, 0.5, 11.0]), rng.choice([1.0, 2.0, 4.0, 0.25, 1.5])
-    d = c * a * (1 + rng.choice([0, 0, 4, 6, 40, 1000]) * 2.0 ** -52)
+    d = c * a * (1 + rng.choice([0, 0, 4, 6, 40, 1000]) * 2.0**-52)
     inner, outer = rng.choice([(y, neg), (square(y), square), (sin(y), tanh), (exp(y), sin)])
-    make = rng.choice([
-        lambda: (div(x, adds(inner, a)), div(muls(x, c), adds(muls(inner, c), d))),
-        lambda: (outer(muls(adds(inner, a), c)), outer(adds(muls(inner, c), d))),
-        lambda: (mul(x, muls(muls(inner, c), a)), mul(muls(inner, d), x)),
-        lambda: (sub(x, muls(adds(inner, a), c)), subs(sub(x, muls(inner, c)), d))])
+    make = rng.choice(
+        [
+            lambda: (div(x, adds(inner, a)), div(muls(x, c), adds(muls(inner, c), d))),
+            lambda: (outer(muls(adds(inner, a), c)), outer(adds(muls(inner, c), d))),
+            lambda: (mul(x, muls(muls(inner, c), a)), mul(muls(inner, d), x)),
+            lambda: (sub(x, muls(adds(inner, a), c)), subs(sub(x, muls(inner, c)), d)),
+        ]
+    )
     lhs, rhs = make()
     return Rule(f"literals-{i}", lhs, rhs, vars="xy")
 
 
-MAKERS = {"absorb": absorb_rule, "attrs": attrs_rule, "complex": complex_rule,
-          "literals": literals_rule}
+MAKERS = {
+    "absorb": absorb_rule,
+    "attrs": attrs_rule,
+    "complex": complex_rule,
+    "literals": literals_rule,
+}
 
 
 def generate(seed, count, only):
@@ -497,7 +684,9 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".rules") as f:
         f.write(text)
         f.flush()
-        done = subprocess.run([a.isomer, "rules", "check", f.name, "--json", "-"], capture_output=True, text=True)
+        done = subprocess.run(
+            [a.isomer, "rules", "check", f.name, "--json", "-"], capture_output=True, text=True
+        )
     if done.returncode == 2:
         print(done.stderr)
         return 1
@@ -515,15 +704,26 @@ def main():
             unknown.append(r)
     n_true = sum(t for _, t in rules)
     for r, t, got in wrong:
-        print(f"WRONG {'true' if t else 'false'} and {got}: {r.text()}\n  {status[r.name].get('reason')}")
+        print(
+            (
+                f"WRONG {'true' if t else 'false'} and {got}: {r.text()}\n  "
+                f"{status[r.name].get('reason')}"
+            )
+        )
     for r in unknown:
         print(f"unknown {r.name}: {status[r.name].get('reason')}")
     counts = {}
     for r, t in rules:
         key = ("true" if t else "false", status[r.name]["status"])
         counts[key] = counts.get(key, 0) + 1
-    print(f"adversary: {len(rules)} rules, {n_true} true: {len(wrong)} wrong, {len(unknown)} unknown of the true ones;",
-          ", ".join(f"{a} {b} {n}" for (a, b), n in sorted(counts.items())))
+    print(
+        (
+            f"adversary: {len(rules)} rules, {n_true} true: {len(wrong)} wrong, {len(unknown)} "
+            f"unknown "
+            f"of the true ones;"
+        ),
+        ", ".join(f"{a} {b} {n}" for (a, b), n in sorted(counts.items())),
+    )
     return 1 if wrong or len(unknown) > 0.1 * max(n_true, 1) else 0
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What `isomer run --float64 --propagate` is measured against: the same nodes in a loop in Python, with PyTorch.
+"""What `isomer run --float64 --propagate` is measured against: the same nodes in a loop in Python,
+with PyTorch.
 
     tests/bench/loop.py CAPTURE [--kernels build/libisomer_kernels.so]
 
-Reads a capture, runs every node in float64 in order and prints a line per output and the processor time that it took, from
-the files to there: importing PyTorch is left out, whose seconds would drown it. One thread, values let go after their last
-use, as in `isomer run`."""
+Reads a capture, runs every node in float64 in order and prints a line per output and the processor
+time that it took, from the files to there: importing PyTorch is left out, whose seconds would drown
+it. One thread, values let go after their last use, as in `isomer run`."""
+
 import argparse
 import json
 import os
@@ -14,21 +16,33 @@ import time
 
 import torch
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
-          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 
 
 def read_tensors(path):
     data = bytearray(open(path, "rb").read())
     n = struct.unpack("<Q", data[:8])[0]
     out = {}
-    for k, v in json.loads(data[8:8 + n]).items():
+    for k, v in json.loads(data[8 : 8 + n]).items():
         if k == "__metadata__":
             continue
         begin, end = v["data_offsets"]
         t = torch.empty(v["shape"], dtype=DTYPES[v["dtype"]])
         if end > begin:
-            t = torch.frombuffer(data, dtype=DTYPES[v["dtype"]], count=t.numel(), offset=8 + n + begin).reshape(v["shape"])
+            t = torch.frombuffer(
+                data, dtype=DTYPES[v["dtype"]], count=t.numel(), offset=8 + n + begin
+            ).reshape(v["shape"])
         out[k] = t.double() if t.dtype.is_floating_point else t
     return out
 
@@ -49,7 +63,13 @@ def argument(v, values):
         if "dtype" in v:
             d = getattr(torch, v["dtype"])
             return torch.float64 if d.is_floating_point else d
-        return float(v["float"]) if "float" in v else None if "layout" in v or "memory_format" in v else torch.device("cpu")
+        return (
+            float(v["float"])
+            if "float" in v
+            else None
+            if "layout" in v or "memory_format" in v
+            else torch.device("cpu")
+        )
     return [argument(x, values) for x in v] if isinstance(v, list) else v
 
 
@@ -60,11 +80,15 @@ def overload(op):
 
 
 def call(node, found):
-    """A function of the values: the operator, or for a kernel outside PyTorch its overload that takes attributes."""
+    """A function of the values: the operator, or for a kernel outside PyTorch its overload that
+    takes attributes."""
     op = node["op"]
     if "attributes" not in node:
         f = found[op] = found.get(op) or overload(op)
-        return lambda v: f(*[argument(a, v) for a in node["args"]], **{k: argument(a, v) for k, a in node["kwargs"].items()})
+        return lambda v: f(
+            *[argument(a, v) for a in node["args"]],
+            **{k: argument(a, v) for k, a in node["kwargs"].items()},
+        )
     f = overload(op + ".isomer")
     tensors = [a for a in node["args"] if isinstance(a, dict) and "ref" in a]
     return lambda v: f(*[argument(a, v) for a in tensors], **node["attributes"])
@@ -81,7 +105,10 @@ def main():
         torch.ops.load_library(a.kernels)
     start = time.process_time()
     graph = json.load(open(os.path.join(a.capture, "graph.json"), encoding="utf-8"))
-    leaves = {**read_tensors(os.path.join(a.capture, "weights.safetensors")), **read_tensors(os.path.join(a.capture, "inputs.safetensors"))}
+    leaves = {
+        **read_tensors(os.path.join(a.capture, "weights.safetensors")),
+        **read_tensors(os.path.join(a.capture, "inputs.safetensors")),
+    }
     last = {}
     for i, n in enumerate(graph["nodes"]):
         for r in refs([n.get("args", []), *n.get("kwargs", {}).values()]):

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Pairs of the size of real models, with random weights, and what comparing them costs. Needs a Python with PyTorch.
+"""Pairs of the size of real models, with random weights, and what comparing them costs. Needs a
+Python with PyTorch.
 
-    tests/bench/real.py [--isomer build/isomer] [--only gpt2|qwen2] [--layers N] [--folder DIR] [--rounds 1]
+    tests/bench/real.py [--isomer build/isomer] [--only gpt2|qwen2] [--layers N] [--folder DIR]
+    [--rounds 1]
 
-GPT-2 (124M: 12 layers of width 768, 50257 words) and Qwen2-0.5B (24 layers of width 896, 14 heads over 2, 151936 words) as
-Transformers and as vLLM run them. The graphs are those of models/, their last layer repeated (stack.py), their sizes replaced;
-Llama's becomes Qwen2's by biases behind the three projections and one table for words in and out. The weights are drawn here,
-the same for both sides, fused and transposed as each side stores them: gigabytes in --folder (a temporary one by default).
+GPT-2 (124M: 12 layers of width 768, 50257 words) and Qwen2-0.5B (24 layers of width 896, 14 heads
+over 2, 151936 words) as Transformers and as vLLM run them. The graphs are those of models/, their
+last layer repeated (stack.py), their sizes replaced; Llama's becomes Qwen2's by biases behind the
+three projections and one table for words in and out. The weights are drawn here, the same for both
+sides, fused and transposed as each side stores them: gigabytes in --folder (a temporary one by
+default).
 
-Of each pair: seconds of wall clock and of processor, and peak resident memory. Limits: 11 s and 23 s of processor on two cores
-that nobody else uses; the float64 size of one side's weights and 2 GiB. Exit status 1 where one is exceeded or the pair is
-not equivalent."""
+Of each pair: seconds of wall clock and of processor, and peak resident memory. Limits: 11 s and 23
+s of processor on two cores that nobody else uses; the float64 size of one side's weights and 2 GiB.
+Exit status 1 where one is exceeded or the pair is not equivalent."""
+
 import argparse
 import json
 import math
@@ -32,8 +37,29 @@ import stack  # noqa: E402
 SIDES = "hf-sdpa", "vllm"
 # from, layers, sizes (what stands in the small graph: what it becomes), seconds
 MODELS = {
-    "gpt2": ("gpt2-2l", 12, {48: 768, 144: 2304, 192: 3072, 12: 64, 4: 12, 300: 50257, 320: 50304, 40: 1024}, 11),
-    "qwen2": ("llama-2l", 24, {48: 896, 24: 128, 96: 1152, 128: 4864, 256: 9728, 12: 64, 6: 32, 4: 14, 192: 151936, 128 * 128: 32768}, 23),
+    "gpt2": (
+        "gpt2-2l",
+        12,
+        {48: 768, 144: 2304, 192: 3072, 12: 64, 4: 12, 300: 50257, 320: 50304, 40: 1024},
+        11,
+    ),
+    "qwen2": (
+        "llama-2l",
+        24,
+        {
+            48: 896,
+            24: 128,
+            96: 1152,
+            128: 4864,
+            256: 9728,
+            12: 64,
+            6: 32,
+            4: 14,
+            192: 151936,
+            128 * 128: 32768,
+        },
+        23,
+    ),
 }
 THETA = 1e6
 LEAVES = "parameter", "buffer", "constant", "input"
@@ -65,7 +91,7 @@ def enlarge(graph, name, sizes):
             o["shape"] = resize(o["shape"], sizes)
         for k in ("args", "kwargs", "attributes"):
             if k in n:
-                n[k] = rescale(resize(n[k], sizes), 12 ** -0.5, 64 ** -0.5)
+                n[k] = rescale(resize(n[k], sizes), 12**-0.5, 64**-0.5)
     if name == "qwen2":
         biases(graph)
         tie(graph)
@@ -82,7 +108,12 @@ def biases(graph):
             continue
         w = by_id[n["args"][1]["ref"]]
         if w["name"].split(".")[-2] in ("q_proj", "k_proj", "v_proj", "qkv_proj"):
-            b = dict(w, id=w["id"] + "_bias", name=w["name"].replace(".weight", ".bias"), outputs=[{"shape": w["outputs"][0]["shape"][:1], "dtype": "float32"}])
+            b = dict(
+                w,
+                id=w["id"] + "_bias",
+                name=w["name"].replace(".weight", ".bias"),
+                outputs=[{"shape": w["outputs"][0]["shape"][:1], "dtype": "float32"}],
+            )
             n["args"] = n["args"][:2] + [{"ref": b["id"]}]
             new.append(b)
     graph["nodes"] = new + graph["nodes"]
@@ -90,8 +121,13 @@ def biases(graph):
 
 def tie(graph):
     """Words in and out are one table."""
-    words, head = (next(n for n in graph["nodes"] if n.get("name") == x) for x in ("model.embed_tokens.weight", "lm_head.weight"))
-    text = json.dumps(graph["nodes"]).replace(json.dumps({"ref": words["id"]}), json.dumps({"ref": head["id"]}))
+    words, head = (
+        next(n for n in graph["nodes"] if n.get("name") == x)
+        for x in ("model.embed_tokens.weight", "lm_head.weight")
+    )
+    text = json.dumps(graph["nodes"]).replace(
+        json.dumps({"ref": words["id"]}), json.dumps({"ref": head["id"]})
+    )
     graph["nodes"] = [n for n in json.loads(text) if n["id"] != words["id"]]
 
 
@@ -119,14 +155,21 @@ def tensor(name, shape):
     """What a leaf holds: one function of the name that both sides' parts have."""
     if "rotary_emb" in name:
         return rotary(name, shape)
-    for fused, parts in (("qkv_proj", ("q_proj", "k_proj", "v_proj")), ("gate_up_proj", ("gate_proj", "up_proj"))):
+    for fused, parts in (
+        ("qkv_proj", ("q_proj", "k_proj", "v_proj")),
+        ("gate_up_proj", ("gate_proj", "up_proj")),
+    ):
         if fused in name:
             rows = [896, 128, 128] if fused == "qkv_proj" else [4864, 4864]
-            return torch.cat([tensor(name.replace(fused, p), [r] + shape[1:]) for p, r in zip(parts, rows)])
+            return torch.cat(
+                [tensor(name.replace(fused, p), [r] + shape[1:]) for p, r in zip(parts, rows)]
+            )
     kind, scale = name.split(".")[-1], 0.02
     if "norm" in name or ".ln_" in name:
         return (kind == "weight") + drawn(name, shape, 0.05)
-    if name.startswith("transformer.h") and kind == "weight":  # stored one way by Transformers, the other by vLLM
+    if (
+        name.startswith("transformer.h") and kind == "weight"
+    ):  # stored one way by Transformers, the other by vLLM
         return drawn(name, shape, scale)
     return drawn(name, shape, scale if kind == "weight" else 0.05)
 
@@ -134,13 +177,19 @@ def tensor(name, shape):
 def leaf(name, shape, side):
     if name == "lm_head.weight" and shape[0] == 50304:  # vLLM pads its tables
         return torch.cat([tensor(name, [50257, shape[1]]), torch.zeros(47, shape[1])])
-    if name.startswith("transformer.h.") and name.endswith("weight") and len(shape) == 2 and side == "vllm":
+    if (
+        name.startswith("transformer.h.")
+        and name.endswith("weight")
+        and len(shape) == 2
+        and side == "vllm"
+    ):
         return tensor(name, shape[::-1]).t().contiguous()
     return tensor(name, shape)
 
 
 def write(path, tensors):
-    """`tensors`: (name, shape, function that gives it): one at a time is in memory. Returns how many elements."""
+    """`tensors`: (name, shape, function that gives it): one at a time is in memory. Returns how
+    many elements."""
     head, at = {}, 0
     for name, shape, dtype, _ in tensors:
         size = math.prod(shape) * (8 if dtype == "I64" else 4)
@@ -165,11 +214,27 @@ def make(name, side, to, layers):
         graph = json.load(open(os.path.join(small, "graph.json"), encoding="utf-8"))
     enlarge(graph, name, sizes)
     os.makedirs(to)
-    leaves = [(n["name"], n["outputs"][0]["shape"]) for n in graph["nodes"] if n["op"] in LEAVES[:3]]
-    count = write(os.path.join(to, "weights.safetensors"), [(n, s, "F32", lambda n=n, s=s: leaf(n, s, side)) for n, s in leaves])
+    leaves = [
+        (n["name"], n["outputs"][0]["shape"]) for n in graph["nodes"] if n["op"] in LEAVES[:3]
+    ]
+    count = write(
+        os.path.join(to, "weights.safetensors"),
+        [(n, s, "F32", lambda n=n, s=s: leaf(n, s, side)) for n, s in leaves],
+    )
     ids = torch.tensor([31, 7, 299, 12, 150, 3, 88]) * 163
     inputs = [(n["name"], n["outputs"][0]["shape"]) for n in graph["nodes"] if n["op"] == "input"]
-    write(os.path.join(to, "inputs.safetensors"), [(n, s, "I64", lambda n=n, s=s: (torch.arange(7) if n == "positions" else ids).reshape(s)) for n, s in inputs])
+    write(
+        os.path.join(to, "inputs.safetensors"),
+        [
+            (
+                n,
+                s,
+                "I64",
+                lambda n=n, s=s: (torch.arange(7) if n == "positions" else ids).reshape(s),
+            )
+            for n, s in inputs
+        ],
+    )
     with open(os.path.join(to, "graph.json"), "w", encoding="utf-8") as f:
         json.dump(graph, f)
     return count
@@ -179,7 +244,12 @@ def compare(isomer, left, right):
     """(wall seconds, processor seconds, peak bytes, status, last line)"""
     start = time.monotonic()
     with tempfile.TemporaryFile() as out:
-        p = subprocess.Popen([isomer, "compare", left, right], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        p = subprocess.Popen(
+            [isomer, "compare", left, right],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
         _, status, used = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - start
@@ -210,8 +280,24 @@ def main():
             room = 8 * count + (2 << 30)
             ok = status == 0 and cpu <= limit and peak <= room
             failed += not ok
-            print("%-6s %-6s %4.0fM parameters: %.1f s, processor %.1f s of %d, peak %.2f GiB of %.2f; %s" %
-                  ("ok" if ok else "OVER", name, count / 1e6, wall, cpu, limit, peak / 2**30, room / 2**30, last), flush=True)
+            print(
+                (
+                    "%-6s %-6s %4.0fM parameters: %.1f s, processor %.1f s of %d, peak %.2f GiB of "
+                    "%.2f; %s"
+                )
+                % (
+                    "ok" if ok else "OVER",
+                    name,
+                    count / 1e6,
+                    wall,
+                    cpu,
+                    limit,
+                    peak / 2**30,
+                    room / 2**30,
+                    last,
+                ),
+                flush=True,
+            )
     finally:
         if not a.folder:
             shutil.rmtree(folder)

@@ -3,12 +3,14 @@
 
     tests/bench/stack.py CAPTURE TO --layers N
 
-Layers are what `scope` and the leaves' names call `layers.K.` or `h.K.`. Layer j >= L (the capture has L) is a copy of
-layer L - 1: what that one reads of layer L - 2, the copy reads of layer j - 1, counted from the layer's end, since a first
-layer may begin in another way. Its parameters are new: each element of layer L - 1's is sent through one function that
-depends on j alone, so that whatever layout relates the leaves of two captures (fused, sliced, transposed) still relates
-those of the deeper ones. Buffers and constants keep their values. Stacking both sides of an equivalent pair gives an
-equivalent pair."""
+Layers are what `scope` and the leaves' names call `layers.K.` or `h.K.`. Layer j >= L (the capture
+has L) is a copy of layer L - 1: what that one reads of layer L - 2, the copy reads of layer j - 1,
+counted from the layer's end, since a first layer may begin in another way. Its parameters are new:
+each element of layer L - 1's is sent through one function that depends on j alone, so that whatever
+layout relates the leaves of two captures (fused, sliced, transposed) still relates those of the
+deeper ones. Buffers and constants keep their values. Stacking both sides of an equivalent pair
+gives an equivalent pair."""
+
 import argparse
 import array
 import json
@@ -47,7 +49,11 @@ def change_refs(value, new):
     """`value` with every reference and every layer number in its strings replaced."""
     ref, text = new
     if isinstance(value, dict):
-        return {"ref": ref(value["ref"])} if "ref" in value else {k: change_refs(v, new) for k, v in value.items()}
+        return (
+            {"ref": ref(value["ref"])}
+            if "ref" in value
+            else {k: change_refs(v, new) for k, v in value.items()}
+        )
     if isinstance(value, list):
         return [change_refs(v, new) for v in value]
     return text(value) if isinstance(value, str) else value
@@ -67,9 +73,15 @@ def copy_of(node, new_id, ref, j):
 def stack(graph, weights, layers):
     """Changes both."""
     nodes = graph["nodes"]
-    leaves = [n for n in nodes if "args" not in n and n["op"] in ("parameter", "buffer", "constant", "input")]
+    leaves = [
+        n
+        for n in nodes
+        if "args" not in n and n["op"] in ("parameter", "buffer", "constant", "input")
+    ]
     ops = [n for n in nodes if n not in leaves]
-    depth = 1 + max((layer_of(n.get("scope")) for n in ops if layer_of(n.get("scope")) is not None), default=-1)
+    depth = 1 + max(
+        (layer_of(n.get("scope")) for n in ops if layer_of(n.get("scope")) is not None), default=-1
+    )
     if depth < 2:
         raise SystemExit("a capture of two layers or more is needed")
     block = [[n["id"] for n in ops if layer_of(n.get("scope")) == k] for k in range(depth)]
@@ -87,32 +99,46 @@ def stack(graph, weights, layers):
 
     new_leaves, new_ops, own = [], [], {n["id"] for n in top_leaves}
     for j in range(depth, layers):
+
         def ref(i, j=j):
             if i in own:
                 return leaf_id(i, j)
             if i in place:
                 return at(place[i], j)
             if i in place_below:
-                if place_below[i] > len(top) or by_id[at(place_below[i], depth - 1)]["op"] != by_id[i]["op"]:
+                if (
+                    place_below[i] > len(top)
+                    or by_id[at(place_below[i], depth - 1)]["op"] != by_id[i]["op"]
+                ):
                     raise SystemExit("%s has no counterpart in the last layer" % i)
                 return at(place_below[i], j - 1)
             return i
+
         for n in top_leaves:
             name = renumber(n["name"], j)
             new_leaves.append(dict(n, id=leaf_id(n["id"], j), name=name))
-            weights[name] = fresh(weights[n["name"]], j) if n["op"] == "parameter" else weights[n["name"]]
+            weights[name] = (
+                fresh(weights[n["name"]], j) if n["op"] == "parameter" else weights[n["name"]]
+            )
         new_ops += [copy_of(by_id[i], at(place[i], j), ref, j) for i in top]
 
     last = max(layers, depth) - 1
+
     def of_last(i):
         return at(place[i], last) if i in place else i
+
     head, tail, seen = [], [], False
     for n in ops:
         seen = seen or n["id"] == top[-1]
         if n["id"] in place or not seen:
             head.append(n)
         else:
-            tail.append(dict(n, **{k: change_refs(n[k], (of_last, str)) for k in ("args", "kwargs") if k in n}))
+            tail.append(
+                dict(
+                    n,
+                    **{k: change_refs(n[k], (of_last, str)) for k in ("args", "kwargs") if k in n},
+                )
+            )
     graph["nodes"] = leaves + new_leaves + head + new_ops + tail
     for o in graph["outputs"]:
         o["ref"] = of_last(o["ref"])

@@ -1,5 +1,6 @@
-/* The textbook e-graph on a workload file: `textbook saturate FILE --json - [--only N]`, output as `isomer saturate`
- * gives it. Only runs with the simple scheduler; others, and rules with guards, are left out: an empty list. */
+/* The textbook e-graph on a workload file: `textbook saturate FILE --json - [--only N]`, output as
+ * `isomer saturate` gives it. Only runs with the simple scheduler; others, and rules with guards,
+ * are left out: an empty list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,20 @@ static void run(const eg_workload *w, size_t k, const char *comma) {
   }
   bool changed = true;
   size_t i = 0;
-  printf("%s{\"scheduler\": \"simple\", \"iterations\": [{\"nodes\": %zu, \"classes\": %zu, \"matches\": 0}", comma,
-         textbook_count_nodes(t), textbook_count_classes(t));
+  printf("%s{\"scheduler\": \"simple\", \"iterations\": [{\"nodes\": %zu, \"classes\": %zu, "
+         "\"matches\": 0}",
+         comma, textbook_count_nodes(t), textbook_count_classes(t));
   const double t0 = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
   for (; changed && i < w->run[k].iteration_limit; i++) {
     const size_t n = textbook_iterate(t, &changed);
-    printf(", {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", textbook_count_nodes(t), textbook_count_classes(t), n);
+    printf(", {\"nodes\": %zu, \"classes\": %zu, \"matches\": %zu}", textbook_count_nodes(t),
+           textbook_count_classes(t), n);
   }
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
   printf("], \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_rss_bytes\": %llu}",
-         changed ? "iteration-limit" : "saturated", now(CLOCK_MONOTONIC) - t0, now(CLOCK_PROCESS_CPUTIME_ID) - cpu,
-         1024ULL * (unsigned long long)u.ru_maxrss);
+         changed ? "iteration-limit" : "saturated", now(CLOCK_MONOTONIC) - t0,
+         now(CLOCK_PROCESS_CPUTIME_ID) - cpu, 1024ULL * (unsigned long long)u.ru_maxrss);
   textbook_free(t);
 }
 

@@ -5,9 +5,9 @@
 
 #include "tests/capture/capture_test.h"
 
-#define HOLDS(cond)                                                                                \
-  do {                                                                                             \
-    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond);                                         \
+#define HOLDS(cond) \
+  do { \
+    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond); \
   } while (0)
 
 static rule_schemas *schemas;
@@ -139,11 +139,13 @@ END_TEST
 
 /* Differences of elements leave int64 here. */
 START_TEST(ends_of_integers) {
-  static const int64_t x[4] = {INT64_MIN, INT64_MAX, -2, INT64_MAX}, y[4] = {INT64_MAX, INT64_MIN, 3, 0};
+  static const int64_t x[4] = {INT64_MIN, INT64_MAX, -2, INT64_MAX},
+                       y[4] = {INT64_MAX, INT64_MIN, 3, 0};
   cap_graph *l, *r;
   cap_agreement a;
   iso_error err = {0};
-  ck_assert_int_eq(one("x", x, 4, "{'range':[{'float':'-inf'},{'float':'inf'}]}", &l, &err), ISO_OK);
+  ck_assert_int_eq(one("x", x, 4, "{'range':[{'float':'-inf'},{'float':'inf'}]}", &l, &err),
+                   ISO_OK);
   ck_assert_int_eq(one("x", y, 4, "null", &r, &err), ISO_OK);
   ck_assert_int_eq(cap_agree(l, r, NULL, 0, &a, &err), ISO_OK);
   ck_assert(l->n_sets == 2 && at(r, 0, 0) == at(l, 0, 0));

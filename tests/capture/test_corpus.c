@@ -59,13 +59,9 @@ static void run_corpus(const char *dir, loads f) {
   closedir(d);
 }
 
-START_TEST(safetensors_corpus) {
-  run_corpus("tests/fuzz/corpus/safetensors", loads_tensors);
-}
+START_TEST(safetensors_corpus) { run_corpus("tests/fuzz/corpus/safetensors", loads_tensors); }
 END_TEST
-START_TEST(graph_corpus) {
-  run_corpus("tests/fuzz/corpus/graph", loads_graph);
-}
+START_TEST(graph_corpus) { run_corpus("tests/fuzz/corpus/graph", loads_graph); }
 END_TEST
 
 int main(void) {

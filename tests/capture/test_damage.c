@@ -1,5 +1,6 @@
-/* Damaged captures, in memory and on disk: cut at every byte, every bit turned, bytes replaced at random. Each loads or is
- * an error of one line that names the file; under a sanitizer this shows reads beyond what is there. */
+/* Damaged captures, in memory and on disk: cut at every byte, every bit turned, bytes replaced at
+ * random. Each loads or is an error of one line that names the file; under a sanitizer this shows
+ * reads beyond what is there. */
 #include "tests/capture/capture_test.h"
 
 #include "egraph/base/rng.h"
@@ -22,21 +23,30 @@ static const char *const graph =
     "{'format':'isomer-capture','version':1,'model':'m','framework':'f','nodes':["
     "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
     "{'id':'w','op':'parameter','name':'fc.weight','outputs':[{'shape':[4,4],'dtype':'float32'}]},"
-    "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'kwargs':{},'outputs':[{'shape':[2,4],'dtype':'float32'}],"
+    "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'kwargs':{},'outputs':[{'shape'"
+    ":[2,4],'dtype':'float32'}],"
     "'scope':'layers.0','source':'a.py:1'},"
-    "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},2,-1],'outputs':[{'shape':[2,2],'dtype':'float32'},{'shape':[2,2],"
+    "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},2,-1],'outputs':[{'shape':[2,2],'"
+    "dtype':'float32'},{'shape':[2,2],"
     "'dtype':'float32'}]},"
-    "{'id':'g','op':'getitem','args':[{'ref':'s'},1],'outputs':[{'shape':[2,2],'dtype':'float32'}]},"
-    "{'id':'c','op':'aten::cat','args':[[{'ref':'g'},{'ref':'g'}],1],'outputs':[{'shape':[2,4],'dtype':'float32'}]},"
-    "{'id':'t','op':'aten::to.dtype','args':[{'ref':'c'},{'dtype':'float32'}],'kwargs':{'memory_format':null},"
+    "{'id':'g','op':'getitem','args':[{'ref':'s'},1],'outputs':[{'shape':[2,2],'dtype':'float32'}]}"
+    ","
+    "{'id':'c','op':'aten::cat','args':[[{'ref':'g'},{'ref':'g'}],1],'outputs':[{'shape':[2,4],'"
+    "dtype':'float32'}]},"
+    "{'id':'t','op':'aten::to.dtype','args':[{'ref':'c'},{'dtype':'float32'}],'kwargs':{'memory_"
+    "format':null},"
     "'outputs':[{'shape':[2,4],'dtype':'float32'}]},"
-    "{'id':'f','op':'aten::clamp','args':[{'ref':'t'},{'float':'-inf'},1.5e0],'outputs':[{'shape':[2,4],'dtype':'float32'}]},"
-    "{'id':'k','op':'vllm::other','args':[{'ref':'f'},'layer.0'],'attributes':{'scale':0.25,'window':null,'slopes':[1,2.5]},"
-    "'functionalized':{'returns':0,'writes':['out']},'outputs':[{'shape':[2,4],'dtype':'float32'}]}],"
+    "{'id':'f','op':'aten::clamp','args':[{'ref':'t'},{'float':'-inf'},1.5e0],'outputs':[{'shape':["
+    "2,4],'dtype':'float32'}]},"
+    "{'id':'k','op':'vllm::other','args':[{'ref':'f'},'layer.0'],'attributes':{'scale':0.25,'"
+    "window':null,'slopes':[1,2.5]},"
+    "'functionalized':{'returns':0,'writes':['out']},'outputs':[{'shape':[2,4],'dtype':'float32'}]}"
+    "],"
     "'outputs':[{'name':'y','ref':'k'}],'metadata':{'tied':{'a':'b'}}}";
 
 static void one_line(const iso_error *err, const char *path) {
-  ck_assert_msg(strncmp(err->msg, path, strlen(path)) == 0, "\"%s\" does not begin with %s", err->msg, path);
+  ck_assert_msg(strncmp(err->msg, path, strlen(path)) == 0, "\"%s\" does not begin with %s",
+                err->msg, path);
   ck_assert_msg(!strchr(err->msg, '\n'), "\"%s\" has lines", err->msg);
 }
 
@@ -62,7 +72,8 @@ static void try_tensors(const unsigned char *bytes, size_t n) {
       rule_tensor *x = NULL;
       ck_assert_int_eq(cap_tensors_get(t, cap_tensors_name(t, i), &x, &err), ISO_OK);
       double sum = 0;
-      for (int64_t k = 0; k < x->numel; k++) sum += rule_dtype_is_complex(x->dtype) ? 0 : rule_tensor_get(x, k);
+      for (int64_t k = 0; k < x->numel; k++)
+        sum += rule_dtype_is_complex(x->dtype) ? 0 : rule_tensor_get(x, k);
       (void)sum;
       rule_tensor_unref(x);
     }
@@ -77,7 +88,8 @@ static void replace_bytes(iso_rng *rng, unsigned char *p, size_t n) {
   static const char likely[] = "{}[]\",:0123456789-eE.\\ntf";
   for (uint64_t k = 1 + iso_rng_below(rng, 4); k-- > 0;) {
     const size_t at = (size_t)iso_rng_below(rng, n);
-    p[at] = iso_rng_below(rng, 2) ? (unsigned char)likely[iso_rng_below(rng, sizeof likely - 1)] : (unsigned char)iso_rng_below(rng, 256);
+    p[at] = iso_rng_below(rng, 2) ? (unsigned char)likely[iso_rng_below(rng, sizeof likely - 1)]
+                                  : (unsigned char)iso_rng_below(rng, 256);
   }
 }
 
@@ -117,8 +129,10 @@ END_TEST
 
 /* Returns: a file of three tensors; free(). */
 static unsigned char *tensors(size_t *n) {
-  static const char head[] = "{'a':{'dtype':'F32','shape':[2,2],'data_offsets':[0,16]},'b':{'dtype':'I64','shape':[1],'data_offsets':[16,24]},"
-                             "'c':{'dtype':'BF16','shape':[0,3],'data_offsets':[24,24]},'__metadata__':{'k':'v'}}";
+  static const char head[] =
+      "{'a':{'dtype':'F32','shape':[2,2],'data_offsets':[0,16]},'b':{'dtype':'I64','shape':[1],'"
+      "data_offsets':[16,24]},"
+      "'c':{'dtype':'BF16','shape':[0,3],'data_offsets':[24,24]},'__metadata__':{'k':'v'}}";
   char *text = quotes(head);
   const uint64_t len = strlen(text);
   unsigned char *p = calloc(1, 8 + len + 24);
@@ -171,7 +185,8 @@ static unsigned char *slurp(const char *file, size_t *n) {
 }
 
 START_TEST(files_damaged) {
-  static const char *const file[] = {"graph.json", "weights.safetensors", "inputs.safetensors", "trace.safetensors"};
+  static const char *const file[] = {"graph.json", "weights.safetensors", "inputs.safetensors",
+                                     "trace.safetensors"};
   char *text = quotes(graph);
   write_bytes("graph.json", text, strlen(text));
   free(text);
@@ -190,7 +205,8 @@ START_TEST(files_damaged) {
     iso_error err = {0};
     if (cap_load(tmp_dir, schemas, &g, &err) == ISO_OK) {
       rule_tensor *t = NULL;
-      if (g->n_nodes > 2 && g->node[2].n_outputs == 1 && cap_trace(g, 2, 0, &t, &err) != ISO_OK) ck_assert_ptr_null(strchr(err.msg, '\n'));
+      if (g->n_nodes > 2 && g->node[2].n_outputs == 1 && cap_trace(g, 2, 0, &t, &err) != ISO_OK)
+        ck_assert_ptr_null(strchr(err.msg, '\n'));
       rule_tensor_unref(t);
       cap_free(g);
     } else {

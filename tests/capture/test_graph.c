@@ -16,17 +16,17 @@ static void teardown(void) {
 /* ---- captures on disk ---- */
 
 #define X "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,3],'dtype':'float32'}]}"
-#define W                                                                                          \
+#define W \
   "{'id':'w','op':'parameter','name':'fc.weight','outputs':[{'shape':[4,3],'dtype':'float32'}]}"
 #define OUT32 "'outputs':[{'shape':[2,3],'dtype':'float32'}]"
 #define RELU(id, of) "{'id':'" id "','op':'aten::relu','args':[{'ref':'" of "'}]," OUT32 "}"
-#define CHUNK                                                                                      \
-  "{'id':'c','op':'aten::chunk','args':[{'ref':'x'},2,0],'outputs':[{'shape':[1,3],'dtype':'"      \
+#define CHUNK \
+  "{'id':'c','op':'aten::chunk','args':[{'ref':'x'},2,0],'outputs':[{'shape':[1,3],'dtype':'" \
   "float32'},{'shape':[1,3],'dtype':'float32'}]}"
-#define GETITEM(index, shape)                                                                      \
-  "{'id':'g','op':'getitem','args':[{'ref':'c'}," index "],'outputs':[{'shape':" shape             \
+#define GETITEM(index, shape) \
+  "{'id':'g','op':'getitem','args':[{'ref':'c'}," index "],'outputs':[{'shape':" shape \
   ",'dtype':'float32'}]}"
-#define GRAPH(nodes, outputs)                                                                      \
+#define GRAPH(nodes, outputs) \
   "{'format':'isomer-capture','version':1,'nodes':[" nodes "],'outputs':" outputs "}"
 #define RESULT(id) "[{'name':'y','ref':'" id "'}]"
 

@@ -20,16 +20,14 @@ static void setup(void) {
   ck_assert_int_eq(rule_schemas_add(schemas, "my::layer(Tensor x, str layer_name) -> Tensor", NULL),
                    ISO_OK);
 }
-static void teardown(void) {
-  rule_schemas_free(schemas);
-}
+static void teardown(void) { rule_schemas_free(schemas); }
 
 /* x: [2, 3, 4]; y: [4]; s: a scalar; m: [2, 3] of int64. Then the node in hand. */
-#define LEAF(name, shape, dtype)                                                                   \
-  "{'id':'" name "','op':'input','name':'" name "','outputs':[{'shape':" shape ",'dtype':'" dtype  \
+#define LEAF(name, shape, dtype) \
+  "{'id':'" name "','op':'input','name':'" name "','outputs':[{'shape':" shape ",'dtype':'" dtype \
   "'}]},"
-#define HEAD                                                                                       \
-  "{'format':'isomer-capture','version':1,'nodes':[" LEAF("x", "[2,3,4]", "float32")               \
+#define HEAD \
+  "{'format':'isomer-capture','version':1,'nodes':[" LEAF("x", "[2,3,4]", "float32") \
       LEAF("y", "[4]", "float32") LEAF("s", "[]", "float32") LEAF("m", "[2,3]", "int64")
 #define OUT(shape) ",'outputs':[{'shape':" shape ",'dtype':'float32'}]"
 #define ANY OUT("[2,3,4]")
@@ -193,9 +191,7 @@ static const lowered cases[] = {
 };
 enum { N_CASES = sizeof cases / sizeof cases[0] };
 
-START_TEST(calls) {
-  check_lowered(cases[_i].node, cases[_i].want);
-}
+START_TEST(calls) { check_lowered(cases[_i].node, cases[_i].want); }
 END_TEST
 
 static const lowered wrong[] = {
@@ -251,9 +247,7 @@ static const lowered wrong[] = {
 };
 enum { N_WRONG = sizeof wrong / sizeof wrong[0] };
 
-START_TEST(calls_against_the_schema) {
-  refuse(wrong[_i].node, wrong[_i].want);
-}
+START_TEST(calls_against_the_schema) { refuse(wrong[_i].node, wrong[_i].want); }
 END_TEST
 
 /* Every leading part of a name must be told apart. */

@@ -1,37 +1,46 @@
-/* Allocation failure at every n: loading a capture or an archive and reading, printing and saving rules. Each time ISO_NOMEM comes back,
- * nothing leaks, and no file is left half-written. */
+/* Allocation failure at every n: loading a capture or an archive and reading, printing and saving
+ * rules. Each time ISO_NOMEM comes back, nothing leaks, and no file is left half-written. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 
 #include "tests/capture/capture_test.h"
 
 /* Check's assertions allocate even where they hold. */
-#define HOLDS(cond)                                                                                                                    \
-  do {                                                                                                                                 \
-    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond);                                                                             \
+#define HOLDS(cond) \
+  do { \
+    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond); \
   } while (0)
 
 static char *text;
 
 static void setup(void) {
   tmp_setup();
-  text = quotes("{'format':'isomer-capture','version':1,'nodes':["
-                "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
-                "{'id':'w','op':'parameter','name':'w','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
-                "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':[2,2],'dtype':'float32'}]},"
-                "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},1,-1],'outputs':[{'shape':[2,1],'dtype':'float32'},"
-                "{'shape':[2,1],'dtype':'float32'}]},"
-                "{'id':'g','op':'getitem','args':[{'ref':'s'},1],'outputs':[{'shape':[2,1],'dtype':'float32'}]},"
-                "{'id':'c','op':'aten::cat','args':[[{'ref':'g'},{'ref':'g'}],1],'outputs':[{'shape':[2,2],'dtype':'float32'}]},"
-                "{'id':'k','op':'vllm::other','args':[{'ref':'c'},'layer.0'],'attributes':{'scale':0.25,'window':null},"
-                "'outputs':[{'shape':[2,2],'dtype':'float32'}]}],'outputs':[{'name':'y','ref':'k'}]}");
+  text =
+      quotes("{'format':'isomer-capture','version':1,'nodes':["
+             "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
+             "{'id':'w','op':'parameter','name':'w','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
+             "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':["
+             "2,2],'dtype':'float32'}]},"
+             "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},1,-1],'outputs':[{'shape':[2,"
+             "1],'dtype':'float32'},"
+             "{'shape':[2,1],'dtype':'float32'}]},"
+             "{'id':'g','op':'getitem','args':[{'ref':'s'},1],'outputs':[{'shape':[2,1],'dtype':'"
+             "float32'}]},"
+             "{'id':'c','op':'aten::cat','args':[[{'ref':'g'},{'ref':'g'}],1],'outputs':[{'shape':["
+             "2,2],'dtype':'float32'}]},"
+             "{'id':'k','op':'vllm::other','args':[{'ref':'c'},'layer.0'],'attributes':{'scale':0."
+             "25,'window':null},"
+             "'outputs':[{'shape':[2,2],'dtype':'float32'}]}],'outputs':[{'name':'y','ref':'k'}]}");
   write_bytes("graph.json", text, strlen(text));
   for (int i = 0; i < 3; i++) {
     rule_tensor *t = NULL;
     rule_shape s = {.rank = 2, .dim = {2, i == 2 ? 2 : 4}};
     ck_assert_int_eq(rule_tensor_new(RULE_F32, &s, &t, NULL), ISO_OK);
     cap_named_tensor named = {i == 0 ? "w" : i == 1 ? "x" : "l", t};
-    ck_assert_int_eq(cap_tensors_save(in_tmp(i == 0 ? "weights.safetensors" : i == 1 ? "inputs.safetensors" : "trace.safetensors"), &named, 1, NULL),
+    ck_assert_int_eq(cap_tensors_save(in_tmp(i == 0   ? "weights.safetensors"
+                                             : i == 1 ? "inputs.safetensors"
+                                                      : "trace.safetensors"),
+                                      &named, 1, NULL),
                      ISO_OK);
     rule_tensor_unref(t);
   }
@@ -65,10 +74,12 @@ static iso_code load_archive(iso_error *err) {
   return c;
 }
 
-static const char rules[] = "(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))\n"
-                            " (lhs (aten::linear a (aten::transpose.int c 0 1) b)) (rhs (aten::addmm b a c))\n"
-                            " (where (>= N 1) (= (* 3 S) N)) (evidence proved \"all shapes\"))\n"
-                            "(rule parts (var x f (... 4)) (lhs (getitem (aten::split.Tensor x 2 -1) 0)) (rhs (aten::slice.Tensor x -1 0 2)))\n";
+static const char rules[] =
+    "(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))\n"
+    " (lhs (aten::linear a (aten::transpose.int c 0 1) b)) (rhs (aten::addmm b a c))\n"
+    " (where (>= N 1) (= (* 3 S) N)) (evidence proved \"all shapes\"))\n"
+    "(rule parts (var x f (... 4)) (lhs (getitem (aten::split.Tensor x 2 -1) 0)) (rhs "
+    "(aten::slice.Tensor x -1 0 2)))\n";
 
 static iso_code read_rules(iso_error *err) {
   rule_set *s = NULL;
@@ -98,7 +109,8 @@ static void every_allocation(iso_code (*run)(iso_error *), long least, const cha
     const long leaked = fail_live - live; /* before the assertions, which allocate */
     if (failed) {
       ck_assert_msg(c == ISO_NOMEM, "allocation %ld: code %d: %s", n, (int)c, err.msg);
-      ck_assert_msg(c == ISO_OK || (err.msg[0] && !strchr(err.msg, '\n')), "allocation %ld: \"%s\"", n, err.msg);
+      ck_assert_msg(c == ISO_OK || (err.msg[0] && !strchr(err.msg, '\n')), "allocation %ld: \"%s\"",
+                    n, err.msg);
     } else {
       ck_assert_msg(c == ISO_OK, "%s", err.msg);
     }

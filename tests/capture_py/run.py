@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The tests of the Python side. Finds a Python with PyTorch (this one, else .venv) and runs the cases in it; the last
-line is `N passed, N failed`. What is not installed is said to be skipped.
+"""The tests of the Python side. Finds a Python with PyTorch (this one, else .venv) and runs the
+cases in it; the last line is `N passed, N failed`. What is not installed is said to be skipped.
 
     tests/capture_py/run.py [--isomer build/isomer] [-k NAME]"""
+
 import argparse
 import os
 import subprocess
@@ -22,7 +23,13 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("-k", default="", help="cases whose name holds this")
-    a.add_argument("--slowest", type=int, default=0, metavar="N", help="say which N cases took the most processor time")
+    a.add_argument(
+        "--slowest",
+        type=int,
+        default=0,
+        metavar="N",
+        help="say which N cases took the most processor time",
+    )
     options = a.parse_args()
     os.environ["ISOMER"] = os.path.abspath(options.isomer)
     local = os.path.join(ROOT, ".venv", "bin", "python3")
@@ -37,13 +44,15 @@ def main():
     for name in sorted(f[:-3] for f in os.listdir(HERE) if f.startswith("test_")):
         try:
             loaded = unittest.defaultTestLoader.loadTestsFromName(name)
-        except unittest.SkipTest as e:  # as it is imported: discovery would have taken it, names it does not
+        except (
+            unittest.SkipTest
+        ) as e:  # as it is imported: discovery would have taken it, names it does not
             missing.append((name, e))
             continue
         suite.addTests(test for test in tests(loaded) if options.k in test.id())
     start = time.monotonic()
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1, resultclass=Timed).run(suite)
-    for seconds, name in sorted(result.spent, reverse=True)[:options.slowest]:
+    for seconds, name in sorted(result.spent, reverse=True)[: options.slowest]:
         print("%6.1f s %s" % (seconds, name))
     for test, reason in result.skipped:
         print("skipped %s: %s" % (test.id(), reason))

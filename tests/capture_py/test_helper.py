@@ -1,4 +1,6 @@
-"""`--helper`: operators that only Python can call. What a bad one does costs its call and nothing else."""
+"""`--helper`: operators that only Python can call. What a bad one does costs its call and nothing
+else."""
+
 import contextlib
 import glob
 import json
@@ -113,19 +115,46 @@ class Helper(unittest.TestCase):
         graph = [{"id": "x", "op": "input", "name": "x", "outputs": out}]
         for k, (op, kwargs, more) in enumerate(nodes):
             args = dict({"x": {"ref": graph[-1]["id"]}}, **kwargs)
-            graph.append(dict({"id": "n%d" % k, "op": op, "args": [], "kwargs": args, "outputs": out}, **more))
+            graph.append(
+                dict(
+                    {"id": "n%d" % k, "op": op, "args": [], "kwargs": args, "outputs": out}, **more
+                )
+            )
             if op.startswith("aten::"):
                 graph[-1]["kwargs"] = dict({"self": args.pop("x")}, **args)
         with open(os.path.join(path, "graph.json"), "w") as f:
-            json.dump({"format": "isomer-capture", "version": 1, "nodes": graph, "outputs": [{"name": "y", "ref": graph[-1]["id"]}]}, f)
+            json.dump(
+                {
+                    "format": "isomer-capture",
+                    "version": 1,
+                    "nodes": graph,
+                    "outputs": [{"name": "y", "ref": graph[-1]["id"]}],
+                },
+                f,
+            )
         write_safetensors(os.path.join(path, "weights.safetensors"), {})
-        write_safetensors(os.path.join(path, "inputs.safetensors"), {"x": torch.tensor([[1.0, -2, 3], [0.5, 7, -1]])})
+        write_safetensors(
+            os.path.join(path, "inputs.safetensors"),
+            {"x": torch.tensor([[1.0, -2, 3], [0.5, 7, -1]])},
+        )
         return path
 
     def isomer(self, *words, helper=None, more="", seconds=30):
-        command = helper or "exec %s -m isomer_capture.helper --import operators --seconds %d %s" % (sys.executable, seconds, more)
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([os.path.join(ROOT, "capture"), self.folder]))
-        return subprocess.run([os.environ["ISOMER"], *words, "--helper", command], capture_output=True, text=True, env=environment, timeout=200)
+        command = (
+            helper
+            or "exec %s -m isomer_capture.helper --import operators --seconds %d %s"
+            % (sys.executable, seconds, more)
+        )
+        environment = dict(
+            os.environ, PYTHONPATH=os.pathsep.join([os.path.join(ROOT, "capture"), self.folder])
+        )
+        return subprocess.run(
+            [os.environ["ISOMER"], *words, "--helper", command],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=200,
+        )
 
     def refused(self, op, *words, **options):
         done = self.isomer("run", self.capture(op.replace("::", "-"), (op, {}, {})), **options)
@@ -135,9 +164,18 @@ class Helper(unittest.TestCase):
             self.assertIn(w, last)
 
     def test_runs(self):
-        """What it prints stays out of our stdout; arguments, float64 and a written argument arrive."""
-        path = self.capture("c", ("mine::twice", {"by": 2.0}, {}), ("mine::twice", {"by": 0.5}, {}),
-                            ("mine::fill_with", {"out": {"ref": "x"}}, {"functionalized": {"returns": 0, "writes": ["out"]}}))
+        """What it prints stays out of our stdout; arguments, float64 and a written argument
+        arrive."""
+        path = self.capture(
+            "c",
+            ("mine::twice", {"by": 2.0}, {}),
+            ("mine::twice", {"by": 0.5}, {}),
+            (
+                "mine::fill_with",
+                {"out": {"ref": "x"}},
+                {"functionalized": {"returns": 0, "writes": ["out"]}},
+            ),
+        )
         for more in ((), ("--float64",)):
             done = self.isomer("run", path, *more)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -147,8 +185,10 @@ class Helper(unittest.TestCase):
             self.assertIn("noise", done.stderr)
 
     def test_compares(self):
-        left, right = self.capture("l", ("mine::twice", {"by": 2.0}, {}), ("aten::relu", {}, {})), self.capture(
-            "r", ("aten::relu", {}, {}), ("mine::twice", {"by": 2.0}, {}))
+        left, right = (
+            self.capture("l", ("mine::twice", {"by": 2.0}, {}), ("aten::relu", {}, {})),
+            self.capture("r", ("aten::relu", {}, {}), ("mine::twice", {"by": 2.0}, {})),
+        )
         done = self.isomer("compare", left, right)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("EQUIVALENT [tested]", done.stdout)
@@ -179,14 +219,19 @@ class Helper(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, done.stdout)
 
     def test_nan(self):
-        bad, good = self.capture("b", ("mine::nothing", {}, {})), self.capture("g", ("mine::twice", {"by": 2.0}, {}))
+        bad, good = (
+            self.capture("b", ("mine::nothing", {}, {})),
+            self.capture("g", ("mine::twice", {"by": 2.0}, {})),
+        )
         done = self.isomer("compare", bad, good)
         self.assertNotEqual(done.returncode, 0, done.stdout)
 
     def test_survives(self):
         """It ends on some samples: those are refused, and the run goes on with another process."""
-        left, right = self.capture("l", ("mine::sometimes", {}, {}), ("aten::relu", {}, {})), self.capture(
-            "r", ("mine::sometimes", {}, {}), ("aten::relu", {}, {}))
+        left, right = (
+            self.capture("l", ("mine::sometimes", {}, {}), ("aten::relu", {}, {})),
+            self.capture("r", ("mine::sometimes", {}, {}), ("aten::relu", {}, {})),
+        )
         done = self.isomer("compare", left, right)
         self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr)
         self.assertTrue(done.stdout.strip().splitlines()[-1].startswith("isomer: "))
@@ -204,7 +249,12 @@ class Helper(unittest.TestCase):
     def test_no_helper(self):
         """Commands that are no helper, and helpers that talk nonsense."""
         path = self.capture("c", ("mine::twice", {"by": 2.0}, {}))
-        for command in ("exit 3", "/no/such/program", "printf 'not a message' >&3; sleep 5", "printf '\\377\\377\\377\\177' >&3; sleep 5"):
+        for command in (
+            "exit 3",
+            "/no/such/program",
+            "printf 'not a message' >&3; sleep 5",
+            "printf '\\377\\377\\377\\177' >&3; sleep 5",
+        ):
             done = self.isomer("run", path, helper=command)
             self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
             self.assertIn("helper", done.stderr.strip().splitlines()[-1])

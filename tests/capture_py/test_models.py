@@ -1,4 +1,6 @@
-"""Transformers' models captured from the command line, compared by the program; and vLLM's, where it is installed."""
+"""Transformers' models captured from the command line, compared by the program; and vLLM's, where
+it is installed."""
+
 import contextlib
 import importlib.util
 import json
@@ -46,7 +48,11 @@ class Case(unittest.TestCase):
             return json.load(f)
 
     def compare(self, left, right):
-        p = subprocess.run([isomer.find_program(), "compare", self.path(left), self.path(right)], capture_output=True, text=True)
+        p = subprocess.run(
+            [isomer.find_program(), "compare", self.path(left), self.path(right)],
+            capture_output=True,
+            text=True,
+        )
         self.assertIn(p.returncode, (0, 1, 3), p.stderr)
         return {0: "equivalent", 1: "different", 3: "undecided"}[p.returncode]
 
@@ -55,13 +61,30 @@ class Transformers(Case):
     def test_attention_implementations_agree_and_a_constant_differs(self):
         sdpa = self.take("hf", "llama", "sdpa", "--set", "num_key_value_heads=2")
         ops = [n["op"] for n in sdpa["nodes"]]
-        attention = next(n for n in sdpa["nodes"] if n["op"] == "aten::scaled_dot_product_attention")
+        attention = next(
+            n for n in sdpa["nodes"] if n["op"] == "aten::scaled_dot_product_attention"
+        )
         self.assertEqual(attention["scope"], "model.layers.0.self_attn")
         self.assertNotIn("aten::where.self", ops)  # no mask: as it runs
-        self.assertTrue(all(n.get("source", "transformers/").startswith(("transformers/", "isomer_capture/"))
-                            for n in sdpa["nodes"]), {n.get("source") for n in sdpa["nodes"]})
+        self.assertTrue(
+            all(
+                n.get("source", "transformers/").startswith(("transformers/", "isomer_capture/"))
+                for n in sdpa["nodes"]
+            ),
+            {n.get("source") for n in sdpa["nodes"]},
+        )
         self.take("hf", "llama", "mask", "--set", "num_key_value_heads=2", "--attn", "sdpa-mask")
-        self.take("hf", "llama", "eps", "--set", "num_key_value_heads=2", "--set", "rms_norm_eps=1e-3", "--attn", "eager")
+        self.take(
+            "hf",
+            "llama",
+            "eps",
+            "--set",
+            "num_key_value_heads=2",
+            "--set",
+            "rms_norm_eps=1e-3",
+            "--attn",
+            "eager",
+        )
         self.assertEqual(self.compare("sdpa", "mask"), "equivalent")
         self.assertEqual(self.compare("sdpa", "eps"), "different")
 
@@ -70,7 +93,9 @@ class Transformers(Case):
         self.take("hf", "gpt2", "b")
         self.take("hf", "gpt2", "eager", "--attn", "eager")
         self.take("hf", "gpt2", "c", "--seed", "7")
-        weights = [open(os.path.join(self.path(n), "weights.safetensors"), "rb").read() for n in "abc"]
+        weights = [
+            open(os.path.join(self.path(n), "weights.safetensors"), "rb").read() for n in "abc"
+        ]
         self.assertEqual(weights[0], weights[1])
         self.assertNotEqual(weights[0], weights[2])
         self.assertEqual(self.compare("a", "eager"), "equivalent")
@@ -78,15 +103,21 @@ class Transformers(Case):
     def test_from_a_folder(self):
         from transformers import GPT2Config
 
-        GPT2Config(n_embd=32, n_head=2, n_layer=1, vocab_size=50, n_positions=16).save_pretrained(self.path("m"))
-        status, out, err = run("hf", self.path("m"), "-o", self.path("c"), "--length", "5", "--set", "n_layer=1")
+        GPT2Config(n_embd=32, n_head=2, n_layer=1, vocab_size=50, n_positions=16).save_pretrained(
+            self.path("m")
+        )
+        status, out, err = run(
+            "hf", self.path("m"), "-o", self.path("c"), "--length", "5", "--set", "n_layer=1"
+        )
         self.assertEqual(status, 0, err)
         self.assertNotIn(self.folder, open(os.path.join(self.path("c"), "graph.json")).read())
 
     def test_errors_are_one_line(self):
-        for model, options, words in (("no-such-model", [], "no-such-model"),
-                                      ("llama", ["--set", "no_such_key=1"], "no_such_key"),
-                                      ("gptj", [], "scaled_dot_product_attention")):
+        for model, options, words in (
+            ("no-such-model", [], "no-such-model"),
+            ("llama", ["--set", "no_such_key=1"], "no_such_key"),
+            ("gptj", [], "scaled_dot_product_attention"),
+        ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)
             self.assertEqual(status, 2, err)
             self.assertEqual(err.count("\n"), 1, err)
@@ -95,16 +126,38 @@ class Transformers(Case):
 
     def test_sweep(self):
         with open(self.path("s.json"), "w") as f:
-            json.dump([{"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf",
-                        "right_set": {"layer_norm_epsilon": 1e-3}},
-                       {"models": ["gpt2"], "layers": 1, "length": 6, "right": "hf", "base": {"n_head": 5}}], f)
+            json.dump(
+                [
+                    {
+                        "models": ["gpt2"],
+                        "layers": 1,
+                        "length": 6,
+                        "right": "hf",
+                        "right_set": {"layer_norm_epsilon": 1e-3},
+                    },
+                    {
+                        "models": ["gpt2"],
+                        "layers": 1,
+                        "length": 6,
+                        "right": "hf",
+                        "base": {"n_head": 5},
+                    },
+                ],
+                f,
+            )
         status, out, err = run("--sweep", self.path("s.json"), "-o", self.path("out"))
         self.assertEqual(status, 1, err)
         self.assertRegex(out, r"\| gpt2 \| default \| different \| .*ln_1")
         self.assertRegex(out, r"\| gpt2 \| default \| no capture \| hf: ")
         with open(os.path.join(self.path("out"), "sweep.json")) as f:
             self.assertEqual(len(json.load(f)["rows"]), 2)
-        for text in ("nonsense", "{}", '{"models": ["gpt2"], "sett": {}}', '[3]', '{"models": ["gpt2"], "left": "jax"}'):
+        for text in (
+            "nonsense",
+            "{}",
+            '{"models": ["gpt2"], "sett": {}}',
+            "[3]",
+            '{"models": ["gpt2"], "left": "jax"}',
+        ):
             with open(self.path("s.json"), "w") as f:
                 f.write(text)
             status, out, err = run("sweep", self.path("s.json"), "-o", self.path("out"))
@@ -112,18 +165,38 @@ class Transformers(Case):
 
     def test_sweep_of_the_model_on_the_command_line(self):
         with open(self.path("s.json"), "w") as f:
-            json.dump({"right": "hf", "right_set": {"activation_function": "gelu"}, "set": {"activation_function": ["relu"]}}, f)
-        status, out, err = run("hf", "gpt2", "--sweep=" + self.path("s.json"), "-o", self.path("out"), *TINY, "--seed", "3")
+            json.dump(
+                {
+                    "right": "hf",
+                    "right_set": {"activation_function": "gelu"},
+                    "set": {"activation_function": ["relu"]},
+                },
+                f,
+            )
+        status, out, err = run(
+            "hf",
+            "gpt2",
+            "--sweep=" + self.path("s.json"),
+            "-o",
+            self.path("out"),
+            *TINY,
+            "--seed",
+            "3",
+        )
         self.assertEqual(status, 1, err)
         self.assertRegex(out, r'\| gpt2 \| activation_function="relu" \| different \| ')
         with open(os.path.join(self.path("out"), "0-gpt2-1", "left", "graph.json")) as f:
             self.assertEqual(json.load(f)["metadata"]["seed"], 3)
         for more in (["--name", "x"], ["--trace"], ["--timeout", "0"]):
-            status, out, err = run("hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY, *more)
+            status, out, err = run(
+                "hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY, *more
+            )
             self.assertEqual(status, 2, more)
         with open(self.path("s.json"), "w") as f:
             json.dump({"models": ["gpt2"]}, f)
-        self.assertEqual(run("hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY)[0], 2)
+        self.assertEqual(
+            run("hf", "gpt2", "--sweep", self.path("s.json"), "-o", self.path("out"), *TINY)[0], 2
+        )
 
     def test_usage(self):
         self.assertEqual(run("hf", "llama")[0], 2)
@@ -143,7 +216,9 @@ class VLLM(Case):
 
     def test_window_reaches_the_attributes(self):
         graph = self.take("vllm", "mistral", "m")
-        self.assertEqual([n["attributes"]["sliding_window"] for n in graph["nodes"] if "attributes" in n], [4])
+        self.assertEqual(
+            [n["attributes"]["sliding_window"] for n in graph["nodes"] if "attributes" in n], [4]
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """capture() on small modules: what exported graphs leave to us, and what must be refused."""
+
 import json
 import os
 import tempfile
@@ -78,25 +79,46 @@ class Domains(Case):
 
     def test_of_a_configuration(self):
         said = self.domains([5, 6, 7], [1, 1, 1])
-        self.assertEqual(said, {"input_ids": {"range": [0, 15], "exclude": [3]}, "attention_mask": {"mask": "right"},
-                                "position_ids": {"range": [0, 31]}})
+        self.assertEqual(
+            said,
+            {
+                "input_ids": {"range": [0, 15], "exclude": [3]},
+                "attention_mask": {"mask": "right"},
+                "position_ids": {"range": [0, 31]},
+            },
+        )
 
     def test_the_example_goes_first(self):
         said = self.domains([3, 6, 7], [0, 1, 1])
-        self.assertEqual((said["input_ids"], said["attention_mask"]), ({"range": [0, 15]}, {"mask": "left"}))
+        self.assertEqual(
+            (said["input_ids"], said["attention_mask"]), ({"range": [0, 15]}, {"mask": "left"})
+        )
         self.assertEqual(self.domains([5, 6, 7], [1, 0, 1])["attention_mask"], {"mask": "any"})
         self.assertNotIn("attention_mask", self.domains([5, 6, 7], [0, 0, 0]))
 
     def test_given(self):
-        said = self.domains([5, 6, 7], [1, 1, 1], domains={"input_ids": {"range": [4, 9]}, "position_ids": None})
-        self.assertEqual(said, {"input_ids": {"range": [4, 9]}, "attention_mask": {"mask": "right"}})
+        said = self.domains(
+            [5, 6, 7], [1, 1, 1], domains={"input_ids": {"range": [4, 9]}, "position_ids": None}
+        )
+        self.assertEqual(
+            said, {"input_ids": {"range": [4, 9]}, "attention_mask": {"mask": "right"}}
+        )
         self.assertEqual(self.domains([5, 6, 7], [1, 1, 1], domains=False), {})
-        self.assertEqual(self.domains([5, 6, 7], [1, 1, 1], config={}), {"attention_mask": {"mask": "right"}})
+        self.assertEqual(
+            self.domains([5, 6, 7], [1, 1, 1], config={}), {"attention_mask": {"mask": "right"}}
+        )
 
     def test_wrong(self):
         inputs = (torch.tensor([[5, 6]]), torch.tensor([[1, 1]]), torch.arange(2))
-        self.refused(["no input ids", "input_ids"], Configured().eval(), inputs, domains={"ids": {"range": [0, 1]}})
-        self.refused(["rnage"], Configured().eval(), inputs, domains={"input_ids": {"rnage": [0, 1]}})
+        self.refused(
+            ["no input ids", "input_ids"],
+            Configured().eval(),
+            inputs,
+            domains={"ids": {"range": [0, 1]}},
+        )
+        self.refused(
+            ["rnage"], Configured().eval(), inputs, domains={"input_ids": {"rnage": [0, 1]}}
+        )
 
 
 def writes_slice(m, x):
@@ -168,8 +190,17 @@ def casting_write(m, x):
 class Functional(Case):
     def test_writes(self):
         x = torch.randn(4, 6)
-        for fn in (writes_slice, writes_through_transpose, alias_sees_write, root_write_seen_by_views, unbound,
-                   reshaped_copy, out_argument, index_add, casting_write):
+        for fn in (
+            writes_slice,
+            writes_through_transpose,
+            alias_sees_write,
+            root_write_seen_by_views,
+            unbound,
+            reshaped_copy,
+            out_argument,
+            index_add,
+            casting_write,
+        ):
             with self.subTest(fn.__name__):
                 g = self.capture(Fn(fn), (x,), more_inputs=[(torch.randn(4, 6) * 3,)])
                 for op in self.ops(g):
@@ -181,6 +212,7 @@ class Functional(Case):
             y = torch.zeros(1, 6)
             torch.as_strided(y, (2, 2), (3, 1)).add_(x[:2, :2])
             return y
+
         self.refused(["in place", "clone"], Fn(fn).eval(), (torch.zeros(4, 6),))
 
     def test_state_is_not_lost(self):
@@ -192,6 +224,7 @@ class Functional(Case):
             def forward(self, x):
                 self.n.add_(1)
                 return x + self.n
+
         module = Counter()
         g = self.capture(module, (torch.zeros(3),))
         self.assertEqual(g["metadata"]["written_leaves"], ["n"])
@@ -203,12 +236,17 @@ class Leaves(Case):
         class Tied(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.a, self.b, self.unused = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False), nn.Linear(2, 2)
+                self.a, self.b, self.unused = (
+                    nn.Embedding(5, 4),
+                    nn.Linear(4, 5, bias=False),
+                    nn.Linear(2, 2),
+                )
                 self.b.weight = self.a.weight
                 self.register_buffer("table", torch.arange(4.0), persistent=False)
 
             def forward(self, ids):
                 return self.b(self.a(ids) + self.table)
+
         g = self.capture(Tied(), (torch.tensor([[0, 3]]),))
         leaves = [n["name"] for n in g["nodes"] if n["op"] in ("parameter", "buffer")]
         self.assertEqual(sorted(leaves), ["a.weight", "table"])
@@ -223,6 +261,7 @@ class Leaves(Case):
             def forward(self, x):
                 with torch.no_grad(), torch.autocast("cpu", enabled=False):
                     return self.inner(x) + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
         g = self.capture(M(), (torch.randn(2, 6),), trace=True, output_names=["y"])
         self.assertIn("aten::layer_norm", self.ops(g))
         self.assertIn("aten::linear", self.ops(g))
@@ -234,8 +273,11 @@ class Leaves(Case):
         self.assertTrue(os.path.exists(os.path.join(self.out, "trace.safetensors")))
 
     def test_inputs_and_outputs_by_name(self):
-        g = self.capture(Fn(lambda m, x: {"a": x["p"] + 1, "b": [x["q"], x["p"] * 2]}),
-                         {"x": {"p": torch.randn(2), "q": torch.randn(3)}}, outputs=["b.1"])
+        g = self.capture(
+            Fn(lambda m, x: {"a": x["p"] + 1, "b": [x["q"], x["p"] * 2]}),
+            {"x": {"p": torch.randn(2), "q": torch.randn(3)}},
+            outputs=["b.1"],
+        )
         self.assertEqual([n["name"] for n in g["nodes"] if n["op"] == "input"], ["x.p", "x.q"])
         self.assertEqual([o["name"] for o in g["outputs"]], ["b.1"])
 
@@ -251,6 +293,7 @@ class Leaves(Case):
 
             def forward(self, x):
                 return self.f(x)
+
         self.assertIn("aten::gelu", self.ops(self.capture(M(), (torch.randn(3),))))
 
     def test_custom_operators(self):
@@ -258,7 +301,9 @@ class Leaves(Case):
             out.copy_(x * 3)
 
         with torch.library._scoped_library("isomer_test", "DEF") as lib:
-            lib.define("scale_into(Tensor x, Tensor(a!) out, str layer_name, Tensor? more=None) -> ()")
+            lib.define(
+                "scale_into(Tensor x, Tensor(a!) out, str layer_name, Tensor? more=None) -> ()"
+            )
             lib.impl("scale_into", scale_into, "CPU")
             lib._register_fake("scale_into", lambda x, out, layer_name, more=None: None)
 
@@ -266,8 +311,12 @@ class Leaves(Case):
                 y = torch.empty_like(x)
                 torch.ops.isomer_test.scale_into(x, y.view(-1, 6), "layer")
                 return y + 1
-            g = self.capture(Fn(fn), (torch.randn(4, 6),),
-                             attributes={"isomer_test::scale_into": lambda layer_name, **_: {"factor": 3.0}})
+
+            g = self.capture(
+                Fn(fn),
+                (torch.randn(4, 6),),
+                attributes={"isomer_test::scale_into": lambda layer_name, **_: {"factor": 3.0}},
+            )
         node = next(n for n in g["nodes"] if n["op"] == "isomer_test::scale_into")
         self.assertEqual(node["functionalized"], {"returns": 0, "writes": ["out"]})
         self.assertEqual(node["attributes"], {"factor": 3.0})
@@ -282,7 +331,9 @@ class Refusals(Case):
         self.refused(["random"], Fn(lambda m, x: x + torch.rand(6)).eval(), (torch.randn(4, 6),))
 
     def test_branch_on_data(self):
-        self.refused(["data"], Fn(lambda m, x: x if x.sum() > 0 else -x).eval(), (torch.randn(4, 6),))
+        self.refused(
+            ["data"], Fn(lambda m, x: x if x.sum() > 0 else -x).eval(), (torch.randn(4, 6),)
+        )
 
     def test_number_out_of_a_tensor(self):
         module = Fn(lambda m, x: x * x.abs().max().item()).eval()
@@ -293,7 +344,13 @@ class Refusals(Case):
 
     def refused_again(self, module):
         with self.assertRaises(CaptureError) as e:
-            capture(module, (torch.randn(4, 6),), self.out, specialize=True, more_inputs=[(torch.randn(4, 6),)])
+            capture(
+                module,
+                (torch.randn(4, 6),),
+                self.out,
+                specialize=True,
+                more_inputs=[(torch.randn(4, 6),)],
+            )
         self.assertIn("does not compute", str(e.exception))
 
     def test_state_between_calls(self):
@@ -303,12 +360,14 @@ class Refusals(Case):
             def forward(self, x):
                 self.calls += 1
                 return x * self.calls
+
         self.refused(["state"], Cache().eval(), (torch.ones(3),))
 
     def test_autocast(self):
         def fn(m, x):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 return F.linear(x, m.w)
+
         self.refused(["autocast"], Fn(fn).eval(), (torch.randn(4, 6),))
 
     def test_does_not_run(self):

@@ -1,4 +1,5 @@
 """The package `isomer`: light to import; compare() and assert_equivalent()."""
+
 import dataclasses
 import importlib.util
 import os
@@ -16,10 +17,16 @@ HAVE_TORCH = importlib.util.find_spec("torch") is not None
 
 class Package(unittest.TestCase):
     def test_importing_is_light(self):
-        code = ("import sys, isomer, isomer.testing, isomer_capture.cli\n"
-                "print([m for m in ('torch', 'transformers', 'numpy', 'vllm') if m in sys.modules])")
-        p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture")))
+        code = (
+            "import sys, isomer, isomer.testing, isomer_capture.cli\n"
+            "print([m for m in ('torch', 'transformers', 'numpy', 'vllm') if m in sys.modules])"
+        )
+        p = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture")),
+        )
         self.assertEqual(p.stdout.strip(), "[]", p.stderr)
 
     def test_captures(self):
@@ -30,10 +37,14 @@ class Package(unittest.TestCase):
         self.assertIn(good.evidence, ("tested", "proved"))
         self.assertTrue(good.rules and good.assumptions and not good.divergences)
         with self.assertRaises(AssertionError) as e:
-            testing.assert_equivalent(os.path.join(folder, "hf-sdpa"), os.path.join(folder, "vllm-bug-eps"))
+            testing.assert_equivalent(
+                os.path.join(folder, "hf-sdpa"), os.path.join(folder, "vllm-bug-eps")
+            )
         for words in ("DIFFERENT", "input_layernorm", "1e-06", "witness"):
             self.assertIn(words, str(e.exception))
-        weak = dataclasses.replace(good, evidence="tested", rules=[{"name": "some-rule", "status": "tested"}])
+        weak = dataclasses.replace(
+            good, evidence="tested", rules=[{"name": "some-rule", "status": "tested"}]
+        )
         with mock.patch.object(testing, "compare", lambda *a, **k: weak):
             self.assertIs(testing.assert_equivalent("a", "b"), weak)
             with self.assertRaises(AssertionError) as e:
@@ -58,11 +69,14 @@ class Package(unittest.TestCase):
 
             def forward(self, x):
                 return torch.addmm(self.b, x, self.w.t()) * self.scale
+
         torch.manual_seed(0)
         linear, x = nn.Linear(6, 4).eval(), torch.randn(3, 6)
         result = testing.assert_equivalent(linear, Manual(linear, 1.0).eval(), (x,))
         self.assertEqual(result.evidence, "proved")
-        self.assertEqual(isomer.compare(linear, Manual(linear, 1.5).eval(), (x,)).verdict, "different")
+        self.assertEqual(
+            isomer.compare(linear, Manual(linear, 1.5).eval(), (x,)).verdict, "different"
+        )
         with self.assertRaises(isomer.Error):
             isomer.compare(linear, linear)
         with self.assertRaises(isomer.Error) as e:

@@ -1,4 +1,6 @@
-"""Archives of torch.export.save: equal to their modules' own captures, in all three generations; damaged and hostile ones are refused with one line."""
+"""Archives of torch.export.save: equal to their modules' own captures, in all three generations;
+damaged and hostile ones are refused with one line."""
+
 import io
 import json
 import os
@@ -24,7 +26,9 @@ OLD = os.path.join(ROOT, "tests", "pt2", "torch-2.6")
 
 
 def isomer(*words, **options):
-    return subprocess.run([os.environ["ISOMER"], *words], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [os.environ["ISOMER"], *words], capture_output=True, text=True, timeout=120, **options
+    )
 
 
 def entries(path):
@@ -64,13 +68,17 @@ class Case(unittest.TestCase):
 
 
 class Generations(Case):
-    """The archive of PyTorch 2.6 is committed, with the capture of the same module made there. That of 2.8 is made from it: the
-    same files under other names."""
+    """The archive of PyTorch 2.6 is committed, with the capture of the same module made there. That
+    of 2.8 is made from it: the same files under other names."""
 
     def second(self, path, **changed):
         files = entries(os.path.join(OLD, "block.pt2"))
-        names = {"serialized_exported_program.json": "models/model.json", "serialized_state_dict.pt": "data/weights/model.pt",
-                 "serialized_constants.pt": "data/constants/model.pt", "serialized_example_inputs.pt": "data/sample_inputs/model.pt"}
+        names = {
+            "serialized_exported_program.json": "models/model.json",
+            "serialized_state_dict.pt": "data/weights/model.pt",
+            "serialized_constants.pt": "data/constants/model.pt",
+            "serialized_example_inputs.pt": "data/sample_inputs/model.pt",
+        }
         out = {"block/" + new: files[old] for old, new in names.items()}
         out.update({"block/archive_format": b"pt2", "block/byteorder": b"little"})
         out.update(changed)
@@ -100,7 +108,9 @@ class Generations(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("logits", done.stdout)
         done = isomer("show", os.path.join(OLD, "block.pt2"))
-        self.assertIn("embed", done.stdout + isomer("show", "--dot", os.path.join(OLD, "block.pt2")).stdout)
+        self.assertIn(
+            "embed", done.stdout + isomer("show", "--dot", os.path.join(OLD, "block.pt2")).stdout
+        )
 
     def test_other_weights_differ(self):
         files = entries(os.path.join(OLD, "block.pt2"))
@@ -109,7 +119,9 @@ class Generations(Case):
             f.write(files["serialized_state_dict.pt"])
         parts = entries(inner)
         largest = max((n for n in parts if "/data/" in n), key=lambda n: len(parts[n]))
-        parts[largest] = parts[largest][:-4] + struct.pack("<f", 1.0 + struct.unpack("<f", parts[largest][-4:])[0])
+        parts[largest] = parts[largest][:-4] + struct.pack(
+            "<f", 1.0 + struct.unpack("<f", parts[largest][-4:])[0]
+        )
         buffer = io.BytesIO()
         write(buffer, parts)
         files["serialized_state_dict.pt"] = buffer.getvalue()
@@ -135,14 +147,29 @@ class Hostile(Case):
     def changed(self, **changes):
         files = self.files()
         for name, data in changes.items():
-            files[{"graph": "serialized_exported_program.json", "weights": "serialized_state_dict.pt"}.get(name, name)] = data
+            files[
+                {
+                    "graph": "serialized_exported_program.json",
+                    "weights": "serialized_state_dict.pt",
+                }.get(name, name)
+            ] = data
         write(self.at("a.pt2"), files)
         return self.at("a.pt2")
 
     def saved(self, data, **more):
         """A file of torch.save around a pickle."""
         out = io.BytesIO()
-        write(out, dict({"archive/data.pkl": data, "archive/byteorder": b"little", "archive/data/0": bytes(64)}, **more))
+        write(
+            out,
+            dict(
+                {
+                    "archive/data.pkl": data,
+                    "archive/byteorder": b"little",
+                    "archive/data/0": bytes(64),
+                },
+                **more,
+            ),
+        )
         return out.getvalue()
 
     def graph(self, edit):
@@ -153,15 +180,47 @@ class Hostile(Case):
 
     def test_pickles(self):
         marker = self.at("written")
-        for what in (Pickled(marker), {"embed.weight": Pickled(marker)}, {"embed.weight": os.system}, {"embed.weight": eval}):
-            self.refused(self.changed(weights=self.saved(pickle.dumps(what, 2))), "nothing but tensors")
+        for what in (
+            Pickled(marker),
+            {"embed.weight": Pickled(marker)},
+            {"embed.weight": os.system},
+            {"embed.weight": eval},
+        ):
+            self.refused(
+                self.changed(weights=self.saved(pickle.dumps(what, 2))), "nothing but tensors"
+            )
         self.assertFalse(os.path.exists(marker))
-        for data in (b"\x80\x02cos\nsystem\n(X\x02\x00\x00\x00lstR.", b"\x80\x02(X\x02\x00\x00\x00lsios\nsystem\n.", b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
-                     b"cbuiltins\neval\n.", b"\x80\x02\x82\x01.", b"\x80\x02P0\n."):
+        for data in (
+            b"\x80\x02cos\nsystem\n(X\x02\x00\x00\x00lstR.",
+            b"\x80\x02(X\x02\x00\x00\x00lsios\nsystem\n.",
+            b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+            b"cbuiltins\neval\n.",
+            b"\x80\x02\x82\x01.",
+            b"\x80\x02P0\n.",
+        ):
             self.refused(self.changed(weights=self.saved(data)), "nothing but tensors")
-        for data in (b"", b"\x80", b"\x80\x02", b"\x80\x02.", b"\x80\x02(.", b"\x80\x02t.", b"\x80\x02}(u.", b"\x80\x02(u.", b"\x80\x02s.", b"\x80\x02h\x07.", b"\x80\x02Q.",
-                     b"\x80\x02R.", b"\x80\x02q\x00.", b"\x80\x02X\xff\xff\xff\x7fa.", b"\x80\x02K\x01K\x02.", b"\x80\x02}r\xff\xff\xff\xff.", b"\x80\x09}.",
-                     b"\x80\x02K\x01.", b"\x80\x02}K\x01K\x02s.", b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s."):
+        for data in (
+            b"",
+            b"\x80",
+            b"\x80\x02",
+            b"\x80\x02.",
+            b"\x80\x02(.",
+            b"\x80\x02t.",
+            b"\x80\x02}(u.",
+            b"\x80\x02(u.",
+            b"\x80\x02s.",
+            b"\x80\x02h\x07.",
+            b"\x80\x02Q.",
+            b"\x80\x02R.",
+            b"\x80\x02q\x00.",
+            b"\x80\x02X\xff\xff\xff\x7fa.",
+            b"\x80\x02K\x01K\x02.",
+            b"\x80\x02}r\xff\xff\xff\xff.",
+            b"\x80\x09}.",
+            b"\x80\x02K\x01.",
+            b"\x80\x02}K\x01K\x02s.",
+            b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.",
+        ):
             self.refused(self.changed(weights=self.saved(data)), "")
 
     def test_cyclic_pickle(self):
@@ -178,12 +237,38 @@ class Hostile(Case):
         def tensor(key="0", numel=16, offset=0, size=(4, 4), stride=(4, 1), kind=b"FloatStorage"):
             def packed(v):
                 return pickle.dumps(v, 2)[2:-1]
-            return (b"\x80\x02}X\x0b\x00\x00\x00head.weightctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\n" + kind + b"\n" + packed(key) +
-                    packed("cpu") + packed(numel) + b"tQ" + packed(offset) + packed(size) + packed(stride) + b"\x89ccollections\nOrderedDict\n)RtRs.")
-        for more, words in (({"size": (1 << 40, 4)}, ""), ({"offset": 100}, "reaches to byte"), ({"offset": -1}, "negative"), ({"stride": (1 << 62, 1 << 62)}, ""),
-                            ({"stride": (-4, 1)}, "negative"), ({"size": (1 << 31, 1 << 31), "stride": (0, 0)}, ""), ({"size": (-1, 4)}, "negative"),
-                            ({"size": (1 << 18, 1 << 18), "stride": (0, 0)}, "memory"), ({"stride": (4,)}, "malformed"), ({"key": "../0"}, "no entry"),
-                            ({"kind": b"QInt8Storage"}, "nothing but tensors"), ({}, "weight")):
+
+            return (
+                (
+                    b"\x80\x02}X\x0b\x00\x00\x00head.weightctorch._utils\n_rebuild_tensor_v2\n"
+                    b"((X\x07\x00\x00\x00storagectorch\n"
+                )
+                + kind
+                + b"\n"
+                + packed(key)
+                + packed("cpu")
+                + packed(numel)
+                + b"tQ"
+                + packed(offset)
+                + packed(size)
+                + packed(stride)
+                + b"\x89ccollections\nOrderedDict\n)RtRs."
+            )
+
+        for more, words in (
+            ({"size": (1 << 40, 4)}, ""),
+            ({"offset": 100}, "reaches to byte"),
+            ({"offset": -1}, "negative"),
+            ({"stride": (1 << 62, 1 << 62)}, ""),
+            ({"stride": (-4, 1)}, "negative"),
+            ({"size": (1 << 31, 1 << 31), "stride": (0, 0)}, ""),
+            ({"size": (-1, 4)}, "negative"),
+            ({"size": (1 << 18, 1 << 18), "stride": (0, 0)}, "memory"),
+            ({"stride": (4,)}, "malformed"),
+            ({"key": "../0"}, "no entry"),
+            ({"kind": b"QInt8Storage"}, "nothing but tensors"),
+            ({}, "weight"),
+        ):
             self.refused(self.changed(weights=self.saved(tensor(**more))), words)
 
     def test_graphs(self):
@@ -191,15 +276,31 @@ class Hostile(Case):
             g["nodes"][0], g["nodes"][-1] = g["nodes"][-1], g["nodes"][0]
 
         def itself(g, top):
-            g["nodes"][2]["inputs"][0]["arg"] = {"as_tensor": {"name": g["nodes"][2]["outputs"][0]["as_tensor"]["name"]}}
-        for edit, words in ((later, "nothing before it"), (itself, "nothing before it"), (lambda g, t: t["schema_version"].update(major=9), "version 9"),
-                            (lambda g, t: g["nodes"][3].update(target="torch.ops.aten.set_.source_Tensor"), "node"),
-                            (lambda g, t: g["nodes"][3].update(target="torch.ops.mine.custom.default"), "writes to its arguments"),
-                            (lambda g, t: g["nodes"][3].update(target="torch.ops.higher_order.cond"), "cond"),
-                            (lambda g, t: g["nodes"][3].update(target="os.system"), "os.system"), (lambda g, t: g.update(nodes=7), "no nodes"),
-                            (lambda g, t: g["tensor_values"].clear(), "tensor_values"),
-                            (lambda g, t: next(iter(g["tensor_values"].values())).update(sizes=[{"as_int": 1 << 62}] * 2), ""),
-                            (lambda g, t: t.update(graph_module={}), "")):
+            g["nodes"][2]["inputs"][0]["arg"] = {
+                "as_tensor": {"name": g["nodes"][2]["outputs"][0]["as_tensor"]["name"]}
+            }
+
+        for edit, words in (
+            (later, "nothing before it"),
+            (itself, "nothing before it"),
+            (lambda g, t: t["schema_version"].update(major=9), "version 9"),
+            (lambda g, t: g["nodes"][3].update(target="torch.ops.aten.set_.source_Tensor"), "node"),
+            (
+                lambda g, t: g["nodes"][3].update(target="torch.ops.mine.custom.default"),
+                "writes to its arguments",
+            ),
+            (lambda g, t: g["nodes"][3].update(target="torch.ops.higher_order.cond"), "cond"),
+            (lambda g, t: g["nodes"][3].update(target="os.system"), "os.system"),
+            (lambda g, t: g.update(nodes=7), "no nodes"),
+            (lambda g, t: g["tensor_values"].clear(), "tensor_values"),
+            (
+                lambda g, t: next(iter(g["tensor_values"].values())).update(
+                    sizes=[{"as_int": 1 << 62}] * 2
+                ),
+                "",
+            ),
+            (lambda g, t: t.update(graph_module={}), ""),
+        ):
             self.refused(self.graph(edit), words)
         self.refused(self.changed(graph=b"{" * 5000), "")
         self.refused(self.changed(graph=b"[" * 100000), "")
@@ -233,16 +334,16 @@ class Hostile(Case):
         end = whole.rindex(b"PK\x05\x06")
         for at in (central + 20, central + 24):  # packed and unpacked size of the last entry
             with open(self.at("c.pt2"), "wb") as f:
-                f.write(whole[:at] + struct.pack("<I", 0x7FFFFFFF) + whole[at + 4:])
+                f.write(whole[:at] + struct.pack("<I", 0x7FFFFFFF) + whole[at + 4 :])
             self.refused(self.at("c.pt2"), "")
         with open(self.at("d.pt2"), "wb") as f:
-            f.write(whole[:end + 8] + struct.pack("<HH", 60000, 60000) + whole[end + 12:])
+            f.write(whole[: end + 8] + struct.pack("<HH", 60000, 60000) + whole[end + 12 :])
         self.refused(self.at("d.pt2"), "")
         first = whole.index(b"PK\x01\x02")
-        where = struct.unpack("<I", whole[first + 42:first + 46])[0]
+        where = struct.unpack("<I", whole[first + 42 : first + 46])[0]
         second = whole.index(b"PK\x01\x02", first + 4)
         with open(self.at("e.pt2"), "wb") as f:  # two entries of one place
-            f.write(whole[:second + 42] + struct.pack("<I", where) + whole[second + 46:])
+            f.write(whole[: second + 42] + struct.pack("<I", where) + whole[second + 46 :])
         self.refused(self.at("e.pt2"), "")
 
     def test_crc(self):
@@ -261,7 +362,7 @@ class Hostile(Case):
         good = isomer("show", os.path.join(OLD, "block.pt2")).stdout.replace(OLD, "")
         for k in range(20):
             with open(self.at("a.pt2"), "wb") as f:
-                f.write(whole[:len(whole) * k // 20])
+                f.write(whole[: len(whole) * k // 20])
             self.refused(self.at("a.pt2"), "")
         for k in range(60):
             at = (k * 7919 + 13) % len(whole) if k < 30 else len(whole) - 1 - (k - 30) * 22
@@ -295,9 +396,21 @@ class Shards(Case):
         with open(self.at("c/weights.safetensors"), "rb") as f:
             n = struct.unpack("<Q", f.read(8))[0]
             header, data = json.loads(f.read(n)), f.read()
-        kinds = {"F32": torch.float32, "BF16": torch.bfloat16, "I64": torch.int64, "BOOL": torch.bool, "F64": torch.float64}
-        tensors = {name: torch.frombuffer(bytearray(data[e["data_offsets"][0]:e["data_offsets"][1]]), dtype=kinds[e["dtype"]]).reshape(e["shape"])
-                   for name, e in header.items() if name != "__metadata__"}
+        kinds = {
+            "F32": torch.float32,
+            "BF16": torch.bfloat16,
+            "I64": torch.int64,
+            "BOOL": torch.bool,
+            "F64": torch.float64,
+        }
+        tensors = {
+            name: torch.frombuffer(
+                bytearray(data[e["data_offsets"][0] : e["data_offsets"][1]]),
+                dtype=kinds[e["dtype"]],
+            ).reshape(e["shape"])
+            for name, e in header.items()
+            if name != "__metadata__"
+        }
         parts = {"model-00001-of-00002.safetensors": {}, "model-00002-of-00002.safetensors": {}}
         rest, where = {}, {}
         for k, (name, t) in enumerate(sorted(tensors.items())):
@@ -358,17 +471,29 @@ class Newest(Case):
         self.both(self.Linear(), (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)))
 
     def test_decomposed(self):
-        self.both(self.Linear(), (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)), decompose=True)
+        self.both(
+            self.Linear(),
+            (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)),
+            decompose=True,
+        )
 
     def test_dynamic(self):
         batch = torch.export.Dim("batch", min=2, max=64)
-        self.both(self.Linear(), (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)), {"ids": {0: batch}, "x": {0: batch}})
+        self.both(
+            self.Linear(),
+            (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)),
+            {"ids": {0: batch}, "x": {0: batch}},
+        )
 
     def test_reading_sizes(self):
         class Sizes(nn.Module):
             def forward(self, x):
                 n = x.shape[0] * x.shape[1] + 1
-                return x.reshape(x.shape[0] * x.shape[1], -1).sum(0) / n + torch.arange(x.shape[2]) * x.shape[0]
+                return (
+                    x.reshape(x.shape[0] * x.shape[1], -1).sum(0) / n
+                    + torch.arange(x.shape[2]) * x.shape[0]
+                )
+
         batch = torch.export.Dim("batch", min=2, max=64)
         self.both(Sizes(), (torch.randn(5, 3, 4),), {"x": {0: batch}})
 
@@ -376,10 +501,12 @@ class Newest(Case):
         class M(nn.Module):
             def forward(self, x):
                 return body(x)
+
         self.both(M(), (torch.randn(4, 6),))
 
     def test_in_place(self):
         """Writes through views of every kind that has an inverse."""
+
         def slices(x):
             y = x.clone()
             y[1:3, ::2] = 7.0
@@ -423,6 +550,7 @@ class Newest(Case):
             z = torch.arange(6)
             z.add_(2).mul_(3)
             return y.float(), z * x
+
         for body in (slices, views, parts, reads, masks, casts):
             with self.subTest(body.__name__):
                 self.in_place(body)
@@ -431,7 +559,11 @@ class Newest(Case):
         class M(nn.Module):
             def forward(self, x):
                 return body(x)
-        torch.export.save(torch.export.export(M().eval(), (torch.randn(4, 6) if x is None else x,)), self.at("r.pt2"))
+
+        torch.export.save(
+            torch.export.export(M().eval(), (torch.randn(4, 6) if x is None else x,)),
+            self.at("r.pt2"),
+        )
         return self.at("r.pt2")
 
     def test_refused_writes(self):
@@ -439,6 +571,7 @@ class Newest(Case):
             y = x.clone()
             y.unfold(0, 2, 1).add_(1)
             return y
+
         for body, words in ((windows, "cannot be turned into a function"),):
             self.refused(self.archive(body), words)
 
@@ -446,11 +579,13 @@ class Newest(Case):
         def reads(x):
             n = x[0, 0].item()
             return x * n
+
         self.refused(self.archive(reads), "depends on data")
 
     def test_branches(self):
         def branch(x):
             return torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v - 1, (x,))
+
         self.refused(self.archive(branch), "cannot hold")
 
     def test_inputs(self):
@@ -465,14 +600,26 @@ class Newest(Case):
         write_safetensors(self.at("y.safetensors"), {"input": torch.randn(4, 6)})
         capture(module, (x,), self.at("m"))
         self.equivalent(self.at("m.pt2"), self.at("m"), "--inputs", self.at("x.safetensors"))
-        done = isomer("show", self.at("m.pt2"), "--inputs", self.at("x.safetensors"), "--inputs", self.at("y.safetensors"))
+        done = isomer(
+            "show",
+            self.at("m.pt2"),
+            "--inputs",
+            self.at("x.safetensors"),
+            "--inputs",
+            self.at("y.safetensors"),
+        )
         self.assertIn("input sets   2", done.stdout, done.stderr)
         write_safetensors(self.at("z.safetensors"), {"input": torch.randn(3, 6)})
-        self.refused(self.at("m.pt2"), ("z.safetensors", "[3, 6]"), "--inputs", self.at("z.safetensors"))
+        self.refused(
+            self.at("m.pt2"), ("z.safetensors", "[3, 6]"), "--inputs", self.at("z.safetensors")
+        )
         self.refused(self.at("m"), "--inputs", "--inputs", self.at("x.safetensors"))
 
     def test_a_bug_is_found(self):
-        module, x = self.Linear().eval(), (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6))
+        module, x = (
+            self.Linear().eval(),
+            (torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.randn(2, 3, 6)),
+        )
         capture(module, x, self.at("m"))
         torch.nn.functional_gelu = torch.nn.functional.gelu
         try:

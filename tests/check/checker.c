@@ -1,4 +1,5 @@
-/* needs libtorch: checks many certificates against two captures in one process, for tests/cli/certificates.py.
+/* needs libtorch: checks many certificates against two captures in one process, for
+ * tests/cli/certificates.py.
  *
  *     checker LEFT RIGHT [--trust-rules | --liar] < paths
  *
@@ -32,7 +33,8 @@ int main(int argc, char **argv) {
   const chk_options options = {.trust_rules = argc > 3 && strcmp(argv[3], "--trust-rules") == 0};
   const bool liar = argc > 3 && strcmp(argv[3], "--liar") == 0;
   char path[4096];
-  iso_code c = argc < 3 ? iso_fail(&err, ISO_USAGE, "two captures are needed") : rule_schemas_new(&schemas, &err);
+  iso_code c = argc < 3 ? iso_fail(&err, ISO_USAGE, "two captures are needed")
+                        : rule_schemas_new(&schemas, &err);
   for (int i = 0; i < 2 && !c; i++) c = cap_load(argv[i + 1], schemas, &graph[i], &err);
   if (!c) c = val_new(&val, schemas, &engine, &err);
   while (!c && fgets(path, sizeof path, stdin)) {

@@ -1,4 +1,5 @@
-/* Allocation failure while a certificate is read and its form is checked: an error comes back, and nothing leaks. */
+/* Allocation failure while a certificate is read and its form is checked: an error comes back, and
+ * nothing leaks. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 
@@ -14,7 +15,9 @@ START_TEST(without_memory) {
   ck_assert_int_eq(cap_load("models/gpt2-2l/hf-sdpa", schemas, &graph[0], NULL), ISO_OK);
   ck_assert_int_eq(cap_load("models/gpt2-2l/vllm", schemas, &graph[1], NULL), ISO_OK);
   chk_report first; /* what is read once stays */
-  ck_assert_int_eq(chk_check("tests/fuzz/corpus/certificate/gpt2", graph[0], graph[1], schemas, NULL, &o, &first, NULL), ISO_OK);
+  ck_assert_int_eq(chk_check("tests/fuzz/corpus/certificate/gpt2", graph[0], graph[1], schemas,
+                             NULL, &o, &first, NULL),
+                   ISO_OK);
   bool failed = true;
   long tried = 0;
   for (long n = 0; failed; n += 1 + n / 24, tried++) {
@@ -22,7 +25,8 @@ START_TEST(without_memory) {
     chk_report r;
     iso_error err = {0};
     fail_arm(n);
-    const iso_code c = chk_check("tests/fuzz/corpus/certificate/gpt2", graph[0], graph[1], schemas, NULL, &o, &r, &err);
+    const iso_code c = chk_check("tests/fuzz/corpus/certificate/gpt2", graph[0], graph[1], schemas,
+                                 NULL, &o, &r, &err);
     failed = fail_disarm();
     const bool same = !c && r.outcome == first.outcome;
     chk_report_free(&r);

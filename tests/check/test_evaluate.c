@@ -49,20 +49,20 @@ template;
 #define X "(var x f (N M)) "
 #define XY X "(var y f (N M)) "
 #define QKV "(var q f (N 6)) (var k f (N 2)) (var v f (N 2)) "
-#define HEADS                                                                                      \
-  "(aten::unsqueeze (aten::transpose.int (aten::view q (list N 3 2)) 0 1) 0) "                     \
+#define HEADS \
+  "(aten::unsqueeze (aten::transpose.int (aten::view q (list N 3 2)) 0 1) 0) " \
   "(aten::unsqueeze (aten::transpose.int (aten::expand (aten::view k (list N 1 2)) (list N 3 2)) " \
-  "0 1) 0) "                                                                                       \
+  "0 1) 0) " \
   "(aten::unsqueeze (aten::transpose.int (aten::expand (aten::view v (list N 1 2)) (list N 3 2)) " \
   "0 1) 0) "
-#define ATTENTION(scale, window, causal)                                                           \
-  "(aten::unsqueeze (aten::transpose.int (aten::view (vllm::unified_attention.isomer q k v "       \
-  ":num_heads 3 "                                                                                  \
-  ":num_kv_heads 1 :head_size 2 :scale " scale " :sliding_window " window                          \
-  " :logits_soft_cap none "                                                                        \
+#define ATTENTION(scale, window, causal) \
+  "(aten::unsqueeze (aten::transpose.int (aten::view (vllm::unified_attention.isomer q k v " \
+  ":num_heads 3 " \
+  ":num_kv_heads 1 :head_size 2 :scale " scale " :sliding_window " window \
+  " :logits_soft_cap none " \
   ":alibi_slopes none :causal " causal ") (list N 3 2)) 0 1) 0)"
-#define NORM(eps)                                                                                  \
-  "(aten::mul.Tensor x (aten::rsqrt (aten::add.Scalar (aten::mean.dim (aten::mul.Tensor x x) "     \
+#define NORM(eps) \
+  "(aten::mul.Tensor x (aten::rsqrt (aten::add.Scalar (aten::mean.dim (aten::mul.Tensor x x) " \
   "(list 1) true) " eps ")))"
 
 static const template templates[] = {

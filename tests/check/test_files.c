@@ -7,7 +7,8 @@
 #include "check/sha256.h"
 
 /* With the processor's instructions where it has them, and without. */
-static void expect_with(bool instructions, const char *text, size_t times, size_t piece, const char *want) {
+static void expect_with(bool instructions, const char *text, size_t times, size_t piece,
+                        const char *want) {
   chk_sha256 s;
   char got[CHK_DIGEST];
   const size_t len = strlen(text), n = len * times;
@@ -32,7 +33,8 @@ START_TEST(known_digests) {
   const size_t piece = (size_t)_i + 1;
   expect("", 1, piece, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   expect("abc", 1, piece, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  expect("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1, piece, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  expect("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1, piece,
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   expect("a", 100000, piece, "6d1cf22d7cc09b085dfc25ee1a1f3ae0265804c607bc2074ad253bcc82fd81ee");
 }
 END_TEST

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""An attacker who has read docs/certificate.md: certificates of pairs that are not equal, and claims that are raised. Plain Python 3.
+"""An attacker who has read docs/certificate.md: certificates of pairs that are not equal, and
+claims that are raised. Plain Python 3.
 
     tests/cli/attack.py [--isomer build/isomer] [--checker build/tests/check/checker] [--seed 1]
                         [--count 120] [--only NAME]
 
-A pair of the first kind computes one value where it was captured, and others elsewhere (its truth is known by its making: a threshold, a bound, a literal, a place). Its
-certificate joins the two by one false rule, or by a step of another kind, spelled in some way: names, order, conditions, evidence, sides. None may hold. A certificate of the
-second kind is of a pair that is equal: what it claims is raised, or it is made unreadable; it may hold only at the strength that the comparison found. The last line is
-`N passed, N failed`."""
+A pair of the first kind computes one value where it was captured, and others elsewhere (its truth
+is known by its making: a threshold, a bound, a literal, a place). Its certificate joins the two by
+one false rule, or by a step of another kind, spelled in some way: names, order, conditions,
+evidence, sides. None may hold. A certificate of the second kind is of a pair that is equal: what it
+claims is raised, or it is made unreadable; it may hold only at the strength that the comparison
+found. The last line is `N passed, N failed`."""
+
 import argparse
 import copy
 import hashlib
@@ -26,8 +30,13 @@ STRENGTH = {"assumed": 0, "tested": 1, "proved": 2, "certified": 3}
 
 
 # What a call lacks to be complete.
-DEFAULTS = {"aten::elu": [1, 1, 1], "aten::celu": [1], "aten::add.Tensor": [1],
-            "aten::sub.Tensor": [1], "aten::mean.dim": [None]}
+DEFAULTS = {
+    "aten::elu": [1, 1, 1],
+    "aten::celu": [1],
+    "aten::add.Tensor": [1],
+    "aten::sub.Tensor": [1],
+    "aten::mean.dim": [None],
+}
 
 
 def ref(id):
@@ -43,19 +52,45 @@ class Capture:
     def leaf(self, id, kind, dtype, shape, values):
         from harness import write_tensors  # noqa: F401 (the format is the harness's)
         import struct
-        code, letter = {"float32": ("F32", "f"), "float16": ("F16", "e"), "int64": ("I64", "q"), "bool": ("BOOL", "?")}[dtype]
+
+        code, letter = {
+            "float32": ("F32", "f"),
+            "float16": ("F16", "e"),
+            "int64": ("I64", "q"),
+            "bool": ("BOOL", "?"),
+        }[dtype]
         data = (code, shape, struct.pack("<%d%s" % (len(values), letter), *values))
-        self.nodes.append({"id": id, "op": kind, "name": id, "outputs": [{"shape": shape, "dtype": dtype}]})
+        self.nodes.append(
+            {"id": id, "op": kind, "name": id, "outputs": [{"shape": shape, "dtype": dtype}]}
+        )
         (self.inputs if kind == "input" else self.weights)[id] = data
 
     def op(self, id, op, args, shape, dtype="float32"):
-        self.nodes.append({"id": id, "op": op, "args": args, "kwargs": {}, "outputs": [{"shape": shape, "dtype": dtype}]})
+        self.nodes.append(
+            {
+                "id": id,
+                "op": op,
+                "args": args,
+                "kwargs": {},
+                "outputs": [{"shape": shape, "dtype": dtype}],
+            }
+        )
 
     def write(self):
         from harness import write_tensors
+
         path = tempfile.mkdtemp(dir=WHERE.name)
-        doc = {"format": "isomer-capture", "version": 1, "model": "m", "framework": "f", "framework_version": "1", "torch_version": "2", "nodes": self.nodes,
-               "outputs": [{"name": "out", "ref": "y"}], "metadata": {}}
+        doc = {
+            "format": "isomer-capture",
+            "version": 1,
+            "model": "m",
+            "framework": "f",
+            "framework_version": "1",
+            "torch_version": "2",
+            "nodes": self.nodes,
+            "outputs": [{"name": "out", "ref": "y"}],
+            "metadata": {},
+        }
         with open(os.path.join(path, "graph.json"), "w") as f:
             json.dump(doc, f)
         write_tensors(os.path.join(path, "weights.safetensors"), self.weights)
@@ -83,8 +118,26 @@ def text_of(term):
 class Pair:
     """x (and w) in, y out: `sides` are terms over "x" and "w", whose values at `x` are the same."""
 
-    def __init__(self, name, sides, shape, x, w=None, dtype="float32", out=None, out_dtype="float32", between=None):
-        self.name, self.sides, self.shape, self.x, self.w, self.dtype = name, sides, shape, x, w, dtype
+    def __init__(
+        self,
+        name,
+        sides,
+        shape,
+        x,
+        w=None,
+        dtype="float32",
+        out=None,
+        out_dtype="float32",
+        between=None,
+    ):
+        self.name, self.sides, self.shape, self.x, self.w, self.dtype = (
+            name,
+            sides,
+            shape,
+            x,
+            w,
+            dtype,
+        )
         self.out, self.out_dtype, self.between = out or shape, out_dtype, between or {}
         self.leaves = ["x"] + (["w"] if w is not None else [])
         self.path = [self.capture(s) for s in sides]
@@ -102,9 +155,14 @@ class Pair:
             args = [add(a, False) for a in t[1:]]
             id = "y" if top else "n%d" % self.count
             self.count += 1
-            shape, dtype = (self.out, self.out_dtype) if top else self.between.get(t[0], (self.shape, "float32"))
+            shape, dtype = (
+                (self.out, self.out_dtype)
+                if top
+                else self.between.get(t[0], (self.shape, "float32"))
+            )
             c.op(id, t[0], args, shape, dtype)
             return ref(id)
+
         add(side, True)
         return c.write()
 
@@ -113,18 +171,40 @@ def controls(rng):
     """Equal by their making: the same machinery joins them, and what it writes holds."""
     xs, n = [round(rng.uniform(-5, 5), 3) for _ in range(4)], 4
     yield Pair("twice", (("aten::relu", ("aten::relu", "x")), ("aten::relu", "x")), [n], xs)
-    yield Pair("half", (("aten::mul.Scalar", ("aten::mul.Scalar", "x", 4.0), 0.25), ("aten::alias", "x")), [n], xs)
-    yield Pair("order", (("aten::add.Tensor", "x", "w"), ("aten::add.Tensor", "w", "x")), [n], xs, w=([n], xs))
-    yield Pair("mean", (("aten::mul.Scalar", ("aten::mean.dim", "x", [0], True), 2.0), ("aten::mean.dim", ("aten::mul.Scalar", "x", 2.0), [0], True)), [n], xs,
-               out=[1], between={"aten::mean.dim": ([1], "float32")})
+    yield Pair(
+        "half",
+        (("aten::mul.Scalar", ("aten::mul.Scalar", "x", 4.0), 0.25), ("aten::alias", "x")),
+        [n],
+        xs,
+    )
+    yield Pair(
+        "order",
+        (("aten::add.Tensor", "x", "w"), ("aten::add.Tensor", "w", "x")),
+        [n],
+        xs,
+        w=([n], xs),
+    )
+    yield Pair(
+        "mean",
+        (
+            ("aten::mul.Scalar", ("aten::mean.dim", "x", [0], True), 2.0),
+            ("aten::mean.dim", ("aten::mul.Scalar", "x", 2.0), [0], True),
+        ),
+        [n],
+        xs,
+        out=[1],
+        between={"aten::mean.dim": ([1], "float32")},
+    )
     yield Pair("back", (("aten::t", ("aten::t", "x")), ("aten::alias", "x")), [2, 2], xs)
 
 
 def pairs(rng):
     """False by their making; what they are captured on does not show it."""
     n = 4
+
     def num(lo, hi):
         return round(rng.uniform(lo, hi), 3)
+
     t = num(0.3, 3.0)
     xs = [num(-5, 5) for _ in range(n)]
     off = [v for v in xs if abs(v - t) > 0.01] or [t + 1]
@@ -132,50 +212,172 @@ def pairs(rng):
     pos = [num(0.1, 4) for _ in range(n)]
     cond = lambda op: ("aten::where.ScalarOther", (op, "x", t), "x", 0.0)
     gates = {"aten::gt.Scalar": ([n], "bool"), "aten::ge.Scalar": ([n], "bool")}
-    yield Pair("threshold", (cond("aten::gt.Scalar"), cond("aten::ge.Scalar")), [n], off, between=gates)
+    yield Pair(
+        "threshold", (cond("aten::gt.Scalar"), cond("aten::ge.Scalar")), [n], off, between=gates
+    )
     big = float(rng.choice([1e3, 1e5, 1e9, 1e18, 12345.678, 1e30]))
     yield Pair("bound", (("aten::clamp", "x", -big, big), ("aten::mul.Scalar", "x", 1.0)), [n], xs)
     yield Pair("lower bound", (("aten::clamp", "x", -big, None), ("aten::alias", "x")), [n], xs)
     yield Pair("relu", (("aten::relu", "x"), ("aten::alias", "x")), [n], pos)
     for op, args in (("elu", []), ("celu", []), ("hardshrink", [0.6]), ("threshold", [0.0, 0.0])):
         # Those that the checker evaluates have a definition there; of these only other values tell.
-        yield Pair(op, (("aten::" + op, "x", *args), ("aten::alias", "x")), [n],
-                   [v + 0.7 for v in pos])
+        yield Pair(
+            op, (("aten::" + op, "x", *args), ("aten::alias", "x")), [n], [v + 0.7 for v in pos]
+        )
     yield Pair("abs", (("aten::abs", "x"), ("aten::alias", "x")), [n], pos)
     eps = rng.choice([1e-5, 1e-6, 1e-8])
+
     def norm(e):
-        return ("aten::mul.Tensor", "x", ("aten::rsqrt", ("aten::add.Scalar", ("aten::mean.dim", ("aten::mul.Tensor", "x", "x"), [0], True), e, 1)))
-    small = {"aten::mean.dim": ([1], "float32"), "aten::add.Scalar": ([1], "float32"), "aten::rsqrt": ([1], "float32")}
+        return (
+            "aten::mul.Tensor",
+            "x",
+            (
+                "aten::rsqrt",
+                (
+                    "aten::add.Scalar",
+                    ("aten::mean.dim", ("aten::mul.Tensor", "x", "x"), [0], True),
+                    e,
+                    1,
+                ),
+            ),
+        )
+
+    small = {
+        "aten::mean.dim": ([1], "float32"),
+        "aten::add.Scalar": ([1], "float32"),
+        "aten::rsqrt": ([1], "float32"),
+    }
     yield Pair("eps", (norm(eps), norm(eps / 10)), [n], [1e3 * v for v in pos], between=small)
     s = num(0.2, 3)
-    yield Pair("scale", (("aten::mul.Scalar", "x", s), ("aten::mul.Scalar", "x", s * (1 + 3e-8))), [n], xs)
+    yield Pair(
+        "scale", (("aten::mul.Scalar", "x", s), ("aten::mul.Scalar", "x", s * (1 + 3e-8))), [n], xs
+    )
     whole = [float(rng.randrange(-5, 6)) for _ in range(n)]
     yield Pair("floor", (("aten::floor", "x"), ("aten::trunc", "x")), [n], [abs(v) for v in whole])
-    yield Pair("round", (("aten::round", "x"), ("aten::floor", ("aten::add.Scalar", "x", 0.5, 1))), [n], [v + 0.25 for v in whole])
+    yield Pair(
+        "round",
+        (("aten::round", "x"), ("aten::floor", ("aten::add.Scalar", "x", 0.5, 1))),
+        [n],
+        [v + 0.25 for v in whole],
+    )
     yield Pair("whole", (("aten::ceil", "x"), ("aten::alias", "x")), [n], whole)
-    yield Pair("absorbed", (("aten::sub.Scalar", ("aten::add.Scalar", "x", 1e20, 1), 1e20, 1), ("aten::mul.Scalar", "x", 0.0)), [n], xs)
+    yield Pair(
+        "absorbed",
+        (
+            ("aten::sub.Scalar", ("aten::add.Scalar", "x", 1e20, 1), 1e20, 1),
+            ("aten::mul.Scalar", "x", 0.0),
+        ),
+        [n],
+        xs,
+    )
     same = [num(-2, 2)] * n
-    yield Pair("largest", (("aten::amax", "x", [0], True), ("aten::mean.dim", "x", [0], True)), [n], same, out=[1])
-    yield Pair("first", (("aten::slice.Tensor", "x", 0, 0, 2, 1), ("aten::slice.Tensor", "x", 0, 2, 4, 1)), [n], same, out=[2])
+    yield Pair(
+        "largest",
+        (("aten::amax", "x", [0], True), ("aten::mean.dim", "x", [0], True)),
+        [n],
+        same,
+        out=[1],
+    )
+    yield Pair(
+        "first",
+        (("aten::slice.Tensor", "x", 0, 0, 2, 1), ("aten::slice.Tensor", "x", 0, 2, 4, 1)),
+        [n],
+        same,
+        out=[2],
+    )
     yield Pair("flip", (("aten::flip", "x", [0]), ("aten::alias", "x")), [n], same)
     sym = [1.0, 2.0, 2.0, 3.0]
-    yield Pair("transposed", (("aten::mm", "x", "w"), ("aten::mm", "x", ("aten::t", "w"))), [2, 2], xs, w=([2, 2], sym))
-    yield Pair("other norm", (("aten::mul.Tensor", "x", "w"), ("aten::alias", "x")), [n], xs, w=([n], [1.0] * n))
-    yield Pair("bias", (("aten::add.Tensor", "x", "w"), ("aten::sub.Tensor", "x", "w")), [n], xs, w=([n], [0.0] * n))
+    yield Pair(
+        "transposed",
+        (("aten::mm", "x", "w"), ("aten::mm", "x", ("aten::t", "w"))),
+        [2, 2],
+        xs,
+        w=([2, 2], sym),
+    )
+    yield Pair(
+        "other norm",
+        (("aten::mul.Tensor", "x", "w"), ("aten::alias", "x")),
+        [n],
+        xs,
+        w=([n], [1.0] * n),
+    )
+    yield Pair(
+        "bias",
+        (("aten::add.Tensor", "x", "w"), ("aten::sub.Tensor", "x", "w")),
+        [n],
+        xs,
+        w=([n], [0.0] * n),
+    )
     yield Pair("gelu", (("aten::mul.Scalar", "x", 0.5), ("aten::alias", "x")), [n], [0.0] * n)
     ids = [rng.randrange(0, 500) for _ in range(n)]
-    yield Pair("integers", (("aten::ge.Scalar", "x", 512), ("aten::gt.Scalar", "x", 512)), [n], ids, dtype="int64", out_dtype="bool")
-    yield Pair("integers far", (("aten::clamp", "x", 0, 100000), ("aten::clamp", "x", 0, 99999)), [n], ids, dtype="int64", out_dtype="int64")
+    yield Pair(
+        "integers",
+        (("aten::ge.Scalar", "x", 512), ("aten::gt.Scalar", "x", 512)),
+        [n],
+        ids,
+        dtype="int64",
+        out_dtype="bool",
+    )
+    yield Pair(
+        "integers far",
+        (("aten::clamp", "x", 0, 100000), ("aten::clamp", "x", 0, 99999)),
+        [n],
+        ids,
+        dtype="int64",
+        out_dtype="int64",
+    )
     far = num(60, 90)
-    yield Pair("rare", (("aten::where.ScalarOther", ("aten::gt.Scalar", ("aten::mul.Tensor", "x", "x"), far), "x", 1.0),
-                        ("aten::where.ScalarOther", ("aten::gt.Scalar", ("aten::mul.Tensor", "x", "x"), far + 0.001), "x", 1.0)), [n], xs, between=gates)
-    yield Pair("observed nowhere", (("aten::mul.Tensor", "x", ("aten::gt.Scalar", "x", 0.0)), ("aten::mul.Tensor", "x", ("aten::gt.Scalar", "x", 1e-7))), [n], xs,
-               between={"aten::gt.Scalar": ([n], "bool")})
+    yield Pair(
+        "rare",
+        (
+            (
+                "aten::where.ScalarOther",
+                ("aten::gt.Scalar", ("aten::mul.Tensor", "x", "x"), far),
+                "x",
+                1.0,
+            ),
+            (
+                "aten::where.ScalarOther",
+                ("aten::gt.Scalar", ("aten::mul.Tensor", "x", "x"), far + 0.001),
+                "x",
+                1.0,
+            ),
+        ),
+        [n],
+        xs,
+        between=gates,
+    )
+    yield Pair(
+        "observed nowhere",
+        (
+            ("aten::mul.Tensor", "x", ("aten::gt.Scalar", "x", 0.0)),
+            ("aten::mul.Tensor", "x", ("aten::gt.Scalar", "x", 1e-7)),
+        ),
+        [n],
+        xs,
+        between={"aten::gt.Scalar": ([n], "bool")},
+    )
 
 
 # ---- how a false rule is spelled ----
 
-NAMES = ["x", "w", "a", "zz", "input", "v1", "x_", "QQQ", "lhs0", "n", "h", "k9", "\u00e9", "x.y", "_t"]
+NAMES = [
+    "x",
+    "w",
+    "a",
+    "zz",
+    "input",
+    "v1",
+    "x_",
+    "QQQ",
+    "lhs0",
+    "n",
+    "h",
+    "k9",
+    "\u00e9",
+    "x.y",
+    "_t",
+]
 
 
 def renamed(t, to):
@@ -193,17 +395,41 @@ def spelled(rng, p, swap):
     order = list(p.leaves)
     rng.shuffle(order)
     kind = {"float32": "f", "int64": "i"}[p.dtype]
+
     def sizes(leaf):
         shape = p.shape if leaf == "x" else p.w[0]
         return "(" + " ".join(map(str, shape)) + ")"
+
     decl = ["(var %s %s %s)" % (to[l], kind if l == "x" else "f", sizes(l)) for l in order]
     sides = [text_of(renamed(s, to)) for s in p.sides]
     if swap:
         sides.reverse()
-    extra = rng.choice(["", "", "(where (= 1 1))", "(where (>= 2 1) (< 0 5))", "(float exact)", "(literals read)", "(where (not (= 1 2)))"])
-    evidence = rng.choice(['(evidence tested "these shapes")', '(evidence proved "these shapes")', '(evidence proved "all shapes")', '(evidence tested "these shapes")'])
+    extra = rng.choice(
+        [
+            "",
+            "",
+            "(where (= 1 1))",
+            "(where (>= 2 1) (< 0 5))",
+            "(float exact)",
+            "(literals read)",
+            "(where (not (= 1 2)))",
+        ]
+    )
+    evidence = rng.choice(
+        [
+            '(evidence tested "these shapes")',
+            '(evidence proved "these shapes")',
+            '(evidence proved "all shapes")',
+            '(evidence tested "these shapes")',
+        ]
+    )
     head = "(rule %s " % rng.choice(["r", "id-view", "proved", "x" * 40, "add-zero", "rule"])
-    parts = decl + ["(lhs %s)" % sides[0], "(rhs %s)" % sides[1]] + ([extra] if extra else []) + [evidence]
+    parts = (
+        decl
+        + ["(lhs %s)" % sides[0], "(rhs %s)" % sides[1]]
+        + ([extra] if extra else [])
+        + [evidence]
+    )
     return head + " ".join(parts) + ")", order, "proved" if "proved" in evidence else "tested"
 
 
@@ -224,14 +450,28 @@ class Forgery:
 
     def document(self, evidence, outputs):
         def files(path):
-            return {n: hashlib.sha256(open(os.path.join(path, n), "rb").read()).hexdigest() for n in sorted(os.listdir(path))}
-        return {"format": "isomer-certificate", "version": 1, "left": {"model": "m", "files": files(self.p.path[0])},
-                "right": {"model": "m", "files": files(self.p.path[1])}, "evidence": evidence, "fixed": self.fixed, "terms": self.terms, "steps": self.steps,
-                "rules": self.rules, "outputs": [{"left": "out", "right": "out", "terms": outputs}]}
+            return {
+                n: hashlib.sha256(open(os.path.join(path, n), "rb").read()).hexdigest()
+                for n in sorted(os.listdir(path))
+            }
+
+        return {
+            "format": "isomer-certificate",
+            "version": 1,
+            "left": {"model": "m", "files": files(self.p.path[0])},
+            "right": {"model": "m", "files": files(self.p.path[1])},
+            "evidence": evidence,
+            "fixed": self.fixed,
+            "terms": self.terms,
+            "steps": self.steps,
+            "rules": self.rules,
+            "outputs": [{"left": "out", "right": "out", "terms": outputs}],
+        }
 
 
 def by_rule(rng, p):
-    """The outputs joined by the false rule, in one step or with its other side as a call of the certificate's own."""
+    """The outputs joined by the false rule, in one step or with its other side as a call of the
+    certificate's own."""
     f = Forgery(p)
     left = {l: f.term({"left": l}) for l in p.leaves}
     right = {l: f.term({"right": l}) for l in p.leaves}
@@ -255,10 +495,13 @@ def by_rule(rng, p):
                 same(a, False)
             if not top:
                 chain.append(t)
+
     same(p.sides[1 - base], True)
     side = "right" if not swap else "left"
     own = [i for i, t in enumerate(f.terms) if "op" in t and i != other]
-    joins = [{"same": [i, f.term({side: "n%d" % k})]} for k, i in zip(post_order(p.sides[1 - base]), own)]
+    joins = [
+        {"same": [i, f.term({side: "n%d" % k})]} for k, i in zip(post_order(p.sides[1 - base]), own)
+    ]
     f.steps[-1:] = joins + f.steps[-1:]
     return f.document(rng.choice([claim, claim, "proved", "certified"]), [yl, yr])
 
@@ -275,19 +518,23 @@ def post_order(side):
         if not top:
             out.append(count[0])
         count[0] += 1
+
     walk(side, True)
     return out
 
 
 def by_step(rng, p):
-    """No rule: the outputs are said to be equal by a step of another kind, with inputs kept fixed or not."""
+    """No rule: the outputs are said to be equal by a step of another kind, with inputs kept fixed
+    or not."""
     f = Forgery(p)
     yl, yr = f.term({"left": "y"}), f.term({"right": "y"})
     for l in p.leaves:
         f.steps.append({"leaf": [f.term({"right": l}), f.term({"left": l})]})
     if rng.random() < 0.6:
         f.fixed = [{"left": "x"}, {"right": "x"}]
-    f.steps.append({rng.choice(["value", "same", "mask", "bound", "leaf"]): rng.choice([[yl, yr], [yr, yl]])})
+    f.steps.append(
+        {rng.choice(["value", "same", "mask", "bound", "leaf"]): rng.choice([[yl, yr], [yr, yl]])}
+    )
     return f.document(rng.choice(["proved", "tested", "certified"]), [yl, yr])
 
 
@@ -296,7 +543,9 @@ def true_pairs(rng, n):
     for k in range(n):
         p = all[k % len(all)]
         doc = by_rule(rng, p)
-        doc["rules"][0] = doc["rules"][0].split("(evidence")[0] + '(evidence proved "these shapes"))'
+        doc["rules"][0] = (
+            doc["rules"][0].split("(evidence")[0] + '(evidence proved "these shapes"))'
+        )
         doc["evidence"] = "proved"
         yield "control: %s %d" % (p.name, k), p.path, json.dumps(doc), "holds"
 
@@ -310,6 +559,7 @@ def false_pairs(rng, n):
 
 
 # ---- claims that are raised, of pairs that are equal ----
+
 
 def used_rules(doc):
     return sorted({s["rule"] for s in doc["steps"] if "rule" in s})
@@ -333,12 +583,21 @@ def weaken_condition(rng, doc):
     i = rng.randrange(len(doc["rules"]))
     if "(where" not in doc["rules"][i]:
         return False
-    doc["rules"][i] = doc["rules"][i].replace("(= ", "(<= ", 1) if rng.random() < 0.5 else doc["rules"][i].replace("(>= ", "(!= ", 1)
+    doc["rules"][i] = (
+        doc["rules"][i].replace("(= ", "(<= ", 1)
+        if rng.random() < 0.5
+        else doc["rules"][i].replace("(>= ", "(!= ", 1)
+    )
 
 
 def raise_rule(rng, doc):
     i = rng.randrange(len(doc["rules"]))
-    doc["rules"][i] = doc["rules"][i].replace("(evidence tested", "(evidence proved").replace("these shapes", "all shapes").replace("these ranks", "all shapes")
+    doc["rules"][i] = (
+        doc["rules"][i]
+        .replace("(evidence tested", "(evidence proved")
+        .replace("these shapes", "all shapes")
+        .replace("these ranks", "all shapes")
+    )
 
 
 def claim_certified(rng, doc):
@@ -386,19 +645,28 @@ def relation(rng, doc):
 
 def kind_of_step(rng, doc):
     s = rng.choice([s for s in doc["steps"] if "leaf" in s or "value" in s or "same" in s])
-    key, = s
+    (key,) = s
     s[rng.choice([k for k in ("leaf", "value", "same", "mask", "bound") if k != key])] = s.pop(key)
 
 
 def digest(rng, doc):
     side = rng.choice(["left", "right"])
     name = rng.choice(sorted(doc[side]["files"]))
-    doc[side]["files"][name] = rng.choice(["", "0" * 64, doc[side]["files"][name].upper(), doc[side]["files"][name][:-1]])
+    doc[side]["files"][name] = rng.choice(
+        ["", "0" * 64, doc[side]["files"][name].upper(), doc[side]["files"][name][:-1]]
+    )
 
 
 def outputs(rng, doc):
     o = doc["outputs"][0]
-    rng.choice([lambda: o["terms"].reverse(), lambda: o.update(left="nothing"), lambda: doc.update(outputs=[]), lambda: o["terms"].__setitem__(1, o["terms"][0])])()
+    rng.choice(
+        [
+            lambda: o["terms"].reverse(),
+            lambda: o.update(left="nothing"),
+            lambda: doc.update(outputs=[]),
+            lambda: o["terms"].__setitem__(1, o["terms"][0]),
+        ]
+    )()
 
 
 def raise_whole(rng, doc):
@@ -407,8 +675,21 @@ def raise_whole(rng, doc):
 
 def huge(rng, doc):
     s = rng.choice([s for s in doc["steps"] if "rule" not in s])
-    key, = s
-    s[key][0] = rng.choice([1 << 70, -1, 1e300, len(doc["terms"]), 1 << 32, (1 << 32) + s[key][0], True, None, str(s[key][0]), 0.0])
+    (key,) = s
+    s[key][0] = rng.choice(
+        [
+            1 << 70,
+            -1,
+            1e300,
+            len(doc["terms"]),
+            1 << 32,
+            (1 << 32) + s[key][0],
+            True,
+            None,
+            str(s[key][0]),
+            0.0,
+        ]
+    )
 
 
 def fix_more(rng, doc):
@@ -431,13 +712,36 @@ def text_tricks(rng, text):
     return text.replace('"terms"', '"terms\\u0000"', 1)
 
 
-CHANGES = [drop_condition, weaken_condition, raise_rule, claim_certified, other_substitution, swap_sides, exchange_rules, obligations, seeds, leave_out, relation, kind_of_step,
-           digest, outputs, raise_whole, huge, fix_more]
+CHANGES = [
+    drop_condition,
+    weaken_condition,
+    raise_rule,
+    claim_certified,
+    other_substitution,
+    swap_sides,
+    exchange_rules,
+    obligations,
+    seeds,
+    leave_out,
+    relation,
+    kind_of_step,
+    digest,
+    outputs,
+    raise_whole,
+    huge,
+    fix_more,
+]
 HONEST = [("gpt2-2l/hf-sdpa", "gpt2-2l/vllm"), ("llama-2l/hf-sdpa", "llama-2l/vllm")]
 
 
 def run(*args):
-    p = subprocess.run([O.isomer] + list(args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    p = subprocess.run(
+        [O.isomer] + list(args),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=300,
+    )
     return p.returncode, (p.stdout or p.stderr).decode("utf-8", "replace").strip()
 
 
@@ -467,8 +771,10 @@ def raised_claims(rng, n):
 
 # ---- the pairs of models/ that hold a bug ----
 
+
 def faulty(rng, n):
-    """The certificate of the correct pair, of the faulty one: with its files, and what is another node there said to be equal by whatever step."""
+    """The certificate of the correct pair, of the faulty one: with its files, and what is another
+    node there said to be equal by whatever step."""
     found = []
     for family in ("gpt2-2l", "llama-2l"):
         folder = os.path.join(ROOT, "models", family)
@@ -479,31 +785,69 @@ def faulty(rng, n):
         found += [(path[0], os.path.join(folder, b), path[1], json.load(open(out))) for b in bugs]
     for k in range(n):
         left, bug, good, doc = copy.deepcopy(found[k % len(found)])
-        names = [x for x in sorted(os.listdir(bug)) if x in ("graph.json", "weights.safetensors") or x.startswith("inputs")]
-        doc["right"]["files"] = {x: hashlib.sha256(open(os.path.join(bug, x), "rb").read()).hexdigest() for x in names}
-        was, now = ({x["id"]: x for x in json.load(open(os.path.join(p, "graph.json")))["nodes"]} for p in (good, bug))
-        doc["terms"] = [t if t.get("right", None) is None or t["right"] in now else {"right": rng.choice(sorted(now))} for t in doc["terms"]]
-        other = [i for i, t in enumerate(doc["terms"]) if "right" in t and was.get(t["right"]) != now.get(t["right"])]
+        names = [
+            x
+            for x in sorted(os.listdir(bug))
+            if x in ("graph.json", "weights.safetensors") or x.startswith("inputs")
+        ]
+        doc["right"]["files"] = {
+            x: hashlib.sha256(open(os.path.join(bug, x), "rb").read()).hexdigest() for x in names
+        }
+        was, now = (
+            {x["id"]: x for x in json.load(open(os.path.join(p, "graph.json")))["nodes"]}
+            for p in (good, bug)
+        )
+        doc["terms"] = [
+            t
+            if t.get("right", None) is None or t["right"] in now
+            else {"right": rng.choice(sorted(now))}
+            for t in doc["terms"]
+        ]
+        other = [
+            i
+            for i, t in enumerate(doc["terms"])
+            if "right" in t and was.get(t["right"]) != now.get(t["right"])
+        ]
         for i in other if rng.random() < 0.8 else []:
-            doc["steps"].insert(rng.randrange(len(doc["steps"]) + 1), {rng.choice(["same", "value", "leaf"]): [i, rng.randrange(len(doc["terms"]))]})
+            doc["steps"].insert(
+                rng.randrange(len(doc["steps"]) + 1),
+                {rng.choice(["same", "value", "leaf"]): [i, rng.randrange(len(doc["terms"]))]},
+            )
         if rng.random() < 0.5:
-            doc["steps"].append({rng.choice(["same", "value", "leaf", "mask"]): list(doc["outputs"][0]["terms"])})
+            doc["steps"].append(
+                {rng.choice(["same", "value", "leaf", "mask"]): list(doc["outputs"][0]["terms"])}
+            )
         else:
-            rule = '(rule %s (var x f _) (var y f _) (lhs x) (rhs y) (evidence proved "all shapes"))' % rng.choice(NAMES[:12])
+            rule = (
+                '(rule %s (var x f _) (var y f _) (lhs x) (rhs y) (evidence proved "all shapes"))'
+                % rng.choice(NAMES[:12])
+            )
             doc["rules"].append(rule)
-            doc["steps"].append({"rule": len(doc["rules"]) - 1, "vars": list(doc["outputs"][0]["terms"]), "terms": list(doc["outputs"][0]["terms"])})
+            doc["steps"].append(
+                {
+                    "rule": len(doc["rules"]) - 1,
+                    "vars": list(doc["outputs"][0]["terms"]),
+                    "terms": list(doc["outputs"][0]["terms"]),
+                }
+            )
         yield "faulty %s %d" % (os.path.basename(bug), k), [left, bug], json.dumps(doc), None
 
 
 # ---- a prover that lies ----
+
 
 def liar(path, text):
     """Outcome and reason of the checker where every rule is proved, and z3 answers for each."""
     where = os.path.join(WHERE.name, "liar.json")
     with open(where, "w") as f:
         f.write(text)
-    p = subprocess.run([O.checker, *path, "--liar"], input=where.encode() + b"\n",
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    p = subprocess.run(
+        [O.checker, *path, "--liar"],
+        input=where.encode() + b"\n",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=300,
+    )
     return p.stdout.decode("utf-8", "replace").strip() or "2 " + p.stderr.decode("utf-8", "replace")
 
 
@@ -527,8 +871,13 @@ def against_a_liar(rng, n, tally):
         said = liar(path, text)
         fine = said.startswith("0") if truth else said[:1] in "123"
         tally[not fine] += 1
-        how = ("the rule" if " is false: " in said else
-               "other values" if "on other inputs" in said else "the form")
+        how = (
+            "the rule"
+            if " is false: " in said
+            else "other values"
+            if "on other inputs" in said
+            else "the form"
+        )
         by[how] += not truth
         if not fine or O.verbose:
             word = "FAILED" if not fine else "as it should be:"
@@ -541,21 +890,31 @@ def main():
     tally, refused = [0, 0], {}
     rng = random.Random(O.seed)
     share = max(1, O.count // 4)
-    for name, path, text, truth in [*true_pairs(rng, 10), *false_pairs(rng, O.count - 2 * share), *raised_claims(rng, share), *faulty(rng, share)]:
+    for name, path, text, truth in [
+        *true_pairs(rng, 10),
+        *false_pairs(rng, O.count - 2 * share),
+        *raised_claims(rng, share),
+        *faulty(rng, share),
+    ]:
         if O.only and O.only not in name:
             continue
         where = os.path.join(WHERE.name, "forged.json")
         with open(where, "w") as f:
             f.write(text)
-        status, said = run("check", where, *path, *(["--seed", str(O.check_seed)] if O.check_seed else []))
+        status, said = run(
+            "check", where, *path, *(["--seed", str(O.check_seed)] if O.check_seed else [])
+        )
         last = said.rsplit("\n", 1)[-1]
         fine = status in (1, 2, 3) and (status != 2 or said.count("\n") == 0)
         if truth == "holds":
             fine = status == 0
-        elif status == 0 and truth is not None: # equal in truth: no stronger than it is
+        elif status == 0 and truth is not None:  # equal in truth: no stronger than it is
             fine = STRENGTH[last.rsplit("[", 1)[1].rstrip("]")] <= STRENGTH[truth]
         tally[not fine] += 1
-        key = "%s: %s" % (status, " ".join(w for w in last.split() if not any(c.isdigit() for c in w))[:70])
+        key = "%s: %s" % (
+            status,
+            " ".join(w for w in last.split() if not any(c.isdigit() for c in w))[:70],
+        )
         refused[key] = refused.get(key, 0) + 1
         if not fine:
             print("FAILED %s: status %d: %s" % (name, status, last[:300]), flush=True)

@@ -1,4 +1,5 @@
 """A headless Chromium, driven over a pair of pipes (the DevTools protocol). Plain Python 3."""
+
 import base64
 import json
 import os
@@ -29,20 +30,48 @@ class Browser:
             os.dup2(b, 4)
 
         self.process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-             "--remote-debugging-pipe", "--user-data-dir=" + self.home, "--window-size=%d,%d" % (width, height), "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=child, close_fds=False, start_new_session=True)
+            [
+                program,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                "--disable-extensions",
+                "--disable-background-networking",
+                "--remote-debugging-pipe",
+                "--user-data-dir=" + self.home,
+                "--window-size=%d,%d" % (width, height),
+                "about:blank",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=child,
+            close_fds=False,
+            start_new_session=True,
+        )
         os.close(out_r)
         os.close(in_w)
         self.buffer, self.serial, self.events, self.session = b"", 0, [], None
-        target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self.session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        target = next(
+            t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page"
+        )
+        self.session = self.call(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
         self.size(width, height)
 
     def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def _read(self, seconds):
         end = time.time() + seconds
@@ -89,11 +118,29 @@ class Browser:
         return r["result"].get("value")
 
     def key(self, key, text=None):
-        codes = {"ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Enter": 13, "Escape": 27, "Home": 36, "End": 35, "Tab": 9}
-        text = text if text is not None else key if len(key) == 1 else "\r" if key == "Enter" else None
-        down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "windowsVirtualKeyCode": codes.get(key, 0)}
+        codes = {
+            "ArrowDown": 40,
+            "ArrowUp": 38,
+            "ArrowLeft": 37,
+            "ArrowRight": 39,
+            "Enter": 13,
+            "Escape": 27,
+            "Home": 36,
+            "End": 35,
+            "Tab": 9,
+        }
+        text = (
+            text if text is not None else key if len(key) == 1 else "\r" if key == "Enter" else None
+        )
+        down = {
+            "type": "keyDown" if text else "rawKeyDown",
+            "key": key,
+            "windowsVirtualKeyCode": codes.get(key, 0),
+        }
         self.call("Input.dispatchKeyEvent", **dict(down, **({"text": text} if text else {})))
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes.get(key, 0))
+        self.call(
+            "Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes.get(key, 0)
+        )
         self.settle()
 
     def type(self, text):
@@ -101,22 +148,40 @@ class Browser:
         self.settle()
 
     def complaints(self):
-        """Errors and warnings of the console, exceptions, and addresses asked for beyond the file and its data."""
+        """Errors and warnings of the console, exceptions, and addresses asked for beyond the file
+        and its data."""
         bad = []
         for e in self.events:
             p = e.get("params", {})
             if e.get("method") == "Runtime.exceptionThrown":
-                bad.append(p["exceptionDetails"].get("exception", {}).get("description") or p["exceptionDetails"]["text"])
-            elif e.get("method") == "Runtime.consoleAPICalled" and p["type"] in ("error", "warning", "assert"):
+                bad.append(
+                    p["exceptionDetails"].get("exception", {}).get("description")
+                    or p["exceptionDetails"]["text"]
+                )
+            elif e.get("method") == "Runtime.consoleAPICalled" and p["type"] in (
+                "error",
+                "warning",
+                "assert",
+            ):
                 bad.append(str([a.get("value") for a in p["args"]]))
-            elif e.get("method") == "Log.entryAdded" and p["entry"]["level"] in ("error", "warning"):
+            elif e.get("method") == "Log.entryAdded" and p["entry"]["level"] in (
+                "error",
+                "warning",
+            ):
                 bad.append(p["entry"]["text"])
-            elif e.get("method") == "Network.requestWillBeSent" and not p["request"]["url"].startswith(("file:", "data:")):
+            elif e.get("method") == "Network.requestWillBeSent" and not p["request"][
+                "url"
+            ].startswith(("file:", "data:")):
                 bad.append("asks for " + p["request"]["url"])
         return bad
 
     def picture(self, path, full=False):
-        r = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=bool(full), **({"clip": dict(x=0, y=0, scale=1, **full)} if full else {}))
+        r = self.call(
+            "Page.captureScreenshot",
+            format="png",
+            captureBeyondViewport=bool(full),
+            **({"clip": dict(x=0, y=0, scale=1, **full)} if full else {}),
+        )
         with open(path, "wb") as f:
             f.write(base64.b64decode(r["data"]))
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""The known bugs (models/bugs): each faulty pair is `different` with the place at which it is wrong as first divergence, each correct twin
-`equivalent`.
+"""The known bugs (models/bugs): each faulty pair is `different` with the place at which it is wrong
+as first divergence, each correct twin `equivalent`.
 
     bugs.py [--isomer build/isomer] [--quick] [--captures DIR] [--only TEXT] [--table FILE]
 
 Without --quick the script that --repro writes of each must run alone and end with status 1.
 
-The captures are made by models/bugs/make.py in a temporary folder (in DIR, which is kept, where that is given: what is there is not
-made again). --table writes what was found as Markdown. The last line is `N passed, N failed`."""
+The captures are made by models/bugs/make.py in a temporary folder (in DIR, which is kept, where
+that is given: what is there is not made again). --table writes what was found as Markdown. The last
+line is `N passed, N failed`."""
+
 import argparse
 import json
 import os
@@ -21,42 +23,138 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MAKE = os.path.join(ROOT, "models", "bugs", "make.py")
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
-QUICK = ("03-gemma-gelu", "07-gemma2-window", "10-llama4-cast", "11-mistral-position", "12-phi35-factors", "two-bugs")
+QUICK = (
+    "03-gemma-gelu",
+    "07-gemma2-window",
+    "10-llama4-cast",
+    "11-mistral-position",
+    "12-phi35-factors",
+    "two-bugs",
+)
 
-# The place, as `operator scope` or `leaf name`, of the changed node or of its partner on the other side; then the block that it is in.
+# The place, as `operator scope` or `leaf name`, of the changed node or of its partner on the other
+# side; then the block that it is in.
 Q = "@q"  # of the operators between the projection and the attention only those that work on q
 BUGS = {
-    "01-internlm2-wqkv": ("right", r"aten::(view|split\S*) model\.layers\.0\.attention(\.wqkv)?$", r"model\.layers\.0\.attention"),
-    "02-olmo-ff-proj": ("right", r"aten::chunk model\.transformer\.blocks\.0\.mlp$", r"blocks\.0\.mlp"),
+    "01-internlm2-wqkv": (
+        "right",
+        r"aten::(view|split\S*) model\.layers\.0\.attention(\.wqkv)?$",
+        r"model\.layers\.0\.attention",
+    ),
+    "02-olmo-ff-proj": (
+        "right",
+        r"aten::chunk model\.transformer\.blocks\.0\.mlp$",
+        r"blocks\.0\.mlp",
+    ),
     "03-gemma-gelu": ("both", r"aten::gelu model\.layers\.0\.mlp\.act_fn$", r"layers\.0\.mlp"),
-    "04-gptj-rotary-pairs": ("right", Q + r"aten::\S+ transformer\.h\.0\.attn\.rotary_emb$", r"transformer\.h\.0\.attn"),
-    "05-glm-rotary-all": ("right", Q + r"aten::\S+ model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
-    "05-glm-rotary-quarter": ("right", Q + r"aten::\S+ model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
-    "06-cohere-rows": ("right", r"aten::index_select model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
-    "07-gemma2-window": ("right", r"vllm::unified_attention_with_output model\.layers\.0\.self_attn\.attn$", r"layers\.0\.self_attn"),
-    "08-qwen2vl-unloaded": ("both", r"leaf model\.layers\.1\.self_attn\.o_proj\.weight$", r"layers\.1\.self_attn"),
-    "08-qwen2vl-swapped": ("right", r"(leaf|aten::linear) model\.layers\.0\.mlp\.gate_up_proj\S*$", r"layers\.0\.mlp"),
-    "09-phi-base": ("right", r"(aten::index_select model\.layers\.0\.self_attn\.rotary_emb|leaf \S+cos_sin_cache)$", r"layers\.0\.self_attn"),
-    "09-phi-rows": ("right", r"aten::index_select model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
-    "10-llama4-cast": ("right", r"aten::to\.dtype vision_model\.model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
+    "04-gptj-rotary-pairs": (
+        "right",
+        Q + r"aten::\S+ transformer\.h\.0\.attn\.rotary_emb$",
+        r"transformer\.h\.0\.attn",
+    ),
+    "05-glm-rotary-all": (
+        "right",
+        Q + r"aten::\S+ model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
+    "05-glm-rotary-quarter": (
+        "right",
+        Q + r"aten::\S+ model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
+    "06-cohere-rows": (
+        "right",
+        r"aten::index_select model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
+    "07-gemma2-window": (
+        "right",
+        r"vllm::unified_attention_with_output model\.layers\.0\.self_attn\.attn$",
+        r"layers\.0\.self_attn",
+    ),
+    "08-qwen2vl-unloaded": (
+        "both",
+        r"leaf model\.layers\.1\.self_attn\.o_proj\.weight$",
+        r"layers\.1\.self_attn",
+    ),
+    "08-qwen2vl-swapped": (
+        "right",
+        r"(leaf|aten::linear) model\.layers\.0\.mlp\.gate_up_proj\S*$",
+        r"layers\.0\.mlp",
+    ),
+    "09-phi-base": (
+        "right",
+        r"(aten::index_select model\.layers\.0\.self_attn\.rotary_emb|leaf \S+cos_sin_cache)$",
+        r"layers\.0\.self_attn",
+    ),
+    "09-phi-rows": (
+        "right",
+        r"aten::index_select model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
+    "10-llama4-cast": (
+        "right",
+        r"aten::to\.dtype vision_model\.model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
     "11-mistral-position": ("right", r"aten::clamp $", r"aten::clamp"),
-    "12-phi35-factors": ("right", r"aten::(gt\.Scalar|any|index_select) model\.layers\.0\.self_attn\.rotary_emb$", r"layers\.0\.self_attn"),
+    "12-phi35-factors": (
+        "right",
+        r"aten::(gt\.Scalar|any|index_select) model\.layers\.0\.self_attn\.rotary_emb$",
+        r"layers\.0\.self_attn",
+    ),
     "13-gguf-lm-head": ("right", r"leaf rank[01]\.lm_head\.weight$", r"lm_head"),
-    "14-gpt2-scale": ("right", r"aten::scaled_dot_product_attention transformer\.h\.0\.attn$", r"h\.0\.attn"),
-    "14-gpt2-layer-scale": ("right", r"aten::scaled_dot_product_attention transformer\.h\.1\.attn$", r"h\.1\.attn"),
-    "15-gpt2-scale": ("right", r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$", r"h\.0\.attn"),
-    "16-bigcode-scale": ("right", r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$", r"h\.0\.attn"),
+    "14-gpt2-scale": (
+        "right",
+        r"aten::scaled_dot_product_attention transformer\.h\.0\.attn$",
+        r"h\.0\.attn",
+    ),
+    "14-gpt2-layer-scale": (
+        "right",
+        r"aten::scaled_dot_product_attention transformer\.h\.1\.attn$",
+        r"h\.1\.attn",
+    ),
+    "15-gpt2-scale": (
+        "right",
+        r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$",
+        r"h\.0\.attn",
+    ),
+    "16-bigcode-scale": (
+        "right",
+        r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$",
+        r"h\.0\.attn",
+    ),
     "17-qwen-logn-4": ("left", r"aten::mul\.Tensor transformer\.h\.0\.attn$", r"h\.0\.attn"),
     "17-qwen-logn-8": ("left", r"aten::mul\.Tensor transformer\.h\.0\.attn$", r"h\.0\.attn"),
-    "18-phimoe-jitter": ("both", r"aten::gt\.Scalar model\.layers\.0\.mlp\.(router|experts)$", r"layers\.0\.mlp"),
-    "19-olmoe-clip-1": ("left", r"aten::clamp model\.layers\.0\.self_attn$", r"layers\.0\.self_attn"),
-    "20-jais-alibi": ("right", r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$", r"h\.0\.attn"),
-    "21-phi-qk-norm": ("left", r"aten::layer_norm model\.layers\.0\.self_attn\.q_layernorm$", r"layers\.0\.self_attn"),
+    "18-phimoe-jitter": (
+        "both",
+        r"aten::gt\.Scalar model\.layers\.0\.mlp\.(router|experts)$",
+        r"layers\.0\.mlp",
+    ),
+    "19-olmoe-clip-1": (
+        "left",
+        r"aten::clamp model\.layers\.0\.self_attn$",
+        r"layers\.0\.self_attn",
+    ),
+    "20-jais-alibi": (
+        "right",
+        r"vllm::unified_attention_with_output transformer\.h\.0\.attn\.attn$",
+        r"h\.0\.attn",
+    ),
+    "21-phi-qk-norm": (
+        "left",
+        r"aten::layer_norm model\.layers\.0\.self_attn\.q_layernorm$",
+        r"layers\.0\.self_attn",
+    ),
 }
 # The one change that explains it, where one does.
 HINTS = {
     "03-gemma-gelu": r"approximate is \"tanh\" on the left and \"none\" on the right$",
-    "04-gptj-rotary-pairs": r"on the right its halves are the first and the second part, and would have to be every second element$",
+    "04-gptj-rotary-pairs": (
+        r"on the right its halves are the first and the second part, and "
+        r"would "
+        r"have to be every second element$"
+    ),
     "07-gemma2-window": r"(on the right )?sliding_window is none, and would have to be 4$",
     "08-qwen2vl-swapped": r"on the right the halves of \"linear_2\" are exchanged$",
     "10-llama4-cast": r"on the right the cast leaves the imaginary part out$",
@@ -73,20 +171,32 @@ HINTS = {
 TWO = ["aten::add.Tensor model.layers.0.input_layernorm", "aten::gelu model.layers.1.mlp.act_fn"]
 # Why no one change explains the others.
 UNHINTED = {
-    "01-internlm2-wqkv": "each rank would have to gather the other's part and to take other rows of it: the view, the sizes of its parts and a collective at once",
-    "02-olmo-ff-proj": "the rows that a rank would have to read are another rank's: neither its leaf nor its operators have them; what is named is where "
-                       "the other side has a function of one half and this one halves once more",
-    "05-glm-rotary-*": "the width of the rotation stands in the ends of several parts, in a table of other frequencies and in what is left unrotated: "
-                       "no single one of them mends it",
+    "01-internlm2-wqkv": (
+        "each rank would have to gather the other's part and to take other rows "
+        "of it: the view, the sizes of its parts and a collective at once"
+    ),
+    "02-olmo-ff-proj": "the rows that a rank would have to read are another rank's: neither its "
+    "leaf nor its operators have them; what is named is where "
+    "the other side has a function of one half and this one halves once more",
+    "05-glm-rotary-*": "the width of the rotation stands in the ends of several parts, in a table "
+    "of other frequencies and in what is left unrotated: "
+    "no single one of them mends it",
 }
-# No sample that is drawn at the captured scale shows it; nothing but a proof may say that it is not there.
+# No sample that is drawn at the captured scale shows it; nothing but a proof may say that it is not
+# there.
 UNSEEN = "19-olmoe-clip-8"
 
 
 def python():
     """A Python with torch and Transformers, or None."""
     for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable):
-        if os.path.exists(p) and subprocess.run([p, "-c", "import torch, transformers, safetensors"], capture_output=True).returncode == 0:
+        if (
+            os.path.exists(p)
+            and subprocess.run(
+                [p, "-c", "import torch, transformers, safetensors"], capture_output=True
+            ).returncode
+            == 0
+        ):
             return p
     return None
 
@@ -114,7 +224,11 @@ def works_on_q(graph, id):
     todo, seen = [id], set()
     while todo:
         n = graph[todo.pop()]
-        if n["op"] == "getitem" and n["args"][1] == 0 and "linear" in graph[refs(graph[n["args"][0]["ref"]]["args"])[0]]["op"]:
+        if (
+            n["op"] == "getitem"
+            and n["args"][1] == 0
+            and "linear" in graph[refs(graph[n["args"][0]["ref"]]["args"])[0]]["op"]
+        ):
             return True
         if "args" in n and n["op"] != "aten::linear" and n["id"] not in seen:
             seen.add(n["id"])
@@ -125,8 +239,10 @@ def works_on_q(graph, id):
 def is_at(graph, at, pattern):
     if at is None:
         return False
-    wanted = pattern[len(Q):] if pattern.startswith(Q) else pattern
-    return re.match(wanted, place(graph, at)) is not None and (wanted == pattern or works_on_q(graph, at["id"]))
+    wanted = pattern[len(Q) :] if pattern.startswith(Q) else pattern
+    return re.match(wanted, place(graph, at)) is not None and (
+        wanted == pattern or works_on_q(graph, at["id"])
+    )
 
 
 class Run:
@@ -138,11 +254,20 @@ class Run:
     def compare(self, name, left, right, *options):
         a, b = (os.path.join(self.captures, name, s) for s in (left, right))
         start = time.monotonic()
-        p = subprocess.run([self.isomer, "compare", a, b, "--json", "-", "--timeout", str(self.timeout), *options], stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = subprocess.run(
+            [self.isomer, "compare", a, b, "--json", "-", "--timeout", str(self.timeout), *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         verdict = VERDICT.get(p.returncode, "status %d" % p.returncode)
         said = p.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
-        return verdict, json.loads(p.stdout) if p.returncode in (0, 1, 3) else None, said, time.monotonic() - start
+        return (
+            verdict,
+            json.loads(p.stdout) if p.returncode in (0, 1, 3) else None,
+            said,
+            time.monotonic() - start,
+        )
 
     def report(self, ok, what, said):
         self.passed, self.failed = self.passed + ok, self.failed + (not ok)
@@ -155,47 +280,97 @@ class Run:
             self.compare(name, "reference", "faulty", "--repro", path)
             if not os.path.exists(path):
                 return self.report(False, name + ", its script", "none was written")
-            p = subprocess.run([self.scripts, path], cwd=tmp, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            p = subprocess.run(
+                [self.scripts, path],
+                cwd=tmp,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
             said = (p.stdout + p.stderr).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
-            self.report(p.returncode == 1 and b"Traceback" not in p.stderr, name + ", its script", said)
+            self.report(
+                p.returncode == 1 and b"Traceback" not in p.stderr, name + ", its script", said
+            )
 
     def faulty(self, name):
         verdict, r, said, seconds = self.compare(name, "reference", "faulty")
         side, pattern, block = BUGS[name]
-        row = {"bug": name, "verdict": verdict, "how": "-", "place": "-", "hint": "", "size": "", "seconds": seconds}
+        row = {
+            "bug": name,
+            "verdict": verdict,
+            "how": "-",
+            "place": "-",
+            "hint": "",
+            "size": "",
+            "seconds": seconds,
+        }
         if verdict == "different" and r["divergences"]:
-            d, graphs = r["divergences"][0], [graph_of(os.path.join(self.captures, name, s)) for s in ("reference", "faulty")]
+            d, graphs = (
+                r["divergences"][0],
+                [graph_of(os.path.join(self.captures, name, s)) for s in ("reference", "faulty")],
+            )
             at = [is_at(graphs[k], d[s], pattern) for k, s in enumerate(("left", "right"))]
             exact = {"left": at[0], "right": at[1], "both": all(at)}[side]
-            near = any(re.search(block, place(graphs[k], d[s])) for k, s in enumerate(("left", "right")))
+            near = any(
+                re.search(block, place(graphs[k], d[s])) for k, s in enumerate(("left", "right"))
+            )
             row["how"] = "exact" if exact else "same block" if near else "elsewhere"
             shown = 0 if side == "left" else 1
             row["place"] = place(graphs[shown], d[("left", "right")[shown]])
             row["hint"], row["size"] = d["hint"] or "", r["counterexample"]["max_rel"]
         hinted = name not in HINTS or re.match(HINTS[name], row["hint"]) is not None
         self.rows.append(row)
-        self.report(verdict == "different" and row["how"] == "exact" and hinted, name,
-                    "%s at %s (%s), %.1f s%s" % (verdict, row["place"], row["how"], seconds, "" if hinted else "; hint: " + row["hint"]))
+        self.report(
+            verdict == "different" and row["how"] == "exact" and hinted,
+            name,
+            "%s at %s (%s), %.1f s%s"
+            % (
+                verdict,
+                row["place"],
+                row["how"],
+                seconds,
+                "" if hinted else "; hint: " + row["hint"],
+            ),
+        )
 
     def twin(self, name, left, right):
         verdict, r, said, seconds = self.compare(name, left, right)
-        self.report(verdict == "equivalent", "%s, %s" % (name, right), "%s, %.1f s" % (said, seconds))
+        self.report(
+            verdict == "equivalent", "%s, %s" % (name, right), "%s, %.1f s" % (said, seconds)
+        )
         if right == "twin" and self.rows and self.rows[-1]["bug"] == name:
-            self.rows[-1]["twin"] = "%s, %s" % (verdict, r["evidence"]) if verdict == "equivalent" else verdict
+            self.rows[-1]["twin"] = (
+                "%s, %s" % (verdict, r["evidence"]) if verdict == "equivalent" else verdict
+            )
 
     def two(self, name):
         verdict, r, said, seconds = self.compare(name, "reference", "faulty")
         graph = graph_of(os.path.join(self.captures, name, "faulty"))
         found = [place(graph, d["right"]) for d in r["divergences"]] if r else []
-        self.report(verdict == "different" and found == TWO, "two bugs: both, and nothing else", "%s: %s" % (verdict, "; ".join(found)))
+        self.report(
+            verdict == "different" and found == TWO,
+            "two bugs: both, and nothing else",
+            "%s: %s" % (verdict, "; ".join(found)),
+        )
         index = [d["index"] for d in r["divergences"]] if r else []
-        ok = len(index) == 2 and all(i and all(isinstance(x, int) and x >= 0 for x in i) for i in index)
+        ok = len(index) == 2 and all(
+            i and all(isinstance(x, int) and x >= 0 for x in i) for i in index
+        )
         self.report(ok, "two bugs: where the difference is largest", "%s" % index)
 
     def unseen(self, name):
         start = time.monotonic()
-        p = subprocess.Popen([self.isomer, "compare", *(os.path.join(self.captures, name, s) for s in ("reference", "faulty")), "-q"],
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        p = subprocess.Popen(
+            [
+                self.isomer,
+                "compare",
+                *(os.path.join(self.captures, name, s) for s in ("reference", "faulty")),
+                "-q",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             out, _ = p.communicate(timeout=60)
         except subprocess.TimeoutExpired:  # a long proof: what is known so far
@@ -205,13 +380,50 @@ class Run:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.communicate()
-                print("known gap %s: no answer in a minute: a proof of many large elements is not interrupted" % name, flush=True)
-                self.rows.append({"bug": name, "verdict": "no answer in 60 s", "how": "-", "place": "-", "hint": "no sample shows it", "size": "", "seconds": 60.0})
+                print(
+                    (
+                        "known gap %s: no answer in a minute: a proof of many large elements is "
+                        "not "
+                        "interrupted"
+                    )
+                    % name,
+                    flush=True,
+                )
+                self.rows.append(
+                    {
+                        "bug": name,
+                        "verdict": "no answer in 60 s",
+                        "how": "-",
+                        "place": "-",
+                        "hint": "no sample shows it",
+                        "size": "",
+                        "seconds": 60.0,
+                    }
+                )
                 return
-        said, seconds = out.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1], time.monotonic() - start
-        verdict = "undecided" if "UNDECIDED" in said else VERDICT.get(p.returncode, "status %d" % p.returncode)
+        said, seconds = (
+            out.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1],
+            time.monotonic() - start,
+        )
+        verdict = (
+            "undecided"
+            if "UNDECIDED" in said
+            else VERDICT.get(p.returncode, "status %d" % p.returncode)
+        )
         self.report(verdict in ("different", "undecided"), name, "%s, %.1f s" % (said, seconds))
-        self.rows.append({"bug": name, "verdict": verdict, "how": "-", "place": "-", "hint": "shown by draws of another scale" if verdict == "different" else "no sample shows it", "size": "", "seconds": seconds})
+        self.rows.append(
+            {
+                "bug": name,
+                "verdict": verdict,
+                "how": "-",
+                "place": "-",
+                "hint": "shown by draws of another scale"
+                if verdict == "different"
+                else "no sample shows it",
+                "size": "",
+                "seconds": seconds,
+            }
+        )
 
     def all(self, names):
         for name in names:
@@ -223,7 +435,9 @@ class Run:
                 self.faulty(name)
                 if self.scripts:
                     self.script(name)
-            has = [s for s in ("twin", "mended") if os.path.isdir(os.path.join(self.captures, name, s))]
+            has = [
+                s for s in ("twin", "mended") if os.path.isdir(os.path.join(self.captures, name, s))
+            ]
             other = os.path.isdir(os.path.join(self.captures, name, "twin-reference"))
             for s in has if name != UNSEEN else ():
                 self.twin(name, "twin-reference" if other and s == "twin" else "reference", s)
@@ -234,20 +448,69 @@ def table(rows, path):
     for r in rows:
         number.setdefault(r["bug"][:2], []).append(r)
     exact = sum(any(r["how"] == "exact" for r in rs) for rs in number.values())
-    out = ["# Known bugs, and what is said of them", "",
-           "Bugs that were found in published model code, rebuilt by `models/bugs/make.py` at a small size and compared with their references by",
-           "`tests/cli/bugs.py --table docs/bugs.md`, which wrote this page. *Place* is that of the first divergence, on the side that shows the change:",
-           "*exact* is the changed operator or leaf (views and casts beside it aside). *Size* is the largest relative difference of the outputs on the",
-           "witness. *Twin* is the same program without the fault, or on a configuration in which it cannot show. Seconds are of one run.", "",
-           "| bug | verdict | place | | hint | size | twin | s |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    out = [
+        "# Known bugs, and what is said of them",
+        "",
+        (
+            "Bugs that were found in published model code, rebuilt by `models/bugs/make.py` at a "
+            "small size and compared with their references by"
+        ),
+        (
+            "`tests/cli/bugs.py --table docs/bugs.md`, which wrote this page. *Place* is that of "
+            "the "
+            "first divergence, on the side that shows the change:"
+        ),
+        (
+            "*exact* is the changed operator or leaf (views and casts beside it aside). *Size* is "
+            "the "
+            "largest relative difference of the outputs on the"
+        ),
+        (
+            "witness. *Twin* is the same program without the fault, or on a configuration in "
+            "which it "
+            "cannot show. Seconds are of one run."
+        ),
+        "",
+        "| bug | verdict | place | | hint | size | twin | s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for r in rows:
-        size = "%.2g" % r["size"] if isinstance(r["size"], float) else "not a number" if r["how"] == "exact" else ""
+        size = (
+            "%.2g" % r["size"]
+            if isinstance(r["size"], float)
+            else "not a number"
+            if r["how"] == "exact"
+            else ""
+        )
         hint = re.sub(r"\S*/%s/" % re.escape(r["bug"]), "", r["hint"]).replace("|", "\\|")
-        out.append("| %s | %s | `%s` | %s | %s | %s | %s | %.1f |" % (r["bug"], r["verdict"], r["place"], r["how"], hint, size, r.get("twin", ""), r["seconds"]))
+        out.append(
+            "| %s | %s | `%s` | %s | %s | %s | %s | %.1f |"
+            % (
+                r["bug"],
+                r["verdict"],
+                r["place"],
+                r["how"],
+                hint,
+                size,
+                r.get("twin", ""),
+                r["seconds"],
+            )
+        )
     out += ["", "Where there is no hint, or only the two operators, no one change explains it:", ""]
     out += ["- %s: %s." % i for i in sorted(UNHINTED.items())]
-    out += ["", "Of %d bugs %d are different, %d with the place exactly. Where a bug has several variants, one of them counts." %
-            (len(number), sum(any(r["verdict"] == "different" for r in rs) for rs in number.values()), exact), ""]
+    out += [
+        "",
+        (
+            "Of %d bugs %d are different, %d with the place exactly. Where a bug has several "
+            "variants, one of them counts."
+        )
+        % (
+            len(number),
+            sum(any(r["verdict"] == "different" for r in rs) for rs in number.values()),
+            exact,
+        ),
+        "",
+    ]
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out))
 
@@ -263,14 +526,21 @@ def main():
     a = a.parse_args()
     with tempfile.TemporaryDirectory(prefix="isomer-bugs-") as tmp:
         folder = a.captures or tmp
-        names = [n for n in list(BUGS) + [UNSEEN, "two-bugs"] if (not a.quick or n in QUICK) and (not a.only or any(o in n for o in a.only))]
+        names = [
+            n
+            for n in list(BUGS) + [UNSEEN, "two-bugs"]
+            if (not a.quick or n in QUICK) and (not a.only or any(o in n for o in a.only))
+        ]
         names.sort()
         missing = [n for n in names if not os.path.isdir(os.path.join(folder, n))]
         py = python() if missing else None
         if missing and not py:
             print("no Python with torch, transformers and safetensors: skipped")
             return 0
-        if missing and subprocess.run([py, MAKE, folder] + missing, stdout=subprocess.DEVNULL).returncode:
+        if (
+            missing
+            and subprocess.run([py, MAKE, folder] + missing, stdout=subprocess.DEVNULL).returncode
+        ):
             return 1
         run = Run(a.isomer, folder, a.timeout, None if a.quick else python())
         run.all(names)

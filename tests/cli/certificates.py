@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Certificates: `isomer compare --certificate` and `isomer check`. Plain Python 3.
 
-    tests/cli/certificates.py [--isomer build/isomer] [--checker build/tests/check/checker] [--mutations 100] [--seed N]
+    tests/cli/certificates.py [--isomer build/isomer] [--checker build/tests/check/checker]
+    [--mutations 100] [--seed N]
                               [--captures FOLDER]     every correct pair of a folder of families too
 
-Every correct pair of models/ gives a certificate that checks. A certificate that was changed must be refused, unless what it
-says still follows: that is judged here, from the certificate's text alone, against the one that was written. Changed
-captures and weights are refused. The last line is `N passed, N failed`."""
+Every correct pair of models/ gives a certificate that checks. A certificate that was changed must
+be refused, unless what it says still follows: that is judged here, from the certificate's text
+alone, against the one that was written. Changed captures and weights are refused. The last line is
+`N passed, N failed`."""
+
 import argparse
 import hashlib
 import importlib.util
@@ -22,7 +25,9 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-spec = importlib.util.spec_from_file_location("pairs", os.path.join(ROOT, "tests", "pairs", "captures.py"))
+spec = importlib.util.spec_from_file_location(
+    "pairs", os.path.join(ROOT, "tests", "pairs", "captures.py")
+)
 PAIRS = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(PAIRS)
 MODELS = os.path.join(ROOT, "models")
@@ -37,12 +42,19 @@ def report(ok, what):
 
 
 def isomer(*args):
-    p = subprocess.run([O.isomer] + list(args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
+    p = subprocess.run(
+        [O.isomer] + list(args),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=900,
+    )
     text = (p.stdout or p.stderr).decode("utf-8", "replace").strip()
     return p.returncode, text.rsplit("\n", 1)[-1]
 
 
 # ---- is what a changed certificate says still true? ----
+
 
 def arguments(x, content):
     if isinstance(x, dict) and set(x) == {"ref"}:
@@ -56,7 +68,11 @@ def contents(doc):
     """Every term by what it is, whatever its number: equal for equal terms."""
     number, content = {}, []
     for t in doc["terms"]:
-        key = (t["op"],) + tuple(arguments(a, content) for a in t["args"]) if "op" in t else tuple(t.items())[0]
+        key = (
+            (t["op"],) + tuple(arguments(a, content) for a in t["args"])
+            if "op" in t
+            else tuple(t.items())[0]
+        )
         content.append(number.setdefault(key, len(number)))
     return content, {v: k for k, v in number.items()}
 
@@ -65,7 +81,15 @@ def deep(doc):
     """Terms as digests, comparable between certificates."""
     out = []
     for t in doc["terms"]:
-        out.append(hashlib.sha256(repr((t["op"],) + tuple(arguments(a, out) for a in t["args"]) if "op" in t else tuple(t.items())[0]).encode()).hexdigest())
+        out.append(
+            hashlib.sha256(
+                repr(
+                    (t["op"],) + tuple(arguments(a, out) for a in t["args"])
+                    if "op" in t
+                    else tuple(t.items())[0]
+                ).encode()
+            ).hexdigest()
+        )
     return out
 
 
@@ -78,8 +102,15 @@ def claims(doc, steps=None, d=None):
     d, out = d or deep(doc), set()
     for s in doc["steps"] if steps is None else steps:
         if "rule" in s:
-            out.add(("rule", " ".join(nameless(doc["rules"][s["rule"]])), tuple(None if v is None else d[v] for v in s["vars"]),
-                     tuple(d[t] for t in s["terms"]), json.dumps(s.get("names", {}), sort_keys=True)))
+            out.add(
+                (
+                    "rule",
+                    " ".join(nameless(doc["rules"][s["rule"]])),
+                    tuple(None if v is None else d[v] for v in s["vars"]),
+                    tuple(d[t] for t in s["terms"]),
+                    json.dumps(s.get("names", {}), sort_keys=True),
+                )
+            )
         elif "same" not in s:
             for kind, pair in s.items():
                 out.add((kind,) + tuple(sorted(d[t] for t in pair)))
@@ -94,22 +125,31 @@ def lifted(call, side):
 
 
 class Judge:
-    """Follows the steps with sets of equal terms. A captured node's own call is known where the original certificate, which was
-    checked, joins it with a call by congruence: such a step is taken over by what it says."""
+    """Follows the steps with sets of equal terms. A captured node's own call is known where the
+    original certificate, which was checked, joins it with a call by congruence: such a step is
+    taken over by what it says."""
 
     def __init__(self, doc):
         d = deep(doc)
         self.said = claims(doc)
-        self.same = {tuple(sorted((d[a], d[b]))) for s in doc["steps"] if "same" in s for a, b in [s["same"]]}
-        self.outputs = {(o["left"], o["right"], tuple(d[t] for t in o["terms"])) for o in doc["outputs"]}
+        self.same = {
+            tuple(sorted((d[a], d[b]))) for s in doc["steps"] if "same" in s for a, b in [s["same"]]
+        }
+        self.outputs = {
+            (o["left"], o["right"], tuple(d[t] for t in o["terms"])) for o in doc["outputs"]
+        }
         self.files = [doc[s]["files"] for s in ("left", "right")]
         self.evidence = doc["evidence"]
-        self.claimed = {" ".join(nameless(r)): re.search(r"\(evidence (\w+)", r).group(1) for r in doc["rules"]}
+        self.claimed = {
+            " ".join(nameless(r)): re.search(r"\(evidence (\w+)", r).group(1) for r in doc["rules"]
+        }
         self.fixed = {tuple(x.items()) for x in doc["fixed"]}
 
     def new_rules(self, doc):
         """The rules that are used and were not there."""
-        return {" ".join(nameless(doc["rules"][s["rule"]])) for s in doc["steps"] if "rule" in s} - set(self.claimed)
+        return {
+            " ".join(nameless(doc["rules"][s["rule"]])) for s in doc["steps"] if "rule" in s
+        } - set(self.claimed)
 
     def holds(self, doc, proved=()):
         """None, or why what was accepted does not follow as far as can be seen here."""
@@ -135,7 +175,9 @@ class Judge:
             if "same" in s:
                 a, b = s["same"]
                 x, y = doc["terms"][a], doc["terms"][b]
-                known = "op" in x and "op" in y and x["op"] == y["op"] and equal(x["args"], y["args"])
+                known = (
+                    "op" in x and "op" in y and x["op"] == y["op"] and equal(x["args"], y["args"])
+                )
                 if not known and tuple(sorted((d[a], d[b]))) not in self.same and d[a] != d[b]:
                     return "step %d is a congruence that was not there" % i
             else:
@@ -150,16 +192,25 @@ class Judge:
                 return "outputs that do not meet"
         if {(o["left"], o["right"]) for o in doc["outputs"]} != {o[:2] for o in self.outputs}:
             return "an output is left out"
-        claimed = [re.search(r"\(evidence (\w+)", doc["rules"][s["rule"]]) for s in doc["steps"] if "rule" in s]
+        claimed = [
+            re.search(r"\(evidence (\w+)", doc["rules"][s["rule"]])
+            for s in doc["steps"]
+            if "rule" in s
+        ]
         if any(c is None for c in claimed):
             return "a rule without evidence"
         weakest = "tested" if "tested" in [c.group(1) for c in claimed] else "proved"
-        if doc["evidence"] != weakest and (doc["evidence"], weakest, self.evidence) != ("certified", "proved", "certified"):
+        if doc["evidence"] != weakest and (doc["evidence"], weakest, self.evidence) != (
+            "certified",
+            "proved",
+            "certified",
+        ):
             return "other evidence"
         return None
 
 
 # ---- changes ----
+
 
 def some_ref(x, found):
     if isinstance(x, list):
@@ -219,7 +270,9 @@ def change_names(step, rng):
     """What stands for a size or an attribute."""
     names = step.get("names", {})
     if not names or rng.random() < 0.2:
-        step["names"] = dict(names, **{rng.choice(["size0", "size9", "value0"]): rng.choice([1, 7, 0.5, [1, 2]])})
+        step["names"] = dict(
+            names, **{rng.choice(["size0", "size9", "value0"]): rng.choice([1, 7, 0.5, [1, 2]])}
+        )
         return step["names"] != names
     name = rng.choice(sorted(names))
     old, what = names[name], rng.randrange(4)
@@ -252,7 +305,7 @@ def change_step(doc, rng):
         else:
             s["terms"][rng.randrange(2)] = rng.randrange(n)
     else:
-        (kind, pair), = s.items()
+        ((kind, pair),) = s.items()
         if rng.random() < 0.25:
             del s[kind]
             s[rng.choice(["leaf", "value", "same", "bound", "mask", "rounding"])] = pair
@@ -264,7 +317,9 @@ def change_step(doc, rng):
 def change_captured(doc, rng):
     i = rng.choice([k for k, t in enumerate(doc["terms"]) if "op" not in t])
     other = rng.choice([t for t in doc["terms"] if "op" not in t])
-    doc["terms"][i] = rng.choice([other, {"left" if "right" in other else "right": list(other.values())[0]}])
+    doc["terms"][i] = rng.choice(
+        [other, {"left" if "right" in other else "right": list(other.values())[0]}]
+    )
     return True
 
 
@@ -301,7 +356,7 @@ def change_digest(doc, rng):
         del files[name]
     else:
         k = rng.randrange(64)
-        files[name] = files[name][:k] + rng.choice("0123456789abcdefg") + files[name][k + 1:]
+        files[name] = files[name][:k] + rng.choice("0123456789abcdefg") + files[name][k + 1 :]
     return True
 
 
@@ -329,8 +384,23 @@ def double_entry(doc, rng):
     return True
 
 
-CHANGES = [change_step, change_step, change_step, lambda d, r: change_argument(d, r, "ref"), lambda d, r: change_argument(d, r, "literal"),
-           change_rule, change_rule, change_captured, change_op, change_order, change_output, change_digest, change_rest, delete_entry, double_entry]
+CHANGES = [
+    change_step,
+    change_step,
+    change_step,
+    lambda d, r: change_argument(d, r, "ref"),
+    lambda d, r: change_argument(d, r, "literal"),
+    change_rule,
+    change_rule,
+    change_captured,
+    change_op,
+    change_order,
+    change_output,
+    change_digest,
+    change_rest,
+    delete_entry,
+    double_entry,
+]
 
 
 def change_bytes(text, rng):
@@ -341,11 +411,11 @@ def change_bytes(text, rng):
         if what == 0:
             b[k] ^= 1 << rng.randrange(8)
         elif what == 1:
-            del b[k:k + rng.choice([1, 1, 10, 1000])]
+            del b[k : k + rng.choice([1, 1, 10, 1000])]
         elif what == 2:
-            b[k:k] = b[rng.randrange(len(b)):][:rng.choice([1, 10, 100])]
+            b[k:k] = b[rng.randrange(len(b)) :][: rng.choice([1, 10, 100])]
         else:
-            del b[k + 1:]
+            del b[k + 1 :]
     return bytes(b)
 
 
@@ -357,9 +427,15 @@ def mutate(text, rng):
         else:
             doc = json.loads(text)
             try:
-                if not all([rng.choice(CHANGES)(doc, rng) for _ in range(rng.choice([1, 1, 1, 2]))]):
+                if not all(
+                    [rng.choice(CHANGES)(doc, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
+                ):
                     continue
-            except (IndexError, KeyError, ValueError):  # the first change left nothing for the second
+            except (
+                IndexError,
+                KeyError,
+                ValueError,
+            ):  # the first change left nothing for the second
                 continue
             out = json.dumps(doc).encode()
         try:
@@ -372,17 +448,29 @@ def mutate(text, rng):
 
 def run_checker(left, right, paths, *options):
     """(outcome, reason) of each."""
-    p = subprocess.run([O.checker, left, right, *options], input="".join(x + "\n" for x in paths).encode(), stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=1200)
+    p = subprocess.run(
+        [O.checker, left, right, *options],
+        input="".join(x + "\n" for x in paths).encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=1200,
+    )
     lines = p.stdout.decode("utf-8", "replace").splitlines()
-    report(p.returncode == 0, "the checker ended with %d after %d certificates: %s" % (p.returncode, len(lines), p.stderr[-500:].decode("utf-8", "replace")))
+    report(
+        p.returncode == 0,
+        "the checker ended with %d after %d certificates: %s"
+        % (p.returncode, len(lines), p.stderr[-500:].decode("utf-8", "replace")),
+    )
     return [(int(x.split(" ", 1)[0]), x.split(" ", 1)[1]) for x in lines]
 
 
 def campaign(name, left, right, text, n, rng, where):
     judge, paths = Judge(json.loads(text)), []
     wrong = judge.holds(json.loads(text))
-    report(wrong is None, "%s: the judge does not follow the certificate as it was written: %s" % (name, wrong))
+    report(
+        wrong is None,
+        "%s: the judge does not follow the certificate as it was written: %s" % (name, wrong),
+    )
     for i in range(n):
         paths.append(os.path.join(where, "mutant-%d.json" % i))
         with open(paths[-1], "wb") as f:
@@ -393,8 +481,9 @@ def campaign(name, left, right, text, n, rng, where):
         doc = json.load(open(path)) if outcome == HOLDS else None
         proved = judge.new_rules(doc) if doc else ()
         if proved:
-            # With other conditions or sizes a rule may still fit where it is used: then it counts whether it is true.
-            (outcome, reason), = run_checker(left, right, [path])
+            # With other conditions or sizes a rule may still fit where it is used: then it counts
+            # whether it is true.
+            ((outcome, reason),) = run_checker(left, right, [path])
             other_rule += outcome == HOLDS
         tally[outcome] += 1
         if outcome == HOLDS:
@@ -405,11 +494,27 @@ def campaign(name, left, right, text, n, rng, where):
             wrong = "no reason is given"
         report(wrong is None, "%s: %s: %s" % (name, os.path.basename(path), wrong))
         os.unlink(path)
-    print("%s: %d changed: %d refused, %d malformed, %d with a rule that is not proved, %d say the same as before, %d with another rule, which is proved"
-          % (name, n, tally[REFUSED], tally[MALFORMED], tally[UNPROVED], tally[HOLDS] - other_rule, other_rule), flush=True)
+    print(
+        (
+            "%s: %d changed: %d refused, %d malformed, %d with a rule that is not proved, %d say "
+            "the "
+            "same as before, %d with another rule, which is proved"
+        )
+        % (
+            name,
+            n,
+            tally[REFUSED],
+            tally[MALFORMED],
+            tally[UNPROVED],
+            tally[HOLDS] - other_rule,
+            other_rule,
+        ),
+        flush=True,
+    )
 
 
 # ---- pairs ----
+
 
 def certify(left, right, path):
     t0 = time.monotonic()
@@ -424,9 +529,15 @@ def check_pair(folder, left, right, path):
     if os.path.exists(path):
         os.unlink(path)
     status, compare, checked, why, check = certify(a, b, path)
-    report(status == 0 and checked == 0, "%s %s: compare %d, check %s: %s" % (left, right, status, checked, why))
+    report(
+        status == 0 and checked == 0,
+        "%s %s: compare %d, check %s: %s" % (left, right, status, checked, why),
+    )
     if O.captures:
-        print("%-28s %-28s compare %5.1f s, check %5.1f s  %s" % (left, right, compare, check, why), flush=True)
+        print(
+            "%-28s %-28s compare %5.1f s, check %5.1f s  %s" % (left, right, compare, check, why),
+            flush=True,
+        )
     return status == 0, compare, check
 
 
@@ -438,21 +549,43 @@ def rewrite(path, out, change):
 
 
 def digests(capture):
-    names = [n for n in os.listdir(capture) if n == "graph.json" or n == "weights.safetensors" or re.fullmatch(r"inputs(\.\d+)?\.safetensors", n)]
-    return {n: hashlib.sha256(open(os.path.join(capture, n), "rb").read()).hexdigest() for n in names}
+    names = [
+        n
+        for n in os.listdir(capture)
+        if n == "graph.json"
+        or n == "weights.safetensors"
+        or re.fullmatch(r"inputs(\.\d+)?\.safetensors", n)
+    ]
+    return {
+        n: hashlib.sha256(open(os.path.join(capture, n), "rb").read()).hexdigest() for n in names
+    }
 
 
 def expect(what, got, wanted, mentions=""):
     status, text = got
-    report(status == wanted and mentions in text, "%s: status %d, expected %d: %s" % (what, status, wanted, text))
+    report(
+        status == wanted and mentions in text,
+        "%s: status %d, expected %d: %s" % (what, status, wanted, text),
+    )
 
 
 def changed_captures(where):
-    """A certificate for one pair of captures does not hold for another one, whatever its digests say."""
+    """A certificate for one pair of captures does not hold for another one, whatever its digests
+    say."""
     family = os.path.join(MODELS, "llama-2l")
-    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "changed.json")
+    left, right, path, out = (
+        os.path.join(family, "hf-sdpa"),
+        os.path.join(family, "vllm"),
+        os.path.join(where, "llama.json"),
+        os.path.join(where, "changed.json"),
+    )
     isomer("compare", left, right, "-q", "--certificate", path)
-    expect("trusted rules", isomer("check", path, left, right, "-q", "--trust-rules"), 0, "rules trusted")
+    expect(
+        "trusted rules",
+        isomer("check", path, left, right, "-q", "--trust-rules"),
+        0,
+        "rules trusted",
+    )
     expect("sides exchanged", isomer("check", path, right, left, "-q"), 1, "not the one")
     for bug in sorted(os.listdir(family)):
         if "bug" not in bug:
@@ -460,7 +593,11 @@ def changed_captures(where):
         faulty = os.path.join(family, bug)
         expect("%s for vllm" % bug, isomer("check", path, left, faulty, "-q"), 1, "not the one")
         rewrite(path, out, lambda d: d["right"].update(files=digests(faulty)))
-        expect("%s for vllm, with its own digests" % bug, isomer("check", out, left, faulty, "-q", "--trust-rules"), 1)
+        expect(
+            "%s for vllm, with its own digests" % bug,
+            isomer("check", out, left, faulty, "-q", "--trust-rules"),
+            1,
+        )
     # One bit of one weight.
     copy = os.path.join(where, "copy")
     shutil.copytree(right, copy)
@@ -468,50 +605,117 @@ def changed_captures(where):
     data = bytearray(open(name, "rb").read())
     data[8 + struct.unpack("<Q", data[:8])[0] + 1000] ^= 1
     open(name, "wb").write(data)
-    expect("a bit of a weight", isomer("check", path, left, copy, "-q"), 1, "weights.safetensors is not the one")
+    expect(
+        "a bit of a weight",
+        isomer("check", path, left, copy, "-q"),
+        1,
+        "weights.safetensors is not the one",
+    )
     rewrite(path, out, lambda d: d["right"].update(files=digests(copy)))
-    expect("a bit of a weight, with its digest", isomer("check", out, left, copy, "-q"), 1, "their values differ")
+    expect(
+        "a bit of a weight, with its digest",
+        isomer("check", out, left, copy, "-q"),
+        1,
+        "their values differ",
+    )
     shutil.rmtree(copy)
 
 
 def dishonest_rules(where):
-    """A rule that is false is refuted, one that is stronger on paper than it can be shown is said so."""
+    """A rule that is false is refuted, one that is stronger on paper than it can be shown is said
+    so."""
     family = os.path.join(MODELS, "llama-2l")
-    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "changed.json")
+    left, right, path, out = (
+        os.path.join(family, "hf-sdpa"),
+        os.path.join(family, "vllm"),
+        os.path.join(where, "llama.json"),
+        os.path.join(where, "changed.json"),
+    )
 
     def add(rule, op):
         def change(doc):
-            x = next(i for i, t in enumerate(doc["terms"]) if t.get("left") == doc["terms"][doc["outputs"][0]["terms"][0]]["left"])
+            x = next(
+                i
+                for i, t in enumerate(doc["terms"])
+                if t.get("left") == doc["terms"][doc["outputs"][0]["terms"][0]]["left"]
+            )
             doc["terms"].append({"op": op, "args": [{"ref": x}]})
             doc["rules"].append(rule)
-            doc["steps"].append({"rule": len(doc["rules"]) - 1, "vars": [x], "terms": [x, len(doc["terms"]) - 1]})
+            doc["steps"].append(
+                {"rule": len(doc["rules"]) - 1, "vars": [x], "terms": [x, len(doc["terms"]) - 1]}
+            )
+
         return change
 
-    rule = "(rule r (var x f (1 7 192)) (lhs x) (rhs (%s x)) (evidence proved \"these shapes\"))"
+    rule = '(rule r (var x f (1 7 192)) (lhs x) (rhs (%s x)) (evidence proved "these shapes"))'
     rewrite(path, out, add(rule % "aten::relu", "aten::relu"))
     expect("a false rule", isomer("check", out, left, right, "-q"), 1, "refuted")
     expect("a false rule, trusted", isomer("check", out, left, right, "-q", "--trust-rules"), 0)
     rewrite(path, out, add(rule % "aten::relu" + " ", "aten::neg"))
-    expect("another operator than the rule's", isomer("check", out, left, right, "-q"), 1, "not the right side")
+    expect(
+        "another operator than the rule's",
+        isomer("check", out, left, right, "-q"),
+        1,
+        "not the right side",
+    )
     rewrite(path, out, add((rule % "aten::alias").replace("192", "191"), "aten::alias"))
-    expect("another shape than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape")
+    expect(
+        "another shape than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape"
+    )
     rewrite(path, out, add((rule % "aten::alias").replace("(var x f", "(var x i"), "aten::alias"))
-    expect("another kind than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape")
+    expect(
+        "another kind than the rule's", isomer("check", out, left, right, "-q"), 1, "kind or shape"
+    )
     rewrite(path, out, add(rule % "aten::alias", "aten::alias"))
     expect("a rule that holds", isomer("check", out, left, right, "-q"), 0)
 
 
 def open_rules(where):
-    """Sizes and attributes that a rule leaves open: the values that a step gives are held against the terms, the shapes and the conditions."""
+    """Sizes and attributes that a rule leaves open: the values that a step gives are held against
+    the terms, the shapes and the conditions."""
     family = os.path.join(MODELS, "llama-2l")
-    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "changed.json")
+    left, right, path, out = (
+        os.path.join(family, "hf-sdpa"),
+        os.path.join(family, "vllm"),
+        os.path.join(where, "llama.json"),
+        os.path.join(where, "changed.json"),
+    )
 
-    def tried(what, shape, rhs, args, names, status, mentions="", attr="", condition="", claim="proved", trust=("--trust-rules",)):
+    def tried(
+        what,
+        shape,
+        rhs,
+        args,
+        names,
+        status,
+        mentions="",
+        attr="",
+        condition="",
+        claim="proved",
+        trust=("--trust-rules",),
+    ):
         def change(doc):
-            x = next(i for i, t in enumerate(doc["terms"]) if t.get("left") == doc["terms"][doc["outputs"][0]["terms"][0]]["left"])
-            doc["terms"].append({"op": re.match(r"\((\S+)", rhs).group(1), "args": [{"ref": x}] + args})
-            doc["rules"].append("(rule r (var x f %s) %s (lhs x) (rhs %s) (where %s) (evidence %s \"these ranks\"))" % (shape, attr, rhs, condition, claim))
-            doc["steps"].append({"rule": len(doc["rules"]) - 1, "vars": [x], "terms": [x, len(doc["terms"]) - 1], **({"names": names} if names is not None else {})})
+            x = next(
+                i
+                for i, t in enumerate(doc["terms"])
+                if t.get("left") == doc["terms"][doc["outputs"][0]["terms"][0]]["left"]
+            )
+            doc["terms"].append(
+                {"op": re.match(r"\((\S+)", rhs).group(1), "args": [{"ref": x}] + args}
+            )
+            doc["rules"].append(
+                '(rule r (var x f %s) %s (lhs x) (rhs %s) (where %s) (evidence %s "these ranks"))'
+                % (shape, attr, rhs, condition, claim)
+            )
+            doc["steps"].append(
+                {
+                    "rule": len(doc["rules"]) - 1,
+                    "vars": [x],
+                    "terms": [x, len(doc["terms"]) - 1],
+                    **({"names": names} if names is not None else {}),
+                }
+            )
+
         rewrite(path, out, change)
         expect(what, isomer("check", out, left, right, "-q", *trust), status, mentions)
 
@@ -520,31 +724,137 @@ def open_rules(where):
     tried("sizes left open", "(A B C)", view, [[1, 7, 192]], sizes, 0, trust=())
     tried("sizes without values", "(A B C)", view, [[1, 7, 192]], None, 1, "a size is none")
     tried("no names at all", "(A B C)", view, [[1, 7, 192]], {}, 2, "malformed")
-    tried("one size without a value", "(A B C)", view, [[1, 7, 192]], {"A": 1, "B": 7}, 1, "a size is none")
+    tried(
+        "one size without a value",
+        "(A B C)",
+        view,
+        [[1, 7, 192]],
+        {"A": 1, "B": 7},
+        1,
+        "a size is none",
+    )
     tried("a name too many", "(A B C)", view, [[1, 7, 192]], dict(sizes, D=1), 1, "no such name")
-    tried("a size that is another", "(A B C)", view, [[1, 7, 191]], dict(sizes, C=191), 1, "kind or shape")
-    tried("a size that the term does not have", "(A B C)", view, [[1, 7, 192]], dict(sizes, C=191), 1, "not the right side")
-    tried("a size that is a float", "(A B C)", view, [[1, 7, 192]], dict(sizes, C=192.0), 1, "another kind")
-    tried("a size of zero", "(A B (+ C Z))", "(aten::view x (list A B (+ C Z)))", [[1, 7, 192]], dict(sizes, Z=0), 1, "a size is none")
-    tried("a size computed", "(A B (* 2 H))", "(aten::view x (list A B (* 2 H)))", [[1, 7, 192]], {"A": 1, "B": 7, "H": 96}, 0)
-    tried("an attribute that meets its condition", *drop, [0.5, False], dict(sizes, p=0.5), 0, attr="(attr p float)", condition="(< p 1)")
-    tried("an attribute that does not", *drop, [1.5, False], dict(sizes, p=1.5), 1, "a condition does not hold", attr="(attr p float)", condition="(< p 1)")
-    tried("a condition over a name without a value", "(A B C)", view, [[1, 7, 192]], sizes, 1, "a condition does not hold", condition="(< q 1)")
+    tried(
+        "a size that is another",
+        "(A B C)",
+        view,
+        [[1, 7, 191]],
+        dict(sizes, C=191),
+        1,
+        "kind or shape",
+    )
+    tried(
+        "a size that the term does not have",
+        "(A B C)",
+        view,
+        [[1, 7, 192]],
+        dict(sizes, C=191),
+        1,
+        "not the right side",
+    )
+    tried(
+        "a size that is a float",
+        "(A B C)",
+        view,
+        [[1, 7, 192]],
+        dict(sizes, C=192.0),
+        1,
+        "another kind",
+    )
+    tried(
+        "a size of zero",
+        "(A B (+ C Z))",
+        "(aten::view x (list A B (+ C Z)))",
+        [[1, 7, 192]],
+        dict(sizes, Z=0),
+        1,
+        "a size is none",
+    )
+    tried(
+        "a size computed",
+        "(A B (* 2 H))",
+        "(aten::view x (list A B (* 2 H)))",
+        [[1, 7, 192]],
+        {"A": 1, "B": 7, "H": 96},
+        0,
+    )
+    tried(
+        "an attribute that meets its condition",
+        *drop,
+        [0.5, False],
+        dict(sizes, p=0.5),
+        0,
+        attr="(attr p float)",
+        condition="(< p 1)",
+    )
+    tried(
+        "an attribute that does not",
+        *drop,
+        [1.5, False],
+        dict(sizes, p=1.5),
+        1,
+        "a condition does not hold",
+        attr="(attr p float)",
+        condition="(< p 1)",
+    )
+    tried(
+        "a condition over a name without a value",
+        "(A B C)",
+        view,
+        [[1, 7, 192]],
+        sizes,
+        1,
+        "a condition does not hold",
+        condition="(< q 1)",
+    )
     tried("a range of values", "(A B C)) (in x 0 9", "(aten::alias x)", [], sizes, 2)
     tried("any shape", "_", "(aten::alias x)", [], None, 0)
     tried("leading sizes", "(... C)", "(aten::alias x)", [], {"C": 192}, 0)
-    tried("leading sizes, and another one", "(... C)", "(aten::alias x)", [], {"C": 7}, 1, "kind or shape")
-    tried("open, and tested only", "(A B C)", view, [[1, 7, 192]], sizes, 1, "open sizes", claim="tested", trust=())
+    tried(
+        "leading sizes, and another one",
+        "(... C)",
+        "(aten::alias x)",
+        [],
+        {"C": 7},
+        1,
+        "kind or shape",
+    )
+    tried(
+        "open, and tested only",
+        "(A B C)",
+        view,
+        [[1, 7, 192]],
+        sizes,
+        1,
+        "open sizes",
+        claim="tested",
+        trust=(),
+    )
     tried("open, and false", "(A B C)", "(aten::relu x)", [], sizes, 1, "refuted", trust=())
     tried("open, false and trusted", "(A B C)", "(aten::relu x)", [], sizes, 0)
-    tried("true of this size alone", "(A B C)", "(aten::slice.Tensor x 1 0 7)", [1, 0, 7, 1], sizes, 1, "refuted", trust=())
+    tried(
+        "true of this size alone",
+        "(A B C)",
+        "(aten::slice.Tensor x 1 0 7)",
+        [1, 0, 7, 1],
+        sizes,
+        1,
+        "refuted",
+        trust=(),
+    )
 
 
 def further_pairs(where):
     """A certificate for each pair of --also; the others say nothing of it."""
-    first, second = ([os.path.join(MODELS, f, s) for s in ("hf-sdpa", "vllm")] for f in ("gpt2-2l", "llama-2l"))
+    first, second = (
+        [os.path.join(MODELS, f, s) for s in ("hf-sdpa", "vllm")] for f in ("gpt2-2l", "llama-2l")
+    )
     one, two = os.path.join(where, "also.json"), os.path.join(where, "also.2.json")
-    expect("compare --also", isomer("compare", *first, "--also", *second, "-q", "--certificate", one), 0)
+    expect(
+        "compare --also",
+        isomer("compare", *first, "--also", *second, "-q", "--certificate", one),
+        0,
+    )
     expect("the first pair's", isomer("check", one, *first, "-q"), 0)
     expect("the second pair's", isomer("check", two, *second, "-q"), 0)
     expect("the second pair's for the first", isomer("check", two, *first, "-q"), 1, "not the one")
@@ -552,17 +862,31 @@ def further_pairs(where):
 
 def checkpoints(where):
     """Weights in a checkpoint belong to what is certified."""
-    left, copy, path = os.path.join(MODELS, "gpt2-2l", "hf-sdpa"), os.path.join(where, "checkpoint"), os.path.join(where, "checkpoint.json")
+    left, copy, path = (
+        os.path.join(MODELS, "gpt2-2l", "hf-sdpa"),
+        os.path.join(where, "checkpoint"),
+        os.path.join(where, "checkpoint.json"),
+    )
     shutil.copytree(os.path.join(MODELS, "gpt2-2l", "vllm"), copy)
     os.rename(os.path.join(copy, "weights.safetensors"), os.path.join(copy, "model-1.safetensors"))
     data = bytearray(open(os.path.join(copy, "model-1.safetensors"), "rb").read())
-    n, = struct.unpack("<Q", data[:8])
-    json.dump({"weight_map": {k: "model-1.safetensors" for k in json.loads(data[8:8 + n])}}, open(os.path.join(copy, "model.safetensors.index.json"), "w"))
-    expect("compare with a checkpoint", isomer("compare", left, copy, "-q", "--certificate", path), 0)
+    (n,) = struct.unpack("<Q", data[:8])
+    json.dump(
+        {"weight_map": {k: "model-1.safetensors" for k in json.loads(data[8 : 8 + n])}},
+        open(os.path.join(copy, "model.safetensors.index.json"), "w"),
+    )
+    expect(
+        "compare with a checkpoint", isomer("compare", left, copy, "-q", "--certificate", path), 0
+    )
     expect("a checkpoint", isomer("check", path, left, copy, "-q"), 0)
     data[-1] ^= 1
     open(os.path.join(copy, "model-1.safetensors"), "wb").write(data)
-    expect("a checkpoint with one bit changed", isomer("check", path, left, copy, "-q"), 1, "model-1.safetensors is not the one")
+    expect(
+        "a checkpoint with one bit changed",
+        isomer("check", path, left, copy, "-q"),
+        1,
+        "model-1.safetensors is not the one",
+    )
     shutil.rmtree(copy)
 
 
@@ -586,20 +910,43 @@ for m in Plain, Addmm:
 
 def archives(where):
     """Archives of torch.export.save: where a Python with PyTorch makes some."""
-    python = next((p for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable) if os.path.exists(p) and
-                   subprocess.run([p, "-c", EXPORT, where], capture_output=True).returncode == 0), None)
+    python = next(
+        (
+            p
+            for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable)
+            if os.path.exists(p)
+            and subprocess.run([p, "-c", EXPORT, where], capture_output=True).returncode == 0
+        ),
+        None,
+    )
     if python is None:
         print("no Python with PyTorch: certificates of archives are not tried")
         return
     left, right, path = (os.path.join(where, n) for n in ("Plain.pt2", "Addmm.pt2", "archive.json"))
     expect("compare archives", isomer("compare", left, right, "-q", "--certificate", path), 0)
     expect("archives", isomer("check", path, left, right, "-q"), 0)
-    expect("archives exchanged", isomer("check", path, right, left, "-q"), 1, "left capture's archive is not the one")
+    expect(
+        "archives exchanged",
+        isomer("check", path, right, left, "-q"),
+        1,
+        "left capture's archive is not the one",
+    )
     inputs = os.path.join(where, "inputs.safetensors")
     head = json.dumps({"x": {"dtype": "F32", "shape": [3, 8], "data_offsets": [0, 96]}}).encode()
-    open(inputs, "wb").write(struct.pack("<Q", len(head)) + head + struct.pack("<24f", *[k / 7 - 1 for k in range(24)]))
-    expect("other inputs", isomer("check", path, left, right, "-q", "--inputs", inputs), 1, "inputs.safetensors, which the certificate does not know")
-    expect("compare archives with inputs", isomer("compare", left, right, "-q", "--inputs", inputs, "--certificate", path), 0)
+    open(inputs, "wb").write(
+        struct.pack("<Q", len(head)) + head + struct.pack("<24f", *[k / 7 - 1 for k in range(24)])
+    )
+    expect(
+        "other inputs",
+        isomer("check", path, left, right, "-q", "--inputs", inputs),
+        1,
+        "inputs.safetensors, which the certificate does not know",
+    )
+    expect(
+        "compare archives with inputs",
+        isomer("compare", left, right, "-q", "--inputs", inputs, "--certificate", path),
+        0,
+    )
     expect("archives with inputs", isomer("check", path, left, right, "-q", "--inputs", inputs), 0)
     expect("their own inputs", isomer("check", path, left, right, "-q"), 1, "lacks a file")
 
@@ -616,15 +963,24 @@ def counted(where):
             doc = json.load(open(out))
             n = doc["counts"]
             all = 0 if trust else n["rules"]
-            report(n["rules"] > 20 and [n["z3"], n["evaluated"], n["only_re_run"]] == [all, all, 0],
-                   "%s: counts %s" % (family, n))
-            report(len(doc["rules"]) == n["rules"] and doc["outcome"] == "holds",
-                   "%s: %d rules, %s" % (family, len(doc["rules"]), doc["outcome"]))
+            report(
+                n["rules"] > 20 and [n["z3"], n["evaluated"], n["only_re_run"]] == [all, all, 0],
+                "%s: counts %s" % (family, n),
+            )
+            report(
+                len(doc["rules"]) == n["rules"] and doc["outcome"] == "holds",
+                "%s: %d rules, %s" % (family, len(doc["rules"]), doc["outcome"]),
+            )
 
 
 def bad_usage(where):
     family = os.path.join(MODELS, "llama-2l")
-    left, right, path, out = os.path.join(family, "hf-sdpa"), os.path.join(family, "vllm"), os.path.join(where, "llama.json"), os.path.join(where, "x")
+    left, right, path, out = (
+        os.path.join(family, "hf-sdpa"),
+        os.path.join(family, "vllm"),
+        os.path.join(where, "llama.json"),
+        os.path.join(where, "x"),
+    )
     expect("no captures", isomer("check", path), 2, "needed")
     expect("unknown option", isomer("check", path, left, right, "--fast"), 2, "unknown option")
     expect("no such file", isomer("check", out, left, right), 2, "No such file")
@@ -633,9 +989,19 @@ def bad_usage(where):
     open(out, "w").write("[" * 100000)
     expect("deep nesting", isomer("check", out, left, right), 2)
     missing = os.path.join(where, "not-written.json")
-    expect("of a faulty pair", isomer("compare", left, os.path.join(family, "vllm-bug-eps"), "-q", "--certificate", missing), 1)
+    expect(
+        "of a faulty pair",
+        isomer(
+            "compare", left, os.path.join(family, "vllm-bug-eps"), "-q", "--certificate", missing
+        ),
+        1,
+    )
     report(not os.path.exists(missing), "a certificate was written for a faulty pair")
-    expect("to a folder that is not there", isomer("compare", left, right, "-q", "--certificate", os.path.join(where, "no", "c.json")), 2)
+    expect(
+        "to a folder that is not there",
+        isomer("compare", left, right, "-q", "--certificate", os.path.join(where, "no", "c.json")),
+        2,
+    )
     again = os.path.join(where, "again.json")
     isomer("compare", left, right, "-q", "--certificate", again)
     report(open(again).read() == open(path).read(), "the same comparison gives other bytes")
@@ -649,7 +1015,10 @@ def main():
     a.add_argument("--mutations", type=int, default=100)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--captures", help="a folder of families: each correct pair of it too")
-    a.add_argument("--keep", help="a folder for changed certificates that were accepted and should not have been")
+    a.add_argument(
+        "--keep",
+        help="a folder for changed certificates that were accepted and should not have been",
+    )
     O = a.parse_args()
     folder = O.captures or MODELS
     pairs = list(PAIRS.families(O.captures)) if O.captures else [p[:3] for p in PAIRS.PAIRS]
@@ -662,8 +1031,15 @@ def main():
             written, compare, check = check_pair(folder, left, right, path)
             total = [total[0] + compare, total[1] + check]
             if written and not O.captures:
-                campaign(left + " " + right.split("/")[1], os.path.join(folder, left), os.path.join(folder, right), open(path, "rb").read(),
-                         -(-O.mutations // len(chosen)), rng, where)
+                campaign(
+                    left + " " + right.split("/")[1],
+                    os.path.join(folder, left),
+                    os.path.join(folder, right),
+                    open(path, "rb").read(),
+                    -(-O.mutations // len(chosen)),
+                    rng,
+                    where,
+                )
         report(total[1] < total[0], "checks took %.1f s, comparisons %.1f s" % (total[1], total[0]))
         print("%d pairs: comparisons %.1f s, checks %.1f s" % (len(chosen), total[0], total[1]))
         if not O.captures:

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The same seed gives the same bytes, any seed the same verdict, and so do exchanged sides. Plain Python 3.
+"""The same seed gives the same bytes, any seed the same verdict, and so do exchanged sides. Plain
+Python 3.
 
-    tests/cli/determinism.py [--isomer build/isomer] [--seeds 10] [--captures DIR] [--only TEXT] [--quick] [--jobs N]
+    tests/cli/determinism.py [--isomer build/isomer] [--seeds 10] [--captures DIR] [--only TEXT]
+    [--quick] [--jobs N]
 
-For the pairs of models/ (one correct pair and one bug of each family; --quick: of seeds 0 and 1 only) and with --captures all
-that lie in one family's folder there. Bytes are those of the report without `stats` and of the text. One line per
-failure; the last line is `N passed, N failed`."""
+For the pairs of models/ (one correct pair and one bug of each family; --quick: of seeds 0 and 1
+only) and with --captures all that lie in one family's folder there. Bytes are those of the report
+without `stats` and of the text. One line per failure; the last line is `N passed, N failed`."""
+
 import argparse
 import itertools
 import os
@@ -22,10 +25,28 @@ def run(isomer, left, right, seed, *more):
     """(verdict, bytes)"""
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "r.json")
-        p = subprocess.run([isomer, "compare", left, right, "--seed", str(seed), "--no-stats", "--json", path, *more],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
+        p = subprocess.run(
+            [
+                isomer,
+                "compare",
+                left,
+                right,
+                "--seed",
+                str(seed),
+                "--no-stats",
+                "--json",
+                path,
+                *more,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=1200,
+        )
         if p.returncode not in STATUS:
-            raise RuntimeError("exit status %d: %s" % (p.returncode, p.stderr.decode("utf-8", "replace")[-300:].strip()))
+            raise RuntimeError(
+                "exit status %d: %s"
+                % (p.returncode, p.stderr.decode("utf-8", "replace")[-300:].strip())
+            )
         return STATUS[p.returncode], p.stdout + open(path, "rb").read()
 
 
@@ -47,8 +68,15 @@ def check(o, left, right):
 
 def families(folder):
     for family in sorted(os.listdir(folder)):
-        sides = sorted(s for s in (os.listdir(os.path.join(folder, family)) if os.path.isdir(os.path.join(folder, family)) else ())
-                       if os.path.exists(os.path.join(folder, family, s, "graph.json")))
+        sides = sorted(
+            s
+            for s in (
+                os.listdir(os.path.join(folder, family))
+                if os.path.isdir(os.path.join(folder, family))
+                else ()
+            )
+            if os.path.exists(os.path.join(folder, family, s, "graph.json"))
+        )
         if len(sides) > 1:
             yield os.path.join(folder, family), sides
 
@@ -64,7 +92,7 @@ def pairs(o):
         good = [s for s in sides if "bug" not in s]
         bugs = [s for s in sides if "bug" in s]
         yield os.path.join(folder, good[0]), os.path.join(folder, good[-1])
-        for bug in bugs[:1 if o.quick else None]:
+        for bug in bugs[: 1 if o.quick else None]:
             yield os.path.join(folder, good[0]), os.path.join(folder, bug)
 
 

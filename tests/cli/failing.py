@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What runs operators fails: a helper that dies at its n-th call, hangs, is killed, answers nonsense or runs out of memory, and
-a limit on memory. None of it says anything of the graphs: the verdict is `undecided` or an error (status 2), for graphs that
-are equal and for graphs that differ. The helper here is a few lines of Python that speak the protocol (validate/exec/helper.c).
+"""What runs operators fails: a helper that dies at its n-th call, hangs, is killed, answers
+nonsense or runs out of memory, and a limit on memory. None of it says anything of the graphs: the
+verdict is `undecided` or an error (status 2), for graphs that are equal and for graphs that differ.
+The helper here is a few lines of Python that speak the protocol (validate/exec/helper.c).
 
     tests/cli/failing.py [--isomer build/isomer] [--calls N]"""
+
 import argparse
 import json
 import os
@@ -17,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 import dsl  # noqa: E402
 
-HELPER = r'''
+HELPER = r"""
 import array, json, os, signal, socket, struct, sys, time
 mode, at = os.environ["FAIL"], int(os.environ["FAIL_AT"])
 counter = os.environ["FAIL_COUNT"]
@@ -70,7 +72,7 @@ while True:
     else:
         dtype, shape, v = tensor(args[0])
         answer(dtype, shape, [2 * x for x in v])
-'''
+"""
 
 
 def rows(g, op, scale):
@@ -114,9 +116,22 @@ class Run:
             os.remove(count)
         env = dict(os.environ, FAIL=mode, FAIL_AT=str(at), FAIL_COUNT=count)
         before = (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) if limit else None
-        p = subprocess.run([self.isomer, "compare", os.path.join(self.folder, name, "left"), os.path.join(self.folder, name, "right"),
-                            "--helper", "exec %s %s" % (sys.executable, self.helper), *more], capture_output=True, text=True, env=env,
-                           timeout=300, preexec_fn=before)
+        p = subprocess.run(
+            [
+                self.isomer,
+                "compare",
+                os.path.join(self.folder, name, "left"),
+                os.path.join(self.folder, name, "right"),
+                "--helper",
+                "exec %s %s" % (sys.executable, self.helper),
+                *more,
+            ],
+            capture_output=True,
+            text=True,
+            env=env,
+            timeout=300,
+            preexec_fn=before,
+        )
         calls = os.path.getsize(count) if os.path.exists(count) else 0
         return p.returncode, calls, (p.stdout + p.stderr).strip().rsplit("\n", 1)[-1]
 
@@ -139,7 +154,10 @@ def main():
         todo = []
         for name, (_, _, same) in PAIRS.items():
             code, calls, says = run.compare(name, "none", 0, "first")
-            check(code == (0 if same else 1), "%s without a failure: status %d: %s" % (name, code, says))
+            check(
+                code == (0 if same else 1),
+                "%s without a failure: status %d: %s" % (name, code, says),
+            )
             check(calls > 2, "%s: %d calls" % (name, calls))
             at = sorted({1, 2, 3, calls} | {1 + k * calls // o.calls for k in range(o.calls)})
             for k, n in enumerate(at):
@@ -156,14 +174,23 @@ def main():
         with ThreadPoolExecutor(2) as pool:
             for name, mode, at, code, calls, says in pool.map(one, enumerate(todo)):
                 hit = calls >= abs(at)
-                check(code in (2, 3) or not hit, "%s, helper fails (%s) at call %d: status %d: %s" % (name, mode, at, code, says))
+                check(
+                    code in (2, 3) or not hit,
+                    "%s, helper fails (%s) at call %d: status %d: %s"
+                    % (name, mode, at, code, says),
+                )
         for name, (_, _, same) in PAIRS.items():
             for limit in (60 << 20, 250 << 20, 500 << 20, 900 << 20):
                 for how in ("--memory", "RLIMIT_AS"):
-                    more, most = (("--memory", str(limit)), None) if how == "--memory" else ((), limit)
+                    more, most = (
+                        (("--memory", str(limit)), None) if how == "--memory" else ((), limit)
+                    )
                     code, _, says = run.compare(name, "none", 0, "memory", more, most)
                     right = 0 if same else 1
-                    check(code in (2, 3, right) or code == 127, "%s, %s %d: status %d: %s" % (name, how, limit, code, says))
+                    check(
+                        code in (2, 3, right) or code == 127,
+                        "%s, %s %d: status %d: %s" % (name, how, limit, code, says),
+                    )
             code, _, says = run.compare(name, "none", 0, "time", ("--timeout", "0.001"))
             check(code in (3, 0 if same else 1), "%s, no time: status %d: %s" % (name, code, says))
     print("%d passed, %d failed" % (passed, failed))

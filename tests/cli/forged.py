@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Certificates written by hand for graphs that are not equal: every one must be refused. And captures with several input sets, of which the
-first alone says nothing of the others.
+"""Certificates written by hand for graphs that are not equal: every one must be refused. And
+captures with several input sets, of which the first alone says nothing of the others.
 
     tests/cli/forged.py [--isomer build/isomer] [--only NAME]
 
 The last line is `N passed, N failed`."""
+
 import hashlib
 import json
 import os
@@ -14,7 +15,12 @@ import tempfile
 
 from harness import expect, isomer, run_functions, short, write_tensors
 
-CODE = {"float32": ("F32", "f"), "int64": ("I64", "q"), "bool": ("BOOL", "?"), "float16": ("F16", "e")}
+CODE = {
+    "float32": ("F32", "f"),
+    "int64": ("I64", "q"),
+    "bool": ("BOOL", "?"),
+    "float16": ("F16", "e"),
+}
 WHERE = tempfile.TemporaryDirectory()
 HOLDS, REFUSED = 0, 1
 
@@ -38,11 +44,23 @@ def tensor(dtype, values):
 
 class Capture:
     def __init__(self, name):
-        self.path, self.nodes, self.weights, self.sets = os.path.join(WHERE.name, name), [], {}, [{}]
+        self.path, self.nodes, self.weights, self.sets = (
+            os.path.join(WHERE.name, name),
+            [],
+            {},
+            [{}],
+        )
 
     def leaf(self, id, kind, dtype, values, *further):
         """`further`: an input's values in further sets."""
-        self.nodes.append({"id": id, "op": kind, "name": id, "outputs": [{"shape": shape(values), "dtype": dtype}]})
+        self.nodes.append(
+            {
+                "id": id,
+                "op": kind,
+                "name": id,
+                "outputs": [{"shape": shape(values), "dtype": dtype}],
+            }
+        )
         if kind != "input":
             self.weights[id] = tensor(dtype, values)
             return
@@ -51,17 +69,37 @@ class Capture:
             self.sets[k] = dict(self.sets[k], **{id: tensor(dtype, v)})
 
     def op(self, id, op, args, shape, dtype="float32"):
-        self.nodes.append({"id": id, "op": op, "args": args, "kwargs": {}, "outputs": [{"shape": shape, "dtype": dtype}]})
+        self.nodes.append(
+            {
+                "id": id,
+                "op": op,
+                "args": args,
+                "kwargs": {},
+                "outputs": [{"shape": shape, "dtype": dtype}],
+            }
+        )
 
     def write(self, out="y"):
         os.makedirs(self.path, exist_ok=True)
-        doc = {"format": "isomer-capture", "version": 1, "model": "m", "framework": "f", "framework_version": "1", "torch_version": "2",
-               "nodes": self.nodes, "outputs": [{"name": "out", "ref": out}], "metadata": {}}
+        doc = {
+            "format": "isomer-capture",
+            "version": 1,
+            "model": "m",
+            "framework": "f",
+            "framework_version": "1",
+            "torch_version": "2",
+            "nodes": self.nodes,
+            "outputs": [{"name": "out", "ref": out}],
+            "metadata": {},
+        }
         with open(os.path.join(self.path, "graph.json"), "w") as f:
             json.dump(doc, f)
         write_tensors(os.path.join(self.path, "weights.safetensors"), self.weights)
         for k, s in enumerate(self.sets):
-            write_tensors(os.path.join(self.path, "inputs.%d.safetensors" % k if k else "inputs.safetensors"), s)
+            write_tensors(
+                os.path.join(self.path, "inputs.%d.safetensors" % k if k else "inputs.safetensors"),
+                s,
+            )
         return self.path
 
 
@@ -78,17 +116,27 @@ def two(build):
 
 class Certificate:
     def __init__(self, left, right, fixed=()):
-        self.sides, self.fixed, self.terms, self.steps, self.rules = (left, right), list(fixed), [], [], []
+        self.sides, self.fixed, self.terms, self.steps, self.rules = (
+            (left, right),
+            list(fixed),
+            [],
+            [],
+            [],
+        )
 
     def term(self, t):
         self.terms.append(t)
         return len(self.terms) - 1
 
     def left(self, *ids):
-        return [self.term({"left": i}) for i in ids] if len(ids) > 1 else self.term({"left": ids[0]})
+        return (
+            [self.term({"left": i}) for i in ids] if len(ids) > 1 else self.term({"left": ids[0]})
+        )
 
     def right(self, *ids):
-        return [self.term({"right": i}) for i in ids] if len(ids) > 1 else self.term({"right": ids[0]})
+        return (
+            [self.term({"right": i}) for i in ids] if len(ids) > 1 else self.term({"right": ids[0]})
+        )
 
     def call(self, op, *args):
         return self.term({"op": op, "args": list(args)})
@@ -98,7 +146,14 @@ class Certificate:
         return len(self.rules) - 1
 
     def apply(self, rule, vars, first, second, **names):
-        self.steps.append({"rule": rule, "vars": vars, "terms": [first, second], **({"names": names} if names else {})})
+        self.steps.append(
+            {
+                "rule": rule,
+                "vars": vars,
+                "terms": [first, second],
+                **({"names": names} if names else {}),
+            }
+        )
 
     def step(self, kind, *pairs):
         for a, b in pairs:
@@ -106,44 +161,84 @@ class Certificate:
 
     def check(self, a, b, status, mentions="", evidence="proved"):
         """As the output `a` of the left and `b` of the right."""
+
         def files(p):
-            return {n: hashlib.sha256(open(os.path.join(p, n), "rb").read()).hexdigest() for n in sorted(os.listdir(p))}
-        doc = {"format": "isomer-certificate", "version": 1, "left": {"model": "m", "files": files(self.sides[0])},
-               "right": {"model": "m", "files": files(self.sides[1])}, "evidence": evidence, "fixed": self.fixed, "terms": self.terms, "steps": self.steps,
-               "rules": self.rules, "outputs": [{"left": "out", "right": "out", "terms": [a, b]}]}
+            return {
+                n: hashlib.sha256(open(os.path.join(p, n), "rb").read()).hexdigest()
+                for n in sorted(os.listdir(p))
+            }
+
+        doc = {
+            "format": "isomer-certificate",
+            "version": 1,
+            "left": {"model": "m", "files": files(self.sides[0])},
+            "right": {"model": "m", "files": files(self.sides[1])},
+            "evidence": evidence,
+            "fixed": self.fixed,
+            "terms": self.terms,
+            "steps": self.steps,
+            "rules": self.rules,
+            "outputs": [{"left": "out", "right": "out", "terms": [a, b]}],
+        }
         path = os.path.join(WHERE.name, "c.json")
         with open(path, "w") as f:
             json.dump(doc, f)
         r = isomer("check", path, *self.sides)
         text = (r.out or r.err).decode("utf-8", "replace")
-        expect(r.status == status and mentions in text, "status %d, expected %d (%s): %s", r.status, status, mentions, short(text[-300:]))
+        expect(
+            r.status == status and mentions in text,
+            "status %d, expected %d (%s): %s",
+            r.status,
+            status,
+            mentions,
+            short(text[-300:]),
+        )
         return text
 
 
 def compared(left, right, status):
     for a, b in ((left, right), (right, left)):
         r = isomer("compare", a, b, "-q")
-        expect(r.status == status, "compare: status %d, expected %d: %s", r.status, status, short((r.out or r.err).decode("utf-8", "replace")))
+        expect(
+            r.status == status,
+            "compare: status %d, expected %d: %s",
+            r.status,
+            status,
+            short((r.out or r.err).decode("utf-8", "replace")),
+        )
 
 
 # ---- conditions of rules ----
 
+
 def cancelling_conditions():
     """1e20 is no other number for every step: x + 0 is not x + 1."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.op("y", "aten::add.Scalar", [ref("x"), float(side), 1], [4])
+
     left, right = two(build)
     compared(left, right, 1)
-    for condition in ("(= (+ a b) d)", "(= a (- d b))", "(= b (- d a))", "(and (<= a (- d b)) (>= a (- d b)))"):
+    for condition in (
+        "(= (+ a b) d)",
+        "(= a (- d b))",
+        "(= b (- d a))",
+        "(and (<= a (- d b)) (>= a (- d b)))",
+    ):
         c = Certificate(left, right)
         xl, yl = c.left("x", "y")
         xr, yr = c.right("x", "y")
         c.step("leaf", (xr, xl))
-        both = c.call("aten::add.Scalar", ref(c.call("aten::add.Scalar", ref(xl), 1e20, 1)), -1e20, 1)
+        both = c.call(
+            "aten::add.Scalar", ref(c.call("aten::add.Scalar", ref(xl), 1e20, 1)), -1e20, 1
+        )
         one = c.call("aten::add.Scalar", ref(xl), 1.0, 1)
-        r = c.rule('(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs (aten::add.Scalar (aten::add.Scalar x a 1) b 1)) '
-                   '(rhs (aten::add.Scalar x d 1)) (where %s) (evidence proved "all shapes"))' % condition)
+        r = c.rule(
+            "(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs "
+            "(aten::add.Scalar (aten::add.Scalar x a 1) b 1)) "
+            '(rhs (aten::add.Scalar x d 1)) (where %s) (evidence proved "all shapes"))' % condition
+        )
         c.apply(r, [xl], both, yl, a=1e20, b=-1e20, d=0.0)
         c.apply(r, [xl], both, one, a=1e20, b=-1e20, d=1.0)
         c.step("same", (one, yr))
@@ -152,21 +247,29 @@ def cancelling_conditions():
 
 def rounded_inequality():
     """(1e20 - 5) - 1e20 is not at least 0."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.op("q", "aten::mul.Tensor", [ref("x"), ref("x")], [4])
         for id, of, n in (("a", "q", 1e20), ("b", "a", -5.0), ("c", "b", -1e20)):
             c.op(id, "aten::add.Scalar", [ref(of), n], [4])
         c.op("y", "aten::relu" if side else "aten::alias", [ref("c")], [4])
+
     c = Certificate(*two(build))
     xl, yl = c.left("x", "y")
     xr, yr = c.right("x", "y")
     c.step("leaf", (xr, xl))
     for id in "qabc":
         c.step("same", (c.left(id), c.right(id)))
-    sum = "(aten::add.Scalar (aten::add.Scalar (aten::add.Scalar (aten::mul.Tensor x x) a 1) b 1) d 1)"
-    r = c.rule('(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs (aten::alias %s)) (rhs (aten::relu %s)) (where (>= (+ (+ a b) d) 0)) '
-               '(evidence proved "all shapes"))' % (sum, sum))
+    sum = (
+        "(aten::add.Scalar (aten::add.Scalar (aten::add.Scalar (aten::mul.Tensor x x) a 1) b 1) "
+        "d 1)"
+    )
+    r = c.rule(
+        "(rule r (var x f _) (attr a float) (attr b float) (attr d float) (lhs (aten::alias %s)) "
+        "(rhs (aten::relu %s)) (where (>= (+ (+ a b) d) 0)) "
+        '(evidence proved "all shapes"))' % (sum, sum)
+    )
     t = c.call("aten::relu", ref(c.left("c")))
     c.apply(r, [xl], yl, t, a=1e20, b=-5.0, d=-1e20)
     c.step("same", (t, yr))
@@ -175,23 +278,32 @@ def rounded_inequality():
 
 # ---- several input sets ----
 
+
 def further_positions():
-    """Positions that are kept in one set are others in the next one: a table that has the first ones is not equal."""
+    """Positions that are kept in one set are others in the next one: a table that has the first
+    ones is not equal."""
     for rows in (False, True):
+
         def build(c, side):
             def made(v):
                 return [v] if rows else v
+
             n = [1, 4] if rows else [4]
-            c.leaf("x", "input", "float32", made([0.5, -1.25, 2.0, 3.5]), made([1.0, 2.0, 3.0, 4.5]))
+            c.leaf(
+                "x", "input", "float32", made([0.5, -1.25, 2.0, 3.5]), made([1.0, 2.0, 3.0, 4.5])
+            )
             c.leaf("p", "input", "int64", made([0, 1, 2, 3]), made([5, 6, 7, 8]))
             c.leaf("c", "buffer", "float32", made([0.0, 1.0, 2.0, 3.0]))
             c.op("f", "aten::to.dtype", [ref("p"), {"dtype": "float32"}], n)
             c.op("y", "aten::mul.Tensor", [ref("x"), ref("c" if side else "f")], n)
+
         compared(*two(build), 1)
 
 
 def further_positions_alike():
-    """A table that is looked up, and one that is computed, at positions that are others in each set."""
+    """A table that is looked up, and one that is computed, at positions that are others in each
+    set."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5], [1.0, 2.0, 3.0, 4.5])
         c.leaf("p", "input", "int64", [0, 1, 2, 3], [3, 4, 5, 6])
@@ -202,15 +314,22 @@ def further_positions_alike():
             c.op("g", "aten::to.dtype", [ref("p"), {"dtype": "float32"}], [4])
             c.op("f", "aten::mul.Tensor", [ref("g"), ref("g")], [4])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("f")], [4])
+
     left, right = two(build)
     compared(left, right, 0)
     path = os.path.join(WHERE.name, "sets.json")
     isomer("compare", left, right, "-q", "--certificate", path)
     r = isomer("check", path, left, right)
-    expect(r.status == 0, "check: status %d: %s", r.status, short((r.out or r.err).decode("utf-8", "replace")[-300:]))
+    expect(
+        r.status == 0,
+        "check: status %d: %s",
+        r.status,
+        short((r.out or r.err).decode("utf-8", "replace")[-300:]),
+    )
 
 
 # ---- constants ----
+
 
 def drifting_table():
     """A table that is multiplied by 1 + an ulp again and again."""
@@ -220,6 +339,7 @@ def drifting_table():
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
         c.leaf("t", "buffer", "float32", [v * (1 + 1e-5 * side) for v in table])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
@@ -243,6 +363,7 @@ def drifting_by_rounding():
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
         c.leaf("t", "buffer", "float32", [v * (1 + 1e-5 * side) for v in table])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
@@ -259,13 +380,21 @@ def drifting_by_rounding():
 
 
 def no_rounding():
-    """Tables that are 40 units in the last place apart, or a part in 500000, said to be one but for rounding."""
+    """Tables that are 40 units in the last place apart, or a part in 500000, said to be one but for
+    rounding."""
     table = [0.3 + 0.1 * k for k in range(6)]
-    for by in (40 * 2.0 ** -24, 2e-6, 0.1):
+    for by in (40 * 2.0**-24, 2e-6, 0.1):
+
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5, 1.0, -2.0])
-            c.leaf("t", "buffer", "float32", [v + (by if side and k == 3 else 0) for k, v in enumerate(table)])
+            c.leaf(
+                "t",
+                "buffer",
+                "float32",
+                [v + (by if side and k == 3 else 0) for k, v in enumerate(table)],
+            )
             c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [6])
+
         left, right = two(build)
         c = Certificate(left, right)
         xl, tl, yl = c.left("x", "t", "y")
@@ -278,10 +407,12 @@ def no_rounding():
 
 def rounded_away():
     """x + 1e10 - 1e10 is x over the reals, and in float32 it is 0 for small ones."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0])
         c.leaf("t", "buffer", "float32", [0.0, 0.0, 0.0] if side else [0.5, 0.25, 0.125])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("t")], [3])
+
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
@@ -290,7 +421,13 @@ def rounded_away():
     c.step("leaf", (xr, xl))
     u = c.call("aten::add.Scalar", ref(c.call("aten::add.Scalar", ref(tl), 1e10, 1)), -1e10, 1)
     c.step("value", (u, tr))
-    r = c.rule('(rule r (var x f _) (lhs (aten::add.Scalar (aten::add.Scalar x 1e10 1) -1e10 1)) (rhs x) (evidence proved "all shapes"))')
+    r = c.rule(
+        (
+            "(rule r (var x f _) (lhs (aten::add.Scalar (aten::add.Scalar x 1e10 1) -1e10 1)) "
+            "(rhs x) "
+            '(evidence proved "all shapes"))'
+        )
+    )
     c.apply(r, [tl], u, tl)
     c.step("same", (yl, yr))
     c.check(yl, yr, REFUSED, "rounds")
@@ -298,14 +435,17 @@ def rounded_away():
 
 # ---- leaves and inputs ----
 
+
 def pinned_tokens():
     """Tokens that were captured between 3 and 5 are not clamped there."""
+
     def build(c, side):
         c.leaf("i", "input", "int64", [3, 5, 3, 5])
         c.leaf("w", "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(8)])
         if side:
             c.op("j", "aten::clamp", [ref("i"), 3, 5], [4], "int64")
         c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
+
     left, right = two(build)
     compared(left, right, 1)
     for low, high in ((3, 5), (3, 7), (0, 5)):
@@ -320,9 +460,17 @@ def pinned_tokens():
 
 
 def equal_layers():
-    """Weights that are all one are not therefore one: each has its namesake. Where names do not tell, they may be taken as one, and then it is said."""
-    for names, status, why in ((("w0", "w1"), REFUSED, "under their own name"),
-                               (("u0", "u1"), HOLDS, "leaf: left's w0 and w1, which have one captured value, are taken as one parameter")):
+    """Weights that are all one are not therefore one: each has its namesake. Where names do not
+    tell, they may be taken as one, and then it is said."""
+    for names, status, why in (
+        (("w0", "w1"), REFUSED, "under their own name"),
+        (
+            ("u0", "u1"),
+            HOLDS,
+            "leaf: left's w0 and w1, which have one captured value, are taken as one parameter",
+        ),
+    ):
+
         def build(c, side):
             own = names if side else ("w0", "w1")
             c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
@@ -330,6 +478,7 @@ def equal_layers():
                 c.leaf(w, "parameter", "float32", [1.0] * 4)
             c.op("a", "aten::mul.Tensor", [ref("x"), ref(own[0])], [4])
             c.op("y", "aten::mul.Tensor", [ref("a"), ref(own[0] if side else own[1])], [4])
+
         left, right = two(build)
         if status == REFUSED:
             compared(left, right, 1)
@@ -344,6 +493,7 @@ def equal_layers():
 def swapped_layers():
     """Two norms that are all ones, and two inputs of one value, in the other order."""
     for kind in ("parameter", "input"):
+
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25])
             for w in "uv":
@@ -351,6 +501,7 @@ def swapped_layers():
             c.op("a", "aten::mul.Tensor", [ref("x"), ref("uv"[side])], [2])
             c.op("b", "aten::relu", [ref("a")], [2])
             c.op("y", "aten::add.Tensor", [ref("b"), ref("vu"[side])], [2])
+
         left, right = two(build)
         compared(left, right, 1)
         c = Certificate(left, right)
@@ -362,9 +513,11 @@ def swapped_layers():
 
 
 def own_transpose():
-    """A weight that is all ones is its own transpose where it was captured: said of it, over the other side, or over the other side's layout."""
+    """A weight that is all ones is its own transpose where it was captured: said of it, over the
+    other side, or over the other side's layout."""
     for kind in ("parameter", "input"):
         for named in (True, False):
+
             def build(c, side):
                 w = "v" if side and not named else "w"
                 c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
@@ -372,6 +525,7 @@ def own_transpose():
                 if side:
                     c.op("t", "aten::t", [ref(w)], [2, 2])
                 c.op("y", "aten::mm", [ref("x"), ref("t" if side else w)], [2, 2])
+
             left, right = two(build)
             if named:
                 compared(left, right, 1)
@@ -382,13 +536,26 @@ def own_transpose():
                 t = c.call("aten::t", ref(wr if over else wl))
                 c.step("leaf", (xr, xl), (wr, wl), (wl, t))
                 c.step("same", (tr, t), (yl, yr))
-                c.check(yl, yr, REFUSED, "its own side" if not over else "its value as w" if named else "equal to each other")
+                c.check(
+                    yl,
+                    yr,
+                    REFUSED,
+                    "its own side"
+                    if not over
+                    else "its value as w"
+                    if named
+                    else "equal to each other",
+                )
 
 
 def slices_of_zeros():
-    """Parts of a bias that is all zeros have no order of their own: that they were chosen is said, and that one is taken twice."""
-    for second, says in ((2, "leaf: right's k is left's k by value, which is one number everywhere"),
-                         (0, "leaf: right's q and k, which have captured values in common, are taken as one there")):
+    """Parts of a bias that is all zeros have no order of their own: that they were chosen is said,
+    and that one is taken twice."""
+    for second, says in (
+        (2, "leaf: right's k is left's k by value, which is one number everywhere"),
+        (0, "leaf: right's q and k, which have captured values in common, are taken as one there"),
+    ):
+
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25])
             for w in ("q", "k") if side else ("b",):
@@ -399,6 +566,7 @@ def slices_of_zeros():
             c.op("a", "aten::add.Tensor", [ref("x"), ref("q")], [2])
             c.op("r", "aten::relu", [ref("a")], [2])
             c.op("y", "aten::add.Tensor", [ref("r"), ref("k")], [2])
+
         c = Certificate(*two(build))
         xl, ql, kl, al, rl, yl = c.left("x", "q", "k", "a", "r", "y")
         xr, qr, kr, ar, rr, yr = c.right("x", "q", "k", "a", "r", "y")
@@ -408,7 +576,9 @@ def slices_of_zeros():
 
 
 def pinned_parameter():
-    """A weight that is all ones, and a buffer of ones: a parameter is no constant, whatever it is related to."""
+    """A weight that is all ones, and a buffer of ones: a parameter is no constant, whatever it is
+    related to."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0])
         if not side:
@@ -416,6 +586,7 @@ def pinned_parameter():
         c.leaf("o", "buffer", "float32", [1.0] * 3)
         c.op("d", "aten::relu", [ref("o")], [3])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("o" if side else "w")], [3])
+
     left, right = two(build)
     c = Certificate(left, right)
     xl, wl, yl = c.left("x", "w", "y")
@@ -430,14 +601,18 @@ def pinned_parameter():
 
 def unread_table():
     """Tokens are not bounded by a table that no output reads."""
+
     def build(c, side):
         c.leaf("i", "input", "int64", [3, 5, 3, 5])
         for w, rows in (("w", 8), ("s", 6)):
-            c.leaf(w, "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(rows)])
+            c.leaf(
+                w, "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(rows)]
+            )
         c.op("dead", "aten::embedding", [ref("s"), ref("i")], [4, 3])
         if side:
             c.op("j", "aten::clamp", [ref("i"), 0, 5], [4], "int64")
         c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
+
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
@@ -452,12 +627,15 @@ def unread_table():
 
 # ---- rules where they do not hold ----
 
+
 def unary(left, right, dtype="float32", values=(0.5, -1.25, 2.0, 3.5), out=None):
     """x through one of two operators, (name, further arguments)."""
+
     def build(c, side):
         op, args = (left, right)[side]
         c.leaf("x", "input", dtype, list(values))
         c.op("y", op, [ref("x")] + list(args), [len(values)], out or dtype)
+
     return two(build)
 
 
@@ -472,12 +650,14 @@ def joined_by(captures, rule):
 
 def ties_of_roundings():
     """round and floor(x + 1/2) differ at halves: no samples make it a rule."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.op("q", "aten::div.Tensor", [ref("x"), 3.0], [4])
         if not side:
             c.op("h", "aten::add.Tensor", [ref("q"), 0.5], [4])
         c.op("y", "aten::round" if side else "aten::floor", [ref("q" if side else "h")], [4])
+
     for scale in ("3.0", "s"):
         c = Certificate(*two(build))
         xl, ql, yl = c.left("x", "q", "y")
@@ -485,8 +665,13 @@ def ties_of_roundings():
         c.step("leaf", (xr, xl))
         c.step("same", (ql, qr))
         q = "(aten::div.Tensor x %s)" % scale
-        r = c.rule('(rule r (var x f (4)) %s(lhs (aten::floor (aten::add.Tensor %s 0.5))) (rhs (aten::round %s)) (evidence tested "these shapes"))' % (
-            "(attr s float) " if scale == "s" else "", q, q))
+        r = c.rule(
+            (
+                "(rule r (var x f (4)) %s(lhs (aten::floor (aten::add.Tensor %s 0.5))) (rhs "
+                '(aten::round %s)) (evidence tested "these shapes"))'
+            )
+            % ("(attr s float) " if scale == "s" else "", q, q)
+        )
         c.apply(r, [xl], yl, c.call("aten::round", ref(ql)), **({"s": 3.0} if scale == "s" else {}))
         c.step("same", (c.call("aten::round", ref(ql)), yr))
         r = c.check(yl, yr, REFUSED, evidence="tested")
@@ -495,12 +680,14 @@ def ties_of_roundings():
 def ranges_of_indices():
     """A rule of integers from 0 to 3 is none of the tokens, of which there are eight."""
     for clause in ("(in i 0 4)", ""):
+
         def build(c, side):
             c.leaf("i", "input", "int64", [3, 1, 3, 2])
             c.leaf("w", "parameter", "float32", [[0.1 * a + b for b in range(3)] for a in range(8)])
             if side:
                 c.op("j", "aten::clamp", [ref("i"), 0, 3], [4], "int64")
             c.op("y", "aten::embedding", [ref("w"), ref("j" if side else "i")], [4, 3])
+
         left, right = two(build)
         compared(left, right, 1)
         c = Certificate(left, right)
@@ -508,46 +695,87 @@ def ranges_of_indices():
         ir, jr, wr, yr = c.right("i", "j", "w", "y")
         c.step("leaf", (ir, il), (wr, wl))
         q = c.call("aten::clamp", ref(il), 0, 3)
-        r = c.rule('(rule r (var i i _) %s (lhs (aten::clamp i 0 3)) (rhs i) (evidence proved "all shapes"))' % clause)
+        r = c.rule(
+            (
+                '(rule r (var i i _) %s (lhs (aten::clamp i 0 3)) (rhs i) (evidence proved "all '
+                'shapes"))'
+            )
+            % clause
+        )
         c.apply(r, [il], q, il)
         c.step("same", (q, jr), (yl, yr))
         c.check(yl, yr, REFUSED)
 
 
 def other_kinds():
-    """A cast of floats is an identity, and a cast of integers is not; a mean over one row is that row, and over two it is not."""
-    c, xl, yl, xr, yr, r = joined_by(unary(("aten::to.dtype", [{"dtype": "float16"}]), ("aten::to.dtype", [{"dtype": "float32"}]), "int64", (4099, 2, 70000, 1), "float32"),
-                                     '(rule r (var x f _) (lhs (aten::to.dtype x float16)) (rhs (aten::to.dtype x float32)) (evidence proved "all shapes"))')
+    """A cast of floats is an identity, and a cast of integers is not; a mean over one row is that
+    row, and over two it is not."""
+    c, xl, yl, xr, yr, r = joined_by(
+        unary(
+            ("aten::to.dtype", [{"dtype": "float16"}]),
+            ("aten::to.dtype", [{"dtype": "float32"}]),
+            "int64",
+            (4099, 2, 70000, 1),
+            "float32",
+        ),
+        (
+            "(rule r (var x f _) (lhs (aten::to.dtype x float16)) (rhs (aten::to.dtype x float32)) "
+            '(evidence proved "all shapes"))'
+        ),
+    )
     c.apply(r, [xl], yl, yr)
     c.check(yl, yr, REFUSED)
 
     def build(c, side):
         c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
-        c.op("y", "aten::cumsum" if side else "aten::alias", [ref("x")] + ([0] if side else []), [2, 2])
+        c.op(
+            "y",
+            "aten::cumsum" if side else "aten::alias",
+            [ref("x")] + ([0] if side else []),
+            [2, 2],
+        )
+
     c = Certificate(*two(build))
     xl, yl = c.left("x", "y")
     xr, yr = c.right("x", "y")
     c.step("leaf", (xr, xl))
-    r = c.rule('(rule r (var x f (1 N)) (lhs (aten::cumsum x 0)) (rhs (aten::alias x)) (evidence proved "all shapes"))')
+    r = c.rule(
+        (
+            "(rule r (var x f (1 N)) (lhs (aten::cumsum x 0)) (rhs (aten::alias x)) (evidence "
+            "proved "
+            '"all shapes"))'
+        )
+    )
     c.apply(r, [xr], yr, yl)
     c.check(yl, yr, REFUSED)
 
 
 def zeros_of_both_signs():
     """0 and -0 are one real number, as leaves and not as divisors, and not where a sign is read."""
-    c, xl, yl, xr, yr, r = joined_by(unary(("aten::div.Tensor", [0.0]), ("aten::div.Tensor", [-0.0])),
-                                     '(rule r (var x f _) (lhs (aten::div.Tensor x 0.0)) (rhs (aten::div.Tensor x -0.0)) (evidence proved "all shapes"))')
+    c, xl, yl, xr, yr, r = joined_by(
+        unary(("aten::div.Tensor", [0.0]), ("aten::div.Tensor", [-0.0])),
+        (
+            "(rule r (var x f _) (lhs (aten::div.Tensor x 0.0)) (rhs (aten::div.Tensor x -0.0)) "
+            '(evidence proved "all shapes"))'
+        ),
+    )
     c.step("same", (yl, yr))
     c.check(yl, yr, REFUSED)
     c.steps.pop()
     c.apply(r, [xl], yl, yr)
     c.check(yl, yr, REFUSED)
-    for op, status in (("aten::add.Tensor", HOLDS), ("aten::copysign.Tensor", REFUSED), ("aten::div.Tensor", REFUSED)):
+    for op, status in (
+        ("aten::add.Tensor", HOLDS),
+        ("aten::copysign.Tensor", REFUSED),
+        ("aten::div.Tensor", REFUSED),
+    ):
         for kind in ("parameter", "constant"):
+
             def build(c, side):
                 c.leaf("x", "input", "float32", [0.5, -1.25])
                 c.leaf("b", kind, "float32", [-0.0 if side else 0.0, 1.0])
                 c.op("y", op, [ref("x"), ref("b")], [2])
+
             c = Certificate(*two(build))
             xl, bl, yl = c.left("x", "b", "y")
             xr, br, yr = c.right("x", "b", "y")
@@ -558,10 +786,12 @@ def zeros_of_both_signs():
 
 def strided_memory():
     """What is read by strides lies row by row, or nobody knows what it is."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
         c.op("t", "aten::t", [ref("x")], [2, 2])
         c.op("y", "aten::as_strided", [ref("t"), [2, 2], [2, 1]], [2, 2])
+
     left, right = two(build)
     compared(left, right, 2)
     c = Certificate(left, right)
@@ -574,14 +804,22 @@ def strided_memory():
 
 # ---- what has no value of its own ----
 
+
 def no_function():
-    for op, args, why in (("aten::rand", [[4]], "random"), ("aten::bernoulli", [ref("x")], "random"), ("aten::dropout", [ref("x"), 0.5, True], "random"),
-                          ("aten::empty.memory_format", [[4]], "unspecified"), ("aten::empty_like", [ref("x")], "unspecified"),
-                          ("aten::relu_", [ref("x")], "writes")):
+    for op, args, why in (
+        ("aten::rand", [[4]], "random"),
+        ("aten::bernoulli", [ref("x")], "random"),
+        ("aten::dropout", [ref("x"), 0.5, True], "random"),
+        ("aten::empty.memory_format", [[4]], "unspecified"),
+        ("aten::empty_like", [ref("x")], "unspecified"),
+        ("aten::relu_", [ref("x")], "writes"),
+    ):
+
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
             c.op("e", op, args, [4])
             c.op("y", "aten::add.Tensor", [ref("e"), ref("x")], [4])
+
         left, right = two(build)
         compared(left, right, 2)
         c = Certificate(left, right)
@@ -594,13 +832,20 @@ def no_function():
 
 def infinite_differences():
     """x - x is 0 over the reals, and not where x is minus infinity."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.leaf("m", "constant", "bool", [True, False, True, False])
         c.op("s", "aten::masked_fill.Scalar", [ref("x"), ref("m"), {"float": "-inf"}], [4])
-        c.op("y", "aten::sub.Tensor" if side == 0 else "aten::mul.Scalar", [ref("s"), ref("s") if side == 0 else 0.0], [4])
+        c.op(
+            "y",
+            "aten::sub.Tensor" if side == 0 else "aten::mul.Scalar",
+            [ref("s"), ref("s") if side == 0 else 0.0],
+            [4],
+        )
         if side:
             c.nodes[-1] = dict(c.nodes[-1], op="aten::zeros_like", args=[ref("s")])
+
     left, right = two(build)
     compared(left, right, 1)
     c = Certificate(left, right)
@@ -609,14 +854,20 @@ def infinite_differences():
     c.step("leaf", (xr, xl), (mr, ml))
     c.step("same", (sl, sr))
     z = c.call("aten::zeros_like", ref(sl), None, None, None, None, None)
-    r = c.rule('(rule r (var x f _) (lhs (aten::sub.Tensor x x)) (rhs (aten::zeros_like x)) (evidence proved "all shapes"))')
+    r = c.rule(
+        (
+            "(rule r (var x f _) (lhs (aten::sub.Tensor x x)) (rhs (aten::zeros_like x)) (evidence "
+            'proved "all shapes"))'
+        )
+    )
     c.apply(r, [sl], yl, z)
     c.step("same", (z, yr))
     c.check(yl, yr, REFUSED)
 
 
 def guards():
-    """A guard against NaN does nothing over the reals, and 0/0 of a row of zeros is none: where one side alone has it, or each has it elsewhere."""
+    """A guard against NaN does nothing over the reals, and 0/0 of a row of zeros is none: where one
+    side alone has it, or each has it elsewhere."""
     zero, x = 0.0, [[0.5, -1.25], [2.0, 3.5]]
 
     def normed(c):
@@ -635,11 +886,19 @@ def guards():
     def unequal(c, id, of):
         c.op("n", "aten::ne.Tensor", [ref(of), ref(of)], [2, 2], "bool")
         c.op(id, "aten::masked_fill.Scalar", [ref(of), ref("n"), zero], [2, 2])
-    for guard, told, evidence in ((nan_to_num, "(aten::nan_to_num x none none none)", "proved"), (where, "(aten::where.ScalarSelf (aten::isnan x) 0.0 x)", "tested"),
-                                  (unequal, "(aten::masked_fill.Scalar x (aten::ne.Tensor x x) 0.0)", "proved")):
+
+    for guard, told, evidence in (
+        (nan_to_num, "(aten::nan_to_num x none none none)", "proved"),
+        (where, "(aten::where.ScalarSelf (aten::isnan x) 0.0 x)", "tested"),
+        (unequal, "(aten::masked_fill.Scalar x (aten::ne.Tensor x x) 0.0)", "proved"),
+    ):
+
         def build(c, side):
             normed(c)
-            (guard if side else lambda c, id, of: c.op(id, "aten::alias", [ref(of)], [2, 2]))(c, "y", "q")
+            (guard if side else lambda c, id, of: c.op(id, "aten::alias", [ref(of)], [2, 2]))(
+                c, "y", "q"
+            )
+
         left, right = two(build)
         compared(left, right, 3)
         c = Certificate(left, right)
@@ -647,8 +906,13 @@ def guards():
         xr, ar, sr, qr, yr = c.right("x", "a", "s", "q", "y")
         c.step("leaf", (xr, xl))
         c.step("same", (al, ar), (sl, sr), (ql, qr))
-        alias = c.rule('(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))')
-        r = c.rule('(rule r (var x f (2 2)) (lhs %s) (rhs x) (evidence %s "these shapes"))' % (told, evidence))
+        alias = c.rule(
+            '(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))'
+        )
+        r = c.rule(
+            '(rule r (var x f (2 2)) (lhs %s) (rhs x) (evidence %s "these shapes"))'
+            % (told, evidence)
+        )
         c.apply(alias, [ql], yl, ql)
         c.apply(r, [qr], yr, qr)
         c.check(yl, yr, REFUSED, "one is NaN where the other is not", evidence)
@@ -657,18 +921,35 @@ def guards():
 def guards_elsewhere():
     """Two quotients, of which each side guards another one; and the same one."""
     for second, status in ((True, REFUSED), (False, HOLDS)):
+
         def build(c, side):
             for of in "xz":
-                c.leaf(of, "input", "float32", [[0.5, -1.25], [2.0, 3.5]] if of == "x" else [[1.5, 0.25], [-2.0, 1.0]])
+                c.leaf(
+                    of,
+                    "input",
+                    "float32",
+                    [[0.5, -1.25], [2.0, 3.5]] if of == "x" else [[1.5, 0.25], [-2.0, 1.0]],
+                )
                 c.op("s" + of, "aten::amax", [ref(of), [-1], True], [2, 1])
                 c.op("q" + of, "aten::div.Tensor", [ref(of), ref("s" + of)], [2, 2])
             guarded = "qz" if side and second else "qx"
             c.op("g", "aten::nan_to_num", [ref(guarded)], [2, 2])
-            c.op("y", "aten::add.Tensor", [ref("g"), ref("qz")] if guarded == "qx" else [ref("qx"), ref("g")], [2, 2])
+            c.op(
+                "y",
+                "aten::add.Tensor",
+                [ref("g"), ref("qz")] if guarded == "qx" else [ref("qx"), ref("g")],
+                [2, 2],
+            )
+
         left, right = two(build)
         compared(left, right, 3 if second else 0)
         c = Certificate(left, right)
-        r = c.rule('(rule r (var x f _) (lhs (aten::nan_to_num x none none none)) (rhs x) (evidence proved "all shapes"))')
+        r = c.rule(
+            (
+                "(rule r (var x f _) (lhs (aten::nan_to_num x none none none)) (rhs x) (evidence "
+                'proved "all shapes"))'
+            )
+        )
         for of in "xz":
             for id in (of, "s" + of, "q" + of):
                 c.step("same" if id != of else "leaf", (c.right(id), c.left(id)))
@@ -683,7 +964,9 @@ def guards_elsewhere():
 
 
 def proved_rules_at_poles():
-    """A rule is true where both of its sides are defined. Between two graphs, (x/w)*w at w = 0 is not x: no more with the rule given than without it."""
+    """A rule is true where both of its sides are defined. Between two graphs, (x/w)*w at w = 0 is
+    not x: no more with the rule given than without it."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.leaf("w", "parameter", "float32", [1.5, -0.25, 3.0, 0.75])
@@ -692,14 +975,23 @@ def proved_rules_at_poles():
         else:
             c.op("q", "aten::div.Tensor", [ref("x"), ref("w")], [4])
             c.op("y", "aten::mul.Tensor", [ref("q"), ref("w")], [4])
+
     left, right = two(build)
     rules = os.path.join(WHERE.name, "poles.rules")
     for shape, scope in (("(N)", "these ranks"), ("(4)", "these shapes")):
-        text = ('(rule r (var x f %s) (var w f %s) (lhs (aten::mul.Tensor (aten::div.Tensor x w) w)) (rhs x) (evidence proved "%s"))' % (shape, shape, scope))
+        text = (
+            "(rule r (var x f %s) (var w f %s) (lhs (aten::mul.Tensor (aten::div.Tensor x w) w)) "
+            '(rhs x) (evidence proved "%s"))'
+        ) % (shape, shape, scope)
         with open(rules, "w") as f:
             f.write(text + "\n")
         r = isomer("rules", "check", rules)
-        expect(r.status == 0 and b"1 proved" in r.out, "rules check: status %d: %s", r.status, short(r.out))
+        expect(
+            r.status == 0 and b"1 proved" in r.out,
+            "rules check: status %d: %s",
+            r.status,
+            short(r.out),
+        )
         compared(left, right, 3)
         for a, b in ((left, right), (right, left)):
             r = isomer("compare", a, b, "-q", "--rules", rules)
@@ -710,51 +1002,126 @@ def proved_rules_at_poles():
         c.step("leaf", (xr, xl))
         names = {"N": 4} if scope == "these ranks" else {}
         c.apply(c.rule(text), [xl, wl], yl, xl, **names)
-        c.apply(c.rule('(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))'), [xr], yr, xr)
+        c.apply(
+            c.rule(
+                '(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "all shapes"))'
+            ),
+            [xr],
+            yr,
+            xr,
+        )
         c.check(yl, yr, REFUSED, "refuted")
 
 
 # ---- what is refused before any work ----
 
+
 def declared_dtypes():
-    """An operator of a library, whose dtype no table knows, gives floats where the graph says integers."""
+    """An operator of a library, whose dtype no table knows, gives floats where the graph says
+    integers."""
     for dtype, status in (("float32", 0), ("float16", 0), ("int64", 2), ("bool", 2)):
+
         def build(c, side):
             c.leaf("x", "input", "float32", [0.5, -1.25])
             c.op("y", "dist::all_reduce", [[ref("x"), ref("x")], "sum"], [2], dtype)
+
         left, right = two(build)
         r = isomer("compare", left, right, "-q")
         expect(r.status == status, "%s: status %d: %s", dtype, r.status, short(r.out or r.err))
-        expect(status == 0 or (r.err.count(b"\n") == 1 and b"output is %s in the graph, its operator gives float64" % dtype.encode() in r.err), "%s: %s", dtype, short(r.err))
+        expect(
+            status == 0
+            or (
+                r.err.count(b"\n") == 1
+                and b"output is %s in the graph, its operator gives float64" % dtype.encode()
+                in r.err
+            ),
+            "%s: %s",
+            dtype,
+            short(r.err),
+        )
 
 
 def targets():
-    """Files that cannot be written, and one file for two results: refused at once, and nothing is written."""
+    """Files that cannot be written, and one file for two results: refused at once, and nothing is
+    written."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25])
         c.op("y", "aten::exp" if side else "aten::sin", [ref("x")], [2])
+
     left, right = two(build)
     folder = tempfile.mkdtemp(dir=WHERE.name)
-    missing, one, other = os.path.join(folder, "none", "f"), os.path.join(folder, "f"), os.path.join(folder, ".", "f")
-    for option in ("--json", "--html", "--save-rules", "--certificate", "--sarif", "--junit", "--counterexample", "--repro"):
+    missing, one, other = (
+        os.path.join(folder, "none", "f"),
+        os.path.join(folder, "f"),
+        os.path.join(folder, ".", "f"),
+    )
+    for option in (
+        "--json",
+        "--html",
+        "--save-rules",
+        "--certificate",
+        "--sarif",
+        "--junit",
+        "--counterexample",
+        "--repro",
+    ):
         for path in (missing, folder):
             r = isomer("compare", left, right, option, path)
-            expect(r.status == 2 and r.out == b"" and r.err.count(b"\n") == 1 and b"cannot be written" in r.err, "%s: status %d: %s", option, r.status, short(r.err))
-    for options in (("--json", one, "--html", one), ("--repro", one, "--counterexample", other), ("--sarif", "-", "--json", "-")):
+            expect(
+                r.status == 2
+                and r.out == b""
+                and r.err.count(b"\n") == 1
+                and b"cannot be written" in r.err,
+                "%s: status %d: %s",
+                option,
+                r.status,
+                short(r.err),
+            )
+    for options in (
+        ("--json", one, "--html", one),
+        ("--repro", one, "--counterexample", other),
+        ("--sarif", "-", "--json", "-"),
+    ):
         r = isomer("compare", left, right, *options)
-        expect(r.status == 2 and r.out == b"" and r.err.count(b"\n") == 1 and b"one file" in r.err, "%s: status %d: %s", options, r.status, short(r.err))
+        expect(
+            r.status == 2 and r.out == b"" and r.err.count(b"\n") == 1 and b"one file" in r.err,
+            "%s: status %d: %s",
+            options,
+            r.status,
+            short(r.err),
+        )
     expect(os.listdir(folder) == [], "left behind: %s", os.listdir(folder))
-    r = isomer("compare", left, right, "--json", one, "--html", os.path.join(folder, "g"), "--repro", os.devnull)
-    expect(r.status == 1 and sorted(os.listdir(folder)) == ["f", "g"], "status %d, %s", r.status, os.listdir(folder))
+    r = isomer(
+        "compare",
+        left,
+        right,
+        "--json",
+        one,
+        "--html",
+        os.path.join(folder, "g"),
+        "--repro",
+        os.devnull,
+    )
+    expect(
+        r.status == 1 and sorted(os.listdir(folder)) == ["f", "g"],
+        "status %d, %s",
+        r.status,
+        os.listdir(folder),
+    )
 
 
 # ---- numbers past all bounds ----
 
+
 def deep_questions():
-    """Whether a chain of squares is a constant: an answer, and soon, though the ways down it double with each step."""
+    """Whether a chain of squares is a constant: an answer, and soon, though the ways down it double
+    with each step."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.op("y", "aten::mul.Tensor", [ref("x"), ref("x")], [4])
+
     c = Certificate(*two(build))
     xl, yl = c.left("x", "y")
     xr, yr = c.right("x", "y")
@@ -766,24 +1133,36 @@ def deep_questions():
 
 
 def huge_literals():
-    """A clamp at 1e30, which no sample reaches: an answer, and soon, which is not that nothing is ever clamped."""
+    """A clamp at 1e30, which no sample reaches: an answer, and soon, which is not that nothing is
+    ever clamped."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
-        c.op("y", "aten::clamp" if side else "aten::alias", [ref("x")] + ([-1e30, 1e30] if side else []), [4])
+        c.op(
+            "y",
+            "aten::clamp" if side else "aten::alias",
+            [ref("x")] + ([-1e30, 1e30] if side else []),
+            [4],
+        )
+
     left, right = two(build)
     compared(left, right, 3)
 
 
 def endless_memory():
     """Calls of the certificate's own that make one large tensor after the other."""
+
     def build(c, side):
         c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
         c.op("y", "aten::alias", [ref("x")], [4])
+
     c = Certificate(*two(build))
     xl, yl = c.left("x", "y")
     xr, yr = c.right("x", "y")
     for k in range(40):
-        t = c.call("aten::full", [1 << 12, 1 << 12], float(k), {"dtype": "float32"}, None, None, None)
+        t = c.call(
+            "aten::full", [1 << 12, 1 << 12], float(k), {"dtype": "float32"}, None, None, None
+        )
         c.step("value", (t, t))
     c.step("leaf", (xr, xl))
     c.step("same", (yl, yr))
@@ -791,9 +1170,41 @@ def endless_memory():
 
 
 def main():
-    return run_functions([], [cancelling_conditions, rounded_inequality, further_positions, further_positions_alike, drifting_table, drifting_by_rounding, no_rounding, rounded_away,
-                              pinned_tokens, equal_layers, swapped_layers, own_transpose, slices_of_zeros, pinned_parameter, unread_table, no_function, infinite_differences, guards, guards_elsewhere, proved_rules_at_poles, declared_dtypes, targets, ties_of_roundings, ranges_of_indices,
-                              other_kinds, zeros_of_both_signs, strided_memory, endless_memory, huge_literals, deep_questions])
+    return run_functions(
+        [],
+        [
+            cancelling_conditions,
+            rounded_inequality,
+            further_positions,
+            further_positions_alike,
+            drifting_table,
+            drifting_by_rounding,
+            no_rounding,
+            rounded_away,
+            pinned_tokens,
+            equal_layers,
+            swapped_layers,
+            own_transpose,
+            slices_of_zeros,
+            pinned_parameter,
+            unread_table,
+            no_function,
+            infinite_differences,
+            guards,
+            guards_elsewhere,
+            proved_rules_at_poles,
+            declared_dtypes,
+            targets,
+            ties_of_roundings,
+            ranges_of_indices,
+            other_kinds,
+            zeros_of_both_signs,
+            strided_memory,
+            endless_memory,
+            huge_literals,
+            deep_questions,
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""No clock decides: reports without `stats`, what is printed and certificates are the same bytes on an idle machine and beside
-busy loops. Plain Python 3.
+"""No clock decides: reports without `stats`, what is printed and certificates are the same bytes on
+an idle machine and beside busy loops. Plain Python 3.
 
-    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick] [--jobs N]
+    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick] [--jobs
+    N]
 
-For the pairs of models/ and of tests/pairs (--every: each N-th of the latter; --quick: one family of models/ and 24 small pairs
-in three captures). All are compared once; then --busy loops are started, and all are compared again. What takes long gets more
-from the clock than what does not: run it on the machine that it is to hold for. The last line is `N passed, N failed`."""
+For the pairs of models/ and of tests/pairs (--every: each N-th of the latter; --quick: one family
+of models/ and 24 small pairs in three captures). All are compared once; then --busy loops are
+started, and all are compared again. What takes long gets more from the clock than what does not:
+run it on the machine that it is to hold for. The last line is `N passed, N failed`."""
+
 import argparse
 import hashlib
 import os
@@ -30,7 +33,9 @@ class Busy:
         self.n, self.loops = n, []
 
     def __enter__(self):
-        self.loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.n)]
+        self.loops = [
+            subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.n)
+        ]
 
     def __exit__(self, *_):
         for p in self.loops:
@@ -42,11 +47,30 @@ def outcome(isomer, left, right):
     """A digest of all that a run says and writes, and its verdict's line."""
     with tempfile.TemporaryDirectory() as tmp:
         report, certificate = os.path.join(tmp, "r.json"), os.path.join(tmp, "c.json")
-        p = subprocess.run([isomer, "compare", left, right, "--no-stats", "--json", report, "--certificate", certificate],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=3600)
-        said = [b"%d" % p.returncode, p.stdout, p.stderr] + [open(f, "rb").read() if os.path.exists(f) else b"none" for f in (report, certificate)]
+        p = subprocess.run(
+            [
+                isomer,
+                "compare",
+                left,
+                right,
+                "--no-stats",
+                "--json",
+                report,
+                "--certificate",
+                certificate,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=3600,
+        )
+        said = [b"%d" % p.returncode, p.stdout, p.stderr] + [
+            open(f, "rb").read() if os.path.exists(f) else b"none" for f in (report, certificate)
+        ]
         said = [s.replace(tmp.encode(), b"") for s in said]
-        return hashlib.sha256(b"\0".join(said)).hexdigest(), p.stdout.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        return hashlib.sha256(b"\0".join(said)).hexdigest(), p.stdout.decode(
+            "utf-8", "replace"
+        ).strip().rsplit("\n", 1)[-1]
 
 
 def todo(o, folder):
@@ -59,7 +83,7 @@ def todo(o, folder):
         equal = [p for p in small if p.expected == dsl.EQUIVALENT]
         for k in range(3):
             where = os.path.join(folder, "together%d" % k)
-            dsl.write_together(equal[k * len(equal) // 3:][:8], where)
+            dsl.write_together(equal[k * len(equal) // 3 :][:8], where)
             yield "small pairs, %d" % k, os.path.join(where, "left"), os.path.join(where, "right")
         return
     for k, p in enumerate(small):
@@ -88,7 +112,10 @@ def main():
         for (name, _, _), x, y in zip(work, idle, busy):
             if x[0] != y[0]:
                 failed += 1
-                print("FAILED %s: %s; beside %d loops %s" % (name, x[1], o.busy, y[1] if x[1] != y[1] else "other bytes"))
+                print(
+                    "FAILED %s: %s; beside %d loops %s"
+                    % (name, x[1], o.busy, y[1] if x[1] != y[1] else "other bytes")
+                )
     print("%d passed, %d failed" % (len(work) - failed, failed))
     return 1 if failed or not work else 0
 

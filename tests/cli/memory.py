@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Commands that run out of memory, at each place of the program that allocates (tests/cli/out_of_memory.c says how, and what
-a run may end with): comparisons that need masks, domains, constants and redrawn inputs, with and without a difference,
-rules of many kinds, a certificate that is written and checked.
+"""Commands that run out of memory, at each place of the program that allocates
+(tests/cli/out_of_memory.c says how, and what a run may end with): comparisons that need masks,
+domains, constants and redrawn inputs, with and without a difference, rules of many kinds, a
+certificate that is written and checked.
 
-    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N] [--only NAME] [--keep DIR]
+    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N] [--only
+    NAME] [--keep DIR]
 
-Every K-th place is tried, beginning at another one in each case. The last line is `N passed, N failed`."""
+Every K-th place is tried, beginning at another one in each case. The last line is `N passed, N
+failed`."""
+
 import argparse
 import os
 import re
@@ -30,7 +34,14 @@ def script(name, *args):
 
 
 def compare(folder, *more):
-    return ["compare", os.path.join(folder, "left"), os.path.join(folder, "right"), "--jobs", "1", *more]
+    return [
+        "compare",
+        os.path.join(folder, "left"),
+        os.path.join(folder, "right"),
+        "--jobs",
+        "1",
+        *more,
+    ]
 
 
 def drawn_masks(folder, seed):
@@ -56,7 +67,19 @@ def drawn_constants(folder, seed):
 
 def drawn_inputs(folder, seed, isomer):
     for name in INPUTS:
-        script("inputs.py", "--isomer", isomer, "--seed", str(seed), "--count", "24", "--only", name, "--keep", folder)
+        script(
+            "inputs.py",
+            "--isomer",
+            isomer,
+            "--seed",
+            str(seed),
+            "--count",
+            "24",
+            "--only",
+            name,
+            "--keep",
+            folder,
+        )
     for name in sorted(os.listdir(folder)):
         if any(name == f or name.startswith(f + "-") for f in INPUTS):
             yield "inputs " + name, compare(os.path.join(folder, name))
@@ -79,7 +102,19 @@ def with_relations(folder, seed):
 
 def rules(folder, seed, isomer):
     path = os.path.join(folder, "branches.rules")
-    script("branches.py", "--isomer", isomer, "--seed", str(seed), "--rules", "40", "--pairs", "0", "--write", path)
+    script(
+        "branches.py",
+        "--isomer",
+        isomer,
+        "--seed",
+        str(seed),
+        "--rules",
+        "40",
+        "--pairs",
+        "0",
+        "--write",
+        path,
+    )
     yield "rules of branches", ["rules", "check", path]
     path = os.path.join(folder, "adversary.rules")
     with open(path, "w", encoding="utf-8") as f:
@@ -88,7 +123,8 @@ def rules(folder, seed, isomer):
     yield "rules exported", ["rules", "export", "--to", "egglog", path]
 
 
-# Operands that vanish beside others, bounds exchanged, factors of any sign, complex numbers: all but the last are false.
+# Operands that vanish beside others, bounds exchanged, factors of any sign, complex numbers: all
+# but the last are false.
 ADVERSE = """
 (rule absorbed (var x f (N)) (lhs (aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)) (rhs (aten::mul.Scalar x 0)))
 (rule amax-mul (var x f (N M)) (lhs (aten::amax (aten::mul.Scalar x S) (list 1) false))
@@ -104,10 +140,24 @@ ADVERSE = """
 def certificate(folder, isomer):
     sides = [os.path.join(MODELS, "hf-sdpa"), os.path.join(MODELS, "vllm")]
     path = os.path.join(folder, "certificate.json")
-    yield "certificate written", ["compare", *sides, "--jobs", "1", "--require", "certified",
-                                  "--certificate", path + ".again"]
-    subprocess.run([isomer, "compare", *sides, "-q", "--certificate", path], check=False,
-                   stdout=subprocess.DEVNULL)
+    yield (
+        "certificate written",
+        [
+            "compare",
+            *sides,
+            "--jobs",
+            "1",
+            "--require",
+            "certified",
+            "--certificate",
+            path + ".again",
+        ],
+    )
+    subprocess.run(
+        [isomer, "compare", *sides, "-q", "--certificate", path],
+        check=False,
+        stdout=subprocess.DEVNULL,
+    )
     yield "certificate checked", ["check", path, *sides]
 
 
@@ -116,6 +166,7 @@ def cases(folder, seed, isomer):
         path = os.path.join(folder, name)
         os.makedirs(path)
         return path
+
     yield from drawn_masks(place("masks"), seed)
     yield from drawn_constants(place("constants"), seed)
     yield from drawn_inputs(place("inputs"), seed, isomer)
@@ -141,8 +192,12 @@ def main():
             if o.only not in name:
                 continue
             options = ["--from", str((o.seed + 7 * k) % o.every), "--every", str(o.every)]
-            p = subprocess.run([o.driver, *options, *command], cwd=ROOT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE)
+            p = subprocess.run(
+                [o.driver, *options, *command],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+            )
             text = p.stdout.decode("utf-8", "replace")
             counts = COUNT.findall(text)
             passed += sum(int(n) for n, _ in counts)

@@ -1,11 +1,13 @@
-/* needs libtorch. A command of the program, run once for each place of it that allocates, with that place's first calls failing:
+/* needs libtorch. A command of the program, run once for each place of it that allocates, with that
+ * place's first calls failing:
  *
  *     out_of_memory [--times N] [--from A] [--every K] [--list] COMMAND ARGUMENT...
  *
- * A place is the program's two innermost return addresses; its calls after the first N (1) are left alone. Each run is a
- * process of its own, forked where the command has run once and libraries are loaded. A run either ends with status 2 and
- * one line that says that there is no memory, or claims no more than the command does when nothing fails. Nothing of the
- * program's own stays allocated. Pieces of arenas fail one by one. */
+ * A place is the program's two innermost return addresses; its calls after the first N (1) are left
+ * alone. Each run is a process of its own, forked where the command has run once and libraries are
+ * loaded. A run either ends with status 2 and one line that says that there is no memory, or claims
+ * no more than the command does when nothing fails. Nothing of the program's own stays allocated.
+ * Pieces of arenas fail one by one. */
 static void seen(void);
 static void taken(void *p);
 static void given(void *p);
@@ -55,7 +57,8 @@ char *__wrap_iso_arena_strndup(iso_arena *a, const char *s, size_t n) {
   return arena_fails(a, __builtin_return_address(0)) ? NULL : __real_iso_arena_strndup(a, s, n);
 }
 char *__wrap_iso_arena_strdup(iso_arena *a, const char *s) {
-  return arena_fails(a, __builtin_return_address(0)) ? NULL : __real_iso_arena_strndup(a, s, strlen(s));
+  return arena_fails(a, __builtin_return_address(0)) ? NULL
+                                                     : __real_iso_arena_strndup(a, s, strlen(s));
 }
 char *__wrap_iso_arena_printf(iso_arena *a, const char *format, ...) {
   char text[1 << 14];
@@ -71,7 +74,7 @@ char *__wrap_iso_arena_printf(iso_arena *a, const char *format, ...) {
 /* ---- the program's blocks that are alive ---- */
 
 static bool watching; /* not under a sanitizer, which looks for leaks itself */
-static void **block; /* open addressing; what went leaves GONE */
+static void **block;  /* open addressing; what went leaves GONE */
 static size_t n_blocks;
 static char gone;
 #define GONE ((void *)&gone)
@@ -145,7 +148,11 @@ static int run_command(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-  } all[] = {{"compare", cmd_compare}, {"check", cmd_check}, {"run", cmd_run}, {"show", cmd_show}, {"rules", cmd_rules}};
+  } all[] = {{"compare", cmd_compare},
+             {"check", cmd_check},
+             {"run", cmd_run},
+             {"show", cmd_show},
+             {"rules", cmd_rules}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(argv[0], all[i].name) == 0) return all[i].run(argc, argv);
   fprintf(stderr, "isomer: no command %s\n", argv[0]);
@@ -158,7 +165,8 @@ static void crashed(int number) {
   const int n = backtrace(frame, 24);
   fprintf(stderr, "signal %d at", number);
   for (int i = 0; i < n; i++)
-    if (own_code(frame[i])) fprintf(stderr, " %#lx", (unsigned long)((char *)frame[i] - &__executable_start) - 1);
+    if (own_code(frame[i]))
+      fprintf(stderr, " %#lx", (unsigned long)((char *)frame[i] - &__executable_start) - 1);
   fputc('\n', stderr);
   fflush(stderr);
   _exit(92);
@@ -204,7 +212,10 @@ static int count(const char *text, const char *word) {
 }
 
 static void claims_of(outcome *o) {
-  static const char *const word[][2] = {{"[certified]", "certified "}, {"[proved]", "proved "}, {"[tested]", "tested "}, {"DIFFERENT", "refuted "}};
+  static const char *const word[][2] = {{"[certified]", "certified "},
+                                        {"[proved]", "proved "},
+                                        {"[tested]", "tested "},
+                                        {"DIFFERENT", "refuted "}};
   for (int i = 0; i < 4; i++) o->claims[i] = count(o->out, word[i][0]) + count(o->out, word[i][1]);
   for (int i = 1; i < 3; i++) o->claims[i] += o->claims[i - 1]; /* or better */
 }
@@ -215,7 +226,8 @@ static void run_once(int argc, char **argv, long n, outcome *o) {
   fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) child(argc, argv, n, fd);
-  o->status = pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  o->status =
+      pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   read_all(fd[0], o->out, sizeof o->out);
   read_all(fd[1], o->err, sizeof o->err);
   claims_of(o);
@@ -226,11 +238,14 @@ static void run_once(int argc, char **argv, long n, outcome *o) {
 /* Returns: what is wrong with a run, NULL: nothing. */
 static const char *wrong(const outcome *o, const outcome *whole) {
   const char *end = strchr(o->err, '\n');
-  if (o->status == 91) return NULL; /* the command went another way, and the place was not reached */
+  if (o->status == 91)
+    return NULL; /* the command went another way, and the place was not reached */
   if (o->status < 0 || o->status == 92) return "it crashed, or did not end";
   if (o->status == 90) return "memory is left";
   if (o->status == CLI_ERROR)
-    return strncmp(o->err, "isomer: ", 8) != 0 || !end || end[1] || !strstr(o->err, "memory") ? "the error is not one line that says so" : NULL;
+    return strncmp(o->err, "isomer: ", 8) != 0 || !end || end[1] || !strstr(o->err, "memory")
+               ? "the error is not one line that says so"
+               : NULL;
   if (o->status != whole->status && o->status != CLI_UNDECIDED) return "another status";
   for (int i = 0; i < 4; i++)
     if (o->claims[i] > whole->claims[i]) return "it claims more";
@@ -239,12 +254,14 @@ static const char *wrong(const outcome *o, const outcome *whole) {
 
 static void print_place(const call *c) {
   printf("  allocation %ld:", c->n);
-  for (int k = 0; k < FRAMES && c->at[k]; k++) printf(" %#lx", (unsigned long)((char *)c->at[k] - &__executable_start) - 1);
+  for (int k = 0; k < FRAMES && c->at[k]; k++)
+    printf(" %#lx", (unsigned long)((char *)c->at[k] - &__executable_start) - 1);
   putchar('\n');
 }
 
 static void *pages(size_t bytes) {
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *p =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) abort();
   return p;
 }
@@ -301,6 +318,7 @@ int main(int argc, char **argv) {
     print_place(&calls[k]);
     printf("%.*s", 1500, o.err);
   }
-  printf("%zu places; %ld runs stopped, %ld went on\n%ld passed, %ld failed\n", n_calls, stopped, ran - stopped - bad, ran - bad, bad);
+  printf("%zu places; %ld runs stopped, %ld went on\n%ld passed, %ld failed\n", n_calls, stopped,
+         ran - stopped - bad, ran - bad, bad);
   return bad != 0;
 }

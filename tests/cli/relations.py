@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""End-to-end tests of --relations: outputs in other layouts and in parts, outputs left out, leaves pinned and forbidden, what is refused.
+"""End-to-end tests of --relations: outputs in other layouts and in parts, outputs left out, leaves
+pinned and forbidden, what is refused.
 
     tests/cli/relations.py [--isomer build/isomer]
 
 The last line is `N passed, N failed`."""
+
 import argparse
 import json
 import os
@@ -28,6 +30,7 @@ def check(ok, what):
 
 class Graph(dsl.Graph):
     """A leaf that is asked for again is the same one."""
+
     def x(self, *shape):
         return self.once("x", lambda: super(Graph, self).x(*shape))
 
@@ -50,7 +53,10 @@ def write(folder, build):
 class Pair:
     def __init__(self, where, left, right):
         self.where = where
-        self.left, self.right = write(os.path.join(where, "left"), left), write(os.path.join(where, "right"), right)
+        self.left, self.right = (
+            write(os.path.join(where, "left"), left),
+            write(os.path.join(where, "right"), right),
+        )
 
     def run(self, text, *more, command=("compare",)):
         path = os.path.join(self.where, "rel.txt")
@@ -59,21 +65,38 @@ class Pair:
             f.write(text)
         if os.path.exists(report):
             os.remove(report)
-        args = list(command) + [self.left, self.right] + (["--relations", path] if text else []) + list(more)
+        args = (
+            list(command)
+            + [self.left, self.right]
+            + (["--relations", path] if text else [])
+            + list(more)
+        )
         if command[0] == "compare":
             args += ["--json", report, "--no-stats"]
-        p = subprocess.run([O.isomer] + args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        p = subprocess.run(
+            [O.isomer] + args,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=300,
+        )
         doc = json.load(open(report)) if os.path.exists(report) else None
         return p.returncode, doc, p.stdout.decode(), p.stderr.decode().replace(path, "rel.txt")
 
     def verdict(self, text, want, what, *more):
         status, doc, out, err = self.run(text, *more)
-        check(status == STATUS[want] and doc and doc["verdict"] == want, "%s: %d, not %s: %s" % (what, status, want, err or out[-300:]))
+        check(
+            status == STATUS[want] and doc and doc["verdict"] == want,
+            "%s: %d, not %s: %s" % (what, status, want, err or out[-300:]),
+        )
         return doc or {"outputs": [], "assumptions": [], "divergences": []}
 
     def refused(self, text, says, what):
         status, doc, out, err = self.run(text)
-        check(status == 2 and err.count("\n") == 1 and says in err and not doc, "%s: %d %s" % (what, status, err or out[-200:]))
+        check(
+            status == 2 and err.count("\n") == 1 and says in err and not doc,
+            "%s: %d %s" % (what, status, err or out[-200:]),
+        )
 
 
 def linear(g, name="w"):
@@ -81,97 +104,211 @@ def linear(g, name="w"):
 
 
 def outputs(where):
-    p = Pair(where, lambda g: {"y": linear(g), "aux": g.x(4, 8).relu()}, lambda g: {"y_t": linear(g).t(), "z": g.x(4, 8).relu(), "more": g.x(4, 8)})
+    p = Pair(
+        where,
+        lambda g: {"y": linear(g), "aux": g.x(4, 8).relu()},
+        lambda g: {"y_t": linear(g).t(), "z": g.x(4, 8).relu(), "more": g.x(4, 8)},
+    )
     p.refused("", "cannot be paired", "without relations")
-    doc = p.verdict("# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n", "equivalent", "transposed")
-    check([(o["left"], o["relation"]) for o in doc["outputs"]] == [("y", "transpose(y_t, 0, 1)"), ("aux", "z")], "relations in the report: %s" % doc["outputs"])
-    check(any(a["kind"] == "definition" and "right output more is left out" in a["text"] for a in doc["assumptions"]), "what is left out is assumed")
+    doc = p.verdict(
+        "# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n",
+        "equivalent",
+        "transposed",
+    )
+    check(
+        [(o["left"], o["relation"]) for o in doc["outputs"]]
+        == [("y", "transpose(y_t, 0, 1)"), ("aux", "z")],
+        "relations in the report: %s" % doc["outputs"],
+    )
+    check(
+        any(
+            a["kind"] == "definition" and "right output more is left out" in a["text"]
+            for a in doc["assumptions"]
+        ),
+        "what is left out is assumed",
+    )
     check(doc.get("relative_to") == [], "an output that is left out is no kernel")
-    doc = p.verdict("output aux = none\noutput none = more\noutput \"y\" = t(y_t)\noutput none = z", "equivalent", "left out")
+    doc = p.verdict(
+        'output aux = none\noutput none = more\noutput "y" = t(y_t)\noutput none = z',
+        "equivalent",
+        "left out",
+    )
     check([o["left"] for o in doc["outputs"]] == ["y"], "one output is left")
-    p.verdict("output y = none\noutput none = y_t\noutput aux = more\noutput none = z", "different", "another output")
-    p.verdict("output y = reshape(y_t, [4, 6])\noutput aux = z\noutput none = more", "different", "a reshape is no transpose")
+    p.verdict(
+        "output y = none\noutput none = y_t\noutput aux = more\noutput none = z",
+        "different",
+        "another output",
+    )
+    p.verdict(
+        "output y = reshape(y_t, [4, 6])\noutput aux = z\noutput none = more",
+        "different",
+        "a reshape is no transpose",
+    )
     cert = os.path.join(where, "c.json")
     good = "output y = permute(y_t, [1, 0])\noutput aux = z\noutput none = more\n"
     p.verdict(good, "equivalent", "permuted", "--certificate", cert)
-    for text, want in ((good, 0), ("", 1), ("output y = t(y_t)\noutput aux = none\noutput none = z\noutput none = more\n", 1)):
+    for text, want in (
+        (good, 0),
+        ("", 1),
+        ("output y = t(y_t)\noutput aux = none\noutput none = z\noutput none = more\n", 1),
+    ):
         status, _, out, err = p.run(text, command=("check", cert))
         check(status == want, "check with %r: %d %s%s" % (text, status, out[-200:], err))
-    for text, says in (("output y = y_t\noutput aux = z\noutput none = more", 'rel.txt:1: output "y" is [4, 6], what it should be equal to is [6, 4]'),
-                       ("output y = t(y_t)\noutput y = t(y_t)", 'rel.txt:2: output "y" was spoken of before'),
-                       ("output nay = y_t", "has no output \"nay\""), ("output y = nay", "has no output \"nay\""),
-                       ("output y = t(y_t", '")" is expected'), ("output y = turn(y_t)", '"turn" is none of'), ("output y t", '"=" is expected'),
-                       ("outputs y = y_t", "rel.txt:1: a line begins with"), ("output y = t(y_t) z", "behind the relation"),
-                       ("output y = permute(y_t, [0, 0])", "every dimension once"), ("output y = reshape(y_t, [5, 5])", "24 elements are not 25"),
-                       ("output y = slice(y_t, 0, 0, 9)", "no part of size 6"), ("output y = unsqueeze(y_t, 9)", "no such dimension"),
-                       ("output y = cat([], 0)", "of nothing"), ("output y = cat([y_t, z], 0)", "another dimension"),
-                       ("output y = add(y_t, z)", "one shape"), ("output y = " + "t(" * 100 + "y_t", "too deep"), ('output y = "y_t', "does not end"),
-                       ("output y = transpose(y_t, 0, x)", "an integer is expected"), ("output y = none\noutput aux = none", "it leaves 0 outputs"),
-                       ("output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput none = more", "no output is left")):
+    for text, says in (
+        (
+            "output y = y_t\noutput aux = z\noutput none = more",
+            'rel.txt:1: output "y" is [4, 6], what it should be equal to is [6, 4]',
+        ),
+        ("output y = t(y_t)\noutput y = t(y_t)", 'rel.txt:2: output "y" was spoken of before'),
+        ("output nay = y_t", 'has no output "nay"'),
+        ("output y = nay", 'has no output "nay"'),
+        ("output y = t(y_t", '")" is expected'),
+        ("output y = turn(y_t)", '"turn" is none of'),
+        ("output y t", '"=" is expected'),
+        ("outputs y = y_t", "rel.txt:1: a line begins with"),
+        ("output y = t(y_t) z", "behind the relation"),
+        ("output y = permute(y_t, [0, 0])", "every dimension once"),
+        ("output y = reshape(y_t, [5, 5])", "24 elements are not 25"),
+        ("output y = slice(y_t, 0, 0, 9)", "no part of size 6"),
+        ("output y = unsqueeze(y_t, 9)", "no such dimension"),
+        ("output y = cat([], 0)", "of nothing"),
+        ("output y = cat([y_t, z], 0)", "another dimension"),
+        ("output y = add(y_t, z)", "one shape"),
+        ("output y = " + "t(" * 100 + "y_t", "too deep"),
+        ('output y = "y_t', "does not end"),
+        ("output y = transpose(y_t, 0, x)", "an integer is expected"),
+        ("output y = none\noutput aux = none", "it leaves 0 outputs"),
+        (
+            (
+                "output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput "
+                "none "
+                "= more"
+            ),
+            "no output is left",
+        ),
+    ):
         p.refused(text, says, text[:60])
     status, _, _, err = p.run("output y = t(y_t)", "--relations", os.path.join(where, "missing"))
     check(status == 2 and "No such file" in err, "a missing file: %s" % err)
 
 
 def parts(where):
-    p = Pair(where, lambda g: {"y": linear(g)},
-             lambda g: {"a": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 0, 2)), "b": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 2, 6))})
+    p = Pair(
+        where,
+        lambda g: {"y": linear(g)},
+        lambda g: {
+            "a": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 0, 2)),
+            "b": g.x(4, 8).linear(g.param("w", 6, 8).slice(0, 2, 6)),
+        },
+    )
     p.verdict("output y = cat([a, b], 1)", "equivalent", "in parts")
     p.verdict("output y = cat([slice(b, 1, 0, 4), a], 1)", "different", "parts in another order")
-    p = Pair(where, lambda g: {"y": linear(g)},
-             lambda g: {"a": g.x(4, 8).slice(1, 0, 4).linear(g.param("w", 6, 8).slice(1, 0, 4)), "b": g.x(4, 8).slice(1, 4, 8).linear(g.param("w", 6, 8).slice(1, 4, 8))})
+    p = Pair(
+        where,
+        lambda g: {"y": linear(g)},
+        lambda g: {
+            "a": g.x(4, 8).slice(1, 0, 4).linear(g.param("w", 6, 8).slice(1, 0, 4)),
+            "b": g.x(4, 8).slice(1, 4, 8).linear(g.param("w", 6, 8).slice(1, 4, 8)),
+        },
+    )
     p.verdict("output y = add(a, b)", "equivalent", "partial sums")
 
 
 def leaves(where):
     """Two norms' weights of equal values: names say one thing, the graphs another."""
     ones = lambda g, name: g.param(name, 8, at=1.0)
-    p = Pair(where, lambda g: {"y": g.x(4, 8) * ones(g, "a") + ones(g, "b")}, lambda g: {"y": g.x(4, 8) * ones(g, "b") + ones(g, "a")})
+    p = Pair(
+        where,
+        lambda g: {"y": g.x(4, 8) * ones(g, "a") + ones(g, "b")},
+        lambda g: {"y": g.x(4, 8) * ones(g, "b") + ones(g, "a")},
+    )
     doc = p.verdict("leaf a = b\nleaf b = a\n", "equivalent", "pinned among ties")
-    check(any("as was given" in a["text"] for a in doc["assumptions"]), "a pinned leaf says so: %s" % [a["text"] for a in doc["assumptions"]])
+    check(
+        any("as was given" in a["text"] for a in doc["assumptions"]),
+        "a pinned leaf says so: %s" % [a["text"] for a in doc["assumptions"]],
+    )
     p.verdict("leaf a = a\nleaf b = b\n", "different", "pinned the other way")
     p.verdict("leaf a != a\nleaf b != b\n", "equivalent", "forbidden")
     status, doc, _, err = p.run("leaf a = none\n")
-    check(status in (1, 3) and doc and doc["verdict"] != "equivalent", "related to nothing: %d %s" % (status, err))
-    p = Pair(where, lambda g: {"y": g.x(4, 8).linear(g.param("q", 6, 8))}, lambda g: {"y": g.x(4, 8).mm(g.param("q", 6, 8).t())})
+    check(
+        status in (1, 3) and doc and doc["verdict"] != "equivalent",
+        "related to nothing: %d %s" % (status, err),
+    )
+    p = Pair(
+        where,
+        lambda g: {"y": g.x(4, 8).linear(g.param("q", 6, 8))},
+        lambda g: {"y": g.x(4, 8).mm(g.param("q", 6, 8).t())},
+    )
     p.verdict("leaf q = q\ninput x = x", "equivalent", "pinned as it is")
-    for text, says in (("leaf q = t(q)", "rel.txt:1: \"q\" is [6, 8], what it should be equal to is [8, 6]"),
-                       ("leaf q = reshape(t(q), [6, 8])", "\"q\" has other values: element"), ("leaf x = x", "has no leaf \"x\""),
-                       ("input q = q", "has no input \"q\""), ("leaf q = add(q, q)", "add is for outputs"), ("leaf q = q\nleaf q = q", "spoken of before"),
-                       ("leaf q != t(q)", "a leaf is expected"), ("leaf q = p", "has no leaf \"p\"")):
+    for text, says in (
+        ("leaf q = t(q)", 'rel.txt:1: "q" is [6, 8], what it should be equal to is [8, 6]'),
+        ("leaf q = reshape(t(q), [6, 8])", '"q" has other values: element'),
+        ("leaf x = x", 'has no leaf "x"'),
+        ("input q = q", 'has no input "q"'),
+        ("leaf q = add(q, q)", "add is for outputs"),
+        ("leaf q = q\nleaf q = q", "spoken of before"),
+        ("leaf q != t(q)", "a leaf is expected"),
+        ("leaf q = p", 'has no leaf "p"'),
+    ):
         p.refused(text, says, text)
 
 
 def domains(where):
     """Padding is handled on the right only: where padding may come, they differ."""
+
     def left(g):
         return {"y": g.param("e", 16, 4).embedding(g.ints("ids", [5, 6, 7]))}
 
     def right(g):
         i = g.ints("ids", [5, 6, 7])
         return {"y": g.param("e", 16, 4).embedding(i).masked_fill(i.eq(9).unsqueeze(-1), 0.0)}
+
     p = Pair(where, left, right)
     doc = p.verdict("", "different", "padding may come")
     c = doc["counterexample"]
-    check(c["redrawn"] and not c["redrawn_parameters"] and c["changed_elements"] == 1, "what was redrawn: %s" % c)
-    check([(x["name"], x["value"]) for x in c["changed"]] == [("ids", 9.0)], "what matters: %s" % c["changed"])
+    check(
+        c["redrawn"] and not c["redrawn_parameters"] and c["changed_elements"] == 1,
+        "what was redrawn: %s" % c,
+    )
+    check(
+        [(x["name"], x["value"]) for x in c["changed"]] == [("ids", 9.0)],
+        "what matters: %s" % c["changed"],
+    )
     status, _, out, _ = p.run("")
-    check("on redrawn inputs and the captured parameters\n  with ids[" in out and "inputs redrawn]" in out, "the text says so: %s" % out[-900:])
+    check(
+        "on redrawn inputs and the captured parameters\n  with ids[" in out
+        and "inputs redrawn]" in out,
+        "the text says so: %s" % out[-900:],
+    )
     cert = os.path.join(where, "c.json")
     said = "input ids range 0 15, exclude 9 9 3  # a comment\ninput ids range -4 12\n"
     doc = p.verdict(said, "equivalent", "padding may not come", "--certificate", cert)
-    check(any(a["kind"] == "range" and "from 0 to 12, without 3, 9" in a["text"] for a in doc["assumptions"]), "it is assumed: %s" % doc["assumptions"])
+    check(
+        any(
+            a["kind"] == "range" and "from 0 to 12, without 3, 9" in a["text"]
+            for a in doc["assumptions"]
+        ),
+        "it is assumed: %s" % doc["assumptions"],
+    )
     for text, want in ((said, 0), ("", 1), ("input ids range 0 15\n", 1)):
         status, _, out, err = p.run(text, command=("check", cert))
         check(status == want, "check with %r: %d %s%s" % (text, status, out[-200:], err))
     p.verdict("input ids exclude 3", "different", "another one may not come")
-    for text, says in (("input ids range 0", "rel.txt:1: range LOWEST HIGHEST"), ("input ids range 3 1", "nothing is inside"),
-                       ("input ids exclude", "a number is expected"), ("input ids range 0 9 sideways", '"sideways"'),
-                       ("input ids mask", "is 5"), ("input ids distinct range 5 6", "3 distinct elements are wanted of 2"),
-                       ("input ids exclude 6", "element 1 (row-major) is 6"), ("input nay range 0 9", 'no input "nay"'),
-                       ("input ids range 0 9\ninput ids range 12 20", "rel.txt:2"), ("input ids range 0 nan", "a number is expected"),
-                       ("leaf e range 0 1", '"=" is expected'), ("input ids range 0 9007199254740993", "a number is expected"),
-                       ("input ids exclude 1" + "0" * 400, "a number is expected")):
+    for text, says in (
+        ("input ids range 0", "rel.txt:1: range LOWEST HIGHEST"),
+        ("input ids range 3 1", "nothing is inside"),
+        ("input ids exclude", "a number is expected"),
+        ("input ids range 0 9 sideways", '"sideways"'),
+        ("input ids mask", "is 5"),
+        ("input ids distinct range 5 6", "3 distinct elements are wanted of 2"),
+        ("input ids exclude 6", "element 1 (row-major) is 6"),
+        ("input nay range 0 9", 'no input "nay"'),
+        ("input ids range 0 9\ninput ids range 12 20", "rel.txt:2"),
+        ("input ids range 0 nan", "a number is expected"),
+        ("leaf e range 0 1", '"=" is expected'),
+        ("input ids range 0 9007199254740993", "a number is expected"),
+        ("input ids exclude 1" + "0" * 400, "a number is expected"),
+    ):
         p.refused(text, says, text)
 
 

@@ -3,7 +3,9 @@
 
     tests/cli/rules.py [--isomer build/isomer] [--only NAME] [--no-torch]
 
-The laws of tests/rules/laws.rules must come out as their names say. The last line is `N passed, N failed`."""
+The laws of tests/rules/laws.rules must come out as their names say. The last line is `N passed, N
+failed`."""
+
 import json
 import os
 import re
@@ -26,20 +28,28 @@ STATUS = {"proved", "tested", "refuted", "unknown"}
 
 
 def isomer(*args, timeout=900):
-    p = subprocess.run([OPTIONS.isomer, "rules"] + [str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True,
-                       text=True, timeout=timeout)
+    p = subprocess.run(
+        [OPTIONS.isomer, "rules"] + [str(a) for a in args],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
     expect(0 <= p.returncode < 99, "ended with %d: %s", p.returncode, p.stderr[-400:])
     return p
 
 
 def check(text, *args):
-    """The entries of `rules check` on a file with this text, and the exit status; what every run must keep is checked."""
+    """The entries of `rules check` on a file with this text, and the exit status; what every run
+    must keep is checked."""
     with tempfile.TemporaryDirectory() as tmp:
         path, out = os.path.join(tmp, "r.rules"), os.path.join(tmp, "out.json")
         open(path, "w").write(text)
         p = isomer("check", path, "--json", out, *args)
         expect(p.returncode in (0, 1, 3), "exit status %d: %s", p.returncode, p.stderr[-400:])
-        entries = json.load(open(out), parse_constant=lambda name: (_ for _ in ()).throw(Wrong("not JSON: " + name)))["rules"]
+        entries = json.load(
+            open(out), parse_constant=lambda name: (_ for _ in ()).throw(Wrong("not JSON: " + name))
+        )["rules"]
     names = re.findall(r"\(rule (\S+)", text)
     expect(len(entries) == len(names), "%d entries for %d rules", len(entries), len(names))
     for e in entries:
@@ -47,12 +57,23 @@ def check(text, *args):
         for key in ("scope", "method", "float", "counterexample", "reason"):
             expect(key in e, "no %s", key)
         if e["status"] in ("proved", "tested"):
-            expect(e["scope"] in ("all shapes", "these ranks", "these shapes"), "scope %s", e["scope"])
+            expect(
+                e["scope"] in ("all shapes", "these ranks", "these shapes"), "scope %s", e["scope"]
+            )
             expect(e["method"], "no method")
-        expect((e["status"] == "refuted") == (e["counterexample"] is not None), "%s: counterexample", e["name"])
+        expect(
+            (e["status"] == "refuted") == (e["counterexample"] is not None),
+            "%s: counterexample",
+            e["name"],
+        )
         expect(e["status"] in ("proved", "tested") or e["reason"], "%s: no reason", e["name"])
     seen = {e["status"] for e in entries}
-    expect(p.returncode == (1 if "refuted" in seen else 3 if "unknown" in seen else 0), "exit status %d for %s", p.returncode, seen)
+    expect(
+        p.returncode == (1 if "refuted" in seen else 3 if "unknown" in seen else 0),
+        "exit status %d for %s",
+        p.returncode,
+        seen,
+    )
     return entries, p
 
 
@@ -62,12 +83,17 @@ def status_of(text, *args):
 
 # ---- cases ----
 
+
 def the_laws_hold_and_near_misses_do_not():
     text = open(LAWS).read()
     wrong = []
     entries, p = check(text, "--jobs", 2, "-q")
     for e in entries:
-        ok = e["status"] == "refuted" if e["name"].startswith("no-") else e["status"] in ("proved", "tested")
+        ok = (
+            e["status"] == "refuted"
+            if e["name"].startswith("no-")
+            else e["status"] in ("proved", "tested")
+        )
         if not ok:
             wrong.append("%s is %s (%s)" % (e["name"], e["status"], e["reason"]))
     expect(not wrong, "%s", "; ".join(wrong))
@@ -104,8 +130,12 @@ def traps_are_seen():
 
 def all_proved(path, least=0.95):
     entries, p = check(open(path).read(), "--jobs", 2, "-q")
-    wrong = ["%s is %s (%s)" % (e["name"], e["status"], e["reason"]) for e in entries
-             if e["status"] not in (("refuted",) if e["name"].startswith("no-") else ("proved", "tested"))]
+    wrong = [
+        "%s is %s (%s)" % (e["name"], e["status"], e["reason"])
+        for e in entries
+        if e["status"]
+        not in (("refuted",) if e["name"].startswith("no-") else ("proved", "tested"))
+    ]
     expect(not wrong, "%s", "; ".join(wrong))
     true = [e for e in entries if not e["name"].startswith("no-")]
     proved = [e for e in true if e["status"] == "proved"]
@@ -113,8 +143,16 @@ def all_proved(path, least=0.95):
 
 
 def the_laws_are_what_their_script_writes():
-    for script, path in (("make_laws.py", LAWS), ("make_published.py", PUBLISHED), ("make_passes.py", PASSES)):
-        made = subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tests", "rules", script)], capture_output=True, text=True)
+    for script, path in (
+        ("make_laws.py", LAWS),
+        ("make_published.py", PUBLISHED),
+        ("make_passes.py", PASSES),
+    ):
+        made = subprocess.run(
+            [sys.executable, "-B", os.path.join(ROOT, "tests", "rules", script)],
+            capture_output=True,
+            text=True,
+        )
         expect(made.stdout == open(path).read(), "%s is not what %s writes", path, script)
 
 
@@ -146,7 +184,13 @@ def statuses():
 
 def vacuous_by_arithmetic():
     rule = "(rule r (var x f (N M)) (lhs (aten::relu x)) (rhs (aten::relu x)) (where %s))"
-    for where in ("(= (* 2 N) (+ (* 2 M) 1))", "(and (< N M) (< M N))", "(= (* N N) 2)", "(divides 4 (+ (* 4 N) 1))", "(not (>= N 1))"):
+    for where in (
+        "(= (* 2 N) (+ (* 2 M) 1))",
+        "(and (< N M) (< M N))",
+        "(= (* N N) 2)",
+        "(divides 4 (+ (* 4 N) 1))",
+        "(not (>= N 1))",
+    ):
         entries, _ = check(rule % where)
         expect(entries[0]["status"] == "unknown", "%s: %s", where, entries[0])
         expect("conditions" in entries[0]["reason"], "%s: %s", where, entries[0]["reason"])
@@ -154,9 +198,17 @@ def vacuous_by_arithmetic():
 
 def conditions_are_met():
     """A rule that only holds where its condition does."""
-    rule = "(rule r (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem (aten::chunk x 3 1) 1)) (where %s))"
-    for where, want in (("(= (* 3 S) M)", ("proved", "tested")), ("(= S (/ M 3)) (divides 3 M)", ("proved", "tested")),
-                        ("(= M (* 3 S)) (>= N 20)", ("proved", "tested")), ("(= (* 2 S) M)", ("refuted",)), ("", ("refuted",))):
+    rule = (
+        "(rule r (var x f (N M)) (lhs (getitem (aten::split.Tensor x S 1) 1)) (rhs (getitem "
+        "(aten::chunk x 3 1) 1)) (where %s))"
+    )
+    for where, want in (
+        ("(= (* 3 S) M)", ("proved", "tested")),
+        ("(= S (/ M 3)) (divides 3 M)", ("proved", "tested")),
+        ("(= M (* 3 S)) (>= N 20)", ("proved", "tested")),
+        ("(= (* 2 S) M)", ("refuted",)),
+        ("", ("refuted",)),
+    ):
         got = check(rule % where)[0][0]["status"]
         expect(got in want, "%s: %s", where, got)
 
@@ -164,17 +216,38 @@ def conditions_are_met():
 def random_numbers_are_refused():
     """What draws them is no function: neither proved nor refuted, whatever the numbers were."""
     v = "(var x f (N M)) (var q f (2 N M))"
-    drawing = ("(aten::dropout x 0.5 true)", "(aten::dropout x p true)", "(getitem (aten::native_dropout x 0.5 true) 0)", "(aten::bernoulli.p x 0.5)",
-               "(aten::mul.Tensor x (aten::rand_like x))", "(aten::scaled_dot_product_attention q q q none 0.1)")
-    text = "".join("(rule r%d%d %s (lhs %s) (rhs %s))\n" % (i, j, v, d, d if j else "q" if "q q" in d else "x") for i, d in enumerate(drawing) for j in (0, 1))
+    drawing = (
+        "(aten::dropout x 0.5 true)",
+        "(aten::dropout x p true)",
+        "(getitem (aten::native_dropout x 0.5 true) 0)",
+        "(aten::bernoulli.p x 0.5)",
+        "(aten::mul.Tensor x (aten::rand_like x))",
+        "(aten::scaled_dot_product_attention q q q none 0.1)",
+    )
+    text = "".join(
+        "(rule r%d%d %s (lhs %s) (rhs %s))\n" % (i, j, v, d, d if j else "q" if "q q" in d else "x")
+        for i, d in enumerate(drawing)
+        for j in (0, 1)
+    )
     for e in check(text)[0]:
         expect(e["status"] == "unknown" and "draws random numbers" in e["reason"], "%s", e)
-    s = status_of("(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x f _) (lhs (aten::dropout x 0.0 true)) (rhs x))")
+    s = status_of(
+        (
+            "(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x "
+            "f _) "
+            "(lhs (aten::dropout x 0.0 true)) (rhs x))"
+        )
+    )
     expect(s == {"off": "proved", "none": "proved"}, "%s", s)
 
 
 def shapes_that_differ():
-    e = check("(rule r (var x f _) (var y f _) (lhs (aten::mul.Tensor (aten::zeros_like x) y)) (rhs (aten::zeros_like x)))")[0][0]
+    e = check(
+        (
+            "(rule r (var x f _) (var y f _) (lhs (aten::mul.Tensor (aten::zeros_like x) y)) (rhs "
+            "(aten::zeros_like x)))"
+        )
+    )[0][0]
     expect(e["status"] == "refuted" and e["counterexample"]["difference"] == "shape", "%s", e)
 
 
@@ -190,11 +263,26 @@ def counterexamples_are_small_and_run():
         entries, _ = check(SOME, "--counterexample", script)
         code = open(script).read()
     ce = entries[1]["counterexample"]
-    expect(sum(len(t["values"]) for t in ce["inputs"].values()) <= 12, "a large counterexample: %s", ce["inputs"])
-    expect(all(v == int(v) for t in ce["inputs"].values() for v in t["values"]), "not of integers: %s", ce["inputs"])
+    expect(
+        sum(len(t["values"]) for t in ce["inputs"].values()) <= 12,
+        "a large counterexample: %s",
+        ce["inputs"],
+    )
+    expect(
+        all(v == int(v) for t in ce["inputs"].values() for v in t["values"]),
+        "not of integers: %s",
+        ce["inputs"],
+    )
     compile(code, "ce.py", "exec")
-    python = next((p for p in (sys.executable, os.path.join(ROOT, ".venv", "bin", "python")) if os.path.exists(p) and
-                   subprocess.run([p, "-c", "import torch"], capture_output=True).returncode == 0), None)
+    python = next(
+        (
+            p
+            for p in (sys.executable, os.path.join(ROOT, ".venv", "bin", "python"))
+            if os.path.exists(p)
+            and subprocess.run([p, "-c", "import torch"], capture_output=True).returncode == 0
+        ),
+        None,
+    )
     if python is None:
         return
     p = subprocess.run([python, "-c", code], capture_output=True, text=True)
@@ -205,39 +293,103 @@ def counterexamples_are_small_and_run():
 
 def float_classes():
     v = "(var x f (N M)) (var y f (N M)) (var z f (N M))"
-    cases = [("exact", "(aten::add.Tensor x y)", "(aten::add.Tensor y x)"), ("exact", "(aten::neg (aten::neg x))", "x"),
-             ("exact", "(aten::relu (aten::relu x))", "(aten::relu x)"), ("exact", "(aten::mul.Scalar x 0.5)", "(aten::div.Scalar x 2.0)"),
-             ("rounding", "(aten::add.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor x (aten::add.Tensor y z))"),
-             ("rounding", "(aten::sum.dim_IntList x (list 1))", "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"),
-             ("rounding", "(aten::softmax.int x 1)", "(aten::softmax.int (aten::flip (aten::flip x (list 1)) (list 1)) 1)"),
-             ("unsafe", "(aten::div.Tensor (aten::mul.Tensor x x) x)", "x"), ("unsafe", "(aten::exp (aten::log x))", "x"),
-             ("unsafe", "(aten::log (aten::exp x))", "x"),
-             ("unsafe", "(aten::div.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))"),
-             ("unsafe", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))", "(aten::softmax.int x 1)"),
-             ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"),
-             ("exact", "(aten::t (aten::t x))", "x"), ("exact", "(aten::view (aten::view x (list (* N M))) (list N M))", "x"),
-             ("exact", "(aten::abs (aten::cat (list x y) 1))", "(aten::cat (list (aten::abs x) (aten::abs y)) 1)"),
-             ("rounding", "(aten::gelu (aten::cat (list x y) 1))", "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"),
-             ("exact", "(aten::t (aten::t (aten::gelu x)))", "(aten::gelu x)"),
-             ("exact", "(aten::neg (aten::maximum x y))", "(aten::minimum (aten::neg x) (aten::neg y))"),
-             ("rounding", "(aten::mul.Scalar (aten::mm x (aten::t y)) 0.3)", "(aten::mm (aten::mul.Scalar x 0.3) (aten::t y))"),
-             ("rounding", "(aten::sigmoid x)", "(aten::reciprocal (aten::add.Scalar (aten::exp (aten::neg x)) 1))"),
-             ("unsafe", "(aten::logsumexp x (list 1))", "(aten::log (aten::sum.dim_IntList (aten::exp x) (list 1)))"),
-             ("unsafe", "(aten::log_softmax.int x 1)", "(aten::log (aten::softmax.int x 1))"),
-             ("unsafe", "(aten::sub.Tensor (aten::add.Tensor x y) y)", "x"), ("unsafe", "(aten::sqrt (aten::mul.Tensor x x))", "(aten::abs x)"),
-             ("unsafe", "(aten::expm1 x)", "(aten::sub.Scalar (aten::exp x) 1)"),
-             ("unsafe", "(aten::var.correction x (list 1) :correction 0)",
-              "(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1)) (aten::square (aten::mean.dim x (list 1))))")]
-    text = "".join("(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases))
+    cases = [
+        ("exact", "(aten::add.Tensor x y)", "(aten::add.Tensor y x)"),
+        ("exact", "(aten::neg (aten::neg x))", "x"),
+        ("exact", "(aten::relu (aten::relu x))", "(aten::relu x)"),
+        ("exact", "(aten::mul.Scalar x 0.5)", "(aten::div.Scalar x 2.0)"),
+        (
+            "rounding",
+            "(aten::add.Tensor (aten::add.Tensor x y) z)",
+            "(aten::add.Tensor x (aten::add.Tensor y z))",
+        ),
+        (
+            "rounding",
+            "(aten::sum.dim_IntList x (list 1))",
+            "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))",
+        ),
+        (
+            "rounding",
+            "(aten::softmax.int x 1)",
+            "(aten::softmax.int (aten::flip (aten::flip x (list 1)) (list 1)) 1)",
+        ),
+        ("unsafe", "(aten::div.Tensor (aten::mul.Tensor x x) x)", "x"),
+        ("unsafe", "(aten::exp (aten::log x))", "x"),
+        ("unsafe", "(aten::log (aten::exp x))", "x"),
+        (
+            "unsafe",
+            "(aten::div.Tensor (aten::add.Tensor x y) z)",
+            "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))",
+        ),
+        (
+            "unsafe",
+            "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))",
+            "(aten::softmax.int x 1)",
+        ),
+        ("unsafe", "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"),
+        ("exact", "(aten::t (aten::t x))", "x"),
+        ("exact", "(aten::view (aten::view x (list (* N M))) (list N M))", "x"),
+        (
+            "exact",
+            "(aten::abs (aten::cat (list x y) 1))",
+            "(aten::cat (list (aten::abs x) (aten::abs y)) 1)",
+        ),
+        (
+            "rounding",
+            "(aten::gelu (aten::cat (list x y) 1))",
+            "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)",
+        ),
+        ("exact", "(aten::t (aten::t (aten::gelu x)))", "(aten::gelu x)"),
+        ("exact", "(aten::neg (aten::maximum x y))", "(aten::minimum (aten::neg x) (aten::neg y))"),
+        (
+            "rounding",
+            "(aten::mul.Scalar (aten::mm x (aten::t y)) 0.3)",
+            "(aten::mm (aten::mul.Scalar x 0.3) (aten::t y))",
+        ),
+        (
+            "rounding",
+            "(aten::sigmoid x)",
+            "(aten::reciprocal (aten::add.Scalar (aten::exp (aten::neg x)) 1))",
+        ),
+        (
+            "unsafe",
+            "(aten::logsumexp x (list 1))",
+            "(aten::log (aten::sum.dim_IntList (aten::exp x) (list 1)))",
+        ),
+        ("unsafe", "(aten::log_softmax.int x 1)", "(aten::log (aten::softmax.int x 1))"),
+        ("unsafe", "(aten::sub.Tensor (aten::add.Tensor x y) y)", "x"),
+        ("unsafe", "(aten::sqrt (aten::mul.Tensor x x))", "(aten::abs x)"),
+        ("unsafe", "(aten::expm1 x)", "(aten::sub.Scalar (aten::exp x) 1)"),
+        (
+            "unsafe",
+            "(aten::var.correction x (list 1) :correction 0)",
+            (
+                "(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1)) (aten::square "
+                "(aten::mean.dim x (list 1))))"
+            ),
+        ),
+    ]
+    text = "".join(
+        "(rule r%d %s (lhs %s) (rhs %s))\n" % (i, v, l, r) for i, (_, l, r) in enumerate(cases)
+    )
     entries, _ = check(text)
     for (want, l, r), e in zip(cases, entries):
-        expect(e["float"] == want and e["status"] in ("proved", "tested"), "%s <=> %s is %s, float %s", l, r, e["status"], e["float"])
+        expect(
+            e["float"] == want and e["status"] in ("proved", "tested"),
+            "%s <=> %s is %s, float %s",
+            l,
+            r,
+            e["status"],
+            e["float"],
+        )
 
 
 def seeds_agree():
     got = [status_of(SOME, "--seed", s) for s in (1, 2, 3)]
     for g in got:
-        g["linear-addmm"] = "holds" if g["linear-addmm"] in ("proved", "tested") else g["linear-addmm"]
+        g["linear-addmm"] = (
+            "holds" if g["linear-addmm"] in ("proved", "tested") else g["linear-addmm"]
+        )
     expect(got[0] == got[1] == got[2], "%s", got)
 
 
@@ -252,12 +404,25 @@ def samples_of_proved_rules():
     """--samples: so many of every rule, and what is decided stays so."""
     plain, many = check(SOME)[0], check(SOME, "--samples", 400)[0]
     for a, b in zip(plain, many):
-        expect(a["status"] == b["status"], "%s is %s, with more samples %s", a["name"], a["status"], b["status"])
-    expect(plain[0]["samples"] < 400 <= many[0]["samples"], "%s and %s samples", plain[0]["samples"], many[0]["samples"])
+        expect(
+            a["status"] == b["status"],
+            "%s is %s, with more samples %s",
+            a["name"],
+            a["status"],
+            b["status"],
+        )
+    expect(
+        plain[0]["samples"] < 400 <= many[0]["samples"],
+        "%s and %s samples",
+        plain[0]["samples"],
+        many[0]["samples"],
+    )
 
 
 def require_proved():
-    rule = "(rule r (var x f _) (lhs (aten::lgamma x)) (rhs (aten::lgamma (aten::neg (aten::neg x)))))"
+    rule = (
+        "(rule r (var x f _) (lhs (aten::lgamma x)) (rhs (aten::lgamma (aten::neg (aten::neg x)))))"
+    )
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "r.rules")
         open(path, "w").write(rule)
@@ -267,25 +432,60 @@ def require_proved():
 
 
 def malformed_files():
-    for text, line, name in (("(rule a (var x f _) (lhs (aten::relu x)) (rhs x))\n(rule bad (var x f _)\n  (lhs (aten::nosuch x)) (rhs x))", 3, "bad"),
-                             ("(rule bad (var x f _) (lhs x))", 1, "bad"), ("(rule bad (var x f _) (lhs x) (rhs y))", 1, "bad"),
-                             ("(rule bad (var x q _) (lhs x) (rhs x))", 1, "bad"), ("(rule bad (var x f _) (lhs (aten::relu x x)) (rhs x))", 1, "bad"),
-                             ("(rule open (var x f _) (lhs x)", 1, ""), ("nonsense", 1, "")):
+    for text, line, name in (
+        (
+            (
+                "(rule a (var x f _) (lhs (aten::relu x)) (rhs x))\n(rule bad (var x f _)\n  (lhs "
+                "(aten::nosuch x)) (rhs x))"
+            ),
+            3,
+            "bad",
+        ),
+        ("(rule bad (var x f _) (lhs x))", 1, "bad"),
+        ("(rule bad (var x f _) (lhs x) (rhs y))", 1, "bad"),
+        ("(rule bad (var x q _) (lhs x) (rhs x))", 1, "bad"),
+        ("(rule bad (var x f _) (lhs (aten::relu x x)) (rhs x))", 1, "bad"),
+        ("(rule open (var x f _) (lhs x)", 1, ""),
+        ("nonsense", 1, ""),
+    ):
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "r.rules")
             open(path, "w").write(text)
             p = isomer("check", path)
             expect(p.returncode == 2 and not p.stdout, "exit status %d: %s", p.returncode, text)
-            expect(p.stderr.count("\n") == 1 and "%s:%d:" % (path, line) in p.stderr and name in p.stderr, "%s", p.stderr)
+            expect(
+                p.stderr.count("\n") == 1
+                and "%s:%d:" % (path, line) in p.stderr
+                and name in p.stderr,
+                "%s",
+                p.stderr,
+            )
     p = isomer("check", "/nonexistent/r.rules")
     expect(p.returncode == 2 and p.stderr.count("\n") == 1, "%s", p.stderr)
 
 
 def usage_errors():
-    for args in ([], ["check"], ["nosuch", LAWS], ["check", LAWS, "--nosuch"], ["check", LAWS, "--jobs", "0"], ["check", LAWS, "--samples", "0"], ["check", LAWS, "--samples", "1e4"], ["check", LAWS, "--require", "x"],
-                 ["diff", LAWS], ["list", LAWS, "--seed", "1"], ["check", LAWS, "--seed"]):
+    for args in (
+        [],
+        ["check"],
+        ["nosuch", LAWS],
+        ["check", LAWS, "--nosuch"],
+        ["check", LAWS, "--jobs", "0"],
+        ["check", LAWS, "--samples", "0"],
+        ["check", LAWS, "--samples", "1e4"],
+        ["check", LAWS, "--require", "x"],
+        ["diff", LAWS],
+        ["list", LAWS, "--seed", "1"],
+        ["check", LAWS, "--seed"],
+    ):
         p = isomer(*args)
-        expect(p.returncode == 2 and p.stderr.startswith("isomer: rules: "), "%s: %d %s", args, p.returncode, p.stderr[:100])
+        expect(
+            p.returncode == 2 and p.stderr.startswith("isomer: rules: "),
+            "%s: %d %s",
+            args,
+            p.returncode,
+            p.stderr[:100],
+        )
 
 
 def an_operator_that_dies_is_one_unknown():
@@ -308,7 +508,11 @@ def merge_diff_list_show_stats():
         expect(open(m).read().count("(rule ") == 2, "merged: %s", open(m).read())
         expect(isomer("show", m).stdout == open(m).read(), "show is not the file that merge wrote")
         p = isomer("diff", a, b)
-        expect(p.returncode == 1 and p.stdout.startswith("+ two") and p.stdout.count("\n") == 1, "diff: %s", p.stdout)
+        expect(
+            p.returncode == 1 and p.stdout.startswith("+ two") and p.stdout.count("\n") == 1,
+            "diff: %s",
+            p.stdout,
+        )
         expect(isomer("diff", m, b).returncode == 0, "a file and its merge differ")
         expect(isomer("list", m).stdout.count("\n") == 2, "list")
         expect(re.search(r"rules +2\n", isomer("stats", m).stdout), "stats")
@@ -321,52 +525,143 @@ def certificates():
     with tempfile.TemporaryDirectory() as tmp:
         out, folder = os.path.join(tmp, "out.json"), os.path.join(tmp, "certificates")
         extra = os.path.join(tmp, "extra.rules")
-        open(extra, "w").write("(rule wrong (var x f (N)) (var y f (N)) (lhs (aten::sub.Tensor x y)) (rhs (aten::sub.Tensor y x)))\n"
-                               "(rule a/b (var x f (N M)) (lhs (aten::t (aten::t x))) (rhs x))\n")
-        p = isomer("check", os.path.join(ROOT, "rules", "paper.rules"), extra, "--json", out, "--certificates", folder, "--jobs", 2)
+        open(extra, "w").write(
+            "(rule wrong (var x f (N)) (var y f (N)) (lhs (aten::sub.Tensor x y)) (rhs "
+            "(aten::sub.Tensor y x)))\n"
+            "(rule a/b (var x f (N M)) (lhs (aten::t (aten::t x))) (rhs x))\n"
+        )
+        p = isomer(
+            "check",
+            os.path.join(ROOT, "rules", "paper.rules"),
+            extra,
+            "--json",
+            out,
+            "--certificates",
+            folder,
+            "--jobs",
+            2,
+        )
         expect(p.returncode == 1, "exit status %d: %s", p.returncode, p.stderr[-300:])
         entries = json.load(open(out))["rules"]
-        expect(all("certificate" in e and "certificate_reason" in e for e in entries), "an entry without certificate")
+        expect(
+            all("certificate" in e and "certificate_reason" in e for e in entries),
+            "an entry without certificate",
+        )
         by = {e["name"]: e for e in entries}
-        expect(by["wrong"]["certificate"] is None and by["wrong"]["certificate_reason"], "the wrong rule: %s", by["wrong"])
+        expect(
+            by["wrong"]["certificate"] is None and by["wrong"]["certificate_reason"],
+            "the wrong rule: %s",
+            by["wrong"],
+        )
         files = []
         for e in entries:
             if e["name"] == "wrong":
                 continue
-            expect(e["status"] == "proved" and e["certificate"] and e["certificate_reason"] is None, "%s: %s", e["name"], e["certificate_reason"])
+            expect(
+                e["status"] == "proved" and e["certificate"] and e["certificate_reason"] is None,
+                "%s: %s",
+                e["name"],
+                e["certificate_reason"],
+            )
             files += e["certificate"]
         expect(sorted(files) == sorted(os.listdir(folder)), "%s and %s", files, os.listdir(folder))
         for name in files:
             text = open(os.path.join(folder, name)).read()
-            r = subprocess.run([z3, "-T:60", os.path.join(folder, name)], capture_output=True, text=True, timeout=90)
-            wanted = ["unsat", "sat"][:text.count("(check-sat)")]
+            r = subprocess.run(
+                [z3, "-T:60", os.path.join(folder, name)],
+                capture_output=True,
+                text=True,
+                timeout=90,
+            )
+            wanted = ["unsat", "sat"][: text.count("(check-sat)")]
             expect(r.stdout.split() == wanted, "%s: %s", name, r.stdout)
-            expect(text.startswith("; ") and "(rule " in text, "%s does not say which rule it is of", name)
+            expect(
+                text.startswith("; ") and "(rule " in text,
+                "%s does not say which rule it is of",
+                name,
+            )
         p = isomer("check", extra, "--certificates", os.path.join(extra, "below"))
-        expect(p.returncode == 2 and p.stderr.count("\n") == 1, "a folder that cannot be: %d %s", p.returncode, p.stderr)
+        expect(
+            p.returncode == 2 and p.stderr.count("\n") == 1,
+            "a folder that cannot be: %d %s",
+            p.returncode,
+            p.stderr,
+        )
 
 
 def certificates_are_the_same_again():
     """Two runs write the same bytes, whatever their number of threads."""
-    files = [os.path.join(d, f) for d in (os.path.join(ROOT, "tests", "validate", "rules"), os.path.join(ROOT, "rules"))
-             for f in sorted(os.listdir(d)) if f.endswith(".rules")]
+    files = [
+        os.path.join(d, f)
+        for d in (os.path.join(ROOT, "tests", "validate", "rules"), os.path.join(ROOT, "rules"))
+        for f in sorted(os.listdir(d))
+        if f.endswith(".rules")
+    ]
     with tempfile.TemporaryDirectory() as tmp:
         folders = [os.path.join(tmp, name) for name in ("one", "two")]
-        runs = [subprocess.Popen([OPTIONS.isomer, "rules", "check", *files, "--certificates", folder, "--jobs", str(jobs)], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for jobs, folder in enumerate(folders, 1)]
+        runs = [
+            subprocess.Popen(
+                [
+                    OPTIONS.isomer,
+                    "rules",
+                    "check",
+                    *files,
+                    "--certificates",
+                    folder,
+                    "--jobs",
+                    str(jobs),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for jobs, folder in enumerate(folders, 1)
+        ]
         expect([p.wait(timeout=900) for p in runs] == [1, 1], "exit status")
         names = [sorted(os.listdir(folder)) for folder in folders]
-        expect(names[0] == names[1] and len(names[0]) > 500, "%d and %d files", len(names[0]), len(names[1]))
+        expect(
+            names[0] == names[1] and len(names[0]) > 500,
+            "%d and %d files",
+            len(names[0]),
+            len(names[1]),
+        )
         for name in names[0]:
             a, b = (open(os.path.join(folder, name)).read() for folder in folders)
             expect(a == b, "%s is not the same again", name)
 
 
-WITHOUT_TORCH = [the_laws_are_what_their_script_writes, malformed_files, usage_errors, merge_diff_list_show_stats]
-WITH_TORCH = [statuses, jobs_change_nothing, vacuous_by_arithmetic, conditions_are_met, random_numbers_are_refused, shapes_that_differ, duplicates_are_reported,
-              counterexamples_are_small_and_run, float_classes, seeds_agree, no_seed_refutes_what_is_proved, samples_of_proved_rules, require_proved, an_operator_that_dies_is_one_unknown,
-              certificates, certificates_are_the_same_again, the_laws_hold_and_near_misses_do_not, published_rules_are_proved, rules_of_other_operators_are_proved,
-              rules_of_passes_are_proved, rules_of_compilers_are_proved, identities_are_proved, the_collection_is_proved, traps_are_seen]
+WITHOUT_TORCH = [
+    the_laws_are_what_their_script_writes,
+    malformed_files,
+    usage_errors,
+    merge_diff_list_show_stats,
+]
+WITH_TORCH = [
+    statuses,
+    jobs_change_nothing,
+    vacuous_by_arithmetic,
+    conditions_are_met,
+    random_numbers_are_refused,
+    shapes_that_differ,
+    duplicates_are_reported,
+    counterexamples_are_small_and_run,
+    float_classes,
+    seeds_agree,
+    no_seed_refutes_what_is_proved,
+    samples_of_proved_rules,
+    require_proved,
+    an_operator_that_dies_is_one_unknown,
+    certificates,
+    certificates_are_the_same_again,
+    the_laws_hold_and_near_misses_do_not,
+    published_rules_are_proved,
+    rules_of_other_operators_are_proved,
+    rules_of_passes_are_proved,
+    rules_of_compilers_are_proved,
+    identities_are_proved,
+    the_collection_is_proved,
+    traps_are_seen,
+]
 
 if __name__ == "__main__":
     sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))

@@ -1,4 +1,5 @@
-/* A limit on memory counts what is in use: what is kept for tensors to come goes before anything stops. */
+/* A limit on memory counts what is in use: what is kept for tensors to come goes before anything
+ * stops. */
 #include <check.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +39,8 @@ START_TEST(what_is_kept_is_bounded) {
   ck_assert_uint_eq(rule_memory_kept(), 0);
   keep_some();
   ck_assert_uint_eq(rule_memory_kept(), 0);
-} END_TEST
+}
+END_TEST
 
 static uint64_t resident(void) {
   unsigned long long size, pages = 0;
@@ -73,14 +75,16 @@ START_TEST(what_is_kept_does_not_stop_anything) {
   memset(used, 1, (size_t)4 * BLOCK);
   ck_assert_ptr_nonnull(limits_reached(&l));
   rule_memory_give(used, (size_t)4 * BLOCK);
-} END_TEST
+}
+END_TEST
 
 START_TEST(a_limit_bounds_what_is_kept) {
   limits l = {.memory_bytes = (uint64_t)16 * BLOCK};
   limits_start(&l);
   keep_some();
   ck_assert_uint_eq(rule_memory_kept(), (size_t)2 * BLOCK);
-} END_TEST
+}
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("limits");

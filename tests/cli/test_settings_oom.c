@@ -7,7 +7,8 @@
 
 #include "cli/config/config.h"
 
-static const char every[] = "a = \"x\"\nlist = ['one', 'two']\n[t.u]\nb = 1\nc = 1.5\nd = [\n]\n[v]\ne = true\n";
+static const char every[] =
+    "a = \"x\"\nlist = ['one', 'two']\n[t.u]\nb = 1\nc = 1.5\nd = [\n]\n[v]\ne = true\n";
 
 /* Check's assertions allocate: they come after fail_disarm. */
 START_TEST(without_memory) {
@@ -30,7 +31,8 @@ START_TEST(without_memory) {
 END_TEST
 
 START_TEST(applies_without_memory) {
-  static const char *const want[] = {"isomer", "compare", "--ops", "a.so", "--ops", "b.so", "--seed", "1", "l", "r"};
+  static const char *const want[] = {"isomer", "compare", "--ops", "a.so", "--ops",
+                                     "b.so",   "--seed",  "1",     "l",    "r"};
   char *argv[] = {"isomer", "compare", "--seed", "1", "l", "--no-config", "r", NULL};
   bool failed = true;
   int n = 0;

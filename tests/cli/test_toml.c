@@ -8,7 +8,8 @@
 
 static const toml_entry *find(const toml *t, const char *table, const char *key) {
   for (size_t i = 0; i < t->n; i++)
-    if (strcmp(t->entry[i].table, table) == 0 && strcmp(t->entry[i].key, key) == 0) return &t->entry[i];
+    if (strcmp(t->entry[i].table, table) == 0 && strcmp(t->entry[i].key, key) == 0)
+      return &t->entry[i];
   ck_abort_msg("no %s in [%s]", key, table);
   return NULL;
 }
@@ -89,9 +90,11 @@ START_TEST(refuses) {
   toml t;
   iso_error err = {0};
   char at[32];
-  ck_assert_int_eq(toml_parse(refused[_i].text, strlen(refused[_i].text), "f", &t, &err), ISO_FORMAT);
+  ck_assert_int_eq(toml_parse(refused[_i].text, strlen(refused[_i].text), "f", &t, &err),
+                   ISO_FORMAT);
   snprintf(at, sizeof at, "f:%d: ", refused[_i].line);
-  ck_assert_msg(strncmp(err.msg, at, strlen(at)) == 0 && strstr(err.msg, refused[_i].says), "%s: %s", refused[_i].text, err.msg);
+  ck_assert_msg(strncmp(err.msg, at, strlen(at)) == 0 && strstr(err.msg, refused[_i].says),
+                "%s: %s", refused[_i].text, err.msg);
   toml_free(&t);
 }
 END_TEST
@@ -126,7 +129,8 @@ START_TEST(holds_against_options) {
   ck_assert_int_eq(toml_parse(unfit[_i].text, strlen(unfit[_i].text), "f", &t, &err), ISO_OK);
   const iso_code c = config_check(&t, "f", &err);
   ck_assert_int_eq(c, ISO_FORMAT);
-  if (strcmp(unfit[_i].says, "saturate") != 0) ck_assert_msg(strstr(err.msg, unfit[_i].says) != NULL, "%s: %s", unfit[_i].text, err.msg);
+  if (strcmp(unfit[_i].says, "saturate") != 0)
+    ck_assert_msg(strstr(err.msg, unfit[_i].says) != NULL, "%s: %s", unfit[_i].text, err.msg);
   toml_free(&t);
 }
 END_TEST

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""End-to-end tests of what `compare` writes beside its verdict: --repro, --counterexample, --also and the coverage section.
+"""End-to-end tests of what `compare` writes beside its verdict: --repro, --counterexample, --also
+and the coverage section.
 
     tests/cli/witness.py [--isomer build/isomer] [--python PYTHON] [--only NAME]
 
-Scripts are run by PYTHON where it has PyTorch, else only compiled. The last line is `N passed, N failed`."""
+Scripts are run by PYTHON where it has PyTorch, else only compiled. The last line is `N passed, N
+failed`."""
+
 import argparse
 import json
 import os
@@ -40,9 +43,22 @@ def compare(*args, status):
     """Run with a JSON report; returns (report, text)."""
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "report.json")
-        p = subprocess.run([OPTIONS.isomer, "compare", *args, "--json", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        expect(p.returncode == status, "exit status %d, expected %d: %s", p.returncode, status, (p.stderr or p.stdout[-300:]).decode())
-        return (json.load(open(path, encoding="utf-8")) if os.path.exists(path) else None), (p.stdout + p.stderr).decode()
+        p = subprocess.run(
+            [OPTIONS.isomer, "compare", *args, "--json", path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        expect(
+            p.returncode == status,
+            "exit status %d, expected %d: %s",
+            p.returncode,
+            status,
+            (p.stderr or p.stdout[-300:]).decode(),
+        )
+        return (json.load(open(path, encoding="utf-8")) if os.path.exists(path) else None), (
+            p.stdout + p.stderr
+        ).decode()
 
 
 def model(name):
@@ -54,16 +70,28 @@ def runs(script):
     compile(open(script, encoding="utf-8").read(), script, "exec")
     if not OPTIONS.torch:
         return None
-    p = subprocess.run([OPTIONS.python, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+    p = subprocess.run(
+        [OPTIONS.python, script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+    )
     expect(p.returncode in (0, 1), "%s: %s", os.path.basename(script), p.stderr.decode()[-300:])
-    expect("difference" in p.stdout.decode() or "run" in p.stdout.decode(), "the script says %s", p.stdout.decode()[:200])
+    expect(
+        "difference" in p.stdout.decode() or "run" in p.stdout.decode(),
+        "the script says %s",
+        p.stdout.decode()[:200],
+    )
     return p.returncode
 
 
 def header(path):
     data = open(path, "rb").read()
     n = struct.unpack("<Q", data[:8])[0]
-    return {k: v for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}, data[8 + n:]
+    return {k: v for k, v in json.loads(data[8 : 8 + n]).items() if k != "__metadata__"}, data[
+        8 + n :
+    ]
 
 
 def integers(path, name):
@@ -86,7 +114,9 @@ def mended(name, left, right, was, now):
     with tempfile.TemporaryDirectory() as tmp:
         script = os.path.join(tmp, "bug.py")
         report, _ = compare(model(left), model(right), "--repro", script, status=1)
-        expect(report["repro"] == script and os.listdir(tmp) == ["bug.py"], "wrote %s", os.listdir(tmp))
+        expect(
+            report["repro"] == script and os.listdir(tmp) == ["bug.py"], "wrote %s", os.listdir(tmp)
+        )
         expect(runs(script) in (1, None), "%s: the script does not show the difference", name)
         text = open(script, encoding="utf-8").read()
         at = text.index("def right():")
@@ -103,13 +133,22 @@ def _():
 
 @case("repro: a kernel outside PyTorch")
 def _():
-    mended("scale", "llama-2l/hf-sdpa", "llama-2l/vllm-bug-scale", "scale=0.08333333333333333", "scale=0.28867513459481287")
+    mended(
+        "scale",
+        "llama-2l/hf-sdpa",
+        "llama-2l/vllm-bug-scale",
+        "scale=0.08333333333333333",
+        "scale=0.28867513459481287",
+    )
 
 
 @case("repro: swapped and shifted values show alone")
 def _():
-    for left, right in (("llama-2l/vllm", "llama-2l/vllm-bug-kvswap"), ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-bug-posoff"),
-                        ("llama-2l/vllm-bug-normafter", "llama-2l/vllm")):
+    for left, right in (
+        ("llama-2l/vllm", "llama-2l/vllm-bug-kvswap"),
+        ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-bug-posoff"),
+        ("llama-2l/vllm-bug-normafter", "llama-2l/vllm"),
+    ):
         with tempfile.TemporaryDirectory() as tmp:
             script = os.path.join(tmp, "bug.py")
             compare(model(left), model(right), "--repro", script, status=1)
@@ -119,30 +158,59 @@ def _():
 @case("repro: large values are drawn")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
-        left, right = sides(tmp, "wide", lambda g: g.x(4, 600).linear(g.param("w", 2000, 600)).gelu(), lambda g: g.x(4, 600).linear(g.param("w", 2000, 600)).relu())
+        left, right = sides(
+            tmp,
+            "wide",
+            lambda g: g.x(4, 600).linear(g.param("w", 2000, 600)).gelu(),
+            lambda g: g.x(4, 600).linear(g.param("w", 2000, 600)).relu(),
+        )
         script = os.path.join(tmp, "bug.py")
         compare(left, right, "--repro", script, status=1)
-        expect(os.path.getsize(script) < 1 << 24, "the script has %d bytes", os.path.getsize(script))
+        expect(
+            os.path.getsize(script) < 1 << 24, "the script has %d bytes", os.path.getsize(script)
+        )
         expect(runs(script) in (1, None), "the script does not show the difference")
 
 
 @case("counterexample: small, and it shows the difference")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
-        for left, right, most in (("llama-2l/hf-sdpa", "llama-2l/vllm-bug-eps", 1), ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-scale", 2),
-                                  ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-bug-posoff", 2)):
+        for left, right, most in (
+            ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-eps", 1),
+            ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-scale", 2),
+            ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-bug-posoff", 2),
+        ):
             file = os.path.join(tmp, "inputs.safetensors")
             report, text = compare(model(left), model(right), "--counterexample", file, status=1)
-            expect(report["counterexample"]["inputs"] == file and "counterexample: " + file in text, "the report does not name the file")
+            expect(
+                report["counterexample"]["inputs"] == file and "counterexample: " + file in text,
+                "the report does not name the file",
+            )
             head, _ = header(file)
-            expect(set(head) == {"left.input_ids", "right.input_ids", "right.positions"}, "the file has %s", sorted(head))
-            expect(head["left.input_ids"]["shape"] == [1, 7] and head["left.input_ids"]["dtype"] == "I64", "left.input_ids is %s", head["left.input_ids"])
+            expect(
+                set(head) == {"left.input_ids", "right.input_ids", "right.positions"},
+                "the file has %s",
+                sorted(head),
+            )
+            expect(
+                head["left.input_ids"]["shape"] == [1, 7]
+                and head["left.input_ids"]["dtype"] == "I64",
+                "left.input_ids is %s",
+                head["left.input_ids"],
+            )
             ids = integers(file, "left.input_ids")
-            expect(ids == integers(file, "right.input_ids") and sum(x != 0 for x in ids) <= most and max(ids) <= 2, "%s: inputs are %s", right, ids)
+            expect(
+                ids == integers(file, "right.input_ids")
+                and sum(x != 0 for x in ids) <= most
+                and max(ids) <= 2,
+                "%s: inputs are %s",
+                right,
+                ids,
+            )
             for side, name in (("left", left), ("right", right)):
                 shutil.copytree(model(name), os.path.join(tmp, side))
                 head, data = header(file)
-                own = {k[len(side) + 1:]: v for k, v in head.items() if k.startswith(side)}
+                own = {k[len(side) + 1 :]: v for k, v in head.items() if k.startswith(side)}
                 blob = b""
                 for v in own.values():
                     a, b = v["data_offsets"]
@@ -152,9 +220,15 @@ def _():
                 with open(os.path.join(tmp, side, "inputs.safetensors"), "wb") as f:
                     f.write(struct.pack("<Q", len(top)) + top + blob)
             again, _ = compare(os.path.join(tmp, "left"), os.path.join(tmp, "right"), status=1)
-            expect(not again["counterexample"]["redrawn"], "%s: the inputs written show no difference", right)
+            expect(
+                not again["counterexample"]["redrawn"],
+                "%s: the inputs written show no difference",
+                right,
+            )
             one, two = again["counterexample"]["max_abs"], report["counterexample"]["max_abs"]
-            expect(abs(one - two) <= 1e-6 * two, "a difference of %g is reported, it is %g", two, one)
+            expect(
+                abs(one - two) <= 1e-6 * two, "a difference of %g is reported, it is %g", two, one
+            )
             shutil.rmtree(os.path.join(tmp, "left"))
             shutil.rmtree(os.path.join(tmp, "right"))
 
@@ -162,18 +236,37 @@ def _():
 @case("nothing is written where nothing differs")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
-        report, _ = compare(model("gpt2-2l/hf-sdpa"), model("gpt2-2l/vllm"), "--repro", os.path.join(tmp, "a.py"), "--counterexample", os.path.join(tmp, "b"), status=0)
-        expect(os.listdir(tmp) == [] and report["counterexample"] is None and "repro" not in report, "wrote %s", os.listdir(tmp))
+        report, _ = compare(
+            model("gpt2-2l/hf-sdpa"),
+            model("gpt2-2l/vllm"),
+            "--repro",
+            os.path.join(tmp, "a.py"),
+            "--counterexample",
+            os.path.join(tmp, "b"),
+            status=0,
+        )
+        expect(
+            os.listdir(tmp) == [] and report["counterexample"] is None and "repro" not in report,
+            "wrote %s",
+            os.listdir(tmp),
+        )
 
 
 @case("files that cannot be written are errors")
 def _():
     for option in "--repro", "--counterexample":
-        compare(model("llama-2l/vllm"), model("llama-2l/vllm-bug-eps"), option, "/no/such/folder/file", status=2)
+        compare(
+            model("llama-2l/vllm"),
+            model("llama-2l/vllm-bug-eps"),
+            option,
+            "/no/such/folder/file",
+            status=2,
+        )
 
 
 def windows(tmp, diagonal):
-    """Captures of two lengths: the right side sees `diagonal` tokens ahead where it should see all (4 are captured first)."""
+    """Captures of two lengths: the right side sees `diagonal` tokens ahead where it should see all
+    (4 are captured first)."""
     short = sides(tmp, "short", lambda g: g.x(4, 4), lambda g: g.x(4, 4).tril(diagonal))
     return short, sides(tmp, "long", lambda g: g.x(9, 9), lambda g: g.x(9, 9).tril(diagonal))
 
@@ -184,12 +277,26 @@ def _():
         short, long = windows(tmp, 5)
         compare(*short, status=0)
         report, text = compare(*short, "--also", *long, status=1)
-        expect(report["verdict"] == "different" and [p["verdict"] for p in report["pairs"]] == ["equivalent", "different"], "verdicts")
-        expect(report["left"]["path"] == long[0] and [d["pair"] for d in report["divergences"]] == [1], "the report does not say for which pair")
-        expect("pair 2 of 2: different" in text and text.splitlines()[-1].endswith("pair 2 of 2]"), "last line %s", text.splitlines()[-1])
+        expect(
+            report["verdict"] == "different"
+            and [p["verdict"] for p in report["pairs"]] == ["equivalent", "different"],
+            "verdicts",
+        )
+        expect(
+            report["left"]["path"] == long[0] and [d["pair"] for d in report["divergences"]] == [1],
+            "the report does not say for which pair",
+        )
+        expect(
+            "pair 2 of 2: different" in text and text.splitlines()[-1].endswith("pair 2 of 2]"),
+            "last line %s",
+            text.splitlines()[-1],
+        )
         # The order of pairs does not matter, nor does a third that agrees.
         report, _ = compare(*long, "--also", *short, "--also", *short, status=1)
-        expect([p["verdict"] for p in report["pairs"]] == ["different", "equivalent", "equivalent"], "verdicts")
+        expect(
+            [p["verdict"] for p in report["pairs"]] == ["different", "equivalent", "equivalent"],
+            "verdicts",
+        )
 
 
 @case("also: the shortest input that shows it")
@@ -197,35 +304,62 @@ def _():
     with tempfile.TemporaryDirectory() as tmp:
         short, long = windows(tmp, 2)
         report, text = compare(*long, "--also", *short, status=1)
-        expect(report["left"]["path"] == short[0] and [d["pair"] for d in report["divergences"]] == [1], "the shorter pair is not the one that is shown")
-        expect(text.splitlines()[-1].endswith("pair 2 of 2]"), "last line %s", text.splitlines()[-1])
+        expect(
+            report["left"]["path"] == short[0]
+            and [d["pair"] for d in report["divergences"]] == [1],
+            "the shorter pair is not the one that is shown",
+        )
+        expect(
+            text.splitlines()[-1].endswith("pair 2 of 2]"), "last line %s", text.splitlines()[-1]
+        )
 
 
 @case("repro: an operator that cannot be run on one side")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
-        rows = lambda n: lambda g: g.param("t", dsl.Data((n, 4), dsl.values("t", 9, 4).values[:4 * n])).index_select(0, g.arange(8)).mul(2.0)
-        for k, pair in enumerate((sides(tmp, "right", rows(9), rows(6)), sides(tmp, "left", rows(6), rows(9)))):
+        rows = lambda n: (
+            lambda g: (
+                g.param("t", dsl.Data((n, 4), dsl.values("t", 9, 4).values[: 4 * n]))
+                .index_select(0, g.arange(8))
+                .mul(2.0)
+            )
+        )
+        for k, pair in enumerate(
+            (sides(tmp, "right", rows(9), rows(6)), sides(tmp, "left", rows(6), rows(9)))
+        ):
             script = os.path.join(tmp, "bug.py")
             report, _ = compare(*pair, "--repro", script, status=1)
             expect(report["repro"] == script, "no script")
             text = open(script, encoding="utf-8").read()
-            expect(("right" if k == 0 else "left") + "()" in text, "the script is of the other side")
+            expect(
+                ("right" if k == 0 else "left") + "()" in text, "the script is of the other side"
+            )
             expect(runs(script) in (1, None), "the script does not fail")
-            table, side = re.search(r"index_select\.default\((\w+), 0", text).group(1), "def %s():" % ("right" if k == 0 else "left")
+            table, side = (
+                re.search(r"index_select\.default\((\w+), 0", text).group(1),
+                "def %s():" % ("right" if k == 0 else "left"),
+            )
             with open(script, "w", encoding="utf-8") as f:
-                f.write(text.replace(side, "%s = torch.cat([%s] * 2)\n\n\n%s" % (table, table, side)))
+                f.write(
+                    text.replace(side, "%s = torch.cat([%s] * 2)\n\n\n%s" % (table, table, side))
+                )
             expect(runs(script) in (0, None), "the mended script fails")
 
 
 @case("repro: of the first divergence that shows on the inputs")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
+
         def build(threshold):
             def f(g):
                 x = g.x(4, 8)
-                return {"y": (x > threshold).where(x, 0.0), "z": x.linear(g.param("w", 6, 8)).mul(1.0 if threshold > 90 else 2.0)}
+                return {
+                    "y": (x > threshold).where(x, 0.0),
+                    "z": x.linear(g.param("w", 6, 8)).mul(1.0 if threshold > 90 else 2.0),
+                }
+
             return f
+
         pair = sides(tmp, "rare", build(1000.0), build(50.0))
         script = os.path.join(tmp, "bug.py")
         report, _ = compare(*pair, "--repro", script, status=1)
@@ -237,52 +371,121 @@ def _():
     with tempfile.TemporaryDirectory() as tmp:
         short, long = windows(tmp, 9)
         report, text = compare(*short, "--also", *long, status=0)
-        expect(len(report["pairs"]) == 2 and report["verdict"] == "equivalent" and "pair 1 of 2: equivalent" in text, "verdicts")
+        expect(
+            len(report["pairs"]) == 2
+            and report["verdict"] == "equivalent"
+            and "pair 1 of 2: equivalent" in text,
+            "verdicts",
+        )
     pair = model("gpt2-2l/hf-sdpa"), model("gpt2-2l/vllm")
     report, _ = compare(*pair, "--also", *pair, status=0)
     first, second = report["pairs"]
-    expect(first["stats"]["rules_synthesised"] > 0 and second["stats"]["rules_synthesised"] == 0, "the second pair synthesised %d rules",
-           second["stats"]["rules_synthesised"])
-    expect(all(r["origin"] == "loaded" for r in second["rules"]), "a rule of the second pair is not the first one's")
+    expect(
+        first["stats"]["rules_synthesised"] > 0 and second["stats"]["rules_synthesised"] == 0,
+        "the second pair synthesised %d rules",
+        second["stats"]["rules_synthesised"],
+    )
+    expect(
+        all(r["origin"] == "loaded" for r in second["rules"]),
+        "a rule of the second pair is not the first one's",
+    )
 
 
 @case("also: usage")
 def _():
     pair = model("gpt2-2l/hf-sdpa"), model("gpt2-2l/vllm")
     for more in (("--also",), ("--also", pair[0])):
-        p = subprocess.run([OPTIONS.isomer, "compare", *pair, *more], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        expect(p.returncode == 2 and not p.stdout and b"--also" in p.stderr, "exit status %d: %s", p.returncode, p.stderr)
-    p = subprocess.run([OPTIONS.isomer, "compare", *pair, "--also", pair[0], "/no/such"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    expect(p.returncode == 2 and not p.stdout and p.stderr.count(b"\n") == 1, "exit status %d: %s", p.returncode, p.stderr)
+        p = subprocess.run(
+            [OPTIONS.isomer, "compare", *pair, *more],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        expect(
+            p.returncode == 2 and not p.stdout and b"--also" in p.stderr,
+            "exit status %d: %s",
+            p.returncode,
+            p.stderr,
+        )
+    p = subprocess.run(
+        [OPTIONS.isomer, "compare", *pair, "--also", pair[0], "/no/such"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    expect(
+        p.returncode == 2 and not p.stdout and p.stderr.count(b"\n") == 1,
+        "exit status %d: %s",
+        p.returncode,
+        p.stderr,
+    )
 
 
 @case("coverage: branches that no draw takes, and nodes that nothing reaches")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
+
         def left(g):
             x = g.x(3, 5)
             x.neg()  # dead
             return {"y": x.clamp(-1e9, 1e9), "z": x.relu()}
+
         def right(g):
             x = g.x(3, 5)
             return {"y": x.clamp(-1e9, 1e9), "z": x.clamp_min(0.0)}
+
         pair = sides(tmp, "pair", left, right)
         report, text = compare(*pair, status=0)
         c = report["coverage"]
-        missing = {(b["op"].split(".")[0], b["missing"]) for b in c["branches"] if b["side"] == "left"}
-        expect(missing == {("aten::clamp", "no value below the lower bound -1e+09"), ("aten::clamp", "no value above the upper bound 1e+09")},
-               "branches: %s", sorted(missing))
-        expect(len(c["left"]["unreached"]) == 1 and c["right"]["unreached"] == [], "unreached: %s", c["left"]["unreached"])
-        expect(c["draws"]["captured"] == 1 and c["draws"]["redrawn"] >= 2 and c["left"]["input_shapes"] == {"x": [3, 5]}, "draws: %s", c["draws"])
-        expect(c["largest_merged_difference"] is not None and "coverage:" in text and "no value below the lower bound -1e+09" in text, "text")
+        missing = {
+            (b["op"].split(".")[0], b["missing"]) for b in c["branches"] if b["side"] == "left"
+        }
+        expect(
+            missing
+            == {
+                ("aten::clamp", "no value below the lower bound -1e+09"),
+                ("aten::clamp", "no value above the upper bound 1e+09"),
+            },
+            "branches: %s",
+            sorted(missing),
+        )
+        expect(
+            len(c["left"]["unreached"]) == 1 and c["right"]["unreached"] == [],
+            "unreached: %s",
+            c["left"]["unreached"],
+        )
+        expect(
+            c["draws"]["captured"] == 1
+            and c["draws"]["redrawn"] >= 2
+            and c["left"]["input_shapes"] == {"x": [3, 5]},
+            "draws: %s",
+            c["draws"],
+        )
+        expect(
+            c["largest_merged_difference"] is not None
+            and "coverage:" in text
+            and "no value below the lower bound -1e+09" in text,
+            "text",
+        )
 
 
 @case("a divergence says where, in which shape")
 def _():
     report, text = compare(model("llama-2l/hf-sdpa"), model("llama-2l/vllm-bug-eps"), status=1)
     d = report["divergences"][0]
-    expect(d["left"]["shape"] == [1, 7, 1] and len(d["index"]) == 3 and all(0 <= i < n for i, n in zip(d["index"], d["left"]["shape"])), "index %s", d["index"])
-    expect("1e-05" in d["left"]["call"] and "1e-06" in d["right"]["call"], "calls: %s, %s", d["left"]["call"], d["right"]["call"])
+    expect(
+        d["left"]["shape"] == [1, 7, 1]
+        and len(d["index"]) == 3
+        and all(0 <= i < n for i, n in zip(d["index"], d["left"]["shape"])),
+        "index %s",
+        d["index"],
+    )
+    expect(
+        "1e-05" in d["left"]["call"] and "1e-06" in d["right"]["call"],
+        "calls: %s, %s",
+        d["left"]["call"],
+        d["right"]["call"],
+    )
     expect(", at [" in text, "the text has no index")
 
 
@@ -290,11 +493,24 @@ def main():
     global OPTIONS
     a = argparse.ArgumentParser(description="what compare writes beside its verdict")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
-    a.add_argument("--python", default=next((p for p in (os.path.join(ROOT, ".venv", "bin", "python3"),) if os.path.exists(p)), sys.executable))
+    a.add_argument(
+        "--python",
+        default=next(
+            (p for p in (os.path.join(ROOT, ".venv", "bin", "python3"),) if os.path.exists(p)),
+            sys.executable,
+        ),
+    )
     a.add_argument("--only", default="")
     OPTIONS = a.parse_args()
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
-    OPTIONS.torch = subprocess.run([OPTIONS.python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    OPTIONS.torch = (
+        subprocess.run(
+            [OPTIONS.python, "-c", "import torch"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ).returncode
+        == 0
+    )
     passed = failed = 0
     for name, f in CASES:
         if OPTIONS.only not in name:

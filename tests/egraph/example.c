@@ -7,12 +7,14 @@
 int main(void) {
   eg_graph *g = NULL;
   eg_symbol x, f;
-  eg_node n[6];  // n[k] is f applied k times to x
+  eg_node n[6]; // n[k] is f applied k times to x
   eg_step *step = NULL;
   size_t n_steps = 0;
   bool ok = false;
   iso_error err = {0};
-  if (eg_new(NULL, &g, &err) || eg_intern(g, "x", 1, &x, &err) || eg_intern(g, "f", 1, &f, &err)) goto done;
+  if (eg_new(NULL, &g, &err)) goto done;
+  if (eg_intern(g, "x", 1, &x, &err) || eg_intern(g, "f", 1, &f, &err))
+    goto done;
   if (eg_add(g, x, NULL, 0, &n[0], &err)) goto done;
   for (int k = 1; k < 6; k++) {
     eg_class child = eg_class_of(g, n[k - 1]);
@@ -21,7 +23,7 @@ int main(void) {
   // Reasons are the caller's numbers: here kind 1, and which of the two equations.
   if (eg_merge(g, n[3], n[0], (eg_why){1, 3}, &err)) goto done;
   if (eg_merge(g, n[5], n[0], (eg_why){1, 5}, &err)) goto done;
-  if (eg_rebuild(g, &err)) goto done;  // congruence finds the rest
+  if (eg_rebuild(g, &err)) goto done; // congruence finds the rest
 
   printf("f(x) = x: %s\n", eg_equal(g, n[1], n[0]) ? "yes" : "no");
   if (eg_explain(g, n[1], n[0], &step, &n_steps, &err)) goto done;

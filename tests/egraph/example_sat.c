@@ -21,13 +21,15 @@ int main(void) {
   eg_run_report report;
   eg_run_options options = eg_run_options_default();
   options.node_limit = 1000;
-  if (eg_sat_new(NULL, &s, &err) || eg_sat_add_term(s, term, strlen(term), &c, &err)) goto done;
+  if (eg_sat_new(NULL, &s, &err)) goto done;
+  if (eg_sat_add_term(s, term, strlen(term), &c, &err)) goto done;
   if (eg_rules_new(s, &r, &err)) goto done;
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (eg_rules_add(r, &rules[i], &err)) goto done;
   if (eg_sat_run(s, r, &options, &report, &err)) goto done;
   if (eg_extract_new(s, NULL, &best, &err) || eg_extract_text(best, c, &text, &err)) goto done;
-  printf("%s = %s, %s after %zu iterations\n", term, text, eg_stop_name(report.stop), report.iterations);
+  printf("%s = %s, %s after %zu iterations\n", term, text, eg_stop_name(report.stop),
+         report.iterations);
 done:
   if (err.code) fprintf(stderr, "%s\n", err.msg);
   free(text);

@@ -20,7 +20,8 @@ static eg_node add(eg_graph *g, const char *name, size_t n, const eg_node *child
   return out;
 }
 #define ADD(g, ...) ADD_(g, __VA_ARGS__, {EG_NONE})
-#define ADD_(g, name, ...) add(g, name, sizeof((eg_node[]){__VA_ARGS__}) / sizeof(eg_node) - 1, (eg_node[]){__VA_ARGS__})
+#define ADD_(g, name, ...) \
+  add(g, name, sizeof((eg_node[]){__VA_ARGS__}) / sizeof(eg_node) - 1, (eg_node[]){__VA_ARGS__})
 static void merge(eg_graph *g, eg_node a, eg_node b) {
   ck_assert_int_eq(eg_merge(g, a, b, (eg_why){1, 0}, NULL), ISO_OK);
 }
@@ -215,7 +216,8 @@ static void fold_free(void *ctx, void *data) {
 }
 static void *fold_make(void *ctx, eg_graph *g, eg_node n) {
   const char *name = eg_symbol_name(g, eg_node_symbol(g, n));
-  if (eg_node_arity(g, n) == 0) return name[0] >= '0' && name[0] <= '9' ? number(ctx, atol(name)) : NULL;
+  if (eg_node_arity(g, n) == 0)
+    return name[0] >= '0' && name[0] <= '9' ? number(ctx, atol(name)) : NULL;
   if (strcmp(name, "+") != 0) return NULL;
   const long *a = eg_data(g, eg_node_child(g, n, 0)), *b = eg_data(g, eg_node_child(g, n, 1));
   return a && b ? number(ctx, *a + *b) : NULL;
@@ -248,7 +250,8 @@ START_TEST(analysis_folds_constants) {
   folding f = {0};
   const eg_analysis a = {&f, fold_make, fold_join, fold_repair, fold_free};
   eg_graph *g = graph(&a);
-  eg_node x = ADD(g, "x"), two = ADD(g, "2"), sum = ADD(g, "+", x, two), top = ADD(g, "+", sum, sum);
+  eg_node x = ADD(g, "x"), two = ADD(g, "2"), sum = ADD(g, "+", x, two),
+          top = ADD(g, "+", sum, sum);
   rebuild(g);
   ck_assert_ptr_null(eg_data(g, eg_class_of(g, top)));
   merge(g, x, ADD(g, "3"));
@@ -328,7 +331,11 @@ static void break_it(eg_graph *g, int how, eg_node a, eg_node f, eg_node h) {
   case 6: g->node[h.i].twin = true; break;
   case 7: g->edge[0].to = h.i; break;
   case 8: g->edge[g->n_edges - 1].why.kind = 1, g->edge[0].why.kind = EG_WHY_CONGRUENCE; break;
-  case 9: { egi_edge t = g->edge[0]; g->edge[0] = g->edge[1], g->edge[1] = t; break; }
+  case 9: {
+    egi_edge t = g->edge[0];
+    g->edge[0] = g->edge[1], g->edge[1] = t;
+    break;
+  }
   case 10: g->node[h.i].proof_up = a.i, g->node[h.i].proof_edge = 0; break;
   case 11: g->original[g->node[f.i].key - f.i] = h.i; break;
   case 12: egi_queue_push(&g->stale, h.i); break;
@@ -340,7 +347,8 @@ static void break_it(eg_graph *g, int how, eg_node a, eg_node f, eg_node h) {
 START_TEST(check_finds_damage) {
   eg_graph *g = graph(NULL);
   iso_error err;
-  eg_node a = ADD(g, "a"), b = ADD(g, "b"), f = ADD(g, "f", a), fb = ADD(g, "f", b), h = ADD(g, "h", f);
+  eg_node a = ADD(g, "a"), b = ADD(g, "b"), f = ADD(g, "f", a), fb = ADD(g, "f", b),
+          h = ADD(g, "h", f);
   merge(g, a, b);
   rebuild(g);
   ck_assert(eg_equal(g, f, fb) && g->n_edges == 2);
@@ -362,11 +370,13 @@ START_TEST(dot) {
   FILE *f = open_memstream(&text, &n);
   ck_assert(eg_dot(g, f));
   fclose(f);
-  ck_assert_str_eq(text, "digraph egraph {\n  compound=true;\n  node [shape=box];\n"
-                         "  subgraph cluster_0 {\n    label=\"0\";\n    n0 [label=\"say \\\"a\\\" \"];\n"
-                         "    n1 [label=\"b\"];\n  }\n"
-                         "  subgraph cluster_2 {\n    label=\"2\";\n    n2 [label=\"f\"];\n  }\n"
-                         "  n2 -> n0 [lhead=cluster_0, label=\"0\"];\n  n2 -> n0 [lhead=cluster_0, label=\"1\"];\n}\n");
+  ck_assert_str_eq(text,
+                   "digraph egraph {\n  compound=true;\n  node [shape=box];\n"
+                   "  subgraph cluster_0 {\n    label=\"0\";\n    n0 [label=\"say \\\"a\\\" \"];\n"
+                   "    n1 [label=\"b\"];\n  }\n"
+                   "  subgraph cluster_2 {\n    label=\"2\";\n    n2 [label=\"f\"];\n  }\n"
+                   "  n2 -> n0 [lhead=cluster_0, label=\"0\"];\n  n2 -> n0 [lhead=cluster_0, "
+                   "label=\"1\"];\n}\n");
   free(text);
   f = fopen("/dev/null", "r"); /* a stream that refuses to be written to */
   ck_assert_ptr_nonnull(f);

@@ -10,7 +10,8 @@ int example_main(void);
 START_TEST(example_succeeds) { ck_assert_int_eq(example_main(), 0); }
 END_TEST
 
-/* Each line of the example, behind the comment's margin. Tests run in the root of the repository. */
+/* Each line of the example, behind the comment's margin. Tests run in the root of the repository.
+ */
 START_TEST(example_is_in_header) {
   FILE *h = fopen("egraph/egraph.h", "r"), *e = fopen("tests/egraph/example.c", "r");
   ck_assert_ptr_nonnull(h);

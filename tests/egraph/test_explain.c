@@ -48,7 +48,9 @@ static const char *refusal(eg_node a, eg_node b) {
   return why_not;
 }
 static void is_step(size_t i, eg_node from, eg_node to, uint32_t kind) {
-  ck_assert_msg(i < n_steps && step[i].from.i == from.i && step[i].to.i == to.i && step[i].why.kind == kind, "step %zu", i);
+  ck_assert_msg(i < n_steps && step[i].from.i == from.i && step[i].to.i == to.i &&
+                    step[i].why.kind == kind,
+                "step %zu", i);
 }
 
 START_TEST(itself) {
@@ -87,13 +89,15 @@ START_TEST(chain_runs_both_ways) {
 END_TEST
 
 START_TEST(premises_first) {
-  eg_node a = leaf("a"), b = leaf("b"), fa = apply("f", a), fb = apply("f", b), ga = apply("g", fa), gb = apply("g", fb);
+  eg_node a = leaf("a"), b = leaf("b"), fa = apply("f", a), fb = apply("f", b), ga = apply("g", fa),
+          gb = apply("g", fb);
   merge(a, b, 0);
   rebuild();
   explain(ga, gb);
   ck_assert_uint_eq(n_steps, 3);
   is_step(0, a, b, 1);
-  ck_assert(step[1].why.kind == EG_WHY_CONGRUENCE && (step[1].from.i == fa.i || step[1].from.i == fb.i));
+  ck_assert(step[1].why.kind == EG_WHY_CONGRUENCE &&
+            (step[1].from.i == fa.i || step[1].from.i == fb.i));
   is_step(2, ga, gb, EG_WHY_CONGRUENCE);
   ck_assert_ptr_null(refusal(ga, gb));
 }
@@ -113,7 +117,8 @@ START_TEST(shared_premise_once) {
 }
 END_TEST
 
-/* x = f(x), and f(x) = f(f(x)) needs the chain's own first step: it stands once, in the chain's direction. */
+/* x = f(x), and f(x) = f(f(x)) needs the chain's own first step: it stands once, in the chain's
+ * direction. */
 START_TEST(chain_step_is_a_premise) {
   eg_node x = leaf("x"), f1 = apply("f", x), f2 = apply("f", f1), f3 = apply("f", f2);
   merge(f1, x, 3);
@@ -127,7 +132,8 @@ START_TEST(chain_step_is_a_premise) {
 }
 END_TEST
 
-/* Children merged before the e-node was added: the e-node that was found explains with its own children. */
+/* Children merged before the e-node was added: the e-node that was found explains with its own
+ * children. */
 START_TEST(added_after_merge) {
   eg_node a = leaf("a"), b = leaf("b"), c = leaf("c"), fa = apply("f", a);
   merge(a, b, 1);
@@ -176,11 +182,13 @@ START_TEST(overlapping_premises) {
 END_TEST
 
 START_TEST(forged_proofs) {
-  eg_node a = leaf("a"), b = leaf("b"), fa = apply("f", a), fb = apply("f", b), ga = apply("g", a), fab;
+  eg_node a = leaf("a"), b = leaf("b"), fa = apply("f", a), fb = apply("f", b), ga = apply("g", a),
+          fab;
   fab = add("f", 2, (eg_node[]){a, b});
   const eg_why c = {EG_WHY_CONGRUENCE, 0};
   const eg_step forged[] = {{fa, fb, c}, {fa, ga, c}, {fa, fab, c}, {a, {99}, {1, 0}}, {a, b, c}};
-  const char *why_not[] = {"a congruence with children that are not equal yet", "a congruence between different symbols",
+  const char *why_not[] = {"a congruence with children that are not equal yet",
+                           "a congruence between different symbols",
                            "a congruence between different arities", "a step names no e-node",
                            "a congruence between different symbols"};
   step = malloc(2 * sizeof *step);

@@ -1,5 +1,5 @@
-/* Fails the n-th allocation for n = 0, 1, 2, ... until a whole run succeeds. Each time an error comes back, the graph
- * can be used on once there is memory again, and nothing leaks. */
+/* Fails the n-th allocation for n = 0, 1, 2, ... until a whole run succeeds. Each time an error
+ * comes back, the graph can be used on once there is memory again, and nothing leaks. */
 #include "tests/support/failalloc.h"
 
 #include <check.h>
@@ -43,23 +43,23 @@ static iso_code repair(void *ctx, eg_graph *g, eg_class c, void *data, iso_error
 }
 
 /* Check's own assertions allocate even where they hold. */
-#define HOLDS(cond)                                                                                \
-  do {                                                                                             \
-    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond);                                         \
+#define HOLDS(cond) \
+  do { \
+    if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond); \
   } while (0)
 
-/* Make one call, and where it is refused for want of memory, see that it changed nothing and make it again. Later
- * failures in the same run do not happen: one allocation fails per run. */
-#define TRY(call)                                                                                  \
-  do {                                                                                             \
-    const size_t was_ = g ? eg_count_added(g) : 0, cls_ = g ? eg_count_classes(g) : 0;             \
-    iso_code code_ = (call);                                                                       \
-    if (code_) {                                                                                   \
-      HOLDS(code_ == ISO_NOMEM);                                                                   \
-      HOLDS(fail_happened && err.code == ISO_NOMEM && err.msg[0]);                                 \
-      if (g && atomic) HOLDS(eg_count_added(g) == was_ && eg_count_classes(g) == cls_);            \
-      HOLDS((call) == ISO_OK);                                                                     \
-    }                                                                                              \
+/* Make one call, and where it is refused for want of memory, see that it changed nothing and make
+ * it again. Later failures in the same run do not happen: one allocation fails per run. */
+#define TRY(call) \
+  do { \
+    const size_t was_ = g ? eg_count_added(g) : 0, cls_ = g ? eg_count_classes(g) : 0; \
+    iso_code code_ = (call); \
+    if (code_) { \
+      HOLDS(code_ == ISO_NOMEM); \
+      HOLDS(fail_happened &&err.code == ISO_NOMEM && err.msg[0]); \
+      if (g && atomic) HOLDS(eg_count_added(g) == was_ && eg_count_classes(g) == cls_); \
+      HOLDS((call) == ISO_OK); \
+    } \
   } while (0)
 
 /* Returns: a sum that tells runs apart. */
@@ -80,7 +80,8 @@ static uint64_t run_trace(bool with_data) {
   for (int i = 0; i < N_CALLS; i++) {
     eg_class child[3];
     size_t arity = n_nodes ? (size_t)iso_rng_below(&rng, 4) : 0;
-    for (size_t k = 0; k < arity; k++) child[k] = eg_class_of(g, node[iso_rng_below(&rng, n_nodes)]);
+    for (size_t k = 0; k < arity; k++)
+      child[k] = eg_class_of(g, node[iso_rng_below(&rng, n_nodes)]);
     eg_symbol op = s[iso_rng_below(&rng, 4)];
     TRY(eg_add(g, op, child, arity, &n, &err));
     node[n_nodes++] = n;
@@ -122,7 +123,8 @@ static void every_allocation(bool with_data) {
     const uint64_t sum = run_trace(with_data);
     failed = fail_disarm();
     ck_assert_msg(fail_live == live, "leak with allocation %ld", n);
-    /* Data that could not be made is missing, which the joins may show; without data nothing is lost. */
+    /* Data that could not be made is missing, which the joins may show; without data nothing is
+     * lost. */
     if (!with_data) ck_assert_msg(sum == want, "other result with allocation %ld", n);
   }
   ck_assert_int_gt(n, 50);

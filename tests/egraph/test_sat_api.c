@@ -1,5 +1,6 @@
-/* What a run of eg_sat offers its caller: schedulers, hooks, limits that name the rule, patterns of several classes, rules in
- * both directions, cost callbacks, terms looked up, explanations whose steps are held against the rules; and misuse. */
+/* What a run of eg_sat offers its caller: schedulers, hooks, limits that name the rule, patterns of
+ * several classes, rules in both directions, cost callbacks, terms looked up, explanations whose
+ * steps are held against the rules; and misuse. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
@@ -28,7 +29,9 @@ static eg_rules *rules(eg_sat *s, const eg_rule *rule, size_t n) {
   for (size_t i = 0; i < n; i++) ck_assert_msg(!eg_rules_add(r, &rule[i], &err), "%s", err.msg);
   return r;
 }
-static bool equal(const eg_sat *s, eg_class a, eg_class b) { return eg_sat_find(s, a).i == eg_sat_find(s, b).i; }
+static bool equal(const eg_sat *s, eg_class a, eg_class b) {
+  return eg_sat_find(s, a).i == eg_sat_find(s, b).i;
+}
 static bool has(eg_sat *s, const char *text, eg_class *c) {
   bool found;
   ck_assert_int_eq(eg_sat_lookup_term(s, text, strlen(text), &found, c, NULL), ISO_OK);
@@ -42,8 +45,9 @@ static eg_run_report run(eg_sat *s, eg_rules *r, const eg_run_options *o) {
   return report;
 }
 
-static const eg_rule sums[] = {{.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
-                               {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"}};
+static const eg_rule sums[] = {
+    {.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
+    {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"}};
 static const char long_sum[] = "(+ a (+ b (+ c (+ d (+ e (+ f (+ g (+ h i))))))))";
 
 /* ---- several classes ---- */
@@ -72,11 +76,13 @@ static seen match(eg_sat *s, const char *text) {
 
 START_TEST(several_classes_match) {
   eg_sat *s = graph(false);
-  const eg_class fa = term(s, "(f a)"), gab = term(s, "(g a b)"), a = term(s, "a"), b = term(s, "b");
+  const eg_class fa = term(s, "(f a)"), gab = term(s, "(g a b)"), a = term(s, "a"),
+                 b = term(s, "b");
   term(s, "(f c)");
   seen x = match(s, "?v = (f ?x), ?w = (g ?x ?y)"); /* v x w y */
   ck_assert_uint_eq(x.n, 1);
-  ck_assert(x.v[0][0].i == fa.i && x.v[0][1].i == fa.i && x.v[0][2].i == a.i && x.v[0][3].i == gab.i);
+  ck_assert(x.v[0][0].i == fa.i && x.v[0][1].i == fa.i && x.v[0][2].i == a.i &&
+            x.v[0][3].i == gab.i);
   ck_assert_uint_eq(match(s, "(f ?x), (f ?y)").n, 4);
   ck_assert_uint_eq(match(s, "(f ?x), a").n, 2);
   ck_assert_uint_eq(match(s, "(f ?x), nothing").n, 0);
@@ -92,11 +98,13 @@ END_TEST
 /* Paths of a relation: an edge for every two that meet. */
 START_TEST(several_classes_are_merged) {
   for (int log = 0; log < 2; log++) {
-    static const eg_rule path[] = {{.name = "join", .lhs = "?e = (edge ?a ?b), ?f = (edge ?b ?c)", .rhs = "?e = (edge ?a ?c)"},
-                                   {.name = "same", .lhs = "?p = (one ?x), ?q = (two ?x)", .rhs = "?p = ?q, ?x = (both ?p)"}};
+    static const eg_rule path[] = {
+        {.name = "join", .lhs = "?e = (edge ?a ?b), ?f = (edge ?b ?c)", .rhs = "?e = (edge ?a ?c)"},
+        {.name = "same", .lhs = "?p = (one ?x), ?q = (two ?x)", .rhs = "?p = ?q, ?x = (both ?p)"}};
     eg_sat *s = graph(log);
     eg_class c;
-    const eg_class yes = term(s, "(edge n0 n1)"), one = term(s, "(one z)"), two = term(s, "(two z)"), z = term(s, "z");
+    const eg_class yes = term(s, "(edge n0 n1)"), one = term(s, "(one z)"),
+                   two = term(s, "(two z)"), z = term(s, "z");
     char text[40];
     for (int i = 1; i < 6; i++) {
       sprintf(text, "(edge n%d n%d)", i, i + 1);
@@ -128,10 +136,17 @@ START_TEST(several_classes_are_merged) {
 END_TEST
 
 START_TEST(malformed_sides) {
-  static const char *const bad[][2] = {{"?a, (f ?a)", "?a"},   {"(f ?a), ", "?a"},         {"?a = ?b", "?a"},
-                                       {"(f ?a)", "?b"},       {"(f ?a)", "(g ?a), (f ?a)"}, {"(f ?a)", "?a = (f ?a), ?a"},
-                                       {"(f ?a) (f ?a)", "?a"}, {"(f ?a", "?a"},            {"(?f a)", "a"},
-                                       {"", "a"},              {"(f ?a),, (g ?a)", "?a"}};
+  static const char *const bad[][2] = {{"?a, (f ?a)", "?a"},
+                                       {"(f ?a), ", "?a"},
+                                       {"?a = ?b", "?a"},
+                                       {"(f ?a)", "?b"},
+                                       {"(f ?a)", "(g ?a), (f ?a)"},
+                                       {"(f ?a)", "?a = (f ?a), ?a"},
+                                       {"(f ?a) (f ?a)", "?a"},
+                                       {"(f ?a", "?a"},
+                                       {"(?f a)", "a"},
+                                       {"", "a"},
+                                       {"(f ?a),, (g ?a)", "?a"}};
   eg_sat *s = graph(false);
   eg_rules *r = rules(s, NULL, 0);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -148,7 +163,8 @@ END_TEST
 
 START_TEST(both_directions) {
   eg_sat *s = graph(false);
-  const eg_rule dist = {.name = "dist", .lhs = "(* ?a (+ ?b ?c))", .rhs = "(+ (* ?a ?b) (* ?a ?c))", .both = true};
+  const eg_rule dist = {
+      .name = "dist", .lhs = "(* ?a (+ ?b ?c))", .rhs = "(+ (* ?a ?b) (* ?a ?c))", .both = true};
   const eg_rule one_way = {.name = "drop", .lhs = "(+ ?a (* 0 ?b))", .rhs = "?a", .both = true};
   eg_rules *r = rules(s, &dist, 1);
   iso_error err;
@@ -204,7 +220,8 @@ START_TEST(own_scheduler) {
     ck_assert_uint_eq(report.iterations, 5);
     ck_assert_uint_eq(p.n_limit, 2 * 5);
     ck_assert_uint_eq(p.n_found, 4);
-    ck_assert_uint_eq(p.last_found, limit == 1 ? 2 : 4); /* one more than the limit, and then all are dropped */
+    ck_assert_uint_eq(p.last_found,
+                      limit == 1 ? 2 : 4); /* one more than the limit, and then all are dropped */
     ck_assert_int_eq(has(s, "(+ (+ c b) a)", &d), limit > 1);
     if (limit > 1) ck_assert(equal(s, c, d));
     ck_assert(!has(s, "(+ (+ a b) c)", &d)); /* the other rule was never searched */
@@ -294,7 +311,9 @@ END_TEST
 
 static bool teach(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   (void)ctx, (void)it;
-  if (i == 2) ck_assert_int_eq(eg_sat_merge(s, term(s, "x"), term(s, "(+ p q)"), (eg_why){1, 0}, NULL), ISO_OK);
+  if (i == 2)
+    ck_assert_int_eq(eg_sat_merge(s, term(s, "x"), term(s, "(+ p q)"), (eg_why){1, 0}, NULL),
+                     ISO_OK);
   return i < 20;
 }
 
@@ -303,7 +322,11 @@ START_TEST(hook_changes_the_graph) {
   for (int full = 0; full < 2; full++) {
     eg_sat *s = graph(false);
     const eg_class c = term(s, "(f x)");
-    eg_rules *r = rules(s, (const eg_rule[]){sums[0], {.name = "f", .lhs = "(f (+ q ?y))", .rhs = "?y"}, {.name = "g", .lhs = "(f ?x)", .rhs = "(g (f ?x))"}}, 3);
+    eg_rules *r = rules(s,
+                        (const eg_rule[]){sums[0],
+                                          {.name = "f", .lhs = "(f (+ q ?y))", .rhs = "?y"},
+                                          {.name = "g", .lhs = "(f ?x)", .rhs = "(g (f ?x))"}},
+                        3);
     eg_run_options o = eg_run_options_default();
     o.full_search = full;
     o.each = teach;
@@ -327,8 +350,9 @@ static void many_terms(eg_sat *s, int n) {
 
 /* A product of everything with everything explodes in the search. */
 START_TEST(search_is_limited) {
-  static const eg_rule boom[] = {{.name = "good", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
-                                 {.name = "boom", .lhs = "(+ ?a ?b), (+ ?c ?d), (+ ?e ?f)", .rhs = "(h ?a ?c ?e)"}};
+  static const eg_rule boom[] = {
+      {.name = "good", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
+      {.name = "boom", .lhs = "(+ ?a ?b), (+ ?c ?d), (+ ?e ?f)", .rhs = "(h ?a ?c ?e)"}};
   for (int by_time = 0; by_time < 2; by_time++) {
     eg_sat *s = graph(false);
     many_terms(s, 2000);
@@ -364,12 +388,17 @@ START_TEST(guarded_search_is_limited) {
   eg_sat *s = graph(false);
   many_terms(s, 2000);
   size_t asked = 0;
-  const eg_rule rule = {.name = "boom", .lhs = "(+ ?a ?b), (+ ?c ?d), (+ ?e ?f)", .rhs = "?a", .guard = never, .ctx = &asked};
+  const eg_rule rule = {.name = "boom",
+                        .lhs = "(+ ?a ?b), (+ ?c ?d), (+ ?e ?f)",
+                        .rhs = "?a",
+                        .guard = never,
+                        .ctx = &asked};
   eg_rules *r = rules(s, &rule, 1);
   eg_run_options o = eg_run_options_default();
   o.time_limit_s = 0.05;
   const eg_run_report report = run(s, r, &o);
-  ck_assert(report.stop == EG_TIME_LIMIT && report.culprit == 0 && report.culprit_matches == 0 && asked > 0);
+  ck_assert(report.stop == EG_TIME_LIMIT && report.culprit == 0 && report.culprit_matches == 0 &&
+            asked > 0);
   eg_rules_free(r);
   eg_sat_free(s);
 }
@@ -378,7 +407,8 @@ END_TEST
 START_TEST(exploding_rule_is_named) {
   eg_sat *s = graph(false);
   term(s, long_sum);
-  const eg_rule more[] = {sums[0], {.name = "grow", .lhs = "(+ ?a ?b)", .rhs = "(+ (g ?a ?b) (g ?b ?a))"}};
+  const eg_rule more[] = {sums[0],
+                          {.name = "grow", .lhs = "(+ ?a ?b)", .rhs = "(+ (g ?a ?b) (g ?b ?a))"}};
   eg_rules *r = rules(s, more, 2);
   eg_run_options o = eg_run_options_default();
   o.node_limit = 60;
@@ -474,9 +504,12 @@ START_TEST(terms_are_explained_as_written) {
   ck_assert_int_eq(eg_explain(g, node[root.i], to, &step, &n, NULL), ISO_OK);
   ck_assert_uint_ge(n, 3);
   eg_rule_check check = {g, r, NULL, NULL};
-  ck_assert_int_eq(eg_proof_check(g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, &why_not, NULL), ISO_OK);
+  ck_assert_int_eq(
+      eg_proof_check(g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, &why_not, NULL),
+      ISO_OK);
   ck_assert_msg(ok, "%s", why_not);
-  /* A step of a rule that says it was another one, or that speaks of other terms, is no instance. */
+  /* A step of a rule that says it was another one, or that speaks of other terms, is no instance.
+   */
   for (size_t i = 0; i < n; i++) {
     if (step[i].why.kind == EG_WHY_CONGRUENCE) continue;
     const eg_step keep = step[i];
@@ -484,7 +517,9 @@ START_TEST(terms_are_explained_as_written) {
     check = (eg_rule_check){g, r, refuse, &asked};
     step[i].why.kind ^= 1; /* the other rule */
     ck_assert(!eg_rule_check_step(&check, &step[i]) && !asked);
-    ck_assert_int_eq(eg_proof_check(g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, NULL, NULL), ISO_OK);
+    ck_assert_int_eq(
+        eg_proof_check(g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, NULL, NULL),
+        ISO_OK);
     ck_assert(!ok);
     step[i] = keep;
     step[i].to = step[i].from;
@@ -503,10 +538,12 @@ START_TEST(terms_are_explained_as_written) {
 }
 END_TEST
 
-/* What a class is called is not to be read off a step: neither accepted nor refused by the library. */
+/* What a class is called is not to be read off a step: neither accepted nor refused by the library.
+ */
 START_TEST(names_of_classes_are_asked_about) {
   eg_sat *s = graph(true);
-  const eg_rule rule[] = {{.name = "named", .lhs = "?v = (f ?x)", .rhs = "(g ?v)"}, {.name = "plain", .lhs = "?v = (g ?x)", .rhs = "?v = (h ?x)"}};
+  const eg_rule rule[] = {{.name = "named", .lhs = "?v = (f ?x)", .rhs = "(g ?v)"},
+                          {.name = "plain", .lhs = "?v = (g ?x)", .rhs = "?v = (h ?x)"}};
   const eg_class c = term(s, "(f a)");
   eg_rules *r = rules(s, rule, 2);
   eg_run_options o = eg_run_options_default();
@@ -539,10 +576,13 @@ START_TEST(congruent_terms_keep_their_spelling) {
     eg_node n[4];
     const char *const text[] = {"(g a a)", "b", "(g b a)", "(g a b)"};
     ck_assert_int_eq(eg_new(NULL, &g, NULL), ISO_OK);
-    for (int i = 0; i < 2; i++) ck_assert_int_eq(eg_add_term(g, text[i], strlen(text[i]), &n[i], NULL), ISO_OK);
-    ck_assert_int_eq(eg_merge(g, (eg_node){eg_node_original(g, n[0], 0).i}, n[1], (eg_why){1, 0}, NULL), ISO_OK);
+    for (int i = 0; i < 2; i++)
+      ck_assert_int_eq(eg_add_term(g, text[i], strlen(text[i]), &n[i], NULL), ISO_OK);
+    ck_assert_int_eq(
+        eg_merge(g, (eg_node){eg_node_original(g, n[0], 0).i}, n[1], (eg_why){1, 0}, NULL), ISO_OK);
     if (rebuilt) ck_assert_int_eq(eg_rebuild(g, NULL), ISO_OK);
-    for (int i = 2; i < 4; i++) ck_assert_int_eq(eg_add_term(g, text[i], strlen(text[i]), &n[i], NULL), ISO_OK);
+    for (int i = 2; i < 4; i++)
+      ck_assert_int_eq(eg_add_term(g, text[i], strlen(text[i]), &n[i], NULL), ISO_OK);
     ck_assert_int_eq(eg_rebuild(g, NULL), ISO_OK);
     ck_assert_int_eq(eg_check(g, NULL), ISO_OK);
     for (int i = 0; i < 4; i++)
@@ -554,7 +594,8 @@ START_TEST(congruent_terms_keep_their_spelling) {
         if (!eg_equal(g, n[i], n[j])) continue;
         ck_assert(i == j || n[i].i != n[j].i);
         ck_assert_int_eq(eg_explain(g, n[i], n[j], &step, &k, NULL), ISO_OK);
-        ck_assert_int_eq(eg_proof_check(g, step, k, n[i], n[j], NULL, NULL, &ok, NULL, NULL), ISO_OK);
+        ck_assert_int_eq(eg_proof_check(g, step, k, n[i], n[j], NULL, NULL, &ok, NULL, NULL),
+                         ISO_OK);
         ck_assert(ok && (k > 0) == (i != j));
         free(step);
       }
@@ -579,7 +620,8 @@ static double listed_tree(void *ctx, const eg_sat *s, eg_row row, const double *
 START_TEST(costs_go_through_files) {
   static const char text[] =
       "{\"nodes\": {\"n0\": {\"op\": \"x\", \"children\": [], \"eclass\": \"p\", \"cost\": 2.5},"
-      "\"n1\": {\"op\": \"y\", \"children\": [], \"eclass\": \"p\", \"cost\": 1e1, \"subsumed\": false},"
+      "\"n1\": {\"op\": \"y\", \"children\": [], \"eclass\": \"p\", \"cost\": 1e1, \"subsumed\": "
+      "false},"
       "\"n2\": {\"op\": \"f\", \"children\": [\"n0\"], \"eclass\": \"q\", \"cost\": 7},"
       "\"n3\": {\"op\": \"f\", \"children\": [\"n1\"], \"eclass\": \"q\", \"cost\": 4},"
       "\"n4\": {\"op\": \"g\", \"children\": [\"n1\", \"n0\"], \"eclass\": \"q\"}},"
@@ -598,7 +640,8 @@ START_TEST(costs_go_through_files) {
     ck_assert(n_roots == 1 && eg_sat_count_nodes(s) == 4 && eg_sat_count_classes(s) == 2);
     const eg_cost c = {cost, listed_tree, listed};
     ck_assert_int_eq(eg_extract_new(s, &c, &x, NULL), ISO_OK);
-    ck_assert(eg_extract_cost(x, root[0]) == 1 + 2.5 + 2.5); /* g, for which nothing is said; f has the least of its two */
+    ck_assert(eg_extract_cost(x, root[0]) ==
+              1 + 2.5 + 2.5); /* g, for which nothing is said; f has the least of its two */
     eg_extract_free(x);
     double least = HUGE_VAL;
     for (eg_row r = eg_sat_first(s, root[0]); r.i; r = eg_sat_next(s, r))
@@ -615,8 +658,12 @@ START_TEST(costs_go_through_files) {
   static const char *const bad[] = {"-1", "\"2\"", "1e999", "", "nan", "1..2"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char file[200];
-    sprintf(file, "{\"nodes\": {\"n\": {\"op\": \"x\", \"children\": [], \"eclass\": \"p\", \"cost\": %s}}}", bad[i]);
-    ck_assert_msg(eg_sat_read_json(s, file, strlen(file), NULL, NULL, NULL, NULL) == ISO_FORMAT, "%s", bad[i]);
+    sprintf(
+        file,
+        "{\"nodes\": {\"n\": {\"op\": \"x\", \"children\": [], \"eclass\": \"p\", \"cost\": %s}}}",
+        bad[i]);
+    ck_assert_msg(eg_sat_read_json(s, file, strlen(file), NULL, NULL, NULL, NULL) == ISO_FORMAT,
+                  "%s", bad[i]);
   }
   eg_sat_free(s);
 }
@@ -632,7 +679,8 @@ START_TEST(files_in_any_order) {
   ck_assert(f);
   fputs("{\"nodes\": {", f);
   for (int i = HEIGHT; i > 0; i--)
-    fprintf(f, "\"n%d\": {\"op\": \"f\", \"children\": [\"n%d\"], \"eclass\": \"c%d\"},", i, i - 1, i);
+    fprintf(f, "\"n%d\": {\"op\": \"f\", \"children\": [\"n%d\"], \"eclass\": \"c%d\"},", i, i - 1,
+            i);
   fputs("\"n0\": {\"op\": \"a\", \"children\": [], \"eclass\": \"c0\"}}}", f);
   ck_assert(!fclose(f));
   ck_assert_int_eq(eg_sat_read_json(s, text, n, NULL, NULL, NULL, NULL), ISO_OK);
@@ -662,10 +710,12 @@ END_TEST
 
 /* ---- misuse ---- */
 
-static void make_nothing(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+static void make_nothing(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                         void *data) {
   (void)ctx, (void)s, (void)op, (void)child, (void)n, (void)data;
 }
-static iso_code fail_condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err) {
+static iso_code fail_condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds,
+                               iso_error *err) {
   (void)ctx, (void)s, (void)var, (void)holds;
   return iso_fail(err, ISO_RANGE, "no");
 }
@@ -682,15 +732,21 @@ START_TEST(misuse_is_an_error) {
   eg_run_options o = eg_run_options_default();
   ck_assert_int_eq(eg_sat_run(t, r, &o, &report, &err), ISO_USAGE);
   ck_assert_int_eq(eg_rules_add(r, &(eg_rule){.name = "none"}, &err), ISO_USAGE);
-  ck_assert_int_eq(eg_rules_add(r, &(eg_rule){.lhs = "a", .rhs = "b", .both = true, .condition = fail_condition}, &err), ISO_USAGE);
-  const char *const bad[] = {"?x", "(f ?x)", "(f", ")", "a b", "", "(f a))", "a = b", "a, b", "()", "((f) a)", "\"x"};
+  ck_assert_int_eq(
+      eg_rules_add(r, &(eg_rule){.lhs = "a", .rhs = "b", .both = true, .condition = fail_condition},
+                   &err),
+      ISO_USAGE);
+  const char *const bad[] = {"?x",     "(f ?x)", "(f",   ")",  "a b",     "",
+                             "(f a))", "a = b",  "a, b", "()", "((f) a)", "\"x"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ck_assert_msg(eg_sat_add_term(s, bad[i], strlen(bad[i]), &c, &err) == ISO_FORMAT, "%s", bad[i]);
-    ck_assert_msg(eg_sat_lookup_term(s, bad[i], strlen(bad[i]), &found, &c, &err) == ISO_FORMAT, "%s", bad[i]);
+    ck_assert_msg(eg_sat_lookup_term(s, bad[i], strlen(bad[i]), &found, &c, &err) == ISO_FORMAT,
+                  "%s", bad[i]);
   }
   /* An error of a callback ends the run; the graph can be used on. */
   term(s, "(+ a b)");
-  eg_rules *failing = rules(s, &(eg_rule){.lhs = "(+ ?a ?b)", .rhs = "?a", .condition = fail_condition}, 1);
+  eg_rules *failing =
+      rules(s, &(eg_rule){.lhs = "(+ ?a ?b)", .rhs = "?a", .condition = fail_condition}, 1);
   ck_assert_int_eq(eg_sat_run(s, failing, &o, &report, &err), ISO_RANGE);
   ck_assert_str_eq(err.msg, "no");
   ck_assert_int_eq(run(s, r, &o).stop, EG_SATURATED);

@@ -1,5 +1,6 @@
-/* Fails the n-th allocation for n = 0, 1, 2, ... of adding, running rules, matching, extracting and explaining, until all
- * of it succeeds. Each time an error comes back, the graph can be rebuilt and used on or freed, and nothing leaks. */
+/* Fails the n-th allocation for n = 0, 1, 2, ... of adding, running rules, matching, extracting and
+ * explaining, until all of it succeeds. Each time an error comes back, the graph can be rebuilt and
+ * used on or freed, and nothing leaks. */
 #include "tests/support/failalloc.h"
 
 #include <check.h>
@@ -12,12 +13,15 @@
 #include "egraph/workload.h"
 
 static const char text[] =
-    "(workload (rules (rule comm (+ ?a ?b) (+ ?b ?a)) (rule assoc (+ ?a (+ ?b ?c)) (+ (+ ?a ?b) ?c))"
-    " (rule zero (+ ?a 0) ?a) (rule more ?a (+ ?a 0)) (rule dist (* ?a (+ ?b ?c)) (+ (* ?a ?b) (* ?a ?c))))"
+    "(workload (rules (rule comm (+ ?a ?b) (+ ?b ?a)) (rule assoc (+ ?a (+ ?b ?c)) (+ (+ ?a ?b) "
+    "?c))"
+    " (rule zero (+ ?a 0) ?a) (rule more ?a (+ ?a 0)) (rule dist (* ?a (+ ?b ?c)) (+ (* ?a ?b) (* "
+    "?a ?c))))"
     " (start (let $t (* x (+ y (+ z 0)))) (term (f $t $t)) (union (* x x) (g y)))"
     " (measure (run (scheduler simple) (iteration-limit 3))))";
 
-static void make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data) {
+static void make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                 void *data) {
   (void)ctx, (void)s, (void)op;
   int least = (int)n;
   for (size_t k = 0; k < n; k++) least += *(int *)eg_sat_data(s, child[k]);
@@ -43,7 +47,8 @@ static iso_code repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
 
 static bool given(void *ctx, const eg_step *step) {
   (void)ctx;
-  return step->why.kind == EG_WHY_GIVEN || step->why.kind == EG_WHY_RULE + 5; /* the rule of several classes */
+  return step->why.kind == EG_WHY_GIVEN ||
+         step->why.kind == EG_WHY_RULE + 5; /* the rule of several classes */
 }
 
 static bool count(void *ctx, eg_class root, const eg_class *var) {
@@ -53,7 +58,8 @@ static bool count(void *ctx, eg_class root, const eg_class *var) {
 }
 
 /* Why the smallest term is equal to the one that was added, the steps held against the rules. */
-static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char *term, eg_graph **g, iso_error *err) {
+static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char *term, eg_graph **g,
+                        iso_error *err) {
   eg_node *node = NULL, to = {0};
   eg_step *step = NULL;
   char *back = NULL;
@@ -65,7 +71,9 @@ static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char 
   if (!code) code = eg_rebuild(*g, err);
   if (!code) code = eg_node_text(*g, to, &back, err);
   if (!code) code = eg_explain(*g, node[root.i], to, &step, &n, err);
-  if (!code) code = eg_proof_check(*g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, NULL, err);
+  if (!code)
+    code =
+        eg_proof_check(*g, step, n, node[root.i], to, eg_rule_check_step, &check, &ok, NULL, err);
   if (!code && (!ok || strcmp(back, term) != 0)) abort();
   free(step);
   free(back);
@@ -73,9 +81,10 @@ static iso_code explain(eg_sat *s, const eg_rules *r, eg_class root, const char 
   return code;
 }
 
-static const char file[] =
-    "{\"nodes\": {\"n\": {\"op\": \"f\", \"children\": [\"m\", \"m\"], \"eclass\": \"p\", \"cost\": 2},"
-    "\"m\": {\"op\": \"a\", \"children\": [], \"eclass\": \"q\", \"cost\": 3}}, \"root_eclasses\": [\"p\"]}";
+static const char file[] = "{\"nodes\": {\"n\": {\"op\": \"f\", \"children\": [\"m\", \"m\"], "
+                           "\"eclass\": \"p\", \"cost\": 2},"
+                           "\"m\": {\"op\": \"a\", \"children\": [], \"eclass\": \"q\", \"cost\": "
+                           "3}}, \"root_eclasses\": [\"p\"]}";
 static iso_code read_file(iso_error *err) {
   eg_sat *s;
   eg_class *root = NULL;
@@ -93,7 +102,11 @@ static iso_code read_file(iso_error *err) {
 
 /* Everything once. Returns: the first error. */
 static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
-  const eg_sat_options so = {.log = mode == 1, .analysis = {.size = mode == 2 ? sizeof(int) : 0, .make = mode == 2 ? make : NULL, .join = join, .repair = repair}};
+  const eg_sat_options so = {.log = mode == 1,
+                             .analysis = {.size = mode == 2 ? sizeof(int) : 0,
+                                          .make = mode == 2 ? make : NULL,
+                                          .join = join,
+                                          .repair = repair}};
   eg_workload *w = NULL;
   eg_rules *r = NULL;
   eg_pattern *p = NULL;
@@ -114,8 +127,11 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
     const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs};
     code = eg_rules_add(r, &rule, err);
   }
-  static const eg_rule more[] = {{.name = "several", .lhs = "?p = (f ?x ?y), ?q = (g ?z)", .rhs = "?q = (f ?y ?x), ?p = (f ?p ?z)"},
-                                 {.name = "both", .lhs = "(* ?a ?b)", .rhs = "(* ?b ?a)", .both = true}};
+  static const eg_rule more[] = {
+      {.name = "several",
+       .lhs = "?p = (f ?x ?y), ?q = (g ?z)",
+       .rhs = "?q = (f ?y ?x), ?p = (f ?p ?z)"},
+      {.name = "both", .lhs = "(* ?a ?b)", .rhs = "(* ?b ?a)", .both = true}};
   for (size_t i = 0; !code && i < 2; i++) code = eg_rules_add(r, &more[i], err);
   bool found = false;
   if (!code) code = eg_sat_lookup_term(*s, "(* x (+ y (+ z 0)))", 19, &found, &root[2], err);
@@ -155,7 +171,8 @@ START_TEST(every_allocation_may_fail) {
       ck_assert_int_eq(code, ISO_NOMEM);
       ck_assert(failed && err.msg[0]);
     } else {
-      ck_assert_uint_eq(nodes, expected); /* what is not needed may be left out, the result may not differ */
+      ck_assert_uint_eq(
+          nodes, expected); /* what is not needed may be left out, the result may not differ */
     }
     if (s && code) {
       eg_class c;
@@ -170,7 +187,8 @@ START_TEST(every_allocation_may_fail) {
 }
 END_TEST
 
-/* Large arrays are mappings, which the failing allocator does not see: here the address space ends. */
+/* Large arrays are mappings, which the failing allocator does not see: here the address space ends.
+ */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static size_t address_space(void) {
   unsigned long pages = 0;
@@ -183,9 +201,10 @@ static size_t address_space(void) {
 }
 
 START_TEST(address_space_may_end) {
-  static const eg_rule rules[] = {{.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
-                                  {.name = "more", .lhs = "(+ ?a ?b)", .rhs = "(+ (+ ?a (g ?b)) (h ?a))"},
-                                  {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"}};
+  static const eg_rule rules[] = {
+      {.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
+      {.name = "more", .lhs = "(+ ?a ?b)", .rhs = "(+ (+ ?a (g ?b)) (h ?a))"},
+      {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"}};
   eg_sat *s = NULL;
   eg_rules *r = NULL;
   eg_class c;
@@ -194,10 +213,13 @@ START_TEST(address_space_may_end) {
   const eg_run_options o = {.scheduler = EG_SIMPLE};
   const size_t now = address_space();
   ck_assert_uint_gt(now, 0);
-  ck_assert(!eg_sat_new(NULL, &s, &err) && !eg_sat_add_term(s, "(+ a (+ b (+ c d)))", 19, &c, &err));
+  ck_assert(!eg_sat_new(NULL, &s, &err) &&
+            !eg_sat_add_term(s, "(+ a (+ b (+ c d)))", 19, &c, &err));
   ck_assert(!eg_rules_new(s, &r, &err));
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) ck_assert(!eg_rules_add(r, &rules[i], &err));
-  const struct rlimit limit = {now + ((size_t)(5 + 3 * _i) << 20), now + ((size_t)(5 + 3 * _i) << 20)};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    ck_assert(!eg_rules_add(r, &rules[i], &err));
+  const struct rlimit limit = {now + ((size_t)(5 + 3 * _i) << 20),
+                               now + ((size_t)(5 + 3 * _i) << 20)};
   ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
   const iso_code code = eg_sat_run(s, r, &o, &report, &err);
   ck_assert_int_eq(code, ISO_NOMEM);

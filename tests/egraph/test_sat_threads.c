@@ -1,5 +1,5 @@
-/* Several e-graphs in several threads at once: each must come to what one alone comes to. `make tsan` runs this under
- * -fsanitize=thread, where anything that two e-graphs share is an error. */
+/* Several e-graphs in several threads at once: each must come to what one alone comes to. `make
+ * tsan` runs this under -fsanitize=thread, where anything that two e-graphs share is an error. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,10 +22,12 @@ static bool count(void *ctx, eg_class root, const eg_class *var) {
 }
 
 static void *saturate(void *out) {
-  static const eg_rule rules[] = {{.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
-                                  {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"},
-                                  {.name = "zero", .lhs = "(+ ?a 0)", .rhs = "?a"}};
-  static const char term[] = "(+ a (+ b (+ c (+ d (+ e (+ 0 f))))))", pattern[] = "(+ ?a (+ ?b ?c))";
+  static const eg_rule rules[] = {
+      {.name = "comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
+      {.name = "assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"},
+      {.name = "zero", .lhs = "(+ ?a 0)", .rhs = "?a"}};
+  static const char term[] = "(+ a (+ b (+ c (+ d (+ e (+ 0 f))))))",
+                    pattern[] = "(+ ?a (+ ?b ?c))";
   result *r = out;
   eg_sat *s = NULL;
   eg_rules *set = NULL;
@@ -40,7 +42,8 @@ static void *saturate(void *out) {
   r->code = eg_sat_new(&log, &s, NULL);
   if (!r->code) r->code = eg_sat_add_term(s, term, strlen(term), &c, NULL);
   if (!r->code) r->code = eg_rules_new(s, &set, NULL);
-  for (size_t i = 0; i < sizeof rules / sizeof *rules && !r->code; i++) r->code = eg_rules_add(set, &rules[i], NULL);
+  for (size_t i = 0; i < sizeof rules / sizeof *rules && !r->code; i++)
+    r->code = eg_rules_add(set, &rules[i], NULL);
   if (!r->code) r->code = eg_sat_run(s, set, &o, &report, NULL);
   if (!r->code) r->code = eg_sat_check(s, NULL);
   if (!r->code) r->code = eg_pattern_parse(s, pattern, strlen(pattern), &p, NULL);
@@ -65,7 +68,8 @@ START_TEST(e_graphs_share_nothing) {
   ck_assert_uint_eq(alone.classes, 64); /* the subsets of six leaves, and 0 */
   for (int round = 0; round < ROUNDS; round++) {
     memset(r, 0, sizeof r);
-    for (int i = 0; i < THREADS; i++) ck_assert_int_eq(pthread_create(&thread[i], NULL, saturate, &r[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+      ck_assert_int_eq(pthread_create(&thread[i], NULL, saturate, &r[i]), 0);
     for (int i = 0; i < THREADS; i++) {
       ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
       ck_assert_int_eq(r[i].code, ISO_OK);

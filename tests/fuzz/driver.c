@@ -1,4 +1,5 @@
-/* Runs a fuzz target on the files of a corpus, without a fuzzer: an ordinary test, for any compiler. */
+/* Runs a fuzz target on the files of a corpus, without a fuzzer: an ordinary test, for any
+ * compiler. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdint.h>

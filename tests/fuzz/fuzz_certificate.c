@@ -1,4 +1,5 @@
-/* Certificates: whatever the bytes are, they are refused or malformed with a reason, or hold as far as the form goes (nothing is run here). */
+/* Certificates: whatever the bytes are, they are refused or malformed with a reason, or hold as far
+ * as the form goes (nothing is run here). */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   chk_report r;
   char path[64];
   if (!schemas) {
-    if (rule_schemas_new(&schemas, &err) || cap_load("models/gpt2-2l/hf-sdpa", schemas, &graph[0], &err) ||
+    if (rule_schemas_new(&schemas, &err) ||
+        cap_load("models/gpt2-2l/hf-sdpa", schemas, &graph[0], &err) ||
         cap_load("models/gpt2-2l/vllm", schemas, &graph[1], &err))
       abort();
     atexit(drop);

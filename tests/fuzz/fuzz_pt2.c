@@ -1,5 +1,6 @@
-/* Any bytes as an archive of torch.export.save: they load or give an error, and what loads can be read. Bytes that are no
- * zip file are taken for a pickle, which the CRC of an archive would hide from the fuzzer. */
+/* Any bytes as an archive of torch.export.save: they load or give an error, and what loads can be
+ * read. Bytes that are no zip file are taken for a pickle, which the CRC of an archive would hide
+ * from the fuzzer. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   } else {
     rule_schemas *schemas = NULL;
     cap_graph *g = NULL;
-    if (rule_schemas_new(&schemas, &err) == ISO_OK && cap_load_archive(b, "fuzz.pt2", NULL, schemas, &g, &err) == ISO_OK) sum = read_all(g);
+    if (rule_schemas_new(&schemas, &err) == ISO_OK &&
+        cap_load_archive(b, "fuzz.pt2", NULL, schemas, &g, &err) == ISO_OK)
+      sum = read_all(g);
     cap_free(g);
     rule_schemas_free(schemas);
   }

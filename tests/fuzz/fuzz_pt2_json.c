@@ -1,5 +1,6 @@
-/* Any bytes as the JSON of an exported program, which the zip file around it would hide from the fuzzer: it becomes a
- * graph or gives an error, and that graph is read as a graph.json is. Weights are there under every name. */
+/* Any bytes as the JSON of an exported program, which the zip file around it would hide from the
+ * fuzzer: it becomes a graph or gives an error, and that graph is read as a graph.json is. Weights
+ * are there under every name. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 /* Constants are one tensor, so that tied leaves occur; others have memory of their own. */
-static iso_code fetch(void *ctx, const char *name, bool constant, rule_tensor **out, iso_error *err) {
+static iso_code fetch(void *ctx, const char *name, bool constant, rule_tensor **out,
+                      iso_error *err) {
   rule_tensor *shared = ctx;
   (void)name;
   if (constant) {
@@ -29,7 +31,8 @@ static void translate(const json_t *v, rule_schemas *schemas) {
     char *text = json_dumps(p.top, JSON_COMPACT);
     cap_graph *g = NULL;
     if (p.top == NULL) abort();
-    if (text != NULL && cap_parse(text, strlen(text), "fuzz", schemas, &g, &err) == ISO_OK) cap_free(g);
+    if (text != NULL && cap_parse(text, strlen(text), "fuzz", schemas, &g, &err) == ISO_OK)
+      cap_free(g);
     free(text);
   }
   pt2_program_fini(&p);

@@ -1,5 +1,5 @@
-/* Workload files, patterns and serialised e-graphs: whatever the bytes, an error or an e-graph that holds together; and
- * what was written as JSON reads to as many e-nodes and classes. */
+/* Workload files, patterns and serialised e-graphs: whatever the bytes, an error or an e-graph that
+ * holds together; and what was written as JSON reads to as many e-nodes and classes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +20,13 @@ static void again(const eg_sat *s) {
   size_t n = 0;
   eg_sat *t = NULL;
   FILE *f = open_memstream(&text, &n);
-  if (!f || !eg_sat_write_json(s, NULL, NULL, 0, f) || fclose(f) || eg_sat_new(NULL, &t, NULL)) abort();
+  if (!f || !eg_sat_write_json(s, NULL, NULL, 0, f) || fclose(f) || eg_sat_new(NULL, &t, NULL))
+    abort();
   if (eg_sat_read_json(t, text, n, NULL, NULL, NULL, NULL) == ISO_OK) {
     check(t);
-    if (eg_sat_count_nodes(s) != eg_sat_count_nodes(t) || eg_sat_count_classes(s) != eg_sat_count_classes(t)) abort();
+    if (eg_sat_count_nodes(s) != eg_sat_count_nodes(t) ||
+        eg_sat_count_classes(s) != eg_sat_count_classes(t))
+      abort();
   } else if (memchr(text, '\\', n) == NULL) {
     abort(); /* all classes have terms here; names that need an escape may not survive */
   }
@@ -54,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   eg_pattern *p = NULL;
   double *cost = NULL;
   if (eg_sat_new(NULL, &s, NULL)) abort();
-  if (eg_workload_parse(text, n, "fuzz", &w, NULL) == ISO_OK && !w->closure && eg_workload_start(w, s, NULL, NULL) == ISO_OK) {
+  if (eg_workload_parse(text, n, "fuzz", &w, NULL) == ISO_OK && !w->closure &&
+      eg_workload_start(w, s, NULL, NULL) == ISO_OK) {
     check(s);
     again(s);
     run(w, s);

@@ -3,9 +3,11 @@
 
     tests/gpu/campaign.py --isomer build-gpu/isomer --out DIR [--dry] [--quick]
 
-Pairs of captures, small pairs and rule files have the verdict, the evidence and the rules that they have on the CPU; a user's
-kernel in its own dtype is told from a wrong one; memory that runs out ends `undecided`. DIR/gpu.json has all figures,
-DIR/gpu.md a table for docs/gpu.md. The last line is `N passed, N failed`."""
+Pairs of captures, small pairs and rule files have the verdict, the evidence and the rules that they
+have on the CPU; a user's kernel in its own dtype is told from a wrong one; memory that runs out
+ends `undecided`. DIR/gpu.json has all figures, DIR/gpu.md a table for docs/gpu.md. The last line is
+`N passed, N failed`."""
+
 import argparse
 import contextlib
 import json
@@ -44,8 +46,14 @@ class Campaign:
         """(status, stdout and stderr, seconds)"""
         env = {**os.environ, **(self.device if device == "cuda" else {}), **environment}
         start = time.monotonic()
-        p = subprocess.run([self.o.isomer, *words, "--device", device], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, env=env, timeout=300)
+        p = subprocess.run(
+            [self.o.isomer, *words, "--device", device],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            timeout=300,
+        )
         return p.returncode, p.stdout.decode("utf-8", "replace"), time.monotonic() - start
 
     def several(self, f, items):
@@ -56,9 +64,17 @@ class Campaign:
         start = time.monotonic()
         before = self.passed, self.failed
         said = f() or {}
-        said.update(passed=self.passed - before[0], failed=self.failed - before[1], seconds=round(time.monotonic() - start, 1))
+        said.update(
+            passed=self.passed - before[0],
+            failed=self.failed - before[1],
+            seconds=round(time.monotonic() - start, 1),
+        )
         self.figures["steps"][name] = said
-        print("gpu: %-9s %4d passed, %d failed, %.1f s" % (name, said["passed"], said["failed"], said["seconds"]), flush=True)
+        print(
+            "gpu: %-9s %4d passed, %d failed, %.1f s"
+            % (name, said["passed"], said["failed"], said["seconds"]),
+            flush=True,
+        )
 
     # ---- pairs of captures ----
 
@@ -72,31 +88,60 @@ class Campaign:
             with open(path, encoding="utf-8") as f:
                 r = json.load(f)
         rules = sorted(tuple(str(rule[k]) for k in KEPT) for rule in r["rules"])
-        places = [(d["left"] and d["left"]["id"], d["right"] and d["right"]["id"]) for d in r["divergences"]]
+        places = [
+            (d["left"] and d["left"]["id"], d["right"] and d["right"]["id"])
+            for d in r["divergences"]
+        ]
         return (status, r["verdict"], r["evidence"], rules, places), seconds
 
     def pairs(self):
         models = os.path.join(ROOT, "models")
         work = [(os.path.join(models, l), os.path.join(models, r)) for l, r, _, _ in captures.PAIRS]
         variants = os.path.join(models, "variants")
-        work += [(os.path.join(variants, l), os.path.join(variants, r)) for l, r, _ in captures.families(variants)]
+        work += [
+            (os.path.join(variants, l), os.path.join(variants, r))
+            for l, r, _ in captures.families(variants)
+        ]
         if self.o.quick:
-            work = [w for w in work if "gpt2-2l/hf-sdpa" in w[0] and ("vllm" == os.path.basename(w[1]) or "bug" in w[1])][:2]
-        both = self.several(lambda w: [self.report(["compare", *w], d) for d in ("cpu", "cuda")], work)
+            work = [
+                w
+                for w in work
+                if "gpt2-2l/hf-sdpa" in w[0] and ("vllm" == os.path.basename(w[1]) or "bug" in w[1])
+            ][:2]
+        both = self.several(
+            lambda w: [self.report(["compare", *w], d) for d in ("cpu", "cuda")], work
+        )
         for w, ((cpu, _), (gpu, _)) in zip(work, both):
             self.note(cpu == gpu, "%s %s: on the CPU %s, on the device %s" % (*w, cpu[:3], gpu[:3]))
         return {"cpu": sum(b[0][1] for b in both), "gpu": sum(b[1][1] for b in both)}
 
     def small(self):
         """tests/pairs, whose verdicts are known."""
-        words = [sys.executable, os.path.join(ROOT, "tests", "pairs", "run.py"), "--isomer", self.o.isomer, "--device", "cuda",
-                 "--jobs", str(self.o.jobs), *(["--only", "softmax"] if self.o.quick else [])]
-        p = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, **self.device))
+        words = [
+            sys.executable,
+            os.path.join(ROOT, "tests", "pairs", "run.py"),
+            "--isomer",
+            self.o.isomer,
+            "--device",
+            "cuda",
+            "--jobs",
+            str(self.o.jobs),
+            *(["--only", "softmax"] if self.o.quick else []),
+        ]
+        p = subprocess.run(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ, **self.device),
+        )
         text = p.stdout.decode("utf-8", "replace")
         found = re.search(r"^(\d+) passed, (\d+) failed$", text, re.M)
         self.note(bool(found), "tests/pairs/run.py: %s" % text[-300:])
         if found:
-            self.passed, self.failed = self.passed + int(found.group(1)), self.failed + int(found.group(2))
+            self.passed, self.failed = (
+                self.passed + int(found.group(1)),
+                self.failed + int(found.group(2)),
+            )
             print("".join(l + "\n" for l in text.splitlines() if l.startswith("FAILED")), end="")
 
     # ---- rules ----
@@ -119,9 +164,15 @@ class Campaign:
 
         for name, ((cpu, a), (gpu, b)) in zip(names, self.several(check, names)):
             seconds["cpu"], seconds["gpu"] = seconds["cpu"] + a, seconds["gpu"] + b
-            self.note(isinstance(cpu, dict) and isinstance(gpu, dict), "%s.rules: %s / %s" % (name, str(cpu)[-200:], str(gpu)[-200:]))
+            self.note(
+                isinstance(cpu, dict) and isinstance(gpu, dict),
+                "%s.rules: %s / %s" % (name, str(cpu)[-200:], str(gpu)[-200:]),
+            )
             for rule in cpu if isinstance(cpu, dict) and isinstance(gpu, dict) else ():
-                self.note(cpu[rule] == gpu.get(rule), "%s: %s on the CPU, %s on the device" % (rule, cpu[rule], gpu.get(rule)))
+                self.note(
+                    cpu[rule] == gpu.get(rule),
+                    "%s: %s on the CPU, %s on the device" % (rule, cpu[rule], gpu.get(rule)),
+                )
         return seconds
 
     # ---- a user's kernel ----
@@ -132,34 +183,66 @@ class Campaign:
             kernel = Norm(folder, "kernel", 1e-5, True)
             for dtype in ("float32",) if self.o.quick else ("float32", "bfloat16", "float16"):
                 helper = "%s -m isomer_capture.helper --import kernels --dtype %s --device %s" % (
-                    sys.executable, dtype, "cpu" if self.o.dry else "cuda")
+                    sys.executable,
+                    dtype,
+                    "cpu" if self.o.dry else "cuda",
+                )
                 path = os.pathsep.join([os.path.join(ROOT, "capture"), HERE])
-                for left, right, want in ((plain, kernel, 0), (kernel, plain, 0), (wrong, kernel, None))[:: 2 if self.o.quick else 1]:
-                    status, text, _ = self.run(["compare", left.path, right.path, "--helper", helper], "cuda", PYTHONPATH=path)
+                for left, right, want in (
+                    (plain, kernel, 0),
+                    (kernel, plain, 0),
+                    (wrong, kernel, None),
+                )[:: 2 if self.o.quick else 1]:
+                    status, text, _ = self.run(
+                        ["compare", left.path, right.path, "--helper", helper],
+                        "cuda",
+                        PYTHONPATH=path,
+                    )
                     last = text.strip().rsplit("\n", 1)[-1]
                     # In few bits a wrong eps may be no difference that is sure; it is never equal.
-                    good = status in (1, 3) if want is None else status == want and "[tested]" in last and "in few bits" in text
-                    self.note(good, "kernel in %s, %s against %s: status %d, %s" % (dtype, left.name, right.name, status, last))
+                    good = (
+                        status in (1, 3)
+                        if want is None
+                        else status == want and "[tested]" in last and "in few bits" in text
+                    )
+                    self.note(
+                        good,
+                        "kernel in %s, %s against %s: status %d, %s"
+                        % (dtype, left.name, right.name, status, last),
+                    )
 
     # ---- memory that runs out ----
 
     def memory(self):
         if self.o.dry:
             for calls in CALLS[1:3] if self.o.quick else CALLS:
-                words = [os.path.join(ROOT, "models", "gpt2-2l", s) for s in ("hf-sdpa", "vllm-bug-posoff")]
-                status, text, _ = self.run(["compare", *words], "cuda", ISOMER_DRY_DEVICE=str(calls + 1))
-                self.note(status == 3 and "memory ran out" in text.rsplit("isomer: ", 1)[-1],
-                          "memory that runs out at call %d: status %d, %s" % (calls, status, text[-200:]))
+                words = [
+                    os.path.join(ROOT, "models", "gpt2-2l", s)
+                    for s in ("hf-sdpa", "vllm-bug-posoff")
+                ]
+                status, text, _ = self.run(
+                    ["compare", *words], "cuda", ISOMER_DRY_DEVICE=str(calls + 1)
+                )
+                self.note(
+                    status == 3 and "memory ran out" in text.rsplit("isomer: ", 1)[-1],
+                    "memory that runs out at call %d: status %d, %s" % (calls, status, text[-200:]),
+                )
             return
         with tempfile.TemporaryDirectory() as folder, occupied(1500 << 20):
-            sides = [Squares(folder, name, times).path for name, times in (("left", 1), ("right", 2))]
+            sides = [
+                Squares(folder, name, times).path for name, times in (("left", 1), ("right", 2))
+            ]
             status, text, _ = self.run(["compare", *sides], "cuda")
-            self.note(status == 3 and "memory ran out" in text, "memory that runs out: status %d, %s" % (status, text[-300:]))
+            self.note(
+                status == 3 and "memory ran out" in text,
+                "memory that runs out: status %d, %s" % (status, text[-300:]),
+            )
 
     # ---- speed ----
 
     def speed(self):
-        """Both graphs of a pair run in float64, as the samples of a comparison do, with operands large enough to matter."""
+        """Both graphs of a pair run in float64, as the samples of a comparison do, with operands
+        large enough to matter."""
         with tempfile.TemporaryDirectory() as folder:
             side = Products(folder, "products", 64 if self.o.quick or self.o.dry else 2048)
             cpu = self.run(["run", "--float64", "--propagate", side.path], "cpu")
@@ -170,30 +253,59 @@ class Campaign:
 
 # ---- captures that are made here ----
 
+
 class Made:
     """A capture whose leaves are float32 tensors of numbers that a formula gives."""
 
     def __init__(self, folder, name):
-        self.name, self.path, self.nodes, self.files = name, os.path.join(folder, name), [], {"inputs": {}, "weights": {}}
+        self.name, self.path, self.nodes, self.files = (
+            name,
+            os.path.join(folder, name),
+            [],
+            {"inputs": {}, "weights": {}},
+        )
         os.mkdir(self.path)
 
     def leaf(self, kind, name, shape, scale=1.0):
-        self.nodes.append({"id": name, "op": kind, "name": name, "outputs": [{"shape": shape, "dtype": "float32"}]})
+        self.nodes.append(
+            {
+                "id": name,
+                "op": kind,
+                "name": name,
+                "outputs": [{"shape": shape, "dtype": "float32"}],
+            }
+        )
         n = 1
         for d in shape:
             n *= d
         # Quadratic residues: spread over [-1, 1) without a table, and the same on every machine.
         values = [scale * ((k * k + 7 * k) % 4099 / 2049.5 - 1) for k in range(n)]
-        self.files["inputs" if kind == "input" else "weights"][name] = (shape, struct.pack("<%df" % n, *values))
+        self.files["inputs" if kind == "input" else "weights"][name] = (
+            shape,
+            struct.pack("<%df" % n, *values),
+        )
         return name
 
     def op(self, name, op, args, shape):
         wire = [{"ref": a} if isinstance(a, str) else a for a in args]
-        self.nodes.append({"id": name, "op": op, "args": wire, "kwargs": {}, "outputs": [{"shape": shape, "dtype": "float32"}]})
+        self.nodes.append(
+            {
+                "id": name,
+                "op": op,
+                "args": wire,
+                "kwargs": {},
+                "outputs": [{"shape": shape, "dtype": "float32"}],
+            }
+        )
         return name
 
     def write(self, output):
-        graph = {"format": "isomer-capture", "version": 1, "nodes": self.nodes, "outputs": [{"name": "y", "ref": output}]}
+        graph = {
+            "format": "isomer-capture",
+            "version": 1,
+            "nodes": self.nodes,
+            "outputs": [{"name": "y", "ref": output}],
+        }
         with open(os.path.join(self.path, "graph.json"), "w", encoding="utf-8") as f:
             json.dump(graph, f)
         for file, tensors in self.files.items():
@@ -203,7 +315,11 @@ class Made:
                 at += len(data)
             text = json.dumps(head).encode()
             with open(os.path.join(self.path, file + ".safetensors"), "wb") as f:
-                f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, data in tensors.values()))
+                f.write(
+                    struct.pack("<Q", len(text))
+                    + text
+                    + b"".join(data for _, data in tensors.values())
+                )
 
 
 class Norm(Made):
@@ -211,14 +327,33 @@ class Norm(Made):
 
     def __init__(self, folder, name, eps, kernel):
         super().__init__(folder, name)
-        x, w, v = self.leaf("input", "x", [6, 32]), self.leaf("parameter", "w", [32]), self.leaf("parameter", "v", [32, 16], 0.3)
+        x, w, v = (
+            self.leaf("input", "x", [6, 32]),
+            self.leaf("parameter", "w", [32]),
+            self.leaf("parameter", "v", [32, 16], 0.3),
+        )
         if kernel:
             n = self.op("n", "mine::rms_norm", [x, w, eps], [6, 32])
             self.nodes[-1].update(args=[], kwargs={"x": {"ref": x}, "w": {"ref": w}, "eps": eps})
         else:
-            mean = self.op("mean", "aten::mean.dim", [self.op("square", "aten::mul.Tensor", [x, x], [6, 32]), [-1], True], [6, 1])
-            scale = self.op("scale", "aten::rsqrt", [self.op("sum", "aten::add.Scalar", [mean, eps], [6, 1])], [6, 1])
-            n = self.op("n", "aten::mul.Tensor", [self.op("scaled", "aten::mul.Tensor", [x, scale], [6, 32]), w], [6, 32])
+            mean = self.op(
+                "mean",
+                "aten::mean.dim",
+                [self.op("square", "aten::mul.Tensor", [x, x], [6, 32]), [-1], True],
+                [6, 1],
+            )
+            scale = self.op(
+                "scale",
+                "aten::rsqrt",
+                [self.op("sum", "aten::add.Scalar", [mean, eps], [6, 1])],
+                [6, 1],
+            )
+            n = self.op(
+                "n",
+                "aten::mul.Tensor",
+                [self.op("scaled", "aten::mul.Tensor", [x, scale], [6, 32]), w],
+                [6, 32],
+            )
         self.write(self.op("y", "aten::mm", [n, v], [6, 16]))
 
 
@@ -230,7 +365,9 @@ class Squares(Made):
         n = 16384
         x = self.leaf("input", "x", [n])
         rows = self.op("rows", "aten::reshape", [x, [n, 1]], [n, 1])
-        y = self.op("sum", "aten::sum", [self.op("square", "aten::mul.Tensor", [rows, x], [n, n])], [])
+        y = self.op(
+            "sum", "aten::sum", [self.op("square", "aten::mul.Tensor", [rows, x], [n, n])], []
+        )
         self.write(self.op("y", "aten::mul.Scalar", [y, float(times)], []))
 
 
@@ -247,9 +384,15 @@ class Products(Made):
 @contextlib.contextmanager
 def occupied(spare):
     """Another process holds the GPU's memory but for `spare` bytes."""
-    code = ("import sys, torch; free, _ = torch.cuda.mem_get_info(); keep = torch.empty(max(0, free - %d), dtype=torch.uint8, "
-            "device='cuda'); torch.cuda.synchronize(); print('ready', flush=True); sys.stdin.read()" % spare)
-    p = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    code = (
+        "import sys, torch; free, _ = torch.cuda.mem_get_info(); keep = torch.empty(max(0, free - "
+        "%d), dtype=torch.uint8, "
+        "device='cuda'); torch.cuda.synchronize(); print('ready', flush=True); sys.stdin.read()"
+        % spare
+    )
+    p = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     try:
         if p.stdout.readline().strip() != b"ready":
             raise SystemExit("gpu: the GPU's memory could not be occupied")
@@ -264,15 +407,28 @@ def machine(dry):
         return {"device": "the CPU as a device"}
     import torch
 
-    return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "memory": torch.cuda.mem_get_info()[1]}
+    return {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "memory": torch.cuda.mem_get_info()[1],
+    }
 
 
 def table(figures):
-    lines = ["| step | passed | failed | seconds | of processes on the CPU | on the device |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| step | passed | failed | seconds | of processes on the CPU | on the device |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for name, s in figures["steps"].items():
         times = ["%.1f" % s[k] if k in s else "–" for k in ("cpu", "gpu")]
-        lines.append("| %s | %d | %d | %.1f | %s | %s |" % (name, s["passed"], s["failed"], s["seconds"], *times))
-    return "%s\n\n%s\n" % (", ".join("%s: %s" % kv for kv in figures["machine"].items()), "\n".join(lines))
+        lines.append(
+            "| %s | %d | %d | %.1f | %s | %s |"
+            % (name, s["passed"], s["failed"], s["seconds"], *times)
+        )
+    return "%s\n\n%s\n" % (
+        ", ".join("%s: %s" % kv for kv in figures["machine"].items()),
+        "\n".join(lines),
+    )
 
 
 def main():

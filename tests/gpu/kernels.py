@@ -1,5 +1,7 @@
-"""A user's kernel: RMS norm in Triton where there is a GPU, in PyTorch else. It takes float32, float16 and bfloat16 and no
-float64, as such kernels do: `isomer --helper "python3 -m isomer_capture.helper --import kernels --dtype float32"`."""
+"""A user's kernel: RMS norm in Triton where there is a GPU, in PyTorch else. It takes float32,
+float16 and bfloat16 and no float64, as such kernels do: `isomer --helper "python3 -m
+isomer_capture.helper --import kernels --dtype float32"`."""
+
 import torch
 
 try:

@@ -71,7 +71,7 @@ case(
             [ev("batch", ops=[send(1 - r), recv(1 - r)], handle="h"), ev("wait", handle="h")]
             for r in (0, 1)
         ],
-        backend="nccl"
+        backend="nccl",
     ),
 )
 case(
@@ -507,7 +507,7 @@ MALFORMED = [
     b"hello\n",
 ]
 BAD_EVENTS = [
-    '{}',
+    "{}",
     '{"op": "sned", "peer": 0}',
     '{"op": "send"}',
     '{"op": "send", "peer": -1}',
@@ -522,9 +522,9 @@ BAD_EVENTS = [
     '{"op": "barrier", "cost": -1}',
     '{"op": "barrier", "nothing": 1}',
     '{"op": "batch", "ops": [{"op": "F", "stage": 0, "mb": 0}]}',
-    '7',
+    "7",
     '"p"',
-    '[]',
+    "[]",
     '{"op": "barrier", "numel": 99999999999999999999}',
     '{"op": "barrier", "handle": ""}',
     '{"op": "barrier", "reads": {"at": 1}}',

@@ -67,7 +67,7 @@ def of_cell(rows, s, m):
         *[
             "%d%s%d" % (s, w, m)
             for w in ("F", "I", "W", "B", "SEND_F", "RECV_F", "SEND_B", "RECV_B")
-        ]
+        ],
     )
 
 

@@ -1,4 +1,6 @@
-"""A capture that can be changed and run: what mutants are made of. Needs PyTorch; independent of the program under test."""
+"""A capture that can be changed and run: what mutants are made of. Needs PyTorch; independent of
+the program under test."""
+
 import copy
 import json
 import os
@@ -6,8 +8,18 @@ import struct
 
 import torch
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
-          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 NAMES = {v: k for k, v in DTYPES.items()}
 LEAVES = "input", "parameter", "buffer", "constant"
 
@@ -16,13 +28,19 @@ def read_tensors(path):
     data = bytearray(open(path, "rb").read())
     n = struct.unpack("<Q", data[:8])[0]
     out = {}
-    for k, v in json.loads(data[8:8 + n]).items():
+    for k, v in json.loads(data[8 : 8 + n]).items():
         if k == "__metadata__":
             continue
         begin, end = v["data_offsets"]
         t = torch.empty(v["shape"], dtype=DTYPES[v["dtype"]])
         if end > begin:
-            t = torch.frombuffer(data, dtype=DTYPES[v["dtype"]], count=t.numel(), offset=8 + n + begin).reshape(v["shape"]).clone()
+            t = (
+                torch.frombuffer(
+                    data, dtype=DTYPES[v["dtype"]], count=t.numel(), offset=8 + n + begin
+                )
+                .reshape(v["shape"])
+                .clone()
+            )
         out[k] = t
     return out
 
@@ -31,7 +49,11 @@ def write_tensors(path, tensors):
     head, blobs, at = {}, [], 0
     for k, t in tensors.items():
         raw = t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
-        head[k] = {"dtype": NAMES[t.dtype], "shape": list(t.shape), "data_offsets": [at, at + len(raw)]}
+        head[k] = {
+            "dtype": NAMES[t.dtype],
+            "shape": list(t.shape),
+            "data_offsets": [at, at + len(raw)],
+        }
         blobs.append(raw)
         at += len(raw)
     text = json.dumps(head).encode()
@@ -83,21 +105,34 @@ def argument(v, values):
         if "dtype" in v:
             d = getattr(torch, v["dtype"])
             return torch.float64 if d.is_floating_point else d
-        return float(v["float"]) if "float" in v else None if "layout" in v or "memory_format" in v else torch.device("cpu")
+        return (
+            float(v["float"])
+            if "float" in v
+            else None
+            if "layout" in v or "memory_format" in v
+            else torch.device("cpu")
+        )
     return [argument(x, values) for x in v] if isinstance(v, list) else v
 
 
 def call(node, values):
-    """A kernel outside PyTorch is called in its functional form (overload "isomer"), which takes by name what it has a place for."""
+    """A kernel outside PyTorch is called in its functional form (overload "isomer"), which takes by
+    name what it has a place for."""
     op, (args, kwargs) = node["op"], (node["args"], node["kwargs"])
     if "attributes" in node or "functionalized" in node:
         op = node["op"].split(".")[0] + ".isomer"
         places = [a.name for a in overload(op)._schema.arguments]
-        given = {**dict(zip(places, [a for a in args if is_ref(a)])), **kwargs, **node.get("attributes", {})}
+        given = {
+            **dict(zip(places, [a for a in args if is_ref(a)])),
+            **kwargs,
+            **node.get("attributes", {}),
+        }
         args, kwargs = [], {k: v for k, v in given.items() if k in places}
     elif op in ("aten::view", "aten::_unsafe_view"):
         op = "aten::reshape"  # strides are not part of the function
-    return overload(op)(*[argument(a, values) for a in args], **{k: argument(a, values) for k, a in kwargs.items()})
+    return overload(op)(
+        *[argument(a, values) for a in args], **{k: argument(a, values) for k, a in kwargs.items()}
+    )
 
 
 class Graph:
@@ -149,7 +184,13 @@ class Graph:
             k += 1
             name = "%s%s_%d" % (like["id"], suffix, k)
         dtype = dtype or next((o["dtype"] for o in like["outputs"]), "float32")
-        n = {"id": name, "op": op, "args": args, "kwargs": {}, "outputs": [{"shape": shape or [], "dtype": dtype}]}
+        n = {
+            "id": name,
+            "op": op,
+            "args": args,
+            "kwargs": {},
+            "outputs": [{"shape": shape or [], "dtype": dtype}],
+        }
         n.update({k: like[k] for k in ("scope", "source") if k in like})
         self.by_id[name] = n
         return n
@@ -160,7 +201,7 @@ class Graph:
 
     def after(self, node, new):
         at = next(i for i, n in enumerate(self.nodes) if n is node)
-        self.nodes[at + 1:at + 1] = new
+        self.nodes[at + 1 : at + 1] = new
 
     def replace(self, old, new, skip=()):
         """Every use of `old`, outputs among them, but those by the nodes in `skip`."""
@@ -183,7 +224,8 @@ class Graph:
         self.index()
 
     def run(self, keep_all=False):
-        """Outputs by name in float64 (all values by id with keep_all); shapes and integer dtypes of the nodes are brought up to date."""
+        """Outputs by name in float64 (all values by id with keep_all); shapes and integer dtypes of
+        the nodes are brought up to date."""
         values = {}
         last = {r["ref"]: i for i, n in enumerate(self.nodes) for r in node_refs(n)}
         wanted = {o["ref"] for o in self.doc["outputs"]}
@@ -216,14 +258,18 @@ class Graph:
     def save(self, folder):
         os.makedirs(folder)
         used = {n["name"] for n in self.nodes if n["op"] in LEAVES}
-        write_tensors(os.path.join(folder, "weights.safetensors"), {k: v for k, v in self.weights.items() if k in used})
+        write_tensors(
+            os.path.join(folder, "weights.safetensors"),
+            {k: v for k, v in self.weights.items() if k in used},
+        )
         write_tensors(os.path.join(folder, "inputs.safetensors"), self.inputs)
         with open(os.path.join(folder, "graph.json"), "w", encoding="utf-8") as f:
             json.dump(self.doc, f)
 
 
 def moved(a, b):
-    """The largest difference of two runs' outputs, relative to each output's largest element; inf where one is no number."""
+    """The largest difference of two runs' outputs, relative to each output's largest element; inf
+    where one is no number."""
     worst = 0.0
     for p, q in zip(a.values(), b.values()):
         p, q = p.double().flatten(), q.double().flatten()

@@ -11,6 +11,7 @@ exchanged or huge; `complex`, identities that hold on one branch only. Here they
 attribute has a value, numbers stand as literals or as buffers, inputs are float32 or float64. No
 pair that is the same may be `different`, none other `equivalent`, and one in ten of the same may be
 `undecided`."""
+
 import argparse
 import os
 import random
@@ -39,6 +40,7 @@ TO_ONE = ("sum", "mean", "amax", "amin")  # of the three elements
 
 
 # ---- expressions as graphs ----
+
 
 def parse(text):
     """Lists, and words."""
@@ -87,7 +89,7 @@ class Writer:
         return isinstance(t, str) and (t in self.case.attrs or re.match(r"-?[\d.]", t) is not None)
 
     def call(self, t):
-        op, args, kwargs, i = t[0][len("aten::"):], [], {}, 1
+        op, args, kwargs, i = t[0][len("aten::") :], [], {}, 1
         while i < len(t):
             if isinstance(t[i], str) and t[i].startswith(":"):
                 kwargs[t[i][1:]] = self.number(t[i + 1])
@@ -139,7 +141,7 @@ class Case:
 
 # ---- cases ----
 
-NUMBERS = [0.5, 2.0, -1.0, -0.5, 3.0, 0.0, 1.0, 1e3, -1e-3, 1e20, -1e20, 65504.0, 2.0 ** -40, 1e-30]
+NUMBERS = [0.5, 2.0, -1.0, -0.5, 3.0, 0.0, 1.0, 1e3, -1e-3, 1e20, -1e20, 65504.0, 2.0**-40, 1e-30]
 
 
 def numbers(rng, rule):
@@ -177,7 +179,7 @@ def powers(rng):
     """At a power of two or beside it: sums there round by twice as much on one side."""
     e = rng.choice([24, 25, 52, 53, 54, 55, 60, 64, 100])
     aside = rng.choice([0, 0, 1, -1]) * 2.0 ** (e - rng.choice([52, 53, 50]))
-    return rng.choice([1.0, -1.0]) * (2.0 ** e + aside)
+    return rng.choice([1.0, -1.0]) * (2.0**e + aside)
 
 
 def cases(seed, count, only):
@@ -200,8 +202,9 @@ def compare(isomer, item):
         case.write(folder)
         try:
             sides = [os.path.join(folder, "left"), os.path.join(folder, "right")]
-            p = subprocess.run([isomer, "compare", *sides],
-                               capture_output=True, text=True, timeout=120)
+            p = subprocess.run(
+                [isomer, "compare", *sides], capture_output=True, text=True, timeout=120
+            )
         except subprocess.TimeoutExpired:
             return k, case, "timeout", ""
         said = (p.stderr.strip() if p.returncode == 2 else p.stdout.strip()) or p.stderr.strip()
@@ -233,15 +236,32 @@ def main():
             bad |= got == ("different" if case.same else "equivalent")
             wrong += bad
             if bad or o.v or (case.same and got == "undecided"):
-                print("%s %d: %s %s: %s, is %s: %s\n    %s\n    %s" % (
-                    "WRONG" if bad else "     ", k, case.name, case.attrs or "", got,
-                    "the same" if case.same else "other", says,
-                    case.rule.lhs.text, case.rule.rhs.text), flush=True)
+                print(
+                    "%s %d: %s %s: %s, is %s: %s\n    %s\n    %s"
+                    % (
+                        "WRONG" if bad else "     ",
+                        k,
+                        case.name,
+                        case.attrs or "",
+                        got,
+                        "the same" if case.same else "other",
+                        says,
+                        case.rule.lhs.text,
+                        case.rule.rhs.text,
+                    ),
+                    flush=True,
+                )
     same = sum(n for (s, _), n in tally.items() if s)
     open_ = tally.get((True, "undecided"), 0)
-    print("the same: %d, of them undecided %d; other: %d, of them undecided %d" %
-          (same, open_, sum(n for (s, _), n in tally.items() if not s),
-           tally.get((False, "undecided"), 0)))
+    print(
+        "the same: %d, of them undecided %d; other: %d, of them undecided %d"
+        % (
+            same,
+            open_,
+            sum(n for (s, _), n in tally.items() if not s),
+            tally.get((False, "undecided"), 0),
+        )
+    )
     failed = wrong + (open_ > o.open * same and open_ > 1)
     print("%d passed, %d failed" % (len(todo) - wrong, failed))
     return 1 if failed else 0

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Rules and pairs that turn on where an operator chooses or jumps, drawn from a seed, their truth known by construction.
+"""Rules and pairs that turn on where an operator chooses or jumps, drawn from a seed, their truth
+known by construction.
 
-    tests/pairs/branches.py [--isomer build/isomer] [--seed N] [--rules N] [--pairs N] [--only KIND] [--write FILE] [--jobs N]
+    tests/pairs/branches.py [--isomer build/isomer] [--seed N] [--rules N] [--pairs N] [--only KIND]
+    [--write FILE] [--jobs N]
 
-Each is an expression with a choice in it (a threshold, a comparison, a mask, a rounding, a bucket, a rank) and a twin: another
-spelling of the same, or one that differs on few inputs (`>=` for `>`, a threshold beside it, another rounding), inside a
-context that hides neither. Nothing that is false may be proved, tested or equivalent, nothing that is true refuted or
-different, and at most a tenth of what is true may stay open. One line for each that is wrong; the last line is `N passed,
-N failed`."""
+Each is an expression with a choice in it (a threshold, a comparison, a mask, a rounding, a bucket,
+a rank) and a twin: another spelling of the same, or one that differs on few inputs (`>=` for `>`, a
+threshold beside it, another rounding), inside a context that hides neither. Nothing that is false
+may be proved, tested or equivalent, nothing that is true refuted or different, and at most a tenth
+of what is true may stay open. One line for each that is wrong; the last line is `N passed, N
+failed`."""
+
 import argparse
 import json
 import os
@@ -25,15 +29,25 @@ OPEN_SHARE = 0.10
 
 # ---- terms: one tree for a rule and for a graph ----
 
+
 class T:
     def __init__(self, op, args, shape, kind, **kw):
         self.op, self.args, self.shape, self.kind, self.kw = op, args, tuple(shape), kind, kw
 
-    def __add__(self, o): return el("add." + which(self, o), self, o)
-    def __sub__(self, o): return el("sub." + which(self, o), self, o)
-    def __mul__(self, o): return el("mul." + which(self, o), self, o)
-    def __neg__(self): return el("neg", self)
-    def __invert__(self): return el("logical_not", self, kind="b")
+    def __add__(self, o):
+        return el("add." + which(self, o), self, o)
+
+    def __sub__(self, o):
+        return el("sub." + which(self, o), self, o)
+
+    def __mul__(self, o):
+        return el("mul." + which(self, o), self, o)
+
+    def __neg__(self):
+        return el("neg", self)
+
+    def __invert__(self):
+        return el("logical_not", self, kind="b")
 
 
 def var(name, kind, *shape, limit=None):
@@ -66,26 +80,67 @@ def compare(name, a, b):
 
 
 def where(c, a, b):
-    kind = "f" if "f" in [x.kind if isinstance(x, T) else "f" if isinstance(x, float) else "i" for x in (a, b)] else "i"
-    name = "where.self" if isinstance(a, T) and isinstance(b, T) else "where.ScalarOther" if isinstance(a, T) else "where.ScalarSelf" if isinstance(b, T) else "where.Scalar"
+    kind = (
+        "f"
+        if "f"
+        in [x.kind if isinstance(x, T) else "f" if isinstance(x, float) else "i" for x in (a, b)]
+        else "i"
+    )
+    name = (
+        "where.self"
+        if isinstance(a, T) and isinstance(b, T)
+        else "where.ScalarOther"
+        if isinstance(a, T)
+        else "where.ScalarSelf"
+        if isinstance(b, T)
+        else "where.Scalar"
+    )
     return el(name, c, a, b, kind=kind)
 
 
-def to_float(c): return el("to.dtype", c, dsl.Dtype("float32"), kind="f")
-def to_int(c): return el("to.dtype", c, dsl.Dtype("int64"), kind="i")
-def masked(x, c, v): return el("masked_fill.Scalar", x, c, v, kind=x.kind)
-def clamp(x, lo, hi): return el("clamp", x, lo, hi, kind=x.kind)
-def total(x): return shaped("sum.dim_IntList", [x, [-1], False], x.shape[:-1], "i" if x.kind != "f" else "f")
-def mean(x): return shaped("mean.dim", [x, [-1], True], x.shape[:-1] + (1,))
-def largest(x): return shaped("amax", [x, [-1], True], x.shape[:-1] + (1,))
+def to_float(c):
+    return el("to.dtype", c, dsl.Dtype("float32"), kind="f")
+
+
+def to_int(c):
+    return el("to.dtype", c, dsl.Dtype("int64"), kind="i")
+
+
+def masked(x, c, v):
+    return el("masked_fill.Scalar", x, c, v, kind=x.kind)
+
+
+def clamp(x, lo, hi):
+    return el("clamp", x, lo, hi, kind=x.kind)
+
+
+def total(x):
+    return shaped("sum.dim_IntList", [x, [-1], False], x.shape[:-1], "i" if x.kind != "f" else "f")
+
+
+def mean(x):
+    return shaped("mean.dim", [x, [-1], True], x.shape[:-1] + (1,))
+
+
+def largest(x):
+    return shaped("amax", [x, [-1], True], x.shape[:-1] + (1,))
+
+
 def unsqueeze(x, d):
     at = d + len(x.shape) + 1 if d < 0 else d
     return shaped("unsqueeze", [x, d], x.shape[:at] + (1,) + x.shape[at:])
 
 
-def transposed(x): return shaped("transpose.int", [x, -2, -1], x.shape[:-2] + (x.shape[-1], x.shape[-2]))
-def embedding(w, i): return shaped("embedding", [w, i], i.shape + w.shape[1:])
-def arange(n): return shaped("arange", [n], (n,), "i")
+def transposed(x):
+    return shaped("transpose.int", [x, -2, -1], x.shape[:-2] + (x.shape[-1], x.shape[-2]))
+
+
+def embedding(w, i):
+    return shaped("embedding", [w, i], i.shape + w.shape[1:])
+
+
+def arange(n):
+    return shaped("arange", [n], (n,), "i")
 
 
 def text_of(t, dims):
@@ -127,15 +182,26 @@ def rule_text(name, left, right, rng):
     variables(right, found)
     sizes = {}
     texts = [text_of(s, {}) for s in (left, right)]
-    fixed = (any(v.kind == "i" and v.limit for v in found.values()) or
-             any(w in t for t in texts for w in ("arange", "one_hot", "rsub")))
+    fixed = any(v.kind == "i" and v.limit for v in found.values()) or any(
+        w in t for t in texts for w in ("arange", "one_hot", "rsub")
+    )
     symbolic = rng.random() < 0.3 and not fixed
     # Sizes that are equal stay so: one name for each number.
-    dim = lambda n: sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
-    head = " ".join("(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape)) for v in found.values())
+    dim = lambda n: (
+        sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
+    )
+    head = " ".join(
+        "(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape))
+        for v in found.values()
+    )
     bound = ["(in %s 0 %d)" % (v.op, v.limit) for v in found.values() if v.kind == "i" and v.limit]
-    return "(rule %s %s\n  (lhs %s)\n  (rhs %s)%s)\n" % (name, head, text_of(left, {}), text_of(right, {}),
-                                                     "\n  (where %s)" % " ".join(bound) if bound else "")
+    return "(rule %s %s\n  (lhs %s)\n  (rhs %s)%s)\n" % (
+        name,
+        head,
+        text_of(left, {}),
+        text_of(right, {}),
+        "\n  (where %s)" % " ".join(bound) if bound else "",
+    )
 
 
 DTYPE = {"f": dsl.f32, "i": dsl.i64, "b": dsl.boolean}
@@ -181,6 +247,7 @@ def item(t, k):
 
 # ---- what stands within: expressions of floats ----
 
+
 class Draw:
     def __init__(self, rng):
         self.rng = rng
@@ -194,8 +261,29 @@ class Draw:
     def number(self):
         """A threshold that the last expression passes."""
         low, high = self.reach
-        t = self.pick(0.0, 0.5, 1.0, -1.0, 2.0, 0.3, -0.7, 3.25, 7.0, 10.0, 100.0, 0.01, -25.0, 1000.5, 1e-3, round(self.rng.uniform(-4, 4), 3))
-        return t if low < t - 1 and t + 2 < high else round(self.rng.uniform(low, min(high, low + 6) - 1), 2)
+        t = self.pick(
+            0.0,
+            0.5,
+            1.0,
+            -1.0,
+            2.0,
+            0.3,
+            -0.7,
+            3.25,
+            7.0,
+            10.0,
+            100.0,
+            0.01,
+            -25.0,
+            1000.5,
+            1e-3,
+            round(self.rng.uniform(-4, 4), 3),
+        )
+        return (
+            t
+            if low < t - 1 and t + 2 < high
+            else round(self.rng.uniform(low, min(high, low + 6) - 1), 2)
+        )
 
     def number_of(self, low, high):
         self.reach = (low, high)
@@ -204,19 +292,38 @@ class Draw:
     def expression(self):
         x, y, d = self.x, self.y, self.shape[-1]
         (low, high), make = self.pick(
-            ((-9e9, 9e9), lambda: x), ((-9e9, 9e9), lambda: x), ((-9e9, 9e9), lambda: x + y), ((-9e9, 9e9), lambda: x * 2.0 + 1.0),
-            ((-9e9, 9e9), lambda: x - y * 0.5), ((-9e9, 9e9), lambda: x * y), ((-9e9, 9e9), lambda: x - mean(x)),
-            ((-4, 4), lambda: el("tanh", x) * 4.0), ((-2, 9e9), lambda: x * x - 2.0), ((-9e9, 9e9), lambda: x + mean(y)),
-            ((-9e9, 9e9), lambda: x - largest(y)), ((-10, 10), lambda: el("sigmoid", x) * 20.0 - 10.0), ((-9e9, 9e9), lambda: el("exp", x) - y),
-            ((-9e9, 9e9), lambda: shaped("matmul", [x, var("w0", "f", d, d)], self.shape)))
+            ((-9e9, 9e9), lambda: x),
+            ((-9e9, 9e9), lambda: x),
+            ((-9e9, 9e9), lambda: x + y),
+            ((-9e9, 9e9), lambda: x * 2.0 + 1.0),
+            ((-9e9, 9e9), lambda: x - y * 0.5),
+            ((-9e9, 9e9), lambda: x * y),
+            ((-9e9, 9e9), lambda: x - mean(x)),
+            ((-4, 4), lambda: el("tanh", x) * 4.0),
+            ((-2, 9e9), lambda: x * x - 2.0),
+            ((-9e9, 9e9), lambda: x + mean(y)),
+            ((-9e9, 9e9), lambda: x - largest(y)),
+            ((-10, 10), lambda: el("sigmoid", x) * 20.0 - 10.0),
+            ((-9e9, 9e9), lambda: el("exp", x) - y),
+            ((-9e9, 9e9), lambda: shaped("matmul", [x, var("w0", "f", d, d)], self.shape)),
+        )
         self.reach = (low, high)
         return make()
 
     def other(self):
         """Something to compare with that is not `x`."""
         x, y = self.x, self.y
-        return self.pick(lambda: y, lambda: y, lambda: y * 2.0, lambda: x * x - 2.0, lambda: mean(y), lambda: el("tanh", y), lambda: y * y + 1.0,
-                         lambda: mean(x) + 1.0, lambda: x * y)()
+        return self.pick(
+            lambda: y,
+            lambda: y,
+            lambda: y * 2.0,
+            lambda: x * x - 2.0,
+            lambda: mean(y),
+            lambda: el("tanh", y),
+            lambda: y * y + 1.0,
+            lambda: mean(x) + 1.0,
+            lambda: x * y,
+        )()
 
     def context(self, e):
         """Hides no difference."""
@@ -258,7 +365,9 @@ def spelled(d, name, a, b):
     strict = {"gt": "gt", "ge": "gt", "lt": "lt", "le": "lt"}[name]
     if name in ("ge", "le"):
         return el("logical_or", compare(strict, a, b), compare("eq", a, b), kind="b")
-    return el("logical_and", compare({"gt": "ge", "lt": "le"}[name], a, b), compare("ne", a, b), kind="b")
+    return el(
+        "logical_and", compare({"gt": "ge", "lt": "le"}[name], a, b), compare("ne", a, b), kind="b"
+    )
 
 
 def beside(d, t):
@@ -276,6 +385,7 @@ def forms(d, c, a):
 
 
 # ---- kinds: each gives (true, left, right) ----
+
 
 def thresholds(d):
     e, t, name = d.expression(), d.number(), d.pick("gt", "ge", "lt", "le")
@@ -305,19 +415,39 @@ def hidden_factor(d):
         f = x - g
         return True, f * c, f * compare(SLIP[name], x, g)
     r = compare(SLIP[name], x, g) if how == "slip" else spelled(d, name, x, g)
-    return how == "true", d.pick(x * c, where(c, x, 0.0)), d.pick(x * r, where(r, x, 0.0), masked(x, ~r, 0.0))
+    return (
+        how == "true",
+        d.pick(x * c, where(c, x, 0.0)),
+        d.pick(x * r, where(r, x, 0.0), masked(x, ~r, 0.0)),
+    )
 
 
 def bounds(d):
     e, lo = d.expression(), d.number()
     hi = lo + (d.pick(0.5, 1.0, 4.0, 100.0) if d.reach[1] > 100 else 0.25)
-    left = d.pick(clamp(e, lo, hi), el("clamp_max", el("clamp_min", e, lo), hi), el("hardtanh", e, lo, hi))
+    left = d.pick(
+        clamp(e, lo, hi), el("clamp_max", el("clamp_min", e, lo), hi), el("hardtanh", e, lo, hi)
+    )
     how = d.pick("true", "true", "beside", "one", "far")
     if how == "true":
-        return True, left, d.pick(where(compare("gt", e, hi), hi, where(compare("lt", e, lo), lo, e)), el("hardtanh", e, lo, hi),
-                                  el("clamp_min", el("clamp_max", e, hi), lo), where(compare("ge", e, hi), hi, where(compare("le", e, lo), lo, e)))
+        return (
+            True,
+            left,
+            d.pick(
+                where(compare("gt", e, hi), hi, where(compare("lt", e, lo), lo, e)),
+                el("hardtanh", e, lo, hi),
+                el("clamp_min", el("clamp_max", e, hi), lo),
+                where(compare("ge", e, hi), hi, where(compare("le", e, lo), lo, e)),
+            ),
+        )
     if how == "beside":
-        return False, left, clamp(e, lo, hi + d.pick(0.5, 0.1)) if d.rng.random() < 0.5 else clamp(e, lo + d.pick(0.125, 0.1), hi)
+        return (
+            False,
+            left,
+            clamp(e, lo, hi + d.pick(0.5, 0.1))
+            if d.rng.random() < 0.5
+            else clamp(e, lo + d.pick(0.125, 0.1), hi),
+        )
     e = d.pick(d.x, d.x + d.y, d.x * 2.0 + 1.0)
     if how == "one":
         return False, clamp(e, lo, hi), clamp(e, lo, None)
@@ -329,14 +459,26 @@ def kinks(d):
     zero = el("relu", e)
     absolute = el("abs", e)
     true = d.rng.random() < 0.5
-    twins = [(zero, e * compare("gt", e, 0.0)), (zero, where(compare("ge", e, 0.0), e, 0.0)), (absolute, where(compare("lt", e, 0.0), -e, e)),
-             (el("hardshrink", e, t), where(compare("gt", absolute, t), e, 0.0)), (el("threshold", e, t, 9.0), where(compare("gt", e, t), e, 9.0)),
-             (el("relu6", e), clamp(e, 0, 6)), (el("leaky_relu", e, 0.125), where(compare("gt", e, 0.0), e, e * 0.125)),
-             (el("sign", e), to_float(compare("gt", e, 0.0)) - to_float(compare("lt", e, 0.0))),
-             (el("softshrink", e, t), zero * 0.0 + e - clamp(e, -t, t)), (el("maximum", e, d.y * 2.0), where(compare("ge", e, d.y * 2.0), e, d.y * 2.0))]
-    slips = [(el("hardshrink", e, t), where(compare("ge", absolute, t), e, 0.0)), (el("threshold", e, t, 9.0), where(compare("ge", e, t), e, 9.0)),
-             (el("sign", e), to_float(compare("gt", e, 0.0)) * 2.0 - 1.0), (el("sign", e), to_float(compare("ge", e, 0.0)) - to_float(compare("lt", e, 0.0))),
-             (el("threshold", e, t, 9.0), el("threshold", e, t * 1.0625, 9.0)), (el("hardshrink", e, t), el("hardshrink", e, t + 0.03125))]
+    twins = [
+        (zero, e * compare("gt", e, 0.0)),
+        (zero, where(compare("ge", e, 0.0), e, 0.0)),
+        (absolute, where(compare("lt", e, 0.0), -e, e)),
+        (el("hardshrink", e, t), where(compare("gt", absolute, t), e, 0.0)),
+        (el("threshold", e, t, 9.0), where(compare("gt", e, t), e, 9.0)),
+        (el("relu6", e), clamp(e, 0, 6)),
+        (el("leaky_relu", e, 0.125), where(compare("gt", e, 0.0), e, e * 0.125)),
+        (el("sign", e), to_float(compare("gt", e, 0.0)) - to_float(compare("lt", e, 0.0))),
+        (el("softshrink", e, t), zero * 0.0 + e - clamp(e, -t, t)),
+        (el("maximum", e, d.y * 2.0), where(compare("ge", e, d.y * 2.0), e, d.y * 2.0)),
+    ]
+    slips = [
+        (el("hardshrink", e, t), where(compare("ge", absolute, t), e, 0.0)),
+        (el("threshold", e, t, 9.0), where(compare("ge", e, t), e, 9.0)),
+        (el("sign", e), to_float(compare("gt", e, 0.0)) * 2.0 - 1.0),
+        (el("sign", e), to_float(compare("ge", e, 0.0)) - to_float(compare("lt", e, 0.0))),
+        (el("threshold", e, t, 9.0), el("threshold", e, t * 1.0625, 9.0)),
+        (el("hardshrink", e, t), el("hardshrink", e, t + 0.03125)),
+    ]
     l, r = d.pick(*(twins if true else slips))
     return true, l, r
 
@@ -346,15 +488,32 @@ def roundings(d):
     e = d.pick(d.x, d.x * k, d.x + d.y, d.x * 2.0 + 0.5, d.x * d.y, mean(d.x) * k)
     floor, ceil, rounded, trunc = (el(n, e) for n in ("floor", "ceil", "round", "trunc"))
     true = d.rng.random() < 0.5
-    twins = [(floor, -el("ceil", -e)), (rounded, -el("round", -e)), (trunc, where(compare("ge", e, 0.0), floor, ceil)),
-             (trunc, where(compare("gt", e, 0.0), floor, ceil)), (e - floor, el("remainder.Scalar", e, 1.0)), (el("frac", e), e - trunc),
-             (el("div.Tensor_mode", e, k, rounding_mode="floor"), el("floor", el("div.Tensor", e, k))),
-             (el("fmod.Scalar", e, k), e - el("trunc", el("div.Tensor", e, k)) * k),
-             (trunc, el("sign", e) * el("floor", el("abs", e)))]
-    slips = [(rounded, el("floor", e + 0.5)), (rounded, el("ceil", e - 0.5)), (floor, trunc), (ceil, floor + 1.0), (rounded, el("sign", e) * el("floor", el("abs", e) + 0.5)),
-             (el("frac", e), el("remainder.Scalar", e, 1.0)), (el("fmod.Scalar", e, k), el("remainder.Scalar", e, k)), (floor, ceil - 1.0),
-             (el("div.Tensor_mode", e, k, rounding_mode="floor"), el("div.Tensor_mode", e, k, rounding_mode="trunc")),
-             (trunc, el("floor", e + to_float(compare("lt", e, 0.0))))]
+    twins = [
+        (floor, -el("ceil", -e)),
+        (rounded, -el("round", -e)),
+        (trunc, where(compare("ge", e, 0.0), floor, ceil)),
+        (trunc, where(compare("gt", e, 0.0), floor, ceil)),
+        (e - floor, el("remainder.Scalar", e, 1.0)),
+        (el("frac", e), e - trunc),
+        (el("div.Tensor_mode", e, k, rounding_mode="floor"), el("floor", el("div.Tensor", e, k))),
+        (el("fmod.Scalar", e, k), e - el("trunc", el("div.Tensor", e, k)) * k),
+        (trunc, el("sign", e) * el("floor", el("abs", e))),
+    ]
+    slips = [
+        (rounded, el("floor", e + 0.5)),
+        (rounded, el("ceil", e - 0.5)),
+        (floor, trunc),
+        (ceil, floor + 1.0),
+        (rounded, el("sign", e) * el("floor", el("abs", e) + 0.5)),
+        (el("frac", e), el("remainder.Scalar", e, 1.0)),
+        (el("fmod.Scalar", e, k), el("remainder.Scalar", e, k)),
+        (floor, ceil - 1.0),
+        (
+            el("div.Tensor_mode", e, k, rounding_mode="floor"),
+            el("div.Tensor_mode", e, k, rounding_mode="trunc"),
+        ),
+        (trunc, el("floor", e + to_float(compare("lt", e, 0.0)))),
+    ]
     l, r = d.pick(*(twins if true else slips))
     return true, l, r
 
@@ -364,7 +523,13 @@ def logic(d):
     f = d.y
     c = compare(name, e, t)
     true = d.rng.random() < 0.5
-    s = spelled(d, name, e, t) if true else compare(SLIP[name], e, t) if d.rng.random() < 0.7 else compare(name, e, beside(d, t))
+    s = (
+        spelled(d, name, e, t)
+        if true
+        else compare(SLIP[name], e, t)
+        if d.rng.random() < 0.7
+        else compare(name, e, beside(d, t))
+    )
     any_of = lambda x: shaped("any.dim", [x, -1, False], x.shape[:-1], "b")
     all_of = lambda x: shaped("all.dim", [x, -1, False], x.shape[:-1], "b")
     how = d.pick("any", "all", "count", "and")
@@ -379,7 +544,11 @@ def logic(d):
             return True, compare("ge", n(c), k), compare("gt", n(c), k - 1)
         return false_count(d, n(c), k)
     g = compare("gt", f, 1.0)
-    return true, where(el("logical_and", c, g, kind="b"), d.x * 0.0 + 1.0, d.x * 0.0 - 1.0), where(el("logical_or", ~s, ~g, kind="b"), d.x * 0.0 - 1.0, d.x * 0.0 + 1.0)
+    return (
+        true,
+        where(el("logical_and", c, g, kind="b"), d.x * 0.0 + 1.0, d.x * 0.0 - 1.0),
+        where(el("logical_or", ~s, ~g, kind="b"), d.x * 0.0 - 1.0, d.x * 0.0 + 1.0),
+    )
 
 
 def false_count(d, n, k):
@@ -401,25 +570,57 @@ def integers(d):
     q = r.randrange(0, max(1, top // k - 1))
     rest = r.randrange(0, m)
     c = compare(name, i, t)
-    step = {"gt": ("ge", t + 1), "ge": ("gt", t - 1), "lt": ("le", t - 1), "le": ("lt", t + 1)}[name]
-    within = lambda a, b, hi="lt": el("logical_and", compare("ge", i, a), compare(hi, i, b), kind="b")
+    step = {"gt": ("ge", t + 1), "ge": ("gt", t - 1), "lt": ("le", t - 1), "le": ("lt", t + 1)}[
+        name
+    ]
+    within = lambda a, b, hi="lt": el(
+        "logical_and", compare("ge", i, a), compare(hi, i, b), kind="b"
+    )
     true = r.random() < 0.5
     if true:
-        l, s = d.pick((c, compare(step[0], i, step[1])), (c, spelled(d, name, i, t)), (c, compare(name, i * 2 + 1, 2 * t + 1)),
-                      (compare("ge", i, t), compare("gt", i * 3, 3 * t - 2)),
-                      (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k)),
-                      (compare("eq", el("remainder.Scalar", i, m), rest), compare("eq", el("remainder.Scalar", i - rest, m), 0)),
-                      (compare("eq", i, t), within(t, t, "le")), (compare("ne", i, t), ~compare("eq", i, t)),
-                      (compare("ge", el("floor_divide", i, k), q), compare("ge", i, q * k)))
+        l, s = d.pick(
+            (c, compare(step[0], i, step[1])),
+            (c, spelled(d, name, i, t)),
+            (c, compare(name, i * 2 + 1, 2 * t + 1)),
+            (compare("ge", i, t), compare("gt", i * 3, 3 * t - 2)),
+            (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k)),
+            (
+                compare("eq", el("remainder.Scalar", i, m), rest),
+                compare("eq", el("remainder.Scalar", i - rest, m), 0),
+            ),
+            (compare("eq", i, t), within(t, t, "le")),
+            (compare("ne", i, t), ~compare("eq", i, t)),
+            (compare("ge", el("floor_divide", i, k), q), compare("ge", i, q * k)),
+        )
     else:
-        l, s = d.pick((c, compare(SLIP[name], i, t)), (c, compare(SLIP[name], i, t)), (c, compare(name, i, t + d.pick(1, -1))),
-                      (c, compare(name, i * 2 + 1, 2 * t + (3 if name in ("gt", "ge", "lt", "le") else 0))),
-                      (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k, "le")),
-                      (compare("eq", el("remainder.Scalar", i, m), rest), compare("eq", el("remainder.Scalar", i, m), (rest + 1) % m)),
-                      (compare("eq", i, t), within(t, t + 1, "le")), (compare("ge", i, t), el("logical_and", compare("ge", i, t), compare("ne", i, top - 1), kind="b")),
-                      (compare("ge", i, t), el("logical_or", compare("ge", i, t), compare("eq", i, t - 1), kind="b")))
+        l, s = d.pick(
+            (c, compare(SLIP[name], i, t)),
+            (c, compare(SLIP[name], i, t)),
+            (c, compare(name, i, t + d.pick(1, -1))),
+            (c, compare(name, i * 2 + 1, 2 * t + (3 if name in ("gt", "ge", "lt", "le") else 0))),
+            (compare("eq", el("floor_divide", i, k), q), within(q * k, q * k + k, "le")),
+            (
+                compare("eq", el("remainder.Scalar", i, m), rest),
+                compare("eq", el("remainder.Scalar", i, m), (rest + 1) % m),
+            ),
+            (compare("eq", i, t), within(t, t + 1, "le")),
+            (
+                compare("ge", i, t),
+                el("logical_and", compare("ge", i, t), compare("ne", i, top - 1), kind="b"),
+            ),
+            (
+                compare("ge", i, t),
+                el("logical_or", compare("ge", i, t), compare("eq", i, t - 1), kind="b"),
+            ),
+        )
     use = d.pick("where", "mul", "fill")
-    form = lambda b: where(unsqueeze(b, -1), e, 0.0) if use == "where" else e * unsqueeze(b, -1) if use == "mul" else masked(e, unsqueeze(~b, -1), 0.0)
+    form = lambda b: (
+        where(unsqueeze(b, -1), e, 0.0)
+        if use == "where"
+        else e * unsqueeze(b, -1)
+        if use == "mul"
+        else masked(e, unsqueeze(~b, -1), 0.0)
+    )
     return true, form(l), form(s)
 
 
@@ -434,11 +635,23 @@ def repeats(d):
     later = compare("gt", column, row)
     true = d.rng.random() < 0.5
     if true:
-        l, r = d.pick((same, ~compare("ne", row, column)), (later, ~compare("le", column, row)), (later, compare("lt", row, column)),
-                      (same, el("logical_and", compare("ge", row, column), compare("le", row, column), kind="b")),
-                      (el("logical_or", same, eye, kind="b"), same))
+        l, r = d.pick(
+            (same, ~compare("ne", row, column)),
+            (later, ~compare("le", column, row)),
+            (later, compare("lt", row, column)),
+            (
+                same,
+                el("logical_and", compare("ge", row, column), compare("le", row, column), kind="b"),
+            ),
+            (el("logical_or", same, eye, kind="b"), same),
+        )
     else:
-        l, r = d.pick((same, eye), (later, compare("ge", column, row)), (compare("ne", row, column), ~eye), (el("logical_or", later, eye, kind="b"), compare("ge", column, row)))
+        l, r = d.pick(
+            (same, eye),
+            (later, compare("ge", column, row)),
+            (compare("ne", row, column), ~eye),
+            (el("logical_or", later, eye, kind="b"), compare("ge", column, row)),
+        )
     return true, masked(p, l, 0.0), d.pick(masked(p, r, 0.0), where(r, 0.0, p))
 
 
@@ -453,11 +666,16 @@ def windows(d):
     near = compare("lt", far, w)
     both = el("logical_and", causal, near, kind="b")
     if true:
-        r = d.pick(~el("logical_or", compare("lt", far, 0), compare("ge", far, w), kind="b"),
-                   el("logical_and", compare("gt", far, -1), compare("le", far, w - 1), kind="b"))
+        r = d.pick(
+            ~el("logical_or", compare("lt", far, 0), compare("ge", far, w), kind="b"),
+            el("logical_and", compare("gt", far, -1), compare("le", far, w - 1), kind="b"),
+        )
     else:
-        r = d.pick(el("logical_and", causal, compare("le", far, w), kind="b"), el("logical_and", compare("gt", far, 0), near, kind="b"),
-                   el("logical_and", causal, compare("lt", far, w + 1), kind="b"))
+        r = d.pick(
+            el("logical_and", causal, compare("le", far, w), kind="b"),
+            el("logical_and", compare("gt", far, 0), near, kind="b"),
+            el("logical_and", causal, compare("lt", far, w + 1), kind="b"),
+        )
     return true, where(both, x, 0.0), d.pick(where(r, x, 0.0), masked(x, ~r, 0.0))
 
 
@@ -467,34 +685,58 @@ def buckets(d):
     edge = to_float(arange(n)) + at
     left = shaped("bucketize.Tensor", [e, edge], e.shape, "i", out_int32=False, right=False)
     right = shaped("bucketize.Tensor", [e, edge], e.shape, "i", out_int32=False, right=True)
-    below, up_to = total(compare("gt", unsqueeze(e, -1), edge)), total(compare("ge", unsqueeze(e, -1), edge))
+    below, up_to = (
+        total(compare("gt", unsqueeze(e, -1), edge)),
+        total(compare("ge", unsqueeze(e, -1), edge)),
+    )
     floor_of = lambda: clamp(el("ceil", e - at), 0, n)
-    return d.pick((True, left, below), (True, right, up_to), (False, left, up_to), (False, right, below), (False, left, right),
-                  (True, to_float(left), floor_of()), (False, to_float(right), floor_of()))
+    return d.pick(
+        (True, left, below),
+        (True, right, up_to),
+        (False, left, up_to),
+        (False, right, below),
+        (False, left, right),
+        (True, to_float(left), floor_of()),
+        (False, to_float(right), floor_of()),
+    )
 
 
 def ranks(d):
     x = d.x
     n = x.shape[-1]
     k = d.rng.randrange(1, n + 1)
-    kept = several("topk", [x, k, -1, True, True], [(x.shape[:-1] + (k,), "f"), (x.shape[:-1] + (k,), "i")])
+    kept = several(
+        "topk", [x, k, -1, True, True], [(x.shape[:-1] + (k,), "f"), (x.shape[:-1] + (k,), "i")]
+    )
     last = shaped("slice.Tensor", [item(kept, 0), -1, k - 1, k], x.shape[:-1] + (1,))
     ordered = several("sort", [x, -1, True], [(x.shape, "f"), (x.shape, "i")])
     kth = shaped("slice.Tensor", [item(ordered, 0), -1, k - 1, k], x.shape[:-1] + (1,))
     top = largest(x)
     first = shaped("argmax", [x, -1, True], x.shape[:-1] + (1,), "i")
     hot = compare("eq", arange(n), first)
-    chosen = shaped("any.dim", [compare("eq", unsqueeze(item(kept, 1), -1), arange(n)), -2, False], x.shape, "b")
-    best = several("max.dim", [x, -1, True], [(x.shape[:-1] + (1,), "f"), (x.shape[:-1] + (1,), "i")])
-    return d.pick((True, masked(x, compare("lt", x, last), -9.0), where(compare("ge", x, last), x, -9.0)),
-                  (False, masked(x, compare("lt", x, last), -9.0), where(compare("gt", x, last), x, -9.0)),
-                  (True, where(compare("ge", x, last), d.y, 0.0), where(~compare("lt", x, kth), d.y, 0.0)),
-                  (False, where(compare("ge", x, last), d.y, 0.0), where(compare("gt", x, last), d.y, 0.0)),
-                  (False, where(compare("ge", x, top), d.y, 0.0), where(hot, d.y, 0.0)),
-                  (True, where(compare("ge", x, top), d.y, 0.0), where(compare("eq", x, top), d.y, 0.0)),
-                  (False, where(compare("ge", x, last), d.y, 0.0), where(chosen, d.y, 0.0)), (True, masked(d.y, ~chosen, 0.0), where(chosen, d.y, 0.0)),
-                  (True, where(hot, d.y, 0.0), d.y * hot), (True, item(best, 0), top),
-                  (True, where(compare("eq", arange(n), item(best, 1)), d.y, 0.0), masked(d.y, compare("ne", item(best, 1), arange(n)), 0.0)))
+    chosen = shaped(
+        "any.dim", [compare("eq", unsqueeze(item(kept, 1), -1), arange(n)), -2, False], x.shape, "b"
+    )
+    best = several(
+        "max.dim", [x, -1, True], [(x.shape[:-1] + (1,), "f"), (x.shape[:-1] + (1,), "i")]
+    )
+    return d.pick(
+        (True, masked(x, compare("lt", x, last), -9.0), where(compare("ge", x, last), x, -9.0)),
+        (False, masked(x, compare("lt", x, last), -9.0), where(compare("gt", x, last), x, -9.0)),
+        (True, where(compare("ge", x, last), d.y, 0.0), where(~compare("lt", x, kth), d.y, 0.0)),
+        (False, where(compare("ge", x, last), d.y, 0.0), where(compare("gt", x, last), d.y, 0.0)),
+        (False, where(compare("ge", x, top), d.y, 0.0), where(hot, d.y, 0.0)),
+        (True, where(compare("ge", x, top), d.y, 0.0), where(compare("eq", x, top), d.y, 0.0)),
+        (False, where(compare("ge", x, last), d.y, 0.0), where(chosen, d.y, 0.0)),
+        (True, masked(d.y, ~chosen, 0.0), where(chosen, d.y, 0.0)),
+        (True, where(hot, d.y, 0.0), d.y * hot),
+        (True, item(best, 0), top),
+        (
+            True,
+            where(compare("eq", arange(n), item(best, 1)), d.y, 0.0),
+            masked(d.y, compare("ne", item(best, 1), arange(n)), 0.0),
+        ),
+    )
 
 
 def ties(d):
@@ -506,18 +748,23 @@ def ties(d):
     flip = lambda t: shaped("flip", [t, [-1]], t.shape)
     place = lambda t: shaped("argmin" if low else "argmax", [t, -1, True], t.shape[:-1] + (1,), "i")
     from_end = lambda t: el("rsub.Scalar", t, d.shape[-1] - 1)
-    best = lambda t: several("min.dim" if low else "max.dim", [t, -1, True],
-                             [(t.shape[:-1] + (1,), "f"), (t.shape[:-1] + (1,), "i")])
+    best = lambda t: several(
+        "min.dim" if low else "max.dim",
+        [t, -1, True],
+        [(t.shape[:-1] + (1,), "f"), (t.shape[:-1] + (1,), "i")],
+    )
     value = shaped("amin" if low else "amax", [e, [-1], True], e.shape[:-1] + (1,))
     results = [(e.shape, "f"), (e.shape, "i")]
-    stable = lambda t, down: T("sort.stable", [t], (), results, stable=True, dim=-1,
-                               descending=down)
+    stable = lambda t, down: T(
+        "sort.stable", [t], (), results, stable=True, dim=-1, descending=down
+    )
     values = lambda t, down: item(several("sort", [t, -1, down], results), 0)
     gather = lambda t, i: shaped("gather", [t, -1, i], i.shape)
     first, last = place(e), from_end(place(flip(e)))
     at_best = compare("eq", e, value)
-    end = lambda name, none: shaped(name, [where(at_best, arange(d.shape[-1]), none), [-1], True],
-                                    value.shape, "i")
+    end = lambda name, none: shaped(
+        name, [where(at_best, arange(d.shape[-1]), none), [-1], True], value.shape, "i"
+    )
     gathered = d.rng.random() < 0.5
     read = lambda l, r: (gather(z, l), gather(z, r)) if gathered else (l, r)
     hot = lambda i: z * compare("eq", arange(d.shape[-1]), i)
@@ -525,21 +772,38 @@ def ties(d):
     down, up = stable(e, True), stable(e, False)
     if d.rng.random() < 0.5 or d.shape[-1] < 2:
         l, r = d.pick(
-            read(first, item(best(e), 1)), read(first, place(e * 2.0 + 1.0)),
-            read(last, from_end(item(best(flip(e)), 1))), (gather(e, first), value),
-            (gather(e, last), value), read(first, end("amin", n)), read(last, end("amax", -1)),
+            read(first, item(best(e), 1)),
+            read(first, place(e * 2.0 + 1.0)),
+            read(last, from_end(item(best(flip(e)), 1))),
+            (gather(e, first), value),
+            (gather(e, last), value),
+            read(first, end("amin", n)),
+            read(last, end("amax", -1)),
             (values(e, True), flip(values(e, False))),
             read(item(down, 1), item(stable(-e, False), 1)),
             (gather(e, item(up, 1)), item(up, 0)),
-            (hot(first), where(compare("eq", arange(d.shape[-1]), first), z, 0.0)))
+            (hot(first), where(compare("eq", arange(d.shape[-1]), first), z, 0.0)),
+        )
         return True, l, r
     l, r = d.pick(
-        read(first, last), read(first, end("amax", -1)), read(last, end("amin", n)),
+        read(first, last),
+        read(first, end("amax", -1)),
+        read(last, end("amin", n)),
         read(head(item(down, 1)), head(flip(item(up, 1)))),
-        (hot(first), z * at_best), (hot(last), hot(first)),
-        read(last, item(best(e), 1)), (hot(last), z * at_best),
-        read(last, item(several("topk", [e, 1, -1, not low, True],
-                                [(value.shape, "f"), (value.shape, "i")]), 1)))
+        (hot(first), z * at_best),
+        (hot(last), hot(first)),
+        read(last, item(best(e), 1)),
+        (hot(last), z * at_best),
+        read(
+            last,
+            item(
+                several(
+                    "topk", [e, 1, -1, not low, True], [(value.shape, "f"), (value.shape, "i")]
+                ),
+                1,
+            ),
+        ),
+    )
     return False, l, r
 
 
@@ -548,15 +812,23 @@ def clamped_integers(d):
     a = d.rng.randrange(-3, 2000)
     b = a + d.rng.randrange(1, 300)
     m = d.pick(3, 5, 64)
-    return d.pick((True, clamp(i, a, b), where(compare("gt", i, b), b, where(compare("lt", i, a), a, i))),
-                  (False, clamp(i, a, b), clamp(i, a, b + 1)), (False, clamp(i, a, b), clamp(i, a + 1, b)),
-                  (False, clamp(i, a, b), where(compare("gt", i, b), b - 1, where(compare("lt", i, a), a, i))),
-                  (True, el("floor_divide", i, m), el("floor_divide", i - el("remainder.Scalar", i, m), m)),
-                  (False, el("floor_divide", i, m), el("floor_divide", i + 1, m)),
-                  (False, el("remainder.Scalar", i, m), el("fmod.Scalar", i, m)),
-                  (True, el("relu", i), clamp(i, 0, None)), (False, el("relu", i), clamp(i, 1, None)),
-                  (True, el("maximum", i, i * 2), where(compare("ge", i, 0), i * 2, i)),
-                  (False, el("floor_divide", i + (m - 1), m), el("floor_divide", i, m) + 1))
+    return d.pick(
+        (True, clamp(i, a, b), where(compare("gt", i, b), b, where(compare("lt", i, a), a, i))),
+        (False, clamp(i, a, b), clamp(i, a, b + 1)),
+        (False, clamp(i, a, b), clamp(i, a + 1, b)),
+        (
+            False,
+            clamp(i, a, b),
+            where(compare("gt", i, b), b - 1, where(compare("lt", i, a), a, i)),
+        ),
+        (True, el("floor_divide", i, m), el("floor_divide", i - el("remainder.Scalar", i, m), m)),
+        (False, el("floor_divide", i, m), el("floor_divide", i + 1, m)),
+        (False, el("remainder.Scalar", i, m), el("fmod.Scalar", i, m)),
+        (True, el("relu", i), clamp(i, 0, None)),
+        (False, el("relu", i), clamp(i, 1, None)),
+        (True, el("maximum", i, i * 2), where(compare("ge", i, 0), i * 2, i)),
+        (False, el("floor_divide", i + (m - 1), m), el("floor_divide", i, m) + 1),
+    )
 
 
 def nested(d):
@@ -571,18 +843,36 @@ def nested(d):
     k = compare(SLIP[inner] if how == "inner" else inner, f, u)
     o = compare(SLIP[name], e, t) if how == "outer" else spelled(d, name, e, t)
     left = where(c, where(compare(inner, f, u), a, b), b)
-    return how == "true", left, d.pick(where(o, where(k, a, b), b), where(~o, b, where(~k, b, a)), where(el("logical_and", o, k, kind="b"), a, b))
+    return (
+        how == "true",
+        left,
+        d.pick(
+            where(o, where(k, a, b), b),
+            where(~o, b, where(~k, b, a)),
+            where(el("logical_and", o, k, kind="b"), a, b),
+        ),
+    )
 
 
 def dead_factors(d):
     """A factor that is 0 on one side of another choice."""
     t, x = d.pick(0.5, 1.0, 2.0), d.x
     up, g = el("relu", x), d.other()
-    return d.pick((True, up * compare("gt", x, -t), up), (False, up * compare("gt", x, t), up), (False, up * compare("gt", x, t), up * compare("ge", x, t)),
-                  (True, up * compare("ge", x, 0.0), up * compare("gt", x, 0.0)), (False, el("abs", x) * compare("gt", x, g), el("abs", x) * compare("ge", x, g)),
-                  (False, x * x * compare("gt", x, d.y), x * x * compare("ge", x, d.y)), (False, (x - t) * compare("gt", x, d.y), (x - t) * compare("ge", x, d.y)),
-                  (True, (x - t) * compare("gt", x, t), (x - t) * compare("ge", x, t)),
-                  (False, el("tanh", x) * d.y * compare("le", x, d.y), el("tanh", x) * d.y * compare("lt", x, d.y)))
+    return d.pick(
+        (True, up * compare("gt", x, -t), up),
+        (False, up * compare("gt", x, t), up),
+        (False, up * compare("gt", x, t), up * compare("ge", x, t)),
+        (True, up * compare("ge", x, 0.0), up * compare("gt", x, 0.0)),
+        (False, el("abs", x) * compare("gt", x, g), el("abs", x) * compare("ge", x, g)),
+        (False, x * x * compare("gt", x, d.y), x * x * compare("ge", x, d.y)),
+        (False, (x - t) * compare("gt", x, d.y), (x - t) * compare("ge", x, d.y)),
+        (True, (x - t) * compare("gt", x, t), (x - t) * compare("ge", x, t)),
+        (
+            False,
+            el("tanh", x) * d.y * compare("le", x, d.y),
+            el("tanh", x) * d.y * compare("lt", x, d.y),
+        ),
+    )
 
 
 def equalities(d):
@@ -591,20 +881,44 @@ def equalities(d):
     z = var("z", "f", *d.shape)
     top = el("maximum", x, y)
     signs = el("sign", x)
-    return d.pick((False, where(compare("eq", x, y), z, y), y), (False, where(compare("eq", x, t), z, y), y), (False, where(compare("ne", x, y), z, x), z),
-                  (True, where(compare("eq", x, y), x, z), where(compare("eq", x, y), y, z)), (True, compare("eq", top, x), compare("ge", x, y)),
-                  (False, compare("eq", top, x), compare("gt", x, y)), (False, signs * signs, x * 0.0 + 1.0), (True, signs * el("sign", y), el("sign", x * y)),
-                  (True, signs * signs, to_float(compare("ne", x, 0.0))), (False, where(compare("eq", mean(x), mean(y)), z, y), y),
-                  (False, where(compare("eq", x * 2.0 - 1.0, y), z, x), x), (True, el("abs", x) * signs, x),
-                  (True, el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"), compare("ne", compare("gt", x, t), compare("gt", y, t))),
-                  (False, el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"), compare("ne", compare("gt", x, t), compare("ge", y, t))))
+    return d.pick(
+        (False, where(compare("eq", x, y), z, y), y),
+        (False, where(compare("eq", x, t), z, y), y),
+        (False, where(compare("ne", x, y), z, x), z),
+        (True, where(compare("eq", x, y), x, z), where(compare("eq", x, y), y, z)),
+        (True, compare("eq", top, x), compare("ge", x, y)),
+        (False, compare("eq", top, x), compare("gt", x, y)),
+        (False, signs * signs, x * 0.0 + 1.0),
+        (True, signs * el("sign", y), el("sign", x * y)),
+        (True, signs * signs, to_float(compare("ne", x, 0.0))),
+        (False, where(compare("eq", mean(x), mean(y)), z, y), y),
+        (False, where(compare("eq", x * 2.0 - 1.0, y), z, x), x),
+        (True, el("abs", x) * signs, x),
+        (
+            True,
+            el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"),
+            compare("ne", compare("gt", x, t), compare("gt", y, t)),
+        ),
+        (
+            False,
+            el("logical_xor", compare("gt", x, t), compare("gt", y, t), kind="b"),
+            compare("ne", compare("gt", x, t), compare("ge", y, t)),
+        ),
+    )
 
 
 def sums(d):
     """Comparisons of what is summed up."""
     x, y, name, t = d.x, d.y, d.pick("gt", "ge", "lt", "le"), d.number_of(-9e9, 9e9)
     n = x.shape[-1]
-    a, b = d.pick((mean(x), mean(y)), (mean(x), t), (largest(x), t), (largest(x), mean(y)), (mean(x * y), t), (mean(x * x), abs(t) + 1.0))
+    a, b = d.pick(
+        (mean(x), mean(y)),
+        (mean(x), t),
+        (largest(x), t),
+        (largest(x), mean(y)),
+        (mean(x * y), t),
+        (mean(x * x), abs(t) + 1.0),
+    )
     c = compare(name, a, b)
     how = d.pick("true", "slip", "scaled")
     if how == "scaled" and isinstance(b, float) and b:
@@ -618,9 +932,17 @@ def quantised(d):
     v = x * (1 / step)
     low, high = d.pick((-128.0, 127.0), (-8.0, 7.0), (0.0, 15.0))
     q = clamp(el("round", v), low, high)
-    return d.pick((True, q * step, clamp(el("round", v), low, high) * step), (True, q, el("round", clamp(v, low, high))), (False, q, clamp(el("floor", v + 0.5), low, high)),
-                  (False, q, clamp(el("round", v), low + 1, high)), (False, q, clamp(el("trunc", v), low, high)), (False, q, clamp(el("round", v), low, high + 1)),
-                  (True, to_int(q), clamp(to_int(el("round", v)), int(low), int(high))) if False else (True, q, el("hardtanh", el("round", v), low, high)))
+    return d.pick(
+        (True, q * step, clamp(el("round", v), low, high) * step),
+        (True, q, el("round", clamp(v, low, high))),
+        (False, q, clamp(el("floor", v + 0.5), low, high)),
+        (False, q, clamp(el("round", v), low + 1, high)),
+        (False, q, clamp(el("trunc", v), low, high)),
+        (False, q, clamp(el("round", v), low, high + 1)),
+        (True, to_int(q), clamp(to_int(el("round", v)), int(low), int(high)))
+        if False
+        else (True, q, el("hardtanh", el("round", v), low, high)),
+    )
 
 
 def tokens(d):
@@ -638,17 +960,33 @@ def tokens(d):
     special = lambda *of: [compare("eq", i, v) for v in of]
     any_of = lambda c: c[0] if len(c) == 1 else el("logical_or", c[0], any_of(c[1:]), kind="b")
     l, s, true = d.pick(
-        (compare("eq", (i - a) * (i - b), 0), any_of(special(a, b)), True), (compare("eq", (i - a) * (i - b), 0), any_of(special(a)), a == b),
-        (compare(name, i * m, t * m), compare(name, i, t), True), (compare(name, i * m, t * m), compare(SLIP[name], i, t), False),
-        (any_of(special(a, b)), any_of(special(b, a)), True), (any_of(special(a, b)), any_of(special(a)), a == b),
+        (compare("eq", (i - a) * (i - b), 0), any_of(special(a, b)), True),
+        (compare("eq", (i - a) * (i - b), 0), any_of(special(a)), a == b),
+        (compare(name, i * m, t * m), compare(name, i, t), True),
+        (compare(name, i * m, t * m), compare(SLIP[name], i, t), False),
+        (any_of(special(a, b)), any_of(special(b, a)), True),
+        (any_of(special(a, b)), any_of(special(a)), a == b),
         (compare("gt", el("floor_divide", i, m), k), compare("ge", i, (k + 1) * m), True),
         (compare("gt", el("floor_divide", i, m), k), compare("gt", i, (k + 1) * m), False),
-        (compare("eq", el("remainder.Scalar", i, m), 0), compare("eq", el("floor_divide", i, m) * m, i), True),
-        (compare("eq", el("remainder.Scalar", i, m), 0), compare("eq", el("remainder.Scalar", i, m * 2), 0), False),
+        (
+            compare("eq", el("remainder.Scalar", i, m), 0),
+            compare("eq", el("floor_divide", i, m) * m, i),
+            True,
+        ),
+        (
+            compare("eq", el("remainder.Scalar", i, m), 0),
+            compare("eq", el("remainder.Scalar", i, m * 2), 0),
+            False,
+        ),
         (compare(name, i, t), compare(name, el("clamp_max", i, t + 1), t), name not in ("zz",)),
-        (compare("gt", i, t), compare("gt", el("clamp_max", i, t), t - 1), False))
+        (compare("gt", i, t), compare("gt", el("clamp_max", i, t), t - 1), False),
+    )
     c = lambda q: unsqueeze(q, -1)
-    return true, d.pick(where(c(l), e, 0.0), e * c(l)), d.pick(where(c(s), e, 0.0), masked(e, c(~s), 0.0))
+    return (
+        true,
+        d.pick(where(c(l), e, 0.0), e * c(l)),
+        d.pick(where(c(s), e, 0.0), masked(e, c(~s), 0.0)),
+    )
 
 
 def attention(d):
@@ -661,20 +999,54 @@ def attention(d):
     name, bound = d.pick(("ge", 0), ("gt", -w), ("le", w))
     keep = compare(name, far, bound)
     true = d.rng.random() < 0.5
-    other = d.pick(~compare(OPPOSITE[name], far, bound), compare(TURNED[name], -far, -bound)) if true else d.pick(
-        compare(SLIP[name], far, bound - 1 if name == "gt" else bound + 1), compare(name, far, bound - 1)) if name == "ge" else compare(SLIP[name], far, bound)
+    other = (
+        d.pick(~compare(OPPOSITE[name], far, bound), compare(TURNED[name], -far, -bound))
+        if true
+        else d.pick(
+            compare(SLIP[name], far, bound - 1 if name == "gt" else bound + 1),
+            compare(name, far, bound - 1),
+        )
+        if name == "ge"
+        else compare(SLIP[name], far, bound)
+    )
     if not true and name == "ge":
         other = compare("ge", far, -1)
     if not true and name == "gt":
         other = compare("ge", far, -w)
     value = d.pick(-1e4, -30.0)
     soft = lambda s: shaped("matmul", [shaped("softmax.int", [s, -1], (n, n)), v], (n, h))
-    return true, soft(where(keep, scores, value)), soft(d.pick(masked(scores, ~other, value), where(~other, value, scores)))
+    return (
+        true,
+        soft(where(keep, scores, value)),
+        soft(d.pick(masked(scores, ~other, value), where(~other, value, scores))),
+    )
 
 
-KINDS = {f.__name__: f for f in (thresholds, hidden_factor, bounds, kinks, roundings, logic, integers, repeats, windows, buckets, ranks,
-                                 clamped_integers, nested, ties, dead_factors, equalities, sums,
-                                 quantised, tokens, attention)}
+KINDS = {
+    f.__name__: f
+    for f in (
+        thresholds,
+        hidden_factor,
+        bounds,
+        kinks,
+        roundings,
+        logic,
+        integers,
+        repeats,
+        windows,
+        buckets,
+        ranks,
+        clamped_integers,
+        nested,
+        ties,
+        dead_factors,
+        equalities,
+        sums,
+        quantised,
+        tokens,
+        attention,
+    )
+}
 
 
 def instance(seed, k, only):
@@ -692,6 +1064,7 @@ def instance(seed, k, only):
 
 # ---- running ----
 
+
 def check_rules(options):
     items = [instance(options.seed, k, options.only) for k in range(options.rules)]
     with tempfile.TemporaryDirectory() as tmp:
@@ -699,15 +1072,35 @@ def check_rules(options):
         text = "".join(rule_text(n, l, r, rng) for n, _, l, r, rng in items)
         with open(options.write or path, "w", encoding="utf-8") as f:
             f.write(text)
-        p = subprocess.run([options.isomer, "rules", "check", options.write or path, "--json", out, "-q", "--jobs", str(options.jobs)],
-                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        p = subprocess.run(
+            [
+                options.isomer,
+                "rules",
+                "check",
+                options.write or path,
+                "--json",
+                out,
+                "-q",
+                "--jobs",
+                str(options.jobs),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
         if p.returncode not in (0, 1, 3):
             raise SystemExit("rules check: %d: %s" % (p.returncode, p.stderr.strip()[-400:]))
         with open(out, encoding="utf-8") as f:
             entries = {e["name"]: e for e in json.load(f)["rules"]}
     for name, true, _, _, _ in items:
         e = entries[name]
-        yield name, true, e["status"] in ("proved", "tested"), e["status"] == "refuted", "%s: %s" % (e["status"], e["reason"] or e["method"])
+        yield (
+            name,
+            true,
+            e["status"] in ("proved", "tested"),
+            e["status"] == "refuted",
+            "%s: %s" % (e["status"], e["reason"] or e["method"]),
+        )
 
 
 def compare_pair(options, k):
@@ -715,14 +1108,24 @@ def compare_pair(options, k):
     found = {}
     variables(left, found)
     variables(right, found)
-    data = {v.op: [rng.randrange(v.limit or 10) if v.kind == "i" else rng.random() < 0.5 for _ in range(dsl.count(v.shape))]
-            for v in found.values() if v.kind != "f"}
+    data = {
+        v.op: [
+            rng.randrange(v.limit or 10) if v.kind == "i" else rng.random() < 0.5
+            for _ in range(dsl.count(v.shape))
+        ]
+        for v in found.values()
+        if v.kind != "f"
+    }
     with tempfile.TemporaryDirectory() as tmp:
         for side, t in (("left", left), ("right", right)):
             g = dsl.Graph()
             g.write(os.path.join(tmp, side), {"y": build(g, t, {}, data)})
-        p = subprocess.run([options.isomer, "compare", os.path.join(tmp, "left"), os.path.join(tmp, "right")], stdin=subprocess.DEVNULL,
-                           capture_output=True, text=True)
+        p = subprocess.run(
+            [options.isomer, "compare", os.path.join(tmp, "left"), os.path.join(tmp, "right")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
     says = (p.stdout.strip() or p.stderr.strip()).rsplit("\n", 1)[-1]
     if p.returncode not in (0, 1, 3):
         says = "status %d: %s" % (p.returncode, p.stderr.strip()[-300:])
@@ -763,8 +1166,17 @@ def main():
             failed += 1
             print("FAILED %d of %d true %ss are open" % (undecided, n_true, what))
         if results:
-            print("%ss: %d, %d true, %d of these open; %d false, %d of these shown different" % (
-                what, len(results), n_true, undecided, len(results) - n_true, sum(1 for r in results if not r[1] and r[3])))
+            print(
+                "%ss: %d, %d true, %d of these open; %d false, %d of these shown different"
+                % (
+                    what,
+                    len(results),
+                    n_true,
+                    undecided,
+                    len(results) - n_true,
+                    sum(1 for r in results if not r[1] and r[3]),
+                )
+            )
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 

@@ -4,8 +4,10 @@
     tests/pairs/captures.py [--isomer build/isomer]            those of models/, listed here
     tests/pairs/captures.py [--isomer build/isomer] FOLDER     every pair of every family in FOLDER
 
-A family is a folder of captures of one model, its sides. A side with `bug` in its name is faulty: `different` from every
-other side; any two others are `equivalent`. Two faulty sides are not compared. The last line is `N passed, N failed`."""
+A family is a folder of captures of one model, its sides. A side with `bug` in its name is faulty:
+`different` from every other side; any two others are `equivalent`. Two faulty sides are not
+compared. The last line is `N passed, N failed`."""
+
 import argparse
 import os
 import subprocess
@@ -16,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
-# left, right, verdict; what the first divergence's line must hold on the side with the bug (a node, a leaf or a module
-# path), when it is the right side.
+# left, right, verdict; what the first divergence's line must hold on the side with the bug (a node,
+# a leaf or a module path), when it is the right side.
 PAIRS = [
     ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm", "equivalent", None),
     ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-kernels", "equivalent", None),
@@ -31,7 +33,12 @@ PAIRS = [
     ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-kvswap", "different", "model.layers.0.self_attn"),
     ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-scale", "different", "model.layers.0.self_attn"),
     ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-eps", "different", "model.layers.0.input_layernorm"),
-    ("llama-2l/hf-sdpa", "llama-2l/vllm-bug-normafter", "different", "model.layers.1.input_layernorm"),
+    (
+        "llama-2l/hf-sdpa",
+        "llama-2l/vllm-bug-normafter",
+        "different",
+        "model.layers.1.input_layernorm",
+    ),
     ("llama-2l/vllm", "llama-2l/vllm-bug-kvswap", "different", "model.layers.0.self_attn"),
     ("llama-2l/vllm", "llama-2l/vllm-bug-scale", "different", "model.layers.0.self_attn"),
     ("llama-2l/vllm", "llama-2l/vllm-bug-eps", "different", "model.layers.0.input_layernorm"),
@@ -43,7 +50,12 @@ PAIRS = [
     ("gpt2-2l/vllm-tp2", "gpt2-2l/vllm-bug-posoff", "different", "transformer.wpe"),
     ("llama-2l/hf-sdpa", "llama-2l/vllm-tp2", "equivalent", None),
     ("llama-2l/vllm-kernels", "llama-2l/vllm-tp2", "equivalent", None),
-    ("llama-2l/vllm-tp2", "llama-2l/vllm-bug-normafter", "different", "model.layers.1.input_layernorm"),
+    (
+        "llama-2l/vllm-tp2",
+        "llama-2l/vllm-bug-normafter",
+        "different",
+        "model.layers.1.input_layernorm",
+    ),
 ]
 
 
@@ -53,20 +65,38 @@ def families(folder):
         where = os.path.join(folder, family)
         if not os.path.isdir(where):
             continue
-        sides = sorted(s for s in os.listdir(where) if os.path.exists(os.path.join(where, s, "graph.json")))
+        sides = sorted(
+            s for s in os.listdir(where) if os.path.exists(os.path.join(where, s, "graph.json"))
+        )
         for i, left in enumerate(sides):
-            for right in sides[i + 1:]:
+            for right in sides[i + 1 :]:
                 faulty = ("bug" in left) + ("bug" in right)
                 if faulty < 2:
-                    yield os.path.join(family, left), os.path.join(family, right), "different" if faulty else "equivalent"
+                    yield (
+                        os.path.join(family, left),
+                        os.path.join(family, right),
+                        "different" if faulty else "equivalent",
+                    )
 
 
 def compare(isomer, folder, left, right, order):
     a, b = os.path.join(folder, left), os.path.join(folder, right)
     start = time.monotonic()
-    p = subprocess.run([isomer, "compare", *((b, a) if order else (a, b))], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, err = p.stdout.decode("utf-8", "replace").strip(), p.stderr.decode("utf-8", "replace").strip()
-    return VERDICT.get(p.returncode, "status %d" % p.returncode), (out or err).rsplit("\n", 1)[-1], time.monotonic() - start
+    p = subprocess.run(
+        [isomer, "compare", *((b, a) if order else (a, b))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = (
+        p.stdout.decode("utf-8", "replace").strip(),
+        p.stderr.decode("utf-8", "replace").strip(),
+    )
+    return (
+        VERDICT.get(p.returncode, "status %d" % p.returncode),
+        (out or err).rsplit("\n", 1)[-1],
+        time.monotonic() - start,
+    )
 
 
 def main():
@@ -74,21 +104,39 @@ def main():
     a.add_argument("folder", nargs="?", help="of families; without it, models/")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("--only", default="", help="pairs with this in one of their names")
-    a.add_argument("--without", action="append", default=[], help="no pair with this in one of its names")
+    a.add_argument(
+        "--without", action="append", default=[], help="no pair with this in one of its names"
+    )
     a.add_argument("--both", action="store_true", help="both orders of each")
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     a = a.parse_args()
     folder = a.folder or os.path.join(ROOT, "models")
     pairs = list(families(folder)) if a.folder else [p[:3] for p in PAIRS]
-    pairs = [p for p in pairs if a.only in p[0] + " " + p[1] and not any(w in p[0] + " " + p[1] for w in a.without)]
+    pairs = [
+        p
+        for p in pairs
+        if a.only in p[0] + " " + p[1] and not any(w in p[0] + " " + p[1] for w in a.without)
+    ]
     pairs = [p + (order,) for p in pairs for order in range(1 + a.both)]
     passed = failed = 0
     with ThreadPoolExecutor(a.jobs) as pool:
-        for p, (got, says, seconds) in zip(pairs, pool.map(lambda p: compare(a.isomer, folder, p[0], p[1], p[3]), pairs)):
+        for p, (got, says, seconds) in zip(
+            pairs, pool.map(lambda p: compare(a.isomer, folder, p[0], p[1], p[3]), pairs)
+        ):
             ok = got == p[2]
             passed, failed = passed + ok, failed + (not ok)
             left, right = (p[1], p[0]) if p[3] else p[:2]
-            print("%-6s %-32s %-32s %6.1f s  %s" % ("ok" if ok else "FAILED", left, right, seconds, says if ok else "expected %s: %s" % (p[2], says)), flush=True)
+            print(
+                "%-6s %-32s %-32s %6.1f s  %s"
+                % (
+                    "ok" if ok else "FAILED",
+                    left,
+                    right,
+                    seconds,
+                    says if ok else "expected %s: %s" % (p[2], says),
+                ),
+                flush=True,
+            )
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Pairs of graphs whose constants are one table, stored and computed or computed twice, that rounding tells apart, and pairs
-whose tables are two by a bug of nearly that size. Which is which is known by construction.
+"""Pairs of graphs whose constants are one table, stored and computed or computed twice, that
+rounding tells apart, and pairs whose tables are two by a bug of nearly that size. Which is which is
+known by construction.
 
-    tests/pairs/constants.py [--isomer build/isomer] [--seed N] [--count N] [--only TEXT] [--jobs N] [--list] [-v]
+    tests/pairs/constants.py [--isomer build/isomer] [--seed N] [--count N] [--only TEXT] [--jobs N]
+    [--list] [-v]
 
-Tables: cosines and sines of angles, ALiBi slopes, decays, roots, linear ramps, scales; in float32, bfloat16 and float16; by
-several formulas for one number; sliced, gathered, interleaved, concatenated, transposed, scaled, nested. Buffers that one side
-computes with in float32, and the other inside of an operator; differences that outputs have in their denominators. No pair that is
-equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones may be `undecided`."""
+Tables: cosines and sines of angles, ALiBi slopes, decays, roots, linear ramps, scales; in float32,
+bfloat16 and float16; by several formulas for one number; sliced, gathered, interleaved,
+concatenated, transposed, scaled, nested. Buffers that one side computes with in float32, and the
+other inside of an operator; differences that outputs have in their denominators. No pair that is
+equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones
+may be `undecided`."""
+
 import argparse
 import hashlib
 import json
@@ -29,6 +34,7 @@ VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
 # ---- arithmetic as a dtype rounds it ----
 
+
 def rnd(x, dtype):
     if dtype == f64 or not math.isfinite(x):
         return x
@@ -41,7 +47,7 @@ def rnd(x, dtype):
 
 def ulp(x, dtype):
     bits = {f64: 52, f32: 23, f16: 10, bf16: 7}[dtype]
-    return 2.0 ** (math.frexp(x)[1] - 1 - bits) if x else 2.0 ** -bits
+    return 2.0 ** (math.frexp(x)[1] - 1 - bits) if x else 2.0**-bits
 
 
 FORMULAS = ("reciprocal", "power", "exp", "factor")
@@ -54,9 +60,9 @@ def frequencies(base, d, formula, dtype):
     for i in range(d // 2):
         e = r(r(2.0 * i) / d)
         if formula == "reciprocal":
-            v = r(1 / r(base ** e))
+            v = r(1 / r(base**e))
         elif formula == "power":
-            v = r(base ** -e)
+            v = r(base**-e)
         elif formula == "exp":
             v = r(math.exp(r(-e * r(math.log(base)))))
         else:
@@ -78,6 +84,7 @@ def frequencies_graph(g, base, d, formula, dtype):
 
 
 # ---- one pair ----
+
 
 class Case:
     def __init__(self, name, same, left, right):
@@ -106,7 +113,9 @@ def rope(rng, same):
     scaling = rng.choice([1.0, 1.0, 1.0, 0.25, 1 / 3])
     factor = rng.choice([1.0, 1.0, 1.0, 0.1 * math.log(3) + 1])
     stored_f, graph_f = rng.choice(FORMULAS), rng.choice(FORMULAS)
-    how = rng.choice(["table f64", "table f32", "freq f32", "freq f64", "both stored", "both computed", "narrow"])
+    how = rng.choice(
+        ["table f64", "table f32", "freq f32", "freq f64", "both stored", "both computed", "narrow"]
+    )
     narrow = rng.choice([bf16, f16]) if how == "narrow" else f32
     bugs = ["base", "base", "shift", "element", "ulps", "exponent", "scale"]
     bug = unless(same, rng.choice(bugs))
@@ -123,7 +132,7 @@ def rope(rng, same):
         return [r(r(math.cos(x)) * factor) for x in a], [r(r(math.sin(x)) * factor) for x in a]
 
     def numbers(use, dtype, formula):
-        fr = frequencies(use, d if bug != "exponent" else d + 2, formula, dtype)[:d // 2]
+        fr = frequencies(use, d if bug != "exponent" else d + 2, formula, dtype)[: d // 2]
         cs = [cosines(fr, dtype, p) for p in (range(table_rows) if whole else rows)]
         c, s = [x[0] for x in cs], [x[1] for x in cs]
         if bug == "shift":
@@ -144,7 +153,9 @@ def rope(rng, same):
         c, s = numbers(use, dtype, formula)
         m = len(c)
         if layout == "cache":
-            t = g.buffer("cache", Data((m, d), [v for a, b in zip(c, s) for v in a + b]), dtype=narrow)
+            t = g.buffer(
+                "cache", Data((m, d), [v for a, b in zip(c, s) for v in a + b]), dtype=narrow
+            )
             t = pick(g, t)
             return widen(t.slice(1, 0, d // 2)), widen(t.slice(1, d // 2, d))
         c = g.buffer("cos", Data((m, d // 2), [v for a in c for v in a]), dtype=narrow)
@@ -165,7 +176,11 @@ def rope(rng, same):
         return g.positions
 
     def computed(g, use, formula, dtype=f32, freq=None):
-        f = g.buffer("inv_freq", Data((d // 2,), freq)) if freq else frequencies_graph(g, use, d, formula, dtype)
+        f = (
+            g.buffer("inv_freq", Data((d // 2,), freq))
+            if freq
+            else frequencies_graph(g, use, d, formula, dtype)
+        )
         p = positions(g).to(f.dtype)
         if scaling != 1:
             p = p * scaling
@@ -201,13 +216,17 @@ def rope(rng, same):
         wrong = base + 1 if bug == "base" else base
     fr_dtype = f64 if how == "freq f64" else f32
     if how in ("table f64", "table f32", "narrow"):
-        sides = (lambda g: rotate(g, *stored(g, wrong, f64 if how == "table f64" else f32, stored_f)),
-                 lambda g: rotate(g, *computed(g, base, graph_f)))
+        sides = (
+            lambda g: rotate(g, *stored(g, wrong, f64 if how == "table f64" else f32, stored_f)),
+            lambda g: rotate(g, *computed(g, base, graph_f)),
+        )
     elif how.startswith("freq"):
         fr = [rnd(x, f32) for x in frequencies(wrong, d, stored_f, fr_dtype)]
         fr = fr if same else bugged(fr)
-        sides = (lambda g: rotate(g, *computed(g, base, graph_f, freq=fr)),
-                 lambda g: rotate(g, *computed(g, base, graph_f)))
+        sides = (
+            lambda g: rotate(g, *computed(g, base, graph_f, freq=fr)),
+            lambda g: rotate(g, *computed(g, base, graph_f)),
+        )
     elif how == "both stored":
         fr = [rnd(x, f32) for x in frequencies(wrong, d, stored_f, f32)]
         fr = fr if same else bugged(fr)
@@ -219,16 +238,36 @@ def rope(rng, same):
                 return rotate(g, *stored(g, base, f32, stored_f))
             finally:
                 bug = was
+
         sides = (other, lambda g: rotate(g, *computed(g, base, graph_f, freq=fr)))
     else:
         two = rng.choice([f32, f32 if scattered else f64])
         if bug and bug != "base":
             wrong = base * (1 + 1e-5)
-        sides = (lambda g: rotate(g, *computed(g, wrong, stored_f)), lambda g: rotate(g, *computed(g, base, graph_f, two)))
+        sides = (
+            lambda g: rotate(g, *computed(g, wrong, stored_f)),
+            lambda g: rotate(g, *computed(g, base, graph_f, two)),
+        )
     if rng.random() < 0.5:
         sides = sides[::-1]
-    return Case("rope %s d=%d base=%d rows=%d..%d %s/%s %s%s%s%s" % (how, d, base, rows[0], rows[-1], stored_f, graph_f, layout,
-                " whole" if whole else "", " " + narrow if narrow != f32 else "", "" if same else " bug:" + str(bug)), same, *sides)
+    return Case(
+        "rope %s d=%d base=%d rows=%d..%d %s/%s %s%s%s%s"
+        % (
+            how,
+            d,
+            base,
+            rows[0],
+            rows[-1],
+            stored_f,
+            graph_f,
+            layout,
+            " whole" if whole else "",
+            " " + narrow if narrow != f32 else "",
+            "" if same else " bug:" + str(bug),
+        ),
+        same,
+        *sides,
+    )
 
 
 def slopes(rng, same):
@@ -275,17 +314,22 @@ def slopes(rng, same):
         return (g.x(heads, n, n) + bias).softmax(-1) @ g.x(heads, n, 4, name="v")
 
     sides = (left, right) if rng.random() < 0.5 else (right, left)
-    return Case("slopes %d %s %s%s" % (heads, how, dtype, "" if same else " bug:" + str(bug)), same, *sides)
+    return Case(
+        "slopes %d %s %s%s" % (heads, how, dtype, "" if same else " bug:" + str(bug)), same, *sides
+    )
 
 
 def scale(rng, same):
     """A scale as a literal, as a stored number, as a root that divides."""
     d = rng.choice([80, 96, 40, 24, 72, 5, 11, 112])
-    true = d ** -0.5
+    true = d**-0.5
     bug = unless(same, rng.choice(["d", "ulps"]))
     used = (d + 1) ** -0.5 if bug == "d" else true
     dtype = f32
-    left_how, right_how = rng.choice(["buffer", "root", "f32 literal"]), rng.choice(["literal", "literal", "divide", "computed"])
+    left_how, right_how = (
+        rng.choice(["buffer", "root", "f32 literal"]),
+        rng.choice(["literal", "literal", "divide", "computed"]),
+    )
 
     def left(g):
         x = g.x(3, 8)
@@ -306,15 +350,20 @@ def scale(rng, same):
         if right_how == "literal":
             return (x * true).softmax(-1)
         if right_how == "divide":
-            return (x / d ** 0.5).softmax(-1)
+            return (x / d**0.5).softmax(-1)
         return (x * g.full((), float(d)).rsqrt()).softmax(-1)
 
     sides = (left, right) if rng.random() < 0.5 else (right, left)
-    return Case("scale %d %s/%s %s%s" % (d, left_how, right_how, dtype, "" if same else " bug:" + str(bug)), same, *sides)
+    return Case(
+        "scale %d %s/%s %s%s" % (d, left_how, right_how, dtype, "" if same else " bug:" + str(bug)),
+        same,
+        *sides,
+    )
 
 
 def curve(rng, same):
-    """exp, sqrt, linspace and log tables, sliced, transposed, scaled; one stored, the other computed or stored from elsewhere."""
+    """exp, sqrt, linspace and log tables, sliced, transposed, scaled; one stored, the other
+    computed or stored from elsewhere."""
     m, n = rng.choice([(4, 6), (3, 8), (6, 6), (2, 16)])
     kind = rng.choice(["decay", "sqrt", "ramp", "log", "gauss"])
     dtype = rng.choice([f32, f32, f32, bf16, f16])
@@ -376,7 +425,11 @@ def curve(rng, same):
             t = g.buffer("table", Data((count,), v), dtype=dtype)
             t = g.cat([t.reshape(m, n), t.reshape(m, n)], 1).slice(1, 0, n)
         elif form == "sliced":
-            t = g.buffer("table", Data((count + 6,), v), dtype=dtype).slice(0, 0, count).reshape(m, n)
+            t = (
+                g.buffer("table", Data((count + 6,), v), dtype=dtype)
+                .slice(0, 0, count)
+                .reshape(m, n)
+            )
         else:
             t = g.buffer("table", Data((m, n), v), dtype=dtype)
         return use(g, t.to(f32) if dtype != f32 else t)
@@ -392,11 +445,16 @@ def curve(rng, same):
         return (x * t).tanh() @ g.param("w", n, 3)
 
     sides = (left, right) if rng.random() < 0.5 else (right, left)
-    return Case("curve %s %s %s from %s%s" % (kind, form, dtype, stage, "" if same else " bug:" + str(bug)), same, *sides)
+    return Case(
+        "curve %s %s %s from %s%s" % (kind, form, dtype, stage, "" if same else " bug:" + str(bug)),
+        same,
+        *sides,
+    )
 
 
 def folded(rng, same):
-    """Buffers that one side computes with in float32, and the other inside of an operator, or behind a product."""
+    """Buffers that one side computes with in float32, and the other inside of an operator, or
+    behind a product."""
     n, m = rng.choice([4, 6, 8, 12]), rng.choice([3, 5, 7])
     kind = rng.choice(["norm", "norm", "norm", "product", "mean"])
     root = rng.choice(["rsqrt", "sqrt", "power"])
@@ -427,7 +485,10 @@ def folded(rng, same):
         x = g.x(2, n, m)
         if kind == "norm":
             mean, var = buffers(g)
-            return x.op("batch_norm", [x, g.param("w", n), g.param("b", n), mean, var, False, 0.1, eps, False])
+            return x.op(
+                "batch_norm",
+                [x, g.param("w", n), g.param("b", n), mean, var, False, 0.1, eps, False],
+            )
         if kind == "product":
             mean, var = buffers(g)
             return x * mean.view(1, n, 1) * var.view(1, n, 1)
@@ -438,7 +499,11 @@ def folded(rng, same):
         x = g.x(2, n, m)
         if kind == "mean":
             ones = g.ones(n, n).tril()
-            weights = spoilt(g, (ones / ones.sum(1, True)).t()).t() if bug in ("element", "scale") else ones / (ones.sum(1, True) + (1.0 if bug else 0.0))
+            weights = (
+                spoilt(g, (ones / ones.sum(1, True)).t()).t()
+                if bug in ("element", "scale")
+                else ones / (ones.sum(1, True) + (1.0 if bug else 0.0))
+            )
             return weights.matmul(x)
         mean, var = buffers(g)
         if bug == "buffer":
@@ -451,17 +516,24 @@ def folded(rng, same):
         return x * a.view(1, n, 1) + (b - mean * a).view(1, n, 1)
 
     sides = (right, left) if swap else (left, right)
-    return Case("folded %s n=%d %s eps=%g%s" % (kind, n, root, eps, "" if same else " bug:" + str(bug)), same, *sides)
+    return Case(
+        "folded %s n=%d %s eps=%g%s" % (kind, n, root, eps, "" if same else " bug:" + str(bug)),
+        same,
+        *sides,
+    )
 
 
 def amplified(rng, same):
-    """What rounding tells apart is subtracted from what it is near: the outputs move without bound, or hardly at all."""
+    """What rounding tells apart is subtracted from what it is near: the outputs move without bound,
+    or hardly at all."""
     how = rng.choice(["division", "reciprocal", "log"])
     while True:
         n, step = rng.choice([6, 8, 12, 16]), rng.choice([0.37, 0.05, 1 / 7, 0.11, 0.83])
         v = [rnd(math.exp(-step * i), f32) for i in range(n)]
         graph = [rnd(math.exp(rnd(i * rnd(-step, f32), f32)), f32) for i in range(n)]
-        off = [i for i in range(n) if abs(v[i] - graph[i]) >= 2 * ulp(v[i], f32)]  # an exponential may be a unit off
+        off = [
+            i for i in range(n) if abs(v[i] - graph[i]) >= 2 * ulp(v[i], f32)
+        ]  # an exponential may be a unit off
         if off:
             break
     at = v[rng.choice(off)] if not same else -2.0
@@ -515,6 +587,7 @@ def certified(isomer, folder, seed, k):
 
     def run(*args):
         return subprocess.run([isomer, *args], capture_output=True, text=True, timeout=300)
+
     p = run("compare", *sides, "--certificate", path)
     if p.returncode:
         return "no certificate: " + last_line(p)
@@ -549,8 +622,12 @@ def compare(isomer, item, certify=None):
         report = os.path.join(folder, "r.json")
         sides = [os.path.join(folder, s) for s in ("left", "right")]
         try:
-            p = subprocess.run([isomer, "compare", *sides, "--json", report],
-                               capture_output=True, text=True, timeout=120)
+            p = subprocess.run(
+                [isomer, "compare", *sides, "--json", report],
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
         except subprocess.TimeoutExpired:
             return k, case, "timeout", "", []
         notes = []
@@ -573,7 +650,9 @@ def main():
     a.add_argument("--number", type=int)
     a.add_argument("--keep")
     a.add_argument("--jobs", type=int, default=2)
-    a.add_argument("--certificates", action="store_true", help="of what is equivalent: written, and checked")
+    a.add_argument(
+        "--certificates", action="store_true", help="of what is equivalent: written, and checked"
+    )
     a.add_argument("-v", action="store_true")
     o = a.parse_args()
     todo = [c for c in cases(o.seed, o.count) if o.only in c[1].name and o.number in (None, c[0])]
@@ -585,7 +664,9 @@ def main():
     with ThreadPoolExecutor(o.jobs) as pool:
         for k, case, got, says, notes in pool.map(lambda c: compare(o.isomer, c, certify), todo):
             tally[case.same, got] = tally.get((case.same, got), 0) + 1
-            bad = got not in ("equivalent", "different", "undecided") or got == ("different" if case.same else "equivalent")
+            bad = got not in ("equivalent", "different", "undecided") or got == (
+                "different" if case.same else "equivalent"
+            )
             wrong += bad
             if bad or o.v or (case.same and got == "undecided"):
                 print("%s %d: %s: %s: %s" % ("WRONG" if bad else "     ", k, case.name, got, says))
@@ -594,8 +675,15 @@ def main():
                         print("        " + t)
     same = sum(n for (s, _), n in tally.items() if s)
     open_ = tally.get((True, "undecided"), 0)
-    print("equivalent: %d, of them undecided %d; with a bug: %d, of them undecided %d" %
-          (same, open_, sum(n for (s, _), n in tally.items() if not s), tally.get((False, "undecided"), 0)))
+    print(
+        "equivalent: %d, of them undecided %d; with a bug: %d, of them undecided %d"
+        % (
+            same,
+            open_,
+            sum(n for (s, _), n in tally.items() if not s),
+            tally.get((False, "undecided"), 0),
+        )
+    )
     if o.certificates:
         print("certificates were held against %d twins with a bug" % len(TWINS))
     failed = wrong + (open_ * 10 > same and open_ > 1)

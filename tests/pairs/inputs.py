@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""A campaign over what two captures are run on: captures of one module on other example inputs, relations that only the first
-input set has, and inputs that may not be everything. Every case is drawn; what it must give is known from how it was made.
+"""A campaign over what two captures are run on: captures of one module on other example inputs,
+relations that only the first input set has, and inputs that may not be everything. Every case is
+drawn; what it must give is known from how it was made.
 
-    tests/pairs/inputs.py [--isomer build/isomer] [--seed N] [--count N] [--only FAMILY] [--keep DIR] [--jobs N]
+    tests/pairs/inputs.py [--isomer build/isomer] [--seed N] [--count N] [--only FAMILY] [--keep
+    DIR] [--jobs N]
 
-No case that is different may be `equivalent`, none that is equivalent may be `different`, and of those that are equivalent at most a
-tenth may be `undecided`. One line for each case that is not as it must be; the last line is `N passed, N failed`."""
+No case that is different may be `equivalent`, none that is equivalent may be `different`, and of
+those that are equivalent at most a tenth may be `undecided`. One line for each case that is not as
+it must be; the last line is `N passed, N failed`."""
+
 import argparse
 import collections
 import os
@@ -53,7 +57,12 @@ class Graph(dsl.Graph):
 
 class Case:
     def __init__(self, expected, left, right, relations=None, what=""):
-        self.expected, self.sides, self.relations, self.what = expected, (left, right), relations, what
+        self.expected, self.sides, self.relations, self.what = (
+            expected,
+            (left, right),
+            relations,
+            what,
+        )
 
     def write(self, folder):
         for side, build in zip(("left", "right"), self.sides):
@@ -66,6 +75,7 @@ class Case:
 
 
 # ---- pieces ----
+
 
 def normals(rng, n, scale=1.0):
     return [rng.gauss(0, scale) for _ in range(n)]
@@ -102,7 +112,11 @@ def silu(x, other):
 
 
 def norm(x, other):
-    return x.mul(x.square().mean(-1, True).add(1e-5).rsqrt()) if other else x.div(x.square().mean(-1, True).add(1e-5).sqrt())
+    return (
+        x.mul(x.square().mean(-1, True).add(1e-5).rsqrt())
+        if other
+        else x.div(x.square().mean(-1, True).add(1e-5).sqrt())
+    )
 
 
 def softmax(x, other):
@@ -114,13 +128,19 @@ def softmax(x, other):
 
 def bug(rng, x):
     """Something that is off by a little, on any input."""
-    return rng.choice([lambda: x.mul(1.001), lambda: x.add(0.01), lambda: x.neg(), lambda: x.mul(2.0)])()
+    return rng.choice(
+        [lambda: x.mul(1.001), lambda: x.add(0.01), lambda: x.neg(), lambda: x.mul(2.0)]
+    )()
 
 
 def attend(g, x, mask, other, width):
     """Attention of one head; mask: [B, T], 0 where keys are padding, or None."""
     q, k, v = (linear(g, x, "%s.weight" % n, width, other) for n in "qkv")
-    s = q.matmul(k.transpose(-2, -1)).mul(width ** -0.5) if not other else q.mul(width ** -0.5).matmul(k.transpose(-2, -1))
+    s = (
+        q.matmul(k.transpose(-2, -1)).mul(width**-0.5)
+        if not other
+        else q.mul(width**-0.5).matmul(k.transpose(-2, -1))
+    )
     if mask is not None:
         gone = mask.eq(0).unsqueeze(1)
         s = s.masked_fill(gone, float("-inf")) if not other else gone.where(float("-inf"), s)
@@ -128,6 +148,7 @@ def attend(g, x, mask, other, width):
 
 
 # ---- captures of other inputs ----
+
 
 @family
 def other_floats(rng):
@@ -150,12 +171,23 @@ def other_floats(rng):
             x = g.given(names[side][0], own, values[side], f32)
             r = g.given(names[side][1], own, more[side], f32) if second else x
             for k, s in enumerate(steps):
-                x = (norm(x, side) if s == "norm" else silu(x, side) if s == "silu" else softmax(x, side) if s == "soft"
-                     else linear(g, x, "w%d" % k, x.shape[-1], side))
+                x = (
+                    norm(x, side)
+                    if s == "norm"
+                    else silu(x, side)
+                    if s == "silu"
+                    else softmax(x, side)
+                    if s == "soft"
+                    else linear(g, x, "w%d" % k, x.shape[-1], side)
+                )
             y = x.add(r) if not side else r.add(x)
             return bug(random.Random(n), y) if wrong and side else y
+
         return f
-    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s %s" % (shape, steps))
+
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s %s" % (shape, steps)
+    )
 
 
 @family
@@ -163,7 +195,9 @@ def other_tokens(rng):
     rows, n, width = rng.randint(9, 40), rng.randint(3, 9), 8
     batch = rng.choice([1, 2])
     ids = [tokens(rng, batch * n, 0, rows) for _ in range(2)]
-    masks = [ones_and_zeros(rng, batch, n, rng.choice(["right", "right", "full"])) for _ in range(2)]
+    masks = [
+        ones_and_zeros(rng, batch, n, rng.choice(["right", "right", "full"])) for _ in range(2)
+    ]
     kind = rng.choice(["none", "input", "constant", "mixed", "shifted"])
     if kind == "mixed" and batch > 1:
         kind = "input"
@@ -183,6 +217,7 @@ def other_tokens(rng):
                 if kind == "shifted":
                     return g.given("position_ids", (n,), [list(range(2, n + 2))])
                 return g.given("position_ids", (n,), [list(range(start[side], start[side] + n))])
+
             p = positions() if order else None
             i = g.given(name[side], (batch, n), [ids[side]])
             p = p if order else positions()
@@ -193,8 +228,15 @@ def other_tokens(rng):
             x = norm(x, side)
             y = x.add(attend(g, x, m, side, width))
             return bug(random.Random(n), y) if wrong and side else y
+
         return f
-    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s masked=%s order=%s" % (kind, masked, order))
+
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT,
+        build(0),
+        build(1),
+        what="%s masked=%s order=%s" % (kind, masked, order),
+    )
 
 
 @family
@@ -210,9 +252,13 @@ def other_shapes(rng):
             if kind == "floats":
                 x = g.given("x", (size, 4), [normals(seed, size * 4)], f32)
             else:
-                x = g.param("e", 500, 4).embedding(g.given("x", (1, size), [tokens(seed, size, 0, 500)]).squeeze(0))
+                x = g.param("e", 500, 4).embedding(
+                    g.given("x", (1, size), [tokens(seed, size, 0, 500)]).squeeze(0)
+                )
             return x.mul(2.0).mean(0)
+
         return f
+
     return Case(ERROR, build(n), build(m), what=kind)
 
 
@@ -230,10 +276,12 @@ def swapped_names(rng):
     def right(g):
         x, y = g.given("x", (n, k), [b], f32), g.given("y", (n, k), [a], f32)
         return y.exp().add(x.mul(2.0)) if wrong else y.mul(2.0).add(x.exp())
+
     return Case(DIFFERENT if wrong else EQUIVALENT, left, right)
 
 
 # ---- relations that hold on the first set only ----
+
 
 @family
 def first_set_only(rng):
@@ -245,7 +293,11 @@ def first_set_only(rng):
     kind = rng.choice(["equal", "turned", "part", "three"])
     if kind == "turned" and shape[0] != shape[1]:
         kind = "equal"
-    turned = [first[j * shape[1] + i] for i in range(shape[1]) for j in range(shape[0])] if kind == "turned" else None
+    turned = (
+        [first[j * shape[1] + i] for i in range(shape[1]) for j in range(shape[0])]
+        if kind == "turned"
+        else None
+    )
     a = [first] + [draw() for _ in range(rng.randint(1, 2))]
     b = [turned or first] + [draw() for _ in a[1:]]
     c = [first] + [draw() for _ in a[1:]]
@@ -277,6 +329,7 @@ def first_set_only(rng):
         if wrong:
             return g.param("e2", 16, 4).embedding(g.nodes and x_of(g, "a")).sum(-1).add(x.mul(2.0))
         return g.param("e2", 16, 4).embedding(y).sum(-1).add(x.mul(2.0))
+
     return Case(DIFFERENT if wrong else EQUIVALENT, left, right, what="%s %s" % (kind, dtype))
 
 
@@ -290,8 +343,10 @@ def x_of(g, name):
 
 # ---- domains ----
 
+
 def say(rng, name, domain):
-    """(domain of the left capture, of the right one, relations): the same said in different places."""
+    """(domain of the left capture, of the right one, relations): the same said in different
+    places."""
     where = rng.randrange(4)
     if where == 3:
         clauses = []
@@ -317,10 +372,14 @@ def padding_ids(rng):
     same = rng.random() < 0.5
     dtype = rng.choice([i64, i64, i32])
     ids = [tokens(rng, n, 0, rows, (pad,)) for _ in range(2)]
-    domain = {"range": [0, rows - 1], "exclude": [pad]} if not admitted else {"range": [0, rows - 1]}
+    domain = (
+        {"range": [0, rows - 1], "exclude": [pad]} if not admitted else {"range": [0, rows - 1]}
+    )
     if not admitted and pad in (0, rows - 1) and rng.random() < 0.5:
         domain = {"range": [1, rows - 1] if pad == 0 else [0, rows - 2]}
-    dl, dr, relations = say(rng, "ids", domain) if not admitted or rng.random() < 0.5 else (None, None, None)
+    dl, dr, relations = (
+        say(rng, "ids", domain) if not admitted or rng.random() < 0.5 else (None, None, None)
+    )
 
     def build(side):
         def f(g):
@@ -339,9 +398,16 @@ def padding_ids(rng):
                 else:
                     x = x.mul(2.0).masked_fill(i.eq(pad).unsqueeze(-1), 5.0).mul(0.5)
             return silu(linear(g, x, "w", width, side), side)
+
         return f
-    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations,
-                "%s pad %d of %d %s %s" % (kind, pad, rows, domain, relations))
+
+    return Case(
+        DIFFERENT if admitted else EQUIVALENT,
+        build(0),
+        build(1),
+        relations,
+        "%s pad %d of %d %s %s" % (kind, pad, rows, domain, relations),
+    )
 
 
 @family
@@ -369,8 +435,16 @@ def special_ids(rng):
                 return table.embedding(i).masked_fill(i.ge(bound).unsqueeze(-1), 0.0).mul(3.0)
             other = g.param("e2", rows, width).embedding(i)
             return i.ge(bound).unsqueeze(-1).where(other, table.embedding(i)).mul(3.0)
+
         return f
-    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s bound %d high %d" % (kind, bound, high))
+
+    return Case(
+        DIFFERENT if admitted else EQUIVALENT,
+        build(0),
+        build(1),
+        relations,
+        "%s bound %d high %d" % (kind, bound, high),
+    )
 
 
 @family
@@ -389,11 +463,26 @@ def float_ranges(rng):
         def f(g):
             t = g.given("x", (n, k), [x], f32, dr if side else dl)
             if side:
-                t = (t.relu() if kind == "relu" else t.clamp(low, end) if kind == "clamp" else t.abs() if kind == "abs"
-                     else t.clamp_max(end))
+                t = (
+                    t.relu()
+                    if kind == "relu"
+                    else t.clamp(low, end)
+                    if kind == "clamp"
+                    else t.abs()
+                    if kind == "abs"
+                    else t.clamp_max(end)
+                )
             return linear(g, t.mul(1.5), "w", 3, side)
+
         return f
-    return Case(EQUIVALENT if sound else DIFFERENT, build(0), build(1), relations, "%s %s" % (kind, (low, high, end)))
+
+    return Case(
+        EQUIVALENT if sound else DIFFERENT,
+        build(0),
+        build(1),
+        relations,
+        "%s %s" % (kind, (low, high, end)),
+    )
 
 
 @family
@@ -420,8 +509,16 @@ def mask_forms(rng):
                 keep = m.ne(0) if dtype != boolean else m
             pooled = h.mul(keep.to(f32).unsqueeze(-1)).sum(1)
             return linear(g, pooled, "w", 3, side)
+
         return f
-    return Case(EQUIVALENT if said == reads else DIFFERENT, build(0), build(1), relations, "%s said %s from %s %s" % (reads, said, form, dtype))
+
+    return Case(
+        EQUIVALENT if said == reads else DIFFERENT,
+        build(0),
+        build(1),
+        relations,
+        "%s said %s from %s %s" % (reads, said, form, dtype),
+    )
 
 
 @family
@@ -430,7 +527,9 @@ def sorted_bounds(rng):
     is_sorted = rng.random() < 0.5
     strict = rng.random() < 0.5
     b = sorted(rng.sample(range(0, 20), k))
-    dl, dr, relations = say(rng, "bounds", {"range": [0, 20], "sorted": True} if is_sorted else {"range": [0, 20]})
+    dl, dr, relations = say(
+        rng, "bounds", {"range": [0, 20], "sorted": True} if is_sorted else {"range": [0, 20]}
+    )
     x = [rng.randrange(20) for _ in range(n)]
 
     def build(side):
@@ -439,8 +538,16 @@ def sorted_bounds(rng):
             w = g.param("w", n, k)
             v = (t.sort(0)[0] if side else t).to(f32)
             return w.mul(v).sum(-1) if strict else w.matmul(v)
+
         return f
-    return Case(EQUIVALENT if is_sorted else DIFFERENT, build(0), build(1), relations, "sorted=%s %s" % (is_sorted, x))
+
+    return Case(
+        EQUIVALENT if is_sorted else DIFFERENT,
+        build(0),
+        build(1),
+        relations,
+        "sorted=%s %s" % (is_sorted, x),
+    )
 
 
 @family
@@ -462,7 +569,9 @@ def contradictions(rng):
     def build(side):
         def f(g):
             return g.param("e", 16, 4).embedding(g.given("ids", (n,), [ids], i64, said[side]))
+
         return f
+
     return Case(ERROR, build(0), build(1), said[2], kind)
 
 
@@ -499,9 +608,19 @@ def lengths(rng):
             count = length.clamp_min(1) if side else length
             if kind == "mean":
                 return total.div(count.to(f32).unsqueeze(-1))
-            return total.mul(count.to(f32).unsqueeze(-1)).add(length.eq(0).to(f32).unsqueeze(-1) if side else 0.0)
+            return total.mul(count.to(f32).unsqueeze(-1)).add(
+                length.eq(0).to(f32).unsqueeze(-1) if side else 0.0
+            )
+
         return f
-    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s from %d" % (kind, low))
+
+    return Case(
+        DIFFERENT if admitted else EQUIVALENT,
+        build(0),
+        build(1),
+        relations,
+        "%s from %d" % (kind, low),
+    )
 
 
 @family
@@ -509,7 +628,11 @@ def distinct_slots(rng):
     rows, n, width = rng.randint(6, 10), rng.randint(2, 4), 4
     admitted = rng.random() < 0.5
     slots = rng.sample(range(rows), n)
-    dl, dr, relations = say(rng, "slots", {"range": [0, rows - 1]} if admitted else {"range": [0, rows - 1], "distinct": True})
+    dl, dr, relations = say(
+        rng,
+        "slots",
+        {"range": [0, rows - 1]} if admitted else {"range": [0, rows - 1], "distinct": True},
+    )
     kind = rng.choice(["flip", "add"])
     cache, x = normals(rng, rows * width), normals(rng, n * width)
 
@@ -519,11 +642,23 @@ def distinct_slots(rng):
             v = g.given("x", (n, width), [x], f32)
             i = g.given("slots", (n,), [slots], i64, dr if side else dl)
             if kind == "flip":
-                return c.op("index_put", [c, [i.flip(0)], v.flip(0), False]) if side else c.op("index_put", [c, [i], v, False])
+                return (
+                    c.op("index_put", [c, [i.flip(0)], v.flip(0), False])
+                    if side
+                    else c.op("index_put", [c, [i], v, False])
+                )
             z = c.zeros_like()
             return z.op("index_put", [z, [i], v, bool(side)])
+
         return f
-    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s %s" % (kind, slots))
+
+    return Case(
+        DIFFERENT if admitted else EQUIVALENT,
+        build(0),
+        build(1),
+        relations,
+        "%s %s" % (kind, slots),
+    )
 
 
 @family
@@ -535,7 +670,11 @@ def two_tokens(rng):
     ids = [[tokens(rng, n, 0, rows, (p,)) for p in pads] for _ in range(2)]
     same = rng.random() < 0.5
     names = ("src", "tgt")
-    text = "".join("input %s exclude %d range 0 %d\n" % (names[k], pads[k], rows - 1) for k in (0, 1) if said[k])
+    text = "".join(
+        "input %s exclude %d range 0 %d\n" % (names[k], pads[k], rows - 1)
+        for k in (0, 1)
+        if said[k]
+    )
 
     def build(side):
         def f(g):
@@ -547,8 +686,16 @@ def two_tokens(rng):
                     x = x.masked_fill(i.eq(pads[k]).unsqueeze(-1), 0.0)
                 parts.append(silu(linear(g, x, "w%d" % k, width, side), side))
             return parts[0].add(parts[1]) if not side else parts[1].add(parts[0])
+
         return f
-    return Case(EQUIVALENT if all(said) else DIFFERENT, build(0), build(1), text or None, "%s of %d, said %s" % (pads, rows, said))
+
+    return Case(
+        EQUIVALENT if all(said) else DIFFERENT,
+        build(0),
+        build(1),
+        text or None,
+        "%s of %d, said %s" % (pads, rows, said),
+    )
 
 
 @family
@@ -567,8 +714,16 @@ def several_excluded(rng):
             for s in special if side else ():
                 x = x.masked_fill(i.eq(s).unsqueeze(-1), 0.25)
             return linear(g, x, "w", width, side)
+
         return f
-    return Case(DIFFERENT if admitted else EQUIVALENT, build(0), build(1), relations, "%s of %d" % (special, rows))
+
+    return Case(
+        DIFFERENT if admitted else EQUIVALENT,
+        build(0),
+        build(1),
+        relations,
+        "%s of %d" % (special, rows),
+    )
 
 
 @family
@@ -579,7 +734,9 @@ def more_sets_on_one_side(rng):
     first, second = normals(rng, n), normals(rng, n)
     wrong = rng.random() < 0.5
     long = rng.randrange(2)
-    lone = rng.random() < 0.5 and long == 0  # what one capture has alone, its own sets have to tell apart
+    lone = (
+        rng.random() < 0.5 and long == 0
+    )  # what one capture has alone, its own sets have to tell apart
 
     def build(side):
         def f(g):
@@ -589,8 +746,15 @@ def more_sets_on_one_side(rng):
                 return x.tanh().add(x.mul(2.0))
             y = g.given("b", shape, sets(first, second), f32)
             return y.tanh().add(x.mul(2.0)) if not (side and wrong) else x.tanh().add(y.mul(2.0))
+
         return f
-    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="long %d lone %s" % (long, lone))
+
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT,
+        build(0),
+        build(1),
+        what="long %d lone %s" % (long, lone),
+    )
 
 
 @family
@@ -612,13 +776,18 @@ def constant_in_first_set(rng):
             if kind == "float":
                 return h.add(p.to(f32).unsqueeze(-1).mul(0.1))
             return h.add(g.param("e", 16, width).embedding(p))
+
         return f
-    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s %s" % (kind, starts))
+
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT, build(0), build(1), what="%s %s" % (kind, starts)
+    )
 
 
 @family
 def structured_by_value(rng):
-    """Nothing is said, and what the values look like is kept: bounds of sequences, positions that begin again."""
+    """Nothing is said, and what the values look like is kept: bounds of sequences, positions that
+    begin again."""
     width = 4
     cuts = [0]
     for _ in range(rng.randint(2, 4)):
@@ -627,7 +796,9 @@ def structured_by_value(rng):
     kind = rng.choice(["segments", "restarts"])
     x = normals(rng, n * width)
     places = [p for a, b in zip(cuts, cuts[1:]) for p in range(b - a)]
-    if kind == "restarts" and (len(places) < 4 or 2 * sum(b == a + 1 for a, b in zip(places, places[1:])) < len(places)):
+    if kind == "restarts" and (
+        len(places) < 4 or 2 * sum(b == a + 1 for a, b in zip(places, places[1:])) < len(places)
+    ):
         kind = "segments"
 
     def build(side):
@@ -637,7 +808,9 @@ def structured_by_value(rng):
                 b = g.given("cu_seqlens", (len(cuts),), [cuts])
                 inner = b.slice(0, 1, len(cuts) - 1)
                 if side:
-                    s = g.op("searchsorted.Tensor", [inner, g.arange(n)], [((n,), i64)], {"right": True})[0]
+                    s = g.op(
+                        "searchsorted.Tensor", [inner, g.arange(n)], [((n,), i64)], {"right": True}
+                    )[0]
                 else:
                     s = g.arange(n).unsqueeze(-1).ge(inner).to(i64).sum(-1)
             else:
@@ -650,11 +823,14 @@ def structured_by_value(rng):
             same = s.unsqueeze(0).eq(s.unsqueeze(1))
             scores = h.matmul(h.t()).masked_fill(same.logical_not(), float("-inf"))
             return softmax(scores, side).matmul(h)
+
         return f
+
     return Case(EQUIVALENT, build(0), build(1), what="%s %s" % (kind, cuts))
 
 
 # ---- running ----
+
 
 def run(job):
     name, seed, case = job
@@ -669,8 +845,12 @@ def run(job):
         path = os.path.join(folder, "certificate.json")
         asked = ["--certificate", path] if OPTIONS.certificates else []
         try:
-            p = subprocess.run([OPTIONS.isomer, "compare", *sides, *more, *asked],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            p = subprocess.run(
+                [OPTIONS.isomer, "compare", *sides, *more, *asked],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=120,
+            )
         except subprocess.TimeoutExpired:
             return name, seed, case, "timeout", ""
         out, err = p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
@@ -678,8 +858,12 @@ def run(job):
         if got == ERROR and (err.count("\n") != 1 or out):
             got = "crash"
         if asked and got == EQUIVALENT:
-            p = subprocess.run([OPTIONS.isomer, "check", path, *sides, *more],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+            p = subprocess.run(
+                [OPTIONS.isomer, "check", path, *sides, *more],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=120,
+            )
             out, err = p.stdout.decode(), p.stderr.decode()
             got = got if p.returncode == 0 else "refused"
         return name, seed, case, got, (err or out).strip().rsplit("\n", 1)[-1].replace(folder, "")
@@ -715,7 +899,11 @@ def main():
             late = got == UNDECIDED
             failed += not late
             open_of[name] += late and case.expected == EQUIVALENT
-            print("%s %s %d: %s, expected %s (%s): %s" % ("OPEN" if late else "FAILED", name, seed, got, case.expected, case.what, says), flush=True)
+            print(
+                "%s %s %d: %s, expected %s (%s): %s"
+                % ("OPEN" if late else "FAILED", name, seed, got, case.expected, case.what, says),
+                flush=True,
+            )
     for (expected, got), n in sorted(tally.items()):
         print("%-10s -> %-10s %d" % (expected, got, n))
     most = 0.1 * sum(of.values())

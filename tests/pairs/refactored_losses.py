@@ -143,14 +143,16 @@ two(
         (p / 2.0).log_softmax(1), (q / 2.0).log_softmax(1)
     ),
     lambda p, q: (
-        lambda a: ((a * (p - q)).sum(1) * 0.5 - (p * 0.5).logsumexp(1) + (q * 0.5).logsumexp(1))
-        * 4.0
+        lambda a: (
+            ((a * (p - q)).sum(1) * 0.5 - (p * 0.5).logsumexp(1) + (q * 0.5).logsumexp(1)) * 4.0
+        )
     )((p * 0.5).softmax(1)),
     (
         "T in the loss",
         lambda p, q: (
-            lambda a: ((a * (p - q)).sum(1) * 0.5 - (p * 0.5).logsumexp(1) + (q * 0.5).logsumexp(1))
-            * 2.0
+            lambda a: (
+                ((a * (p - q)).sum(1) * 0.5 - (p * 0.5).logsumexp(1) + (q * 0.5).logsumexp(1)) * 2.0
+            )
         )((p * 0.5).softmax(1)),
     ),
 )
@@ -184,22 +186,26 @@ img(
     "patches put back",
     "fold: the inverse of a partition",
     lambda x: x.exp(),
-    lambda x: x.view(3, 2, 2, 2, 2)
-    .permute(1, 3, 0, 2, 4)
-    .reshape(4, 12)
-    .exp()
-    .view(2, 2, 3, 2, 2)
-    .permute(2, 0, 3, 1, 4)
-    .reshape(1, 3, 4, 4),
-    (
-        "rows and columns exchanged",
-        lambda x: x.view(3, 2, 2, 2, 2)
+    lambda x: (
+        x.view(3, 2, 2, 2, 2)
         .permute(1, 3, 0, 2, 4)
         .reshape(4, 12)
         .exp()
         .view(2, 2, 3, 2, 2)
-        .permute(2, 1, 3, 0, 4)
-        .reshape(1, 3, 4, 4),
+        .permute(2, 0, 3, 1, 4)
+        .reshape(1, 3, 4, 4)
+    ),
+    (
+        "rows and columns exchanged",
+        lambda x: (
+            x.view(3, 2, 2, 2, 2)
+            .permute(1, 3, 0, 2, 4)
+            .reshape(4, 12)
+            .exp()
+            .view(2, 2, 3, 2, 2)
+            .permute(2, 1, 3, 0, 4)
+            .reshape(1, 3, 4, 4)
+        ),
     ),
 )
 img(
@@ -302,9 +308,11 @@ place(
     "two kinds of tokens in the table",
     "BERT's types by where, or by their difference",
     lambda i, e, p: e.embedding(i) + p.embedding((i > 2).to(i64)),
-    lambda i, e, p: e.embedding(i)
-    + p.select(0, 0)
-    + (i > 2).to(f32).unsqueeze(1) * (p.select(0, 1) - p.select(0, 0)),
+    lambda i, e, p: (
+        e.embedding(i)
+        + p.select(0, 0)
+        + (i > 2).to(f32).unsqueeze(1) * (p.select(0, 1) - p.select(0, 0))
+    ),
     ("the other types", lambda i, e, p: e.embedding(i) + p.embedding((i < 3).to(i64))),
 )
 angle = of(lambda g: (g.x(T, C),))
@@ -330,8 +338,9 @@ angle(
     "a query scaled by its position",
     "Llama 4's temperature",
     lambda x: x * ((x.g.arange(T).to(f32).add(1.0) / 4.0).floor().log1p() * 0.1 + 1.0).unsqueeze(1),
-    lambda x: x
-    + x * (x.g.arange(1, T + 1).floor_divide(4).to(f32).add(1.0).log() * 0.1).unsqueeze(1),
+    lambda x: (
+        x + x * (x.g.arange(1, T + 1).floor_divide(4).to(f32).add(1.0).log() * 0.1).unsqueeze(1)
+    ),
     (
         "from zero",
         lambda x: x + x * (x.g.arange(T).floor_divide(4).to(f32).add(1.0).log() * 0.1).unsqueeze(1),

@@ -86,8 +86,9 @@ blk(
     lambda x, o, d, u: x + x.g.cat([x.tanh(), x.linear(u).silu()], 1).linear(x.g.cat([o, d], 1)),
     (
         "in the other order",
-        lambda x, o, d, u: x
-        + x.g.cat([x.linear(u).silu(), x.tanh()], 1).linear(x.g.cat([o, d], 1)),
+        lambda x, o, d, u: (
+            x + x.g.cat([x.linear(u).silu(), x.tanh()], 1).linear(x.g.cat([o, d], 1))
+        ),
     ),
 )
 blk(
@@ -107,16 +108,22 @@ blk(
 blk(
     "a shared expert in the dense layer",
     "hidden rows joined",
-    lambda x, o, d, u: x.linear(u).relu().linear(d)
-    + x.linear(x.g.param("su", 3, C)).relu().linear(x.g.param("sd", C, 3)),
-    lambda x, o, d, u: x.linear(x.g.cat([u, x.g.param("su", 3, C)], 0))
-    .relu()
-    .linear(x.g.cat([d, x.g.param("sd", C, 3)], 1)),
+    lambda x, o, d, u: (
+        x.linear(u).relu().linear(d)
+        + x.linear(x.g.param("su", 3, C)).relu().linear(x.g.param("sd", C, 3))
+    ),
+    lambda x, o, d, u: (
+        x.linear(x.g.cat([u, x.g.param("su", 3, C)], 0))
+        .relu()
+        .linear(x.g.cat([d, x.g.param("sd", C, 3)], 1))
+    ),
     (
         "its output twice",
-        lambda x, o, d, u: x.linear(x.g.cat([u, x.g.param("su", 3, C)], 0))
-        .relu()
-        .linear(x.g.cat([d, x.g.param("sd", C, 3) * 2.0], 1)),
+        lambda x, o, d, u: (
+            x.linear(x.g.cat([u, x.g.param("su", 3, C)], 0))
+            .relu()
+            .linear(x.g.cat([d, x.g.param("sd", C, 3) * 2.0], 1))
+        ),
     ),
 )
 blk(
@@ -134,8 +141,9 @@ blk(
     "a clamped gate",
     "gpt-oss: (up + 1) gate sigmoid(1.702 gate)",
     lambda x, o, d, u: (
-        lambda a, b: (b.clamp(-7.0, 7.0) + 1.0)
-        * (a.clamp_max(7.0) * (a.clamp_max(7.0) * 1.702).sigmoid())
+        lambda a, b: (
+            (b.clamp(-7.0, 7.0) + 1.0) * (a.clamp_max(7.0) * (a.clamp_max(7.0) * 1.702).sigmoid())
+        )
     )(*x.linear(u).chunk(2, 1)),
     lambda x, o, d, u: (lambda a, b: (lambda s: s + s * b)(a / ((a * -1.702).exp() + 1.0)))(
         *(lambda a, b: (a.minimum(x.g.full((), 7.0)), b.clamp_max(7.0).clamp_min(-7.0)))(
@@ -178,9 +186,11 @@ lora(
     "several adapters stacked",
     "one product, other parts masked",
     lambda x, a, b, i: b.index(i).bmm(a.index(i).bmm(x.unsqueeze(2))).squeeze(2),
-    lambda x, a, b, i: (x.linear(a.view(6, C)).view(T, 3, 2) * i.one_hot(3).to(f32).unsqueeze(2))
-    .view(T, 6)
-    .linear(b.permute(1, 0, 2).reshape(E, 6)),
+    lambda x, a, b, i: (
+        (x.linear(a.view(6, C)).view(T, 3, 2) * i.one_hot(3).to(f32).unsqueeze(2))
+        .view(T, 6)
+        .linear(b.permute(1, 0, 2).reshape(E, 6))
+    ),
     (
         "not masked",
         lambda x, a, b, i: x.linear(a.view(6, C)).linear(b.permute(1, 0, 2).reshape(E, 6)),
@@ -261,14 +271,18 @@ slots(
     lambda x, p, w: (lambda i: index_copy(x, 0, i, x.index(i).mm(w.select(0, 0))))(
         x.g.const("kept", [0, 3, 4], i64)
     ),
-    lambda x, p, w: x.g.const("mask", [True, False, False, True, True, False], boolean)
-    .unsqueeze(1)
-    .where(x.mm(w.select(0, 0)), x),
+    lambda x, p, w: (
+        x.g.const("mask", [True, False, False, True, True, False], boolean)
+        .unsqueeze(1)
+        .where(x.mm(w.select(0, 0)), x)
+    ),
     (
         "the others",
-        lambda x, p, w: x.g.const("mask", [True, False, False, True, True, False], boolean)
-        .unsqueeze(1)
-        .where(x, x.mm(w.select(0, 0))),
+        lambda x, p, w: (
+            x.g.const("mask", [True, False, False, True, True, False], boolean)
+            .unsqueeze(1)
+            .where(x, x.mm(w.select(0, 0)))
+        ),
     ),
 )
 

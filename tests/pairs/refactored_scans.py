@@ -1,4 +1,6 @@
-"""Recurrences as loops, products with triangles, and chunks: state spaces, linear attention, decays, sums."""
+"""Recurrences as loops, products with triangles, and chunks: state spaces, linear attention,
+decays, sums."""
+
 from refactoring import *
 
 T, N, D = 6, 3, 4
@@ -25,7 +27,8 @@ def log_decays(g):
 
 
 def weights(la, t=None):
-    """[t, t, N]: the product of decays from s + 1 to t, by differences of cumulated logs; 0 above."""
+    """[t, t, N]: the product of decays from s + 1 to t, by differences of cumulated logs; 0
+    above."""
     t = t or la.shape[0]
     c = la.cumsum(0)
     d = c.unsqueeze(1) - c.unsqueeze(0)
@@ -33,9 +36,31 @@ def weights(la, t=None):
 
 
 scan = of(log_decays)
-scan("linear recurrence by cumulated logs", "one sum with decays", lambda l, b: loop(l.exp(), b), lambda l, b: (weights(l) * b.unsqueeze(0)).sum(1),
-     ("decays of one step more", lambda l, b: ((lambda c: (c.unsqueeze(1) - c.unsqueeze(0) + l.unsqueeze(0)).masked_fill(~causal(l.g, T).unsqueeze(2), -math.inf).exp())(l.cumsum(0)) * b.unsqueeze(0)).sum(1)))
-scan("linear recurrence divided by its decays", "cumsum(b / A) A", lambda l, b: loop(l.exp(), b), lambda l, b: (lambda c: (b * (-c).exp()).cumsum(0) * c.exp())(l.cumsum(0)))
+scan(
+    "linear recurrence by cumulated logs",
+    "one sum with decays",
+    lambda l, b: loop(l.exp(), b),
+    lambda l, b: (weights(l) * b.unsqueeze(0)).sum(1),
+    (
+        "decays of one step more",
+        lambda l, b: (
+            (
+                lambda c: (
+                    (c.unsqueeze(1) - c.unsqueeze(0) + l.unsqueeze(0))
+                    .masked_fill(~causal(l.g, T).unsqueeze(2), -math.inf)
+                    .exp()
+                )
+            )(l.cumsum(0))
+            * b.unsqueeze(0)
+        ).sum(1),
+    ),
+)
+scan(
+    "linear recurrence divided by its decays",
+    "cumsum(b / A) A",
+    lambda l, b: loop(l.exp(), b),
+    lambda l, b: (lambda c: (b * (-c).exp()).cumsum(0) * c.exp())(l.cumsum(0)),
+)
 
 
 def chunked(l, b, n, carried=True):
@@ -51,25 +76,51 @@ def chunked(l, b, n, carried=True):
 
 
 for _n in 2, 3:
-    scan("linear recurrence in chunks of %d" % _n, "a state between chunks", lambda l, b: loop(l.exp(), b), lambda l, b, n=_n: chunked(l, b, n),
-         ("no state carried", lambda l, b: chunked(l, b, 2, False)) if _n == 2 else None)
+    scan(
+        "linear recurrence in chunks of %d" % _n,
+        "a state between chunks",
+        lambda l, b: loop(l.exp(), b),
+        lambda l, b, n=_n: chunked(l, b, n),
+        ("no state carried", lambda l, b: chunked(l, b, 2, False)) if _n == 2 else None,
+    )
 
 
 def doubled(a, b):
     """Hillis and Steele's: pairs (a, b) combined over distances 1, 2, 4."""
     d = 1
     while d < T:
-        pa, pb = pad(a.slice(0, 0, T - d), (0, 0, d, 0), 1.0), pad(b.slice(0, 0, T - d), (0, 0, d, 0))
+        pa, pb = (
+            pad(a.slice(0, 0, T - d), (0, 0, d, 0), 1.0),
+            pad(b.slice(0, 0, T - d), (0, 0, d, 0)),
+        )
         a, b = a * pa, b + a * pb
         d *= 2
     return b
 
 
 of(decays)("linear recurrence by doubling", "an associative scan", lambda a, b: loop(a, b), doubled)
-of(decays)("linear recurrence, two steps at once", "the steps composed", lambda a, b: loop(a, b).slice(0, 1, INF, 2), lambda a, b: loop(
-    a.slice(0, 1, INF, 2) * a.slice(0, 0, INF, 2), b.slice(0, 1, INF, 2) + a.slice(0, 1, INF, 2) * b.slice(0, 0, INF, 2)),
-   ("one decay left out", lambda a, b: loop(a.slice(0, 1, INF, 2), b.slice(0, 1, INF, 2) + a.slice(0, 1, INF, 2) * b.slice(0, 0, INF, 2))))
-of(decays)("gated recurrence", "a h + (1 - a) x and x + a (h - x)", lambda a, b: loop(a, (1.0 - a) * b), lambda a, b: (lambda f: f)(moving(a, b)))
+of(decays)(
+    "linear recurrence, two steps at once",
+    "the steps composed",
+    lambda a, b: loop(a, b).slice(0, 1, INF, 2),
+    lambda a, b: loop(
+        a.slice(0, 1, INF, 2) * a.slice(0, 0, INF, 2),
+        b.slice(0, 1, INF, 2) + a.slice(0, 1, INF, 2) * b.slice(0, 0, INF, 2),
+    ),
+    (
+        "one decay left out",
+        lambda a, b: loop(
+            a.slice(0, 1, INF, 2),
+            b.slice(0, 1, INF, 2) + a.slice(0, 1, INF, 2) * b.slice(0, 0, INF, 2),
+        ),
+    ),
+)
+of(decays)(
+    "gated recurrence",
+    "a h + (1 - a) x and x + a (h - x)",
+    lambda a, b: loop(a, (1.0 - a) * b),
+    lambda a, b: (lambda f: f)(moving(a, b)),
+)
 
 
 def moving(a, b):
@@ -81,27 +132,126 @@ def moving(a, b):
     return a.g.stack(out, 0)
 
 
-of(lambda g: (g.x(T, N),))("exponential moving average", "a constant decay", lambda x: loop(x.g.full((T, N), 0.75), x * 0.25), lambda x: (
-    x.g.const("powers", Data((T, T), [0.25 * 0.75 ** (i // T - i % T) if i % T <= i // T else 0.0 for i in range(T * T)])).matmul(x)),
-   ("the first counted whole", lambda x: loop(x.g.full((T, N), 0.75), x.g.cat([x.slice(0, 0, 1), x.slice(0, 1) * 0.25], 0))))
+of(lambda g: (g.x(T, N),))(
+    "exponential moving average",
+    "a constant decay",
+    lambda x: loop(x.g.full((T, N), 0.75), x * 0.25),
+    lambda x: x.g.const(
+        "powers",
+        Data(
+            (T, T),
+            [0.25 * 0.75 ** (i // T - i % T) if i % T <= i // T else 0.0 for i in range(T * T)],
+        ),
+    ).matmul(x),
+    (
+        "the first counted whole",
+        lambda x: loop(
+            x.g.full((T, N), 0.75), x.g.cat([x.slice(0, 0, 1), x.slice(0, 1) * 0.25], 0)
+        ),
+    ),
+)
 
 # ---- cumulated sums ----
 
 sums = of(lambda g: (g.x(T, N),))
-sums("cumulated sum by a triangle", "tril of ones", lambda x: x.cumsum(0), lambda x: x.g.ones(T, T).tril().matmul(x), ("without the row itself", lambda x: x.g.ones(T, T).tril(-1).matmul(x)))
-sums("cumulated sum by a loop", "row by row", lambda x: x.cumsum(0), lambda x: loop(x.g.ones(T, N), x))
-sums("cumulated sum in blocks", "totals of the blocks before", lambda x: x.cumsum(0), lambda x: (lambda y: (y.cumsum(1) + pad(y.sum(1).cumsum(0).slice(0, 0, 2), (0, 0, 1, 0)).unsqueeze(1)).view(T, N))(x.view(3, 2, N)),
-     ("totals with the block itself", lambda x: (lambda y: (y.cumsum(1) + y.sum(1).cumsum(0).unsqueeze(1)).view(T, N))(x.view(3, 2, N))))
-sums("sum of what comes after", "flipped", lambda x: x.flip(0).cumsum(0).flip(0), lambda x: x.sum(0, True) - x.cumsum(0) + x)
-sums("cumulated sum before each", "shifted", lambda x: x.cumsum(0) - x, lambda x: pad(x, (0, 0, 1, 0)).slice(0, 0, T).cumsum(0))
-sums("segment sums", "Mamba 2's segsum", lambda x: (lambda c: c.unsqueeze(1) - c.unsqueeze(0))(x.cumsum(0)).masked_fill(~causal(x.g, T).unsqueeze(2), -math.inf).exp(),
-     lambda x: (lambda m: (x.unsqueeze(1).expand(T, T, N).masked_fill(~x.g.ones(T, T, dtype=boolean).tril(-1).unsqueeze(2), 0.0)).cumsum(0).masked_fill(m, -math.inf).exp())(~causal(x.g, T).unsqueeze(2)),
-     ("with the diagonal", lambda x: (lambda m: (x.unsqueeze(1).expand(T, T, N).masked_fill(~causal(x.g, T).unsqueeze(2), 0.0)).cumsum(0).masked_fill(m, -math.inf).exp())(~causal(x.g, T).unsqueeze(2))))
-sums("cumulated product by logs", "of positive numbers", lambda x: cumprod(x.exp(), 0), lambda x: x.cumsum(0).exp())
-sums("running mean", "divided by the count", lambda x: x.cumsum(0) / x.g.arange(1, T + 1).to(f32).unsqueeze(1), lambda x: (lambda m: m / m.sum(1, True))(x.g.ones(T, T).tril()).matmul(x),
-     ("divided by all", lambda x: x.cumsum(0) / float(T)))
-sums("differences of a cumulated sum", "what was summed", lambda x: x.exp(), lambda x: (lambda c: c - pad(c.slice(0, 0, T - 1), (0, 0, 1, 0)))(x.exp().cumsum(0)))
-sums("moving sum of three", "differences of cumulated sums, or shifts", lambda x: x + pad(x, (0, 0, 1, 0)).slice(0, 0, T) + pad(x, (0, 0, 2, 0)).slice(0, 0, T), lambda x: (lambda c: c - pad(c, (0, 0, 3, 0)).slice(0, 0, T))(x.cumsum(0)))
+sums(
+    "cumulated sum by a triangle",
+    "tril of ones",
+    lambda x: x.cumsum(0),
+    lambda x: x.g.ones(T, T).tril().matmul(x),
+    ("without the row itself", lambda x: x.g.ones(T, T).tril(-1).matmul(x)),
+)
+sums(
+    "cumulated sum by a loop",
+    "row by row",
+    lambda x: x.cumsum(0),
+    lambda x: loop(x.g.ones(T, N), x),
+)
+sums(
+    "cumulated sum in blocks",
+    "totals of the blocks before",
+    lambda x: x.cumsum(0),
+    lambda x: (
+        lambda y: (
+            y.cumsum(1) + pad(y.sum(1).cumsum(0).slice(0, 0, 2), (0, 0, 1, 0)).unsqueeze(1)
+        ).view(T, N)
+    )(x.view(3, 2, N)),
+    (
+        "totals with the block itself",
+        lambda x: (lambda y: (y.cumsum(1) + y.sum(1).cumsum(0).unsqueeze(1)).view(T, N))(
+            x.view(3, 2, N)
+        ),
+    ),
+)
+sums(
+    "sum of what comes after",
+    "flipped",
+    lambda x: x.flip(0).cumsum(0).flip(0),
+    lambda x: x.sum(0, True) - x.cumsum(0) + x,
+)
+sums(
+    "cumulated sum before each",
+    "shifted",
+    lambda x: x.cumsum(0) - x,
+    lambda x: pad(x, (0, 0, 1, 0)).slice(0, 0, T).cumsum(0),
+)
+sums(
+    "segment sums",
+    "Mamba 2's segsum",
+    lambda x: (
+        (lambda c: c.unsqueeze(1) - c.unsqueeze(0))(x.cumsum(0))
+        .masked_fill(~causal(x.g, T).unsqueeze(2), -math.inf)
+        .exp()
+    ),
+    lambda x: (
+        lambda m: (
+            (
+                x.unsqueeze(1)
+                .expand(T, T, N)
+                .masked_fill(~x.g.ones(T, T, dtype=boolean).tril(-1).unsqueeze(2), 0.0)
+            )
+            .cumsum(0)
+            .masked_fill(m, -math.inf)
+            .exp()
+        )
+    )(~causal(x.g, T).unsqueeze(2)),
+    (
+        "with the diagonal",
+        lambda x: (
+            lambda m: (
+                (x.unsqueeze(1).expand(T, T, N).masked_fill(~causal(x.g, T).unsqueeze(2), 0.0))
+                .cumsum(0)
+                .masked_fill(m, -math.inf)
+                .exp()
+            )
+        )(~causal(x.g, T).unsqueeze(2)),
+    ),
+)
+sums(
+    "cumulated product by logs",
+    "of positive numbers",
+    lambda x: cumprod(x.exp(), 0),
+    lambda x: x.cumsum(0).exp(),
+)
+sums(
+    "running mean",
+    "divided by the count",
+    lambda x: x.cumsum(0) / x.g.arange(1, T + 1).to(f32).unsqueeze(1),
+    lambda x: (lambda m: m / m.sum(1, True))(x.g.ones(T, T).tril()).matmul(x),
+    ("divided by all", lambda x: x.cumsum(0) / float(T)),
+)
+sums(
+    "differences of a cumulated sum",
+    "what was summed",
+    lambda x: x.exp(),
+    lambda x: (lambda c: c - pad(c.slice(0, 0, T - 1), (0, 0, 1, 0)))(x.exp().cumsum(0)),
+)
+sums(
+    "moving sum of three",
+    "differences of cumulated sums, or shifts",
+    lambda x: x + pad(x, (0, 0, 1, 0)).slice(0, 0, T) + pad(x, (0, 0, 2, 0)).slice(0, 0, T),
+    lambda x: (lambda c: c - pad(c, (0, 0, 3, 0)).slice(0, 0, T))(x.cumsum(0)),
+)
 
 # ---- linear attention ----
 
@@ -122,7 +272,16 @@ def recurrent(q, k, v, decay=None):
 def parallel(q, k, v, decay=None, late=0):
     s = q.mm(k.t())
     if decay:
-        s = s * q.g.const("decays", Data((T, T), [decay ** (i // T - i % T + late) if i % T <= i // T else 0.0 for i in range(T * T)]))
+        s = s * q.g.const(
+            "decays",
+            Data(
+                (T, T),
+                [
+                    decay ** (i // T - i % T + late) if i % T <= i // T else 0.0
+                    for i in range(T * T)
+                ],
+            ),
+        )
         return s.mm(v)
     return s.tril().mm(v)
 
@@ -133,27 +292,80 @@ def in_chunks(q, k, v, n=2, decay=None, late=0):
         qc, kc, vc = (x.slice(0, a, a + n) for x in (q, k, v))
         p = qc.mm(kc.t()).tril()
         if decay:
-            p = p * g.const("d%d" % a, Data((n, n), [decay ** max(0, i // n - i % n) for i in range(n * n)]))
+            p = p * g.const(
+                "d%d" % a, Data((n, n), [decay ** max(0, i // n - i % n) for i in range(n * n)])
+            )
         y = p.mm(vc)
         if s is not None:
             r = qc.mm(s)
-            y = y + (r * g.const("r%d" % a, Data((n, 1), [decay ** (i + 1 + late) for i in range(n)])) if decay else r)
-        kd = kc * g.const("k%d" % a, Data((n, 1), [decay ** (n - 1 - i) for i in range(n)])) if decay else kc
-        s = kd.t().mm(vc) if s is None else (s * decay ** n if decay else s) + kd.t().mm(vc)
+            y = y + (
+                r * g.const("r%d" % a, Data((n, 1), [decay ** (i + 1 + late) for i in range(n)]))
+                if decay
+                else r
+            )
+        kd = (
+            kc * g.const("k%d" % a, Data((n, 1), [decay ** (n - 1 - i) for i in range(n)]))
+            if decay
+            else kc
+        )
+        s = kd.t().mm(vc) if s is None else (s * decay**n if decay else s) + kd.t().mm(vc)
         out.append(y)
     return g.cat(out, 0)
 
 
 linear = of(three)
-linear("linear attention, recurrent", "a state of outer products", parallel, recurrent, ("without the token itself", lambda q, k, v: q.mm(k.t()).tril(-1).mm(v)))
+linear(
+    "linear attention, recurrent",
+    "a state of outer products",
+    parallel,
+    recurrent,
+    ("without the token itself", lambda q, k, v: q.mm(k.t()).tril(-1).mm(v)),
+)
 for _n in 2, 3:
-    linear("linear attention in chunks of %d" % _n, "a state between chunks", parallel, lambda q, k, v, n=_n: in_chunks(q, k, v, n))
-linear("linear attention by cumulated outer products", "one large cumsum", parallel, lambda q, k, v: (q.unsqueeze(2) * (k.unsqueeze(2) * v.unsqueeze(1)).cumsum(0)).sum(1))
-linear("linear attention without a mask", "k^T v first", lambda q, k, v: q.mm(k.t()).mm(v), lambda q, k, v: q.mm(k.t().mm(v)))
-linear("linear attention normalised", "by the sum of keys", lambda q, k, v: (lambda a, b: a.mm(b.t()).mm(v) / a.mm(b.sum(0).unsqueeze(1)))(q.exp(), k.exp()), lambda q, k, v: (lambda p: (p / p.sum(-1, True)).mm(v))(q.exp().mm(k.exp().t())),
-       ("by the sum of queries", lambda q, k, v: (lambda p: (p / p.sum(0, True)).mm(v))(q.exp().mm(k.exp().t()))))
-linear("retention, recurrent", "RetNet's decay", lambda *a: parallel(*a, decay=0.5), lambda *a: recurrent(*a, decay=0.5), ("decayed before its use", lambda *a: parallel(*a, decay=0.5, late=1)))
-linear("retention in chunks", "RetNet's decay", lambda *a: parallel(*a, decay=0.5), lambda *a: in_chunks(*a, n=2, decay=0.5), ("one decay less between chunks", lambda *a: in_chunks(*a, n=2, decay=0.5, late=-1)))
+    linear(
+        "linear attention in chunks of %d" % _n,
+        "a state between chunks",
+        parallel,
+        lambda q, k, v, n=_n: in_chunks(q, k, v, n),
+    )
+linear(
+    "linear attention by cumulated outer products",
+    "one large cumsum",
+    parallel,
+    lambda q, k, v: (q.unsqueeze(2) * (k.unsqueeze(2) * v.unsqueeze(1)).cumsum(0)).sum(1),
+)
+linear(
+    "linear attention without a mask",
+    "k^T v first",
+    lambda q, k, v: q.mm(k.t()).mm(v),
+    lambda q, k, v: q.mm(k.t().mm(v)),
+)
+linear(
+    "linear attention normalised",
+    "by the sum of keys",
+    lambda q, k, v: (lambda a, b: a.mm(b.t()).mm(v) / a.mm(b.sum(0).unsqueeze(1)))(
+        q.exp(), k.exp()
+    ),
+    lambda q, k, v: (lambda p: (p / p.sum(-1, True)).mm(v))(q.exp().mm(k.exp().t())),
+    (
+        "by the sum of queries",
+        lambda q, k, v: (lambda p: (p / p.sum(0, True)).mm(v))(q.exp().mm(k.exp().t())),
+    ),
+)
+linear(
+    "retention, recurrent",
+    "RetNet's decay",
+    lambda *a: parallel(*a, decay=0.5),
+    lambda *a: recurrent(*a, decay=0.5),
+    ("decayed before its use", lambda *a: parallel(*a, decay=0.5, late=1)),
+)
+linear(
+    "retention in chunks",
+    "RetNet's decay",
+    lambda *a: parallel(*a, decay=0.5),
+    lambda *a: in_chunks(*a, n=2, decay=0.5),
+    ("one decay less between chunks", lambda *a: in_chunks(*a, n=2, decay=0.5, late=-1)),
+)
 
 
 def gated_scan(g):
@@ -175,7 +387,13 @@ def gated_parallel(q, k, v, f):
     return p.mm(v)
 
 
-of(gated_scan)("gated linear attention", "decays in queries and keys", gated_loop, gated_parallel, ("decays in the keys' values", lambda q, k, v, f: gated_parallel(q, k, v * f.sigmoid(), f)))
+of(gated_scan)(
+    "gated linear attention",
+    "decays in queries and keys",
+    gated_loop,
+    gated_parallel,
+    ("decays in the keys' values", lambda q, k, v, f: gated_parallel(q, k, v * f.sigmoid(), f)),
+)
 
 
 def delta(g):
@@ -191,18 +409,32 @@ def delta_loop(q, k, v, b, how):
         elif how == "error":
             s = s + kt.t().mm((vt - kt.mm(s)) * bt)
         else:
-            s = (kt.g.op("eye", [D], [((D, D), f32)])[0] - kt.t().mm(kt) * bt).mm(s) + kt.t().mm(vt) * bt
+            s = (kt.g.op("eye", [D], [((D, D), f32)])[0] - kt.t().mm(kt) * bt).mm(s) + kt.t().mm(
+                vt
+            ) * bt
         out.append(q.slice(0, t, t + 1).mm(s))
     return q.g.cat(out, 0)
 
 
-of(delta)("delta rule", "the error, or a reflection", lambda *a: delta_loop(*a, "error"), lambda *a: delta_loop(*a, "matrix"))
+of(delta)(
+    "delta rule",
+    "the error, or a reflection",
+    lambda *a: delta_loop(*a, "error"),
+    lambda *a: delta_loop(*a, "matrix"),
+)
 
 # ---- state spaces ----
 
 
 def mamba(g):
-    return (g.x(T, D, name="x"), g.x(T, D, name="dt"), g.param("A", D, N), g.x(T, N, name="B"), g.x(T, N, name="C"), g.param("Dskip", D))
+    return (
+        g.x(T, D, name="x"),
+        g.x(T, D, name="dt"),
+        g.param("A", D, N),
+        g.x(T, N, name="B"),
+        g.x(T, N, name="C"),
+        g.param("Dskip", D),
+    )
 
 
 def selective(x, dt, A, B, Cc, skip, how):
@@ -227,14 +459,24 @@ def selective(x, dt, A, B, Cc, skip, how):
         db = g.einsum("td,tn->tdn", d * x, B)
         return g.einsum("tdn,tn->td", loop(da, db), Cc) + x * skip
     la = (d.unsqueeze(2) * a).cumsum(0)
-    w = (la.unsqueeze(1) - la.unsqueeze(0)).masked_fill(~causal(g, T).unsqueeze(2).unsqueeze(3), -math.inf).exp()
+    w = (
+        (la.unsqueeze(1) - la.unsqueeze(0))
+        .masked_fill(~causal(g, T).unsqueeze(2).unsqueeze(3), -math.inf)
+        .exp()
+    )
     h = (w * ((d * x).unsqueeze(2) * B.unsqueeze(1)).unsqueeze(0)).sum(1)
     return (h * Cc.unsqueeze(1)).sum(2) + x * skip
 
 
 ssm = of(mamba)
 for _h in "all at once", "einsum", "parallel":
-    ssm("selective scan, " + _h, "Mamba's", lambda *a: selective(*a, "loop"), lambda *a, h=_h: selective(*a, h), ("without the skip", lambda *a: selective(*a, "no skip")) if _h == "all at once" else None)
+    ssm(
+        "selective scan, " + _h,
+        "Mamba's",
+        lambda *a: selective(*a, "loop"),
+        lambda *a, h=_h: selective(*a, h),
+        ("without the skip", lambda *a: selective(*a, "no skip")) if _h == "all at once" else None,
+    )
 
 
 def ssd(g):
@@ -271,7 +513,15 @@ def dual(x, l, B, Cc, how, n=2):
 
 
 for _h in "quadratic", "chunks":
-    of(ssd)("state space duality, " + _h, "Mamba 2's", lambda *a: dual(*a, "loop"), lambda *a, h=_h: dual(*a, h), ("a state that does not decay", lambda *a: dual(*a, "not decayed")) if _h == "chunks" else None)
+    of(ssd)(
+        "state space duality, " + _h,
+        "Mamba 2's",
+        lambda *a: dual(*a, "loop"),
+        lambda *a, h=_h: dual(*a, h),
+        ("a state that does not decay", lambda *a: dual(*a, "not decayed"))
+        if _h == "chunks"
+        else None,
+    )
 
 
 # ---- RWKV, and gated cells ----
@@ -306,13 +556,33 @@ def wkv_loop(k, v, w, u, stable):
     return g.stack(out, 0)
 
 
-of(rwkv)("RWKV with and without its maximum", "numerators and denominators scaled", lambda *a: wkv_loop(*a, False), lambda *a: wkv_loop(*a, True))
-of(lambda g: (g.x(T, D), g.param("mix", D)))("token shift", "RWKV's mixture with the token before", lambda x, m: (lambda p: x * m + p * (1.0 - m))(pad(x, (0, 0, 1, 0)).slice(0, 0, T)),
-   lambda x, m: (lambda p: p + (x - p) * m)(x.g.cat([x.g.zeros(1, D), x.slice(0, 0, T - 1)], 0)), ("the token behind", lambda x, m: (lambda p: p + (x - p) * m)(x.g.cat([x.slice(0, 1), x.g.zeros(1, D)], 0))))
+of(rwkv)(
+    "RWKV with and without its maximum",
+    "numerators and denominators scaled",
+    lambda *a: wkv_loop(*a, False),
+    lambda *a: wkv_loop(*a, True),
+)
+of(lambda g: (g.x(T, D), g.param("mix", D)))(
+    "token shift",
+    "RWKV's mixture with the token before",
+    lambda x, m: (lambda p: x * m + p * (1.0 - m))(pad(x, (0, 0, 1, 0)).slice(0, 0, T)),
+    lambda x, m: (lambda p: p + (x - p) * m)(x.g.cat([x.g.zeros(1, D), x.slice(0, 0, T - 1)], 0)),
+    (
+        "the token behind",
+        lambda x, m: (lambda p: p + (x - p) * m)(x.g.cat([x.slice(0, 1), x.g.zeros(1, D)], 0)),
+    ),
+)
 
 
 def cell(g):
-    return g.x(3, D, name="x"), g.x(3, D, name="h"), g.param("wi", 3 * D, D), g.param("wh", 3 * D, D), g.param("bi", 3 * D), g.param("bh", 3 * D)
+    return (
+        g.x(3, D, name="x"),
+        g.x(3, D, name="h"),
+        g.param("wi", 3 * D, D),
+        g.param("wh", 3 * D, D),
+        g.param("bi", 3 * D),
+        g.param("bh", 3 * D),
+    )
 
 
 def gru(x, h, wi, wh, bi, bh, wrong=False):
@@ -322,7 +592,26 @@ def gru(x, h, wi, wh, bi, bh, wrong=False):
     return (1.0 - z) * n + z * h
 
 
-of(cell)("gated recurrent unit", "one product of input and state", gru, lambda x, h, wi, wh, bi, bh: (lambda a, r, z: (lambda n: n + z * (h - n))(
-    (x.linear(wi.slice(0, 2 * D), bi.slice(0, 2 * D)) + r * h.linear(wh.slice(0, 2 * D), bh.slice(0, 2 * D))).tanh()))(*(lambda a: (a, a.slice(1, 0, D), a.slice(1, D)))(
-        x.g.cat([x, h], 1).linear(x.g.cat([wi.slice(0, 0, 2 * D), wh.slice(0, 0, 2 * D)], 1), bi.slice(0, 0, 2 * D) + bh.slice(0, 0, 2 * D)).sigmoid())),
-   ("the reset left out", lambda *a: gru(*a, wrong=True)))
+of(cell)(
+    "gated recurrent unit",
+    "one product of input and state",
+    gru,
+    lambda x, h, wi, wh, bi, bh: (
+        lambda a, r, z: (lambda n: n + z * (h - n))(
+            (
+                x.linear(wi.slice(0, 2 * D), bi.slice(0, 2 * D))
+                + r * h.linear(wh.slice(0, 2 * D), bh.slice(0, 2 * D))
+            ).tanh()
+        )
+    )(
+        *(lambda a: (a, a.slice(1, 0, D), a.slice(1, D)))(
+            x.g.cat([x, h], 1)
+            .linear(
+                x.g.cat([wi.slice(0, 0, 2 * D), wh.slice(0, 0, 2 * D)], 1),
+                bi.slice(0, 0, 2 * D) + bh.slice(0, 0, 2 * D),
+            )
+            .sigmoid()
+        )
+    ),
+    ("the reset left out", lambda *a: gru(*a, wrong=True)),
+)

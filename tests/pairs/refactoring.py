@@ -1,9 +1,13 @@
-"""Honest refactorings: one function as developers of one framework write it, and as those of another do.
+"""Honest refactorings: one function as developers of one framework write it, and as those of
+another do.
 
-    refactoring("silu by its sigmoid", "x sigmoid(x)", lambda g: ..., lambda g: ..., wrong=("x sigmoid(-x)", lambda g: ...))
+    refactoring("silu by its sigmoid", "x sigmoid(x)", lambda g: ..., lambda g: ..., wrong=("x
+    sigmoid(-x)", lambda g: ...))
 
-Both sides must be `equivalent`, and by a proof. `wrong` is a slightly wrong twin of the right side, which must never be
-`equivalent`. TESTED names those that are not proved yet, with the reason. Here too: operators that dsl.py lacks."""
+Both sides must be `equivalent`, and by a proof. `wrong` is a slightly wrong twin of the right side,
+which must never be `equivalent`. TESTED names those that are not proved yet, with the reason. Here
+too: operators that dsl.py lacks."""
+
 from dsl import *
 
 REFACTORINGS = {}
@@ -19,14 +23,18 @@ def refactoring(name, why, left, right, wrong=None):
 
 def of(make):
     """A refactoring whose sides are functions of what make(g) gives."""
+
     def define(name, why, left, right, wrong=None):
         def side(f):
             return lambda g: f(*make(g))
+
         refactoring(name, why, side(left), side(right), wrong and (wrong[0], side(wrong[1])))
+
     return define
 
 
 # ---- operators ----
+
 
 def shape_after(t, dims, size):
     s = list(t.shape)
@@ -49,23 +57,33 @@ def pair_of(n):
 
 def conv2d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     st, pa, di = pair_of(stride), pair_of(padding), pair_of(dilation)
-    out = [(x.shape[2 + i] + 2 * pa[i] - di[i] * (w.shape[2 + i] - 1) - 1) // st[i] + 1 for i in (0, 1)]
+    out = [
+        (x.shape[2 + i] + 2 * pa[i] - di[i] * (w.shape[2 + i] - 1) - 1) // st[i] + 1 for i in (0, 1)
+    ]
     return x.op("conv2d", [x, w, b, st, pa, di, groups], [x.shape[0], w.shape[0]] + out)
 
 
 def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     n = (x.shape[2] + 2 * padding - dilation * (w.shape[2] - 1) - 1) // stride + 1
-    return x.op("conv1d", [x, w, b, [stride], [padding], [dilation], groups], [x.shape[0], w.shape[0], n])
+    return x.op(
+        "conv1d", [x, w, b, [stride], [padding], [dilation], groups], [x.shape[0], w.shape[0], n]
+    )
 
 
 def conv3d(x, w, b, stride):
     out = [(x.shape[2 + i] - w.shape[2 + i]) // stride[i] + 1 for i in range(3)]
-    return x.op("conv3d", [x, w, b, list(stride), [0, 0, 0], [1, 1, 1], 1], [x.shape[0], w.shape[0]] + out)
+    return x.op(
+        "conv3d", [x, w, b, list(stride), [0, 0, 0], [1, 1, 1], 1], [x.shape[0], w.shape[0]] + out
+    )
 
 
 def im2col(x, k, padding=0, stride=1):
     out = [(x.shape[2 + i] + 2 * padding - k) // stride + 1 for i in (0, 1)]
-    return x.op("im2col", [x, [k, k], [1, 1], [padding, padding], [stride, stride]], [x.shape[0], x.shape[1] * k * k, out[0] * out[1]])
+    return x.op(
+        "im2col",
+        [x, [k, k], [1, 1], [padding, padding], [stride, stride]],
+        [x.shape[0], x.shape[1] * k * k, out[0] * out[1]],
+    )
 
 
 def unfold(x, d, size, step):
@@ -76,7 +94,11 @@ def unfold(x, d, size, step):
 
 def pool2d(x, name, k, stride=None):
     st = stride or k
-    return x.op(name, [x, [k, k], [st, st]], shape_after(x, (2, 3), [(x.shape[i] - k) // st + 1 for i in (2, 3)]))
+    return x.op(
+        name,
+        [x, [k, k], [st, st]],
+        shape_after(x, (2, 3), [(x.shape[i] - k) // st + 1 for i in (2, 3)]),
+    )
 
 
 def batch_norm(x, w, b, mean, var, eps=1e-5):
@@ -105,7 +127,12 @@ def slice_scatter(t, v, d, a, b):
 
 def argsort(t, d=-1, descending=False, stable=False):
     if stable:
-        return t.g.op("argsort.stable", [t], [(t.shape, i64)], {"stable": True, "dim": d, "descending": descending})[0]
+        return t.g.op(
+            "argsort.stable",
+            [t],
+            [(t.shape, i64)],
+            {"stable": True, "dim": d, "descending": descending},
+        )[0]
     return t.op("argsort", [t, d, descending], dtype=i64)
 
 
@@ -114,7 +141,11 @@ def exp2(t):
 
 
 def cross_entropy(x, target, smoothing=0.0, reduction=1, ignore=-100):
-    return x.op("cross_entropy_loss", [x, target, None, reduction, ignore, smoothing], () if reduction else target.shape)
+    return x.op(
+        "cross_entropy_loss",
+        [x, target, None, reduction, ignore, smoothing],
+        () if reduction else target.shape,
+    )
 
 
 def total(t):

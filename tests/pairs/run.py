@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Compare every pair of traps.py and see that its verdict is one that it may have.
 
-    tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--device cuda] [--failures FILE]
+    tests/pairs/run.py [--isomer build/isomer] [--only NAME] [--jobs N] [--all] [--device cuda]
+    [--failures FILE]
 
-Each pair is compared once; every ninth also with its sides exchanged and every 13th with another seed (--all, and what is
-in KNOWN: every pair both ways), where the verdict must be the same. Most of the time is the program's start, so that
-pairs that must be equivalent are compared several in one capture, and one by one where that is not `equivalent` (--all:
-all one by one). One line per failure; a pair in KNOWN whose verdict is still wrong is a known gap, neither passed nor
-failed, and one whose verdict is right by now is a failure: it leaves the table. Of the refactorings (refactoring.py) the shares
-that are equivalent and proved are printed, and must not be below LEAST; one that is tested only is in the table TESTED, with
-the reason. The last line is `N passed, N failed`."""
+Each pair is compared once; every ninth also with its sides exchanged and every 13th with another
+seed (--all, and what is in KNOWN: every pair both ways), where the verdict must be the same. Most
+of the time is the program's start, so that pairs that must be equivalent are compared several in
+one capture, and one by one where that is not `equivalent` (--all: all one by one). One line per
+failure; a pair in KNOWN whose verdict is still wrong is a known gap, neither passed nor failed, and
+one whose verdict is right by now is a failure: it leaves the table. Of the refactorings
+(refactoring.py) the shares that are equivalent and proved are printed, and must not be below LEAST;
+one that is tested only is in the table TESTED, with the reason. The last line is `N passed, N
+failed`."""
+
 import argparse
 import json
 import os
@@ -33,10 +37,27 @@ WRITING = threading.Lock()
 
 
 def compare(report, left, right, *args):
-    """(verdict, what it says): `crash` or `timeout` where there is none; an error must be one line."""
-    command = [OPTIONS.isomer, "compare", left, right, "--json", report, "--device", OPTIONS.device, *args]
+    """(verdict, what it says): `crash` or `timeout` where there is none; an error must be one
+    line."""
+    command = [
+        OPTIONS.isomer,
+        "compare",
+        left,
+        right,
+        "--json",
+        report,
+        "--device",
+        OPTIONS.device,
+        *args,
+    ]
     try:
-        p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+        p = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=TIMEOUT,
+        )
     except subprocess.TimeoutExpired:
         return "timeout", "no answer after %g s" % TIMEOUT
     out, err = p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
@@ -49,7 +70,8 @@ def compare(report, left, right, *args):
 
 
 def allowed(expected, got, report):
-    """Whether `expected` has the verdict; equivalent:KIND:TEXT stands for one that rests on such an assumption."""
+    """Whether `expected` has the verdict; equivalent:KIND:TEXT stands for one that rests on such an
+    assumption."""
     for want in expected.split("|"):
         verdict, _, assumption = want.partition(":")
         if verdict != got:
@@ -92,7 +114,13 @@ def attempt(n, pair):
         for how, args in runs:
             got, says = compare(*args)
             if not allowed(pair.expected, got, report):
-                return "%s%s, expected %s (%s): %s" % (how, got, pair.expected, pair.why, says.replace(folder, "")), got
+                return "%s%s, expected %s (%s): %s" % (
+                    how,
+                    got,
+                    pair.expected,
+                    pair.why,
+                    says.replace(folder, ""),
+                ), got
             if first not in (None, got):
                 return "%s%s, without that %s" % (how, got, first), got
             if first is None and got == dsl.EQUIVALENT and evidence(pair, report):
@@ -112,12 +140,15 @@ def attempt_several(n, pairs):
             got, _ = compare(report, *(sides[::-1] if n % 2 else sides))
             if got == dsl.EQUIVALENT and (pairs[0].name not in REFACTORINGS or proved(report)):
                 return [(None, got)] * len(pairs)
-            print("one by one: %s: %s together" % (", ".join(p.name for p in pairs), got), flush=True)
+            print(
+                "one by one: %s: %s together" % (", ".join(p.name for p in pairs), got), flush=True
+            )
     return [attempt(n + k, p) for k, p in enumerate(pairs)]
 
 
 def groups(pairs, size=10):
-    """What is compared together: consecutive pairs that must be equivalent, or proved; any other alone."""
+    """What is compared together: consecutive pairs that must be equivalent, or proved; any other
+    alone."""
     alone = {**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}
     together = {False: [], True: []}
     for p in pairs:
@@ -137,7 +168,10 @@ def groups(pairs, size=10):
 def shares(verdicts):
     """Prints how many refactorings are equivalent and proved. False: too few."""
     n = len(verdicts)
-    share = {"equivalent": sum(v == dsl.EQUIVALENT for v, _ in verdicts) / max(1, n), "proved": sum(p for _, p in verdicts) / max(1, n)}
+    share = {
+        "equivalent": sum(v == dsl.EQUIVALENT for v, _ in verdicts) / max(1, n),
+        "proved": sum(p for _, p in verdicts) / max(1, n),
+    }
     print("%d refactorings: %s" % (n, ", ".join("%.1f %% %s" % (100 * share[k], k) for k in LEAST)))
     return n == 0 or bool(OPTIONS.only) or all(share[k] >= LEAST[k] for k in LEAST)
 
@@ -147,7 +181,11 @@ def main():
     a = argparse.ArgumentParser(description="small pairs with known verdicts")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("--only", default="", help="pairs whose name holds this")
-    a.add_argument("--all", action="store_true", help="every pair with its sides exchanged and with another seed")
+    a.add_argument(
+        "--all",
+        action="store_true",
+        help="every pair with its sides exchanged and with another seed",
+    )
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     a.add_argument("--device", default="cpu", help="cpu or cuda")
     a.add_argument("--failures", help="write what is wrong, known or not, to this file")
@@ -156,17 +194,28 @@ def main():
     pairs = [p for p in dsl.PAIRS.values() if OPTIONS.only in p.name]
     passed = failed = gaps = 0
     lines, verdicts = [], []
-    for name in sorted({**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}.keys() - dsl.PAIRS.keys()):
+    for name in sorted(
+        {**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}.keys() - dsl.PAIRS.keys()
+    ):
         failed += 1
         print("FAILED %s: in a table of gaps, and there is no such pair" % name)
     with ThreadPoolExecutor(OPTIONS.jobs) as pool:
         work = list(groups(pairs))
         starts = [sum(len(w) for w in work[:k]) for k in range(len(work))]
-        results = ((p, r) for w, rs in zip(work, pool.map(attempt_several, starts, work)) for p, r in zip(w, rs))
+        results = (
+            (p, r)
+            for w, rs in zip(work, pool.map(attempt_several, starts, work))
+            for p, r in zip(w, rs)
+        )
         for p, (wrong, got) in results:
             known = traps.KNOWN.get(p.name) or traps.WRONG_EQUIVALENT.get(p.name)
             if p.name in REFACTORINGS:
-                verdicts.append((got, got == dsl.EQUIVALENT and p.name not in traps.NOT_PROVED and wrong is None))
+                verdicts.append(
+                    (
+                        got,
+                        got == dsl.EQUIVALENT and p.name not in traps.NOT_PROVED and wrong is None,
+                    )
+                )
             if wrong is None and known is None:
                 passed += 1
                 continue
@@ -174,10 +223,22 @@ def main():
                 lines.append("%s\t%s\n" % (p.name, wrong))
             if wrong is None:
                 failed += 1
-                print("FAILED %s: %s is right, and the pair is still in the table of gaps" % (p.name, got), flush=True)
-            elif known is not None and got not in ("crash", "timeout") and (got == dsl.EQUIVALENT) == (p.name in traps.WRONG_EQUIVALENT):
+                print(
+                    "FAILED %s: %s is right, and the pair is still in the table of gaps"
+                    % (p.name, got),
+                    flush=True,
+                )
+            elif (
+                known is not None
+                and got not in ("crash", "timeout")
+                and (got == dsl.EQUIVALENT) == (p.name in traps.WRONG_EQUIVALENT)
+            ):
                 gaps += 1
-                print("%s %s: %s (%s)" % ("WRONG" if got == dsl.EQUIVALENT else "known gap", p.name, wrong, known), flush=True)
+                print(
+                    "%s %s: %s (%s)"
+                    % ("WRONG" if got == dsl.EQUIVALENT else "known gap", p.name, wrong, known),
+                    flush=True,
+                )
             else:
                 failed += 1
                 print("FAILED %s: %s" % (p.name, wrong), flush=True)
@@ -188,7 +249,9 @@ def main():
         print("%d known gaps" % gaps)
     if not shares(verdicts):
         failed += 1
-        print("FAILED fewer than %s" % ", ".join("%g %% %s" % (100 * v, k) for k, v in LEAST.items()))
+        print(
+            "FAILED fewer than %s" % ", ".join("%g %% %s" % (100 * v, k) for k, v in LEAST.items())
+        )
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The standing pairs of small captures, each with the verdict it must get and why.
 
-    tests/pairs/traps.py                  list them
-    tests/pairs/traps.py NAME FOLDER      write the captures of one to FOLDER/left and FOLDER/right"""
+tests/pairs/traps.py                  list them
+tests/pairs/traps.py NAME FOLDER      write the captures of one to FOLDER/left and FOLDER/right"""
+
 import sys
 
 import dsl
@@ -28,14 +29,22 @@ import tied  # noqa: F401
 import undefined  # noqa: F401
 import values  # noqa: F401
 
-# Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its own.
+# Pairs whose verdict is not yet what it must be, and why. A wrong `equivalent` has a table of its
+# own.
 GAPS = {
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
     "undecided: an integer times a float": ["int times 2.0"],
     "undecided: a sum of no terms": ["product over nothing"],
-    "undecided: a choice that no sample shows to count": ["refactored: " + n for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")],
-    "undecided: no draw reaches the bound of a clamp that never binds": ["refactored: activations by rows, in int8"],
-    "undecided: no draw fills an expert whose capacity never binds": ["refactored: a capacity that never binds"],
+    "undecided: a choice that no sample shows to count": [
+        "refactored: " + n
+        for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")
+    ],
+    "undecided: no draw reaches the bound of a clamp that never binds": [
+        "refactored: activations by rows, in int8"
+    ],
+    "undecided: no draw fills an expert whose capacity never binds": [
+        "refactored: a capacity that never binds"
+    ],
 }
 # Refactorings that are tested only, and why.
 TESTED = {
@@ -48,14 +57,37 @@ TESTED = {
     "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
     "a bound in logarithms": ["acceptance of a drafted token"],
     "a count of truth values, as integers and as floats": ["masked mean of a loss"],
-    "an order by counting, or of probabilities": ["probabilities above a share of the best", "ranks", "second best by masking the best"],
-    "elements put where several may be": ["frequency penalty", "repetition penalty", "the chosen by one-hot rows", "weights of the chosen by a softmax of what is left"],
-    "no definition: view_as_real, _int_mm, bincount, cumprod": ["rotary by complex numbers", "rotary by complex halves", "activations by rows, multiplied in int32",
-                                                               "tokens of each expert", "cumulated product by logs"],
+    "an order by counting, or of probabilities": [
+        "probabilities above a share of the best",
+        "ranks",
+        "second best by masking the best",
+    ],
+    "elements put where several may be": [
+        "frequency penalty",
+        "repetition penalty",
+        "the chosen by one-hot rows",
+        "weights of the chosen by a softmax of what is left",
+    ],
+    "no definition: view_as_real, _int_mm, bincount, cumprod": [
+        "rotary by complex numbers",
+        "rotary by complex halves",
+        "activations by rows, multiplied in int32",
+        "tokens of each expert",
+        "cumulated product by logs",
+    ],
     "exponentials in quotients": ["mish"],
-    "more work than the prover's budget": ["experts gathered for each token", "all experts, the chosen gathered", "tokens dispatched by one-hot rows", "tokens sorted by their experts",
-                                           "experts of two ranks", "exponential moving average", "retention, recurrent", "retention in chunks", "gated linear attention",
-                                           "tokens in padded rows of their experts"],
+    "more work than the prover's budget": [
+        "experts gathered for each token",
+        "all experts, the chosen gathered",
+        "tokens dispatched by one-hot rows",
+        "tokens sorted by their experts",
+        "experts of two ranks",
+        "exponential moving average",
+        "retention, recurrent",
+        "retention in chunks",
+        "gated linear attention",
+        "tokens in padded rows of their experts",
+    ],
 }
 NOT_PROVED = {"refactored: " + name: why for why, names in TESTED.items() for name in names}
 KNOWN = {name: why for why, names in GAPS.items() for name in names}

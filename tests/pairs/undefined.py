@@ -1,5 +1,7 @@
-"""Where a graph is no number: 0/0 of a row of zeros, the root of what is negative, a row that is masked wholly. Two graphs that are equal wherever
-both are numbers are not one function if one of them is a number elsewhere too."""
+"""Where a graph is no number: 0/0 of a row of zeros, the root of what is negative, a row that is
+masked wholly. Two graphs that are equal wherever both are numbers are not one function if one of
+them is a number elsewhere too."""
+
 from dsl import EQUIVALENT, NOT_DIFFERENT, NOT_EQUIVALENT, f32
 from edges import INF, both
 
@@ -23,26 +25,89 @@ def positive(x):
 
 
 for _what, _norm in NORMS.items():
-    both("row divided %s, guarded" % _what, NOT_EQUIVALENT, "a row of zeros", lambda x, s, n=_norm: n(x).nan_to_num() if s else n(x))
-    both("row divided %s, selected" % _what, NOT_EQUIVALENT, "a row of zeros", lambda x, s, n=_norm: (
-        positive(x).where(n(x), 0.0) if s else n(x).mul(positive(x).to(f32))))
-    both("row divided %s, where it has some" % _what, NOT_EQUIVALENT, "a row of zeros", lambda x, s, n=_norm: (
-        (x.abs().sum(-1, True) > 0.0).where(n(x), 0.0) if s else n(x)))
+    both(
+        "row divided %s, guarded" % _what,
+        NOT_EQUIVALENT,
+        "a row of zeros",
+        lambda x, s, n=_norm: n(x).nan_to_num() if s else n(x),
+    )
+    both(
+        "row divided %s, selected" % _what,
+        NOT_EQUIVALENT,
+        "a row of zeros",
+        lambda x, s, n=_norm: positive(x).where(n(x), 0.0) if s else n(x).mul(positive(x).to(f32)),
+    )
+    both(
+        "row divided %s, where it has some" % _what,
+        NOT_EQUIVALENT,
+        "a row of zeros",
+        lambda x, s, n=_norm: (x.abs().sum(-1, True) > 0.0).where(n(x), 0.0) if s else n(x),
+    )
 
 # ---- guards on both sides ----
 
-both("guard elsewhere", NOT_EQUIVALENT, "a row of zeros", lambda x, s: by_largest(x).add(x.nan_to_num().nan_to_num()) if s else by_largest(x).nan_to_num().add(x.nan_to_num()))
-both("guard before and behind", NOT_EQUIVALENT, "a row of zeros", lambda x, s: by_largest(x.nan_to_num()) if s else by_largest(x).nan_to_num())
-both("guards of two terms", NOT_EQUIVALENT, "either may be NaN", lambda x, s: (lambda p, q: p.nan_to_num().add(q) if s else p.add(q.nan_to_num()))(
-    by_largest(x), by_largest(x.g.x(4, 8, name="z"))))
-both("masked rows, guard elsewhere", NOT_EQUIVALENT, "a row that is masked wholly", lambda x, s: (
-    lambda p: p.nan_to_num().add(x.nan_to_num().mul(0.5)) if s else p.add(x.nan_to_num().nan_to_num().mul(0.5)))(
-        x.masked_fill(x.g.param("m", 4, 8) > 1.5, -INF).softmax(-1)))
-both("guard twice", EQUIVALENT, "once is enough", lambda x, s: by_largest(x).nan_to_num().nan_to_num() if s else by_largest(x).nan_to_num())
-both("guard on an input", EQUIVALENT, "inputs are numbers", lambda x, s: x.nan_to_num().exp() if s else x.exp())
-both("guard before a product", EQUIVALENT, "the same one", lambda x, s: (lambda y, w: y.linear(w) if s else y.mm(w.t()))(
-    by_largest(x).nan_to_num(), x.g.param("w", 6, 8)))
-both("guard told in two ways", NOT_DIFFERENT, "0 for NaN", lambda x, s: (lambda y: y.isnan().where(0.0, y) if s else y.nan_to_num())(by_largest(x)))
+both(
+    "guard elsewhere",
+    NOT_EQUIVALENT,
+    "a row of zeros",
+    lambda x, s: (
+        by_largest(x).add(x.nan_to_num().nan_to_num())
+        if s
+        else by_largest(x).nan_to_num().add(x.nan_to_num())
+    ),
+)
+both(
+    "guard before and behind",
+    NOT_EQUIVALENT,
+    "a row of zeros",
+    lambda x, s: by_largest(x.nan_to_num()) if s else by_largest(x).nan_to_num(),
+)
+both(
+    "guards of two terms",
+    NOT_EQUIVALENT,
+    "either may be NaN",
+    lambda x, s: (lambda p, q: p.nan_to_num().add(q) if s else p.add(q.nan_to_num()))(
+        by_largest(x), by_largest(x.g.x(4, 8, name="z"))
+    ),
+)
+both(
+    "masked rows, guard elsewhere",
+    NOT_EQUIVALENT,
+    "a row that is masked wholly",
+    lambda x, s: (
+        lambda p: (
+            p.nan_to_num().add(x.nan_to_num().mul(0.5))
+            if s
+            else p.add(x.nan_to_num().nan_to_num().mul(0.5))
+        )
+    )(x.masked_fill(x.g.param("m", 4, 8) > 1.5, -INF).softmax(-1)),
+)
+both(
+    "guard twice",
+    EQUIVALENT,
+    "once is enough",
+    lambda x, s: by_largest(x).nan_to_num().nan_to_num() if s else by_largest(x).nan_to_num(),
+)
+both(
+    "guard on an input",
+    EQUIVALENT,
+    "inputs are numbers",
+    lambda x, s: x.nan_to_num().exp() if s else x.exp(),
+)
+both(
+    "guard before a product",
+    EQUIVALENT,
+    "the same one",
+    lambda x, s: (lambda y, w: y.linear(w) if s else y.mm(w.t()))(
+        by_largest(x).nan_to_num(), x.g.param("w", 6, 8)
+    ),
+)
+both(
+    "guard told in two ways",
+    NOT_DIFFERENT,
+    "0 for NaN",
+    lambda x, s: (lambda y: y.isnan().where(0.0, y) if s else y.nan_to_num())(by_largest(x)),
+)
 
 # ---- guards by another name ----
 
@@ -55,17 +120,76 @@ GUARDS = {
     "not NaN": lambda y: y.isnan().logical_not().where(y, 0.0),
 }
 for _what, _guard in GUARDS.items():
-    both("guard: %s" % _what, NOT_EQUIVALENT, "a row of zeros", lambda x, s, g=_guard: (lambda y: g(y) if s else y)(by_largest(x)))
-both("larger of a number and itself", EQUIVALENT, "NaN stays NaN", lambda x, s: (lambda y: y.op("fmax", [y, y]) if s else y)(by_largest(x)))
-both("sum without what is NaN", NOT_EQUIVALENT, "a row of zeros", lambda x, s: (lambda y: y.op("nansum", [y, [-1], False], (4,)) if s else y.sum(-1))(by_largest(x)))
-both("entropy, guarded", NOT_EQUIVALENT, "0 log 0", lambda x, s: (lambda p: p.op("xlogy.Tensor", [p, p]).sum(-1) if s else p.mul(p.log()).sum(-1))(x.relu()))
-both("sine by its angle, guarded", NOT_EQUIVALENT, "0/0", lambda x, s: x.sin().div(x) if s else x.eq(0.0).where(1.0, x.sin().div(x)))
+    both(
+        "guard: %s" % _what,
+        NOT_EQUIVALENT,
+        "a row of zeros",
+        lambda x, s, g=_guard: (lambda y: g(y) if s else y)(by_largest(x)),
+    )
+both(
+    "larger of a number and itself",
+    EQUIVALENT,
+    "NaN stays NaN",
+    lambda x, s: (lambda y: y.op("fmax", [y, y]) if s else y)(by_largest(x)),
+)
+both(
+    "sum without what is NaN",
+    NOT_EQUIVALENT,
+    "a row of zeros",
+    lambda x, s: (lambda y: y.op("nansum", [y, [-1], False], (4,)) if s else y.sum(-1))(
+        by_largest(x)
+    ),
+)
+both(
+    "entropy, guarded",
+    NOT_EQUIVALENT,
+    "0 log 0",
+    lambda x, s: (lambda p: p.op("xlogy.Tensor", [p, p]).sum(-1) if s else p.mul(p.log()).sum(-1))(
+        x.relu()
+    ),
+)
+both(
+    "sine by its angle, guarded",
+    NOT_EQUIVALENT,
+    "0/0",
+    lambda x, s: x.sin().div(x) if s else x.eq(0.0).where(1.0, x.sin().div(x)),
+)
 
 # ---- and what is undefined in one place on both sides ----
 
-both("mean by sum", EQUIVALENT, "undefined where the sum is 0", lambda x, s: x.mean(-1, True).div(x.sum(-1, True)) if s else x.sum(-1, True).div(8.0).div(x.sum(-1, True)))
-both("mean by sum, and an eighth", NOT_EQUIVALENT, "undefined where the sum is 0", lambda x, s: (
-    x.mean(-1, True).div(x.sum(-1, True)) if s else x.sum(-1, True).mul(0.0).add(0.125)))
-both("softmax of logarithms", EQUIVALENT, "weights by their sum", lambda x, s: x.abs().log().softmax(-1) if s else x.abs().div(x.abs().sum(-1, True)))
-both("logarithm of a sigmoid", EQUIVALENT, "log_sigmoid", lambda x, s: x.log_sigmoid() if s else x.sigmoid().log())
-both("clamp of a quotient", NOT_DIFFERENT, "NaN stays NaN", lambda x, s: (lambda y: y.gt(0.0).where(y, 0.0) if s else y.relu())(by_largest(x)))
+both(
+    "mean by sum",
+    EQUIVALENT,
+    "undefined where the sum is 0",
+    lambda x, s: (
+        x.mean(-1, True).div(x.sum(-1, True))
+        if s
+        else x.sum(-1, True).div(8.0).div(x.sum(-1, True))
+    ),
+)
+both(
+    "mean by sum, and an eighth",
+    NOT_EQUIVALENT,
+    "undefined where the sum is 0",
+    lambda x, s: (
+        x.mean(-1, True).div(x.sum(-1, True)) if s else x.sum(-1, True).mul(0.0).add(0.125)
+    ),
+)
+both(
+    "softmax of logarithms",
+    EQUIVALENT,
+    "weights by their sum",
+    lambda x, s: x.abs().log().softmax(-1) if s else x.abs().div(x.abs().sum(-1, True)),
+)
+both(
+    "logarithm of a sigmoid",
+    EQUIVALENT,
+    "log_sigmoid",
+    lambda x, s: x.log_sigmoid() if s else x.sigmoid().log(),
+)
+both(
+    "clamp of a quotient",
+    NOT_DIFFERENT,
+    "NaN stays NaN",
+    lambda x, s: (lambda y: y.gt(0.0).where(y, 0.0) if s else y.relu())(by_largest(x)),
+)

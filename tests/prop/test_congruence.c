@@ -1,5 +1,6 @@
-/* Random traces of add, merge and rebuild, compared after each call with a naive congruence closure. At the end of a
- * trace every equal pair is explained, and every proof is checked, then damaged and refused. */
+/* Random traces of add, merge and rebuild, compared after each call with a naive congruence
+ * closure. At the end of a trace every equal pair is explained, and every proof is checked, then
+ * damaged and refused. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,14 @@ static bool same(const trace *t, uint32_t a, uint32_t b) { return t->s.block[a] 
 static void call_add(trace *t) {
   eg_class child[NAIVE_MAX_ARITY];
   uint32_t ids[NAIVE_MAX_ARITY];
-  const size_t arity = t->s.n ? (size_t)iso_rng_below(&t->rng, 4) : 0, before = eg_count_added(t->g);
+  const size_t arity = t->s.n ? (size_t)iso_rng_below(&t->rng, 4) : 0,
+               before = eg_count_added(t->g);
   const uint32_t op = (uint32_t)iso_rng_below(&t->rng, N_SYMBOLS);
   for (size_t k = 0; k < arity; k++) {
     ids[k] = (uint32_t)iso_rng_below(&t->rng, t->s.n);
     /* A class id may be stale when it is used. */
-    child[k] = iso_rng_below(&t->rng, 2) ? eg_class_of(t->g, (eg_node){ids[k]}) : (eg_class){ids[k]};
+    child[k] =
+        iso_rng_below(&t->rng, 2) ? eg_class_of(t->g, (eg_node){ids[k]}) : (eg_class){ids[k]};
   }
   eg_node n;
   ck_assert_int_eq(eg_add(t->g, t->symbol[op], child, arity, &n, NULL), ISO_OK);
@@ -58,8 +61,10 @@ static void call_add(trace *t) {
 
 static void call_merge(trace *t) {
   if (!t->s.n) return;
-  const uint32_t a = (uint32_t)iso_rng_below(&t->rng, t->s.n), b = (uint32_t)iso_rng_below(&t->rng, t->s.n);
-  ck_assert_int_eq(eg_merge(t->g, (eg_node){a}, (eg_node){b}, (eg_why){1, t->n_merges}, NULL), ISO_OK);
+  const uint32_t a = (uint32_t)iso_rng_below(&t->rng, t->s.n),
+                 b = (uint32_t)iso_rng_below(&t->rng, t->s.n);
+  ck_assert_int_eq(eg_merge(t->g, (eg_node){a}, (eg_node){b}, (eg_why){1, t->n_merges}, NULL),
+                   ISO_OK);
   t->merge[t->n_merges++] = (merge_call){a, b};
   naive_merge(&t->s, a, b);
   naive_close(&t->s);
@@ -107,7 +112,9 @@ static bool accept(void *ctx, const eg_step *s) {
 static bool holds(trace *t, const eg_step *step, size_t n, uint32_t a, uint32_t b) {
   bool ok = false;
   const char *why_not = NULL;
-  ck_assert_int_eq(eg_proof_check(t->g, step, n, (eg_node){a}, (eg_node){b}, accept, t, &ok, &why_not, NULL), ISO_OK);
+  ck_assert_int_eq(
+      eg_proof_check(t->g, step, n, (eg_node){a}, (eg_node){b}, accept, t, &ok, &why_not, NULL),
+      ISO_OK);
   ck_assert(ok == !why_not);
   return ok;
 }
@@ -126,7 +133,8 @@ static void damage(trace *t, const eg_step *step, size_t n, uint32_t a, uint32_t
     bad[i] = step[i];
     const uint32_t other = (uint32_t)iso_rng_below(&t->rng, t->s.n);
     bad[i].to.i = other;
-    if (!same(t, step[i].from.i, other)) ck_assert_msg(!holds(t, bad, n, a, b), "end of step %zu of %zu", i, n);
+    if (!same(t, step[i].from.i, other))
+      ck_assert_msg(!holds(t, bad, n, a, b), "end of step %zu of %zu", i, n);
     bad[i].to.i = (uint32_t)t->s.n;
     ck_assert_msg(!holds(t, bad, n, a, b), "step %zu of %zu names no e-node", i, n);
   }
@@ -202,7 +210,8 @@ START_TEST(every_equality_is_explained) {
   trace t;
   trace_init(&t, (uint64_t)_i);
   for (size_t k = 0; k < N_CALLS; k++) trace_step(&t);
-  if (_i % 2) ck_assert_int_eq(eg_rebuild(t.g, NULL), ISO_OK); /* else also between merge and rebuild */
+  if (_i % 2)
+    ck_assert_int_eq(eg_rebuild(t.g, NULL), ISO_OK); /* else also between merge and rebuild */
   for (uint32_t a = 0; a < t.s.n; a++)
     for (uint32_t b = 0; b < t.s.n; b++) explain_pair(&t, a, b, (a + b) % 7 == 0);
   eg_free(t.g);

@@ -1,6 +1,7 @@
-/* Random traces of calls to eg_sat (add, merge, rebuild, match, extract, explain), compared with a naive congruence
- * closure, the invariants checked after every rebuild; and random rules run incrementally, in full, with a log, and by
- * the textbook e-graph, which must agree iteration by iteration. TRACES=N in the environment runs more of them. */
+/* Random traces of calls to eg_sat (add, merge, rebuild, match, extract, explain), compared with a
+ * naive congruence closure, the invariants checked after every rebuild; and random rules run
+ * incrementally, in full, with a log, and by the textbook e-graph, which must agree iteration by
+ * iteration. TRACES=N in the environment runs more of them. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@ static const struct {
   uint32_t arity;
 } ops[N_OPS] = {{"a", 0}, {"b", 0}, {"f", 1}, {"g", 2}, {"h", 3}};
 
-/* Patterns as texts and as terms in prefix order: an operator, or -1 - variable. The roots are matched in one class,
- * from APART on each in any. */
+/* Patterns as texts and as terms in prefix order: an operator, or -1 - variable. The roots are
+ * matched in one class, from APART on each in any. */
 typedef struct pat {
   const char *text;
   int n_vars, n_roots, term[10];
@@ -78,7 +79,8 @@ static void trace_init(trace *t, uint64_t seed) {
   const eg_sat_options o = {.log = true};
   ck_assert_int_eq(eg_sat_new(&o, &t->s, NULL), ISO_OK);
   for (int i = 0; i < N_OPS; i++)
-    ck_assert_int_eq(eg_sat_op(t->s, ops[i].name, strlen(ops[i].name), ops[i].arity, &t->op[i], NULL), ISO_OK);
+    ck_assert_int_eq(
+        eg_sat_op(t->s, ops[i].name, strlen(ops[i].name), ops[i].arity, &t->op[i], NULL), ISO_OK);
 }
 
 static void trace_fini(trace *t) {
@@ -102,7 +104,8 @@ static void call_add(trace *t) {
 static void call_merge(trace *t) {
   if (!t->n.n) return;
   const uint32_t a = below(t, t->n.n), b = below(t, t->n.n);
-  ck_assert_int_eq(eg_sat_merge(t->s, t->cls[a], t->cls[b], (eg_why){1, a * NAIVE_MAX_TERMS + b}, NULL), ISO_OK);
+  ck_assert_int_eq(
+      eg_sat_merge(t->s, t->cls[a], t->cls[b], (eg_why){1, a * NAIVE_MAX_TERMS + b}, NULL), ISO_OK);
   naive_merge(&t->n, a, b);
   naive_close(&t->n);
   t->rebuilt = false;
@@ -113,7 +116,8 @@ static void compare(trace *t) {
   for (uint32_t i = 0; i < t->n.n; i++)
     for (uint32_t j = 0; j < i; j++) {
       const bool equal = eg_sat_find(t->s, t->cls[i]).i == eg_sat_find(t->s, t->cls[j]).i;
-      if (equal || t->rebuilt) ck_assert_msg(equal == (t->n.block[i] == t->n.block[j]), "terms %u and %u", j, i);
+      if (equal || t->rebuilt)
+        ck_assert_msg(equal == (t->n.block[i] == t->n.block[j]), "terms %u and %u", j, i);
     }
   if (!t->rebuilt) return;
   ck_assert_msg(!eg_sat_check(t->s, &err), "%s", err.msg);
@@ -160,12 +164,15 @@ static void enumerate(trace *t, const pat *p, const todo *d, tuple *m) {
     return;
   }
   for (uint32_t i = 0; i < t->n.n; i++) {
-    if (t->n.term[i].symbol != (uint32_t)op || t->n.block[i] != d->block || !first_of_its_kind(&t->n, i)) continue;
+    if (t->n.term[i].symbol != (uint32_t)op || t->n.block[i] != d->block ||
+        !first_of_its_kind(&t->n, i))
+      continue;
     todo kid[3];
     const todo *rest = d->next;
     int at[4] = {d->at + 1};
     for (uint32_t k = 0; k < ops[op].arity; k++) at[k + 1] = skip_term(p, at[k]);
-    for (uint32_t k = ops[op].arity; k-- > 0; rest = &kid[k]) kid[k] = (todo){at[k], t->n.block[t->n.term[i].child[k]], rest};
+    for (uint32_t k = ops[op].arity; k-- > 0; rest = &kid[k])
+      kid[k] = (todo){at[k], t->n.block[t->n.term[i].child[k]], rest};
     enumerate(t, p, rest, m);
   }
 }
@@ -185,7 +192,8 @@ static void call_match(trace *t) {
   if (!t->rebuilt) return;
   const uint32_t k = below(t, N_PATS);
   const pat *p = &pats[k];
-  if (!t->p[k]) ck_assert_int_eq(eg_pattern_parse(t->s, p->text, strlen(p->text), &t->p[k], NULL), ISO_OK);
+  if (!t->p[k])
+    ck_assert_int_eq(eg_pattern_parse(t->s, p->text, strlen(p->text), &t->p[k], NULL), ISO_OK);
   ck_assert_uint_eq(eg_pattern_count_vars(t->p[k]), (size_t)p->n_vars);
   for (uint32_t i = 0; i < t->n.n; i++) t->block_of[eg_sat_find(t->s, t->cls[i]).i] = t->n.block[i];
   t->mine.n = t->naive.n = 0;
@@ -220,7 +228,8 @@ static void call_extract(trace *t) {
     changed = false;
     for (uint32_t i = 0; i < t->n.n; i++) {
       double c = 1;
-      for (uint32_t k = 0; k < t->n.term[i].arity; k++) c += cost[t->n.block[t->n.term[i].child[k]]];
+      for (uint32_t k = 0; k < t->n.term[i].arity; k++)
+        c += cost[t->n.block[t->n.term[i].child[k]]];
       if (c < cost[t->n.block[i]]) cost[t->n.block[i]] = c, changed = true;
     }
   }
@@ -228,7 +237,8 @@ static void call_extract(trace *t) {
   char *text;
   double dag, after;
   ck_assert_int_eq(eg_extract_new(t->s, NULL, &x, NULL), ISO_OK);
-  for (uint32_t i = 0; i < t->n.n; i++) ck_assert(eg_extract_cost(x, t->cls[i]) == cost[t->n.block[i]]);
+  for (uint32_t i = 0; i < t->n.n; i++)
+    ck_assert(eg_extract_cost(x, t->cls[i]) == cost[t->n.block[i]]);
   const eg_class c = t->cls[below(t, t->n.n)];
   eg_class again;
   const uint64_t version = eg_sat_version(t->s);
@@ -307,9 +317,22 @@ END_TEST
 
 /* ---- runs ---- */
 
-static const char *const sides[] = {
-    "?x", "a", "(f ?x)", "(g ?x ?y)", "(g ?y ?x)", "(g (f ?x) ?y)", "(f (g ?x ?y))", "(g ?x (g ?y ?z))", "(g (g ?x ?y) ?z)",
-    "(f (f ?x))", "(g ?x a)", "(g ?x ?x)", "(h ?x ?y b)", "(g (f a) ?x)", "(h ?x (f ?y) ?x)", "(f a)"};
+static const char *const sides[] = {"?x",
+                                    "a",
+                                    "(f ?x)",
+                                    "(g ?x ?y)",
+                                    "(g ?y ?x)",
+                                    "(g (f ?x) ?y)",
+                                    "(f (g ?x ?y))",
+                                    "(g ?x (g ?y ?z))",
+                                    "(g (g ?x ?y) ?z)",
+                                    "(f (f ?x))",
+                                    "(g ?x a)",
+                                    "(g ?x ?x)",
+                                    "(h ?x ?y b)",
+                                    "(g (f a) ?x)",
+                                    "(h ?x (f ?y) ?x)",
+                                    "(f a)"};
 enum { N_SIDES = sizeof sides / sizeof *sides, MAX_ITER = 5 };
 
 /* Does every variable of b occur in a? */
@@ -345,7 +368,8 @@ static size_t random_workload(iso_rng *r, char *out) {
     n += random_term(r, 3, out + n);
     n += (size_t)sprintf(out + n, ")");
   }
-  return n + (size_t)sprintf(out + n, ") (measure (run (scheduler simple) (iteration-limit %d))))", MAX_ITER);
+  return n + (size_t)sprintf(out + n, ") (measure (run (scheduler simple) (iteration-limit %d))))",
+                             MAX_ITER);
 }
 
 typedef struct counts {
@@ -369,8 +393,8 @@ static iso_code always(void *ctx, eg_sat *s, const eg_class *var, bool *holds, i
   return ISO_OK;
 }
 
-/* How: incrementally; in full; in full with a log; under backoff; likewise with a condition, so that no match may be left
- * out as one that was applied before. */
+/* How: incrementally; in full; in full with a log; under backoff; likewise with a condition, so
+ * that no match may be left out as one that was applied before. */
 enum { INCREMENTAL, FULL, LOGGED, BACKOFF, BACKOFF_ALL, N_WAYS };
 
 static void run(const eg_workload *w, int way, counts *out) {
@@ -384,7 +408,9 @@ static void run(const eg_workload *w, int way, counts *out) {
   ck_assert_int_eq(eg_workload_start(w, s, NULL, NULL), ISO_OK);
   ck_assert_int_eq(eg_rules_new(s, &r, NULL), ISO_OK);
   for (size_t i = 0; i < w->n_rules; i++) {
-    const eg_rule rule = {.name = w->rule[i].name, .lhs = w->rule[i].lhs, .rhs = w->rule[i].rhs,
+    const eg_rule rule = {.name = w->rule[i].name,
+                          .lhs = w->rule[i].lhs,
+                          .rhs = w->rule[i].rhs,
                           .condition = way == BACKOFF_ALL ? always : NULL};
     ck_assert_int_eq(eg_rules_add(r, &rule, NULL), ISO_OK);
   }
@@ -399,7 +425,8 @@ static void run(const eg_workload *w, int way, counts *out) {
     eg_node *node;
     ck_assert_int_eq(eg_sat_replay(s, r, &g, &node, NULL), ISO_OK);
     for (uint32_t c = 0; c < eg_sat_count_ids(s); c++)
-      ck_assert_msg(eg_equal(g, node[c], node[eg_sat_find(s, (eg_class){c}).i]), "class %u has no reason", c);
+      ck_assert_msg(eg_equal(g, node[c], node[eg_sat_find(s, (eg_class){c}).i]),
+                    "class %u has no reason", c);
     free(node);
     eg_free(g);
   }
@@ -422,12 +449,15 @@ START_TEST(runs_agree) {
     for (size_t i = 0; i <= c[1].n; i++) {
       bool changed;
       const size_t matches = i ? textbook_iterate(t, &changed) : 0;
-      ck_assert_msg(c[1].nodes[i] == textbook_count_nodes(t) && c[1].classes[i] == textbook_count_classes(t) &&
+      ck_assert_msg(c[1].nodes[i] == textbook_count_nodes(t) &&
+                        c[1].classes[i] == textbook_count_classes(t) &&
                         (!i || c[1].matches[i] == matches),
-                    "%s: iteration %zu: %zu %zu %zu, textbook %zu %zu %zu", text, i, c[1].nodes[i], c[1].classes[i],
-                    c[1].matches[i], textbook_count_nodes(t), textbook_count_classes(t), matches);
+                    "%s: iteration %zu: %zu %zu %zu, textbook %zu %zu %zu", text, i, c[1].nodes[i],
+                    c[1].classes[i], c[1].matches[i], textbook_count_nodes(t),
+                    textbook_count_classes(t), matches);
       for (int m = INCREMENTAL; m <= LOGGED; m += LOGGED)
-        ck_assert_msg(c[m].nodes[i] == c[1].nodes[i] && c[m].classes[i] == c[1].classes[i], "%s: mode %d, iteration %zu", text, m, i);
+        ck_assert_msg(c[m].nodes[i] == c[1].nodes[i] && c[m].classes[i] == c[1].classes[i],
+                      "%s: mode %d, iteration %zu", text, m, i);
     }
     textbook_free(t);
     eg_workload_free(w);
@@ -437,18 +467,22 @@ END_TEST
 
 /* ---- rules of several classes: incrementally, in full, and with a log ---- */
 
-static const char *const several[][2] = {
-    {"?p = (g ?x ?y), ?q = (g ?y ?z)", "?p = (g ?x ?z)"}, {"?p = (f ?x), ?q = (g ?x ?y)", "?p = ?q"},
-    {"(f ?x), (f ?y)", "(g ?x ?y)"},                      {"?p = (f ?x), (g ?p ?y)", "?x = (f ?y)"},
-    {"?p = (g ?x ?x), a", "?p = a, ?x = (f a)"},          {"(g ?x ?y)", "?y = (f ?x)"},
-    {"(h ?x ?y ?z), (f ?x)", "(g ?y ?z)"},                {"?p = (f ?x) = (g ?x ?y)", "?p = (f ?y) = ?y"}};
+static const char *const several[][2] = {{"?p = (g ?x ?y), ?q = (g ?y ?z)", "?p = (g ?x ?z)"},
+                                         {"?p = (f ?x), ?q = (g ?x ?y)", "?p = ?q"},
+                                         {"(f ?x), (f ?y)", "(g ?x ?y)"},
+                                         {"?p = (f ?x), (g ?p ?y)", "?x = (f ?y)"},
+                                         {"?p = (g ?x ?x), a", "?p = a, ?x = (f a)"},
+                                         {"(g ?x ?y)", "?y = (f ?x)"},
+                                         {"(h ?x ?y ?z), (f ?x)", "(g ?y ?z)"},
+                                         {"?p = (f ?x) = (g ?x ?y)", "?p = (f ?y) = ?y"}};
 enum { N_SEVERAL = sizeof several / sizeof *several };
 
 static size_t random_several(iso_rng *r, char *out) {
   size_t n = (size_t)sprintf(out, "(workload (rules");
   for (int i = 0, m = 1 + (int)iso_rng_below(r, 3); i < m; i++) {
     const size_t k = iso_rng_below(r, N_SEVERAL);
-    n += (size_t)sprintf(out + n, " (multi-rule r%d \"%s\" \"%s\")", i, several[k][0], several[k][1]);
+    n += (size_t)sprintf(out + n, " (multi-rule r%d \"%s\" \"%s\")", i, several[k][0],
+                         several[k][1]);
   }
   n += (size_t)sprintf(out + n, " (rule s (g ?x (f ?y)) (g (f ?x) ?y))) (start");
   for (uint64_t i = 0, m = 2 + iso_rng_below(r, 3); i < m; i++) {
@@ -456,7 +490,8 @@ static size_t random_several(iso_rng *r, char *out) {
     n += random_term(r, 3, out + n);
     n += (size_t)sprintf(out + n, ")");
   }
-  return n + (size_t)sprintf(out + n, ") (measure (run (scheduler simple) (iteration-limit %d))))", MAX_ITER);
+  return n + (size_t)sprintf(out + n, ") (measure (run (scheduler simple) (iteration-limit %d))))",
+                             MAX_ITER);
 }
 
 START_TEST(several_classes_agree) {
@@ -470,7 +505,8 @@ START_TEST(several_classes_agree) {
     for (int way = INCREMENTAL; way <= LOGGED; way++) run(w, way, &c[way]);
     for (int mode = 0; mode < 3; mode += 2)
       for (size_t i = 0; i <= c[1].n; i++)
-        ck_assert_msg(c[mode].n == c[1].n && c[mode].nodes[i] == c[1].nodes[i] && c[mode].classes[i] == c[1].classes[i],
+        ck_assert_msg(c[mode].n == c[1].n && c[mode].nodes[i] == c[1].nodes[i] &&
+                          c[mode].classes[i] == c[1].classes[i],
                       "%s: mode %d, iteration %zu", text, mode, i);
     eg_workload_free(w);
   }
@@ -481,7 +517,8 @@ int main(void) {
   Suite *suite = suite_create("saturate");
   TCase *t = tcase_create("traces");
   tcase_set_timeout(t, 3600);
-  tcase_add_loop_test(t, traces_agree_with_naive_closure, 0, (int)((n_traces() + PER_TEST - 1) / PER_TEST));
+  tcase_add_loop_test(t, traces_agree_with_naive_closure, 0,
+                      (int)((n_traces() + PER_TEST - 1) / PER_TEST));
   tcase_add_loop_test(t, runs_agree, 0, 20);
   tcase_add_loop_test(t, several_classes_agree, 0, 20);
   suite_add_tcase(suite, t);

@@ -18,8 +18,10 @@ typedef struct form {
 
 static void read_form(const char *text, form *f) {
   *f = (form){0};
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &f->set, &err) == ISO_OK, "%s: %s", text, err.msg);
-  ck_assert_int_eq(rule_canonical(&f->a, rule_set_at(f->set, 0), &f->r, f->from, &f->hash, &err), ISO_OK);
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &f->set, &err) == ISO_OK, "%s: %s", text,
+                err.msg);
+  ck_assert_int_eq(rule_canonical(&f->a, rule_set_at(f->set, 0), &f->r, f->from, &f->hash, &err),
+                   ISO_OK);
 }
 
 static void drop_form(form *f) {
@@ -27,18 +29,25 @@ static void drop_form(form *f) {
   iso_arena_fini(&f->a);
 }
 
-/* Equal up to names, whatever they are: sides, kinds and sizes of variables by number, conditions in order. */
+/* Equal up to names, whatever they are: sides, kinds and sizes of variables by number, conditions
+ * in order. */
 static bool alike(const form *a, const form *b) {
-  bool same = a->hash == b->hash && a->r.n_vars == b->r.n_vars && a->r.n_where == b->r.n_where && a->r.n_attrs == b->r.n_attrs;
-  for (uint32_t i = 0; same && i < a->r.n_vars; i++) same = a->r.var[i].kind == b->r.var[i].kind && a->r.var[i].n_dims == b->r.var[i].n_dims;
-  for (uint32_t i = 0; same && i < a->r.n_where; i++) same = strcmp(a->r.where[i]->u.s, b->r.where[i]->u.s) == 0;
+  bool same = a->hash == b->hash && a->r.n_vars == b->r.n_vars && a->r.n_where == b->r.n_where &&
+              a->r.n_attrs == b->r.n_attrs;
+  for (uint32_t i = 0; same && i < a->r.n_vars; i++)
+    same = a->r.var[i].kind == b->r.var[i].kind && a->r.var[i].n_dims == b->r.var[i].n_dims;
+  for (uint32_t i = 0; same && i < a->r.n_where; i++)
+    same = strcmp(a->r.where[i]->u.s, b->r.where[i]->u.s) == 0;
   for (uint32_t i = 0; same && i < a->r.n_attrs; i++) same = a->r.attr[i].kind == b->r.attr[i].kind;
   return same && a->r.claimed == RULE_UNKNOWN;
 }
 
 /* %d: a name or an order that is drawn. */
 static void spell(unsigned k, char *out, size_t cap) {
-  static const char *const names[][5] = {{"x", "w", "N", "M", "s"}, {"w", "x", "M", "N", "t"}, {"q7", "a", "S", "B", "N"}, {"zz", "y", "x", "K", "w"}};
+  static const char *const names[][5] = {{"x", "w", "N", "M", "s"},
+                                         {"w", "x", "M", "N", "t"},
+                                         {"q7", "a", "S", "B", "N"},
+                                         {"zz", "y", "x", "K", "w"}};
   const char *const *n = names[k % 4];
   char var[2][60], where[2][60], attr[2][40];
   snprintf(var[0], 60, "(var %s f (%s %s))", n[0], n[2], n[3]);
@@ -48,9 +57,12 @@ static void spell(unsigned k, char *out, size_t cap) {
   snprintf(attr[0], 40, "(attr %s float)", n[4]);
   snprintf(attr[1], 40, "%s", k & 32 ? "(attr unused int)" : "");
   const unsigned v = k >> 2 & 1, w = k >> 3 & 1, t = k >> 4 & 1;
-  snprintf(out, cap, "(rule r%u %s %s %s %s (lhs (aten::mul.Scalar (aten::mul.Tensor %s %s) %s)) (rhs (aten::mul.Tensor %s (aten::mul.Scalar %s %s)))"
-                     " (where %s %s)%s)", k, var[v], var[1 - v], attr[t], attr[1 - t], n[0], n[1], n[4], n[0], n[1], n[4], where[w], where[1 - w],
-           k & 64 ? " (evidence proved \"all shapes\")" : "");
+  snprintf(out, cap,
+           "(rule r%u %s %s %s %s (lhs (aten::mul.Scalar (aten::mul.Tensor %s %s) %s)) (rhs "
+           "(aten::mul.Tensor %s (aten::mul.Scalar %s %s)))"
+           " (where %s %s)%s)",
+           k, var[v], var[1 - v], attr[t], attr[1 - t], n[0], n[1], n[4], n[0], n[1], n[4],
+           where[w], where[1 - w], k & 64 ? " (evidence proved \"all shapes\")" : "");
 }
 
 START_TEST(spellings) {
@@ -71,9 +83,12 @@ END_TEST
 
 START_TEST(others) {
   static const char *const rules[] = {
-      "(rule r (var x f (N)) (var y f (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y x)))",
-      "(rule r (var x f (N)) (var y f (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor x y)))",
-      "(rule r (var x f (N)) (var y i (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y x)))",
+      "(rule r (var x f (N)) (var y f (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y "
+      "x)))",
+      "(rule r (var x f (N)) (var y f (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor x "
+      "y)))",
+      "(rule r (var x f (N)) (var y i (N)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y "
+      "x)))",
       "(rule r (var x f (N)) (lhs (aten::add.Tensor x x)) (rhs (aten::add.Tensor x x)))",
       "(rule r (var x f (N)) (lhs (aten::mul.Scalar x 2.0)) (rhs (aten::add.Tensor x x)))",
       "(rule r (var x f (N)) (lhs (aten::mul.Scalar x 2)) (rhs (aten::add.Tensor x x)))"};

@@ -97,7 +97,8 @@ START_TEST(both_hold_of_what_is_inside_both) {
 }
 END_TEST
 
-/* Where doubles are further apart than steps are long, looking for the next number ends all the same. */
+/* Where doubles are further apart than steps are long, looking for the next number ends all the
+ * same. */
 START_TEST(steps_end_where_doubles_are_far_apart) {
   double exclude[] = {0x1p60, 0x1.0000000000001p60, 1e300};
   const rule_shape shape = {.rank = 1, .dim = {3}};

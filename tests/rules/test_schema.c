@@ -21,12 +21,8 @@ static const char *const torch_only[] = {
 };
 
 static rule_schemas *s;
-static void setup(void) {
-  ck_assert_int_eq(rule_schemas_new(&s, NULL), ISO_OK);
-}
-static void teardown(void) {
-  rule_schemas_free(s);
-}
+static void setup(void) { ck_assert_int_eq(rule_schemas_new(&s, NULL), ISO_OK); }
+static void teardown(void) { rule_schemas_free(s); }
 
 START_TEST(every_built_in_is_found) {
   for (size_t i = 0; i < N_BUILT_IN; i++) {

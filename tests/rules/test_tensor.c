@@ -207,9 +207,7 @@ START_TEST(shapes) {
 }
 END_TEST
 
-static void count(void *owner) {
-  ++*(int *)owner;
-}
+static void count(void *owner) { ++*(int *)owner; }
 
 START_TEST(references) {
   double data[6] = {0, 1, 2, 3, 4, 5};
@@ -240,17 +238,20 @@ END_TEST
 
 START_TEST(sameness) {
   double a[2] = {1, 2}, b[2] = {1, 2}, zero[2] = {1, -0.0};
-  const rule_shape row = {.rank = 2, .dim = {1, 2}}, flat = {.rank = 1, .dim = {2}}, none = {.rank = 1, .dim = {0}};
+  const rule_shape row = {.rank = 2, .dim = {1, 2}}, flat = {.rank = 1, .dim = {2}},
+                   none = {.rank = 1, .dim = {0}};
   rule_tensor *x, *y, *r, *z, *e, *f;
   ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, a, NULL, NULL, &x, NULL), ISO_OK);
   ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, b, NULL, NULL, &y, NULL), ISO_OK);
   ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &row, b, NULL, NULL, &r, NULL), ISO_OK);
   ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &flat, zero, NULL, NULL, &z, NULL), ISO_OK);
-  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &none, NULL, NULL, NULL, &e, NULL), ISO_OK); /* without memory */
+  ck_assert_int_eq(rule_tensor_wrap(RULE_F64, &none, NULL, NULL, NULL, &e, NULL),
+                   ISO_OK); /* without memory */
   ck_assert_int_eq(rule_tensor_new(RULE_F64, &none, &f, NULL), ISO_OK);
   ck_assert_ptr_nonnull(e->data);
   ck_assert(rule_tensor_same(x, y) && rule_tensor_same(e, f) && rule_tensor_same_bytes(x, r));
-  ck_assert(!rule_tensor_same(x, r) && !rule_tensor_same_bytes(x, z) && !rule_tensor_same_bytes(x, e));
+  ck_assert(!rule_tensor_same(x, r) && !rule_tensor_same_bytes(x, z) &&
+            !rule_tensor_same_bytes(x, e));
   b[1] = -0.0, zero[1] = 0.0;
   ck_assert(!rule_tensor_same(y, z));
   rule_tensor *all[] = {x, y, r, z, e, f};
@@ -260,7 +261,8 @@ END_TEST
 
 /* A large one takes over the memory of another of its size, and begins as zeros all the same. */
 START_TEST(large_ones_are_zero) {
-  const rule_shape large = {.rank = 2, .dim = {1 << 12, 1 << 10}}, other = {.rank = 1, .dim = {(1 << 22) + 1}};
+  const rule_shape large = {.rank = 2, .dim = {1 << 12, 1 << 10}},
+                   other = {.rank = 1, .dim = {(1 << 22) + 1}};
   rule_tensor *t, *u, *v, *w;
   ck_assert_int_eq(rule_tensor_new_unset(RULE_F64, &large, &t, NULL), ISO_OK);
   ck_assert_int_eq(rule_tensor_new(RULE_F64, &other, &w, NULL), ISO_OK);

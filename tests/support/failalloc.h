@@ -1,6 +1,7 @@
-/* The failing allocator. Including this in one file of a program puts malloc, calloc, realloc and free in front of the C
- * library's (or the sanitizer's), counts what is alive and fails the call that `fail_after` names. Programs that do not
- * include it are untouched. Under a sanitizer only failing is offered; it looks for leaks itself. */
+/* The failing allocator. Including this in one file of a program puts malloc, calloc, realloc and
+ * free in front of the C library's (or the sanitizer's), counts what is alive and fails the call
+ * that `fail_after` names. Programs that do not include it are untouched. Under a sanitizer only
+ * failing is offered; it looks for leaks itself. */
 #ifndef TESTS_SUPPORT_FAILALLOC_H
 #define TESTS_SUPPORT_FAILALLOC_H
 
@@ -21,8 +22,8 @@ static bool fail_always
     __attribute__((unused)); /* once one has failed, all that come after it fail too */
 static long fail_live __attribute__((unused)); /* blocks alive; 0 under a sanitizer */
 
-/* With FAIL_ONLY_OURS only calls from the program itself fail: libraries that break without memory (jansson's lexer
- * asserts that its buffer could grow) are left out. */
+/* With FAIL_ONLY_OURS only calls from the program itself fail: libraries that break without memory
+ * (jansson's lexer asserts that its buffer could grow) are left out. */
 extern char __executable_start, etext;
 
 FAIL_UNSEEN static bool fail_is_ours(const void *caller) {

@@ -61,10 +61,10 @@ struct textbook {
   size_t n_found, cap_found;
 };
 
-#define PUSH(a, n, cap, x)                                                                         \
-  do {                                                                                             \
-    if ((n) == (cap)) (a) = need(realloc((a), ((cap) = (cap) ? 2 * (cap) : 4) * sizeof *(a)));     \
-    (a)[(n)++] = (x);                                                                              \
+#define PUSH(a, n, cap, x) \
+  do { \
+    if ((n) == (cap)) (a) = need(realloc((a), ((cap) = (cap) ? 2 * (cap) : 4) * sizeof *(a))); \
+    (a)[(n)++] = (x); \
   } while (0)
 
 textbook *textbook_new(void) {
@@ -94,7 +94,8 @@ void textbook_free(textbook *t) {
     term_free(t->rule[i].rhs);
   }
   for (size_t i = 0; i < t->n_op; i++) free(t->op[i]);
-  free(t->op), free(t->bucket), free(t->up), free(t->cls), free(t->work), free(t->rule), free(t->found), free(t);
+  free(t->op), free(t->bucket), free(t->up), free(t->cls), free(t->work), free(t->rule),
+      free(t->found), free(t);
 }
 
 static uint32_t find(const textbook *t, uint32_t c) {
@@ -109,7 +110,9 @@ static node canonical(const textbook *t, node n) {
 static bool same(const node *a, const node *b) {
   return a->op == b->op && a->n == b->n && memcmp(a->kid, b->kid, a->n * sizeof *a->kid) == 0;
 }
-static uint64_t hash(const node *n) { return iso_hash(n->kid, n->n * sizeof *n->kid, n->op * 31u + n->n); }
+static uint64_t hash(const node *n) {
+  return iso_hash(n->kid, n->n * sizeof *n->kid, n->op * 31u + n->n);
+}
 
 static entry **lookup(const textbook *t, const node *n) {
   entry **at = &t->bucket[hash(n) % t->n_bucket];
@@ -172,8 +175,10 @@ static bool merge(textbook *t, uint32_t a, uint32_t b) {
   t->up[b] = a;
   t->n_merged++;
   cls *from = &t->cls[b], *into = &t->cls[a];
-  for (size_t i = 0; i < from->n_node; i++) PUSH(into->node, into->n_node, into->cap_node, from->node[i]);
-  for (size_t i = 0; i < from->n_parent; i++) PUSH(into->parent, into->n_parent, into->cap_parent, from->parent[i]);
+  for (size_t i = 0; i < from->n_node; i++)
+    PUSH(into->node, into->n_node, into->cap_node, from->node[i]);
+  for (size_t i = 0; i < from->n_parent; i++)
+    PUSH(into->parent, into->n_parent, into->cap_parent, from->parent[i]);
   free(from->node);
   free(from->parent);
   *from = (cls){0};
@@ -244,13 +249,16 @@ static term *read_term(textbook *t, const eg_sexp *e, const eg_sexp **var, uint3
   term *x = need(calloc(1, sizeof *x));
   if (!e->is_list && *e->text == '?') {
     x->is_var = true;
-    while (x->sym < *n_var && !(var[x->sym]->n == e->n && memcmp(var[x->sym]->text, e->text, e->n) == 0)) x->sym++;
+    while (x->sym < *n_var &&
+           !(var[x->sym]->n == e->n && memcmp(var[x->sym]->text, e->text, e->n) == 0))
+      x->sym++;
     if (x->sym == *n_var) var[(*n_var)++] = e;
     return x;
   }
   const eg_sexp *head = e->is_list ? e->first : e;
   x->sym = op_of(t, head->text, head->n);
-  for (const eg_sexp *k = e->is_list ? head->next : NULL; k; k = k->next) x->kid[x->n++] = read_term(t, k, var, n_var);
+  for (const eg_sexp *k = e->is_list ? head->next : NULL; k; k = k->next)
+    x->kid[x->n++] = read_term(t, k, var, n_var);
   return x;
 }
 
@@ -285,7 +293,8 @@ bool textbook_load(textbook *t, const eg_workload *w) {
   return true;
 }
 
-/* ---- matching: the terms to match yet are a list, so that each way through all of them is one match ---- */
+/* ---- matching: the terms to match yet are a list, so that each way through all of them is one
+ * match ---- */
 
 typedef struct todo {
   const term *x;
@@ -315,7 +324,8 @@ static void search(textbook *t, const todo *d, match *m) {
     todo kid[MAX_KIDS];
     const todo *rest = d->next;
     if (n->op != d->x->sym || n->n != d->x->n) continue;
-    for (uint32_t k = n->n; k-- > 0; rest = &kid[k]) kid[k] = (todo){d->x->kid[k], find(t, n->kid[k]), rest};
+    for (uint32_t k = n->n; k-- > 0; rest = &kid[k])
+      kid[k] = (todo){d->x->kid[k], find(t, n->kid[k]), rest};
     search(t, rest, m);
   }
 }

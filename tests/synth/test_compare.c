@@ -1,5 +1,6 @@
-/* Comparing two graphs, on graphs of a few operators and an oracle of plain C: what is equal needs no rule, what one
- * rule joins is joined by one, and what values or the oracle do not support is never called equivalent. */
+/* Comparing two graphs, on graphs of a few operators and an oracle of plain C: what is equal needs
+ * no rule, what one rule joins is joined by one, and what values or the oracle do not support is
+ * never called equivalent. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static rule_tensor *make(rule_shape shape) {
   return t;
 }
 
-/* Where element `i` of a tensor of shape `s` lies in one of shape `of`, sizes 1 and missing ones repeated. */
+/* Where element `i` of a tensor of shape `s` lies in one of shape `of`, sizes 1 and missing ones
+ * repeated. */
 static int64_t broadcast_at(const rule_shape *s, int64_t i, const rule_shape *of) {
   int64_t at = 0, step = 1;
   for (uint32_t d = 0; d < s->rank; d++) {
@@ -53,7 +55,8 @@ static int64_t broadcast_at(const rule_shape *s, int64_t i, const rule_shape *of
 static bool broadcast(const rule_shape *a, const rule_shape *b, rule_shape *out) {
   out->rank = a->rank > b->rank ? a->rank : b->rank;
   for (uint32_t d = 0; d < out->rank; d++) {
-    const int64_t x = d < a->rank ? a->dim[a->rank - 1 - d] : 1, y = d < b->rank ? b->dim[b->rank - 1 - d] : 1;
+    const int64_t x = d < a->rank ? a->dim[a->rank - 1 - d] : 1,
+                  y = d < b->rank ? b->dim[b->rank - 1 - d] : 1;
     if (x != y && x != 1 && y != 1) return false;
     out->dim[out->rank - 1 - d] = x == 1 ? y : x;
   }
@@ -79,7 +82,8 @@ static rule_tensor *pointwise(const rule_term *t, rule_tensor *const *bind) {
   if (broadcast(&x->shape, &y->shape, &s)) {
     r = make(s);
     for (int64_t i = 0; i < r->numel; i++) {
-      const double a = rule_tensor_get(x, broadcast_at(&s, i, &x->shape)), b = rule_tensor_get(y, broadcast_at(&s, i, &y->shape));
+      const double a = rule_tensor_get(x, broadcast_at(&s, i, &x->shape)),
+                   b = rule_tensor_get(y, broadcast_at(&s, i, &y->shape));
       rule_tensor_set(r, i, add ? a + alpha * b : a * b);
     }
   }
@@ -126,7 +130,8 @@ static rule_tensor *transposed(const rule_tensor *x, int64_t a, int64_t b) {
 
 static rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   const char *op = t->u.s;
-  if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0) return pointwise(t, bind);
+  if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0)
+    return pointwise(t, bind);
   if (strcmp(op, "aten::full") == 0) {
     rule_tensor *r = make(list_shape(t->child[0]));
     for (int64_t i = 0; i < r->numel; i++) rule_tensor_set(r, i, number(t->child[1]));
@@ -152,26 +157,30 @@ static rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
     return reshaped(x, s);
   }
   if (strcmp(op, "aten::reshape") == 0) return reshaped(x, list_shape(t->child[1]));
-  if (strcmp(op, "aten::transpose.int") == 0) return transposed(x, t->child[1]->u.i, t->child[2]->u.i);
+  if (strcmp(op, "aten::transpose.int") == 0)
+    return transposed(x, t->child[1]->u.i, t->child[2]->u.i);
   if (strcmp(op, "aten::t") == 0) return transposed(x, 0, 1);
   return NULL;
 }
 
-static iso_code small_call(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out, size_t cap,
-                           size_t *n_out, iso_error *err) {
+static iso_code small_call(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64,
+                           rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   const small_oracle *o = ctx;
   (void)float64;
   if (cap < 1) return iso_fail(err, ISO_RANGE, "no room");
-  if (o->broken && strcmp(o->broken, call->u.s) == 0) return iso_fail(err, ISO_UNSUPPORTED, "nobody implements %s", call->u.s);
+  if (o->broken && strcmp(o->broken, call->u.s) == 0)
+    return iso_fail(err, ISO_UNSUPPORTED, "nobody implements %s", call->u.s);
   out[0] = run_op(call, bind);
   if (!out[0]) return iso_fail(err, ISO_UNSUPPORTED, "%s cannot run", call->u.s);
   *n_out = 1;
   return ISO_OK;
 }
 
-static rule_diff small_compare(void *ctx, const rule_tensor *a, const rule_tensor *b, double rel_tol) {
+static rule_diff small_compare(void *ctx, const rule_tensor *a, const rule_tensor *b,
+                               double rel_tol) {
   (void)ctx;
-  if (a->numel != b->numel) return (rule_diff){.max_abs = INFINITY, .max_rel = INFINITY, .index = -1};
+  if (a->numel != b->numel)
+    return (rule_diff){.max_abs = INFINITY, .max_rel = INFINITY, .index = -1};
   rule_diff d = {.equal = true, .index = -1};
   double norm = 0;
   for (int64_t i = 0; i < a->numel; i++) norm = fmax(norm, fabs(rule_tensor_get(a, i)));
@@ -210,11 +219,13 @@ static rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind) {
   return r;
 }
 
-static iso_code small_decide(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out, iso_error *err) {
+static iso_code small_decide(void *ctx, const rule *r, rule_tensor *const *example,
+                             rule_verdict *out, iso_error *err) {
   small_oracle *o = ctx;
   (void)example, (void)err;
   o->n_decided++;
-  *out = (rule_verdict){.status = o->judge == JUDGE_YES ? RULE_TESTED : RULE_UNKNOWN, .scope = RULE_THESE_SHAPES};
+  *out = (rule_verdict){.status = o->judge == JUDGE_YES ? RULE_TESTED : RULE_UNKNOWN,
+                        .scope = RULE_THESE_SHAPES};
   if (o->judge != JUDGE_TRY) return ISO_OK;
   for (uint32_t i = 0; i < r->n_vars; i++) /* all sizes at once are more than can be tried */
     for (uint32_t d = 0; d < r->var[i].n_dims; d++)
@@ -227,11 +238,13 @@ static iso_code small_decide(void *ctx, const rule *r, rule_tensor *const *examp
       rule_shape s = {.rank = r->var[i].n_dims};
       for (uint32_t d = 0; d < s.rank; d++) s.dim[d] = r->var[i].dim[d]->u.i;
       bind[i] = make(s);
-      for (int64_t e = 0; e < bind[i]->numel; e++) rule_tensor_set(bind[i], e, iso_rng_normal(&rng));
+      for (int64_t e = 0; e < bind[i]->numel; e++)
+        rule_tensor_set(bind[i], e, iso_rng_normal(&rng));
     }
     rule_tensor *a = run_term(r->lhs, bind), *b = run_term(r->rhs, bind);
     const bool ran = a && b;
-    const bool equal = ran && rule_shape_eq(&a->shape, &b->shape) && small_compare(NULL, a, b, 1e-9).equal;
+    const bool equal =
+        ran && rule_shape_eq(&a->shape, &b->shape) && small_compare(NULL, a, b, 1e-9).equal;
     rule_tensor_unref(a);
     rule_tensor_unref(b);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
@@ -296,14 +309,16 @@ static rule_tensor *keep(rule_tensor *t) {
 static rule_tensor *noise(uint64_t seed, rule_shape s, double mean, double deviation) {
   rule_tensor *t = keep(make(s));
   iso_rng rng = iso_rng_new(seed, 3);
-  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, mean + deviation * iso_rng_normal(&rng));
+  for (int64_t i = 0; i < t->numel; i++)
+    rule_tensor_set(t, i, mean + deviation * iso_rng_normal(&rng));
   return t;
 }
 
 /* Mostly small, so that draws of the same mean and deviation are often negative. */
 static rule_tensor *positive(uint64_t seed, rule_shape s, double scale) {
   rule_tensor *t = noise(seed, s, 0, 1);
-  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, scale * (pow(rule_tensor_get(t, i), 4) + 0.01));
+  for (int64_t i = 0; i < t->numel; i++)
+    rule_tensor_set(t, i, scale * (pow(rule_tensor_get(t, i), 4) + 0.01));
   return t;
 }
 
@@ -323,7 +338,8 @@ static synth_node *new_node(graph *g, uint32_t *index) {
   return n;
 }
 
-static uint32_t leaf(graph *g, synth_kind kind, const char *name, rule_tensor *first, rule_tensor *second) {
+static uint32_t leaf(graph *g, synth_kind kind, const char *name, rule_tensor *first,
+                     rule_tensor *second) {
   uint32_t i;
   synth_node *n = new_node(g, &i);
   n->kind = kind;
@@ -335,18 +351,26 @@ static uint32_t leaf(graph *g, synth_kind kind, const char *name, rule_tensor *f
   return i;
 }
 static uint32_t input(graph *g, rule_tensor *t) { return leaf(g, SYNTH_INPUT, "x", t, t); }
-static uint32_t weight(graph *g, const char *name, rule_tensor *t) { return leaf(g, SYNTH_PARAMETER, name, t, NULL); }
+static uint32_t weight(graph *g, const char *name, rule_tensor *t) {
+  return leaf(g, SYNTH_PARAMETER, name, t, NULL);
+}
 
 static const rule_term *v(uint32_t i) { return rule_var(&w.arena, i); }
 static const rule_term *num(int64_t i) { return rule_int(&w.arena, i); }
 
 /* A call with up to three arguments; its shape is what it gives on the captured values. */
-static uint32_t op(graph *g, const char *name, const rule_term *a, const rule_term *b, const rule_term *c) {
+static uint32_t op(graph *g, const char *name, const rule_term *a, const rule_term *b,
+                   const rule_term *c) {
   uint32_t i;
   synth_node *n = new_node(g, &i);
   const rule_term *arg[3] = {a, b, c};
   iso_error err;
-  ck_assert_msg(rule_call(&w.arena, w.schemas, name, arg, c ? 3 : b ? 2 : 1, &n->call, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_msg(rule_call(&w.arena, w.schemas, name, arg,
+                          c   ? 3
+                          : b ? 2
+                              : 1,
+                          &n->call, &err) == ISO_OK,
+                "%s", err.msg);
   n->kind = SYNTH_OP;
   n->op = name;
   rule_tensor *bind[MAX_NODES] = {NULL};
@@ -356,13 +380,18 @@ static uint32_t op(graph *g, const char *name, const rule_term *a, const rule_te
   n->shape = g->value[i][0]->shape;
   return i;
 }
-static uint32_t add(graph *g, uint32_t x, uint32_t y) { return op(g, "aten::add.Tensor", v(x), v(y), NULL); }
-static uint32_t mul(graph *g, uint32_t x, uint32_t y) { return op(g, "aten::mul.Tensor", v(x), v(y), NULL); }
+static uint32_t add(graph *g, uint32_t x, uint32_t y) {
+  return op(g, "aten::add.Tensor", v(x), v(y), NULL);
+}
+static uint32_t mul(graph *g, uint32_t x, uint32_t y) {
+  return op(g, "aten::mul.Tensor", v(x), v(y), NULL);
+}
 static uint32_t neg(graph *g, uint32_t x) { return op(g, "aten::neg", v(x), NULL, NULL); }
 static uint32_t relu(graph *g, uint32_t x) { return op(g, "aten::relu", v(x), NULL, NULL); }
 static uint32_t ones(graph *g, int64_t n) {
   const rule_term *size = num(n);
-  return op(g, "aten::full", rule_list(&w.arena, &size, 1), rule_float(&w.arena, 1), rule_dtype_term(&w.arena, RULE_F64));
+  return op(g, "aten::full", rule_list(&w.arena, &size, 1), rule_float(&w.arena, 1),
+            rule_dtype_term(&w.arena, RULE_F64));
 }
 
 static void output(graph *g, const char *name, uint32_t node) {
@@ -371,7 +400,8 @@ static void output(graph *g, const char *name, uint32_t node) {
 }
 
 static iso_code try_compare(const graph *l, const graph *r, iso_error *err) {
-  const rule_oracle oracle = {.ctx = &w.oracle, .call = small_call, .compare = small_compare, .decide = small_decide};
+  const rule_oracle oracle = {
+      .ctx = &w.oracle, .call = small_call, .compare = small_compare, .decide = small_decide};
   synth_result_free(w.res);
   w.res = NULL;
   w.oracle.n_decided = 0;
@@ -386,7 +416,8 @@ static void compare_one(const graph *l, const graph *r, synth_verdict want) {
   iso_error err = {0};
   ck_assert_msg(try_compare(l, r, &err) == ISO_OK, "%s", err.msg);
   ck_assert_ptr_nonnull(w.res);
-  ck_assert_msg(w.res->verdict == want, "%s, expected %s", verdict_name(w.res->verdict), verdict_name(want));
+  ck_assert_msg(w.res->verdict == want, "%s, expected %s", verdict_name(w.res->verdict),
+                verdict_name(want));
   ck_assert((w.res->verdict == SYNTH_UNDECIDED) == (w.res->reason != NULL));
   ck_assert((w.res->verdict == SYNTH_EQUIVALENT) == (w.res->n_divergences == 0));
   ck_assert_uint_eq(w.res->n_pairs, l->g.n_outputs);
@@ -481,7 +512,8 @@ START_TEST(a_rule_is_found_once_and_used_again) {
 END_TEST
 
 START_TEST(known_rules_are_validated_and_used) {
-  w.known = parse("(rule commute (var x f (A B)) (var y f (B)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor y x)))");
+  w.known = parse("(rule commute (var x f (A B)) (var y f (B)) (lhs (aten::add.Tensor x y)) (rhs "
+                  "(aten::add.Tensor y x)))");
   commuted(2);
   expect(SYNTH_EQUIVALENT);
   ck_assert_uint_eq(w.oracle.n_decided, 2); /* for all sizes, then for these */
@@ -568,7 +600,8 @@ START_TEST(a_missing_relu_that_only_other_signs_show_is_different) {
   ck_assert_uint_ge(w.res->n_refuted, 1);
   ck_assert(w.res->redrawn);
   /* Nor does a rule that somebody wrote down. */
-  w.known = parse("(rule wrong (evidence proved \"all shapes\") (var x f _) (lhs (aten::relu x)) (rhs x))");
+  w.known = parse(
+      "(rule wrong (evidence proved \"all shapes\") (var x f _) (lhs (aten::relu x)) (rhs x))");
   expect(SYNTH_DIFFERENT);
   ck_assert_uint_eq(w.res->n_rules, 0);
 }
@@ -633,7 +666,8 @@ START_TEST(another_attribute_is_named) {
 END_TEST
 
 START_TEST(one_change_in_two_places_is_named_once) {
-  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1), *e = noise(3, SHAPE(3), 0, 1);
+  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1),
+              *e = noise(3, SHAPE(3), 0, 1);
   const uint32_t a = input(&w.l, x), lb = weight(&w.l, "b", b), le = weight(&w.l, "e", e);
   const uint32_t first = relu(&w.l, add(&w.l, a, lb)), second = relu(&w.l, add(&w.l, a, le));
   output(&w.l, "y", mul(&w.l, first, second));
@@ -644,14 +678,18 @@ START_TEST(one_change_in_two_places_is_named_once) {
   ck_assert_uint_eq(w.res->n_divergences, 1);
   ck_assert_int_eq(w.res->divergence[0].left, first);
   ck_assert_ptr_nonnull(w.res->divergence[0].hint);
-  ck_assert_str_eq(w.res->divergence[0].hint, iso_arena_printf(&w.arena, "on the left the other side does without it; the same at \"%s\"", w.l.node[second].id));
+  ck_assert_str_eq(
+      w.res->divergence[0].hint,
+      iso_arena_printf(&w.arena, "on the left the other side does without it; the same at \"%s\"",
+                       w.l.node[second].id));
 }
 END_TEST
 
 /* ---- what each node rests on ---- */
 
 static void stands(int side, uint32_t node, synth_standing as) {
-  ck_assert_msg(w.res->standing_of[side][node] == as, "%s %u: %d, not %d", side ? "right" : "left", node, w.res->standing_of[side][node], as);
+  ck_assert_msg(w.res->standing_of[side][node] == as, "%s %u: %d, not %d", side ? "right" : "left",
+                node, w.res->standing_of[side][node], as);
   ck_assert((as == SYNTH_UNREAD) == (w.res->class_of[side][node] == UINT32_MAX));
 }
 
@@ -689,7 +727,8 @@ START_TEST(where_tensors_differ_is_pictured) {
   rule_tensor_set(b, 1, 0);
   const uint32_t a = input(&w.l, x), lb = weight(&w.l, "b", b), l = add(&w.l, a, lb);
   output(&w.l, "y", relu(&w.l, l));
-  const uint32_t c = input(&w.r, x), rb = weight(&w.r, "b", b), r = op(&w.r, "aten::add.Tensor", v(c), v(rb), num(2));
+  const uint32_t c = input(&w.r, x), rb = weight(&w.r, "b", b),
+                 r = op(&w.r, "aten::add.Tensor", v(c), v(rb), num(2));
   output(&w.r, "y", relu(&w.r, r));
   expect(SYNTH_DIFFERENT);
   stands(0, l, SYNTH_ALONE);
@@ -706,7 +745,8 @@ START_TEST(where_tensors_differ_is_pictured) {
   ck_assert_uint_eq(p->rows, 40);
   ck_assert_uint_eq(p->columns, 3);
   ck_assert(!w.res->redrawn);
-  for (uint32_t i = 0; i < p->rows * p->columns; i++) ck_assert_double_eq_tol((double)p->cell[i], fabs(rule_tensor_get(b, i % 3)), 1e-6);
+  for (uint32_t i = 0; i < p->rows * p->columns; i++)
+    ck_assert_double_eq_tol((double)p->cell[i], fabs(rule_tensor_get(b, i % 3)), 1e-6);
   ck_assert_int_eq(p->n_differ, 240);
   ck_assert_double_eq_tol(fabs(p->left - p->right), d->max_abs, 1e-12);
   ck_assert_int_ne(p->index % 3, 1);

@@ -1,6 +1,7 @@
-/* needs libtorch. Allocation failure at every n while two small captures are loaded and compared, with libtorch loaded: each
- * time ISO_NOMEM comes back, or the comparison went on without what it could not have and its verdict is not a stronger one.
- * Failures are those of the program's own calls; libtorch's throw, and a few of those are let fail too. */
+/* needs libtorch. Allocation failure at every n while two small captures are loaded and compared,
+ * with libtorch loaded: each time ISO_NOMEM comes back, or the comparison went on without what it
+ * could not have and its verdict is not a stronger one. Failures are those of the program's own
+ * calls; libtorch's throw, and a few of those are let fail too. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 
@@ -25,23 +26,29 @@ static const char *const graph[2] = {
     "{'format':'isomer-capture','version':1,'nodes':["
     "{'id':'x','op':'input','name':'x','outputs':[{'shape':[3,4],'dtype':'float32'}]},"
     "{'id':'w','op':'parameter','name':'w','outputs':[{'shape':[5,4],'dtype':'float32'}]},"
-    "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':[3,5],'dtype':'float32'}]},"
-    "{'id':'r','op':'aten::relu','args':[{'ref':'l'}],'outputs':[{'shape':[3,5],'dtype':'float32'}]}],"
+    "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':[3,5],'"
+    "dtype':'float32'}]},"
+    "{'id':'r','op':'aten::relu','args':[{'ref':'l'}],'outputs':[{'shape':[3,5],'dtype':'float32'}]"
+    "}],"
     "'outputs':[{'name':'y','ref':'r'}]}",
     "{'format':'isomer-capture','version':1,'nodes':["
     "{'id':'x','op':'input','name':'x','outputs':[{'shape':[3,4],'dtype':'float32'}]},"
     "{'id':'w','op':'parameter','name':'wt','outputs':[{'shape':[4,5],'dtype':'float32'}]},"
-    "{'id':'m','op':'aten::mm','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':[3,5],'dtype':'float32'}]},"
-    "{'id':'c','op':'aten::clamp_min','args':[{'ref':'m'},0],'outputs':[{'shape':[3,5],'dtype':'float32'}]}],"
+    "{'id':'m','op':'aten::mm','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':[3,5],'dtype':'"
+    "float32'}]},"
+    "{'id':'c','op':'aten::clamp_min','args':[{'ref':'m'},0],'outputs':[{'shape':[3,5],'dtype':'"
+    "float32'}]}],"
     "'outputs':[{'name':'y','ref':'c'}]}"};
 
-static void save(int side, const char *file, const char *name, int64_t rows, int64_t cols, bool turned) {
+static void save(int side, const char *file, const char *name, int64_t rows, int64_t cols,
+                 bool turned) {
   char path[256];
   rule_tensor *t = NULL;
   rule_shape s = {.rank = 2, .dim = {rows, cols}};
   ck_assert_int_eq(rule_tensor_new(RULE_F32, &s, &t, NULL), ISO_OK);
   for (int64_t i = 0; i < t->numel; i++) { /* the same matrix on both sides, turned on one */
-    const int64_t r = turned ? i % cols : i / cols, c = turned ? i / cols : i % cols, k = 7 * r + 3 * c;
+    const int64_t r = turned ? i % cols : i / cols, c = turned ? i / cols : i % cols,
+                  k = 7 * r + 3 * c;
     rule_tensor_set(t, i, (double)((k * 37 + r * c * 11) % 23 - 11) / 8);
   }
   cap_named_tensor named = {name, t};
@@ -88,12 +95,27 @@ static void teardown(void) {
 static void nodes_of(const cap_graph *c, synth_node *node, synth_output *output, synth_graph *g) {
   for (size_t i = 0; i < c->n_nodes; i++) {
     const cap_node *n = &c->node[i];
-    node[i] = (synth_node){.id = n->id, .name = n->name, .op = n->op, .scope = n->scope, .source = n->source, .call = n->call,
-                           .kind = n->kind == CAP_INPUT ? SYNTH_INPUT : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER : SYNTH_OP,
-                           .n_outputs = n->n_outputs, .shape = n->output[0].shape, .dtype = n->output[0].dtype, .value = &c->node[i].value};
+    node[i] = (synth_node){.id = n->id,
+                           .name = n->name,
+                           .op = n->op,
+                           .scope = n->scope,
+                           .source = n->source,
+                           .call = n->call,
+                           .kind = n->kind == CAP_INPUT       ? SYNTH_INPUT
+                                   : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
+                                                              : SYNTH_OP,
+                           .n_outputs = n->n_outputs,
+                           .shape = n->output[0].shape,
+                           .dtype = n->output[0].dtype,
+                           .value = &c->node[i].value};
   }
   output[0] = (synth_output){.name = c->result[0].name, .node = c->result[0].node};
-  *g = (synth_graph){.path = c->path, .n_nodes = c->n_nodes, .node = node, .n_outputs = 1, .output = output, .n_sets = 1};
+  *g = (synth_graph){.path = c->path,
+                     .n_nodes = c->n_nodes,
+                     .node = node,
+                     .n_outputs = 1,
+                     .output = output,
+                     .n_sets = 1};
 }
 
 /* Returns: in `verdict` the verdict, where one came out. */
@@ -145,16 +167,20 @@ START_TEST(comparing) {
     fail_disarm();
     if (c) {
       stopped++;
-      ck_assert_msg(c == ISO_NOMEM, "allocation %ld of %ld: code %d: %s", n, calls, (int)c, err.msg);
+      ck_assert_msg(c == ISO_NOMEM, "allocation %ld of %ld: code %d: %s", n, calls, (int)c,
+                    err.msg);
       ck_assert_msg(err.msg[0] && !strchr(err.msg, '\n'), "allocation %ld: \"%s\"", n, err.msg);
     } else {
       went_on++;
       ck_assert_msg(got != SYNTH_DIFFERENT, "allocation %ld of %ld: different", n, calls);
-      ck_assert_msg(got != SYNTH_EQUIVALENT || weaker <= evidence, "allocation %ld: stronger evidence", n);
+      ck_assert_msg(got != SYNTH_EQUIVALENT || weaker <= evidence,
+                    "allocation %ld: stronger evidence", n);
     }
   }
-  printf("%ld allocations, each of the first %d and every %ld-th: %zu stopped, %zu went on\n", calls, EVERY, step, stopped, went_on);
-  ck_assert_msg(run(&got, &weaker, &err) == ISO_OK && got == verdict && weaker == evidence, "another verdict afterwards");
+  printf("%ld allocations, each of the first %d and every %ld-th: %zu stopped, %zu went on\n",
+         calls, EVERY, step, stopped, went_on);
+  ck_assert_msg(run(&got, &weaker, &err) == ISO_OK && got == verdict && weaker == evidence,
+                "another verdict afterwards");
 }
 END_TEST
 

@@ -27,7 +27,8 @@ static const char *paired(const char *const *left, const char *const *right) {
   ck_assert_uint_eq(p[LEFT].n_outputs, p[RIGHT].n_outputs);
   const char *text = "";
   for (size_t i = 0; i < p[LEFT].n_outputs; i++)
-    text = iso_arena_printf(&arena, "%s%s%s=%s", text, *text ? " " : "", p[LEFT].output[i].name, p[RIGHT].output[i].name);
+    text = iso_arena_printf(&arena, "%s%s%s=%s", text, *text ? " " : "", p[LEFT].output[i].name,
+                            p[RIGHT].output[i].name);
   return text;
 }
 #define NAMES(...) ((const char *const[MAX + 1]){__VA_ARGS__})
@@ -35,13 +36,15 @@ static const char *paired(const char *const *left, const char *const *right) {
 START_TEST(one_against_several) {
   ck_assert_str_eq(paired(NAMES("y"), NAMES("y", "y_rank1", "y_rank2")), "y=y y=y_rank1 y=y_rank2");
   ck_assert_str_eq(paired(NAMES("y", "y_rank1"), NAMES("y")), "y=y y_rank1=y");
-  ck_assert_str_eq(paired(NAMES("a", "b"), NAMES("b", "b_rank1", "a", "a_rank1")), "a=a a=a_rank1 b=b b=b_rank1");
+  ck_assert_str_eq(paired(NAMES("a", "b"), NAMES("b", "b_rank1", "a", "a_rank1")),
+                   "a=a a=a_rank1 b=b b=b_rank1");
 }
 END_TEST
 
 START_TEST(several_against_several) {
   ck_assert_str_eq(paired(NAMES("y", "y_rank1"), NAMES("y", "y_rank1")), "y=y y_rank1=y_rank1");
-  ck_assert_str_eq(paired(NAMES("y", "y_rank1"), NAMES("y", "y_rank1", "y_rank2")), "y=y y=y_rank1 y=y_rank2 y_rank1=y");
+  ck_assert_str_eq(paired(NAMES("y", "y_rank1"), NAMES("y", "y_rank1", "y_rank2")),
+                   "y=y y=y_rank1 y=y_rank2 y_rank1=y");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* Relations by value: what is found evaluates to the target, bit for bit; what is no layout of the sources is not
- * found. The evaluator here knows the seven layout operators and nothing else. */
+/* Relations by value: what is found evaluates to the target, bit for bit; what is no layout of the
+ * sources is not found. The evaluator here knows the seven layout operators and nothing else. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,8 @@ static rule_tensor *make(rule_dtype dtype, rule_shape shape) {
 static rule_tensor *noise(world *w, rule_dtype dtype, rule_shape shape) {
   rule_tensor *t = make(dtype, shape);
   size_t bytes = (size_t)t->numel * rule_dtype_size(dtype);
-  for (size_t i = 0; i < bytes; i++) ((unsigned char *)t->data)[i] = (unsigned char)iso_rng_below(&w->rng, 256);
+  for (size_t i = 0; i < bytes; i++)
+    ((unsigned char *)t->data)[i] = (unsigned char)iso_rng_below(&w->rng, 256);
   return t;
 }
 
@@ -78,7 +79,8 @@ static const unsigned char *at(const rule_tensor *t, int64_t i) {
   return (const unsigned char *)t->data + (size_t)i * rule_dtype_size(t->dtype);
 }
 static void put(rule_tensor *t, int64_t i, const unsigned char *p) {
-  memcpy((unsigned char *)t->data + (size_t)i * rule_dtype_size(t->dtype), p, rule_dtype_size(t->dtype));
+  memcpy((unsigned char *)t->data + (size_t)i * rule_dtype_size(t->dtype), p,
+         rule_dtype_size(t->dtype));
 }
 
 static void index_of(const rule_shape *s, int64_t i, int64_t *at_dim) {
@@ -328,7 +330,8 @@ START_TEST(grouped_heads) {
   add(&v, "q", part[0]);
   add(&v, "k", part[1]);
   add(&v, "v", part[2]);
-  rule_tensor *x[3] = {op_reshape(part[0], SHAPE(KV, G, D, K)), op_reshape(part[1], SHAPE(KV, 1, D, K)),
+  rule_tensor *x[3] = {op_reshape(part[0], SHAPE(KV, G, D, K)),
+                       op_reshape(part[1], SHAPE(KV, 1, D, K)),
                        op_reshape(part[2], SHAPE(KV, 1, D, K))};
   expect(&v, after_reshape(after_cat(x, 3, 1), SHAPE(KV * (G + 2) * D, K)), NULL, 5);
   ck_assert(!v.got.tied);
@@ -347,7 +350,8 @@ START_TEST(slices) {
   expect(&w, after_slice(turned(w.src[0]), 0, 3, 11), NULL, 2);
   expect(&w, after_slice(turned(w.src[0]), 1, 0, 20), NULL, 1);
   expect(&w, after_slice(op_slice(w.src[0], 0, 3, 11), 1, 2, 9), NULL, 2);
-  expect(&w, after_permute(after_slice(op_slice(w.src[0], 0, 3, 11), 1, 2, 9), (int64_t[]){1, 0}), NULL, 3);
+  expect(&w, after_permute(after_slice(op_slice(w.src[0], 0, 3, 11), 1, 2, 9), (int64_t[]){1, 0}),
+         NULL, 3);
   for (uint32_t d = 0; d < 3; d++) expect(&w, op_slice(w.src[1], d, 1, 3), NULL, 1);
   expect(&w, after_reshape(op_slice(w.src[1], 0, 1, 2), SHAPE(5, 7)), NULL, 2);
   expect(&w, op_slice(w.src[2], 0, 7, 19), NULL, 1);
@@ -360,24 +364,30 @@ END_TEST
 START_TEST(fused_projections) {
   world w;
   setup(&w, 5);
-  uint32_t q = add(&w, "model.layers.0.self_attn.q_proj.weight", noise(&w, RULE_F32, SHAPE(48, 32)));
-  uint32_t k = add(&w, "model.layers.0.self_attn.k_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
-  uint32_t v = add(&w, "model.layers.0.self_attn.v_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
+  uint32_t q =
+      add(&w, "model.layers.0.self_attn.q_proj.weight", noise(&w, RULE_F32, SHAPE(48, 32)));
+  uint32_t k =
+      add(&w, "model.layers.0.self_attn.k_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
+  uint32_t v =
+      add(&w, "model.layers.0.self_attn.v_proj.weight", noise(&w, RULE_F32, SHAPE(24, 32)));
   rule_tensor *f = op_cat((rule_tensor *[]){w.src[q], w.src[k], w.src[v]}, 3, 0);
   expect(&w, rule_tensor_ref(f), "model.layers.0.self_attn.qkv_proj.weight", 1);
   ck_assert(!w.got.tied);
   expect(&w, turned(f), NULL, 4); /* cat along 1 of three transposes */
   /* one of two ranks: half of each */
-  rule_tensor *half[3] = {op_slice(w.src[q], 0, 24, 48), op_slice(w.src[k], 0, 12, 24), op_slice(w.src[v], 0, 12, 24)};
+  rule_tensor *half[3] = {op_slice(w.src[q], 0, 24, 48), op_slice(w.src[k], 0, 12, 24),
+                          op_slice(w.src[v], 0, 12, 24)};
   expect(&w, after_cat(half, 3, 0), NULL, 4);
   /* three dimensions from matrices: a stack */
-  expect(&w, after_reshape(op_cat((rule_tensor *[]){w.src[k], w.src[v]}, 2, 0), SHAPE(2, 24, 32)), NULL, 2);
+  expect(&w, after_reshape(op_cat((rule_tensor *[]){w.src[k], w.src[v]}, 2, 0), SHAPE(2, 24, 32)),
+         NULL, 2);
   rule_tensor_unref(f);
   teardown(&w);
 }
 END_TEST
 
-/* The heads of q and k with every second line first, as one side keeps them that rotates halves, fused with v as it is. */
+/* The heads of q and k with every second line first, as one side keeps them that rotates halves,
+ * fused with v as it is. */
 START_TEST(fused_and_turned) {
   enum { K = 24 };
   world w;
@@ -386,8 +396,11 @@ START_TEST(fused_and_turned) {
   uint32_t k = add(&w, "k_proj.weight", noise(&w, RULE_F32, SHAPE(2 * 16, K)));
   uint32_t v = add(&w, "v_proj.weight", noise(&w, RULE_F32, SHAPE(2 * 16, K)));
   for (int64_t parts = 2; parts <= 8; parts *= 2) {
-    rule_tensor *turn[3] = {after_permute(op_reshape(w.src[q], SHAPE(4, 16 / parts, parts, K)), (int64_t[]){0, 2, 1, 3}),
-                            after_permute(op_reshape(w.src[k], SHAPE(2, 16 / parts, parts, K)), (int64_t[]){0, 2, 1, 3}), rule_tensor_ref(w.src[v])};
+    rule_tensor *turn[3] = {after_permute(op_reshape(w.src[q], SHAPE(4, 16 / parts, parts, K)),
+                                          (int64_t[]){0, 2, 1, 3}),
+                            after_permute(op_reshape(w.src[k], SHAPE(2, 16 / parts, parts, K)),
+                                          (int64_t[]){0, 2, 1, 3}),
+                            rule_tensor_ref(w.src[v])};
     for (int i = 0; i < 2; i++) turn[i] = after_reshape(turn[i], SHAPE(i ? 32 : 64, K));
     rule_tensor *f = op_cat(turn, 3, 0);
     expect(&w, rule_tensor_ref(f), "qkv_proj.weight", 7);
@@ -410,7 +423,8 @@ START_TEST(constant_tables) {
       rule_tensor *rows = op_slice(w.src[0], 0, r0, r0 + 7);
       rule_tensor *c = op_slice(rows, 1, c0, c0 + 6);
       rule_tensor *t = op_cat((rule_tensor *[]){c, c}, 2, 1);
-      expect(&w, rule_tensor_ref(t), NULL, 5); /* cat, two slices of columns, each of the slice of rows */
+      expect(&w, rule_tensor_ref(t), NULL,
+             5); /* cat, two slices of columns, each of the slice of rows */
       expect(&w, op_reshape(t, SHAPE(1, 7, 12)), NULL, 6);
       ck_assert_str_eq(w.got.term->u.s, "aten::unsqueeze");
       expect(&w, turned(t), NULL, 0);
@@ -444,9 +458,10 @@ START_TEST(names_break_ties) {
   teardown(&w);
 
   setup(&w, 9);
-  const char *norm[] = {"model.layers.0.input_layernorm.weight", "model.layers.0.post_attention_layernorm.weight",
-                        "model.layers.1.input_layernorm.weight", "model.layers.1.post_attention_layernorm.weight",
-                        "model.norm.weight"};
+  const char *norm[] = {"model.layers.0.input_layernorm.weight",
+                        "model.layers.0.post_attention_layernorm.weight",
+                        "model.layers.1.input_layernorm.weight",
+                        "model.layers.1.post_attention_layernorm.weight", "model.norm.weight"};
   for (int i = 0; i < 5; i++) add(&w, norm[i], filled(SHAPE(48), 1.0));
   for (int i = 0; i < 5; i++) {
     expect(&w, filled(SHAPE(48), 1.0), norm[i], 0);
@@ -463,13 +478,15 @@ END_TEST
 START_TEST(zero_biases) {
   world w;
   setup(&w, 10);
-  const char *name[] = {"layers.0.mlp.up_proj.bias",       "layers.0.self_attn.q_proj.bias", "layers.0.self_attn.k_proj.bias",
-                        "layers.0.self_attn.v_proj.bias", "layers.1.mlp.up_proj.bias",      "layers.1.self_attn.q_proj.bias",
+  const char *name[] = {"layers.0.mlp.up_proj.bias",      "layers.0.self_attn.q_proj.bias",
+                        "layers.0.self_attn.k_proj.bias", "layers.0.self_attn.v_proj.bias",
+                        "layers.1.mlp.up_proj.bias",      "layers.1.self_attn.q_proj.bias",
                         "layers.1.self_attn.k_proj.bias", "layers.1.self_attn.v_proj.bias"};
   int64_t size[] = {96, 48, 24, 24, 96, 48, 24, 24};
   for (int i = 0; i < 8; i++) add(&w, name[i], filled(SHAPE(size[i]), 0.0));
   expect(&w, filled(SHAPE(96), 0.0), "model.layers.1.self_attn.qkv_proj.bias", 1);
-  ck_assert(w.got.tied && mentions(w.got.term, 5) && mentions(w.got.term, 6) && mentions(w.got.term, 7));
+  ck_assert(w.got.tied && mentions(w.got.term, 5) && mentions(w.got.term, 6) &&
+            mentions(w.got.term, 7));
   expect(&w, filled(SHAPE(96), 0.0), "model.layers.1.mlp.up_proj.bias", 0);
   ck_assert(is_var(w.got.term, 4));
   expect(&w, filled(SHAPE(96), 0.0), NULL, 0);
@@ -483,7 +500,8 @@ START_TEST(zero_biases) {
   add(&w, "layers.0.k_proj.bias", filled(SHAPE(24), 0.0));
   uint32_t k = add(&w, "layers.1.k_proj.bias", filled(SHAPE(24), 0.0));
   uint32_t v = add(&w, "layers.1.v_proj.bias", noise(&w, RULE_F32, SHAPE(24)));
-  expect(&w, op_cat((rule_tensor *[]){w.src[q], w.src[k], w.src[v]}, 3, 0), "layers.1.qkv_proj.bias", 1);
+  expect(&w, op_cat((rule_tensor *[]){w.src[q], w.src[k], w.src[v]}, 3, 0),
+         "layers.1.qkv_proj.bias", 1);
   ck_assert(mentions(w.got.term, k) && w.got.tied);
   teardown(&w);
 }
@@ -555,7 +573,8 @@ START_TEST(repetitive_values) {
   setup(&w, 15);
   for (int k = 0; k < 4; k++) {
     rule_tensor *t = make(RULE_BOOL, SHAPE(300, 40));
-    for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, (double)((i / 40 * (k + 1) + i % 40) % 3 == 0));
+    for (int64_t i = 0; i < t->numel; i++)
+      rule_tensor_set(t, i, (double)((i / 40 * (k + 1) + i % 40) % 3 == 0));
     add(&w, NULL, t);
   }
   add(&w, NULL, filled(SHAPE(4000), 1.0));
@@ -587,14 +606,16 @@ static rule_tensor *random_part(world *w, int64_t cols, bool whole) {
   }
 }
 
-/* cat of 1 to 5 (slices of) (transposes of) sources, then perhaps transposed or reshaped: always a relation. */
+/* cat of 1 to 5 (slices of) (transposes of) sources, then perhaps transposed or reshaped: always a
+ * relation. */
 START_TEST(random_covers) {
   world w;
   setup(&w, 1000 + (uint64_t)_i);
   rule_dtype dtype = (rule_dtype[]){RULE_F32, RULE_F16, RULE_F64, RULE_C128}[below(&w, 4)];
   int64_t side[] = {6 + below(&w, 4), 12, 17};
   add(&w, NULL, noise(&w, dtype, SHAPE(side[0], side[0])));
-  for (int i = 0; i < 6; i++) add(&w, NULL, noise(&w, dtype, SHAPE(side[below(&w, 3)], side[below(&w, 3)])));
+  for (int i = 0; i < 6; i++)
+    add(&w, NULL, noise(&w, dtype, SHAPE(side[below(&w, 3)], side[below(&w, 3)])));
   for (int k = 0; k < 8; k++) {
     rule_tensor *part[5];
     size_t n = 1 + (size_t)below(&w, 5);
@@ -630,7 +651,9 @@ START_TEST(random_permutations) {
   }
   t = after_permute(t, p);
   expect(&w, op_reshape(t, SHAPE(t->numel)), NULL, 0);
-  expect(&w, op_reshape(t, SHAPE(t->shape.dim[0] * t->shape.dim[1], t->shape.dim[2] * t->shape.dim[3])), NULL, 0);
+  expect(&w,
+         op_reshape(t, SHAPE(t->shape.dim[0] * t->shape.dim[1], t->shape.dim[2] * t->shape.dim[3])),
+         NULL, 0);
   expect(&w, t, NULL, 0);
   teardown(&w);
 }
@@ -640,7 +663,8 @@ END_TEST
 START_TEST(random_nestings) {
   world w;
   setup(&w, 3000 + (uint64_t)_i);
-  for (int i = 0; i < 4; i++) add(&w, NULL, noise(&w, RULE_U8, SHAPE(2 + below(&w, 9), 4, 2 + below(&w, 3))));
+  for (int i = 0; i < 4; i++)
+    add(&w, NULL, noise(&w, RULE_U8, SHAPE(2 + below(&w, 9), 4, 2 + below(&w, 3))));
   for (int i = 0; i < 4; i++) add(&w, NULL, noise(&w, RULE_U8, SHAPE(4 + below(&w, 3) * 4, 8)));
   rule_tensor *t = rule_tensor_ref(w.src[below(&w, (int64_t)w.n)]);
   for (int k = 0; k < 4; k++) {

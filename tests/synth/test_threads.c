@@ -1,5 +1,6 @@
-/* What reads and writes large tensors in several threads gives the same bits with any number of them. `make tsan` runs this under
- * -fsanitize=thread, where places that two threads share are an error. */
+/* What reads and writes large tensors in several threads gives the same bits with any number of
+ * them. `make tsan` runs this under -fsanitize=thread, where places that two threads share are an
+ * error. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static rule_tensor *drawn(rule_dtype dtype, const rule_shape *shape) {
   rule_tensor *t;
   iso_rng rng = iso_rng_new(7, 1);
   ck_assert(rule_tensor_new(dtype, shape, &t, NULL) == ISO_OK);
-  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, (double)(iso_rng_next(&rng) % 1001) / 8);
+  for (int64_t i = 0; i < t->numel; i++)
+    rule_tensor_set(t, i, (double)(iso_rng_next(&rng) % 1001) / 8);
   return t;
 }
 
@@ -37,7 +39,8 @@ START_TEST(parts_make_up_the_whole) {
       ck_assert_int_eq(wrong, 0);
     }
   free(seen);
-} END_TEST
+}
+END_TEST
 
 START_TEST(hashes_do_not_depend_on_threads) {
   static const rule_dtype dtypes[] = {RULE_F32, RULE_F64, RULE_BF16, RULE_U8, RULE_C128};
@@ -59,9 +62,11 @@ START_TEST(hashes_do_not_depend_on_threads) {
     ck_assert_int_eq(alike, 0);
     free(one);
   }
-  for (unsigned threads = 2; threads <= MOST; threads++) ck_assert(view_hash_multiset(t, threads) == view_hash_multiset(t, 1));
+  for (unsigned threads = 2; threads <= MOST; threads++)
+    ck_assert(view_hash_multiset(t, threads) == view_hash_multiset(t, 1));
   rule_tensor_unref(t);
-} END_TEST
+}
+END_TEST
 
 /* Lines that lie otherwise have the hash of equal lines that lie one after the other. */
 START_TEST(lines_hash_alike_however_they_lie) {
@@ -70,7 +75,8 @@ START_TEST(lines_hash_alike_however_they_lie) {
   rule_tensor *t = drawn(dtype, &rows), *u;
   ck_assert(rule_tensor_new(dtype, &columns, &u, NULL) == ISO_OK);
   for (int64_t r = 0; r < 70; r++)
-    for (int64_t c = 0; c < 131; c++) rule_tensor_set(u, c * 70 + r, rule_tensor_get(t, r * 131 + c));
+    for (int64_t c = 0; c < 131; c++)
+      rule_tensor_set(u, c * 70 + r, rule_tensor_get(t, r * 131 + c));
   const view a = view_dense(t, &rows), b = view_dense(u, &columns);
   uint64_t *x = view_hash_lines(&a, 0, 1), *y = view_hash_lines(&b, 1, 1);
   ck_assert(x && y);
@@ -80,7 +86,8 @@ START_TEST(lines_hash_alike_however_they_lie) {
   free(y);
   rule_tensor_unref(t);
   rule_tensor_unref(u);
-} END_TEST
+}
+END_TEST
 
 START_TEST(elements_are_found) {
   static const rule_dtype dtypes[] = {RULE_F32, RULE_F64, RULE_BF16, RULE_I64, RULE_I32};
@@ -98,7 +105,8 @@ START_TEST(elements_are_found) {
   ck_assert(view_has_element(t, e->data));
   rule_tensor_unref(t);
   rule_tensor_unref(e);
-} END_TEST
+}
+END_TEST
 
 START_TEST(widening_does_not_depend_on_threads) {
   static const rule_dtype dtypes[] = {RULE_F32, RULE_F16, RULE_BF16, RULE_C64, RULE_F8E5M2};
@@ -107,12 +115,15 @@ START_TEST(widening_does_not_depend_on_threads) {
   ck_assert(rule_tensor_to_float64(t, &one, NULL) == ISO_OK);
   ck_assert(rule_tensor_to_float64_in(t, 4, &many, NULL) == ISO_OK);
   ck_assert(rule_tensor_same(one, many));
-  for (int64_t i = 0; i < 300; i++) ck_assert_double_eq(rule_tensor_get(one, i), rule_tensor_get(t, i));
-  for (int64_t i = LARGE - 300; i < LARGE; i++) ck_assert_double_eq(rule_tensor_get(one, i), rule_tensor_get(t, i));
+  for (int64_t i = 0; i < 300; i++)
+    ck_assert_double_eq(rule_tensor_get(one, i), rule_tensor_get(t, i));
+  for (int64_t i = LARGE - 300; i < LARGE; i++)
+    ck_assert_double_eq(rule_tensor_get(one, i), rule_tensor_get(t, i));
   rule_tensor_unref(t);
   rule_tensor_unref(one);
   rule_tensor_unref(many);
-} END_TEST
+}
+END_TEST
 
 /* Numbers drawn many at once, from anywhere in the stream, are those drawn one by one. */
 START_TEST(numbers_at_once_are_numbers_one_by_one) {
@@ -133,7 +144,8 @@ START_TEST(numbers_at_once_are_numbers_one_by_one) {
   }
   free(x);
   free(y);
-} END_TEST
+}
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("threads");

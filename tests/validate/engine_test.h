@@ -32,7 +32,7 @@ static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
   for (uint32_t i = 0; i < rank; i++) s.dim[i] = dim[i];
   return s;
 }
-#define SHAPE(...)                                                                                 \
+#define SHAPE(...) \
   shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 /* Elements 0, 1, 2, ... */

@@ -3,13 +3,17 @@
 
     make mutants-text [SITES=120] [SEED=1] [FILE=reduce | FILE=sampling]
 
-Each mutant is a definition file with one token changed: a sign of arithmetic, a comparison, a logical operation, a constant, an index,
-a function of expressions, a kind, an operator's entry in its table, or a check left out. Only the changed file is compiled, into a
-folder of its own, and linked before the library, which then leaves its own out; nothing in the tree is touched. Mutants that do not
-compile, or into the same code, are passed over. A mutant is caught if build/tests/validate/test_prove_diff ends with an error (or does
-not end) with it; open leading dimensions, which have no numbers, by the rules of tests/validate/rules/anyshape.rules; what differs
-in what samples do not show, by tests/rules/traps.rules. What is not caught is listed, and must stand in SAME, with the reason why it means the same.
-The last line is `N caught, N mean the same, N not caught`; the exit status is 1 if any is not caught."""
+Each mutant is a definition file with one token changed: a sign of arithmetic, a comparison, a
+logical operation, a constant, an index, a function of expressions, a kind, an operator's entry in
+its table, or a check left out. Only the changed file is compiled, into a folder of its own, and
+linked before the library, which then leaves its own out; nothing in the tree is touched. Mutants
+that do not compile, or into the same code, are passed over. A mutant is caught if
+build/tests/validate/test_prove_diff ends with an error (or does not end) with it; open leading
+dimensions, which have no numbers, by the rules of tests/validate/rules/anyshape.rules; what differs
+in what samples do not show, by tests/rules/traps.rules. What is not caught is listed, and must
+stand in SAME, with the reason why it means the same. The last line is `N caught, N mean the same, N
+not caught`; the exit status is 1 if any is not caught."""
+
 import argparse
 import os
 import random
@@ -21,39 +25,128 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = "elementwise bits layout fill reduce nn order dist kernels composite written narrow".split()
-# How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in place of the differential one.
+# How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
+# place of the differential one.
 SAMPLING = "condition instance counterexample floats sample".split()
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
     ("composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
     ("layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
     ("elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
-    ("elementwise", "i < n && *lead; i++", "", "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules hold them"),
+    (
+        "elementwise",
+        "i < n && *lead; i++",
+        "",
+        (
+            "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules "
+            "hold them"
+        ),
+    ),
     ("order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
     ("nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
     ("nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("reduce", "if (!x || !m || !v || x->lead", "|| -> &&", "a failure sticks, whoever looks first"),
+    (
+        "reduce",
+        "if (!x || !m || !v || x->lead",
+        "|| -> &&",
+        "a failure sticks, whoever looks first",
+    ),
     ("elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
     ("elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
-    ("order", "over_sum ? sx_neg", "sx_inv -> sx_neg", "the order of positive numbers is that of their reciprocals turned round, twice"),
+    (
+        "order",
+        "over_sum ? sx_neg",
+        "sx_inv -> sx_neg",
+        "the order of positive numbers is that of their reciprocals turned round, twice",
+    ),
     ("nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
-    ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le", "sizes of 0, which rules do not have"),
-    ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "false -> true", "a failure sticks, whoever looks first"),
-    ("layout", "if (!t) return NULL;", "if ( -> if (0 && (", "nobody passes a tensor that is not there"),
+    (
+        "nn",
+        "sx_eq(c, p, c->one), sx_eq(c, q, c->one)",
+        "sx_eq -> sx_le",
+        "sizes of 0, which rules do not have",
+    ),
+    (
+        "nn",
+        "sx_eq(c, p, c->one), sx_eq(c, q, c->one)",
+        "false -> true",
+        "a failure sticks, whoever looks first",
+    ),
+    (
+        "layout",
+        "if (!t) return NULL;",
+        "if ( -> if (0 && (",
+        "nobody passes a tensor that is not there",
+    ),
     ("layout", "return r ? r : c->zero;", "c->zero -> c->one", "there is a first part"),
-    ("layout", "pt_slice(c, x, d, c->zero, c->zero, c->one)", "c->one -> c->zero", "the step between elements of which there are none"),
+    (
+        "layout",
+        "pt_slice(c, x, d, c->zero, c->zero, c->one)",
+        "c->one -> c->zero",
+        "the step between elements of which there are none",
+    ),
     ("layout", "n == 0 || n > 64", "", "a bound on parts that no concatenation here has"),
-    ("order", "(pt_definition){table[i].name", "[i] -> [i + 1]", "the name in the answer is for reading"),
-    ("reduce", "(uint32_t[3]){g, c->no, c->yes}", "3 -> 4", "a longer array of which three words are read"),
-    ("kernels", 'pt_arg_size(a, "num_heads", 0)', "0 -> 1", "the default of an argument that is there"),
-    ("kernels", 'pt_arg_flag(a, "causal", false)', "false -> true", "the default of an argument that is there"),
+    (
+        "order",
+        "(pt_definition){table[i].name",
+        "[i] -> [i + 1]",
+        "the name in the answer is for reading",
+    ),
+    (
+        "reduce",
+        "(uint32_t[3]){g, c->no, c->yes}",
+        "3 -> 4",
+        "a longer array of which three words are read",
+    ),
+    (
+        "kernels",
+        'pt_arg_size(a, "num_heads", 0)',
+        "0 -> 1",
+        "the default of an argument that is there",
+    ),
+    (
+        "kernels",
+        'pt_arg_flag(a, "causal", false)',
+        "false -> true",
+        "the default of an argument that is there",
+    ),
     ("fill", 'pt_arg_size(a, "diagonal", 0)', "0 -> 1", "the default of an argument that is there"),
-    ("fill", "t->kind == 'b' ? c->no : c->zero", "'b' -> 'f'", "as numbers, false and 0 are the same"),
-    ("elementwise", "case RULE_F16: return 1 << 11", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
-    ("elementwise", "case RULE_BF16: return 1 << 8", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
-    ("composite", "k < x->rank && which == SCATTER; k++", "< -> <=", "behind the last dimension both have none"),
-    ("elementwise", "if (!sc_require(c, sx_eq(c, d, c->one))) return false", "false -> true", "a failure sticks, whoever looks first"),
-    ("layout", "sx_lt(c, shift, c->zero)", "sx_lt -> sx_le", "a shift by the whole size is one by 0"),
+    (
+        "fill",
+        "t->kind == 'b' ? c->no : c->zero",
+        "'b' -> 'f'",
+        "as numbers, false and 0 are the same",
+    ),
+    (
+        "elementwise",
+        "case RULE_F16: return 1 << 11",
+        "",
+        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
+    ),
+    (
+        "elementwise",
+        "case RULE_BF16: return 1 << 8",
+        "",
+        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
+    ),
+    (
+        "composite",
+        "k < x->rank && which == SCATTER; k++",
+        "< -> <=",
+        "behind the last dimension both have none",
+    ),
+    (
+        "elementwise",
+        "if (!sc_require(c, sx_eq(c, d, c->one))) return false",
+        "false -> true",
+        "a failure sticks, whoever looks first",
+    ),
+    (
+        "layout",
+        "sx_lt(c, shift, c->zero)",
+        "sx_lt -> sx_le",
+        "a shift by the whole size is one by 0",
+    ),
     ("composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
     ("elementwise", "names[][4] = ", "4 -> 5", "a longer array"),
     ("nn", "at[256] = {0}, k[16]", "", "a longer array"),
@@ -61,56 +154,208 @@ SAME = [
     ("nn", "2 * strlen(from) + 64", "", "room to spare"),
     ("nn", "d < 4; d++", "< -> <=", "behind the last dimension both have none"),
     ("bits", "x[k - 1] > x[k]; k--", "> -> >=", "no two of them are the same"),
-    ("bits", "to < 63 && mask >> to", "< -> <=", "of a mask that is not negative the highest bit is 0"),
+    (
+        "bits",
+        "to < 63 && mask >> to",
+        "< -> <=",
+        "of a mask that is not negative the highest bit is 0",
+    ),
     ("fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2", "the default of an argument that is there"),
-    ("layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1", "the default of an argument that is there"),
-    ("elementwise", "case RULE_F32: return 1 << 24", "", "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"),
+    (
+        "layout",
+        'pt_arg_dim(a, "dim", 0, each[0]',
+        "0 -> 1",
+        "the default of an argument that is there",
+    ),
+    (
+        "elementwise",
+        "case RULE_F32: return 1 << 24",
+        "",
+        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
+    ),
     ("", "if (!t) return NULL;", "if ( -> if (0 && (", "memory ran out, which sticks"),
-    ("nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one", "a frame of zeros is a border of zeros told otherwise"),
-    ("layout", "for (int64_t r = 1; r < k; r++)", "< -> <=", "what is a whole part more leaves nothing, which was asked before"),
+    (
+        "nn",
+        "x = value == c->zero ? pt_frame",
+        "c->zero -> c->one",
+        "a frame of zeros is a border of zeros told otherwise",
+    ),
+    (
+        "layout",
+        "for (int64_t r = 1; r < k; r++)",
+        "< -> <=",
+        "what is a whole part more leaves nothing, which was asked before",
+    ),
     ("dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
-    ("elementwise", "sx_powi(c, x, 2), c->one)); /* of a sine", "2 -> 3", "beyond 1 the arc has no value either, and below all powers are below 1"),
-    ("kernels", "sx_lt(c, c->zero, head)", "sx_lt -> sx_le", "a head is at least as wide as the table, whose size is not 0"),
+    (
+        "elementwise",
+        "sx_powi(c, x, 2), c->one)); /* of a sine",
+        "2 -> 3",
+        "beyond 1 the arc has no value either, and below all powers are below 1",
+    ),
+    (
+        "kernels",
+        "sx_lt(c, c->zero, head)",
+        "sx_lt -> sx_le",
+        "a head is at least as wide as the table, whose size is not 0",
+    ),
     ("nn", "if (!a || !b || a->rank", "|| -> &&", "a failure sticks, whoever looks first"),
     ("fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le", "a length of 0 is 0 either way"),
-    ("elementwise", "k < t->rank && same; k++) same = t->dim", "[k] -> [k + 1]", "what is not seen to be the same is expanded to itself"),
+    (
+        "elementwise",
+        "k < t->rank && same; k++) same = t->dim",
+        "[k] -> [k + 1]",
+        "what is not seen to be the same is expanded to itself",
+    ),
     ("layout", "c->at_place = p + 1", "1 -> 2", "another number for the place"),
     ("layout", "if (holds) shift = sx_add", "", "a shift counts up to multiples of the size"),
-    ("elementwise", "if (!r || !t[1]) return NULL", "1 -> 2", "a failure sticks, whoever looks first"),
+    (
+        "elementwise",
+        "if (!r || !t[1]) return NULL",
+        "1 -> 2",
+        "a failure sticks, whoever looks first",
+    ),
     ("layout", "> RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
     ("nn", "> RULE_MAX_RANK) return NULL", "", "a bound on ranks that no tensor here has"),
     ("elementwise", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
-    ("reduce", "for (uint32_t i = 0; i < x->rank; i++) {", "< -> <=", "behind the last dimension both have none"),
+    (
+        "reduce",
+        "for (uint32_t i = 0; i < x->rank; i++) {",
+        "< -> <=",
+        "behind the last dimension both have none",
+    ),
     ("order", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "another form of the same order"),
     ("nn", "if (n == 16) {", "", "a bound on letters that no equation here has"),
-    ("kernels", "if (!q || !k || !v || c->failed", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("elementwise", "if (!x || !y) return NULL", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1", "the default of an argument that is there"),
-    ("bits", "for (size_t i = 0; i < a->n; i++)", "< -> <=", "behind the last there is none in the set"),
-    ("elementwise", "if (!x || !y || !z || kind == 'b'", "|| -> &&", "a value that is no number is refused before"),
-    ("elementwise", "combine(c, divides ? DIV : MUL, y, z, c->one", "c->one -> c->zero", "a product takes no factor besides"),
-    ("layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", "", "a failure sticks, whoever looks first"),
+    (
+        "kernels",
+        "if (!q || !k || !v || c->failed",
+        "|| -> &&",
+        "a failure sticks, whoever looks first",
+    ),
+    (
+        "elementwise",
+        "if (!x || !y) return NULL",
+        "|| -> &&",
+        "a failure sticks, whoever looks first",
+    ),
+    (
+        "order",
+        'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require',
+        "0 -> 1",
+        "the default of an argument that is there",
+    ),
+    (
+        "bits",
+        "for (size_t i = 0; i < a->n; i++)",
+        "< -> <=",
+        "behind the last there is none in the set",
+    ),
+    (
+        "elementwise",
+        "if (!x || !y || !z || kind == 'b'",
+        "|| -> &&",
+        "a value that is no number is refused before",
+    ),
+    (
+        "elementwise",
+        "combine(c, divides ? DIV : MUL, y, z, c->one",
+        "c->one -> c->zero",
+        "a product takes no factor besides",
+    ),
+    (
+        "layout",
+        "&& !clamped(c, sc_size(c, e), size, &end)) return false",
+        "",
+        "a failure sticks, whoever looks first",
+    ),
     ("layout", "const bool grow_to", "", "another grouping of the same sizes"),
     ("nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
-    ("order", 'pt_arg_flag(a, "largest", true)', "true -> false", "the default of an argument that is there"),
-    ("kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le", "the least head that is not below is the head"),
+    (
+        "order",
+        'pt_arg_flag(a, "largest", true)',
+        "true -> false",
+        "the default of an argument that is there",
+    ),
+    (
+        "kernels",
+        "slope = h + 1 == t->which",
+        "sx_eq -> sx_le",
+        "the least head that is not below is the head",
+    ),
 ]
 
 # What is changed into what. Functions that take the same arguments stand for one another.
-PAIRS = [("sx_add", "sx_sub"), ("sx_sub", "sx_add"), ("sx_mul", "sx_add"), ("sx_max", "sx_min"), ("sx_min", "sx_max"), ("sx_lt", "sx_le"),
-         ("sx_le", "sx_lt"), ("sx_eq", "sx_le"), ("sx_and", "sx_or"), ("sx_or", "sx_and"), ("sx_div", "sx_mod"), ("sx_mod", "sx_div"),
-         ("pv_add", "pv_sub"), ("pv_sub", "pv_add"), ("pv_mul", "pv_add"), ("pv_div", "pv_mul"), ("pv_and", "pv_or"), ("pv_or", "pv_and"),
-         ("pv_lt", "pv_eq"), ("pv_eq", "pv_lt"), ("sx_exp", "sx_neg"), ("pv_exp", "pv_neg"), ("sx_inv", "sx_neg"), ("sx_sqrt", "sx_neg"),
-         ("pv_sqrt", "pv_neg"), ("pv_neg", "pv_exp"), ("F_FLOOR", "F_CEIL"), ("F_TRUNC", "F_FLOOR"), ("F_ROUND", "F_FLOOR"), ("F_SIN", "F_COS"),
-         ("F_COS", "F_SIN"), ("PV_SIN", "PV_COS"), ("PV_COS", "PV_SIN"), ("PV_ONE_Q", "PV_MINUS_Q"), ("PV_MINUS_Q", "PV_ONE_Q"),
-         ("true", "false"), ("false", "true")]
-MEMBERS = [("c->one", "c->zero"), ("c->zero", "c->one"), ("c->minus_one", "c->one"), ("c->neginf", "c->zero"), ("c->yes", "c->no"), ("c->no", "c->yes")]
-SIGNS = [("+", "-"), ("-", "+"), ("*", "+"), ("/", "*"), ("%", "/"), ("<", "<="), ("<=", "<"), (">", ">="), (">=", ">"), ("==", "!="),
-         ("!=", "=="), ("&&", "||"), ("||", "&&"), ("+=", "-="), ("*=", "+="), ("|=", "&="), ("&=", "|=")]
+PAIRS = [
+    ("sx_add", "sx_sub"),
+    ("sx_sub", "sx_add"),
+    ("sx_mul", "sx_add"),
+    ("sx_max", "sx_min"),
+    ("sx_min", "sx_max"),
+    ("sx_lt", "sx_le"),
+    ("sx_le", "sx_lt"),
+    ("sx_eq", "sx_le"),
+    ("sx_and", "sx_or"),
+    ("sx_or", "sx_and"),
+    ("sx_div", "sx_mod"),
+    ("sx_mod", "sx_div"),
+    ("pv_add", "pv_sub"),
+    ("pv_sub", "pv_add"),
+    ("pv_mul", "pv_add"),
+    ("pv_div", "pv_mul"),
+    ("pv_and", "pv_or"),
+    ("pv_or", "pv_and"),
+    ("pv_lt", "pv_eq"),
+    ("pv_eq", "pv_lt"),
+    ("sx_exp", "sx_neg"),
+    ("pv_exp", "pv_neg"),
+    ("sx_inv", "sx_neg"),
+    ("sx_sqrt", "sx_neg"),
+    ("pv_sqrt", "pv_neg"),
+    ("pv_neg", "pv_exp"),
+    ("F_FLOOR", "F_CEIL"),
+    ("F_TRUNC", "F_FLOOR"),
+    ("F_ROUND", "F_FLOOR"),
+    ("F_SIN", "F_COS"),
+    ("F_COS", "F_SIN"),
+    ("PV_SIN", "PV_COS"),
+    ("PV_COS", "PV_SIN"),
+    ("PV_ONE_Q", "PV_MINUS_Q"),
+    ("PV_MINUS_Q", "PV_ONE_Q"),
+    ("true", "false"),
+    ("false", "true"),
+]
+MEMBERS = [
+    ("c->one", "c->zero"),
+    ("c->zero", "c->one"),
+    ("c->minus_one", "c->one"),
+    ("c->neginf", "c->zero"),
+    ("c->yes", "c->no"),
+    ("c->no", "c->yes"),
+]
+SIGNS = [
+    ("+", "-"),
+    ("-", "+"),
+    ("*", "+"),
+    ("/", "*"),
+    ("%", "/"),
+    ("<", "<="),
+    ("<=", "<"),
+    (">", ">="),
+    (">=", ">"),
+    ("==", "!="),
+    ("!=", "=="),
+    ("&&", "||"),
+    ("||", "&&"),
+    ("+=", "-="),
+    ("*=", "+="),
+    ("|=", "&="),
+    ("&=", "|="),
+]
 
 
 def code_of(text):
-    """The text with comments, strings and characters blanked out, and the lines of the preprocessor."""
+    """The text with comments, strings and characters blanked out, and the lines of the
+    preprocessor."""
     blank = lambda m: re.sub(r"[^\n]", " ", m.group())
     text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', blank, text, flags=re.S)
     return re.sub(r"^#[^\n]*", blank, text, flags=re.M)
@@ -129,8 +374,21 @@ def enums(code):
 
 def unread(text):
     """Where tables of definitions have a number that the definition does not read."""
-    idle = {m.group(1) for m in re.finditer(r"\n\w[^\n]*\b(define_\w+|kernel_\w+)\(pt_args \*a, int which\) \{\n(?:  [^\n]*\n){0,12}?  \(void\)which;", text)}
-    return [m.span(2) for m in re.finditer(r"\{\"[^\"]*\", (define_\w+|kernel_\w+), (\w+)\}", text) if m.group(1) in idle]
+    idle = {
+        m.group(1)
+        for m in re.finditer(
+            (
+                r"\n\w[^\n]*\b(define_\w+|kernel_\w+)\(pt_args \*a, int which\) \{\n(?:  [^\n]*\n"
+                r"){0,12}?  \(void\)which;"
+            ),
+            text,
+        )
+    }
+    return [
+        m.span(2)
+        for m in re.finditer(r"\{\"[^\"]*\", (define_\w+|kernel_\w+), (\w+)\}", text)
+        if m.group(1) in idle
+    ]
 
 
 def sites(text):
@@ -138,9 +396,11 @@ def sites(text):
     code, out = code_of(text), []
     start = code.find("\nstatic")
     skip = [m.span() for m in re.finditer(r"enum \{[^}]*\}", code)] + unread(text)
+
     def add(at, old, new):
         if at > start and not any(a <= at < b for a, b in skip):
             out.append((at, old, new))
+
     for m in re.finditer(r"\b[A-Za-z_]\w*\b", code):
         for old, new in PAIRS:
             if m.group() == old:
@@ -150,8 +410,10 @@ def sites(text):
             add(m.start(), old, new)
     for old, new in SIGNS:
         for m in re.finditer(r"(?<= )" + re.escape(old) + r"(?= )", code):
-            if old == "*" and re.search(r"\b(const|char|void|\w+_\w+|sx|sc|FILE) $", code[:m.start()]):
-                continue # a pointer
+            if old == "*" and re.search(
+                r"\b(const|char|void|\w+_\w+|sx|sc|FILE) $", code[: m.start()]
+            ):
+                continue  # a pointer
             add(m.start(), old, new)
     for m in re.finditer(r"(?<![\w.])(\d+)(?![\w.])", code):
         add(m.start(), m.group(), str(int(m.group()) + 1))
@@ -167,7 +429,7 @@ def sites(text):
     for m in re.finditer(r"'([fib])'", text):
         add(m.start(), m.group(), "'%s'" % {"f": "i", "i": "b", "b": "f"}[m.group(1)])
     for m in re.finditer(r"\bif \((?=[^\n]*\) return NULL;)", code):
-        add(m.start(), "if (", "if (0 && (" ) # closed where it is put in
+        add(m.start(), "if (", "if (0 && (")  # closed where it is put in
     for m in re.finditer(r"\b[A-Z][A-Z_0-9]+\b", code):
         for new in enums(code).get(m.group(), [])[:2]:
             add(m.start(), m.group(), new)
@@ -176,19 +438,28 @@ def sites(text):
 
 def changed(text, site):
     at, old, new = site
-    if new.endswith("(0 && ("): # a check left out: all of its condition goes within parentheses
+    if new.endswith("(0 && ("):  # a check left out: all of its condition goes within parentheses
         end = text.index(") return NULL;", at)
-        return text[:at] + new + text[at + len(old):end] + ")" + text[end:]
-    return text[:at] + new + text[at + len(old):]
+        return text[:at] + new + text[at + len(old) : end] + ")" + text[end:]
+    return text[:at] + new + text[at + len(old) :]
 
 
 class Builder:
     """One definition file compiled, and linked with the rest of the tree."""
 
     def __init__(self, o, work):
-        self.compile, self.link, self.libraries, self.build, self.work = shlex.split(o.compile), shlex.split(o.link), shlex.split(o.libraries), o.build, work
-        for name in ("shim", "kernels"): # the program looks for its libraries beside itself
-            os.symlink(os.path.join(ROOT, o.build, "libisomer_%s.so" % name), os.path.join(work, "libisomer_%s.so" % name))
+        self.compile, self.link, self.libraries, self.build, self.work = (
+            shlex.split(o.compile),
+            shlex.split(o.link),
+            shlex.split(o.libraries),
+            o.build,
+            work,
+        )
+        for name in ("shim", "kernels"):  # the program looks for its libraries beside itself
+            os.symlink(
+                os.path.join(ROOT, o.build, "libisomer_%s.so" % name),
+                os.path.join(work, "libisomer_%s.so" % name),
+            )
 
     def object(self, name, text):
         """The code, without what debuggers read; None where it does not compile."""
@@ -202,20 +473,41 @@ class Builder:
     def fails(self, test, name, **settings):
         """Whether the test fails with this object."""
         program = os.path.join(self.work, test)
-        run(self.link + [os.path.join(self.build, "obj/tests/validate/%s.o" % test), os.path.join(self.work, name + ".o"),
-                         os.path.join(self.build, "libisomer.a")] + self.libraries + ["-o", program])
+        run(
+            self.link
+            + [
+                os.path.join(self.build, "obj/tests/validate/%s.o" % test),
+                os.path.join(self.work, name + ".o"),
+                os.path.join(self.build, "libisomer.a"),
+            ]
+            + self.libraries
+            + ["-o", program]
+        )
         try:
-            return subprocess.run([program], cwd=ROOT, capture_output=True, timeout=240, env=dict(os.environ, **settings)).returncode != 0
+            return (
+                subprocess.run(
+                    [program],
+                    cwd=ROOT,
+                    capture_output=True,
+                    timeout=240,
+                    env=dict(os.environ, **settings),
+                ).returncode
+                != 0
+            )
         except subprocess.TimeoutExpired:
             return True
 
     def noticed(self, name):
-        """Whether the differential test does; leading dimensions that are left open have no numbers: of them, rules with known answers do."""
+        """Whether the differential test does; leading dimensions that are left open have no
+        numbers: of them, rules with known answers do."""
         if name in SAMPLING:
             return self.fails("test_sampling", name) or self.fails("test_refute", name)
         if name == "narrow":
             return self.fails("test_prove_rules", name, PROVE_ONLY="../../rules/traps")
-        return self.fails("test_prove_diff", name, DIFF_FIRST="1") or (name in FILES and self.fails("test_prove_rules", name, PROVE_ONLY="anyshape ../../rules/traps"))
+        return self.fails("test_prove_diff", name, DIFF_FIRST="1") or (
+            name in FILES
+            and self.fails("test_prove_rules", name, PROVE_ONLY="anyshape ../../rules/traps")
+        )
 
 
 def run(command):
@@ -226,7 +518,14 @@ def run(command):
 
 
 def means_the_same(name, line, old, new):
-    return next((why for f, part, change, why in SAME if f in ("", name) and part in line and change in ("", old + " -> " + new)), None)
+    return next(
+        (
+            why
+            for f, part, change, why in SAME
+            if f in ("", name) and part in line and change in ("", old + " -> " + new)
+        ),
+        None,
+    )
 
 
 def main():
@@ -237,12 +536,23 @@ def main():
     a.add_argument("--libraries", required=True)
     a.add_argument("--sites", type=int, default=120)
     a.add_argument("--seed", type=int, default=1)
-    a.add_argument("--file", help="only of this file (nn, reduce, ...), or of what samples rules: counterexample, floats, ..., or all of that: sampling")
+    a.add_argument(
+        "--file",
+        help=(
+            "only of this file (nn, reduce, ...), or of what samples rules: counterexample, "
+            "floats, ..., or all of that: sampling"
+        ),
+    )
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     rng = random.Random(o.seed)
-    files = [f for f in FILES if o.file in (None, f)] or [f for f in SAMPLING if o.file in ("sampling", f)]
-    text = {f: open(os.path.join(ROOT, "validate", "ops" if f in FILES else "sample", f + ".c")).read() for f in files}
+    files = [f for f in FILES if o.file in (None, f)] or [
+        f for f in SAMPLING if o.file in ("sampling", f)
+    ]
+    text = {
+        f: open(os.path.join(ROOT, "validate", "ops" if f in FILES else "sample", f + ".c")).read()
+        for f in files
+    }
     every = [(f, s) for f in text for s in sites(text[f])]
     rng.shuffle(every)
     caught = same = 0
@@ -264,10 +574,24 @@ def main():
             if not noticed and why is None:
                 missed.append((f, at))
                 start = text[f].rfind("\n", 0, site[0]) + 1
-                marked = text[f][start:site[0]] + "<<" + site[1] + ">>" + text[f][site[0] + len(site[1]):text[f].find("\n", site[0])]
-                print("%s.c:%d: %s -> %s: %s" % (f, at, site[1], site[2] or "nothing", marked.strip()), flush=True)
+                marked = (
+                    text[f][start : site[0]]
+                    + "<<"
+                    + site[1]
+                    + ">>"
+                    + text[f][site[0] + len(site[1]) : text[f].find("\n", site[0])]
+                )
+                print(
+                    "%s.c:%d: %s -> %s: %s"
+                    % (f, at, site[1], site[2] or "nothing", marked.strip()),
+                    flush=True,
+                )
             elif o.verbose:
-                print("%s %s.c:%d: %s -> %s" % ("caught" if noticed else "same  ", f, at, site[1], site[2] or "nothing"), flush=True)
+                print(
+                    "%s %s.c:%d: %s -> %s"
+                    % ("caught" if noticed else "same  ", f, at, site[1], site[2] or "nothing"),
+                    flush=True,
+                )
     print("%d caught, %d mean the same, %d not caught" % (caught, same, len(missed)))
     return bool(missed)
 

@@ -1,5 +1,6 @@
-/* Included before a file of definitions, so that each place where it combines expressions can be made to do it wrongly: the
- * mutants of test_prove_mutants.c. A place is named by its file (MUTANT_FILE) and its number within the file. */
+/* Included before a file of definitions, so that each place where it combines expressions can be
+ * made to do it wrongly: the mutants of test_prove_mutants.c. A place is named by its file
+ * (MUTANT_FILE) and its number within the file. */
 #ifndef TESTS_VALIDATE_MUTATE_H
 #define TESTS_VALIDATE_MUTATE_H
 
@@ -11,13 +12,13 @@ bool mutant_here(int site, const char *file, int line, const char *what);
 enum { MUTANTS_PER_FILE = 1000 };
 #define MUTANT_PLACE int site, const char *file, int line
 #define MUTANT_NOW (MUTANT_FILE * MUTANTS_PER_FILE + __COUNTER__), __FILE__, __LINE__
-#define MUTANT_BINARY(NAME, WRONG)                                             \
-  static inline sx mutant_##NAME(MUTANT_PLACE, sc *c, sx a, sx b) {            \
-    return mutant_here(site, file, line, #NAME) ? (WRONG) : NAME(c, a, b);     \
+#define MUTANT_BINARY(NAME, WRONG) \
+  static inline sx mutant_##NAME(MUTANT_PLACE, sc *c, sx a, sx b) { \
+    return mutant_here(site, file, line, #NAME) ? (WRONG) : NAME(c, a, b); \
   }
-#define MUTANT_UNARY(NAME, WRONG)                                              \
-  static inline sx mutant_##NAME(MUTANT_PLACE, sc *c, sx a) {                  \
-    return mutant_here(site, file, line, #NAME) ? (WRONG) : NAME(c, a);        \
+#define MUTANT_UNARY(NAME, WRONG) \
+  static inline sx mutant_##NAME(MUTANT_PLACE, sc *c, sx a) { \
+    return mutant_here(site, file, line, #NAME) ? (WRONG) : NAME(c, a); \
   }
 
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -46,11 +47,18 @@ MUTANT_UNARY(sx_not, a)
 static inline sx mutant_sx_ite(MUTANT_PLACE, sc *c, sx g, sx a, sx b) {
   return mutant_here(site, file, line, "sx_ite") ? sx_ite(c, g, b, a) : sx_ite(c, g, a, b);
 }
-static inline sx mutant_sx_int(MUTANT_PLACE, sc *c, int64_t i) { return sx_int(c, i + mutant_here(site, file, line, "sx_int")); }
-static inline sx mutant_sx_double(MUTANT_PLACE, sc *c, double f) { return sx_double(c, f + (mutant_here(site, file, line, "sx_double") ? 0.015625 : 0)); }
-static inline sx mutant_sx_powi(MUTANT_PLACE, sc *c, sx a, int64_t k) { return sx_powi(c, a, k + mutant_here(site, file, line, "sx_powi")); }
+static inline sx mutant_sx_int(MUTANT_PLACE, sc *c, int64_t i) {
+  return sx_int(c, i + mutant_here(site, file, line, "sx_int"));
+}
+static inline sx mutant_sx_double(MUTANT_PLACE, sc *c, double f) {
+  return sx_double(c, f + (mutant_here(site, file, line, "sx_double") ? 0.015625 : 0));
+}
+static inline sx mutant_sx_powi(MUTANT_PLACE, sc *c, sx a, int64_t k) {
+  return sx_powi(c, a, k + mutant_here(site, file, line, "sx_powi"));
+}
 static inline sx mutant_sx_scale(MUTANT_PLACE, sc *c, uint32_t q, sx a) {
-  return mutant_here(site, file, line, "sx_scale") ? sx_neg(c, sx_scale(c, q, a)) : sx_scale(c, q, a);
+  return mutant_here(site, file, line, "sx_scale") ? sx_neg(c, sx_scale(c, q, a))
+                                                   : sx_scale(c, q, a);
 }
 
 #define sx_add(...) mutant_sx_add(MUTANT_NOW, __VA_ARGS__)

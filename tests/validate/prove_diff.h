@@ -1,12 +1,13 @@
-/* Calls of all operators that the prover defines, and samples of them: what libtorch gives beside what the definition says. */
+/* Calls of all operators that the prover defines, and samples of them: what libtorch gives beside
+ * what the definition says. */
 #ifndef TESTS_VALIDATE_PROVE_DIFF_H
 #define TESTS_VALIDATE_PROVE_DIFF_H
 
 #include "tests/validate/engine_test.h"
 #include "validate/prove/prove_int.h"
 
-/* $A..$D are sizes of 0 to 4, $P..$S of 1 to 4, $i..$k integers of -3 to 4. Variables: "i" holds indices 0 and 1, "n"
- * other integers, "p" positive numbers, "d" numbers that all differ. */
+/* $A..$D are sizes of 0 to 4, $P..$S of 1 to 4, $i..$k integers of -3 to 4. Variables: "i" holds
+ * indices 0 and 1, "n" other integers, "p" positive numbers, "d" numbers that all differ. */
 typedef struct call {
   const char *vars, *text;
   bool less; /* with names for its numbers the definition does not go as far */
@@ -35,7 +36,8 @@ static double value_of(void *ctx, uint32_t var, const int64_t *idx) {
   const rule_tensor *t = ((const values *)ctx)->bind[var];
   int64_t at = 0;
   for (uint32_t k = 0; k < t->shape.rank; k++) {
-    if (idx[k] < 0 || idx[k] >= t->shape.dim[k]) return rule_dtype_is_float(t->dtype) ? 12345.678 : 1; /* must not matter */
+    if (idx[k] < 0 || idx[k] >= t->shape.dim[k])
+      return rule_dtype_is_float(t->dtype) ? 12345.678 : 1; /* must not matter */
     at = at * t->shape.dim[k] + idx[k];
   }
   return rule_tensor_get(t, at);
@@ -46,7 +48,8 @@ static void fill_in(const char *from, char *to, size_t cap, const int64_t *numbe
   size_t n = 0;
   for (; *from && n + 16 < cap; from++) {
     if (*from != '$') to[n++] = *from;
-    else if (names) n += (size_t)snprintf(to + n, cap - n, "%s%c", from[1] >= 'i' ? "at_" : "", from[1]), from++;
+    else if (names)
+      n += (size_t)snprintf(to + n, cap - n, "%s%c", from[1] >= 'i' ? "at_" : "", from[1]), from++;
     else n += (size_t)snprintf(to + n, cap - n, "%d", (int)number[(unsigned char)*++from]);
   }
   to[n] = 0;
@@ -67,7 +70,10 @@ static rule_tensor *draw_value(iso_rng *rng, const rule_variable *v, double larg
   rule_tensor *t = NULL;
   iso_error err;
   for (uint32_t k = 0; k < v->n_dims; k++) s.dim[k] = v->dim[k]->u.i;
-  ck_assert(rule_tensor_new(v->kind == 'f' ? RULE_F64 : v->kind == 'b' ? RULE_BOOL : RULE_I64, &s, &t, &err) == ISO_OK);
+  ck_assert(rule_tensor_new(v->kind == 'f'   ? RULE_F64
+                            : v->kind == 'b' ? RULE_BOOL
+                                             : RULE_I64,
+                            &s, &t, &err) == ISO_OK);
   const bool edge = iso_rng_below(rng, 4) == 0;
   for (int64_t i = 0; i < t->numel; i++) {
     double x = iso_rng_normal(rng);
@@ -100,7 +106,8 @@ static rule_set *as_rule(const call *k, const int64_t *number, bool names, char 
   iso_error err = {ISO_OK, ""};
   fill_in(k->vars, vars, sizeof vars, number, names);
   fill_in(k->text, body, sizeof body, number, names);
-  for (const char *p = strchr(k->text, '$'); names && p; p = strchr(p + 1, '$')) { /* whole numbers */
+  for (const char *p = strchr(k->text, '$'); names && p;
+       p = strchr(p + 1, '$')) { /* whole numbers */
     char of[8] = {'$', p[1], 0}, name[16], one[32];
     fill_in(of, name, sizeof name + 16, number, true);
     snprintf(one, sizeof one, "(attr %s int) ", name);
@@ -120,10 +127,13 @@ static bool sample_take(sample *s, const call *k, iso_rng *rng, bool empty) {
   for (int c = 'A'; c <= 'D' && !empty; c++) s->number[c] += s->number[c] == 0;
   s->set = as_rule(k, s->number, false, s->text, sizeof s->text);
   if (!s->set) return false;
-  for (int c = 'A'; c <= 'S'; c++) all &= s->number[c] > 0 || !(strchr(k->vars, '$') && (c <= 'D' || c >= 'P'));
-  if (all && (strchr(k->vars, '$') || strchr(k->text, '$'))) s->open = as_rule(k, s->number, true, text, sizeof text);
+  for (int c = 'A'; c <= 'S'; c++)
+    all &= s->number[c] > 0 || !(strchr(k->vars, '$') && (c <= 'D' || c >= 'P'));
+  if (all && (strchr(k->vars, '$') || strchr(k->text, '$')))
+    s->open = as_rule(k, s->number, true, text, sizeof text);
   const rule *r = rule_set_at(s->set, 0);
-  for (uint32_t i = 0; i < r->n_vars; i++) s->v.bind[i] = draw_value(rng, &r->var[i], strstr(k->text, "softplus") ? 20.5 : 2.5);
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    s->v.bind[i] = draw_value(rng, &r->var[i], strstr(k->text, "softplus") ? 20.5 : 2.5);
   if (val_eval(engine, r->lhs, s->v.bind, VAL_FLOAT64, &s->want, &err) != ISO_OK) {
     s->want = NULL;
     snprintf(s->refusal, sizeof s->refusal, "%.159s", err.msg);
@@ -141,11 +151,13 @@ static void sample_free(sample *s) {
 }
 
 /* What a definition gives beside what libtorch gave. */
-static outcome same_values(const rule_tensor *want, const rule_shape *shape, char kind, const double *got, bool masks, char *why) {
+static outcome same_values(const rule_tensor *want, const rule_shape *shape, char kind,
+                           const double *got, bool masks, char *why) {
   char a[100], b[100];
   const char is = rule_dtype_is_float(want->dtype) ? 'f' : want->dtype == RULE_BOOL ? 'b' : 'i';
   if (!rule_shape_eq(shape, &want->shape)) {
-    snprintf(why, 300, "%s and %s", rule_shape_print(shape, a, sizeof a), rule_shape_print(&want->shape, b, sizeof b));
+    snprintf(why, 300, "%s and %s", rule_shape_print(shape, a, sizeof a),
+             rule_shape_print(&want->shape, b, sizeof b));
     return OTHER;
   }
   if (is != kind) {
@@ -156,7 +168,11 @@ static outcome same_values(const rule_tensor *want, const rule_shape *shape, cha
     const double x = got[i], y = rule_tensor_get(want, i);
     /* A value that is not finite is none, but for a mask's minus infinity. */
     const bool hidden = masks && isinf(y) && y < 0;
-    if (isfinite(y) ? fabs(x - y) <= 1e-9 * (1 + fabs(y)) : masks && isnan(y) ? true : hidden ? isinf(x) && x < 0 : isnan(x) || (isinf(x) && x > 0)) continue;
+    if (isfinite(y)         ? fabs(x - y) <= 1e-9 * (1 + fabs(y))
+        : masks && isnan(y) ? true
+        : hidden            ? isinf(x) && x < 0
+                            : isnan(x) || (isinf(x) && x > 0))
+      continue;
     snprintf(why, 300, "element %d is %.17g instead of %.17g", (int)i, x, y);
     return OTHER;
   }
@@ -170,23 +186,33 @@ static bool some_value(const rule_tensor *t) {
 }
 
 /* libtorch's fast attention does not ask whether there are as many values as keys. */
-static bool unchecked(const sample *s) { return strstr(s->text, "::scaled_dot_product") != NULL || strstr(s->text, "attention_math") != NULL; }
+static bool unchecked(const sample *s) {
+  return strstr(s->text, "::scaled_dot_product") != NULL ||
+         strstr(s->text, "attention_math") != NULL;
+}
 
-/* The case of a proof for all sizes that this sample's sizes meet. NO_VALUE: the definition does not go that far. */
+/* The case of a proof for all sizes that this sample's sizes meet. NO_VALUE: the definition does
+ * not go that far. */
 static outcome open_compare(sample *s, char *why) {
-  static const char *const names[] = {"A", "B", "C", "D", "P", "Q", "R", "S", "at_i", "at_j", "at_k"};
+  static const char *const names[] = {"A", "B", "C",    "D",    "P",   "Q",
+                                      "R", "S", "at_i", "at_j", "at_k"};
   int64_t number[11];
   char reason[200] = "", kind = 0, where[300] = "";
   rule_shape shape;
   double *got = NULL;
   bool undefined;
-  for (int i = 0; i < 11; i++) number[i] = s->number[(unsigned char)(i < 8 ? names[i][0] : names[i][3])];
+  for (int i = 0; i < 11; i++)
+    number[i] = s->number[(unsigned char)(i < 8 ? names[i][0] : names[i][3])];
   const sc_point at = {11, names, number, value_of, &s->v};
-  const bool defined = sc_values(rule_set_at(s->open, 0), schemas, &at, &shape, &kind, &got, &undefined, reason);
+  const bool defined =
+      sc_values(rule_set_at(s->open, 0), schemas, &at, &shape, &kind, &got, &undefined, reason);
   outcome o = NO_VALUE;
-  if (defined && s->want) o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
-  const bool sought = s->want && s->want->numel <= 64; /* larger numbers that sizes stand for are not looked for */
-  if (undefined && sought && some_value(s->want) && !unchecked(s)) o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
+  if (defined && s->want)
+    o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
+  const bool sought =
+      s->want && s->want->numel <= 64; /* larger numbers that sizes stand for are not looked for */
+  if (undefined && sought && some_value(s->want) && !unchecked(s))
+    o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
   if (o == OTHER) snprintf(why, 300, "with names for its sizes: %.250s", where);
   free(got);
   return o;
@@ -200,15 +226,24 @@ __attribute__((unused)) static outcome sample_compare(sample *s, char *why) {
   outcome o = NO_VALUE;
   int64_t elements = 0;
   bool undefined;
-  const bool defined = sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v}, &shape, &kind, &got, &undefined, reason);
+  const bool defined =
+      sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v},
+                &shape, &kind, &got, &undefined, reason);
   if (s->want && defined) {
     o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), why);
   } else {
-    const bool none = defined && !s->open && rule_shape_numel(&shape, &elements, NULL) == ISO_OK && elements == 0; /* some operators refuse what is empty */
-    const bool gap = s->want && s->want->numel == 0 && (!s->open || strstr(reason, "may not be positive")); /* sizes of 0, which rules do not have */
-    const bool open = strstr(reason, "some bits of an integer") || strstr(reason, "one_hot is not modelled") || strstr(reason, "more around than"); /* the definition goes not that far, and says so */
+    const bool none = defined && !s->open && rule_shape_numel(&shape, &elements, NULL) == ISO_OK &&
+                      elements == 0; /* some operators refuse what is empty */
+    const bool gap =
+        s->want && s->want->numel == 0 &&
+        (!s->open ||
+         strstr(reason, "may not be positive")); /* sizes of 0, which rules do not have */
+    const bool open =
+        strstr(reason, "some bits of an integer") || strstr(reason, "one_hot is not modelled") ||
+        strstr(reason, "more around than"); /* the definition goes not that far, and says so */
     if ((some_value(s->want) || defined) && !none && !gap && !open) {
-      snprintf(why, 300, "%s: %s", defined ? "defined where the operator refuses" : "the operator has a value", reason);
+      snprintf(why, 300, "%s: %s",
+               defined ? "defined where the operator refuses" : "the operator has a value", reason);
       o = OTHER;
     }
   }

@@ -1,5 +1,6 @@
-/* Calls with one or two things changed: a number, a size, a dimension more or less, another kind, another variable. Many of them are refused by
- * the operator, and then the definition must have no value either. */
+/* Calls with one or two things changed: a number, a size, a dimension more or less, another kind,
+ * another variable. Many of them are refused by the operator, and then the definition must have no
+ * value either. */
 #ifndef TESTS_VALIDATE_PROVE_ODD_H
 #define TESTS_VALIDATE_PROVE_ODD_H
 
@@ -32,7 +33,8 @@ static size_t numbers_in(const char *text, piece *out, size_t cap) {
 static size_t names_in(const char *text, piece *out, size_t cap) {
   size_t n = 0;
   for (const char *p = text; *p; p++)
-    if (p > text && p[-1] == ' ' && *p >= 'a' && *p <= 'z' && strchr(" )", p[1]) && p[1] && n < cap) out[n++] = (piece){p, 1};
+    if (p > text && p[-1] == ' ' && *p >= 'a' && *p <= 'z' && strchr(" )", p[1]) && p[1] && n < cap)
+      out[n++] = (piece){p, 1};
   return n;
 }
 
@@ -50,10 +52,12 @@ static const char *of_sizes(iso_rng *rng) {
 }
 
 static bool change_number(odd_call *k, iso_rng *rng) {
-  static const char *const numbers[] = {"-5", "-4", "-3", "-2", "-1", "0", "1", "2", "3", "4", "5", "7", "$i", "$j", "$P", "$A"};
+  static const char *const numbers[] = {"-5", "-4", "-3", "-2", "-1", "0",  "1",  "2",
+                                        "3",  "4",  "5",  "7",  "$i", "$j", "$P", "$A"};
   piece p[64];
   const size_t n = numbers_in(k->text, p, 64);
-  return n && replace(k->text, sizeof k->text, p[iso_rng_below(rng, n)], numbers[iso_rng_below(rng, 16)]);
+  return n && replace(k->text, sizeof k->text, p[iso_rng_below(rng, n)],
+                      numbers[iso_rng_below(rng, 16)]);
 }
 
 /* A variable's size, or a dimension more or less. */
@@ -77,7 +81,8 @@ static bool change_kind(odd_call *k, iso_rng *rng) {
     const char *name = v + 5, *end = strchr(name, ' ');
     if (*name != 'd') p[n++] = (piece){end, 3}; /* whole numbers would tie */
   }
-  return n && replace(k->vars, sizeof k->vars, p[iso_rng_below(rng, n)], kinds[iso_rng_below(rng, 3)]);
+  return n &&
+         replace(k->vars, sizeof k->vars, p[iso_rng_below(rng, n)], kinds[iso_rng_below(rng, 3)]);
 }
 
 static bool change_name(odd_call *k, iso_rng *rng) {
@@ -91,7 +96,8 @@ static bool change_name(odd_call *k, iso_rng *rng) {
 
 static bool change(odd_call *k, iso_rng *rng) {
   switch (iso_rng_below(rng, 6)) {
-  case 0: case 1: return change_number(k, rng);
+  case 0:
+  case 1: return change_number(k, rng);
   case 2: return change_size(k, rng, false);
   case 3: return change_size(k, rng, true);
   case 4: return change_kind(k, rng);
@@ -99,11 +105,15 @@ static bool change(odd_call *k, iso_rng *rng) {
   }
 }
 
-/* What trusts its caller that the arguments fit together, and reads beyond them or divides by 0 where they do not, or keeps one of several
- * that are put in one place, or refuses to broadcast what other operators do. */
+/* What trusts its caller that the arguments fit together, and reads beyond them or divides by 0
+ * where they do not, or keeps one of several that are put in one place, or refuses to broadcast
+ * what other operators do. */
 static bool trusting(const char *text) {
-  static const char *const names[] = {"flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm", "::_fused_rms_norm", "::native_group_norm", "::take_along_dim",
-                                      "::scatter.src", "::index_copy", "index_put", "::linalg_vecdot", "::bilinear"};
+  static const char *const names[] = {
+      "flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm",
+      "::_fused_rms_norm",       "::native_group_norm", "::take_along_dim",
+      "::scatter.src",           "::index_copy",        "index_put",
+      "::linalg_vecdot",         "::bilinear"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strstr(text, names[i])) return true;
   return false;
@@ -117,16 +127,24 @@ static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
   return change(k, rng) && (iso_rng_below(rng, 2) || change(k, rng));
 }
 
-/* Where the operator refuses what a definition takes for granted: that indices lie within their table, and divisors are not 0. */
+/* Where the operator refuses what a definition takes for granted: that indices lie within their
+ * table, and divisors are not 0. */
 static bool refuses_values(const sample *s) {
-  return strstr(s->refusal, "index out of range") || strstr(s->refusal, "out of bounds for") || strstr(s->refusal, "out of DATA bounds") ||
-         strstr(s->refusal, "Class values") || strstr(s->refusal, "is out of bounds") || strstr(s->refusal, "out of range: tried") || strstr(s->refusal, "ZeroDivision");
+  return strstr(s->refusal, "index out of range") || strstr(s->refusal, "out of bounds for") ||
+         strstr(s->refusal, "out of DATA bounds") || strstr(s->refusal, "Class values") ||
+         strstr(s->refusal, "is out of bounds") || strstr(s->refusal, "out of range: tried") ||
+         strstr(s->refusal, "ZeroDivision");
 }
 
-/* Operators that order their elements: numbers changed may make some equal, and then the order is open. */
-static bool orders(const sample *s) { return strstr(s->text, "::topk") || strstr(s->text, "::sort") || strstr(s->text, "::argsort") || strstr(s->text, "::argm"); }
+/* Operators that order their elements: numbers changed may make some equal, and then the order is
+ * open. */
+static bool orders(const sample *s) {
+  return strstr(s->text, "::topk") || strstr(s->text, "::sort") || strstr(s->text, "::argsort") ||
+         strstr(s->text, "::argm");
+}
 
-/* What is wrong: a value where the operator has none or another one, or "not defined" where it has one. */
+/* What is wrong: a value where the operator has none or another one, or "not defined" where it has
+ * one. */
 static outcome odd_compare(sample *s, char *why) {
   char reason[200] = "", kind = 0, where[300] = "";
   rule_shape shape;
@@ -136,10 +154,15 @@ static outcome odd_compare(sample *s, char *why) {
   outcome o = NO_VALUE;
   const bool refused = !s->want && !refuses_values(s);
   if (s->want && (orders(s) || s->want->numel == 0)) return NO_VALUE;
-  const bool defined = sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v}, &shape, &kind, &got, &undefined, reason);
-  if (defined && s->want) o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
-  else if (defined && refused && rule_shape_numel(&shape, &n, NULL) == ISO_OK && n > 0) o = OTHER, snprintf(where, sizeof where, "defined where the operator refuses");
-  else if (undefined && some_value(s->want) && !unchecked(s)) o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
+  const bool defined =
+      sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v},
+                &shape, &kind, &got, &undefined, reason);
+  if (defined && s->want)
+    o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
+  else if (defined && refused && rule_shape_numel(&shape, &n, NULL) == ISO_OK && n > 0)
+    o = OTHER, snprintf(where, sizeof where, "defined where the operator refuses");
+  else if (undefined && some_value(s->want) && !unchecked(s))
+    o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
   if (o == OTHER) snprintf(why, 300, "%s", where);
   free(got);
   if (o != OTHER && s->open) o = open_compare(s, why);

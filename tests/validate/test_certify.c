@@ -1,4 +1,5 @@
-/* Proof obligations: z3 answers each as it should, and never `unsat` to all those of a wrong rule. */
+/* Proof obligations: z3 answers each as it should, and never `unsat` to all those of a wrong rule.
+ */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static void ask(const char *text, char answer[64]) {
 }
 
 typedef struct tally {
-  size_t rules, certified, wrong, shown; /* of the wrong ones: those whose obligations could be written */
+  size_t rules, certified, wrong,
+      shown; /* of the wrong ones: those whose obligations could be written */
 } tally;
 
 static void check_true(const rule *r, tally *t) {
@@ -36,7 +38,8 @@ static void check_true(const rule *r, tally *t) {
   ck_assert_msg(val_certify(r, schemas, &o, false, &k, &err) == ISO_OK, "%s: %s", r->name, err.msg);
   t->rules++;
   t->certified += k.n > 0;
-  ck_assert_msg((k.n > 0) == (k.reason[0] == 0), "%s: %zu files, reason \"%s\"", r->name, k.n, k.reason);
+  ck_assert_msg((k.n > 0) == (k.reason[0] == 0), "%s: %zu files, reason \"%s\"", r->name, k.n,
+                k.reason);
   ck_assert_msg(strstr(k.reason, "(error") == NULL, "%s: it is no SMT-LIB: %s", r->name, k.reason);
   bool some = k.n == 0;
   for (size_t i = 0; i < k.n; i++) {
@@ -60,7 +63,8 @@ static void check_wrong(const rule *r, tally *t) {
   val_certificate_free(&k);
   ck_assert_msg(val_certify(r, schemas, &o, true, &k, &err) == ISO_OK, "%s: %s", r->name, err.msg);
   /* What is wrong with its shapes is not written: obligations are about elements. */
-  bool open = k.n == 0 || strstr(k.reason, "size at dimension") || strstr(k.reason, "ranks") || strstr(k.reason, "dtypes");
+  bool open = k.n == 0 || strstr(k.reason, "size at dimension") || strstr(k.reason, "ranks") ||
+              strstr(k.reason, "dtypes");
   if (open) {
     val_certificate_free(&k);
     return;
@@ -119,8 +123,10 @@ static const struct {
 
 START_TEST(rules_of_each_family) {
   const tally t = check_file(files[_i].path, files[_i].step);
-  ck_assert_msg((double)t.certified >= files[_i].least * (double)t.rules, "%s: %zu of %zu", files[_i].path, t.certified, t.rules);
-  ck_assert_msg(t.wrong == 0 || t.shown > 0, "%s: no wrong rule could be written down", files[_i].path);
+  ck_assert_msg((double)t.certified >= files[_i].least * (double)t.rules, "%s: %zu of %zu",
+                files[_i].path, t.certified, t.rules);
+  ck_assert_msg(t.wrong == 0 || t.shown > 0, "%s: no wrong rule could be written down",
+                files[_i].path);
 }
 END_TEST
 

@@ -163,9 +163,8 @@ static bool says(const rule_term *t, bool jump) {
   if (t->kind == RULE_OP) {
     const val_choice c = val_choice_of(t->u.s);
     const bool steady =
-        c == VAL_CHOICE_NONE ||
-        (jump && (c == VAL_CHOICE_EXTREME || c == VAL_CHOICE_BOUND ||
-                  c == VAL_CHOICE_DISTANCE || c == VAL_CHOICE_END));
+        c == VAL_CHOICE_NONE || (jump && (c == VAL_CHOICE_EXTREME || c == VAL_CHOICE_BOUND ||
+                                          c == VAL_CHOICE_DISTANCE || c == VAL_CHOICE_END));
     yes = !steady;
   }
   for (uint32_t i = 0; i < t->n; i++) yes |= says(t->child[i], jump);

@@ -1,9 +1,8 @@
-/* The reference kernels against their definitions, written out as loops over doubles (needs libtorch). */
+/* The reference kernels against their definitions, written out as loops over doubles (needs
+ * libtorch). */
 #include "tests/validate/engine_test.h"
 
-static double at(const rule_tensor *t, int64_t i) {
-  return rule_tensor_get(t, i);
-}
+static double at(const rule_tensor *t, int64_t i) { return rule_tensor_get(t, i); }
 
 static void unref_all(rule_tensor **x) {
   for (int i = 0; i < 6; i++) rule_tensor_unref(x[i]);
@@ -87,9 +86,9 @@ START_TEST(attention_by_definition) {
 }
 END_TEST
 
-#define ATTENTION(heads, kv, size, window)                                                         \
-  "(vllm::unified_attention.isomer x0 x1 x2 :num_heads " heads " :num_kv_heads " kv                \
-  " :head_size " size " :scale 1.0 "                                                               \
+#define ATTENTION(heads, kv, size, window) \
+  "(vllm::unified_attention.isomer x0 x1 x2 :num_heads " heads " :num_kv_heads " kv \
+  " :head_size " size " :scale 1.0 " \
   ":sliding_window " window " :logits_soft_cap none :alibi_slopes none :causal true)"
 
 START_TEST(attention_checks_its_arguments) {
@@ -195,18 +194,12 @@ END_TEST
 
 /* ---- activations ---- */
 
-static double silu(double x) {
-  return x / (1 + exp(-x));
-}
-static double gelu(double x) {
-  return 0.5 * x * (1 + erf(x / sqrt(2)));
-}
+static double silu(double x) { return x / (1 + exp(-x)); }
+static double gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
 static double gelu_tanh(double x) {
   return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
-static double gelu_quick(double x) {
-  return x / (1 + exp(-1.702 * x));
-}
+static double gelu_quick(double x) { return x / (1 + exp(-1.702 * x)); }
 
 START_TEST(activations_by_definition) {
   const struct {

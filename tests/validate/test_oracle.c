@@ -1,4 +1,5 @@
-/* The whole ladder (needs libtorch): true rules come out tested or proved, wrong ones refuted, on every seed. */
+/* The whole ladder (needs libtorch): true rules come out tested or proved, wrong ones refuted, on
+ * every seed. */
 #include "tests/validate/engine_test.h"
 
 typedef struct pair {
@@ -11,7 +12,8 @@ static rule_verdict decide(const pair *p, const rule_tensor *mask) {
   rule_verdict v[4];
   iso_error err = {0};
   snprintf(text, sizeof text, "(rule r %s (lhs %s) (rhs %s))", p->vars, p->lhs, p->rhs);
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg, text);
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg,
+                text);
   const rule *r = rule_set_at(set, 0);
   rule_tensor *example[8] = {NULL};
   ck_assert_uint_le(r->n_vars, 8);
@@ -31,7 +33,8 @@ static rule_verdict decide(const pair *p, const rule_tensor *mask) {
   }
   rule_set_free(set);
   if (getenv("ORACLE_VERBOSE"))
-    fprintf(stderr, "%s [%s] %s: %s\n", rule_status_name(v[0].status), rule_verdict_method(&v[0], (char[RULE_METHOD_TEXT]){0}), v[0].reason, text);
+    fprintf(stderr, "%s [%s] %s: %s\n", rule_status_name(v[0].status),
+            rule_verdict_method(&v[0], (char[RULE_METHOD_TEXT]){0}), v[0].reason, text);
   return v[0];
 }
 
@@ -56,11 +59,11 @@ static void fails(const pair *p, const rule_tensor *mask) {
 #define SCORES "(aten::matmul q (aten::transpose.int k -2 -1))"
 #define ATTEND(scores) "(aten::matmul (aten::softmax.int " scores " -1) v)"
 #define SCALED "(aten::mul.Tensor " SCORES " 0.5)"
-#define RMS(eps)                                                                                   \
+#define RMS(eps) \
   "(aten::mul.Tensor x (aten::rsqrt (aten::add.Tensor (aten::mean.dim (aten::pow.Tensor_Scalar x " \
   "2) (list -1) true) " eps ")))"
-#define INNER                                                                                      \
-  "(aten::mul.Tensor (aten::add.Tensor x (aten::mul.Tensor (aten::pow.Tensor_Scalar x 3.0) "       \
+#define INNER \
+  "(aten::mul.Tensor (aten::add.Tensor x (aten::mul.Tensor (aten::pow.Tensor_Scalar x 3.0) " \
   "0.044715)) 0.7978845608028654)"
 #define TRIANGLE(low) "(aten::triu (aten::full (list 3 3) " low " :dtype float64) 1)"
 #define LOW "-3.4028234663852886e+38"
@@ -169,11 +172,11 @@ START_TEST(wrong_rules_are_refuted) {
 END_TEST
 
 /* Rows that are masked wholly: minus infinity gives NaN or zeros, -3.4e38 the mean of all. */
-#define FULL_ROW(low)                                                                              \
+#define FULL_ROW(low) \
   "(aten::add.Tensor " SCALED " (aten::triu (aten::full (list 3 3) " low " :dtype float64) 0))"
-static const pair masked_right = {
-    QKV, "(aten::scaled_dot_product_attention q k v " TRIANGLE("-inf") ")",
-    "(aten::scaled_dot_product_attention q k v " TRIANGLE(LOW) ")"};
+static const pair masked_right = {QKV,
+                                  "(aten::scaled_dot_product_attention q k v " TRIANGLE("-inf") ")",
+                                  "(aten::scaled_dot_product_attention q k v " TRIANGLE(LOW) ")"};
 static const pair masked_wrong[] = {
     {QKV, TRIANGLE("-inf"), TRIANGLE(LOW)},
     {QKV,
@@ -195,9 +198,11 @@ START_TEST(a_row_masked_wholly_tells_masks_apart) { fails(&masked_wrong[_i], NUL
 END_TEST
 
 START_TEST(masks_are_sampled_as_masks) {
-  /* The example is a mask, so that half the samples are: a sum that drops it shows, one that keeps it holds. */
+  /* The example is a mask, so that half the samples are: a sum that drops it shows, one that keeps
+   * it holds. */
   rule_tensor *m = counting(RULE_F32, SHAPE(3, 4));
-  for (int64_t i = 0; i < m->numel; i++) rule_tensor_set(m, i, i % 4 > i / 4 ? -3.4028234663852886e38 : 0);
+  for (int64_t i = 0; i < m->numel; i++)
+    rule_tensor_set(m, i, i % 4 > i / 4 ? -3.4028234663852886e38 : 0);
   const pair drops = {X34 " (var m f (3 4))", "(aten::softmax.int (aten::add.Tensor x m) -1)",
                       "(aten::softmax.int x -1)"};
   const pair keeps = {X34 " (var m f (3 4))", "(aten::softmax.int (aten::add.Tensor x m) -1)",
@@ -214,9 +219,11 @@ END_TEST
 START_TEST(indices_are_sampled_as_they_are_stored) {
   rule_tensor *m = counting(RULE_I32, SHAPE(600));
   for (int64_t i = 0; i < m->numel; i++) rule_tensor_set(m, i, (double)(i % 3));
-  const pair p = {X34 " (var m i (600))", "(aten::index.Tensor x (list m))", "(aten::neg (aten::neg (aten::index.Tensor x (list m))))"};
+  const pair p = {X34 " (var m i (600))", "(aten::index.Tensor x (list m))",
+                  "(aten::neg (aten::neg (aten::index.Tensor x (list m))))"};
   rule_verdict v = decide(&p, m);
-  ck_assert_msg(v.status == RULE_TESTED || v.status == RULE_PROVED, "%s (%s)", rule_status_name(v.status), v.reason);
+  ck_assert_msg(v.status == RULE_TESTED || v.status == RULE_PROVED, "%s (%s)",
+                rule_status_name(v.status), v.reason);
   rule_tensor_unref(m);
 }
 END_TEST
@@ -231,12 +238,15 @@ START_TEST(what_cannot_be_run_is_unknown) {
 END_TEST
 
 #define CHOICE(b) \
-  "(getitem (aten::topk (aten::softmax.int (aten::linear (aten::view (aten::mul.Tensor " b " (aten::mul.Tensor (aten::add.Tensor x " \
+  "(getitem (aten::topk (aten::softmax.int (aten::linear (aten::view (aten::mul.Tensor " b \
+  " (aten::mul.Tensor (aten::add.Tensor x " \
   "(aten::linear y w)) (aten::rsqrt (aten::add.Tensor z 1e-05)))) (list 9 64)) w2) 1) 2 1) 1)"
 START_TEST(choices_by_different_tensors_are_never_tested) {
-  static const char text[] = "(rule topk-reshape (var b f (64)) (var x f (1 9 64)) (var y f (1 9 64)) (var w f (64 64)) (var z f (1 9 1)) "
-                             "(var w2 f (4 64)) (var b2 f (64)) (lhs " CHOICE("b") ") (rhs (aten::reshape (aten::reshape " CHOICE("b2")
-                             " (list 18)) (list 9 2))))";
+  static const char text[] =
+      "(rule topk-reshape (var b f (64)) (var x f (1 9 64)) (var y f (1 9 64)) (var w f (64 64)) "
+      "(var z f (1 9 1)) "
+      "(var w2 f (4 64)) (var b2 f (64)) (lhs " CHOICE(
+          "b") ") (rhs (aten::reshape (aten::reshape " CHOICE("b2") " (list 18)) (list 9 2))))";
   rule_set *set = NULL;
   iso_error err = {0};
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
@@ -249,7 +259,8 @@ START_TEST(choices_by_different_tensors_are_never_tested) {
     ck_assert_msg(val_new(&o, schemas, &e, &err) == ISO_OK, "%s", err.msg);
     ck_assert_msg(val_decide(e, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s", err.msg);
     val_free(e);
-    ck_assert_msg(v.status < RULE_TESTED, "seed %d: %s after %u samples", (int)seed, rule_status_name(v.status), v.n_samples);
+    ck_assert_msg(v.status < RULE_TESTED, "seed %d: %s after %u samples", (int)seed,
+                  rule_status_name(v.status), v.n_samples);
   }
   rule_set_free(set);
 }

@@ -107,7 +107,8 @@ static void compare_with_torch(const sample *s, const char *text) {
   covered += settled;
   if (settled) note_operators(text);
   if (getenv("PRECISE_VERBOSE")) fprintf(stderr, "%d %s\n", (int)p.answer, text);
-  ck_assert_msg(p.answer != VAL_PRECISE_APART || p.abs < 1e-9 || p.rel < 1e-9, "element %d is off by %g: %s", (int)p.index, p.abs, text);
+  ck_assert_msg(p.answer != VAL_PRECISE_APART || p.abs < 1e-9 || p.rel < 1e-9,
+                "element %d is off by %g: %s", (int)p.index, p.abs, text);
   iso_arena_fini(&a);
 }
 
@@ -159,7 +160,8 @@ START_TEST(many_digits_are_what_operators_compute) {
       continue;
     }
     bool finite = s.want != NULL;
-    for (int64_t i = 0; finite && i < s.want->numel; i++) finite = isfinite(rule_tensor_get(s.want, i)) != 0;
+    for (int64_t i = 0; finite && i < s.want->numel; i++)
+      finite = isfinite(rule_tensor_get(s.want, i)) != 0;
     if (finite) compare_with_torch(&s, s.text);
     sample_free(&s);
   }
@@ -276,7 +278,9 @@ static val_precise answer_of(const char *text, const double *x, const double *y,
   return p;
 }
 
-static const struct { const char *lhs, *rhs; val_precise_answer want;
+static const struct {
+  const char *lhs, *rhs;
+  val_precise_answer want;
 } cases[] = {
     {"(aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)", "x", VAL_PRECISE_SAME},
     {"(aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)", "(aten::mul.Scalar x 0.0)",
@@ -305,7 +309,8 @@ START_TEST(what_float64_loses_is_seen) {
 #ifdef VAL_HAS_MPFR
   const double x[] = {0.5, -0.25, 30, 1e-3}, y[] = {-45, 1, -90, 0.125};
   char text[800];
-  snprintf(text, sizeof text, "(rule r (var x f (4)) (var y f (4)) (lhs %s) (rhs %s))", cases[_i].lhs, cases[_i].rhs);
+  snprintf(text, sizeof text, "(rule r (var x f (4)) (var y f (4)) (lhs %s) (rhs %s))",
+           cases[_i].lhs, cases[_i].rhs);
   const val_precise p = answer_of(text, x, y, 4);
   ck_assert_msg(p.answer == cases[_i].want, "%s: %d", text, (int)p.answer);
 #endif
@@ -325,7 +330,8 @@ int main(void) {
   SRunner *r = srunner_create(s);
   srunner_set_fork_status(r, CK_NOFORK);
   iso_error err;
-  if (rule_schemas_new(&schemas, &err) != ISO_OK || val_new(NULL, schemas, &engine, &err) != ISO_OK) {
+  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
+      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
     fprintf(stderr, "%s\n", err.msg);
     return 2;
   }

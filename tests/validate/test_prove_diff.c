@@ -1,4 +1,5 @@
-/* Every definition of the prover against the operator itself (needs libtorch), in float64, on small random shapes. */
+/* Every definition of the prover against the operator itself (needs libtorch), in float64, on small
+ * random shapes. */
 #include <unistd.h>
 
 #include "egraph/base/hash.h"
@@ -26,7 +27,8 @@ START_TEST(definitions_are_what_operators_do) {
     open += s.open && some_value(s.want);
     sample_free(&s);
   }
-  ck_assert_msg(fine(k->less || named >= open), "with names for sizes only %d of %d samples of %s", named, open, k->text);
+  ck_assert_msg(fine(k->less || named >= open), "with names for sizes only %d of %d samples of %s",
+                named, open, k->text);
   ck_assert_msg(fine(good >= LEAST_GOOD), "only %d samples of %s", good, k->text);
 }
 END_TEST
@@ -35,14 +37,19 @@ enum { ODD_SEEDS = 60 };
 
 START_TEST(what_operators_refuse_has_no_value) {
   const call *k = &calls[_i];
-  const char *more = getenv("ODD"); /* how many, for a campaign, which goes on after what is wrong */
+  const char *more =
+      getenv("ODD"); /* how many, for a campaign, which goes on after what is wrong */
   int wrong = 0;
   for (int seed = 0; seed < (more ? atoi(more) : ODD_SEEDS); seed++) {
-    iso_rng rng = iso_rng_new((uint64_t)seed, iso_hash(k->text, strlen(k->text), 0)); /* the same, whatever calls there are besides */
+    iso_rng rng =
+        iso_rng_new((uint64_t)seed, iso_hash(k->text, strlen(k->text),
+                                             0)); /* the same, whatever calls there are besides */
     char why[300] = "";
     odd_call odd;
     sample s;
-    if (!make_odd(k, &rng, &odd) || !sample_take(&s, &(call){odd.vars, odd.text, false}, &rng, false)) continue;
+    if (!make_odd(k, &rng, &odd) ||
+        !sample_take(&s, &(call){odd.vars, odd.text, false}, &rng, false))
+      continue;
     if (odd_compare(&s, why) == OTHER && wrong++ == 0) fprintf(stderr, "%s: %s\n", why, s.text);
     sample_free(&s);
     if (wrong && !more) break;
@@ -71,7 +78,8 @@ static void without(const char *text, const char *name, char *out, size_t cap) {
   size_t n = 0;
   for (const char *p = text; *p && n + 32 < cap; p++) {
     const size_t l = strlen(name);
-    const bool here = p > text && p[-1] == ' ' && !strncmp(p, name, l) && (p[l] == ' ' || p[l] == ')');
+    const bool here =
+        p > text && p[-1] == ' ' && !strncmp(p, name, l) && (p[l] == ' ' || p[l] == ')');
     if (here) n += (size_t)snprintf(out + n, cap - n, "(aten::lgamma %s)", name), p += l - 1;
     else out[n++] = *p;
   }
@@ -90,8 +98,11 @@ START_TEST(unknown_operands_stay_unknown) {
     iso_rng rng = iso_rng_new(0, (uint64_t)_i);
     sscanf(v, "(var %7s", name);
     without(k->text, name, text, sizeof text);
-    if (!strcmp(text, k->text) || !sample_take(&s, &(call){k->vars, text, false}, &rng, false)) continue;
-    const bool defined = sc_values(rule_set_at(s.set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s.v}, &shape, &kind, &got, &undefined, reason);
+    if (!strcmp(text, k->text) || !sample_take(&s, &(call){k->vars, text, false}, &rng, false))
+      continue;
+    const bool defined =
+        sc_values(rule_set_at(s.set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s.v},
+                  &shape, &kind, &got, &undefined, reason);
     ck_assert_msg(fine(!defined), "defined: %s", s.text);
     free(got);
     sample_free(&s);
@@ -100,7 +111,10 @@ START_TEST(unknown_operands_stay_unknown) {
 END_TEST
 
 /* Reads whatever is there; or bounds what is computed from an index beside itself. */
-static bool unchecked_index(const char *text) { return strstr(text, "take_along_dim") || strstr(text, "rotary_embedding") || strstr(text, "i j (aten::add"); }
+static bool unchecked_index(const char *text) {
+  return strstr(text, "take_along_dim") || strstr(text, "rotary_embedding") ||
+         strstr(text, "i j (aten::add");
+}
 
 /* Whether libtorch takes the sample with all elements of a variable `x`. */
 static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal) {
@@ -118,8 +132,9 @@ static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal
   return yes;
 }
 
-/* What the definitions say that an index may be, against the operators: the ends of the range are taken, what lies beyond is refused, and
- * an integer variable of which nothing is said may be anything. Samples are drawn from there (validate/sample/index_ranges.c). */
+/* What the definitions say that an index may be, against the operators: the ends of the range are
+ * taken, what lies beyond is refused, and an integer variable of which nothing is said may be
+ * anything. Samples are drawn from there (validate/sample/index_ranges.c). */
 START_TEST(indices_are_bounded_as_operators_bound_them) {
   const call *k = &calls[_i];
   for (int seed = 0; seed < 12; seed++) {
@@ -135,16 +150,22 @@ START_TEST(indices_are_bounded_as_operators_bound_them) {
       if (r->var[v].kind != 'i' || s.v.bind[v]->numel == 0 || unchecked_index(k->text)) continue;
       const val_domain *d = &domain[v];
       if (d->size == INT64_MAX && d->behind == INT64_MAX) {
-        ck_assert_msg(fine(takes(&s, v, 1000003, &refusal) || !strstr(refusal, "out of")), "%s: nothing is said of an index: %s", refusal, s.text);
+        ck_assert_msg(fine(takes(&s, v, 1000003, &refusal) || !strstr(refusal, "out of")),
+                      "%s: nothing is said of an index: %s", refusal, s.text);
         continue;
       }
       if (d->size == INT64_MAX) continue; /* of what is computed from it */
       const int64_t last = d->size - 1, first = d->from_end ? -d->size : 0;
       ck_assert_msg(fine(takes(&s, v, last, &refusal)), "%d: %s: %s", (int)last, refusal, s.text);
       ck_assert_msg(fine(takes(&s, v, first, &refusal)), "%d: %s: %s", (int)first, refusal, s.text);
-      ck_assert_msg(fine(!takes(&s, v, last + 1, &refusal)), "%d is taken: %s", (int)last + 1, s.text);
-      ck_assert_msg(fine((d->has_besides && d->besides == first - 1) || !takes(&s, v, first - 1, &refusal)), "%d is taken: %s", (int)first - 1, s.text);
-      if (d->has_besides) ck_assert_msg(fine(takes(&s, v, d->besides, &refusal)), "%d: %s: %s", (int)d->besides, refusal, s.text);
+      ck_assert_msg(fine(!takes(&s, v, last + 1, &refusal)), "%d is taken: %s", (int)last + 1,
+                    s.text);
+      ck_assert_msg(
+          fine((d->has_besides && d->besides == first - 1) || !takes(&s, v, first - 1, &refusal)),
+          "%d is taken: %s", (int)first - 1, s.text);
+      if (d->has_besides)
+        ck_assert_msg(fine(takes(&s, v, d->besides, &refusal)), "%d: %s: %s", (int)d->besides,
+                      refusal, s.text);
     }
     sample_free(&s);
   }
@@ -165,7 +186,8 @@ int main(void) {
   /* One process: starting libtorch for each call would take minutes. */
   srunner_set_fork_status(r, CK_NOFORK);
   iso_error err;
-  if (rule_schemas_new(&schemas, &err) != ISO_OK || val_new(NULL, schemas, &engine, &err) != ISO_OK) {
+  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
+      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
     fprintf(stderr, "%s\n", err.msg);
     return 2;
   }

@@ -1,6 +1,7 @@
-/* Does the differential test notice a wrong definition (needs libtorch)? Each place where a definition combines expressions is made wrong in
- * turn (mutate.h): some sample must then differ from libtorch, too few be left that have a value, or one be lost where sizes are names. What
- * is not noticed must stand below, with the reason why it means the same. */
+/* Does the differential test notice a wrong definition (needs libtorch)? Each place where a
+ * definition combines expressions is made wrong in turn (mutate.h): some sample must then differ
+ * from libtorch, too few be left that have a value, or one be lost where sizes are names. What is
+ * not noticed must stand below, with the reason why it means the same. */
 #include <stdlib.h>
 
 #include "tests/validate/prove_diff.h"
@@ -15,55 +16,81 @@ static const struct {
 } same[] = {
     {"elementwise", "plus = sx_ite", "sx_int", 1, "from 20 on log(1 + e^x) is x up to rounding"},
     {"elementwise", "plus = sx_ite", "sx_lt", 1, "at 20 log(1 + e^x) is x up to rounding"},
-    {"elementwise", "of a sine", "sx_powi", 1, "beyond 1 the arc has no value either, and below all powers are below 1"},
+    {"elementwise", "of a sine", "sx_powi", 1,
+     "beyond 1 the arc has no value either, and below all powers are below 1"},
     {"elementwise", "case LEAKY_RELU", "sx_lt", 1, "at 0 both branches are 0"},
     {"elementwise", "sx_mul(c, p[1], x), y)", "sx_lt", 1, "at 0 both branches are 0"},
     {"elementwise", "x), x, y);", "sx_lt", 1, "at 0 both branches are 0"},
-    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_int", 2, "which integers a narrow float holds does not show where all is computed in float64"},
-    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_sub", 1, "which integers a narrow float holds does not show where all is computed in float64"},
-    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_add", 1, "which integers a narrow float holds does not show where all is computed in float64"},
-    {"layout", "sx_lt(c, v, c->zero)", "sx_lt", 1, "a bound of 0 after counting from the end is 0 either way"},
+    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_int", 2,
+     "which integers a narrow float holds does not show where all is computed in float64"},
+    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_sub", 1,
+     "which integers a narrow float holds does not show where all is computed in float64"},
+    {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_add", 1,
+     "which integers a narrow float holds does not show where all is computed in float64"},
+    {"layout", "sx_lt(c, v, c->zero)", "sx_lt", 1,
+     "a bound of 0 after counting from the end is 0 either way"},
     {"layout", "sx_le(c, v, n)", "sx_le", 1, "a bound equal to the size is the size either way"},
-    {"layout", "sx_lt(c, c->zero, *step)", "sx_lt", 2, "a division by a step of 0 has no value; a slice from its end has length 0 either way"},
-    {"layout", "sc_derived(c, \"share\"", "sx_mul", 1, "the name of an unknown, which must only tell it from others"},
-    {"layout", "sc_derived(c, \"share\"", "sx_add", 1, "the name of an unknown, which must only tell it from others"},
-    {"layout", "sx_mul(c, n, u), sx_int(c, r)", "sx_add", 1, "a rest counted down from one multiple is another counted up from the one before"},
-    {"layout", "sx_mul(c, n, u), sx_int(c, r)", "sx_eq", 1, "only the equation in it is taken, as a choice"},
-    {"layout", "!share(c, x->dim[d], step", "sx_lt", 1, "a size is shared among no parts: refused there too"},
+    {"layout", "sx_lt(c, c->zero, *step)", "sx_lt", 2,
+     "a division by a step of 0 has no value; a slice from its end has length 0 either way"},
+    {"layout", "sc_derived(c, \"share\"", "sx_mul", 1,
+     "the name of an unknown, which must only tell it from others"},
+    {"layout", "sc_derived(c, \"share\"", "sx_add", 1,
+     "the name of an unknown, which must only tell it from others"},
+    {"layout", "sx_mul(c, n, u), sx_int(c, r)", "sx_add", 1,
+     "a rest counted down from one multiple is another counted up from the one before"},
+    {"layout", "sx_mul(c, n, u), sx_int(c, r)", "sx_eq", 1,
+     "only the equation in it is taken, as a choice"},
+    {"layout", "!share(c, x->dim[d], step", "sx_lt", 1,
+     "a size is shared among no parts: refused there too"},
     {"layout", "sx_lt(c, shift, c->zero)", "sx_lt", 1, "a shift by the whole size is one by 0"},
-    {"layout", "if (holds) shift = sx_add", "sx_add", 1, "a shift counts up to multiples of the size"},
+    {"layout", "if (holds) shift = sx_add", "sx_add", 1,
+     "a shift counts up to multiples of the size"},
     {"layout", "sx_le(c, c->zero, shift)", "sx_le", 1, "a shift of 0 is 0 after the remainder too"},
     {"layout", "sx_lt(c, shift, x->dim[d])", "sx_lt", 1, "a shift by the whole size is one by 0"},
     {"layout", "if (r && sx_lt", "sx_lt", 1, "a part that is looked into needlessly"},
     {"layout", "sx_lt(c, c->zero, rest)", "sx_lt", 1, "nothing is a multiple of a size of 0"},
-    {"order", "over_sum ? sx_neg(c, sx_inv(c, m)) : m", "sx_inv", 1, "an even number of steps, each of which turns the order around"},
+    {"order", "over_sum ? sx_neg(c, sx_inv(c, m)) : m", "sx_inv", 1,
+     "an even number of steps, each of which turns the order around"},
     {"composite", "sx_mul(c, scale, x), below)", "sx_lt", 1, "at 0 both branches are 0"},
-    {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1, "at 1 the logarithm is infinite, which is no value either"},
+    {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1,
+     "at 1 the logarithm is infinite, which is no value either"},
     {"composite", "sx_add(c, x, l), c->zero)", "sx_lt", 1, "at the bound both branches are 0"},
     {"composite", "sx_sub(c, x, l), below)", "sx_lt", 1, "at the bound both branches are 0"},
     {"composite", "sx_eq(c, x, c->zero), pt_at", "sx_lt", 1, "0 was another case before"},
-    {"composite", "x, sx_mul(c, pt_at(c, t->in[1], idx), x)", "sx_lt", 1, "at 0 both branches are 0"},
-    {"composite", "sx_le(c, x->dim[0], x->dim[1])", "sx_le", 1, "of two equal sizes either is the less"},
+    {"composite", "x, sx_mul(c, pt_at(c, t->in[1], idx), x)", "sx_lt", 1,
+     "at 0 both branches are 0"},
+    {"composite", "sx_le(c, x->dim[0], x->dim[1])", "sx_le", 1,
+     "of two equal sizes either is the less"},
     {"fill", "sx_lt(c, off, c->zero)", "sx_lt", 2, "an offset of 0 goes either way"},
-    {"fill", "sx_le(c, c->zero, size), sx_lt(c, c->zero, step)", "sx_lt", 1, "a division by a step of 0 has no value"},
+    {"fill", "sx_le(c, c->zero, size), sx_lt(c, c->zero, step)", "sx_lt", 1,
+     "a division by a step of 0 has no value"},
     {"fill", "sx_lt(c, c->zero, step), &up", "sx_lt", 1, "a division by a step of 0 has no value"},
     {"fill", "sx_le(c, h, w)", "sx_le", 1, "of two equal sizes either is the less"},
     {"fill", "sx_lt(c, c->zero, n)", "sx_lt", 1, "a length of 0 is 0 either way"},
     {"reduce", "sx_lt(c, c->zero, x->dim[k])", "sx_lt", 1, "of no elements there is no mean"},
-    {"nn", "sx_lt(c, c->zero, w->stride[i])", "sx_lt", 1, "a division by a stride of 0 has no value"},
+    {"nn", "sx_lt(c, c->zero, w->stride[i])", "sx_lt", 1,
+     "a division by a stride of 0 has no value"},
     {"nn", "w.size[i])", "sx_lt", 1, "the count of a window of no elements has no inverse"},
-    {"nn", "*over = sx_sub", "sx_sub", 2, "what is added behind the last window is not looked into"},
-    {"nn", "sx_lt(c, c->zero, *over)", "sx_lt", 2, "without a window there is no element; nothing over is 0 either way"},
-    {"window", "sc_decide(c, sx_lt(c, pad[k], c->zero)", "sx_lt", 1, "padding by 0 cuts off and adds nothing"},
+    {"nn", "*over = sx_sub", "sx_sub", 2,
+     "what is added behind the last window is not looked into"},
+    {"nn", "sx_lt(c, c->zero, *over)", "sx_lt", 2,
+     "without a window there is no element; nothing over is 0 either way"},
+    {"window", "sc_decide(c, sx_lt(c, pad[k], c->zero)", "sx_lt", 1,
+     "padding by 0 cuts off and adds nothing"},
     {"window", "sx_lt(c, c->zero, stride)", "sx_lt", 1, "a division by a stride of 0 has no value"},
     {"window", "sx_lt(c, c->zero, groups)", "sx_lt", 1, "nothing is a multiple of 0"},
     {"index", "sc_decide(c, sx_lt(c, c->zero, smoothing)", "sx_lt", 1, "a share of 0 is none"},
-    {"index", "sx_or(c, sx_not(c, inside)", "sx_not", 1, "samples name each place once, within or not"},
-    {"kernels", "sx_lt(c, c->zero, head)", "sx_lt", 1, "a head is at least as wide as the table, whose size is not 0"},
-    {"kernels", "sx_sub(c, idx[2], idx[1])", "sx_sub", 1, "a softmax does not see what is added to a whole row"},
+    {"index", "sx_or(c, sx_not(c, inside)", "sx_not", 1,
+     "samples name each place once, within or not"},
+    {"kernels", "sx_lt(c, c->zero, head)", "sx_lt", 1,
+     "a head is at least as wide as the table, whose size is not 0"},
+    {"kernels", "sx_sub(c, idx[2], idx[1])", "sx_sub", 1,
+     "a softmax does not see what is added to a whole row"},
     {"kernels", "sx_lt(c, c->zero, window)", "sx_lt", 1, "a window of 0 was another case before"},
-    {"kernels", "sx_lt(c, c->zero, heads)", "sx_lt", 3, "widths, which are positive, are multiples of these"},
-    {"kernels", "sx_lt(c, c->zero, heads)", "sx_and", 2, "widths, which are positive, are products of two of these, so that none is negative alone"},
+    {"kernels", "sx_lt(c, c->zero, heads)", "sx_lt", 3,
+     "widths, which are positive, are multiples of these"},
+    {"kernels", "sx_lt(c, c->zero, heads)", "sx_and", 2,
+     "widths, which are positive, are products of two of these, so that none is negative alone"},
 };
 enum { N_SAME = sizeof same / sizeof *same };
 static int met[N_SAME];
@@ -75,8 +102,8 @@ static struct {
   const char *file, *what;
   int line;
 } place[MAX_SITES];
-static bool passed[MAX_SITES];               /* by the call that runs now */
-static bool passes[N_CALLS][MAX_SITES];      /* by which calls each is passed */
+static bool passed[MAX_SITES];          /* by the call that runs now */
+static bool passes[N_CALLS][MAX_SITES]; /* by which calls each is passed */
 static sample samples[N_CALLS][SEEDS];
 static bool reached[N_CALLS][SEEDS]; /* before anything is wrong */
 
@@ -100,17 +127,35 @@ static bool call_notices(int k) {
   return good < LEAST_GOOD;
 }
 
-/* Whether the mutant at this place is one of those that mean the same. */
-static bool means_the_same(int site) {
-  char line[1000] = "", of[100];
-  FILE *f = fopen(place[site].file, "r");
-  ck_assert_msg(f != NULL, "%s is not here", place[site].file);
-  for (int i = 0; i < place[site].line && fgets(line, sizeof line, f); i++) {
+/* The statement around a line of a file, on one line. */
+static void statement_at(const char *file, int line, char *out, size_t room) {
+  char text[500];
+  FILE *f = fopen(file, "r");
+  ck_assert_msg(f != NULL, "%s is not here", file);
+  out[0] = '\0';
+  bool ended = true;
+  for (int i = 1; fgets(text, sizeof text, f); i++) {
+    text[strcspn(text, "\n")] = '\0';
+    if (ended && i <= line) out[0] = '\0';
+    const char *from = text + strspn(text, " ");
+    const size_t at = strlen(out);
+    snprintf(out + at, room - at, "%s%s", at ? " " : "", from);
+    const size_t n = strlen(text);
+    ended = n == 0 || strchr(";{}:/", text[n - 1]) != NULL;
+    if (ended && i >= line) break;
   }
   fclose(f);
+}
+
+/* Whether the mutant at this place is one of those that mean the same. */
+static bool means_the_same(int site) {
+  char statement[2000], of[100];
+  statement_at(place[site].file, place[site].line, statement, sizeof statement);
   for (int i = 0; i < N_SAME; i++) {
-    snprintf(of, sizeof of, "prove_%s.c", same[i].file);
-    if (strstr(place[site].file, of) && strstr(line, same[i].line) && !strcmp(place[site].what, same[i].what)) return met[i]++ < same[i].n;
+    snprintf(of, sizeof of, "ops/%s.c", same[i].file);
+    if (strstr(place[site].file, of) && strstr(statement, same[i].line) &&
+        !strcmp(place[site].what, same[i].what))
+      return met[i]++ < same[i].n;
   }
   return false;
 }
@@ -121,7 +166,8 @@ START_TEST(wrong_definitions_are_noticed) {
     memset(passed, 0, sizeof passed);
     for (int s = 0; s < SEEDS; s++) {
       iso_rng rng = iso_rng_new((uint64_t)s, (uint64_t)k);
-      ck_assert_msg(sample_take(&samples[k][s], &calls[k], &rng, true), "no rule: %s", samples[k][s].text);
+      ck_assert_msg(sample_take(&samples[k][s], &calls[k], &rng, true), "no rule: %s",
+                    samples[k][s].text);
     }
     ck_assert_msg(!call_notices(k), "%s", calls[k].text); /* nothing is wrong yet */
     for (int s = 0; s < SEEDS; s++) reached[k][s] = samples[k][s].reaches;
@@ -135,14 +181,18 @@ START_TEST(wrong_definitions_are_noticed) {
     caught += noticed;
     if (noticed) continue;
     if (means_the_same(wrong)) equal++;
-    else fprintf(stderr, "%s:%d: %s can be wrong\n", place[wrong].file, place[wrong].line, place[wrong].what);
+    else
+      fprintf(stderr, "%s:%d: %s can be wrong\n", place[wrong].file, place[wrong].line,
+              place[wrong].what);
   }
   wrong = -1;
   for (int k = 0; k < N_CALLS; k++)
     for (int s = 0; s < SEEDS; s++) sample_free(&samples[k][s]);
   printf("%d of %d mutants are caught, %d mean the same\n", caught, n, equal);
-  for (int i = 0; i < N_SAME; i++) ck_assert_msg(met[i], "no longer there: %s in %s", same[i].line, same[i].file);
-  ck_assert_msg(n > 400 && caught + equal == n, "%d of %d mutants are caught, %d mean the same", caught, n, equal);
+  for (int i = 0; i < N_SAME; i++)
+    ck_assert_msg(met[i], "no longer there: %s in %s", same[i].line, same[i].file);
+  ck_assert_msg(n > 400 && caught + equal == n, "%d of %d mutants are caught, %d mean the same",
+                caught, n, equal);
 }
 END_TEST
 
@@ -155,7 +205,8 @@ int main(void) {
   SRunner *r = srunner_create(s);
   srunner_set_fork_status(r, CK_NOFORK);
   iso_error err;
-  if (rule_schemas_new(&schemas, &err) != ISO_OK || val_new(NULL, schemas, &engine, &err) != ISO_OK) {
+  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
+      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
     fprintf(stderr, "%s\n", err.msg);
     return 2;
   }

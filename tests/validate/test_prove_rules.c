@@ -18,14 +18,34 @@ static rule_verdict prove(const rule *r) {
   rule_verdict v = {.status = RULE_REFUTED};
   iso_error err = {ISO_OK, ""};
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_msg(val_prove(r, schemas, &(val_options){.z3_rlimit = 5000000}, &v, &err) == ISO_OK, "%s: %s", r->name, err.msg);
+  ck_assert_msg(val_prove(r, schemas, &(val_options){.z3_rlimit = 5000000}, &v, &err) == ISO_OK,
+                "%s: %s", r->name, err.msg);
   rule_schemas_free(schemas);
-  if (getenv("PROVE_VERBOSE")) fprintf(stderr, "%s: %s [%s] %s\n", r->name, rule_status_name(v.status), rule_verdict_method(&v, (char[RULE_METHOD_TEXT]){0}), v.reason);
+  if (getenv("PROVE_VERBOSE"))
+    fprintf(stderr, "%s: %s [%s] %s\n", r->name, rule_status_name(v.status),
+            rule_verdict_method(&v, (char[RULE_METHOD_TEXT]){0}), v.reason);
   return v;
 }
 
 /* Names that stand in the file to be proved one day. */
-static const char *const files[] = {"layout", "elementwise", "reduce", "contract", "rewrites", "anyshape", "order", "kernels", "masks", "beyond", "../../rules/published", "../../rules/laws", "../../rules/passes", "../../rules/identities", "../../rules/compilers", "../../rules/collection", "../../rules/traps", "../../rules/operators"};
+static const char *const files[] = {"layout",
+                                    "elementwise",
+                                    "reduce",
+                                    "contract",
+                                    "rewrites",
+                                    "anyshape",
+                                    "order",
+                                    "kernels",
+                                    "masks",
+                                    "beyond",
+                                    "../../rules/published",
+                                    "../../rules/laws",
+                                    "../../rules/passes",
+                                    "../../rules/identities",
+                                    "../../rules/compilers",
+                                    "../../rules/collection",
+                                    "../../rules/traps",
+                                    "../../rules/operators"};
 
 START_TEST(true_rules_are_proved_and_near_misses_are_not) {
   char path[200];
@@ -39,7 +59,8 @@ START_TEST(true_rules_are_proved_and_near_misses_are_not) {
     const rule_verdict v = prove(r);
     const bool proved = v.status == RULE_PROVED;
     if (strncmp(r->name, "no-", 3) == 0) {
-      ck_assert_msg(!proved, "%s: %s is proved (%s)", path, r->name, rule_verdict_method(&v, (char[RULE_METHOD_TEXT]){0}));
+      ck_assert_msg(!proved, "%s: %s is proved (%s)", path, r->name,
+                    rule_verdict_method(&v, (char[RULE_METHOD_TEXT]){0}));
       ck_assert_msg(v.reason[0] != 0, "%s: %s: no reason", path, r->name);
       continue;
     }
@@ -47,12 +68,14 @@ START_TEST(true_rules_are_proved_and_near_misses_are_not) {
     n_proved += proved;
     if (!proved) fprintf(stderr, "%s: %s: %s\n", path, r->name, v.reason);
   }
-  ck_assert_msg(only ? n_proved == n_true : 10 * n_proved >= 9 * n_true, "%s: %zu of %zu true rules proved", path, n_proved, n_true);
+  ck_assert_msg(only ? n_proved == n_true : 10 * n_proved >= 9 * n_true,
+                "%s: %zu of %zu true rules proved", path, n_proved, n_true);
   rule_set_free(set);
 }
 END_TEST
 
-/* The paper's, and those of the core library, of which some, of several ranks, say that they are for these shapes alone. */
+/* The paper's, and those of the core library, of which some, of several ranks, say that they are
+ * for these shapes alone. */
 START_TEST(shipped_rules_hold_for_all_sizes) {
   if (getenv("PROVE_ONLY")) return;
   rule_set *set = load(_i ? "rules/core.rules" : "rules/paper.rules");
@@ -62,8 +85,10 @@ START_TEST(shipped_rules_hold_for_all_sizes) {
     const rule_verdict v = prove(r);
     const bool bound = r->scope == RULE_THESE_SHAPES;
     n_general += !bound;
-    ck_assert_msg(v.status == RULE_PROVED && (_i == 0 || r->claimed == RULE_PROVED), "%s: %s", r->name, v.reason);
-    ck_assert_msg(r->reads_literals || !(v.rests_on & RULE_RESTS_ON_LITERALS), "%s does not say that its literals are read", r->name);
+    ck_assert_msg(v.status == RULE_PROVED && (_i == 0 || r->claimed == RULE_PROVED), "%s: %s",
+                  r->name, v.reason);
+    ck_assert_msg(r->reads_literals || !(v.rests_on & RULE_RESTS_ON_LITERALS),
+                  "%s does not say that its literals are read", r->name);
     if (!bound) ck_assert_int_ge((int)v.scope, (int)RULE_THESE_RANKS);
   }
   ck_assert_uint_ge(n_general, _i ? 100 : 11);
@@ -77,33 +102,59 @@ static const struct {
 } specific[] = {
     {"(rule r (var x f (1 5 12)) (var w f (36 12)) (var b f (36))"
      " (lhs (aten::view (aten::slice.Tensor (aten::linear x w b) 2 12 24) (list 1 5 3 4)))"
-     " (rhs (aten::view (getitem (aten::split.Tensor (aten::linear x w b) 12 2) 1) (list 1 5 3 4))))",
-     {"36", "12", "24", "5 "}, {"(* size0 size1)"}},
+     " (rhs (aten::view (getitem (aten::split.Tensor (aten::linear x w b) 12 2) 1) (list 1 5 3 "
+     "4))))",
+     {"36", "12", "24", "5 "},
+     {"(* size0 size1)"}},
     {"(rule r (var q f (1 2 3 12)) (var k f (1 2 3 12)) (var v f (1 2 3 12))"
      " (lhs (aten::scaled_dot_product_attention q k v :scale 0.28867513459481287))"
      " (rhs (aten::scaled_dot_product_attention q k v)))",
-     {"12", "0.28"}, {"(= (* (* value0 value0) size2) 1)"}},
-    {"(rule r (var x f (7 48)) (var w f (48 48)) (lhs (aten::linear (aten::unsqueeze x 0) w)) (rhs (aten::unsqueeze (aten::linear x w) 0)))",
-     {"48"}, {"(size0 size1)", "(size2 size1)"}},
-    {"(rule r (var x f (7 4 12)) (lhs (aten::slice.Tensor x 2 6 12)) (rhs (getitem (aten::chunk x 2 2) 1)))", {"12", "6", "7"}, {"(* 2 size"}},
-    {"(rule r (var q f (1 4 7 12)) (var k f (1 2 7 12)) (lhs (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))"
-     " (rhs (aten::alias (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa true))))",
-     {"(* size0 size0)", " 12"}, {"(1 size1 "}},
+     {"12", "0.28"},
+     {"(= (* (* value0 value0) size2) 1)"}},
+    {"(rule r (var x f (7 48)) (var w f (48 48)) (lhs (aten::linear (aten::unsqueeze x 0) w)) (rhs "
+     "(aten::unsqueeze (aten::linear x w) 0)))",
+     {"48"},
+     {"(size0 size1)", "(size2 size1)"}},
+    {"(rule r (var x f (7 4 12)) (lhs (aten::slice.Tensor x 2 6 12)) (rhs (getitem (aten::chunk x "
+     "2 2) 1)))",
+     {"12", "6", "7"},
+     {"(* 2 size"}},
+    {"(rule r (var q f (1 4 7 12)) (var k f (1 2 7 12)) (lhs (aten::scaled_dot_product_attention q "
+     "k k none 0.0 true :enable_gqa true))"
+     " (rhs (aten::alias (aten::scaled_dot_product_attention q k k none 0.0 true :enable_gqa "
+     "true))))",
+     {"(* size0 size0)", " 12"},
+     {"(1 size1 "}},
     /* two groups of two are four heads; a mask is no number that could be another */
-    {"(rule r (var x f (1 4 7 12)) (var y f (1 2 7 12)) (lhs (aten::matmul (aten::softmax.int (aten::add.Tensor (aten::mul.Tensor (aten::matmul x"
-     " (aten::transpose.int (aten::reshape (aten::expand (aten::unsqueeze y 2) (list 1 2 2 7 12)) (list 1 4 7 12)) 2 3)) 0.28867513459481287)"
-     " (aten::triu (aten::full (list 1 1 7 7) -3.4028234663852886e+38 :dtype float32) 1)) 3 float32)"
+    {"(rule r (var x f (1 4 7 12)) (var y f (1 2 7 12)) (lhs (aten::matmul (aten::softmax.int "
+     "(aten::add.Tensor (aten::mul.Tensor (aten::matmul x"
+     " (aten::transpose.int (aten::reshape (aten::expand (aten::unsqueeze y 2) (list 1 2 2 7 12)) "
+     "(list 1 4 7 12)) 2 3)) 0.28867513459481287)"
+     " (aten::triu (aten::full (list 1 1 7 7) -3.4028234663852886e+38 :dtype float32) 1)) 3 "
+     "float32)"
      " (aten::reshape (aten::expand (aten::unsqueeze y 2) (list 1 2 2 7 12)) (list 1 4 7 12))))"
-     " (rhs (aten::scaled_dot_product_attention x y y none 0.0 true :scale 0.28867513459481287 :enable_gqa true)))",
-     {"size0 size0", " 12", "0.28", " 7 "}, {"-3.4028234663852886e+38", ":scale value0"}},
+     " (rhs (aten::scaled_dot_product_attention x y y none 0.0 true :scale 0.28867513459481287 "
+     ":enable_gqa true)))",
+     {"size0 size0", " 12", "0.28", " 7 "},
+     {"-3.4028234663852886e+38", ":scale value0"}},
     /* the root of a size, and the fourth root of one in each factor */
-    {"(rule r (var x f (4 7 12)) (var y f (4 7 12)) (lhs (aten::div.Tensor (aten::bmm x (aten::transpose.int y 1 2)) (aten::full (list) 3.4641016151377544 :dtype float64)))"
-     " (rhs (aten::bmm (aten::mul.Scalar x 0.537284965911771) (aten::transpose.int (aten::mul.Scalar y 0.537284965911771) 1 2))))",
-     {" 12", "3.46", "0.537"}, {"(= (* value", "size"}},
+    {"(rule r (var x f (4 7 12)) (var y f (4 7 12)) (lhs (aten::div.Tensor (aten::bmm x "
+     "(aten::transpose.int y 1 2)) (aten::full (list) 3.4641016151377544 :dtype float64)))"
+     " (rhs (aten::bmm (aten::mul.Scalar x 0.537284965911771) (aten::transpose.int "
+     "(aten::mul.Scalar y 0.537284965911771) 1 2))))",
+     {" 12", "3.46", "0.537"},
+     {"(= (* value", "size"}},
     /* a probability that does not matter need not be positive */
-    {"(rule r (var x f (3 4)) (lhs x) (rhs (aten::dropout x 0.1 false)))", {"(> value0 0)", "0.1"}, {"x f _"}},
-    {"(rule r (var x f (3 4)) (lhs (aten::mul.Tensor x 3)) (rhs (aten::add.Tensor x (aten::mul.Tensor x 2))))", {"(3 4)"}, {"x 3", "x 2"}},
-    {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))", {"5", "7"}, {"narrow x 1 1 2"}},
+    {"(rule r (var x f (3 4)) (lhs x) (rhs (aten::dropout x 0.1 false)))",
+     {"(> value0 0)", "0.1"},
+     {"x f _"}},
+    {"(rule r (var x f (3 4)) (lhs (aten::mul.Tensor x 3)) (rhs (aten::add.Tensor x "
+     "(aten::mul.Tensor x 2))))",
+     {"(3 4)"},
+     {"x 3", "x 2"}},
+    {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))",
+     {"5", "7"},
+     {"narrow x 1 1 2"}},
 };
 
 START_TEST(proved_rules_become_general) {
@@ -113,17 +164,23 @@ START_TEST(proved_rules_become_general) {
   iso_arena a = {0};
   rule out;
   rule_verdict v;
-  ck_assert_msg(rule_set_parse(specific[_i].rule, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_msg(rule_set_parse(specific[_i].rule, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s",
+                err.msg);
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas, &(val_options){.z3_rlimit = 5000000}, &a, &out, &v, &err), ISO_OK);
+  ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas,
+                                  &(val_options){.z3_rlimit = 5000000}, &a, &out, &v, &err),
+                   ISO_OK);
   ck_assert_msg(v.status == RULE_PROVED && v.scope >= RULE_THESE_RANKS, "%s", v.reason);
   char *text = rule_print(&out);
   for (int k = 0; k < 4; k++) {
-    ck_assert_msg(!specific[_i].gone[k] || !strstr(text, specific[_i].gone[k]), "%s is left: %s", specific[_i].gone[k], text);
-    ck_assert_msg(!specific[_i].there[k] || strstr(text, specific[_i].there[k]), "no %s: %s", specific[_i].there[k], text);
+    ck_assert_msg(!specific[_i].gone[k] || !strstr(text, specific[_i].gone[k]), "%s is left: %s",
+                  specific[_i].gone[k], text);
+    ck_assert_msg(!specific[_i].there[k] || strstr(text, specific[_i].there[k]), "no %s: %s",
+                  specific[_i].there[k], text);
   }
   rule_set *again = NULL;
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "printed", &again, &err) == ISO_OK, "%s: %s", err.msg, text);
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "printed", &again, &err) == ISO_OK, "%s: %s",
+                err.msg, text);
   rule_set_free(again);
   free(text);
   iso_arena_fini(&a);
@@ -136,7 +193,8 @@ int main(void) {
   Suite *s = suite_create("prove_rules");
   TCase *t = tcase_create("prove_rules");
   tcase_set_timeout(t, 120);
-  tcase_add_loop_test(t, true_rules_are_proved_and_near_misses_are_not, 0, (int)(sizeof files / sizeof *files));
+  tcase_add_loop_test(t, true_rules_are_proved_and_near_misses_are_not, 0,
+                      (int)(sizeof files / sizeof *files));
   tcase_add_loop_test(t, shipped_rules_hold_for_all_sizes, 0, 2);
   tcase_add_loop_test(t, proved_rules_become_general, 0, (int)(sizeof specific / sizeof *specific));
   suite_add_tcase(s, t);

@@ -1,5 +1,5 @@
-/* Wrong rules on small tensors (needs libtorch): refuted by samples as candidates and as rules of a file, for any seed
- * and whichever side stands first; true ones that rounding disturbs are not. */
+/* Wrong rules on small tensors (needs libtorch): refuted by samples as candidates and as rules of a
+ * file, for any seed and whichever side stands first; true ones that rounding disturbs are not. */
 #include "tests/validate/engine_test.h"
 
 typedef struct pair {
@@ -10,7 +10,6 @@ typedef struct pair {
 #define ROW "(var x f (3 64)) "
 #define IX "(var x i (4 12)) "
 
-
 static const pair wrong[] = {
     {X, "(aten::clamp x -1000 1000)", "x"},
     {X, "(aten::clamp x -1000 1000)", "(aten::clamp x -1000 2000)"},
@@ -18,7 +17,8 @@ static const pair wrong[] = {
     {X, "(aten::minimum x (aten::full_like x 1000.0))", "x"},
     {X, "(aten::where.self (aten::gt.Scalar x 1000) (aten::full_like x 1000) x)", "x"},
     {X, "(aten::gt.Scalar x 0.5)", "(aten::ge.Scalar x 0.5)"},
-    {X, "(aten::threshold x 1.0 5.0)", "(aten::where.self (aten::ge.Scalar x 1.0) x (aten::full_like x 5.0))"},
+    {X, "(aten::threshold x 1.0 5.0)",
+     "(aten::where.self (aten::ge.Scalar x 1.0) x (aten::full_like x 5.0))"},
     {X, "(aten::round x)", "(aten::floor (aten::add.Tensor x 0.5))"},
     {X, "(aten::mul.Tensor (aten::round (aten::div.Tensor x 0.1)) 0.1)", "x"},
     {X, "(aten::mul.Tensor (aten::round (aten::mul.Tensor x 127.0)) 0.007874015748031496)", "x"},
@@ -37,7 +37,8 @@ static const pair wrong[] = {
     {X, "(aten::cat (list (aten::mul.Tensor x 1000000.0) (aten::mul.Tensor x 0.001)) 1)",
      "(aten::cat (list (aten::mul.Tensor x 1000000.0) (aten::mul.Tensor x 0.0010001)) 1)"},
     {X, "(aten::log_softmax.int x 1)", "(aten::clamp_min (aten::log_softmax.int x 1) -100.0)"},
-    {X, "(aten::layer_norm x (list 12) none none 1e-12)", "(aten::layer_norm x (list 12) none none 1e-13)"},
+    {X, "(aten::layer_norm x (list 12) none none 1e-12)",
+     "(aten::layer_norm x (list 12) none none 1e-13)"},
     {X, "(aten::rms_norm x (list 12) none 1e-12)", "(aten::rms_norm x (list 12) none 1e-13)"},
     {X, "(aten::sqrt (aten::mul.Tensor x x))", "x"},
     {X, "(aten::abs x)", "x"},
@@ -51,16 +52,22 @@ static const pair right[] = {
     {X, "(aten::pow.Tensor_Scalar (aten::sqrt x) 2)", "x"},
     {X, "(aten::nan_to_num x)", "x"},
     {X, "(aten::sub.Scalar (aten::add.Scalar x 1000000000000.0) 1000000000000.0)", "x"},
-    {X, "(aten::sum.dim_IntList x (list 1))", "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"},
+    {X, "(aten::sum.dim_IntList x (list 1))",
+     "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"},
     {X, "(aten::var.correction x (list 1) :correction 0)",
-     "(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1)) (aten::pow.Tensor_Scalar (aten::mean.dim x (list 1)) 2))"},
+     "(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1)) (aten::pow.Tensor_Scalar "
+     "(aten::mean.dim x (list 1)) 2))"},
     {X, "(aten::log1p x)", "(aten::log (aten::add.Scalar x 1.0))"},
     {X, "(aten::expm1 x)", "(aten::sub.Scalar (aten::exp x) 1.0)"},
-    {X, "(aten::logsumexp x (list 1))", "(aten::log (aten::sum.dim_IntList (aten::exp x) (list 1)))"},
-    {X, "(aten::softmax.int x 1)", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))"},
-    {X, "(aten::sub.Tensor (aten::ones_like x) (aten::sigmoid x))", "(aten::sigmoid (aten::neg x))"},
+    {X, "(aten::logsumexp x (list 1))",
+     "(aten::log (aten::sum.dim_IntList (aten::exp x) (list 1)))"},
+    {X, "(aten::softmax.int x 1)",
+     "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))"},
+    {X, "(aten::sub.Tensor (aten::ones_like x) (aten::sigmoid x))",
+     "(aten::sigmoid (aten::neg x))"},
     {X, "(aten::log (aten::sub.Scalar (aten::exp x) 1.0))", "(aten::log (aten::expm1 x))"},
-    {X, "(aten::reciprocal (aten::sub.Scalar (aten::add.Scalar x 1.0) 1.0))", "(aten::reciprocal x)"},
+    {X, "(aten::reciprocal (aten::sub.Scalar (aten::add.Scalar x 1.0) 1.0))",
+     "(aten::reciprocal x)"},
     {X, "(aten::to.dtype x bfloat16)", "x"},
 };
 
@@ -70,7 +77,8 @@ static const pair close[] = {
     {X, "(aten::mul.Tensor x 1.000000000000001)", "x"},
     {X, "(aten::add.Tensor x 1e-12)", "x"},
     {X, "(aten::add.Tensor x 1e-30)", "x"},
-    {X, "(aten::layer_norm x (list 12) none none 1e-12)", "(aten::layer_norm x (list 12) none none 1.0000001e-12)"},
+    {X, "(aten::layer_norm x (list 12) none none 1e-12)",
+     "(aten::layer_norm x (list 12) none none 1.0000001e-12)"},
 };
 
 /* As a candidate, or as a rule of a file. */
@@ -81,8 +89,10 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
   val_options o = val_options_default();
   val_engine *e = NULL;
   rule_verdict v;
-  snprintf(text, sizeof text, "(rule r %s (lhs %s) (rhs %s))", p->vars, turned ? p->rhs : p->lhs, turned ? p->lhs : p->rhs);
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg, text);
+  snprintf(text, sizeof text, "(rule r %s (lhs %s) (rhs %s))", p->vars, turned ? p->rhs : p->lhs,
+           turned ? p->lhs : p->rhs);
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s: %s", err.msg,
+                text);
   o.seed = seed;
   ck_assert(val_new(&o, schemas, &e, &err) == ISO_OK);
   if (strict) {
@@ -93,7 +103,8 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
     val_finding_free(&f);
   } else {
     rule_tensor *example[8] = {NULL}; /* by variable */
-    ck_assert_msg(val_decide(e, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s: %s", err.msg, text);
+    ck_assert_msg(val_decide(e, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s: %s",
+                  err.msg, text);
   }
   val_free(e);
   rule_set_free(set);
@@ -101,37 +112,44 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
 }
 
 enum { SEEDS = 3 };
-#define EACH(list, strict)                                                                         \
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                          \
-    for (int turned = 0; turned < 2; turned++)                                                     \
-      for (uint64_t seed = 0; seed < SEEDS; seed++)                                                \
-        for (rule_verdict v = decide(&list[i], turned, strict, seed), *once = &v; once != NULL; once = NULL)
+#define EACH(list, strict) \
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) \
+    for (int turned = 0; turned < 2; turned++) \
+      for (uint64_t seed = 0; seed < SEEDS; seed++) \
+        for (rule_verdict v = decide(&list[i], turned, strict, seed), *once = &v; once != NULL; \
+             once = NULL)
 
 START_TEST(wrong_rules_are_refuted) {
   EACH(wrong, true)
-  ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed, rule_status_name(v.status), v.reason, wrong[i].lhs,
-                wrong[i].rhs);
+  ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed,
+                rule_status_name(v.status), v.reason, wrong[i].lhs, wrong[i].rhs);
 }
 END_TEST
 
 START_TEST(wrong_candidates_are_refuted) {
   EACH(wrong, false)
-  ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed, rule_status_name(v.status), v.reason, wrong[i].lhs,
-                wrong[i].rhs);
+  ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed,
+                rule_status_name(v.status), v.reason, wrong[i].lhs, wrong[i].rhs);
 }
 END_TEST
 
 /* Branches that few numbers take: not refuted, perhaps, and no evidence either way. */
 static const pair unseen[] = {
-    {"(var w f (4 8)) (var b f (4 8))", "w", "(aten::where.self (aten::gt.Scalar (aten::mul.Tensor w w) 1e+15) b w)"},
+    {"(var w f (4 8)) (var b f (4 8))", "w",
+     "(aten::where.self (aten::gt.Scalar (aten::mul.Tensor w w) 1e+15) b w)"},
     {"(var w f (4 8))", "(aten::add.Tensor w 1.0)",
      "(aten::add.Tensor (aten::where.ScalarSelf (aten::gt.Scalar (aten::exp w) 1e+35) 0.0 w) 1.0)"},
     {"(var w f (4 8)) (var b f (4 8))", "w",
-     "(aten::where.self (aten::lt.Scalar (aten::abs (aten::sub.Tensor (aten::mul.Tensor w w) 12345.678)) 0.01) b w)"},
-    {"(var w f (4 8)) (var b f (4 8))", "w", "(aten::where.self (aten::eq.Scalar (aten::sub.Tensor (aten::mul.Tensor w 2.0) 1.0) 0.12345) b w)"},
+     "(aten::where.self (aten::lt.Scalar (aten::abs (aten::sub.Tensor (aten::mul.Tensor w w) "
+     "12345.678)) 0.01) b w)"},
     {"(var w f (4 8)) (var b f (4 8))", "w",
-     "(aten::where.self (aten::logical_and (aten::gt.Scalar (aten::mul.Tensor w w) 1000.0) (aten::lt.Scalar (aten::mul.Tensor w w) 1001.0)) b w)"},
-    {"(var w f (4 8))", "(aten::exp (aten::exp w))", "(aten::clamp (aten::exp (aten::exp w)) none 1e+100)"},
+     "(aten::where.self (aten::eq.Scalar (aten::sub.Tensor (aten::mul.Tensor w 2.0) 1.0) 0.12345) "
+     "b w)"},
+    {"(var w f (4 8)) (var b f (4 8))", "w",
+     "(aten::where.self (aten::logical_and (aten::gt.Scalar (aten::mul.Tensor w w) 1000.0) "
+     "(aten::lt.Scalar (aten::mul.Tensor w w) 1001.0)) b w)"},
+    {"(var w f (4 8))", "(aten::exp (aten::exp w))",
+     "(aten::clamp (aten::exp (aten::exp w)) none 1e+100)"},
     {"(var w f (4 8))", "(aten::lgamma w)", "(aten::clamp (aten::lgamma w) none 1e+14)"},
     {"(var w f (4 8))", "(aten::special_i0e w)", "(aten::clamp (aten::special_i0e w) 1e-06)"},
     {"(var w f (4 8))", "w", "(aten::add.Tensor w (aten::trunc (aten::div.Tensor w 1e+09)))"},
@@ -140,21 +158,25 @@ static const pair unseen[] = {
 
 START_TEST(branches_that_no_sample_takes_are_never_tested) {
   EACH(unseen, false)
-  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "seed %d: %s: %s <=> %s", (int)seed, rule_status_name(v.status),
-                unseen[i].lhs, unseen[i].rhs);
+  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "seed %d: %s: %s <=> %s",
+                (int)seed, rule_status_name(v.status), unseen[i].lhs, unseen[i].rhs);
 }
 END_TEST
 
 START_TEST(true_rules_hold_whatever_rounding_does) {
   EACH(right, true)
-  ck_assert_msg(v.status == RULE_PROVED || v.status == RULE_TESTED, "seed %d: %s (%s): %s <=> %s", (int)seed, rule_status_name(v.status),
-                v.reason, right[i].lhs, right[i].rhs);
+  ck_assert_msg(v.status == RULE_PROVED || v.status == RULE_TESTED, "seed %d: %s (%s): %s <=> %s",
+                (int)seed, rule_status_name(v.status), v.reason, right[i].lhs, right[i].rhs);
 }
 END_TEST
 
 START_TEST(literals_too_close_are_never_tested) {
-  EACH(close, true) ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s", rule_status_name(v.status), close[i].lhs);
-  EACH(close, false) ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s", rule_status_name(v.status), close[i].lhs);
+  EACH(close, true)
+  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s",
+                rule_status_name(v.status), close[i].lhs);
+  EACH(close, false)
+  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s",
+                rule_status_name(v.status), close[i].lhs);
 }
 END_TEST
 

@@ -1,11 +1,12 @@
-/* How rules of a file are looked at (needs libtorch): the sizes, attributes and values that they are sampled with, how small a counterexample is
- * left, and what is said of rounding. */
+/* How rules of a file are looked at (needs libtorch): the sizes, attributes and values that they
+ * are sampled with, how small a counterexample is left, and what is said of rounding. */
 #include "tests/validate/engine_test.h"
 #include "validate/sample/instance_int.h"
 
 static const rule *only_rule(rule_set **set, const char *text) {
   iso_error err = {0};
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", set, &err) == ISO_OK, "%s: %s", err.msg, text);
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", set, &err) == ISO_OK, "%s: %s", err.msg,
+                text);
   return rule_set_at(*set, 0);
 }
 
@@ -32,10 +33,14 @@ static const struct {
   double most;  /* the largest absolute value */
 } small[] = {
     {"(rule r (var x f (N M)) (lhs (aten::relu x)) (rhs x))", 'v', 1, 1},
-    {"(rule r (var x f (N M)) (var y f (N M)) (lhs (aten::sub.Tensor x y)) (rhs (aten::sub.Tensor y x)))", 'v', 2, 1},
+    {"(rule r (var x f (N M)) (var y f (N M)) (lhs (aten::sub.Tensor x y)) (rhs (aten::sub.Tensor "
+     "y x)))",
+     'v', 2, 1},
     {"(rule r (var x f (N)) (lhs (aten::roll x (list 1) (list 0))) (rhs x))", 'v', 2, 1},
     {"(rule r (var x f (N M)) (lhs (aten::t x)) (rhs (aten::reshape x (list M N))))", 'v', 4, 1},
-    {"(rule r (var x f (A B C)) (lhs (aten::amax x (list 2))) (rhs (aten::amax (aten::relu x) (list 2))))", 'v', 1, 1},
+    {"(rule r (var x f (A B C)) (lhs (aten::amax x (list 2))) (rhs (aten::amax (aten::relu x) "
+     "(list 2))))",
+     'v', 1, 1},
     {"(rule r (var x f (N)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs x))", 'v', 1, 1},
     {"(rule r (var x f (N)) (lhs (aten::mul.Scalar x 1.5)) (rhs x))", 'v', 1, 1},
     {"(rule r (var x f (N)) (lhs (aten::floor x)) (rhs x))", 'v', 1, 1},
@@ -43,16 +48,26 @@ static const struct {
     {"(rule r (var x f (N)) (lhs (aten::clamp_max x 5.0)) (rhs x))", 'v', 1, 11},
     {"(rule r (var x f (... K)) (lhs (aten::cumsum x -1)) (rhs x))", 'v', 2, 1},
     {"(rule r (var x f _) (lhs (aten::sum x)) (rhs (aten::mean x)))", 'v', 2, 1},
-    {"(rule r (var x i (N)) (lhs (aten::remainder.Scalar x 3)) (rhs (aten::fmod.Scalar x 3)))", 'v', 1, 1},
-    {"(rule r (var x i (N)) (lhs (aten::to.dtype (aten::to.dtype x int8) int64)) (rhs x))", 'v', 1, 255},
+    {"(rule r (var x i (N)) (lhs (aten::remainder.Scalar x 3)) (rhs (aten::fmod.Scalar x 3)))", 'v',
+     1, 1},
+    {"(rule r (var x i (N)) (lhs (aten::to.dtype (aten::to.dtype x int8) int64)) (rhs x))", 'v', 1,
+     255},
     {"(rule r (var x i (N)) (lhs (aten::abs x)) (rhs x))", 'v', 1, 1},
     {"(rule r (var x i (N)) (lhs (aten::mul.Tensor x x)) (rhs x) (where (in x 3 9)))", 'v', 1, 3},
-    {"(rule r (var y f (N)) (var x i (N)) (lhs (aten::add.Tensor (aten::mul.Tensor x x) y)) (rhs (aten::add.Tensor x y)) (where (in x 3 9)))", 'v', 2, 3},
+    {"(rule r (var y f (N)) (var x i (N)) (lhs (aten::add.Tensor (aten::mul.Tensor x x) y)) (rhs "
+     "(aten::add.Tensor x y)) (where (in x 3 9)))",
+     'v', 2, 3},
     {"(rule r (var x f (_ _)) (lhs (aten::relu x)) (rhs x))", 'v', 1, 1},
     {"(rule r (var b b (N)) (lhs (aten::any b)) (rhs (aten::all b)))", 'v', 2, 1},
-    {"(rule r (var w f (V D)) (var i i (N)) (lhs (aten::embedding w i)) (rhs (aten::neg (aten::embedding w i))))", 'v', 2, 1},
-    {"(rule r (var x f (N M)) (lhs (aten::sum.dim_IntList x (list 0))) (rhs (aten::sum.dim_IntList x (list 1))))", 's', 2, 100},
-    {"(rule r (var x f (N)) (lhs (aten::slice.Tensor x 0 0 K)) (rhs x) (where (divides N K) (> K -1)))", 's', 1, 100},
+    {"(rule r (var w f (V D)) (var i i (N)) (lhs (aten::embedding w i)) (rhs (aten::neg "
+     "(aten::embedding w i))))",
+     'v', 2, 1},
+    {"(rule r (var x f (N M)) (lhs (aten::sum.dim_IntList x (list 0))) (rhs (aten::sum.dim_IntList "
+     "x (list 1))))",
+     's', 2, 100},
+    {"(rule r (var x f (N)) (lhs (aten::slice.Tensor x 0 0 K)) (rhs x) (where (divides N K) (> K "
+     "-1)))",
+     's', 1, 100},
     {"(rule r (var x f (N)) (lhs (aten::gt.Scalar x 0)) (rhs (aten::relu x)))", 'd', 1, 100},
 };
 
@@ -62,15 +77,20 @@ START_TEST(counterexamples_are_small) {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
     const val_witness *w = &f.witness;
-    ck_assert_msg(f.verdict.status == RULE_REFUTED && w->found, "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status), f.verdict.reason, small[_i].rule);
-    ck_assert_msg(w->what == small[_i].what, "seed %d: differs in '%c': %s", (int)seed, w->what, small[_i].rule);
+    ck_assert_msg(f.verdict.status == RULE_REFUTED && w->found, "seed %d: %s (%s): %s", (int)seed,
+                  rule_status_name(f.verdict.status), f.verdict.reason, small[_i].rule);
+    ck_assert_msg(w->what == small[_i].what, "seed %d: differs in '%c': %s", (int)seed, w->what,
+                  small[_i].rule);
     int64_t elements = 0;
     double most = 0;
     for (uint32_t v = 0; v < r->n_vars; v++) {
       elements += w->bind[v]->numel;
-      for (int64_t i = 0; i < w->bind[v]->numel; i++) most = fmax(most, fabs(rule_tensor_get(w->bind[v], i)));
+      for (int64_t i = 0; i < w->bind[v]->numel; i++)
+        most = fmax(most, fabs(rule_tensor_get(w->bind[v], i)));
     }
-    ck_assert_msg(elements <= small[_i].elements && most <= small[_i].most, "seed %d: %d elements up to %g: %s", (int)seed, (int)elements, most, small[_i].rule);
+    ck_assert_msg(elements <= small[_i].elements && most <= small[_i].most,
+                  "seed %d: %d elements up to %g: %s", (int)seed, (int)elements, most,
+                  small[_i].rule);
     val_finding_free(&f);
   }
   rule_set_free(set);
@@ -88,10 +108,12 @@ static const struct {
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (= (mod N 2) 1) (< N 4)))", 2, 1, 3},
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (= (mod N 3) 2)))", 3, 2, 14},
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (= (* N N) 9)))", 1, 3, 3},
-    {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (= (+ (* N N) 6) (* 5 N))))", 2, 2, 3},
+    {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (= (+ (* N N) 6) (* 5 N))))", 2, 2,
+     3},
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (divides 4 N)))", 3, 4, 16},
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (or (= N 2) (= N 7))))", 2, 2, 7},
-    {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (> N 100) (<= N 101)))", 1, 101, 101},
+    {"(rule r (var x f (N)) (lhs x) (rhs (aten::neg x)) (where (> N 100) (<= N 101)))", 1, 101,
+     101},
     {"(rule r (var x f ((* 3 N))) (lhs x) (rhs (aten::neg x)) (where (< N 3)))", 2, 3, 6},
     {"(rule r (var x f (N)) (lhs x) (rhs (aten::narrow x 0 K 3)) (where (< N 6)))", 3, 3, 5},
 };
@@ -112,7 +134,8 @@ START_TEST(sizes_meet_conditions_and_vary) {
     rule at;
     bool found = false;
     char why[200];
-    ck_assert_msg(val_find_instance(engine, p, &rng, &a, &at, &found, why, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(val_find_instance(engine, p, &rng, &a, &at, &found, why, &err) == ISO_OK, "%s",
+                  err.msg);
     ck_assert_msg(found, "seed %d: no instance of %s: %s", (int)seed, sizes[_i].rule, why);
     const int64_t n = at.var[0].dim[0]->u.i;
     ck_assert_msg(n >= sizes[_i].low && n < 256, "size %d of %s", (int)n, sizes[_i].rule);
@@ -124,7 +147,8 @@ START_TEST(sizes_meet_conditions_and_vary) {
   }
   val_problem_fini(p);
   free(p);
-  ck_assert_msg(different >= sizes[_i].at_least && low == sizes[_i].low && (high == sizes[_i].high || (high > sizes[_i].high && sizes[_i].high >= 8)),
+  ck_assert_msg(different >= sizes[_i].at_least && low == sizes[_i].low &&
+                    (high == sizes[_i].high || (high > sizes[_i].high && sizes[_i].high >= 8)),
                 "%d sizes from %d to %d of %s", different, (int)low, (int)high, sizes[_i].rule);
   rule_set_free(set);
 }
@@ -132,19 +156,29 @@ END_TEST
 
 /* Wrong in a part of what the conditions leave that a draw would seldom meet. */
 static const char *const narrow[] = {
-    "(rule r (var x f (N)) (attr s float) (lhs (aten::add.Scalar x s)) (rhs x) (where (< (* s s) 1e-12)))",
-    "(rule r (var x f (N)) (attr s float) (lhs (aten::clamp x s)) (rhs (aten::relu x)) (where (<= (* s s) 1e-9)))",
-    "(rule r (var x f (N)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs (aten::mul.Scalar x 0.31)) (where (> s 0.3) (< s 0.4)))",
-    "(rule r (var x f (N)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs x) (where (= (* s s) 1)))",
-    "(rule r (var x f (N)) (attr k int) (lhs (aten::mul.Scalar x k)) (rhs (aten::mul.Scalar x -1)) (where (= (mod k -3) -1) (< k 3) (> k -3)))",
-    "(rule r (var x f (N M)) (lhs (aten::t x)) (rhs (aten::reshape x (list M N))) (where (= (mod N 2) 1) (< N 4)))",
+    "(rule r (var x f (N)) (attr s float) (lhs (aten::add.Scalar x s)) (rhs x) (where (< (* s s) "
+    "1e-12)))",
+    "(rule r (var x f (N)) (attr s float) (lhs (aten::clamp x s)) (rhs (aten::relu x)) (where (<= "
+    "(* s s) 1e-9)))",
+    "(rule r (var x f (N)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs (aten::mul.Scalar x "
+    "0.31)) (where (> s 0.3) (< s 0.4)))",
+    "(rule r (var x f (N)) (attr s float) (lhs (aten::mul.Scalar x s)) (rhs x) (where (= (* s s) "
+    "1)))",
+    "(rule r (var x f (N)) (attr k int) (lhs (aten::mul.Scalar x k)) (rhs (aten::mul.Scalar x -1)) "
+    "(where (= (mod k -3) -1) (< k 3) (> k -3)))",
+    "(rule r (var x f (N M)) (lhs (aten::t x)) (rhs (aten::reshape x (list M N))) (where (= (mod N "
+    "2) 1) (< N 4)))",
     "(rule r (var x f (N)) (lhs (aten::slice.Tensor x 0 0 K)) (rhs x) (where (>= K (- N 1))))",
-    "(rule r (var x f (N)) (attr k int) (lhs (aten::add.Scalar x (* k k))) (rhs (aten::add.Scalar x k)) (where (<= (* k k) (+ k 2))))",
+    "(rule r (var x f (N)) (attr k int) (lhs (aten::add.Scalar x (* k k))) (rhs (aten::add.Scalar "
+    "x k)) (where (<= (* k k) (+ k 2))))",
     "(rule r (var x f (N)) (lhs (aten::mul.Scalar x s)) (rhs x) (where (= s (/ N 4)) (< N 4)))",
-    "(rule r (var w f (V)) (var i i (N)) (lhs (aten::take w i)) (rhs (aten::take w (aten::clamp i 0))))",
-    "(rule r (var w f (V)) (var i i (N)) (lhs (aten::index_select w 0 i)) (rhs (aten::index_select w 0 (aten::clamp_max i (- V 2)))) (where (> V 1)))",
+    "(rule r (var w f (V)) (var i i (N)) (lhs (aten::take w i)) (rhs (aten::take w (aten::clamp i "
+    "0))))",
+    "(rule r (var w f (V)) (var i i (N)) (lhs (aten::index_select w 0 i)) (rhs (aten::index_select "
+    "w 0 (aten::clamp_max i (- V 2)))) (where (> V 1)))",
     "(rule r (var x i (N)) (lhs (aten::remainder.Scalar x 10)) (rhs x) (where (in x 0 11)))",
-    "(rule r (var x f (N)) (var y f (M)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor x (aten::slice.Tensor y 0 0 1))))",
+    "(rule r (var x f (N)) (var y f (M)) (lhs (aten::add.Tensor x y)) (rhs (aten::add.Tensor x "
+    "(aten::slice.Tensor y 0 0 1))))",
 };
 
 START_TEST(what_is_seldom_wrong_is_refuted) {
@@ -152,18 +186,23 @@ START_TEST(what_is_seldom_wrong_is_refuted) {
   const rule *r = only_rule(&set, narrow[_i]);
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
-    ck_assert_msg(f.verdict.status == RULE_REFUTED, "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status), f.verdict.reason, narrow[_i]);
+    ck_assert_msg(f.verdict.status == RULE_REFUTED, "seed %d: %s (%s): %s", (int)seed,
+                  rule_status_name(f.verdict.status), f.verdict.reason, narrow[_i]);
     val_finding_free(&f);
   }
   rule_set_free(set);
 }
 END_TEST
 
-/* True only of what the names stand for: an integer that an equation defines, a real number, a size that is none below 1. */
+/* True only of what the names stand for: an integer that an equation defines, a real number, a size
+ * that is none below 1. */
 static const char *const right[] = {
-    "(rule r (var x i (N)) (lhs (aten::mul.Scalar x k)) (rhs (aten::add.Tensor x x)) (where (= k (+ 1 1))))",
-    "(rule r (var x i (N)) (attr k float) (lhs (aten::mul.Scalar x k)) (rhs (aten::mul.Scalar x 2.0)) (where (= k 2)))",
-    "(rule r (var x f (N)) (lhs (aten::neg x)) (rhs (aten::mul.Scalar x (- 0 N))) (where (= (* N N) 1)))",
+    "(rule r (var x i (N)) (lhs (aten::mul.Scalar x k)) (rhs (aten::add.Tensor x x)) (where (= k "
+    "(+ 1 1))))",
+    "(rule r (var x i (N)) (attr k float) (lhs (aten::mul.Scalar x k)) (rhs (aten::mul.Scalar x "
+    "2.0)) (where (= k 2)))",
+    "(rule r (var x f (N)) (lhs (aten::neg x)) (rhs (aten::mul.Scalar x (- 0 N))) (where (= (* N "
+    "N) 1)))",
 };
 
 START_TEST(names_are_of_their_kind) {
@@ -171,7 +210,9 @@ START_TEST(names_are_of_their_kind) {
   const rule *r = only_rule(&set, right[_i]);
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
-    ck_assert_msg(f.verdict.status == RULE_PROVED || f.verdict.status == RULE_TESTED, "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status), f.verdict.reason, right[_i]);
+    ck_assert_msg(f.verdict.status == RULE_PROVED || f.verdict.status == RULE_TESTED,
+                  "seed %d: %s (%s): %s", (int)seed, rule_status_name(f.verdict.status),
+                  f.verdict.reason, right[_i]);
     val_finding_free(&f);
   }
   rule_set_free(set);
@@ -188,29 +229,40 @@ static const struct {
     {"exact", "(aten::mul.Scalar x 0.5)", "(aten::div.Scalar x 2.0)"},
     {"exact", "(aten::gt.Tensor x y)", "(aten::lt.Tensor y x)"},
     {"exact", "(aten::t (aten::t (aten::gelu x)))", "(aten::gelu x)"},
-    {"rounding", "(aten::add.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor x (aten::add.Tensor y z))"},
-    {"rounding", "(aten::mul.Scalar (aten::mul.Scalar x 0.3) 3.0)", "(aten::mul.Scalar (aten::mul.Scalar x 3.0) 0.3)"},
-    {"rounding", "(aten::sum.dim_IntList x (list 1))", "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"},
-    {"rounding", "(aten::gelu (aten::cat (list x y) 1))", "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"},
+    {"rounding", "(aten::add.Tensor (aten::add.Tensor x y) z)",
+     "(aten::add.Tensor x (aten::add.Tensor y z))"},
+    {"rounding", "(aten::mul.Scalar (aten::mul.Scalar x 0.3) 3.0)",
+     "(aten::mul.Scalar (aten::mul.Scalar x 3.0) 0.3)"},
+    {"rounding", "(aten::sum.dim_IntList x (list 1))",
+     "(aten::sum.dim_IntList (aten::flip x (list 1)) (list 1))"},
+    {"rounding", "(aten::gelu (aten::cat (list x y) 1))",
+     "(aten::cat (list (aten::gelu x) (aten::gelu y)) 1)"},
     {"unsafe", "(aten::div.Tensor (aten::mul.Tensor x x) x)", "x"},
     {"unsafe", "(aten::exp (aten::log x))", "x"},
     {"unsafe", "(aten::log (aten::exp x))", "x"},
     {"unsafe", "(aten::sub.Tensor (aten::add.Tensor x y) y)", "x"},
     {"unsafe", "(aten::sqrt (aten::mul.Tensor x x))", "(aten::abs x)"},
     {"unsafe", "(aten::expm1 x)", "(aten::sub.Scalar (aten::exp x) 1)"},
-    {"unsafe", "(aten::gt.Scalar (aten::sub.Tensor x y) 0)", "(aten::gt.Scalar (aten::mul.Scalar (aten::sub.Tensor x y) 1e-300) 0)"},
-    {"unsafe", "(aten::div.Tensor (aten::add.Tensor x y) z)", "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))"},
-    {"unsafe", "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))", "(aten::softmax.int x 1)"},
+    {"unsafe", "(aten::gt.Scalar (aten::sub.Tensor x y) 0)",
+     "(aten::gt.Scalar (aten::mul.Scalar (aten::sub.Tensor x y) 1e-300) 0)"},
+    {"unsafe", "(aten::div.Tensor (aten::add.Tensor x y) z)",
+     "(aten::add.Tensor (aten::div.Tensor x z) (aten::div.Tensor y z))"},
+    {"unsafe",
+     "(aten::div.Tensor (aten::exp x) (aten::sum.dim_IntList (aten::exp x) (list 1) true))",
+     "(aten::softmax.int x 1)"},
 };
 
 START_TEST(rounding_is_told_apart) {
   char text[1000];
-  snprintf(text, sizeof text, "(rule r (var x f (N M)) (var y f (N M)) (var z f (N M)) (lhs %s) (rhs %s))", floats[_i].lhs, floats[_i].rhs);
+  snprintf(text, sizeof text,
+           "(rule r (var x f (N M)) (var y f (N M)) (var z f (N M)) (lhs %s) (rhs %s))",
+           floats[_i].lhs, floats[_i].rhs);
   rule_set *set = NULL;
   const rule *r = only_rule(&set, text);
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
-    ck_assert_msg(f.float_class && !strcmp(f.float_class, floats[_i].want), "seed %d: %s, float %s: %s", (int)seed, rule_status_name(f.verdict.status),
+    ck_assert_msg(f.float_class && !strcmp(f.float_class, floats[_i].want),
+                  "seed %d: %s, float %s: %s", (int)seed, rule_status_name(f.verdict.status),
                   f.float_class ? f.float_class : "none", text);
     val_finding_free(&f);
   }

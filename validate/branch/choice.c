@@ -151,9 +151,7 @@ static bool piece(const val_site *s, uint16_t bit, double x, double y, double *o
 
 /* ---- roundings ---- */
 
-static bool odd(double x) {
-  return fmod(floor(x), 2) != 0;
-}
+static bool odd(double x) { return fmod(floor(x), 2) != 0; }
 
 /* Which kind of jump lies at x, if one does there. */
 static bool edge_of(uint16_t bit, bool jump, double x) {
@@ -163,9 +161,7 @@ static bool edge_of(uint16_t bit, bool jump, double x) {
   return bit == VAL_EDGE_ODD ? odd(x) : bit == VAL_EDGE_ABOVE && x > 0 && !odd(x);
 }
 
-static double decimals(const val_site *s) {
-  return pow(10, number_or(s, 1, 0));
-}
+static double decimals(const val_site *s) { return pow(10, number_or(s, 1, 0)); }
 
 static bool rounding(const val_site *s, uint16_t bit, double x, double y, double *other) {
   const double scale = s->choice == VAL_CHOICE_ROUND ? decimals(s) : 1, v = x * scale,
@@ -174,16 +170,11 @@ static bool rounding(const val_site *s, uint16_t bit, double x, double y, double
   *other = 0;
   if (bit == VAL_SOME) return y != 0;
   switch (s->choice) {
-  case VAL_CHOICE_ROUND:
-    return *other = 2 * x - y, edge_of(bit, half, v);
-  case VAL_CHOICE_FLOOR:
-    return *other = y - 1, edge_of(bit, whole, x);
-  case VAL_CHOICE_CEIL:
-    return *other = y + 1, edge_of(bit, whole, x);
-  case VAL_CHOICE_FRAC:
-    return *other = y + toward, edge_of(bit, whole && x != 0, x);
-  default:
-    return *other = y - toward, edge_of(bit, whole && x != 0, x);
+  case VAL_CHOICE_ROUND: return *other = 2 * x - y, edge_of(bit, half, v);
+  case VAL_CHOICE_FLOOR: return *other = y - 1, edge_of(bit, whole, x);
+  case VAL_CHOICE_CEIL: return *other = y + 1, edge_of(bit, whole, x);
+  case VAL_CHOICE_FRAC: return *other = y + toward, edge_of(bit, whole && x != 0, x);
+  default: return *other = y - toward, edge_of(bit, whole && x != 0, x);
   }
 }
 
@@ -289,29 +280,20 @@ bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
   if (!s->aligned) return false;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {
-  case VAL_CHOICE_COMPARE:
-    return truth(s, bit, x, y, by, other);
+  case VAL_CHOICE_COMPARE: return truth(s, bit, x, y, by, other);
   case VAL_CHOICE_FLOOR:
   case VAL_CHOICE_CEIL:
   case VAL_CHOICE_TRUNC:
   case VAL_CHOICE_FRAC:
-  case VAL_CHOICE_ROUND:
-    return rounding(s, bit, x, y, other);
-  case VAL_CHOICE_CAST:
-    return cast(s, bit, x, y, other);
-  case VAL_CHOICE_SIGN:
-    return sign(bit, x, y, other);
+  case VAL_CHOICE_ROUND: return rounding(s, bit, x, y, other);
+  case VAL_CHOICE_CAST: return cast(s, bit, x, y, other);
+  case VAL_CHOICE_SIGN: return sign(bit, x, y, other);
   case VAL_CHOICE_QUOTIENT:
-  case VAL_CHOICE_REMAINDER:
-    return quotient(s, bit, x, y, by, other);
-  case VAL_CHOICE_BOUND:
-    return bound(s, bit, x, y, by, other);
-  case VAL_CHOICE_PIECES:
-    return piece(s, bit, x, y, other);
-  case VAL_CHOICE_CUT:
-    return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
-  default:
-    return false;
+  case VAL_CHOICE_REMAINDER: return quotient(s, bit, x, y, by, other);
+  case VAL_CHOICE_BOUND: return bound(s, bit, x, y, by, other);
+  case VAL_CHOICE_PIECES: return piece(s, bit, x, y, other);
+  case VAL_CHOICE_CUT: return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
+  default: return false;
   }
 }
 
@@ -360,10 +342,8 @@ uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
     return s->aligned                   ? VAL_YES | VAL_NO | VAL_MEET
            : s->out->dtype == RULE_BOOL ? VAL_YES | VAL_NO
                                         : 0;
-  case VAL_CHOICE_ORDER:
-    return val_order_needs(s, wanted);
-  case VAL_CHOICE_LOGIC:
-    return VAL_YES | VAL_NO;
+  case VAL_CHOICE_ORDER: return val_order_needs(s, wanted);
+  case VAL_CHOICE_LOGIC: return VAL_YES | VAL_NO;
   case VAL_CHOICE_FLOOR:
   case VAL_CHOICE_CEIL:
   case VAL_CHOICE_TRUNC:
@@ -381,19 +361,13 @@ uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
     if (s->out->dtype == RULE_BOOL) return VAL_YES | VAL_NO;
     *wanted = edges;
     return VAL_SOME | VAL_EDGE | VAL_FAR;
-  case VAL_CHOICE_SIGN:
-    return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
+  case VAL_CHOICE_SIGN: return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
   case VAL_CHOICE_COUNT:
-  case VAL_CHOICE_BUCKET:
-    return VAL_EDGE;
-  case VAL_CHOICE_CUT:
-    return s->aligned ? VAL_EDGE : 0;
-  case VAL_CHOICE_BOUND:
-    return s->aligned ? bound_needs(s) : 0;
-  case VAL_CHOICE_PIECES:
-    return s->aligned ? piece_needs(s) : 0;
-  default:
-    return 0;
+  case VAL_CHOICE_BUCKET: return VAL_EDGE;
+  case VAL_CHOICE_CUT: return s->aligned ? VAL_EDGE : 0;
+  case VAL_CHOICE_BOUND: return s->aligned ? bound_needs(s) : 0;
+  case VAL_CHOICE_PIECES: return s->aligned ? piece_needs(s) : 0;
+  default: return 0;
   }
 }
 
@@ -443,15 +417,11 @@ double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pi
   if (!s->aligned || i >= s->out->numel) return (double)NAN;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {
-  case VAL_CHOICE_COMPARE:
-    return x - by;
+  case VAL_CHOICE_COMPARE: return x - by;
   case VAL_CHOICE_CUT:
-  case VAL_CHOICE_SIGN:
-    return x;
-  case VAL_CHOICE_PIECES:
-    return piece_distance(s, x, pick);
-  case VAL_CHOICE_BOUND:
-    return bound_distance(s, bit, x, by, i);
+  case VAL_CHOICE_SIGN: return x;
+  case VAL_CHOICE_PIECES: return piece_distance(s, x, pick);
+  case VAL_CHOICE_BOUND: return bound_distance(s, bit, x, by, i);
   case VAL_CHOICE_ROUND:
     if (isnan(*at)) *at = near_whole(x * decimals(s), 0.5, pick) / decimals(s);
     return x - *at;
@@ -468,7 +438,6 @@ double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pi
   case VAL_CHOICE_FRAC:
     if (isnan(*at)) *at = near_whole(x, 0, pick);
     return x - *at;
-  default:
-    return (double)NAN;
+  default: return (double)NAN;
   }
 }

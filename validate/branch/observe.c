@@ -17,8 +17,7 @@ iso_code val_slip_apply(const val_slip *s, const rule_term *call, rule_tensor *c
                         size_t n, rule_tensor **out, size_t n_out, iso_error *err) {
   rule_tensor *now = NULL;
   const size_t which = val_shown_result(call, out, n_out);
-  iso_code c =
-      n_out ? rule_tensor_new(out[which]->dtype, &out[which]->shape, &now, err) : ISO_OK;
+  iso_code c = n_out ? rule_tensor_new(out[which]->dtype, &out[which]->shape, &now, err) : ISO_OK;
   if (c) {
     for (size_t k = 0; k < n_out; k++) rule_tensor_unref(out[k]);
     return c;

@@ -14,10 +14,9 @@ static bool named(const rule_term *call, const char *name) {
 
 bool val_finds_places(const rule_term *call) {
   const val_choice c = val_choice_of(call->u.s);
-  return c == VAL_CHOICE_ORDER ||
-         (c == VAL_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
-          (named(call, "max") || named(call, "min") || named(call, "median") ||
-           named(call, "nanmedian")));
+  return c == VAL_CHOICE_ORDER || (c == VAL_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
+                                   (named(call, "max") || named(call, "min") ||
+                                    named(call, "median") || named(call, "nanmedian")));
 }
 
 size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out) {

@@ -215,9 +215,7 @@ static iso_code snap(line *l, double *t, bool *zero, iso_error *err) {
   return c;
 }
 
-static bool opposite(double a, double b) {
-  return (a < 0 && b > 0) || (a > 0 && b < 0);
-}
+static bool opposite(double a, double b) { return (a < 0 && b > 0) || (a > 0 && b < 0); }
 
 /* One of the places of the grid where something is met: `*which` and, where the sign changes, the
  * next one that has a value. */

@@ -1,5 +1,6 @@
-/* Attributes where they matter: for every pair of them samples where they are equal, opposite, and in either order, and for each one
- * where it is zero, negative, huge, tiny, whole and a half. They are taken in turn, as far as the conditions let them. */
+/* Attributes where they matter: for every pair of them samples where they are equal, opposite, and
+ * in either order, and for each one where it is zero, negative, huge, tiny, whole and a half. They
+ * are taken in turn, as far as the conditions let them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +8,9 @@
 
 enum { MAX_ATTRS = 12, PAIRED = 6, OF_REALS = 8, OF_INTEGERS = 6 };
 
-static bool is_attribute(const val_name *n) { return n->set && !n->hidden && n->role != 'e' && (n->kind == 'f' || n->kind == 'i'); }
+static bool is_attribute(const val_name *n) {
+  return n->set && !n->hidden && n->role != 'e' && (n->kind == 'f' || n->kind == 'i');
+}
 
 static double value_of(const val_name *n) { return n->kind == 'f' ? n->f : (double)n->i; }
 

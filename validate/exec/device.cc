@@ -70,8 +70,7 @@ void choose(const char *where) {
   calls_left = -1;
   if (separate && dry())
     calls_left = std::strtol(dry(), nullptr, 10) > 1 ? std::strtol(dry(), nullptr, 10) : -1;
-  else if (separate)
-    choose_cuda();
+  else if (separate) choose_cuda();
 }
 
 bool apart() { return separate; }

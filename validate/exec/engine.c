@@ -45,7 +45,7 @@ struct val_engine {
   iso_error why;       /* why loading failed: asked again, the answer is the same */
   iso_error lost;      /* how the device failed: from then on no call is run */
   char folder[PATH_BYTES];
-  helper *helper; /* NULL: none asked for */
+  helper *helper;     /* NULL: none asked for */
   rule_tensor **room; /* MAX_RESULTS, for val_eval: made once, it is half a megabyte */
 };
 
@@ -87,12 +87,8 @@ void val_free(val_engine *e) {
   free(e); /* libtorch stays: unloading it is not supported */
 }
 
-const val_options *val_engine_options(const val_engine *e) {
-  return &e->o;
-}
-rule_schemas *val_engine_schemas(val_engine *e) {
-  return e->schemas;
-}
+const val_options *val_engine_options(const val_engine *e) { return &e->o; }
+rule_schemas *val_engine_schemas(val_engine *e) { return e->schemas; }
 
 /* ---- loading
  * -------------------------------------------------------------------------------------------------
@@ -203,7 +199,8 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
 }
 
 static iso_code load_now(val_engine *e, iso_error *err) {
-  static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref, rule_memory_take, rule_memory_give};
+  static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref,
+                                   rule_memory_take, rule_memory_give};
   if (!find_folder(e))
     return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
   iso_code code = e->o.n_ops > 0 ? rehearse(e, err) : ISO_OK;
@@ -253,7 +250,8 @@ static double coarsest(const rule_term *t, rule_tensor *const *bind) {
 }
 
 /* What is computed from numbers that are off is off itself. */
-static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_tensor **out, size_t n) {
+static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_tensor **out,
+                         size_t n) {
   const double given = coarsest(call, bind);
   for (size_t k = 0; k < n; k++)
     if (out[k]->coarse < given) out[k]->coarse = given;
@@ -271,13 +269,12 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
   if (code == ISO_UNSUPPORTED && e->helper != NULL && strncmp(call->u.s, "aten::", 6) != 0)
     code = helper_call(e->helper, call, bind, float64, out, cap, n_out, err);
   if (code == ISO_OK && float64) carry_coarse(call, bind, out, *n_out);
-  if (code == ISO_DEVICE) iso_fail(&e->lost, ISO_DEVICE, "%s", err != NULL ? err->msg : "the device failed");
+  if (code == ISO_DEVICE)
+    iso_fail(&e->lost, ISO_DEVICE, "%s", err != NULL ? err->msg : "the device failed");
   return code;
 }
 
-const char *val_lost(const val_engine *e) {
-  return e->lost.code == ISO_OK ? NULL : e->lost.msg;
-}
+const char *val_lost(const val_engine *e) { return e->lost.code == ISO_OK ? NULL : e->lost.msg; }
 
 /* ---- terms
  * ---------------------------------------------------------------------------------------------------
@@ -406,8 +403,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   iso_code code = v->probe != NULL && v->probe->noise != NULL
                       ? val_probe_blur(v->probe, call, *bind, n, err)
                       : ISO_OK;
-  if (code == ISO_OK)
-    code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
+  if (code == ISO_OK) code = val_call(v->e, call, *bind, v->flags, room, MAX_RESULTS, &r->n, err);
   const size_t at = v->probe != NULL ? v->probe->n_run : 0;
   if (code == ISO_OK && v->probe != NULL && v->probe->slip != NULL && v->probe->slip->at == at)
     code = val_slip_apply(v->probe->slip, call, *bind, n, room, r->n, err);
@@ -421,7 +417,8 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0 &&
       val_reads_result(v->root, t, shown))
     val_cover_note(v->probe->cover, at, t, call, *bind, n, room[shown]);
-  if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t && r->n > 0)
+  if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t &&
+      r->n > 0)
     v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);
   if (code == ISO_OK && v->probe != NULL) val_narrow_note(v->probe, call, *bind, room, r->n);
   if (code == ISO_OK && v->probe != NULL && v->probe->absorbed != NULL && r->n > 0)

@@ -1,4 +1,5 @@
-/* Private to validate/: what the ladder reads of the engine, and how it looks into an evaluation. */
+/* Private to validate/: what the ladder reads of the engine, and how it looks into an evaluation.
+ */
 #ifndef VALIDATE_ENGINE_INT_H
 #define VALIDATE_ENGINE_INT_H
 
@@ -7,7 +8,9 @@
 const val_options *val_engine_options(const val_engine *e);
 rule_schemas *val_engine_schemas(val_engine *e);
 /* The caller's reason to stop, or NULL. */
-static inline const char *val_stopped(const val_options *o) { return o && o->stop ? o->stop(o->ctx) : NULL; }
+static inline const char *val_stopped(const val_options *o) {
+  return o && o->stop ? o->stop(o->ctx) : NULL;
+}
 
 /* An operator's name without namespace and overload, in `buf`. */
 const char *val_base_name(const char *op, char buf[64]);
@@ -24,14 +27,26 @@ typedef struct val_operands {
   bool two; /* there is a second one */
 } val_operands;
 /* Of a flat call with the result `out`. Returns: false where its operands are others. */
-bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out, val_operands *o);
+bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out, val_operands *o);
 /* Where in operand `k` stands what result `i` takes of it, and that number. */
 int64_t val_operand_place(const val_operands *o, int k, int64_t i);
 double val_operand(const val_operands *o, int k, int64_t i);
 
 /* Arithmetic that rounds correctly, or is known at one number. */
 typedef enum val_step {
-  VAL_NO_STEP, VAL_ADD, VAL_SUB, VAL_RSUB, VAL_MUL, VAL_DIV, VAL_SQRT, VAL_SQUARE, VAL_RECIPROCAL, VAL_RSQRT, VAL_AT_ZERO, VAL_AT_ONE
+  VAL_NO_STEP,
+  VAL_ADD,
+  VAL_SUB,
+  VAL_RSUB,
+  VAL_MUL,
+  VAL_DIV,
+  VAL_SQRT,
+  VAL_SQUARE,
+  VAL_RECIPROCAL,
+  VAL_RSQRT,
+  VAL_AT_ZERO,
+  VAL_AT_ONE
 } val_step;
 /* What the operator `name` (bare) of `call` is. */
 val_step val_step_of(const char *name, const rule_term *call);
@@ -48,8 +63,8 @@ typedef struct val_covered {
   size_t at;                /* how many operators ran before it */
   uint64_t term;            /* a hash of the term: one that stands on both sides makes one choice */
   const rule_term *where;   /* the term, while its instance lives */
-  int64_t numel; /* of its result */
-  uint32_t n_met; /* edges that were met on purpose, and something moved */
+  int64_t numel;            /* of its result */
+  uint32_t n_met;           /* edges that were met on purpose, and something moved */
   uint32_t n_hidden;        /* those of which rounding hid what came */
   uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
   bool orders;              /* it finds places by comparing numbers */
@@ -70,16 +85,19 @@ void val_cover_add(val_cover *all, const val_cover *one);
 /* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never
  * seen where it does, or NULL. `observed`: or was, and nothing showed it. */
 const char *val_cover_gap(const val_cover *left, const val_cover *right, bool observed);
-/* Whether one side has an operator that jumps and that is not, on the same operands, one of the other side's. */
+/* Whether one side has an operator that jumps and that is not, on the same operands, one of the
+ * other side's. */
 bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
-/* Terms that lost an operand in a sum: what was added is less than the rounding of what came out (absorb.c). */
+/* Terms that lost an operand in a sum: what was added is less than the rounding of what came out
+ * (absorb.c). */
 enum { VAL_ABSORBED = 32 };
 typedef struct val_absorbed {
   uint64_t term[VAL_ABSORBED]; /* hashes */
   size_t n;                    /* may exceed VAL_ABSORBED */
 } val_absorbed;
-void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out);
+void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call,
+                     rule_tensor *const *bind, size_t n, const rule_tensor *out);
 /* Whether one side lost what the other did not lose in the same term. */
 bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right);
 uint64_t val_term_hash(const rule_term *t, uint64_t seed);
@@ -107,37 +125,48 @@ typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
   int lean;         /* in: 1 or -1 where all noise goes up or down, 0 at random */
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
-  bool undefined;   /* out: an operator made a NaN, or an infinity from finite arguments, or integers left their range */
-  bool pole;        /* out: the first of these is of real numbers: 0/0, the root of -1, a row that is masked wholly; nothing overflowed before */
-  bool far;         /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large result */
-  bool unbounded;   /* in: integers are meant without end, so that where they may wrap nothing is defined */
-  bool blur_all;    /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
-  bool tied;        /* out, with `noise`: equal values decided a sort, whose manual does not say
-                       how */
-  bool even;        /* out, with `noise`: a place was found among values of which some were equal */
-  const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties here: they are the same */
-  int64_t largest;  /* out: elements of the largest intermediate result */
-  size_t n_run;     /* out: operators that ran, also where the evaluation failed */
-  val_cover *cover; /* in: NULL, or where to note the branches that were taken */
-  uint64_t narrow_calls; /* out: the calls of operators that compute in a narrower dtype, with what they were given; 0: none */
+  bool undefined; /* out: an operator made a NaN, or an infinity from finite arguments, or integers
+                     left their range */
+  bool pole;      /* out: the first of these is of real numbers: 0/0, the root of -1, a row that is
+                     masked wholly; nothing overflowed before */
+  bool far; /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large
+               result */
+  bool unbounded; /* in: integers are meant without end, so that where they may wrap nothing is
+                     defined */
+  bool
+      blur_all; /* in, with `noise`: numbers beyond 1e30 move too, which stay otherwise: masks do */
+  bool tied;    /* out, with `noise`: equal values decided a sort, whose manual does not say
+                   how */
+  bool even;    /* out, with `noise`: a place was found among values of which some were equal */
+  const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties
+                             here: they are the same */
+  int64_t largest;        /* out: elements of the largest intermediate result */
+  size_t n_run;           /* out: operators that ran, also where the evaluation failed */
+  val_cover *cover;       /* in: NULL, or where to note the branches that were taken */
+  uint64_t narrow_calls;  /* out: the calls of operators that compute in a narrower dtype, with what
+                             they were given; 0: none */
   val_absorbed *absorbed; /* in: NULL, or where to note what sums lost */
-  const val_slip *slip; /* in: NULL, or what to make otherwise */
-  const val_tap *tap;   /* in: NULL, or who looks at one of the calls */
-  int how;          /* private: of the call that runs now */
+  const val_slip *slip;   /* in: NULL, or what to make otherwise */
+  const val_tap *tap;     /* in: NULL, or who looks at one of the calls */
+  int how;                /* private: of the call that runs now */
 } val_probe;
 /* Note a call whose result is coarse (rule_tensor), with what it was given. */
-void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, rule_tensor *const *out, size_t n);
-/* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or an infinity stands in it. Flags in `at`, by
- * variable, what stands below such an operator (`below`: all of the term does). */
+void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bind,
+                     rule_tensor *const *out, size_t n);
+/* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or
+ * an infinity stands in it. Flags in `at`, by variable, what stands below such an operator
+ * (`below`: all of the term does). */
 bool val_poles(const rule_term *t, bool below, bool *at);
-ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind, val_probe *probe,
-                                     rule_tensor **out, iso_error *err);
+ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind,
+                                     val_probe *probe, rule_tensor **out, iso_error *err);
 
-/* Used by the engine around each call. `bind` has `n` borrowed tensors: blur replaces them by counted ones (blurred
- * where the operator rounds), unblur gives those back. `note` looks at the results, and blurs them. */
-ISO_MUST_USE iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err);
+/* Used by the engine around each call. `bind` has `n` borrowed tensors: blur replaces them by
+ * counted ones (blurred where the operator rounds), unblur gives those back. `note` looks at the
+ * results, and blurs them. */
+ISO_MUST_USE iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
+                                     size_t n, iso_error *err);
 void val_probe_unblur(rule_tensor **bind, size_t n);
-ISO_MUST_USE iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n,
-                                     rule_tensor **out, size_t n_out, iso_error *err);
+ISO_MUST_USE iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind,
+                                     size_t n, rule_tensor **out, size_t n_out, iso_error *err);
 
 #endif

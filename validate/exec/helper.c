@@ -1,20 +1,23 @@
 /* Operators that only Python can call, run by a process of the user's (`--helper CMD`).
  *
- * The command is started by sh in a session of its own when an operator first needs it, and gets two descriptors: a socket
- * (ISOMER_HELPER_SOCKET) and a memory file (ISOMER_HELPER_MEMORY). Messages are a 32-bit length and JSON. The helper says
- * hello, {"isomer-helper": 1, "seconds": how long a call may take}, then answers calls:
+ * The command is started by sh in a session of its own when an operator first needs it, and gets
+ * two descriptors: a socket (ISOMER_HELPER_SOCKET) and a memory file (ISOMER_HELPER_MEMORY).
+ * Messages are a 32-bit length and JSON. The helper says hello, {"isomer-helper": 1, "seconds": how
+ * long a call may take}, then answers calls:
  *
- *   {"op": "mine::f", "args": [...], "float64": true}   ->  {"outputs": [[dtype, shape, offset], ...]}
- *                                                       or  {"error": "one line", "unknown": true where there is no such operator}
+ *   {"op": "mine::f", "args": [...], "float64": true}   ->  {"outputs": [[dtype, shape, offset],
+ * ...]} or  {"error": "one line", "unknown": true where there is no such operator}
  *
- * Arguments are null, booleans, strings, integers, {"float": "0.5"}, {"dtype": "float32"}, {"list": [...]}, and tensors,
- * {"tensor": [dtype, shape, offset]}, of which the row-major bytes lie in the memory file at the offset; it puts results
- * there too, wherever it likes. On this side the file is read and written and never mapped: a helper that truncates it must
- * not end us.
+ * Arguments are null, booleans, strings, integers, {"float": "0.5"}, {"dtype": "float32"}, {"list":
+ * [...]}, and tensors,
+ * {"tensor": [dtype, shape, offset]}, of which the row-major bytes lie in the memory file at the
+ * offset; it puts results there too, wherever it likes. On this side the file is read and written
+ * and never mapped: a helper that truncates it must not end us.
  *
- * Nothing that it does ends the run. What it prints goes to stderr; if it dies, hangs or answers nonsense it is killed with
- * all that it started, and that call fails with ISO_DEVICE, as where a GPU is lost: nothing is known of the operator. An
- * error that it answers is the operator's own, of these arguments, but for memory that ran out. */
+ * Nothing that it does ends the run. What it prints goes to stderr; if it dies, hangs or answers
+ * nonsense it is killed with all that it started, and that call fails with ISO_DEVICE, as where a
+ * GPU is lost: nothing is known of the operator. An error that it answers is the operator's own, of
+ * these arguments, but for memory that ran out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,7 +39,17 @@
 #include "validate/exec/helper.h"
 #include "validate/exec/narrow_kernels.h"
 
-enum { SOCKET_FD = 3, MEMORY_FD = 4, START_SECONDS = 180, CALL_SECONDS = 60, MAX_SECONDS = 3600, MAX_FAILURES = 3, MAX_MESSAGE = 1 << 26, ALIGN = 64, MAX_DEPTH = 64 };
+enum {
+  SOCKET_FD = 3,
+  MEMORY_FD = 4,
+  START_SECONDS = 180,
+  CALL_SECONDS = 60,
+  MAX_SECONDS = 3600,
+  MAX_FAILURES = 3,
+  MAX_MESSAGE = 1 << 26,
+  ALIGN = 64,
+  MAX_DEPTH = 64
+};
 
 struct helper {
   char *command;
@@ -44,9 +57,7 @@ struct helper {
   int socket, memory, failures, seconds;
 };
 
-static iso_code no_memory(iso_error *err) {
-  return iso_fail(err, ISO_NOMEM, "out of memory");
-}
+static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 helper *helper_new(const char *command) {
   helper *h = calloc(1, sizeof *h);
@@ -64,7 +75,8 @@ static void end_process(helper *h) {
   if (h->pid > 0) {
     kill(-h->pid, SIGKILL); /* its session: what it started too */
     kill(h->pid, SIGKILL);
-    while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
   }
   if (h->socket >= 0) close(h->socket);
   if (h->memory >= 0) close(h->memory);
@@ -79,14 +91,17 @@ void helper_free(helper *h) {
   free(h);
 }
 
-/* In the child, where other threads' locks may be held: system calls only. `env` was made before. Does not return. */
+/* In the child, where other threads' locks may be held: system calls only. `env` was made before.
+ * Does not return. */
 static void become(const helper *h, int socket, char *const *env, pid_t parent) {
-  char *const argv[] = {(char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", h->command, NULL};
+  char *const argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", h->command, NULL};
   /* Both are moved away first: either may be where the other should go. */
-  const int s = fcntl(socket, F_DUPFD, 10), m = fcntl(h->memory, F_DUPFD, 10), none = open("/dev/null", O_RDONLY);
+  const int s = fcntl(socket, F_DUPFD, 10), m = fcntl(h->memory, F_DUPFD, 10),
+            none = open("/dev/null", O_RDONLY);
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent || s < 0 || m < 0 || dup2(s, SOCKET_FD) < 0 || dup2(m, MEMORY_FD) < 0) _exit(127);
+  if (getppid() != parent || s < 0 || m < 0 || dup2(s, SOCKET_FD) < 0 || dup2(m, MEMORY_FD) < 0)
+    _exit(127);
   if (none >= 0) dup2(none, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   close(s);
@@ -121,7 +136,8 @@ static iso_code spawn(helper *h, iso_error *err) {
   int pair[2] = {-1, -1};
   char text[2][48], **env = environment(text);
   h->memory = memfd_create("isomer-helper", MFD_CLOEXEC);
-  if (env == NULL || h->memory < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+  if (env == NULL || h->memory < 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
     free(env);
     end_process(h);
     return iso_fail(err, ISO_UNSUPPORTED, "the helper cannot be started: %s", strerror(errno));
@@ -157,7 +173,8 @@ static ending transfer(helper *h, bool out, void *bytes, size_t n, double deadli
     const int ready = poll(&f, 1, left > 1 ? 1000 : (int)(left * 1000) + 1);
     if (ready < 0 && errno != EINTR) return DIED;
     if (ready <= 0) continue;
-    const ssize_t k = out ? send(h->socket, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) : recv(h->socket, p, n, MSG_DONTWAIT);
+    const ssize_t k = out ? send(h->socket, p, n, MSG_NOSIGNAL | MSG_DONTWAIT)
+                          : recv(h->socket, p, n, MSG_DONTWAIT);
     if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (k <= 0) return DIED;
     p += k;
@@ -198,13 +215,16 @@ static iso_code give_up(helper *h, ending e, const char *what, iso_error *err) {
   }
   end_process(h);
   h->failures++;
-  if (e == HANGS) return iso_fail(err, ISO_DEVICE, "%s: the helper did not answer in time, and was ended", what);
+  if (e == HANGS)
+    return iso_fail(err, ISO_DEVICE, "%s: the helper did not answer in time, and was ended", what);
   return iso_fail(err, ISO_DEVICE, "%s: the helper ended without an answer%s", what, how);
 }
 
 static iso_code start(helper *h, const char *what, iso_error *err) {
   if (h->pid > 0) return ISO_OK;
-  if (h->failures >= MAX_FAILURES) return iso_fail(err, ISO_DEVICE, "%s: the helper failed %d times, and is not started again", what, h->failures);
+  if (h->failures >= MAX_FAILURES)
+    return iso_fail(err, ISO_DEVICE, "%s: the helper failed %d times, and is not started again",
+                    what, h->failures);
   iso_code code = spawn(h, err);
   json_t *hello = NULL;
   if (code != ISO_OK) return code;
@@ -260,9 +280,11 @@ static iso_code tensor_json(request *q, rule_tensor *given, json_t **out) {
   if (code != ISO_OK) return code;
   if (t == NULL) t = rule_tensor_ref(given);
   const size_t bytes = (size_t)t->numel * rule_dtype_size(t->dtype);
-  if (!write_at(q->h->memory, t->data, bytes, q->at)) code = iso_fail(q->err, ISO_NOMEM, "no memory to share with the helper");
+  if (!write_at(q->h->memory, t->data, bytes, q->at))
+    code = iso_fail(q->err, ISO_NOMEM, "no memory to share with the helper");
   json_t *shape = json_array();
-  for (uint32_t k = 0; k < t->shape.rank; k++) json_array_append_new(shape, json_integer(t->shape.dim[k]));
+  for (uint32_t k = 0; k < t->shape.rank; k++)
+    json_array_append_new(shape, json_integer(t->shape.dim[k]));
   *out = json_pack("{s:[s, o, I]}", "tensor", rule_dtype_name(t->dtype), shape, (json_int_t)q->at);
   q->at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
   rule_tensor_unref(t);
@@ -342,21 +364,26 @@ static bool bools_are(const rule_tensor *t) {
   return true;
 }
 
-static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tensor **out, iso_error *err) {
+static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tensor **out,
+                            iso_error *err) {
   const char *dtype = json_string_value(json_array_get(v, 0));
   const json_t *at = json_array_get(v, 2);
   rule_shape shape = {0};
   rule_dtype d;
   int64_t numel;
   struct stat st;
-  if (dtype == NULL || !rule_dtype_find(dtype, &d) || !read_shape(json_array_get(v, 1), &shape) || !json_is_integer(at) || json_integer_value(at) < 0 ||
+  if (dtype == NULL || !rule_dtype_find(dtype, &d) || !read_shape(json_array_get(v, 1), &shape) ||
+      !json_is_integer(at) || json_integer_value(at) < 0 ||
       rule_shape_numel(&shape, &numel, NULL) != ISO_OK || fstat(h->memory, &st) != 0)
     return iso_fail(err, ISO_DEVICE, "the helper's answer is malformed");
-  const uint64_t bytes = (uint64_t)numel * rule_dtype_size(d), begin = (uint64_t)json_integer_value(at);
-  if (begin > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - begin) return iso_fail(err, ISO_DEVICE, "the helper's answer lies outside the shared memory");
+  const uint64_t bytes = (uint64_t)numel * rule_dtype_size(d),
+                 begin = (uint64_t)json_integer_value(at);
+  if (begin > (uint64_t)st.st_size || bytes > (uint64_t)st.st_size - begin)
+    return iso_fail(err, ISO_DEVICE, "the helper's answer lies outside the shared memory");
   rule_tensor *t = NULL;
   iso_code code = rule_tensor_new(d, &shape, &t, err);
-  if (code == ISO_OK && (!read_at(h->memory, t->data, (size_t)bytes, begin) || !bools_are(t))) code = iso_fail(err, ISO_DEVICE, "the helper's answer is malformed");
+  if (code == ISO_OK && (!read_at(h->memory, t->data, (size_t)bytes, begin) || !bools_are(t)))
+    code = iso_fail(err, ISO_DEVICE, "the helper's answer is malformed");
   if (code == ISO_OK && float64) code = rule_tensor_to_float64(t, out, err);
   else if (code == ISO_OK) *out = rule_tensor_ref(t);
   if (code == ISO_OK && float64) (*out)->coarse = narrow_tolerance(d);
@@ -366,21 +393,28 @@ static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tenso
 
 /* What an operator's error says where it is none of the operator's. */
 static bool out_of_resources(const char *why) {
-  static const char *const signs[] = {"MemoryError", "OutOfMemoryError", "out of memory", "allocate memory", "CUDA error", "CUDA driver error", "cuDNN error",
-                                      "CUBLAS_STATUS_", "NCCL error", "device-side assert"};
+  static const char *const signs[] = {"MemoryError",       "OutOfMemoryError", "out of memory",
+                                      "allocate memory",   "CUDA error",       "CUDA driver error",
+                                      "cuDNN error",       "CUBLAS_STATUS_",   "NCCL error",
+                                      "device-side assert"};
   for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
     if (strstr(why, signs[i])) return true;
   return false;
 }
 
-static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call, bool float64, rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
+static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call, bool float64,
+                           rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   const char *why = json_string_value(json_object_get(reply, "error"));
   const json_t *outputs = json_object_get(reply, "outputs");
-  if (why != NULL && out_of_resources(why)) return iso_fail(err, ISO_DEVICE, "%s: %s", call->u.s, why);
+  if (why != NULL && out_of_resources(why))
+    return iso_fail(err, ISO_DEVICE, "%s: %s", call->u.s, why);
   if (why != NULL)
-    return iso_fail(err, json_is_true(json_object_get(reply, "unknown")) ? ISO_UNSUPPORTED : ISO_TORCH, "%s: %s", call->u.s, why);
+    return iso_fail(err,
+                    json_is_true(json_object_get(reply, "unknown")) ? ISO_UNSUPPORTED : ISO_TORCH,
+                    "%s: %s", call->u.s, why);
   const size_t n = json_array_size(outputs);
-  if (!json_is_array(outputs) || n > cap) return iso_fail(err, ISO_DEVICE, "%s: the helper's answer is malformed", call->u.s);
+  if (!json_is_array(outputs) || n > cap)
+    return iso_fail(err, ISO_DEVICE, "%s: the helper's answer is malformed", call->u.s);
   size_t k = 0;
   iso_code code = ISO_OK;
   for (; k < n && code == ISO_OK; k++)
@@ -394,7 +428,8 @@ static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call
   return code;
 }
 
-iso_code helper_call(helper *h, const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
+iso_code helper_call(helper *h, const rule_term *call, rule_tensor *const *bind, bool float64,
+                     rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   iso_code code = start(h, call->u.s, err);
   request q = {.h = h, .bind = bind, .float64 = float64, .err = err};
   char *text = NULL;

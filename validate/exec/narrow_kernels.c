@@ -21,10 +21,8 @@ static uint64_t hash_of(const rule_term *t, rule_tensor *const *bind, uint64_t h
     h = iso_hash(&x->shape, sizeof x->shape, h);
     return iso_hash(x->data, (size_t)x->numel * rule_dtype_size(x->dtype), h);
   }
-  if (t->kind == RULE_OP || t->kind == RULE_STRING)
-    h = iso_hash(t->u.s, strlen(t->u.s), h);
-  else if (t->kind != RULE_LIST)
-    h = iso_hash(&t->u.i, sizeof t->u.i, h);
+  if (t->kind == RULE_OP || t->kind == RULE_STRING) h = iso_hash(t->u.s, strlen(t->u.s), h);
+  else if (t->kind != RULE_LIST) h = iso_hash(&t->u.i, sizeof t->u.i, h);
   for (uint32_t i = 0; i < t->n; i++) h = hash_of(t->child[i], bind, h);
   return h;
 }

@@ -12,17 +12,12 @@
 static inline double narrow_tolerance(rule_dtype d) {
   switch (d) {
   case RULE_F32:
-  case RULE_C64:
-    return 1e-5;
-  case RULE_F16:
-    return 1e-2;
-  case RULE_BF16:
-    return 5e-2;
+  case RULE_C64: return 1e-5;
+  case RULE_F16: return 1e-2;
+  case RULE_BF16: return 5e-2;
   case RULE_F8E4M3FN:
-  case RULE_F8E5M2:
-    return 0.5;
-  default:
-    return 0;
+  case RULE_F8E5M2: return 0.5;
+  default: return 0;
   }
 }
 

@@ -49,9 +49,7 @@ struct Failure {
   std::string text;
 };
 
-[[noreturn]] void stop(iso_code code, const std::string &text) {
-  throw Failure{code, text};
-}
+[[noreturn]] void stop(iso_code code, const std::string &text) { throw Failure{code, text}; }
 
 /* The first line of `text`, behind the operator's name. */
 iso_code fail(iso_error *err, iso_code code, const std::string &who, const std::string &text) {
@@ -82,7 +80,8 @@ template <typename F> iso_code guarded(iso_error *err, const std::string &who, F
     return fail(err, ISO_UNSUPPORTED, who, e.what_without_backtrace());
   } catch (const c10::Error &e) {
     const bool memory = lacks_memory(e.what_without_backtrace());
-    return fail(err, memory ? ISO_NOMEM : ISO_TORCH, who, memory ? "out of memory" : e.what_without_backtrace());
+    return fail(err, memory ? ISO_NOMEM : ISO_TORCH, who,
+                memory ? "out of memory" : e.what_without_backtrace());
   } catch (const std::bad_alloc &) {
     return fail(err, ISO_NOMEM, who, "out of memory");
   } catch (const std::system_error &e) { /* no thread can be started */
@@ -188,28 +187,17 @@ struct Call {
 
 const char *kind_name(rule_kind k) {
   switch (k) {
-  case RULE_VAR:
-    return "a tensor";
-  case RULE_OP:
-    return "an operator";
-  case RULE_LIST:
-    return "a list";
-  case RULE_INT:
-    return "an integer";
-  case RULE_FLOAT:
-    return "a float";
-  case RULE_BOOLEAN:
-    return "a boolean";
-  case RULE_NONE:
-    return "none";
-  case RULE_STRING:
-    return "a string";
-  case RULE_DTYPE:
-    return "a dtype";
-  case RULE_NAME:
-    return "a name";
-  case RULE_EXPR:
-    return "an expression";
+  case RULE_VAR: return "a tensor";
+  case RULE_OP: return "an operator";
+  case RULE_LIST: return "a list";
+  case RULE_INT: return "an integer";
+  case RULE_FLOAT: return "a float";
+  case RULE_BOOLEAN: return "a boolean";
+  case RULE_NONE: return "none";
+  case RULE_STRING: return "a string";
+  case RULE_DTYPE: return "a dtype";
+  case RULE_NAME: return "a name";
+  case RULE_EXPR: return "an expression";
   }
   return "a term of unknown kind";
 }
@@ -271,8 +259,7 @@ c10::IValue convert_list(const Call &c, const c10::TypePtr &type, std::optional<
     return list_of<double>(t, [&](const rule_term *x) { return one(x).toDouble(); });
   case c10::TypeKind::BoolType:
     return list_of<bool>(t, [&](const rule_term *x) { return one(x).toBool(); });
-  default:
-    break;
+  default: break;
   }
   if (e->kind() == c10::TypeKind::OptionalType &&
       e->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::TensorType)
@@ -316,8 +303,7 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
     return s.toLong();
   }
   case c10::TypeKind::SymFloatType:
-  case c10::TypeKind::FloatType:
-    return number(c, type, t).toDouble();
+  case c10::TypeKind::FloatType: return number(c, type, t).toDouble();
   case c10::TypeKind::SymBoolType:
   case c10::TypeKind::BoolType: {
     if (t->kind == RULE_NONE) return false; /* pin_memory and the like */
@@ -325,8 +311,7 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
     if (!s.isBoolean()) mismatch(type, t);
     return s.toBool();
   }
-  case c10::TypeKind::NumberType:
-    return number(c, type, t);
+  case c10::TypeKind::NumberType: return number(c, type, t);
   case c10::TypeKind::StringType:
     if (t->kind != RULE_STRING) mismatch(type, t);
     return std::string(t->u.s);
@@ -344,10 +329,8 @@ c10::IValue convert(const Call &c, const c10::TypePtr &type, std::optional<int32
   case c10::TypeKind::MemoryFormatType:
     if (t->kind != RULE_NONE) mismatch(type, t);
     return at::MemoryFormat::Contiguous;
-  case c10::TypeKind::ListType:
-    return convert_list(c, type, width, t);
-  default:
-    stop(ISO_UNSUPPORTED, "arguments of type " + type->str());
+  case c10::TypeKind::ListType: return convert_list(c, type, width, t);
+  default: stop(ISO_UNSUPPORTED, "arguments of type " + type->str());
   }
 }
 
@@ -397,13 +380,15 @@ void refuse_bit_views(const Call &c) {
          "reinterprets the bits of floating point numbers, which float64 does not keep");
 }
 
-/* Casts between floating dtypes are identities; what a cast of integers loses is part of the function. */
+/* Casts between floating dtypes are identities; what a cast of integers loses is part of the
+ * function. */
 bool casts_integers(const Call &c) {
-  static const char *const casts[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.device", "aten::_to_copy",
-                                      "prims::convert_element_type"};
+  static const char *const casts[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.device",
+                                      "aten::_to_copy", "prims::convert_element_type"};
   if (c.term->n == 0 || c.term->child[0]->kind != RULE_VAR) return false;
   const rule_tensor *x = c.bind[c.term->child[0]->u.i];
-  if (!x || x->dtype >= RULE_DTYPE_COUNT || !c10::isIntegralType(scalar_types[x->dtype], false)) return false;
+  if (!x || x->dtype >= RULE_DTYPE_COUNT || !c10::isIntegralType(scalar_types[x->dtype], false))
+    return false;
   for (const char *name : casts)
     if (std::strcmp(c.term->u.s, name) == 0) return true;
   return false;
@@ -441,11 +426,13 @@ struct DefaultDtype {
   ~DefaultDtype() { c10::set_default_dtype(before); }
 };
 
-/* Attention whose fused kernel scales what a causal mask hid: with a scale that is not positive minus infinity becomes infinity, or NaN.
- * The reference for float64 is what the operator means. */
-bool scales_masked(const Call &c, const c10::FunctionSchema &schema, const torch::jit::Stack &stack) {
+/* Attention whose fused kernel scales what a causal mask hid: with a scale that is not positive
+ * minus infinity becomes infinity, or NaN. The reference for float64 is what the operator means. */
+bool scales_masked(const Call &c, const c10::FunctionSchema &schema,
+                   const torch::jit::Stack &stack) {
   if (!c.float64 || schema.name() != "aten::scaled_dot_product_attention") return false;
-  const auto causal = schema.argumentIndexWithName("is_causal"), scale = schema.argumentIndexWithName("scale");
+  const auto causal = schema.argumentIndexWithName("is_causal"),
+             scale = schema.argumentIndexWithName("scale");
   if (!causal || !scale || !stack[*causal].isBool() || !stack[*causal].toBool()) return false;
   return stack[*scale].isDouble() && !(stack[*scale].toDouble() > 0);
 }
@@ -490,18 +477,21 @@ std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) 
   return out;
 }
 
-/* Where the device's memory has no room, once more without what is kept there; where the device has no kernel, on
- * the CPU. Results are on the CPU, with a copy on the device. */
+/* Where the device's memory has no room, once more without what is kept there; where the device has
+ * no kernel, on the CPU. Results are on the CPU, with a copy on the device. */
 iso_code run(const c10::OperatorHandle &op, Call &c, rule_tensor **out, size_t cap, size_t *done) {
   for (bool again = false;; again = true) {
     try {
       if (c.place.apart) device::count_call();
       std::vector<at::Tensor> results = run_there(op, c);
       if (results.size() > cap)
-        stop(ISO_RANGE, std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
+        stop(ISO_RANGE,
+             std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
       c10::InferenceMode inference;
-      /* PyTorch's own give float64 for float64; a cast of integers keeps its dtype, and is exact. */
-      const bool narrows = std::strncmp(c.term->u.s, "aten::", 6) != 0 && std::strncmp(c.term->u.s, "prims::", 7) != 0;
+      /* PyTorch's own give float64 for float64; a cast of integers keeps its dtype, and is exact.
+       */
+      const bool narrows = std::strncmp(c.term->u.s, "aten::", 6) != 0 &&
+                           std::strncmp(c.term->u.s, "prims::", 7) != 0;
       while (*done < results.size()) {
         out[*done] = wrap(std::move(results[*done]), c.float64, narrows);
         ++*done;
@@ -530,7 +520,8 @@ iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rul
   size_t done = 0;
   iso_code code = guarded(err, term->u.s, [&] {
     auto op = find(term->u.s);
-    if (!op) stop(ISO_UNSUPPORTED, "no such operator in libtorch or in the kernels that are loaded");
+    if (!op)
+      stop(ISO_UNSUPPORTED, "no such operator in libtorch or in the kernels that are loaded");
     Call c{term, bind, float64, false, device::place_of(*op, term, bind)};
     c.rounds = float64 && casts_integers(c);
     run(*op, c, out, cap, &done);
@@ -561,8 +552,12 @@ public:
     }
     return {p, p, &release, c10::Device(c10::kCPU)};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return other->raw_deleter() ? &release : nullptr; }
-  void copy_data(void *to, const void *from, std::size_t n) const override { default_copy_data(to, from, n); }
+  c10::DeleterFnPtr raw_deleter() const override {
+    return other->raw_deleter() ? &release : nullptr;
+  }
+  void copy_data(void *to, const void *from, std::size_t n) const override {
+    default_copy_data(to, from, n);
+  }
 
 private:
   static void release(void *p);
@@ -589,9 +584,7 @@ void Memory::release(void *p) {
 
 /* ---- the rest of the interface ---- */
 
-const char *version() {
-  return TORCH_VERSION;
-}
+const char *version() { return TORCH_VERSION; }
 
 /* Samples at edges (one element, no degrees of freedom) are ours to judge. */
 struct Quiet : c10::WarningHandler {
@@ -638,6 +631,4 @@ const shim_api api = {SHIM_ABI, version, init, load, schema_text, call};
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const shim_api *isomer_shim(void) {
-  return &api;
-}
+extern "C" __attribute__((visibility("default"))) const shim_api *isomer_shim(void) { return &api; }

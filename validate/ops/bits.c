@@ -1,10 +1,12 @@
 /* Bits of integers, for the symbolic prover.
  *
- * In two's complement an integer is the sum of its bits, each times its weight, and a function of several integers that works bit by bit
- * is a polynomial in their bits of degree 1 in each. So every such function is a sum of conjunctions with whole coefficients,
- *     x | y = x + y - (x & y),    x ^ y = x + y - 2 (x & y),    ~x = -1 - x
- * (-1, all of whose bits are set, is the conjunction of nothing), and only conjunctions of atoms are left, in one order. A sum is read
- * back as a function of bits where each assignment of bits to its atoms gives 0 or 1, so that nothing is carried. */
+ * In two's complement an integer is the sum of its bits, each times its weight, and a function of
+ * several integers that works bit by bit is a polynomial in their bits of degree 1 in each. So
+ * every such function is a sum of conjunctions with whole coefficients, x | y = x + y - (x & y), x
+ * ^ y = x + y - 2 (x & y),    ~x = -1 - x
+ * (-1, all of whose bits are set, is the conjunction of nothing), and only conjunctions of atoms
+ * are left, in one order. A sum is read back as a function of bits where each assignment of bits to
+ * its atoms gives 0 or 1, so that nothing is carried. */
 #include "validate/prove/prove_int.h"
 
 enum { MAX_ATOMS = 6, MAX_COEFFICIENT = 1 << 20, MAX_BITS = 61 };
@@ -27,7 +29,9 @@ static bool note(atoms *a, sx x, unsigned *set) {
   return true;
 }
 
-static bool is_conjunction(const sc *c, sx x) { return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_AND; }
+static bool is_conjunction(const sc *c, sx x) {
+  return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_AND;
+}
 
 static bool note_all(const sc *c, sx x, atoms *a, unsigned *set) {
   for (; is_conjunction(c, x); x = sc_word(c, x, 2))
@@ -117,7 +121,8 @@ static bool apart(sc *c, sx x, sx y) {
   if (!sx_ge0(c, x)) return false;
   for (int k = MAX_BITS; k > 0; k--) {
     const sx power = sx_int(c, (int64_t)1 << k);
-    if (sx_divides(c, power, y, &q) && sc_has(c, q, S_INT)) return sx_ge0(c, sx_sub(c, sx_sub(c, power, c->one), x));
+    if (sx_divides(c, power, y, &q) && sc_has(c, q, S_INT))
+      return sx_ge0(c, sx_sub(c, sx_sub(c, power, c->one), x));
   }
   return false;
 }

@@ -1,4 +1,5 @@
-/* Definitions for the symbolic prover: operators that are made of others, and sums into the places that an index names. */
+/* Definitions for the symbolic prover: operators that are made of others, and sums into the places
+ * that an index names. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
@@ -7,7 +8,8 @@
 
 /* The constants are ATen's. */
 static sx selu(sc *c, sx x) {
-  const sx scale = sx_double(c, 1.0507009873554804934193349852946), alpha = sx_double(c, 1.6732632423543772848170429916717);
+  const sx scale = sx_double(c, 1.0507009873554804934193349852946),
+           alpha = sx_double(c, 1.6732632423543772848170429916717);
   const sx below = sx_mul(c, sx_mul(c, scale, alpha), sx_sub(c, sx_exp(c, x), c->one));
   return sx_ite(c, sx_lt(c, c->zero, x), sx_mul(c, scale, x), below);
 }
@@ -27,9 +29,11 @@ static sx logit(sc *c, sx x) {
 enum { SELU, NAN_TO_NUM, LOGIT };
 
 static const pt_value *define_unary(pt_args *a, int which) {
-  static sx (*const f[])(sc *c, sx x) = {selu, finite, logit};
+  static sx (*const f[])(sc * c, sx x) = {selu, finite, logit};
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  return x && x->kind == 'f' && !(which == LOGIT && pt_arg(a, "eps")) ? pt_one(a->c, pt_unary(a->c, x, f[which])) : NULL;
+  return x && x->kind == 'f' && !(which == LOGIT && pt_arg(a, "eps"))
+             ? pt_one(a->c, pt_unary(a->c, x, f[which]))
+             : NULL;
 }
 
 /* p[0]: the bound. */
@@ -54,17 +58,24 @@ enum { HARDSHRINK, SOFTSHRINK };
 static const pt_value *define_shrink(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   char kind;
-  pt_tensor *t = x && x->kind == 'f' ? pt_like(a->c, x, 'f', which == HARDSHRINK ? hardshrink_elem : softshrink_elem) : NULL;
+  pt_tensor *t =
+      x && x->kind == 'f'
+          ? pt_like(a->c, x, 'f', which == HARDSHRINK ? hardshrink_elem : softshrink_elem)
+          : NULL;
   if (!t) return NULL;
   t->p[0] = pt_arg_scalar(a, "lambd", &kind);
-  return which == HARDSHRINK || sc_require(a->c, sx_le(a->c, a->c->zero, t->p[0])) ? pt_one(a->c, t) : NULL;
+  return which == HARDSHRINK || sc_require(a->c, sx_le(a->c, a->c->zero, t->p[0])) ? pt_one(a->c, t)
+                                                                                   : NULL;
 }
 
 static const pt_value *define_shift(pt_args *a, int right) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   const rule_term *by = pt_arg(a, "other");
   const bool sign = right && by && by->kind == RULE_INT && by->u.i == 63;
-  pt_tensor *t = x && x->kind == 'i' && by && by->kind == RULE_INT && by->u.i >= 0 && (by->u.i < 31 || sign) ? pt_like(a->c, x, 'i', shift_elem) : NULL;
+  pt_tensor *t =
+      x && x->kind == 'i' && by && by->kind == RULE_INT && by->u.i >= 0 && (by->u.i < 31 || sign)
+          ? pt_like(a->c, x, 'i', shift_elem)
+          : NULL;
   if (!t) return NULL;
   t->which = right;
   t->p[0] = sign ? a->c->zero : sx_int(a->c, (int64_t)1 << by->u.i);
@@ -79,10 +90,12 @@ static sx fmod_elem(sc *c, const pt_tensor *t, const sx *idx) {
 }
 static sx heaviside_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
-  return sx_ite(c, sx_eq(c, x, c->zero), pt_at(c, t->in[1], idx), sx_ite(c, sx_lt(c, x, c->zero), c->zero, c->one));
+  return sx_ite(c, sx_eq(c, x, c->zero), pt_at(c, t->in[1], idx),
+                sx_ite(c, sx_lt(c, x, c->zero), c->zero, c->one));
 }
 static sx hypot_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  return sx_sqrt(c, sx_add(c, sx_powi(c, pt_at(c, t->in[0], idx), 2), sx_powi(c, pt_at(c, t->in[1], idx), 2)));
+  return sx_sqrt(
+      c, sx_add(c, sx_powi(c, pt_at(c, t->in[0], idx), 2), sx_powi(c, pt_at(c, t->in[1], idx), 2)));
 }
 static sx slope_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
@@ -95,7 +108,9 @@ static const pt_tensor *pairwise(sc *c, const pt_tensor *x, const pt_tensor *y, 
   sx dim[RULE_MAX_RANK];
   uint32_t rank;
   uint64_t lead;
-  if (!x || !y || x->kind == 'b' || y->kind == 'b' || (x->kind == 'i' && y->kind == 'f') || !pt_broadcast(c, both, 2, dim, &rank, &lead)) return NULL;
+  if (!x || !y || x->kind == 'b' || y->kind == 'b' || (x->kind == 'i' && y->kind == 'f') ||
+      !pt_broadcast(c, both, 2, dim, &rank, &lead))
+    return NULL;
   x = pt_expand(c, x, dim, rank, lead);
   y = pt_expand(c, y, dim, rank, lead);
   pt_tensor *t = x && y ? pt_like(c, x, x->kind, f) : NULL;
@@ -119,16 +134,20 @@ static sx xlogy_elem(sc *c, const pt_tensor *t, const sx *idx) {
 }
 
 static const pt_value *define_pairwise(pt_args *a, int which) {
-  static const pt_elem f[] = {fmod_elem, heaviside_elem, hypot_elem, slope_elem, slope_elem, copysign_elem, xlogy_elem};
-  static const char *const second[] = {"other", "values", "other", "weight", "weight", "other", "other"};
+  static const pt_elem f[] = {fmod_elem,  heaviside_elem, hypot_elem, slope_elem,
+                              slope_elem, copysign_elem,  xlogy_elem};
+  static const char *const second[] = {"other",  "values", "other", "weight",
+                                       "weight", "other",  "other"};
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
   if (!x || !y || (which != FMOD && (x->kind != 'f' || y->kind != 'f'))) return NULL;
   if (which == PRELU) { /* one slope, or one for each channel (dimension 1) */
     sx dim[RULE_MAX_RANK];
     bool one;
-    if (y->rank != 1 || y->lead || x->lead || !sc_decide(c, sx_eq(c, y->dim[0], c->one), &one)) return NULL;
-    if (!one && (x->rank < 2 ? !sc_require(c, c->no) : !sc_require_eq(c, y->dim[0], x->dim[1]))) return NULL;
+    if (y->rank != 1 || y->lead || x->lead || !sc_decide(c, sx_eq(c, y->dim[0], c->one), &one))
+      return NULL;
+    if (!one && (x->rank < 2 ? !sc_require(c, c->no) : !sc_require_eq(c, y->dim[0], x->dim[1])))
+      return NULL;
     for (uint32_t k = 0; k < x->rank; k++) dim[k] = k == 1 ? y->dim[0] : c->one;
     y = pt_reshape(c, y, dim, x->rank);
   }
@@ -179,8 +198,11 @@ static const pt_value *define_diag_embed(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  if (!x || x->kind == 'b' || x->rank == 0 || x->rank == RULE_MAX_RANK || pt_arg_size(a, "offset", 0) != c->zero) return NULL;
-  if (pt_arg_size(a, "dim1", -2) != sx_int(c, -2) || pt_arg_size(a, "dim2", -1) != c->minus_one) return NULL;
+  if (!x || x->kind == 'b' || x->rank == 0 || x->rank == RULE_MAX_RANK ||
+      pt_arg_size(a, "offset", 0) != c->zero)
+    return NULL;
+  if (pt_arg_size(a, "dim1", -2) != sx_int(c, -2) || pt_arg_size(a, "dim2", -1) != c->minus_one)
+    return NULL;
   pt_tensor *t = pt_like(c, x, x->kind, diag_embed_elem);
   if (!t) return NULL;
   t->dim[t->rank++] = x->dim[x->rank - 1];
@@ -200,7 +222,9 @@ static const pt_value *define_trace(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self");
   bool less;
-  if (!x || x->lead || x->rank != 2 || x->kind == 'b' || !sc_decide(c, sx_le(c, x->dim[0], x->dim[1]), &less)) return NULL;
+  if (!x || x->lead || x->rank != 2 || x->kind == 'b' ||
+      !sc_decide(c, sx_le(c, x->dim[0], x->dim[1]), &less))
+    return NULL;
   pt_tensor *t = pt_new(c, x->kind, trace_elem);
   if (!t) return NULL;
   t->in[0] = x;
@@ -213,19 +237,24 @@ enum { ADDR, ADDBMM };
 static const pt_value *define_add_product(pt_args *a, int which) {
   static const char *const names[][2] = {{"vec1", "vec2"}, {"batch1", "batch2"}};
   sc *c = a->c;
-  const pt_tensor *s = pt_arg_tensor(a, "self"), *x = pt_arg_tensor(a, names[which][0]), *y = pt_arg_tensor(a, names[which][1]), *r;
+  const pt_tensor *s = pt_arg_tensor(a, "self"), *x = pt_arg_tensor(a, names[which][0]),
+                  *y = pt_arg_tensor(a, names[which][1]), *r;
   char p, q;
   const uint32_t rank = which == ADDR ? 1 : 3;
-  if (!s || !x || !y || s->lead || x->lead || y->lead || s->kind != 'f' || x->kind != 'f' || y->kind != 'f' || x->rank != rank || y->rank != rank) return NULL;
+  if (!s || !x || !y || s->lead || x->lead || y->lead || s->kind != 'f' || x->kind != 'f' ||
+      y->kind != 'f' || x->rank != rank || y->rank != rank)
+    return NULL;
   const sx beta = pt_arg_scalar(a, "beta", &p), alpha = pt_arg_scalar(a, "alpha", &q);
   if (p == 'b' || q == 'b') return NULL;
   if (which == ADDR) {
     r = pt_times(c, pt_unsqueeze(c, x, 1), pt_unsqueeze(c, y, 0));
   } else { /* the batch is summed over: one product with an inner dimension of them all */
-    if (!sc_require_eq(c, x->dim[0], y->dim[0]) || !sc_require_eq(c, x->dim[2], y->dim[1])) return NULL;
+    if (!sc_require_eq(c, x->dim[0], y->dim[0]) || !sc_require_eq(c, x->dim[2], y->dim[1]))
+      return NULL;
     const sx inner = sx_mul(c, x->dim[0], x->dim[2]);
     const pt_tensor *left = pt_transpose(c, x, 0, 1);
-    r = pt_matmul(c, pt_reshape(c, left, (sx[2]){x->dim[1], inner}, 2), pt_reshape(c, y, (sx[2]){inner, y->dim[2]}, 2));
+    r = pt_matmul(c, pt_reshape(c, left, (sx[2]){x->dim[1], inner}, 2),
+                  pt_reshape(c, y, (sx[2]){inner, y->dim[2]}, 2));
   }
   return r ? pt_one(c, pt_combine(c, beta, pt_expand(c, s, r->dim, r->rank, 0), alpha, r)) : NULL;
 }
@@ -255,7 +284,8 @@ static const pt_value *define_kron(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "other");
   if (!x || !y || x->lead || y->lead || x->rank != 2 || y->rank != 2) return NULL;
   const sx n = x->dim[0], m = x->dim[1], p = y->dim[0], q = y->dim[1];
-  const pt_tensor *r = pt_times(c, pt_reshape(c, x, (sx[4]){n, c->one, m, c->one}, 4), pt_reshape(c, y, (sx[4]){c->one, p, c->one, q}, 4));
+  const pt_tensor *r = pt_times(c, pt_reshape(c, x, (sx[4]){n, c->one, m, c->one}, 4),
+                                pt_reshape(c, y, (sx[4]){c->one, p, c->one, q}, 4));
   return r ? pt_one(c, pt_reshape(c, r, (sx[2]){sx_mul(c, n, p), sx_mul(c, m, q)}, 2)) : NULL;
 }
 
@@ -265,7 +295,10 @@ static const pt_value *define_tensordot(pt_args *a, int which) {
   const pt_tensor *t[2] = {pt_arg_tensor(a, "self"), pt_arg_tensor(a, "other")};
   uint32_t d[2][RULE_MAX_RANK], n[2], order[RULE_MAX_RANK], free_dims = 0;
   sx out[2 * RULE_MAX_RANK];
-  if (!t[0] || !t[1] || t[0]->lead || t[1]->lead || !pt_arg_dims(a, "dims_self", t[0], d[0], &n[0]) || !pt_arg_dims(a, "dims_other", t[1], d[1], &n[1])) return NULL;
+  if (!t[0] || !t[1] || t[0]->lead || t[1]->lead ||
+      !pt_arg_dims(a, "dims_self", t[0], d[0], &n[0]) ||
+      !pt_arg_dims(a, "dims_other", t[1], d[1], &n[1]))
+    return NULL;
   if (n[0] != n[1] || t[0]->rank + t[1]->rank > 2 * n[0] + RULE_MAX_RANK) return NULL;
   for (uint32_t k = 0; k < n[0]; k++)
     if (!pt_same_index(c, t[0]->dim[d[0][k]], t[1]->dim[d[1][k]])) return NULL;
@@ -282,7 +315,8 @@ static const pt_value *define_tensordot(pt_args *a, int which) {
     for (uint32_t k = 0; k < t[s]->rank; k++)
       if (!gone[k]) order[m++] = k, rest = sx_mul(c, rest, out[free_dims++] = t[s]->dim[k]);
     for (uint32_t k = 0; k < n[s] && !s; k++) order[m++] = d[s][k];
-    t[s] = pt_reshape(c, pt_permute(c, t[s], order), s ? (sx[2]){inner, rest} : (sx[2]){rest, inner}, 2);
+    t[s] = pt_reshape(c, pt_permute(c, t[s], order),
+                      s ? (sx[2]){inner, rest} : (sx[2]){rest, inner}, 2);
   }
   const pt_tensor *r = pt_matmul(c, t[0], t[1]);
   return r ? pt_one(c, pt_reshape(c, r, out, free_dims)) : NULL;
@@ -290,7 +324,8 @@ static const pt_value *define_tensordot(pt_args *a, int which) {
 
 /* ---- sums into places ---- */
 
-/* in[0] and, from in[2], p[0] times all rows of which in[1] names this one; which: the dimension. */
+/* in[0] and, from in[2], p[0] times all rows of which in[1] names this one; which: the dimension.
+ */
 static sx index_add_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK];
   memcpy(at, idx, t->rank * sizeof *at);
@@ -303,10 +338,13 @@ static sx index_add_elem(sc *c, const pt_tensor *t, const sx *idx) {
 static const pt_value *define_index_add(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"), *s = pt_arg_tensor(a, "source");
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"),
+                  *s = pt_arg_tensor(a, "source");
   uint32_t d;
   char kind;
-  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind || x->kind == 'b' || x->rank == 0 || i->rank > 1) return NULL;
+  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind ||
+      x->kind == 'b' || x->rank == 0 || i->rank > 1)
+    return NULL;
   if (s->rank != x->rank || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
   if (i->rank == 0) i = pt_unsqueeze(c, i, 0);
   const sx alpha = pt_arg_scalar(a, "alpha", &kind);
@@ -323,7 +361,8 @@ static const pt_value *define_index_add(pt_args *a, int which) {
   return pt_one(c, t);
 }
 
-/* The same with an index for each element of in[2], which may be smaller than in[0] along the other dimensions. */
+/* The same with an index for each element of in[2], which may be smaller than in[0] along the other
+ * dimensions. */
 static sx scatter_add_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *i = t->in[1];
   sx at[RULE_MAX_RANK], inside = c->yes;
@@ -339,9 +378,12 @@ static sx scatter_add_elem(sc *c, const pt_tensor *t, const sx *idx) {
 static const pt_value *define_scatter_add(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"), *s = pt_arg_tensor(a, "src");
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"),
+                  *s = pt_arg_tensor(a, "src");
   uint32_t d;
-  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind || x->kind == 'b' || x->rank == 0) return NULL;
+  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind ||
+      x->kind == 'b' || x->rank == 0)
+    return NULL;
   if (i->rank != x->rank || s->rank != x->rank || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
   for (uint32_t k = 0; k < x->rank; k++) {
     if (!sc_require(c, sx_le(c, i->dim[k], s->dim[k]))) return NULL;

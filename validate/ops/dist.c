@@ -26,8 +26,10 @@ static sx extreme_elem(sc *c, const pt_tensor *t, const sx *idx) {
 /* The ranks' tensors as one, by the name of the reduction. NULL: another name. */
 static const pt_tensor *total(pt_args *a, const pt_tensor *const *t, size_t n) {
   sc *c = a->c;
-  const bool max = pt_arg_is(a, "op", "max"), min = pt_arg_is(a, "op", "min"), mean = pt_arg_is(a, "op", "avg");
-  const pt_tensor *r = n && t[0]->kind != 'b' && (max || min || mean || pt_arg_is(a, "op", "sum")) ? t[0] : NULL;
+  const bool max = pt_arg_is(a, "op", "max"), min = pt_arg_is(a, "op", "min"),
+             mean = pt_arg_is(a, "op", "avg");
+  const pt_tensor *r =
+      n && t[0]->kind != 'b' && (max || min || mean || pt_arg_is(a, "op", "sum")) ? t[0] : NULL;
   if (mean && r && r->kind != 'f') return NULL;
   for (size_t i = 1; i < n && r; i++) {
     if (!max && !min) {
@@ -59,13 +61,16 @@ static const pt_value *define_collective(pt_args *a, int which) {
   const pt_tensor **part = sc_take(c, n * sizeof *part);
   if (!part || !sc_multiple(c, sum->dim[d], sx_int(c, (int64_t)n), &step)) return NULL;
   for (size_t k = 0; k < n; k++)
-    if (!(part[k] = pt_slice(c, sum, d, sx_mul(c, sx_int(c, (int64_t)k), step), step, c->one))) return NULL;
+    if (!(part[k] = pt_slice(c, sum, d, sx_mul(c, sx_int(c, (int64_t)k), step), step, c->one)))
+      return NULL;
   return pt_list(c, part, n);
 }
 
 bool pt_define_dist(const char *name, pt_definition *out) {
-  static const char *const names[] = {"dist::all_reduce", "dist::all_gather", "dist::reduce_scatter"};
+  static const char *const names[] = {"dist::all_reduce", "dist::all_gather",
+                                      "dist::reduce_scatter"};
   for (int i = 0; i < 3; i++)
-    if (!strcmp(name, names[i])) return *out = (pt_definition){names[i], define_collective, i}, true;
+    if (!strcmp(name, names[i]))
+      return *out = (pt_definition){names[i], define_collective, i}, true;
   return false;
 }

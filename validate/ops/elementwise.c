@@ -1,4 +1,5 @@
-/* Definitions for the symbolic prover: operators that work element by element, choices and casts. */
+/* Definitions for the symbolic prover: operators that work element by element, choices and casts.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +7,9 @@
 
 /* ---- kinds and broadcasting ---- */
 
-static char wider(char a, char b) { return a == 'f' || b == 'f' ? 'f' : a == 'i' || b == 'i' ? 'i' : 'b'; }
+static char wider(char a, char b) {
+  return a == 'f' || b == 'f' ? 'f' : a == 'i' || b == 'i' ? 'i' : 'b';
+}
 
 static sx kind_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
@@ -35,7 +38,8 @@ const pt_tensor *pt_kind(sc *c, const pt_tensor *t, char kind) {
   return pt_like(c, t, kind, kind_elem);
 }
 
-bool pt_broadcast(sc *c, const pt_tensor *const *t, size_t n, sx *dim, uint32_t *rank, uint64_t *lead) {
+bool pt_broadcast(sc *c, const pt_tensor *const *t, size_t n, sx *dim, uint32_t *rank,
+                  uint64_t *lead) {
   *rank = 0;
   *lead = 0;
   for (size_t i = 0; i < n; i++) {
@@ -126,14 +130,18 @@ sx sx_tanh(sc *c, sx x) {
   return one_minus(c, sx_scale(c, pv_q_int(&c->q, 2), sx_inv(c, one_plus(c, e))));
 }
 sx sx_silu(sc *c, sx x) { return sx_mul(c, x, sx_sigmoid(c, x)); }
-/* The constants are ATen's doubles, so that a gelu written out matches; read as the roots that they stand for where
- * literals are. */
+/* The constants are ATen's doubles, so that a gelu written out matches; read as the roots that they
+ * stand for where literals are. */
 sx sx_gelu(sc *c, sx x) {
-  return half(c, sx_mul(c, x, one_plus(c, sx_fn(c, F_ERF, sx_mul(c, x, pt_literal(c, 0.70710678118654752440))))));
+  return half(
+      c, sx_mul(c, x,
+                one_plus(c, sx_fn(c, F_ERF, sx_mul(c, x, pt_literal(c, 0.70710678118654752440))))));
 }
 sx sx_gelu_tanh(sc *c, sx x) {
   const sx cube = sx_mul(c, sx_double(c, 0.044715), sx_powi(c, x, 3));
-  return half(c, sx_mul(c, x, one_plus(c, sx_tanh(c, sx_mul(c, pt_literal(c, 0.79788456080286541), sx_add(c, x, cube))))));
+  return half(c, sx_mul(c, x,
+                        one_plus(c, sx_tanh(c, sx_mul(c, pt_literal(c, 0.79788456080286541),
+                                                      sx_add(c, x, cube))))));
 }
 static sx f_neg(sc *c, sx x) { return sx_neg(c, x); }
 static sx f_square(sc *c, sx x) { return sx_powi(c, x, 2); }
@@ -152,14 +160,19 @@ static sx f_log(sc *c, sx x) {
 }
 static sx f_log1p(sc *c, sx x) { return f_log(c, one_plus(c, x)); }
 static sx f_log2(sc *c, sx x) { return sx_mul(c, f_log(c, x), sx_inv(c, sx_log(c, sx_int(c, 2)))); }
-static sx f_log10(sc *c, sx x) { return sx_mul(c, f_log(c, x), sx_inv(c, sx_log(c, sx_int(c, 10)))); }
+static sx f_log10(sc *c, sx x) {
+  return sx_mul(c, f_log(c, x), sx_inv(c, sx_log(c, sx_int(c, 10))));
+}
 static sx f_expm1(sc *c, sx x) { return sx_sub(c, sx_exp(c, x), c->one); }
 static sx f_exp2(sc *c, sx x) { return sx_exp(c, sx_mul(c, x, sx_log(c, sx_int(c, 2)))); }
 static sx f_relu(sc *c, sx x) { return sx_max(c, x, c->zero); }
-static sx clip(sc *c, sx x, int64_t low, int64_t high) { return sx_min(c, sx_max(c, x, sx_int(c, low)), sx_int(c, high)); }
+static sx clip(sc *c, sx x, int64_t low, int64_t high) {
+  return sx_min(c, sx_max(c, x, sx_int(c, low)), sx_int(c, high));
+}
 static sx f_relu6(sc *c, sx x) { return clip(c, x, 0, 6); }
 static sx f_hardsigmoid(sc *c, sx x) {
-  return sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 6), -1), clip(c, sx_add(c, x, sx_int(c, 3)), 0, 6));
+  return sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 6), -1),
+                  clip(c, sx_add(c, x, sx_int(c, 3)), 0, 6));
 }
 static sx f_hardswish(sc *c, sx x) { return sx_mul(c, x, f_hardsigmoid(c, x)); }
 static sx f_erf(sc *c, sx x) { return sx_fn(c, F_ERF, x); }
@@ -174,7 +187,9 @@ static sx f_asin(sc *c, sx x) {
   return sx_fn(c, F_ASIN, x);
 }
 /* pi / 2 is 2 atan(1) */
-static sx f_acos(sc *c, sx x) { return sx_sub(c, sx_scale(c, pv_q_int(&c->q, 2), f_atan(c, c->one)), f_asin(c, x)); }
+static sx f_acos(sc *c, sx x) {
+  return sx_sub(c, sx_scale(c, pv_q_int(&c->q, 2), f_atan(c, c->one)), f_asin(c, x));
+}
 static sx f_asinh(sc *c, sx x) { return sx_log(c, sx_add(c, x, sx_sqrt(c, square_and(c, x, 1)))); }
 static sx f_acosh(sc *c, sx x) {
   sc_defined_if(c, sx_le(c, c->one, x));
@@ -192,7 +207,8 @@ static sx f_round(sc *c, sx x) { return sx_fn(c, F_ROUND, x); }
 static sx f_trunc(sc *c, sx x) { return sx_fn(c, F_TRUNC, x); }
 static sx f_frac(sc *c, sx x) { return sx_sub(c, x, f_trunc(c, x)); }
 static sx f_sign(sc *c, sx x) {
-  return sx_ite(c, sx_lt(c, c->zero, x), c->one, sx_ite(c, sx_lt(c, x, c->zero), c->minus_one, c->zero));
+  return sx_ite(c, sx_lt(c, c->zero, x), c->one,
+                sx_ite(c, sx_lt(c, x, c->zero), c->minus_one, c->zero));
 }
 static sx softplus1(sc *c, sx x) { /* without threshold: log(1 + e^x) */
   return sx_log(c, one_plus(c, sx_exp(c, x)));
@@ -205,7 +221,9 @@ static sx f_mish(sc *c, sx x) {
 }
 static sx f_not(sc *c, sx x) { return sx_not(c, x); }
 
-static sx unary_elem(sc *c, const pt_tensor *t, const sx *idx) { return t->unary(c, pt_at(c, t->in[0], idx)); }
+static sx unary_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return t->unary(c, pt_at(c, t->in[0], idx));
+}
 
 const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x)) {
   pt_tensor *t = pt_like(c, x, x ? x->kind : 'f', unary_elem);
@@ -220,20 +238,60 @@ static const struct {
   sx (*f)(sc *c, sx x);
   int kinds;
 } unaries[] = {
-    {"neg", f_neg, KEEPS},         {"abs", sx_abs, KEEPS},         {"absolute", sx_abs, KEEPS},   {"square", f_square, KEEPS},
-    {"sqrt", f_sqrt, TO_FLOAT},    {"rsqrt", f_rsqrt, TO_FLOAT},   {"reciprocal", f_inv, TO_FLOAT}, {"exp", sx_exp, TO_FLOAT},
-    {"log", f_log, TO_FLOAT},      {"log1p", f_log1p, TO_FLOAT},   {"log2", f_log2, TO_FLOAT},    {"log10", f_log10, TO_FLOAT},
-    {"expm1", f_expm1, TO_FLOAT},  {"exp2", f_exp2, TO_FLOAT},     {"tanh", sx_tanh, TO_FLOAT},   {"sigmoid", sx_sigmoid, TO_FLOAT},
-    {"silu", sx_silu, FLOAT_ONLY}, {"relu", f_relu, KEEPS},        {"relu6", f_relu6, KEEPS},     {"hardsigmoid", f_hardsigmoid, FLOAT_ONLY},
-    {"hardswish", f_hardswish, FLOAT_ONLY}, {"erf", f_erf, TO_FLOAT}, {"erfc", f_erfc, TO_FLOAT}, {"sin", f_sin, TO_FLOAT},
-    {"cos", f_cos, TO_FLOAT},      {"tan", f_tan, TO_FLOAT},       {"atan", f_atan, TO_FLOAT},    {"sinh", f_sinh, TO_FLOAT},
-    {"cosh", f_cosh, TO_FLOAT},    {"floor", f_floor, KEEPS},      {"ceil", f_ceil, KEEPS},       {"round", f_round, KEEPS},
-    {"trunc", f_trunc, KEEPS},     {"frac", f_frac, FLOAT_ONLY},   {"sign", f_sign, KEEPS},       {"sgn", f_sign, KEEPS},
-    {"log_sigmoid", f_log_sigmoid, FLOAT_ONLY}, {"mish", f_mish, FLOAT_ONLY}, {"logical_not", f_not, TO_BOOL},
-    {"asin", f_asin, TO_FLOAT},    {"acos", f_acos, TO_FLOAT},     {"asinh", f_asinh, TO_FLOAT},  {"acosh", f_acosh, TO_FLOAT},
-    {"atanh", f_atanh, TO_FLOAT},  {"arcsin", f_asin, TO_FLOAT},   {"arccos", f_acos, TO_FLOAT},  {"arctan", f_atan, TO_FLOAT},
-    {"arcsinh", f_asinh, TO_FLOAT}, {"arccosh", f_acosh, TO_FLOAT}, {"arctanh", f_atanh, TO_FLOAT},
-    {"positive", NULL, KEEPS},     {"negative", f_neg, KEEPS},    {"fix", f_trunc, KEEPS},       {"special_expit", sx_sigmoid, TO_FLOAT},
+    {"neg", f_neg, KEEPS},
+    {"abs", sx_abs, KEEPS},
+    {"absolute", sx_abs, KEEPS},
+    {"square", f_square, KEEPS},
+    {"sqrt", f_sqrt, TO_FLOAT},
+    {"rsqrt", f_rsqrt, TO_FLOAT},
+    {"reciprocal", f_inv, TO_FLOAT},
+    {"exp", sx_exp, TO_FLOAT},
+    {"log", f_log, TO_FLOAT},
+    {"log1p", f_log1p, TO_FLOAT},
+    {"log2", f_log2, TO_FLOAT},
+    {"log10", f_log10, TO_FLOAT},
+    {"expm1", f_expm1, TO_FLOAT},
+    {"exp2", f_exp2, TO_FLOAT},
+    {"tanh", sx_tanh, TO_FLOAT},
+    {"sigmoid", sx_sigmoid, TO_FLOAT},
+    {"silu", sx_silu, FLOAT_ONLY},
+    {"relu", f_relu, KEEPS},
+    {"relu6", f_relu6, KEEPS},
+    {"hardsigmoid", f_hardsigmoid, FLOAT_ONLY},
+    {"hardswish", f_hardswish, FLOAT_ONLY},
+    {"erf", f_erf, TO_FLOAT},
+    {"erfc", f_erfc, TO_FLOAT},
+    {"sin", f_sin, TO_FLOAT},
+    {"cos", f_cos, TO_FLOAT},
+    {"tan", f_tan, TO_FLOAT},
+    {"atan", f_atan, TO_FLOAT},
+    {"sinh", f_sinh, TO_FLOAT},
+    {"cosh", f_cosh, TO_FLOAT},
+    {"floor", f_floor, KEEPS},
+    {"ceil", f_ceil, KEEPS},
+    {"round", f_round, KEEPS},
+    {"trunc", f_trunc, KEEPS},
+    {"frac", f_frac, FLOAT_ONLY},
+    {"sign", f_sign, KEEPS},
+    {"sgn", f_sign, KEEPS},
+    {"log_sigmoid", f_log_sigmoid, FLOAT_ONLY},
+    {"mish", f_mish, FLOAT_ONLY},
+    {"logical_not", f_not, TO_BOOL},
+    {"asin", f_asin, TO_FLOAT},
+    {"acos", f_acos, TO_FLOAT},
+    {"asinh", f_asinh, TO_FLOAT},
+    {"acosh", f_acosh, TO_FLOAT},
+    {"atanh", f_atanh, TO_FLOAT},
+    {"arcsin", f_asin, TO_FLOAT},
+    {"arccos", f_acos, TO_FLOAT},
+    {"arctan", f_atan, TO_FLOAT},
+    {"arcsinh", f_asinh, TO_FLOAT},
+    {"arccosh", f_acosh, TO_FLOAT},
+    {"arctanh", f_atanh, TO_FLOAT},
+    {"positive", NULL, KEEPS},
+    {"negative", f_neg, KEEPS},
+    {"fix", f_trunc, KEEPS},
+    {"special_expit", sx_sigmoid, TO_FLOAT},
 };
 
 static const pt_value *define_unary(pt_args *a, int which) {
@@ -250,7 +308,8 @@ static const pt_value *define_unary(pt_args *a, int which) {
 static const pt_value *define_bitwise_not(pt_args *a, int which) {
   (void)which;
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  return x && x->kind != 'f' ? pt_one(a->c, pt_unary(a->c, x, x->kind == 'b' ? f_not : sx_bits_not)) : NULL;
+  return x && x->kind != 'f' ? pt_one(a->c, pt_unary(a->c, x, x->kind == 'b' ? f_not : sx_bits_not))
+                             : NULL;
 }
 
 static const pt_value *define_gelu(pt_args *a, int which) {
@@ -284,7 +343,11 @@ static sx shaped_elem(sc *c, const pt_tensor *t, const sx *idx) {
 }
 
 static const pt_value *define_shaped(pt_args *a, int which) {
-  static const char *const names[][4] = {{"beta", "threshold"}, {"negative_slope"}, {"alpha", "scale", "input_scale"}, {"threshold", "value"}, {"alpha"}};
+  static const char *const names[][4] = {{"beta", "threshold"},
+                                         {"negative_slope"},
+                                         {"alpha", "scale", "input_scale"},
+                                         {"threshold", "value"},
+                                         {"alpha"}};
   const pt_tensor *x = pt_arg_tensor(a, "self");
   pt_tensor *t = x && x->kind == 'f' ? pt_like(a->c, x, 'f', shaped_elem) : NULL;
   if (!t) return NULL;
@@ -294,15 +357,39 @@ static const pt_value *define_shaped(pt_args *a, int which) {
     t->p[i] = pt_arg_scalar(a, names[which][i], &kind);
     if (kind == 'b') return NULL;
   }
-  if (which == SOFTPLUS && t->p[0] == a->c->zero) return NULL; /* x or infinite, by the threshold alone */
+  if (which == SOFTPLUS && t->p[0] == a->c->zero)
+    return NULL; /* x or infinite, by the threshold alone */
   return pt_one(a->c, t);
 }
 
 /* ---- binary ---- */
 
 enum {
-  ADD, SUB, RSUB, MUL, DIV, MAXIMUM, MINIMUM, REMAINDER, FLOOR_DIV, TRUNC_DIV, POW, ATAN2, LOGADDEXP,
-  CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, AND, OR, XOR, BIT_AND, BIT_OR, BIT_XOR
+  ADD,
+  SUB,
+  RSUB,
+  MUL,
+  DIV,
+  MAXIMUM,
+  MINIMUM,
+  REMAINDER,
+  FLOOR_DIV,
+  TRUNC_DIV,
+  POW,
+  ATAN2,
+  LOGADDEXP,
+  CMP_EQ,
+  CMP_NE,
+  CMP_LT,
+  CMP_LE,
+  CMP_GT,
+  CMP_GE,
+  AND,
+  OR,
+  XOR,
+  BIT_AND,
+  BIT_OR,
+  BIT_XOR
 };
 
 static sx floor_div(sc *c, sx x, sx y, bool whole) {
@@ -310,9 +397,9 @@ static sx floor_div(sc *c, sx x, sx y, bool whole) {
   return sx_fn(c, F_FLOOR, sx_mul(c, x, f_inv(c, y)));
 }
 
-static sx xor(sc *c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
+static sx xor (sc * c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
 
-static sx power(sc *c, sx x, sx y) {
+    static sx power(sc *c, sx x, sx y) {
   uint32_t q;
   if (sx_is_q(c, y, &q)) return sx_pow(c, x, q);
   /* A positive constant or what is known to be positive: e^(y log x). */
@@ -323,7 +410,8 @@ static sx power(sc *c, sx x, sx y) {
   if (!sx_top_guard(c, x) && sx_terms(c, x) == 1 && !sx_top_guard(c, y)) {
     sx_term(c, x, 0, &q, &m);
     sx_factor(c, m, 0, &b, &e);
-    if (q == PV_ONE_Q && sx_factors(c, m) == 1 && !pv_q_is_int(&c->q, e, &(int64_t){0}) && pv_q_sign(&c->q, e) > 0)
+    if (q == PV_ONE_Q && sx_factors(c, m) == 1 && !pv_q_is_int(&c->q, e, &(int64_t){0}) &&
+        pv_q_sign(&c->q, e) > 0)
       return sx_fn2(c, F_POW, b, sx_scale(c, e, y));
   }
   return sx_fn2(c, F_POW, x, y);
@@ -363,12 +451,14 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
 
 static sx binary_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const bool equation = t->which == CMP_EQ || t->which == CMP_NE;
-  const sx masked = equation && pt_at(c, t->in[1], idx) == c->neginf ? sc_masked_if(c, t->in[0], idx) : 0;
+  const sx masked =
+      equation && pt_at(c, t->in[1], idx) == c->neginf ? sc_masked_if(c, t->in[0], idx) : 0;
   if (masked) return t->which == CMP_EQ ? masked : sx_not(c, masked);
   return binary(c, t->which, pt_at(c, t->in[0], idx), pt_at(c, t->in[1], idx), t->p[0], t->k[0]);
 }
 
-static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tensor *y, sx alpha, char alpha_kind) {
+static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tensor *y, sx alpha,
+                                char alpha_kind) {
   const pt_tensor *t[2] = {x, y};
   if (!align(c, t, 2) || alpha_kind == 'b') return NULL;
   const bool floats = op == DIV || op == ATAN2 || op == LOGADDEXP;
@@ -399,10 +489,12 @@ static const pt_value *define_binary(pt_args *a, int op) {
   char alpha_kind = 'i';
   sx alpha = c->one;
   const bool raised = op == POW;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, raised ? "exponent" : "other");
+  const pt_tensor *x = pt_arg_tensor(a, "self"),
+                  *y = pt_arg_tensor(a, raised ? "exponent" : "other");
   if (!x || !y) return NULL;
   if (pt_arg(a, "alpha")) alpha = pt_arg_scalar(a, "alpha", &alpha_kind);
-  if (pt_arg(a, "rounding_mode")) op = pt_arg_is(a, "rounding_mode", "floor") ? FLOOR_DIV : TRUNC_DIV;
+  if (pt_arg(a, "rounding_mode"))
+    op = pt_arg_is(a, "rounding_mode", "floor") ? FLOOR_DIV : TRUNC_DIV;
   if (raised && x->kind == 'i' && y->kind == 'i') {
     uint32_t q;
     if (!y->wrapped || !sx_is_q(c, y->p[0], &q) || pv_q_sign(&c->q, q) < 0) return NULL;
@@ -423,18 +515,25 @@ const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q, const pt_tens
 static const pt_value *define_addc(pt_args *a, int divides) {
   sc *c = a->c;
   char kind;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "tensor1"), *z = pt_arg_tensor(a, "tensor2");
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "tensor1"),
+                  *z = pt_arg_tensor(a, "tensor2");
   const sx value = pt_arg_scalar(a, "value", &kind);
-  if (!x || !y || !z || kind == 'b' || x->kind != 'f' || y->kind != 'f' || z->kind != 'f') return NULL;
-  return pt_one(c, combine(c, ADD, x, combine(c, divides ? DIV : MUL, y, z, c->one, 'i'), value, kind));
+  if (!x || !y || !z || kind == 'b' || x->kind != 'f' || y->kind != 'f' || z->kind != 'f')
+    return NULL;
+  return pt_one(
+      c, combine(c, ADD, x, combine(c, divides ? DIV : MUL, y, z, c->one, 'i'), value, kind));
 }
 
 static const pt_value *define_lerp(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "end"), *w = pt_arg_tensor(a, "weight");
-  if (!x || !y || !w || x->kind != 'f' || y->kind != 'f' || w->kind == 'b' || (w->kind == 'i' && !w->wrapped)) return NULL;
-  return pt_one(c, combine(c, ADD, x, pt_times(c, w, combine(c, SUB, y, x, c->one, 'i')), c->one, 'i'));
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "end"),
+                  *w = pt_arg_tensor(a, "weight");
+  if (!x || !y || !w || x->kind != 'f' || y->kind != 'f' || w->kind == 'b' ||
+      (w->kind == 'i' && !w->wrapped))
+    return NULL;
+  return pt_one(
+      c, combine(c, ADD, x, pt_times(c, w, combine(c, SUB, y, x, c->one, 'i')), c->one, 'i'));
 }
 
 /* A bound: none where it is infinite on its own side. */
@@ -447,8 +546,10 @@ static const pt_tensor *bound(pt_args *a, const char *name, double open) {
 static const pt_value *define_clamp(pt_args *a, int which) {
   static const char *const names[][2] = {{"min", "max"}, {"min_val", "max_val"}};
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *low = bound(a, names[which][0], -INFINITY), *high = bound(a, names[which][1], INFINITY);
-  if (!x || x->kind == 'b' || (which && x->kind != 'f') || c->failed) return NULL; /* hardtanh keeps integers */
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *low = bound(a, names[which][0], -INFINITY),
+                  *high = bound(a, names[which][1], INFINITY);
+  if (!x || x->kind == 'b' || (which && x->kind != 'f') || c->failed)
+    return NULL; /* hardtanh keeps integers */
   if (low && low->kind == 'b') return NULL;
   if (low) x = combine(c, MAXIMUM, x, low, c->one, 'i');
   if (high && high->kind == 'b') return NULL;
@@ -466,11 +567,13 @@ static sx where_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 static const pt_value *define_where(pt_args *a, int which) {
   sc *c = a->c;
-  const pt_tensor *t[3] = {pt_arg_tensor(a, which == WHERE ? "condition" : "mask"), pt_arg_tensor(a, which == WHERE ? "self" : "value"),
+  const pt_tensor *t[3] = {pt_arg_tensor(a, which == WHERE ? "condition" : "mask"),
+                           pt_arg_tensor(a, which == WHERE ? "self" : "value"),
                            pt_arg_tensor(a, which == WHERE ? "other" : "self")};
   if (!t[0] || !t[1] || !t[2] || t[0]->kind != 'b') return NULL;
   const char kind = which == WHERE ? wider(t[1]->kind, t[2]->kind) : t[2]->kind;
-  if (which == MASKED_FILL && (t[1]->rank || t[1]->lead || wider(kind, t[1]->kind) != kind)) return NULL;
+  if (which == MASKED_FILL && (t[1]->rank || t[1]->lead || wider(kind, t[1]->kind) != kind))
+    return NULL;
   if (!align(c, t, 3)) return NULL;
   for (int k = 1; k < 3; k++) t[k] = pt_kind(c, t[k], kind);
   pt_tensor *r = pt_like(c, t[0], kind, where_elem);
@@ -500,13 +603,22 @@ static sx round_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
   const int64_t most = exact_up_to(d);
   if (most == INT64_MAX) return x;
-  if (sx_ge0(c, sx_sub(c, sx_int(c, most), x)) && sx_ge0(c, sx_add(c, sx_int(c, most), x))) return x;
+  if (sx_ge0(c, sx_sub(c, sx_int(c, most), x)) && sx_ge0(c, sx_add(c, sx_int(c, most), x)))
+    return x;
   if (sc_op(c, x) == X_MAX) { /* rounding does not fall */
     sx r = c->neginf;
-    for (uint32_t i = 0, n = sc_at(c, x)->n; i < n && !c->failed; i++) r = sx_max(c, r, round_end(c, sc_word(c, x, i), ctx));
+    for (uint32_t i = 0, n = sc_at(c, x)->n; i < n && !c->failed; i++)
+      r = sx_max(c, r, round_end(c, sc_word(c, x, i), ctx));
     return r;
   }
-  return sc_node(c, X_FN, (uint32_t[2]){d == RULE_F32 ? F_CAST_F32 : d == RULE_F16 ? F_CAST_F16 : d == RULE_BF16 ? F_CAST_BF16 : d == RULE_F8E4M3FN ? F_CAST_F8E4M3FN : F_CAST_F8E5M2, x}, 2);
+  return sc_node(c, X_FN,
+                 (uint32_t[2]){d == RULE_F32        ? F_CAST_F32
+                               : d == RULE_F16      ? F_CAST_F16
+                               : d == RULE_BF16     ? F_CAST_BF16
+                               : d == RULE_F8E4M3FN ? F_CAST_F8E4M3FN
+                                                    : F_CAST_F8E5M2,
+                               x},
+                 2);
 }
 
 static sx cast_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -542,7 +654,8 @@ static const pt_value *define_cast(pt_args *a, int which) {
   case CAST: return pt_one(c, pt_arg_dtype(a, "dtype", &d) ? pt_cast(c, x, d) : x);
   case CAST_LIKE:
     o = pt_arg_tensor(a, "other");
-    if (!o || o->kind == 'i' || (o->kind == 'f' && x->kind == 'i')) return NULL; /* the width is not known */
+    if (!o || o->kind == 'i' || (o->kind == 'f' && x->kind == 'i'))
+      return NULL; /* the width is not known */
     return pt_one(c, pt_kind(c, x, o->kind));
   case COPY:
     o = pt_arg_tensor(a, "src");
@@ -566,12 +679,45 @@ static const struct {
   const char *name;
   int op;
 } binaries[] = {
-    {"add", ADD}, {"sub", SUB}, {"subtract", SUB}, {"rsub", RSUB}, {"mul", MUL}, {"multiply", MUL}, {"div", DIV}, {"divide", DIV},
-    {"true_divide", DIV}, {"maximum", MAXIMUM}, {"minimum", MINIMUM}, {"fmax", MAXIMUM}, {"fmin", MINIMUM}, {"remainder", REMAINDER}, {"floor_divide", FLOOR_DIV},
-    {"pow", POW}, {"atan2", ATAN2}, {"arctan2", ATAN2}, {"logaddexp", LOGADDEXP}, {"eq", CMP_EQ}, {"ne", CMP_NE}, {"lt", CMP_LT}, {"le", CMP_LE},
-    {"gt", CMP_GT}, {"ge", CMP_GE}, {"less", CMP_LT}, {"less_equal", CMP_LE}, {"greater", CMP_GT}, {"greater_equal", CMP_GE}, {"not_equal", CMP_NE},
-    {"logical_and", AND}, {"logical_or", OR}, {"logical_xor", XOR}, {"bitwise_and", BIT_AND}, {"bitwise_or", BIT_OR}, {"bitwise_xor", BIT_XOR},
-    {"__and__", BIT_AND}, {"__or__", BIT_OR}, {"__xor__", BIT_XOR},
+    {"add", ADD},
+    {"sub", SUB},
+    {"subtract", SUB},
+    {"rsub", RSUB},
+    {"mul", MUL},
+    {"multiply", MUL},
+    {"div", DIV},
+    {"divide", DIV},
+    {"true_divide", DIV},
+    {"maximum", MAXIMUM},
+    {"minimum", MINIMUM},
+    {"fmax", MAXIMUM},
+    {"fmin", MINIMUM},
+    {"remainder", REMAINDER},
+    {"floor_divide", FLOOR_DIV},
+    {"pow", POW},
+    {"atan2", ATAN2},
+    {"arctan2", ATAN2},
+    {"logaddexp", LOGADDEXP},
+    {"eq", CMP_EQ},
+    {"ne", CMP_NE},
+    {"lt", CMP_LT},
+    {"le", CMP_LE},
+    {"gt", CMP_GT},
+    {"ge", CMP_GE},
+    {"less", CMP_LT},
+    {"less_equal", CMP_LE},
+    {"greater", CMP_GT},
+    {"greater_equal", CMP_GE},
+    {"not_equal", CMP_NE},
+    {"logical_and", AND},
+    {"logical_or", OR},
+    {"logical_xor", XOR},
+    {"bitwise_and", BIT_AND},
+    {"bitwise_or", BIT_OR},
+    {"bitwise_xor", BIT_XOR},
+    {"__and__", BIT_AND},
+    {"__or__", BIT_OR},
+    {"__xor__", BIT_XOR},
 };
 
 static const pt_definition table[] = {
@@ -605,7 +751,6 @@ static const pt_definition table[] = {
     {"dropout", define_dropout, 0},
 };
 
-
 /* The dispatcher's name without namespace and overload. */
 bool pt_named(const char *full, const char *base) {
   const size_t n = strlen(base);
@@ -625,8 +770,10 @@ bool pt_define_elementwise(const char *full, pt_definition *out) {
   if (!strcmp(name, "to.other")) return *out = (pt_definition){name, define_cast, CAST_LIKE}, true;
   if (pt_find(table, sizeof table / sizeof *table, full, out)) return true;
   for (size_t i = 0; i < sizeof unaries / sizeof *unaries; i++)
-    if (pt_named(name, unaries[i].name)) return *out = (pt_definition){name, define_unary, (int)i}, true;
+    if (pt_named(name, unaries[i].name))
+      return *out = (pt_definition){name, define_unary, (int)i}, true;
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
-    if (pt_named(name, binaries[i].name)) return *out = (pt_definition){name, define_binary, binaries[i].op}, true;
+    if (pt_named(name, binaries[i].name))
+      return *out = (pt_definition){name, define_binary, binaries[i].op}, true;
   return false;
 }

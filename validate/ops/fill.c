@@ -23,7 +23,9 @@ static const pt_value *define_triangle(pt_args *a, int upper) {
 /* 1 where a condition on integers holds, else 0, as a factor. */
 static sx indicator(sc *c, sx cond) {
   if (cond == c->yes || cond == c->no) return cond == c->yes ? c->one : c->zero;
-  return sx_iver(c, sc_word(c, cond, 1) == c->yes && sc_word(c, cond, 2) == c->no ? sx_top_guard(c, cond) : cond);
+  return sx_iver(c, sc_word(c, cond, 1) == c->yes && sc_word(c, cond, 2) == c->no
+                        ? sx_top_guard(c, cond)
+                        : cond);
 }
 
 static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -32,16 +34,20 @@ static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx i = sx_sub(c, idx[t->which], t->p[0]);
   if (t->k[0] && c->mask_frames && !c->plain) {
     in[t->which] = i;
-    const sx low = indicator(c, sx_le(c, c->zero, i)), high = indicator(c, sx_lt(c, i, t->in[0]->dim[t->which]));
-    return low == c->zero || high == c->zero ? c->zero : sx_mul3(c, low, high, pt_at(c, t->in[0], in));
+    const sx low = indicator(c, sx_le(c, c->zero, i)),
+             high = indicator(c, sx_lt(c, i, t->in[0]->dim[t->which]));
+    return low == c->zero || high == c->zero ? c->zero
+                                             : sx_mul3(c, low, high, pt_at(c, t->in[0], in));
   }
   const sx inside = sx_and(c, sx_le(c, c->zero, i), sx_lt(c, i, t->in[0]->dim[t->which]));
   in[t->which] = i;
   return sx_ite(c, inside, pt_at(c, t->in[0], in), t->p[1]);
 }
 
-/* x, which may be padded already, with one border for both along d. NULL: it is not, or by another value, or something is cut off. */
-static const pt_tensor *padded_more(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right, sx value) {
+/* x, which may be padded already, with one border for both along d. NULL: it is not, or by another
+ * value, or something is cut off. */
+static const pt_tensor *padded_more(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right,
+                                    sx value) {
   if (x->elem != pad_elem || x->p[1] != value || c->plain) return NULL;
   const uint32_t own = (uint32_t)x->which;
   const sx before = x->p[0], behind = sx_sub(c, x->dim[own], sx_add(c, before, x->in[0]->dim[own]));
@@ -49,7 +55,8 @@ static const pt_tensor *padded_more(sc *c, const pt_tensor *x, uint32_t d, sx le
     const pt_tensor *inner = padded_more(c, x->in[0], d, left, right, value);
     return inner ? pt_pad(c, inner, own, before, behind, value) : NULL;
   }
-  if (!sx_ge0(c, before) || !sx_ge0(c, behind) || !sx_ge0(c, left) || !sx_ge0(c, right)) return NULL;
+  if (!sx_ge0(c, before) || !sx_ge0(c, behind) || !sx_ge0(c, left) || !sx_ge0(c, right))
+    return NULL;
   return pt_pad(c, x->in[0], d, sx_add(c, before, left), sx_add(c, behind, right), value);
 }
 
@@ -86,15 +93,22 @@ static const pt_value *define_pad(pt_args *a, int which) {
   char kind = 'i';
   if (!x || !pt_arg_sizes(a, "pad", pad, &n) || n % 2 || n / 2 > x->rank) return NULL;
   const rule_term *mode = pt_arg(a, "mode");
-  if (mode && (mode->kind != RULE_STRING || (strcmp(mode->u.s, "constant") && pt_arg(a, "value")))) return NULL;
-  if (mode && strcmp(mode->u.s, "constant")) return strcmp(mode->u.s, "reflect") && strcmp(mode->u.s, "replicate") && strcmp(mode->u.s, "circular") ? NULL : pt_one(c, pt_mirror(a, "pad", x, mode->u.s));
+  if (mode && (mode->kind != RULE_STRING || (strcmp(mode->u.s, "constant") && pt_arg(a, "value"))))
+    return NULL;
+  if (mode && strcmp(mode->u.s, "constant"))
+    return strcmp(mode->u.s, "reflect") && strcmp(mode->u.s, "replicate") &&
+                   strcmp(mode->u.s, "circular")
+               ? NULL
+               : pt_one(c, pt_mirror(a, "pad", x, mode->u.s));
   if (pt_arg(a, "value")) value = pt_arg_scalar(a, "value", &kind);
-  if (kind == 'b' || x->kind == 'b' || (x->kind == 'i' && kind == 'f' && value != c->zero)) return NULL;
+  if (kind == 'b' || x->kind == 'b' || (x->kind == 'i' && kind == 'f' && value != c->zero))
+    return NULL;
   for (uint32_t k = 0; k < n / 2 && x; k++) {
     /* What is cut off on one side is not what is added on the other. */
     const uint32_t d = x->rank - 1 - k;
     for (int i = 0; i < 2; i++)
-      if (!sc_require(c, sx_le(c, c->zero, sx_add(c, x->dim[d], pad[2 * k + (uint32_t)i])))) return NULL;
+      if (!sc_require(c, sx_le(c, c->zero, sx_add(c, x->dim[d], pad[2 * k + (uint32_t)i]))))
+        return NULL;
     x = pt_pad(c, x, d, pad[2 * k], pad[2 * k + 1], value);
   }
   return pt_one(c, x);
@@ -116,12 +130,14 @@ static const pt_value *define_scatter(pt_args *a, int one_row) {
   uint32_t d;
   sx start, n = c->one, step = c->one;
   bool negative;
-  if (!x || !s || x->kind != s->kind || x->lead || s->lead || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+  if (!x || !s || x->kind != s->kind || x->lead || s->lead || !pt_arg_dim(a, "dim", 0, x, &d))
+    return NULL;
   if (one_row) {
     start = pt_arg_size(a, "index", 0);
     if (!sc_decide(c, sx_lt(c, start, c->zero), &negative)) return NULL;
     if (negative) start = sx_add(c, start, x->dim[d]);
-    if (!sc_require(c, sx_and(c, sx_le(c, c->zero, start), sx_lt(c, start, x->dim[d])))) return NULL;
+    if (!sc_require(c, sx_and(c, sx_le(c, c->zero, start), sx_lt(c, start, x->dim[d]))))
+      return NULL;
     s = s->rank + 1 == x->rank ? pt_unsqueeze(c, s, d) : NULL;
   } else if (!pt_slice_bounds(a, x, d, &start, &n, &step) || step != c->one) {
     return NULL;
@@ -142,7 +158,9 @@ static sx diagonal_elem(sc *c, const pt_tensor *t, const sx *idx) {
   uint32_t n = 0;
   const sx i = idx[t->rank - 1];
   for (uint32_t k = 0; k < t->in[0]->rank; k++)
-    in[k] = k == (uint32_t)t->k[0] ? sx_add(c, i, t->p[0]) : k == (uint32_t)t->k[1] ? sx_add(c, i, t->p[1]) : idx[n++];
+    in[k] = k == (uint32_t)t->k[0]   ? sx_add(c, i, t->p[0])
+            : k == (uint32_t)t->k[1] ? sx_add(c, i, t->p[1])
+                                     : idx[n++];
   return pt_at(c, t->in[0], in);
 }
 
@@ -154,7 +172,9 @@ static sx on_diagonal_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 static const pt_tensor *on_diagonal(sc *c, const pt_tensor *x, sx off) {
   bool negative;
-  pt_tensor *t = x->lead || !sc_decide(c, sx_lt(c, off, c->zero), &negative) ? NULL : pt_new(c, x->kind, on_diagonal_elem);
+  pt_tensor *t = x->lead || !sc_decide(c, sx_lt(c, off, c->zero), &negative)
+                     ? NULL
+                     : pt_new(c, x->kind, on_diagonal_elem);
   if (!t) return NULL;
   t->in[0] = x;
   t->p[0] = negative ? sx_neg(c, off) : c->zero;
@@ -171,8 +191,13 @@ static const pt_value *define_diagonal(pt_args *a, int which) {
   const bool plain = a->schema->n_args == 2; /* diag(self, diagonal) */
   uint32_t d = 0, e = 1;
   bool negative, less, some;
-  if (x && plain && x->rank == 1) return pt_one(c, on_diagonal(c, x, pt_arg_size(a, "diagonal", 0)));
-  if (!x || (plain ? x->rank != 2 || x->lead : !pt_arg_dim(a, "dim1", 0, x, &d) || !pt_arg_dim(a, "dim2", 1, x, &e)) || d == e) return NULL;
+  if (x && plain && x->rank == 1)
+    return pt_one(c, on_diagonal(c, x, pt_arg_size(a, "diagonal", 0)));
+  if (!x ||
+      (plain ? x->rank != 2 || x->lead
+             : !pt_arg_dim(a, "dim1", 0, x, &d) || !pt_arg_dim(a, "dim2", 1, x, &e)) ||
+      d == e)
+    return NULL;
   const sx off = pt_arg_size(a, plain ? "diagonal" : "offset", 0);
   pt_tensor *t = pt_new(c, x->kind, diagonal_elem);
   if (!t || !sc_decide(c, sx_lt(c, off, c->zero), &negative)) return NULL;
@@ -203,9 +228,12 @@ static const pt_value *define_unfold(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self");
   uint32_t d;
-  if (!x || x->rank == 0 || x->rank == RULE_MAX_RANK || !pt_arg_dim(a, "dimension", 0, x, &d)) return NULL;
+  if (!x || x->rank == 0 || x->rank == RULE_MAX_RANK || !pt_arg_dim(a, "dimension", 0, x, &d))
+    return NULL;
   const sx size = pt_arg_size(a, "size", 1), step = pt_arg_size(a, "step", 1);
-  if (!sc_require(c, sx_and(c, sx_le(c, c->zero, size), sx_lt(c, c->zero, step))) || !sc_require(c, sx_le(c, size, x->dim[d]))) return NULL;
+  if (!sc_require(c, sx_and(c, sx_le(c, c->zero, size), sx_lt(c, c->zero, step))) ||
+      !sc_require(c, sx_le(c, size, x->dim[d])))
+    return NULL;
   pt_tensor *t = pt_like(c, x, x->kind, unfold_elem);
   if (!t) return NULL;
   t->which = (int)d;
@@ -217,7 +245,8 @@ static const pt_value *define_unfold(pt_args *a, int which) {
 
 /* ---- constant tensors ---- */
 
-static const pt_tensor *filled(sc *c, sx value, char kind, const sx *dim, uint32_t rank, uint64_t lead) {
+static const pt_tensor *filled(sc *c, sx value, char kind, const sx *dim, uint32_t rank,
+                               uint64_t lead) {
   pt_tensor *t = (pt_tensor *)pt_scalar_tensor(c, value, kind);
   if (!t) return NULL;
   t->wrapped = false;
@@ -229,7 +258,9 @@ static const pt_tensor *filled(sc *c, sx value, char kind, const sx *dim, uint32
   return t;
 }
 
-static char kind_of(rule_dtype d) { return rule_dtype_is_float(d) ? 'f' : d == RULE_BOOL ? 'b' : rule_dtype_is_int(d) ? 'i' : 'c'; }
+static char kind_of(rule_dtype d) {
+  return rule_dtype_is_float(d) ? 'f' : d == RULE_BOOL ? 'b' : rule_dtype_is_int(d) ? 'i' : 'c';
+}
 
 static bool as_kind(sc *c, sx *v, char from, char to) {
   if (from == to || (from == 'i' && to == 'f')) return true;
@@ -259,18 +290,22 @@ static const pt_value *define_filled(pt_args *a, int which) {
   return pt_one(c, filled(c, v, to, dim, rank, 0));
 }
 
-static sx arange_elem(sc *c, const pt_tensor *t, const sx *idx) { return sx_add(c, t->p[0], sx_mul(c, idx[0], t->p[1])); }
+static sx arange_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_add(c, t->p[0], sx_mul(c, idx[0], t->p[1]));
+}
 
 static const pt_value *define_arange(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
   char k[3] = {'i', 'i', 'i'};
-  const sx start = pt_arg(a, "start") ? pt_arg_scalar(a, "start", &k[0]) : c->zero, end = pt_arg_scalar(a, "end", &k[1]),
+  const sx start = pt_arg(a, "start") ? pt_arg_scalar(a, "start", &k[0]) : c->zero,
+           end = pt_arg_scalar(a, "end", &k[1]),
            step = pt_arg(a, "step") ? pt_arg_scalar(a, "step", &k[2]) : c->one;
   const sx length = sx_sub(c, end, start);
   rule_dtype d;
   bool up;
-  if (c->failed || !sc_has(c, length, S_INT) || !sc_has(c, step, S_INT) || step == c->zero) return NULL;
+  if (c->failed || !sc_has(c, length, S_INT) || !sc_has(c, step, S_INT) || step == c->zero)
+    return NULL;
   if (!sc_decide(c, sx_lt(c, c->zero, step), &up)) return NULL;
   pt_tensor *t = pt_new(c, 'i', arange_elem);
   if (!t) return NULL;
@@ -281,12 +316,16 @@ static const pt_value *define_arange(pt_args *a, int which) {
   t->p[0] = start;
   t->p[1] = step;
   const bool floats = k[0] == 'f' || k[1] == 'f' || k[2] == 'f';
-  if (pt_arg_dtype(a, "dtype", &d)) return rule_dtype_is_int(d) && floats ? NULL : pt_one(c, pt_cast(c, t, d)); /* ATen cuts the numbers off first */
+  if (pt_arg_dtype(a, "dtype", &d))
+    return rule_dtype_is_int(d) && floats
+               ? NULL
+               : pt_one(c, pt_cast(c, t, d)); /* ATen cuts the numbers off first */
   return pt_one(c, floats ? pt_cast(c, t, RULE_F32) : t);
 }
 
 static sx eye_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  return sx_ite(c, sx_eq(c, idx[0], idx[1]), t->kind == 'b' ? c->yes : c->one, t->kind == 'b' ? c->no : c->zero);
+  return sx_ite(c, sx_eq(c, idx[0], idx[1]), t->kind == 'b' ? c->yes : c->one,
+                t->kind == 'b' ? c->no : c->zero);
 }
 
 static const pt_value *define_eye(pt_args *a, int which) {

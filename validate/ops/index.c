@@ -1,4 +1,5 @@
-/* Definitions for the symbolic prover: losses over classes that are named by number, and rows put at places that are. */
+/* Definitions for the symbolic prover: losses over classes that are named by number, and rows put
+ * at places that are. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
@@ -14,13 +15,16 @@ static sx class_of(sc *c, const pt_tensor *t, const sx *sample, sx *ignored) {
   return k;
 }
 
-/* A place in in[0] and in[1]'s rows of class k: classes are dimension 1 of what has samples, else the only one. */
+/* A place in in[0] and in[1]'s rows of class k: classes are dimension 1 of what has samples, else
+ * the only one. */
 static void at_class(const pt_tensor *t, const sx *sample, sx k, sx *at) {
   const uint32_t d = t->in[0]->rank > 1;
   for (uint32_t i = 0; i < t->in[0]->rank; i++) at[i] = i == d ? k : sample[i < d ? i : i - 1];
 }
 
-static sx weight_of(sc *c, const pt_tensor *t, sx k) { return t->in[2] ? pt_at(c, t->in[2], &k) : c->one; }
+static sx weight_of(sc *c, const pt_tensor *t, sx k) {
+  return t->in[2] ? pt_at(c, t->in[2], &k) : c->one;
+}
 
 /* - weight log p of all classes, summed. */
 static sx of_all(sc *c, const pt_tensor *t, const sx *sample, bool by_probability) {
@@ -29,14 +33,16 @@ static sx of_all(sc *c, const pt_tensor *t, const sx *sample, bool by_probabilit
   at_class(t, sample, k, at);
   sx x = sx_mul(c, weight_of(c, t, k), pt_at(c, t->in[0], at));
   if (by_probability) {
-    const sx even = sx_mul(c, t->p[2], sx_inv(c, t->p[1])), own = sx_mul(c, sx_sub(c, c->one, t->p[2]), pt_at(c, t->in[1], at));
+    const sx even = sx_mul(c, t->p[2], sx_inv(c, t->p[1])),
+             own = sx_mul(c, sx_sub(c, c->one, t->p[2]), pt_at(c, t->in[1], at));
     x = sx_mul(c, x, sx_add(c, own, even));
   }
   return sx_neg(c, sx_sum(c, k, x));
 }
 
-/* in[0] log probabilities, in[1] classes (`which` false) or probabilities, in[2] weights of classes or NULL; p[0] the class to ignore, p[1]
- * how many there are, p[2] the share of all classes alike. */
+/* in[0] log probabilities, in[1] classes (`which` false) or probabilities, in[2] weights of classes
+ * or NULL; p[0] the class to ignore, p[1] how many there are, p[2] the share of all classes alike.
+ */
 static sx loss_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK], ignored;
   if (t->which) return of_all(c, t, idx, true);
@@ -84,18 +90,23 @@ static const pt_tensor *total(sc *c, const pt_tensor *x, const pt_tensor *share)
 }
 
 /* What fits what: classes for each sample, as many weights as there are classes. */
-static bool losses_fit(pt_args *a, const pt_tensor *x, const pt_tensor *y, const pt_tensor *w, bool probabilities) {
+static bool losses_fit(pt_args *a, const pt_tensor *x, const pt_tensor *y, const pt_tensor *w,
+                       bool probabilities) {
   sc *c = a->c;
   const uint32_t d = x->rank > 1;
-  if (x->kind != 'f' || x->lead || y->lead || x->rank == 0 || y->kind != (probabilities ? 'f' : 'i')) return false;
+  if (x->kind != 'f' || x->lead || y->lead || x->rank == 0 ||
+      y->kind != (probabilities ? 'f' : 'i'))
+    return false;
   if (y->rank + (probabilities ? 0 : 1) != x->rank) return false;
   for (uint32_t i = 0; i < y->rank; i++)
     if (!sc_require_eq(c, y->dim[i], x->dim[probabilities ? i : i < d ? i : i + 1])) return false;
-  return !w || (w->rank == 1 && !w->lead && w->kind == 'f' && sc_require_eq(c, w->dim[0], x->dim[d]));
+  return !w ||
+         (w->rank == 1 && !w->lead && w->kind == 'f' && sc_require_eq(c, w->dim[0], x->dim[d]));
 }
 
 /* Of log probabilities x. `share` (may be NULL): what a mean divides by, summed. */
-static const pt_tensor *loss(pt_args *a, const pt_tensor *x, const pt_tensor *y, bool probabilities, sx smoothing, int64_t reduction, const pt_tensor **share) {
+static const pt_tensor *loss(pt_args *a, const pt_tensor *x, const pt_tensor *y, bool probabilities,
+                             sx smoothing, int64_t reduction, const pt_tensor **share) {
   sc *c = a->c;
   const pt_tensor *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL;
   if (c->failed || !losses_fit(a, x, y, w, probabilities)) return NULL;
@@ -133,7 +144,9 @@ static const pt_value *define_nll(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, "target"), *share = NULL;
   int64_t reduction;
   const bool flat = which == NLL || which == NLL_FORWARD;
-  if (!x || !y || !reduction_of(a, &reduction) || (strcmp(a->schema->name, "aten::nll_loss_nd") && (flat ? x->rank > 2 : x->rank != 4))) return NULL;
+  if (!x || !y || !reduction_of(a, &reduction) ||
+      (strcmp(a->schema->name, "aten::nll_loss_nd") && (flat ? x->rank > 2 : x->rank != 4)))
+    return NULL;
   const pt_tensor *r = loss(a, x, y, false, a->c->zero, reduction, &share);
   if (which == NLL || which == NLL_2D || !r) return pt_one(a->c, r);
   if (reduction == NONE) share = pt_scalar_tensor(a->c, a->c->zero, 'f');
@@ -144,7 +157,8 @@ static sx log_softmax_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
   const sx k = in[t->k[0]] = sc_index(c, t->dim[t->k[0]]);
-  return sx_sub(c, pt_at(c, t->in[0], idx), sx_log(c, sx_sum(c, k, sx_exp(c, pt_at(c, t->in[0], in)))));
+  return sx_sub(c, pt_at(c, t->in[0], idx),
+                sx_log(c, sx_sum(c, k, sx_exp(c, pt_at(c, t->in[0], in)))));
 }
 
 static const pt_value *define_cross_entropy(pt_args *a, int which) {
@@ -153,27 +167,32 @@ static const pt_value *define_cross_entropy(pt_args *a, int which) {
   int64_t reduction;
   char kind;
   (void)which;
-  if (!x || !y || x->kind != 'f' || x->rank == 0 || x->lead || !reduction_of(a, &reduction)) return NULL;
+  if (!x || !y || x->kind != 'f' || x->rank == 0 || x->lead || !reduction_of(a, &reduction))
+    return NULL;
   sx smoothing = pt_arg_scalar(a, "label_smoothing", &kind);
   bool some;
   if (!sc_decide(c, sx_lt(c, c->zero, smoothing), &some)) return NULL;
   if (!some) smoothing = c->zero; /* below 0, too */
   if (!sc_require(c, sx_le(c, smoothing, c->one))) return NULL;
   pt_tensor *p = pt_like(c, x, 'f', log_softmax_elem);
-  if (!p || (y->kind == 'f' && !sc_require(c, sx_lt(c, pt_arg_size(a, "ignore_index", -100), c->zero)))) return NULL;
+  if (!p ||
+      (y->kind == 'f' && !sc_require(c, sx_lt(c, pt_arg_size(a, "ignore_index", -100), c->zero))))
+    return NULL;
   p->k[0] = x->rank > 1;
   return pt_one(c, loss(a, p, y, y->kind == 'f', smoothing, reduction, NULL));
 }
 
 /* ---- rows and elements in places ---- */
 
-/* in[0] but, where in[1] names the place, what in[2] has for it, or the number p[0] where there is no in[2]: elements (SCATTER, an index for
- * each) or rows. Where several name one they would have to agree: of in[2] it is told of places that are named once. */
+/* in[0] but, where in[1] names the place, what in[2] has for it, or the number p[0] where there is
+ * no in[2]: elements (SCATTER, an index for each) or rows. Where several name one they would have
+ * to agree: of in[2] it is told of places that are named once. */
 enum { SCATTER, COPY, FILL };
 
 /* Whether places[k] differ for all k: those of a row's ranks do. */
 static bool all_apart(const sc *c, sx place, sx k) {
-  return sc_op(c, place) == X_FN && sc_word(c, place, 0) == F_PLACE && sc_word(c, place, 1) == k && !sx_occurs(c, k, sc_word(c, place, 2));
+  return sc_op(c, place) == X_FN && sc_word(c, place, 0) == F_PLACE && sc_word(c, place, 1) == k &&
+         !sx_occurs(c, k, sc_word(c, place, 2));
 }
 
 static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -184,29 +203,38 @@ static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   for (uint32_t k = 0; k < t->rank && t->which == SCATTER; k++)
     if (k != d) inside = sx_and(c, inside, sx_lt(c, idx[k], i->dim[k]));
   const sx k = at[d] = sc_index(c, i->dim[t->which == SCATTER ? d : 0]);
-  const sx place = pt_at(c, i, t->which == SCATTER ? at : &k), here = sx_eq(c, place, idx[d]), old = pt_at(c, t->in[0], idx);
+  const sx place = pt_at(c, i, t->which == SCATTER ? at : &k), here = sx_eq(c, place, idx[d]),
+           old = pt_at(c, t->in[0], idx);
   const sx times = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
-  const sx put = t->in[2] ? sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero)) : t->p[0];
+  const sx put =
+      t->in[2] ? sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero)) : t->p[0];
   if (t->in[2]) sc_defined_if(c, sx_or(c, sx_not(c, inside), sx_le(c, times, c->one)));
-  /* Where `times` is 0 or 1, and either nothing is put or nothing was there before, no condition is needed: a sum says it. */
-  const bool apart = k != c->zero && all_apart(c, place, k), finite = old != c->neginf && put != c->neginf && !c->plain;
+  /* Where `times` is 0 or 1, and either nothing is put or nothing was there before, no condition is
+   * needed: a sum says it. */
+  const bool apart = k != c->zero && all_apart(c, place, k),
+             finite = old != c->neginf && put != c->neginf && !c->plain;
   if (finite && t->in[2] && old == c->zero) return sx_ite(c, inside, put, old);
-  if (finite && !t->in[2] && apart) return sx_ite(c, inside, sx_add(c, old, sx_mul(c, times, sx_sub(c, put, old))), old);
+  if (finite && !t->in[2] && apart)
+    return sx_ite(c, inside, sx_add(c, old, sx_mul(c, times, sx_sub(c, put, old))), old);
   return sx_ite(c, sx_and(c, inside, sx_lt(c, c->zero, times)), put, old);
 }
 
 static const pt_value *define_placed(pt_args *a, int which) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"), *s = pt_arg_tensor(a, which == COPY ? "source" : "src");
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"),
+                  *s = pt_arg_tensor(a, which == COPY ? "source" : "src");
   uint32_t d;
-  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind || x->kind == 'b' || x->rank == 0) return NULL;
+  if (!x || !i || !s || x->lead || i->lead || s->lead || i->kind != 'i' || x->kind != s->kind ||
+      x->kind == 'b' || x->rank == 0)
+    return NULL;
   if (s->rank != x->rank || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
   if (which == COPY && i->rank == 0) i = pt_unsqueeze(c, i, 0);
   if (!i || i->rank != (which == COPY ? 1 : x->rank)) return NULL;
   for (uint32_t k = 0; k < x->rank; k++) {
     if (which == COPY) {
       if (!sc_require_eq(c, s->dim[k], k == d ? i->dim[0] : x->dim[k])) return NULL;
-    } else if (!sc_require(c, sx_le(c, i->dim[k], s->dim[k])) || (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k])))) {
+    } else if (!sc_require(c, sx_le(c, i->dim[k], s->dim[k])) ||
+               (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k])))) {
       return NULL;
     }
   }
@@ -225,7 +253,9 @@ static const pt_value *define_named(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index");
   uint32_t d;
   char kind;
-  if (!x || !i || x->lead || i->lead || i->kind != 'i' || x->kind == 'b' || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+  if (!x || !i || x->lead || i->lead || i->kind != 'i' || x->kind == 'b' || x->rank == 0 ||
+      !pt_arg_dim(a, "dim", 0, x, &d))
+    return NULL;
   if (which == FILL && i->rank == 0) i = pt_unsqueeze(c, i, 0);
   if (!i || i->rank != (which == FILL ? 1 : x->rank)) return NULL;
   if (which == FILL && !(i = pt_from_end(c, i, x->dim[d]))) return NULL;
@@ -251,7 +281,8 @@ static sx along_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t d = (uint32_t)t->k[0];
   for (uint32_t k = 0; k < t->rank; k++) at[k] = i->dim[k] == c->one ? c->zero : idx[k];
   const sx row = pt_at(c, i, at);
-  for (uint32_t k = 0; k < t->rank; k++) at[k] = k == d ? row : x->dim[k] == c->one ? c->zero : idx[k];
+  for (uint32_t k = 0; k < t->rank; k++)
+    at[k] = k == d ? row : x->dim[k] == c->one ? c->zero : idx[k];
   return pt_at(c, x, at);
 }
 
@@ -267,7 +298,9 @@ static const pt_value *define_along(pt_args *a, int which) {
     if (x->rank > 1) x = pt_flatten(c, x, 0, x->rank - 1);
     if (i->rank > 1) i = pt_flatten(c, i, 0, i->rank - 1);
   }
-  if (!x || !i || x->rank != i->rank || x->rank == 0 || (pt_arg(a, "dim") && !pt_arg_dim(a, "dim", 0, x, &d))) return NULL;
+  if (!x || !i || x->rank != i->rank || x->rank == 0 ||
+      (pt_arg(a, "dim") && !pt_arg_dim(a, "dim", 0, x, &d)))
+    return NULL;
   pt_tensor p = *x, q = *i, *t = pt_new(c, x->kind, along_elem);
   p.dim[d] = c->one;
   q.dim[d] = c->one;

@@ -1,4 +1,5 @@
-/* Definitions for the symbolic prover: operators that move elements, join and cut tensors, and make constant ones. */
+/* Definitions for the symbolic prover: operators that move elements, join and cut tensors, and make
+ * constant ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,9 +22,11 @@ static uint32_t wide(const sc *c, const pt_tensor *t, uint32_t *at) {
 }
 
 /* One group: the flat position of the result's indices, taken apart by the input's sizes. */
-static void regroup(sc *c, const pt_tensor *t, const sx *idx, sx *in, const uint32_t *to, uint32_t n_to, const uint32_t *from, uint32_t n_from) {
+static void regroup(sc *c, const pt_tensor *t, const sx *idx, sx *in, const uint32_t *to,
+                    uint32_t n_to, const uint32_t *from, uint32_t n_from) {
   sx flat = c->zero;
-  for (uint32_t k = 0; k < n_to; k++) flat = sx_add(c, k ? sx_mul(c, flat, t->dim[to[k]]) : c->zero, idx[to[k]]);
+  for (uint32_t k = 0; k < n_to; k++)
+    flat = sx_add(c, k ? sx_mul(c, flat, t->dim[to[k]]) : c->zero, idx[to[k]]);
   for (uint32_t k = n_from; k-- > 1;) {
     const sx d = t->in[0]->dim[from[k]], q = sx_div(c, flat, d);
     in[from[k]] = sx_sub(c, flat, sx_mul(c, d, q));
@@ -53,7 +56,8 @@ static sx reshape_elem(sc *c, const pt_tensor *t, const sx *idx) {
 }
 
 const pt_tensor *pt_reshape(sc *c, const pt_tensor *x, const sx *dim, uint32_t rank) {
-  if (!x || !sc_require_eq(c, sx_prod_dims(c, x->dim, x->rank), sx_prod_dims(c, dim, rank))) return NULL;
+  if (!x || !sc_require_eq(c, sx_prod_dims(c, x->dim, x->rank), sx_prod_dims(c, dim, rank)))
+    return NULL;
   bool same = x->rank == rank;
   for (uint32_t k = 0; k < rank && same; k++) same = x->dim[k] == dim[k];
   if (same) return x;
@@ -78,7 +82,8 @@ const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t t
   return pt_reshape(c, t, dim, n);
 }
 
-/* Sizes as they are given: one that may be -1 is decided, as -1 means something else; others are not negative. */
+/* Sizes as they are given: one that may be -1 is decided, as -1 means something else; others are
+ * not negative. */
 static bool settled(sc *c, sx *dim, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
     bool hole = dim[k] == c->minus_one;
@@ -118,11 +123,15 @@ static const pt_value *define_reshape(pt_args *a, int which) {
     if (!settled(c, dim, n) || !wanted(c, dim, n, sx_prod_dims(c, x->dim, x->rank))) return NULL;
     return pt_one(c, pt_reshape(c, x, dim, n));
   case FLATTEN:
-    if (!pt_arg_dim(a, "start_dim", 0, x, &d) || !pt_arg_dim(a, "end_dim", -1, x, &e) || d > e) return NULL;
+    if (!pt_arg_dim(a, "start_dim", 0, x, &d) || !pt_arg_dim(a, "end_dim", -1, x, &e) || d > e)
+      return NULL;
     return pt_one(c, pt_flatten(c, x, d, e));
   case UNFLATTEN:
-    if (!pt_arg_dim(a, "dim", 0, x, &d) || !pt_arg_sizes(a, "sizes", part, &e) || !settled(c, part, e) || !wanted(c, part, e, x->dim[d])) return NULL;
-    if (x->rank + e > RULE_MAX_RANK || !sc_require_eq(c, sx_prod_dims(c, part, e), x->dim[d])) return NULL;
+    if (!pt_arg_dim(a, "dim", 0, x, &d) || !pt_arg_sizes(a, "sizes", part, &e) ||
+        !settled(c, part, e) || !wanted(c, part, e, x->dim[d]))
+      return NULL;
+    if (x->rank + e > RULE_MAX_RANK || !sc_require_eq(c, sx_prod_dims(c, part, e), x->dim[d]))
+      return NULL;
     for (uint32_t k = 0; k < x->rank; k++)
       for (uint32_t j = 0; j < (k == d ? e : 1); j++) dim[n++] = k == d ? part[j] : x->dim[k];
     return pt_one(c, pt_reshape(c, x, dim, n));
@@ -137,7 +146,8 @@ static const pt_value *define_reshape(pt_args *a, int which) {
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *x, uint32_t d) {
   sx dim[RULE_MAX_RANK];
   if (!x || x->rank + 1 > RULE_MAX_RANK) return NULL;
-  for (uint32_t k = 0; k <= x->rank; k++) dim[k] = k < d ? x->dim[k] : k == d ? c->one : x->dim[k - 1];
+  for (uint32_t k = 0; k <= x->rank; k++)
+    dim[k] = k < d ? x->dim[k] : k == d ? c->one : x->dim[k - 1];
   return pt_reshape(c, x, dim, x->rank + 1);
 }
 
@@ -181,7 +191,8 @@ static sx permute_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 const pt_tensor *pt_permute(sc *c, const pt_tensor *x, const uint32_t *order) {
   pt_tensor *t = x ? pt_like(c, x, x->kind, permute_elem) : NULL;
-  for (uint32_t k = 0; t && k < x->rank; k++) t->k[k] = (int32_t)order[k], t->dim[k] = x->dim[order[k]];
+  for (uint32_t k = 0; t && k < x->rank; k++)
+    t->k[k] = (int32_t)order[k], t->dim[k] = x->dim[order[k]];
   return t;
 }
 
@@ -197,7 +208,8 @@ enum { TRANSPOSE, SWAP, PERMUTE, T, MOVEDIM, REVERSED, MATRIX };
 static bool moved(pt_args *a, const pt_tensor *x, uint32_t *order) {
   uint32_t from[RULE_MAX_RANK], to[RULE_MAX_RANK], n, m, next = 0;
   bool used[RULE_MAX_RANK] = {false}, set[RULE_MAX_RANK] = {false};
-  if (!pt_arg_dims(a, "source", x, from, &n) || !pt_arg_dims(a, "destination", x, to, &m) || n != m) return false;
+  if (!pt_arg_dims(a, "source", x, from, &n) || !pt_arg_dims(a, "destination", x, to, &m) || n != m)
+    return false;
   for (uint32_t i = 0; i < n; i++) {
     if (used[from[i]] || set[to[i]]) return false;
     used[from[i]] = set[to[i]] = true;
@@ -218,8 +230,11 @@ static const pt_value *define_order(pt_args *a, int which) {
   bool used[RULE_MAX_RANK] = {false};
   if (!x) return NULL;
   switch (which) {
-  case TRANSPOSE: case SWAP:
-    if (!pt_arg_dim(a, which == SWAP ? "axis0" : "dim0", 0, x, &d) || !pt_arg_dim(a, which == SWAP ? "axis1" : "dim1", 0, x, &e)) return NULL;
+  case TRANSPOSE:
+  case SWAP:
+    if (!pt_arg_dim(a, which == SWAP ? "axis0" : "dim0", 0, x, &d) ||
+        !pt_arg_dim(a, which == SWAP ? "axis1" : "dim1", 0, x, &e))
+      return NULL;
     return pt_one(c, pt_transpose(c, x, d, e));
   case T:
     if (x->rank > 2 || x->lead) return NULL;
@@ -261,7 +276,12 @@ static const pt_value *define_expand(pt_args *a, int which) {
     const pt_tensor *o = pt_arg_tensor(a, "other");
     return o ? pt_one(c, pt_expand(c, x, o->dim, o->rank, o->lead)) : NULL;
   }
-  if (x->lead || !pt_arg_sizes(a, which == EXPAND ? "size" : which == TILE ? "dims" : "repeats", dim, &n)) return NULL;
+  if (x->lead || !pt_arg_sizes(a,
+                               which == EXPAND ? "size"
+                               : which == TILE ? "dims"
+                                               : "repeats",
+                               dim, &n))
+    return NULL;
   if (which == TILE && n < x->rank) {
     memmove(dim + (x->rank - n), dim, n * sizeof *dim);
     for (uint32_t k = 0; k < x->rank - n; k++) dim[k] = c->one;
@@ -273,7 +293,8 @@ static const pt_value *define_expand(pt_args *a, int which) {
     if (!settled(c, dim, n)) return NULL;
     for (uint32_t k = 0; k < n; k++) {
       if (dim[k] != c->minus_one) continue;
-      if (k < skip && !sc_require(c, c->no)) return NULL; /* a dimension that is not there has no size to keep */
+      if (k < skip && !sc_require(c, c->no))
+        return NULL; /* a dimension that is not there has no size to keep */
       dim[k] = x->dim[k - skip];
     }
     return pt_one(c, pt_expand(c, x, dim, n, 0));
@@ -298,7 +319,9 @@ static sx repeat_each_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times) {
   bool none;
-  if (!x || !sc_require(c, sx_le(c, c->zero, times)) || !sc_decide(c, sx_eq(c, times, c->zero), &none)) return NULL;
+  if (!x || !sc_require(c, sx_le(c, c->zero, times)) ||
+      !sc_decide(c, sx_eq(c, times, c->zero), &none))
+    return NULL;
   if (none) return pt_slice(c, x, d, c->zero, c->zero, c->one);
   pt_tensor *t = pt_like(c, x, x->kind, repeat_each_elem);
   if (!t) return NULL;
@@ -385,11 +408,16 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
   bool some;
   sx end = size;
   if (!clamped(c, pt_arg_size(a, "start", 0), size, start)) return false;
-  if (e && !(e->kind == RULE_INT && e->u.i > (INT64_C(1) << 60)) && !clamped(c, sc_size(c, e), size, &end)) return false;
+  if (e && !(e->kind == RULE_INT && e->u.i > (INT64_C(1) << 60)) &&
+      !clamped(c, sc_size(c, e), size, &end))
+    return false;
   *step = pt_arg_size(a, "step", 1);
-  if (!sc_require(c, sx_lt(c, c->zero, *step)) || !sc_decide(c, sx_lt(c, *start, end), &some)) return false;
+  if (!sc_require(c, sx_lt(c, c->zero, *step)) || !sc_decide(c, sx_lt(c, *start, end), &some))
+    return false;
   const sx length = sx_sub(c, end, *start);
-  *n = !some ? c->zero : *step == c->one ? length : sx_add(c, c->one, sx_div(c, sx_sub(c, length, c->one), *step));
+  *n = !some             ? c->zero
+       : *step == c->one ? length
+                         : sx_add(c, c->one, sx_div(c, sx_sub(c, length, c->one), *step));
   return !c->failed;
 }
 
@@ -403,21 +431,28 @@ static const pt_value *define_part(pt_args *a, int which) {
   bool negative;
   if (!x || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
   const sx size = x->dim[d];
-  if (which == SLICE) return pt_slice_bounds(a, x, d, &start, &n, &step) ? pt_one(c, pt_slice(c, x, d, start, n, step)) : NULL;
+  if (which == SLICE)
+    return pt_slice_bounds(a, x, d, &start, &n, &step)
+               ? pt_one(c, pt_slice(c, x, d, start, n, step))
+               : NULL;
   start = pt_arg_size(a, which == SELECT ? "index" : "start", 0);
   if (!sc_decide(c, sx_lt(c, start, c->zero), &negative)) return NULL;
   if (negative) start = sx_add(c, start, size);
   n = which == SELECT ? c->one : pt_arg_size(a, "length", 0);
-  if (!sc_require(c, sx_and(c, sx_le(c, c->zero, start), sx_le(c, c->zero, n))) || !sc_require(c, sx_le(c, sx_add(c, start, n), size))) return NULL;
+  if (!sc_require(c, sx_and(c, sx_le(c, c->zero, start), sx_le(c, c->zero, n))) ||
+      !sc_require(c, sx_le(c, sx_add(c, start, n), size)))
+    return NULL;
   return pt_one(c, which == SELECT ? pt_drop(c, x, d, start) : pt_slice(c, x, d, start, n, c->one));
 }
 
-/* ceil(size / n), by cases of the remainder where n is a number and does not divide the size as it is written. */
+/* ceil(size / n), by cases of the remainder where n is a number and does not divide the size as it
+ * is written. */
 static bool share(sc *c, sx size, sx n, sx *out, int64_t *rest) {
   int64_t k, v;
   *rest = 0;
   if (sx_divides(c, n, size, out)) return true;
-  if (sx_is_int(c, size, &v) && sx_is_int(c, n, &k) && k > 0) return *rest = v % k, *out = sx_int(c, v / k), true;
+  if (sx_is_int(c, size, &v) && sx_is_int(c, n, &k) && k > 0)
+    return *rest = v % k, *out = sx_int(c, v / k), true;
   if (!sx_is_int(c, n, &k) || k > 8 || k < 1) {
     sc_fail(c, "parts of sizes that are not known");
     return false;
@@ -426,7 +461,8 @@ static bool share(sc *c, sx size, sx n, sx *out, int64_t *rest) {
   for (int64_t r = 1; r < k; r++)
     if (sx_divides(c, n, sx_sub(c, size, sx_int(c, r)), out)) return *rest = r, true;
   for (int64_t r = 0; r < k && !c->failed; r++) {
-    const sx u = sc_derived(c, "share", sx_add(c, size, sx_mul(c, n, sc_symbol_named(c, "per"))), r == 0);
+    const sx u =
+        sc_derived(c, "share", sx_add(c, size, sx_mul(c, n, sc_symbol_named(c, "per"))), r == 0);
     if (c->failed) return false;
     const sx g = sx_eq(c, size, sx_add(c, sx_mul(c, n, u), sx_int(c, r)));
     if (!sx_top_guard(c, g)) {
@@ -442,7 +478,9 @@ static bool share(sc *c, sx size, sx n, sx *out, int64_t *rest) {
 
 static pt_value *pieces(sc *c, const pt_tensor *x, uint32_t d, sx step, bool unbind) {
   pt_value *v = sc_take(c, sizeof *v);
-  if (v) *v = (pt_value){.several = true, .n = SIZE_MAX, .base = x, .dim = d, .step = step, .unbind = unbind};
+  if (v)
+    *v = (pt_value){
+        .several = true, .n = SIZE_MAX, .base = x, .dim = d, .step = step, .unbind = unbind};
   return v;
 }
 
@@ -474,17 +512,21 @@ static const pt_value *define_split(pt_args *a, int which) {
     return sc_require(c, sx_lt(c, c->zero, step)) ? pieces(c, x, d, step, false) : NULL;
   case CHUNK:
     step = pt_arg_size(a, "chunks", 1);
-    if (!sc_require(c, sx_lt(c, c->zero, step)) || !share(c, x->dim[d], step, &step, &rest)) return NULL;
+    if (!sc_require(c, sx_lt(c, c->zero, step)) || !share(c, x->dim[d], step, &step, &rest))
+      return NULL;
     return pieces(c, x, d, rest ? sx_add(c, step, c->one) : step, false);
   case SECTIONS:
-    if (!sx_is_int(c, pt_arg_size(a, "sections", 1), &k) || k < 1 || k > 8 || !share(c, x->dim[d], sx_int(c, k), &step, &rest)) return NULL;
+    if (!sx_is_int(c, pt_arg_size(a, "sections", 1), &k) || k < 1 || k > 8 ||
+        !share(c, x->dim[d], sx_int(c, k), &step, &rest))
+      return NULL;
     for (int64_t i = 0; i < k; i++) size[i] = i < rest ? sx_add(c, step, c->one) : step;
     return listed(c, x, d, size, (uint32_t)k);
   default: break;
   }
   const char *name = pt_arg(a, "split_sizes") ? "split_sizes" : "split_size";
   const rule_term *l = pt_arg(a, name);
-  if (!l || l->kind != RULE_LIST || l->n > RULE_MAX_RANK || !pt_arg_sizes(a, name, size, &n)) return NULL;
+  if (!l || l->kind != RULE_LIST || l->n > RULE_MAX_RANK || !pt_arg_sizes(a, name, size, &n))
+    return NULL;
   return listed(c, x, d, size, n);
 }
 
@@ -496,7 +538,8 @@ static sx turn_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
   const sx i = idx[t->k[0]], n = t->dim[t->k[0]], back = sx_sub(c, i, t->p[0]);
-  in[t->k[0]] = t->which == FLIP ? sx_sub(c, sx_sub(c, n, c->one), i) : sx_ite(c, sx_lt(c, i, t->p[0]), sx_add(c, back, n), back);
+  in[t->k[0]] = t->which == FLIP ? sx_sub(c, sx_sub(c, n, c->one), i)
+                                 : sx_ite(c, sx_lt(c, i, t->p[0]), sx_add(c, back, n), back);
   return pt_at(c, t->in[0], in);
 }
 
@@ -506,7 +549,8 @@ static const pt_tensor *turned(sc *c, const pt_tensor *x, int which, uint32_t d,
   if (which == ROLL) { /* into [0, n) */
     if (!sc_decide(c, sx_lt(c, shift, c->zero), &holds)) return NULL;
     if (holds) shift = sx_add(c, shift, x->dim[d]);
-    if (!sc_decide(c, sx_and(c, sx_le(c, c->zero, shift), sx_lt(c, shift, x->dim[d])), &holds)) return NULL;
+    if (!sc_decide(c, sx_and(c, sx_le(c, c->zero, shift), sx_lt(c, shift, x->dim[d])), &holds))
+      return NULL;
     if (!holds) {
       shift = sx_mod(c, shift, x->dim[d]);
       if (c->failed) return NULL;
@@ -570,7 +614,8 @@ static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
 const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d) {
   if (n == 0) return NULL;
   char kind = t[0]->kind;
-  for (size_t i = 0; i < n; i++) kind = t[i]->kind == 'f' || kind == 'f' ? 'f' : t[i]->kind == 'i' || kind == 'i' ? 'i' : 'b';
+  for (size_t i = 0; i < n; i++)
+    kind = t[i]->kind == 'f' || kind == 'f' ? 'f' : t[i]->kind == 'i' || kind == 'i' ? 'i' : 'b';
   const pt_tensor **list = sc_take(c, n * sizeof *list);
   pt_tensor *r = list ? pt_like(c, t[0], kind, cat_elem) : NULL;
   if (!r) return NULL;
@@ -595,15 +640,18 @@ const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d) 
   return r;
 }
 
-/* Tensors of any shape: which part an element is in, and where there, depends on the parts' shapes and the dimension
- * alone. Each such concatenation stands for a shape of its own (a bit from the top among the leading dimensions). */
+/* Tensors of any shape: which part an element is in, and where there, depends on the parts' shapes
+ * and the dimension alone. Each such concatenation stands for a shape of its own (a bit from the
+ * top among the leading dimensions). */
 static sx open_cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t outer = c->at_place;
   sx r = 0;
   for (size_t k = t->n_list; k-- > 0 && !c->failed;) {
     char name[64];
     uint32_t p = 0;
-    while (p < c->n_places && (c->place[p].join != (size_t)t->which || c->place[p].part != k || c->place[p].outer != outer)) p++;
+    while (p < c->n_places && (c->place[p].join != (size_t)t->which || c->place[p].part != k ||
+                               c->place[p].outer != outer))
+      p++;
     if (p == 63 || c->n_owned == 256) {
       sc_fail(c, "too many concatenations");
       break;
@@ -659,22 +707,27 @@ static const pt_value *define_cat(pt_args *a, int which) {
   uint32_t d = 0;
   if (t && t->kind == RULE_OP && which == CAT) { /* all pieces of one tensor, however many */
     const pt_value *v = pt_eval(c, t);
-    if (v && !v->t && !v->unbind && pt_arg_dim(a, "dim", 0, v->base, &d) && d == v->dim) return pt_one(c, v->base);
+    if (v && !v->t && !v->unbind && pt_arg_dim(a, "dim", 0, v->base, &d) && d == v->dim)
+      return pt_one(c, v->base);
   }
   if (!pt_arg_list(a, name, &list, &n) || n == 0 || n > 64) return NULL;
   for (size_t i = 0; i < n; i++)
     if (!(each[i] = list[i])) return NULL;
-  if (which == CAT && each[0]->lead && each[0]->rank == 0) return pt_one(c, open_cat(c, each, n, pt_arg_size(a, "dim", 0)));
+  if (which == CAT && each[0]->lead && each[0]->rank == 0)
+    return pt_one(c, open_cat(c, each, n, pt_arg_size(a, "dim", 0)));
   switch (which) {
   case STACK:
     if (!pt_arg(a, "dim") || !pt_dim(c, pt_arg(a, "dim"), each[0], 1, &d)) return NULL;
     for (size_t i = 0; i < n; i++)
       if (list[i]->rank != list[0]->rank || !(each[i] = pt_unsqueeze(c, list[i], d))) return NULL;
     break;
-  case HSTACK: case VSTACK: case COLUMNS:
+  case HSTACK:
+  case VSTACK:
+  case COLUMNS:
     for (size_t i = 0; i < n; i++) {
       if (each[i]->lead || each[i]->rank == 0) return NULL;
-      if (which != HSTACK && each[i]->rank == 1) each[i] = pt_unsqueeze(c, each[i], which == COLUMNS);
+      if (which != HSTACK && each[i]->rank == 1)
+        each[i] = pt_unsqueeze(c, each[i], which == COLUMNS);
       if (!each[i]) return NULL;
     }
     d = which == COLUMNS || (which == HSTACK && each[0]->rank > 1);
@@ -682,7 +735,8 @@ static const pt_value *define_cat(pt_args *a, int which) {
   default:
     if (each[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, each[0], &d)) return NULL;
     for (size_t i = 1; i < n && which == GATHER; i++)
-      if (each[i]->rank != each[0]->rank || !sc_require_eq(c, each[i]->dim[d], each[0]->dim[d])) return NULL;
+      if (each[i]->rank != each[0]->rank || !sc_require_eq(c, each[i]->dim[d], each[0]->dim[d]))
+        return NULL;
   }
   return pt_one(c, pt_cat(c, each, n, d));
 }
@@ -738,6 +792,7 @@ static const pt_definition table[] = {
 };
 
 bool pt_define_layout(const char *name, pt_definition *out) {
-  if (!strcmp(name, "dist::all_gather")) return *out = (pt_definition){name, define_cat, GATHER}, true;
+  if (!strcmp(name, "dist::all_gather"))
+    return *out = (pt_definition){name, define_cat, GATHER}, true;
   return pt_find(table, sizeof table / sizeof *table, name, out);
 }

@@ -1,15 +1,18 @@
-/* Integer types that are not int64. The definitions are of integers without end; a result in a narrow type is theirs only where each of its
- * elements fits, and it equals nothing of another type. */
+/* Integer types that are not int64. The definitions are of integers without end; a result in a
+ * narrow type is theirs only where each of its elements fits, and it equals nothing of another
+ * type. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
 
-static const int64_t most[] = {[RULE_I32] = INT32_MAX, [RULE_I16] = INT16_MAX, [RULE_I8] = INT8_MAX, [RULE_U8] = UINT8_MAX};
+static const int64_t most[] = {
+    [RULE_I32] = INT32_MAX, [RULE_I16] = INT16_MAX, [RULE_I8] = INT8_MAX, [RULE_U8] = UINT8_MAX};
 static int64_t least(rule_dtype d) { return d == RULE_U8 ? 0 : -most[d] - 1; }
 
 static sx fitting_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
-  if (!sx_ge0(c, sx_sub(c, sx_int(c, most[d]), x)) || !sx_ge0(c, sx_sub(c, x, sx_int(c, least(d))))) sc_fail(c, "an integer that may not fit into %s", rule_dtype_name(d));
+  if (!sx_ge0(c, sx_sub(c, sx_int(c, most[d]), x)) || !sx_ge0(c, sx_sub(c, x, sx_int(c, least(d)))))
+    sc_fail(c, "an integer that may not fit into %s", rule_dtype_name(d));
   return x;
 }
 
@@ -19,7 +22,9 @@ static sx typed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return d == RULE_I64 ? x : sx_lift(c, x, fitting_end, &d);
 }
 
-static rule_dtype type_of(const pt_tensor *t) { return t->narrow ? (rule_dtype)t->narrow : RULE_I64; }
+static rule_dtype type_of(const pt_tensor *t) {
+  return t->narrow ? (rule_dtype)t->narrow : RULE_I64;
+}
 
 const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d) {
   if (!t || t->kind != 'i' || type_of(t) == d) return t;
@@ -33,11 +38,11 @@ const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d) {
 
 /* The integers among a call's tensors: types are numbered from the widest on. */
 typedef struct operands {
-  rule_dtype type;   /* that they promote to */
-  bool some, mixed;  /* of several types */
-  bool byte;         /* some are of 8 bits without sign */
-  unsigned ranks;    /* bit 0: a number in a tensor is among them, bit 1: others */
-  sx number[8];      /* plain ones */
+  rule_dtype type;  /* that they promote to */
+  bool some, mixed; /* of several types */
+  bool byte;        /* some are of 8 bits without sign */
+  unsigned ranks;   /* bit 0: a number in a tensor is among them, bit 1: others */
+  sx number[8];     /* plain ones */
   size_t n_numbers;
 } operands;
 
@@ -79,9 +84,12 @@ static void note_numbers(pt_args *a, operands *o) {
   for (size_t i = 0; i < a->schema->n_args; i++) {
     const rule_term *x = a->t->child[i];
     const bool plain = x->kind == RULE_INT || x->kind == RULE_NAME || x->kind == RULE_EXPR;
-    if (plain && (a->schema->arg[i].type == RULE_ARG_TENSOR || a->schema->arg[i].type == RULE_ARG_SCALAR)) note_tensor(o, pt_eval_tensor(a->c, x));
+    if (plain &&
+        (a->schema->arg[i].type == RULE_ARG_TENSOR || a->schema->arg[i].type == RULE_ARG_SCALAR))
+      note_tensor(o, pt_eval_tensor(a->c, x));
   }
-  for (size_t i = 0; i < o->n_numbers && o->type != RULE_I64 && !a->c->failed; i++) (void)fitting_end(a->c, o->number[i], &o->type);
+  for (size_t i = 0; i < o->n_numbers && o->type != RULE_I64 && !a->c->failed; i++)
+    (void)fitting_end(a->c, o->number[i], &o->type);
 }
 
 static bool among(const char *name, const char *const *list) {
@@ -90,10 +98,14 @@ static bool among(const char *name, const char *const *list) {
   return false;
 }
 
-/* The type of the first integers of a call's results; of the others, where it has such, see below. */
+/* The type of the first integers of a call's results; of the others, where it has such, see below.
+ */
 static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
-  static const char *const counting[] = {"sum", "prod", "cumsum", "count_nonzero", "argmax", "argmin", "argsort", "one_hot", NULL},
-                           *const keeping[] = {"amax", "amin", "max", "min", "sort", "topk", "gather", "index_select", "index", NULL};
+  static const char *const counting[] = {"sum",           "prod",    "cumsum",
+                                         "count_nonzero", "argmax",  "argmin",
+                                         "argsort",       "one_hot", NULL},
+                           *const keeping[] = {"amax", "amin",   "max",          "min",   "sort",
+                                               "topk", "gather", "index_select", "index", NULL};
   const char *full = a->t->u.s, *name = strncmp(full, "aten::", 6) ? "" : full + 6;
   pt_definition d;
   if (pt_arg_dtype(a, "dtype", out)) return rule_dtype_is_int(*out);
@@ -103,7 +115,8 @@ static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
   const bool elementwise = pt_define_elementwise(full, &d);
   if (o->mixed && (o->ranks == 3 || !elementwise)) return false;
   *out = o->type;
-  return elementwise || among(name, keeping) || pt_define_layout(full, &d) || pt_define_views(full, &d) || pt_define_fill(full, &d);
+  return elementwise || among(name, keeping) || pt_define_layout(full, &d) ||
+         pt_define_views(full, &d) || pt_define_fill(full, &d);
 }
 
 static bool has_integers(const pt_value *v) {
@@ -121,13 +134,15 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   if (!c->narrow) return v;
   note_operands(c, a->t, &o);
   note_numbers(a, &o);
-  const bool logic = !strncmp(a->t->u.s, "aten::any", 9) || !strncmp(a->t->u.s, "aten::all", 9); /* of bytes they are bytes */
+  const bool logic = !strncmp(a->t->u.s, "aten::any", 9) ||
+                     !strncmp(a->t->u.s, "aten::all", 9); /* of bytes they are bytes */
   if (!has_integers(v) && !(logic && o.byte)) return v;
   if (logic || !type_of_call(a, &o, &d)) {
     sc_fail(c, "integers of a narrow type in %s", a->t->u.s);
     return NULL;
   }
-  /* Of several results the first has the numbers' type, the others are places; but for pieces, which are all alike. */
+  /* Of several results the first has the numbers' type, the others are places; but for pieces,
+   * which are all alike. */
   const bool alike = pt_define_layout(a->t->u.s, &layout) || pt_define_views(a->t->u.s, &layout);
   pt_value *r = sc_take(c, sizeof *r);
   const pt_tensor **t = v->t ? sc_take(c, (v->n + 1) * sizeof *t) : NULL;
@@ -135,6 +150,7 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   *r = *v;
   r->t = t;
   if (v->base) r->base = pt_typed(c, v->base, d);
-  for (size_t i = 0; v->t && i < v->n; i++) t[i] = pt_typed(c, v->t[i], i == 0 || alike ? d : RULE_I64);
+  for (size_t i = 0; v->t && i < v->n; i++)
+    t[i] = pt_typed(c, v->t[i], i == 0 || alike ? d : RULE_I64);
   return r;
 }

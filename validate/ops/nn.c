@@ -6,8 +6,8 @@
 
 /* ---- contractions ---- */
 
-/* a [batch..., M, K] or [batch..., K] with b [batch..., K, N] or [K]; t->k: rank of the batch, whether a and b are
- * vectors. */
+/* a [batch..., M, K] or [batch..., K] with b [batch..., K, N] or [K]; t->k: rank of the batch,
+ * whether a and b are vectors. */
 static sx matmul_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *a = t->in[0], *b = t->in[1];
   const uint32_t batch = (uint32_t)t->k[0];
@@ -32,12 +32,14 @@ const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b) {
     return NULL;
   }
   if (!sc_require_eq(c, a->dim[a->rank - 1], b->dim[vb ? 0 : b->rank - 2])) return NULL;
-  pt_tensor p = {.rank = a->rank - (va ? 1 : 2), .lead = a->lead}, q = {.rank = b->rank - (vb ? 1 : 2), .lead = b->lead};
+  pt_tensor p = {.rank = a->rank - (va ? 1 : 2), .lead = a->lead},
+            q = {.rank = b->rank - (vb ? 1 : 2), .lead = b->lead};
   memcpy(p.dim, a->dim, sizeof p.dim);
   memcpy(q.dim, b->dim, sizeof q.dim);
   pt_tensor *t = pt_new(c, a->kind, matmul_elem);
   if (!t) return NULL;
-  /* Sizes that differ are made equal, or 1, by a case split, so that what is left is one or the other by name. */
+  /* Sizes that differ are made equal, or 1, by a case split, so that what is left is one or the
+   * other by name. */
   if (!pt_broadcast(c, (const pt_tensor *[]){&p, &q}, 2, t->dim, &t->rank, &t->lead)) return NULL;
   t->in[0] = a;
   t->in[1] = b;
@@ -57,7 +59,9 @@ static const pt_value *define_matmul(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *y = pt_arg_tensor(a, second[which]);
   if (!x || !y) return NULL;
-  if (which != MATMUL && (x->rank != rank_of[which][0] || y->rank != rank_of[which][1] || x->lead || y->lead)) return NULL;
+  if (which != MATMUL &&
+      (x->rank != rank_of[which][0] || y->rank != rank_of[which][1] || x->lead || y->lead))
+    return NULL;
   if (which == BMM && !sc_require_eq(c, x->dim[0], y->dim[0])) return NULL;
   if (which == OUTER) return pt_one(c, pt_times(c, pt_unsqueeze(c, x, 1), pt_unsqueeze(c, y, 0)));
   return pt_one(c, pt_matmul(c, x, y));
@@ -68,14 +72,18 @@ enum { ADDMM, BADDBMM, ADDMV, ADDBMM };
 static const pt_value *define_addmm(pt_args *a, int which) {
   static const char *const names[][2] = {{"mat1", "mat2"}, {"batch1", "batch2"}, {"mat", "vec"}};
   sc *c = a->c;
-  const pt_tensor *bias = pt_arg_tensor(a, "self"), *x = pt_arg_tensor(a, names[which][0]), *y = pt_arg_tensor(a, names[which][1]);
+  const pt_tensor *bias = pt_arg_tensor(a, "self"), *x = pt_arg_tensor(a, names[which][0]),
+                  *y = pt_arg_tensor(a, names[which][1]);
   const uint32_t rank = which == BADDBMM ? 3 : 2, rank2 = which == ADDMV ? 1 : rank;
   char k1 = 'i', k2 = 'i';
-  if (!bias || !x || !y || x->rank != rank || y->rank != rank2 || x->lead || y->lead || bias->lead) return NULL;
+  if (!bias || !x || !y || x->rank != rank || y->rank != rank2 || x->lead || y->lead || bias->lead)
+    return NULL;
   if (which == BADDBMM && !sc_require_eq(c, x->dim[0], y->dim[0])) return NULL;
   const sx beta = pt_arg_scalar(a, "beta", &k1), alpha = pt_arg_scalar(a, "alpha", &k2);
   const pt_tensor *r = pt_matmul(c, x, y);
-  if (!r || r->kind != bias->kind || k1 == 'b' || k2 == 'b' || (r->kind == 'i' && (k1 == 'f' || k2 == 'f'))) return NULL;
+  if (!r || r->kind != bias->kind || k1 == 'b' || k2 == 'b' ||
+      (r->kind == 'i' && (k1 == 'f' || k2 == 'f')))
+    return NULL;
   bias = pt_expand(c, bias, r->dim, r->rank, 0);
   return pt_one(c, pt_combine(c, beta, bias, alpha, r));
 }
@@ -83,8 +91,11 @@ static const pt_value *define_addmm(pt_args *a, int which) {
 static const pt_value *define_linear(pt_args *a, int which) {
   (void)which;
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
-  if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->failed || (b && (b->rank > 1 || b->lead))) return NULL;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
+                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->failed ||
+      (b && (b->rank > 1 || b->lead)))
+    return NULL;
   const pt_tensor *r = pt_matmul(c, x, pt_transpose(c, w, 0, 1));
   if (!r || !b) return pt_one(c, r);
   if (b->kind != r->kind) return NULL;
@@ -130,20 +141,23 @@ static uint32_t letters_of(const char *p) {
   return n;
 }
 
-/* The most dimensions that "..." stands for; digits are the names of them, the last one's 9. UINT32_MAX: not modelled. */
+/* The most dimensions that "..." stands for; digits are the names of them, the last one's 9.
+ * UINT32_MAX: not modelled. */
 static uint32_t unnamed(const char *p, const pt_tensor *const *list, size_t n) {
   uint32_t most = 0;
   for (size_t i = 0; i < n; i++) {
     const char *end = p + strcspn(p, ",-"), *dots = strchr(p, '.');
     const uint32_t named = letters_of(p);
-    if (dots && dots < end && (!list[i] || list[i]->rank < named || list[i]->rank - named > 9)) return UINT32_MAX;
+    if (dots && dots < end && (!list[i] || list[i]->rank < named || list[i]->rank - named > 9))
+      return UINT32_MAX;
     if (dots && dots < end && list[i]->rank - named > most) most = list[i]->rank - named;
     p = *end == ',' ? end + 1 : end;
   }
   return most;
 }
 
-/* The equation without blanks, with its result, "..." written out; NULL where it is not modelled. */
+/* The equation without blanks, with its result, "..." written out; NULL where it is not modelled.
+ */
 static char *equation(sc *c, const char *from, const pt_tensor *const *list, size_t n) {
   const uint32_t most = unnamed(from, list, n);
   char *to = sc_take(c, 12 * (strlen(from) + 4) + 64), *w = to;
@@ -157,7 +171,8 @@ static char *equation(sc *c, const char *from, const pt_tensor *const *list, siz
     if (*from >= '0' && *from <= '9') return NULL;
     if (*from == '.') {
       if (strncmp(from, "...", 3) || i >= n) return NULL;
-      for (uint32_t k = result ? most : list[i]->rank - letters_of(part); k > 0; k--) *w++ = (char)('9' + 1 - k);
+      for (uint32_t k = result ? most : list[i]->rank - letters_of(part); k > 0; k--)
+        *w++ = (char)('9' + 1 - k);
       from += 2;
     } else if (*from != ' ') {
       *w++ = *from;
@@ -179,7 +194,8 @@ static char *equation(sc *c, const char *from, const pt_tensor *const *list, siz
 bool pt_same_index(sc *c, sx p, sx q) {
   if (sx_same(c, p, q)) return true;
   const sx equal = sx_eq(c, p, q);
-  if (!sc_require(c, sx_or(c, equal, sx_or(c, sx_eq(c, p, c->one), sx_eq(c, q, c->one))))) return false;
+  if (!sc_require(c, sx_or(c, equal, sx_or(c, sx_eq(c, p, c->one), sx_eq(c, q, c->one)))))
+    return false;
   return sc_require_modelled(c, equal, "a sum over an index that broadcasts");
 }
 
@@ -258,16 +274,24 @@ static bool numbers(pt_args *a, const char *name, uint32_t n, sx if_none, sx *ou
   return true;
 }
 
-/* How many windows there are where the last one may stand over the end, as long as it begins within x or the padding before it, and by
- * how much it does. */
+/* How many windows there are where the last one may stand over the end, as long as it begins within
+ * x or the padding before it, and by how much it does. */
 static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, sx *out, sx *over) {
   const sx whole = sx_add(c, size, sx_add(c, w->pad[i], w->pad[i]));
-  const sx n = sx_add(c, sx_div(c, sx_add(c, sx_sub(c, whole, span), sx_sub(c, w->stride[i], c->one)), w->stride[i]), c->one);
+  const sx n = sx_add(
+      c,
+      sx_div(c, sx_add(c, sx_sub(c, whole, span), sx_sub(c, w->stride[i], c->one)), w->stride[i]),
+      c->one);
   bool beyond, some;
-  if (c->failed || !sc_decide(c, sx_le(c, sx_add(c, size, w->pad[i]), sx_mul(c, sx_sub(c, n, c->one), w->stride[i])), &beyond)) return false;
+  if (c->failed ||
+      !sc_decide(
+          c, sx_le(c, sx_add(c, size, w->pad[i]), sx_mul(c, sx_sub(c, n, c->one), w->stride[i])),
+          &beyond))
+    return false;
   *out = beyond ? sx_sub(c, n, c->one) : n;
   *over = sx_sub(c, sx_add(c, sx_mul(c, sx_sub(c, *out, c->one), w->stride[i]), span), whole);
-  if (!sc_require(c, sx_lt(c, c->zero, *out)) || !sc_decide(c, sx_lt(c, c->zero, *over), &some)) return false;
+  if (!sc_require(c, sx_lt(c, c->zero, *out)) || !sc_decide(c, sx_lt(c, c->zero, *over), &some))
+    return false;
   if (!some) *over = c->zero;
   return true;
 }
@@ -276,12 +300,16 @@ static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, s
 static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx value, sx *out) {
   for (uint32_t i = 0; i < w->n && x; i++) {
     const uint32_t d = x->rank - w->n + i;
-    if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]), sx_and(c, sx_lt(c, c->zero, w->stride[i]), sx_lt(c, c->zero, w->dilation[i]))))) return NULL;
+    if (!sc_require(c, sx_and(c, sx_le(c, c->zero, w->pad[i]),
+                              sx_and(c, sx_lt(c, c->zero, w->stride[i]),
+                                     sx_lt(c, c->zero, w->dilation[i])))))
+      return NULL;
     sx own = w->more[i];
     const sx span = sx_add(c, sx_mul(c, w->dilation[i], sx_sub(c, w->size[i], c->one)), c->one);
     if (w->over && !windows_over(c, w, i, x->dim[d], span, &out[i], &own)) return NULL;
     const sx behind = own ? sx_add(c, w->pad[i], own) : w->pad[i];
-    x = value == c->zero ? pt_frame(c, x, d, w->pad[i], behind) : pt_pad(c, x, d, w->pad[i], behind, value);
+    x = value == c->zero ? pt_frame(c, x, d, w->pad[i], behind)
+                         : pt_pad(c, x, d, w->pad[i], behind, value);
     if (!x) return NULL;
     if (w->over) continue;
     const sx room = sx_sub(c, x->dim[d], span);
@@ -291,8 +319,8 @@ static const pt_tensor *framed(sc *c, const pt_tensor *x, const window *w, sx va
   return x;
 }
 
-/* p[0..2] stride, p[3..5] dilation; k[0] window dimensions, k[1] whether batched; in[0] framed input, in[1] weight;
- * which: groups (in p[6], p[7]: channels in and out of one). */
+/* p[0..2] stride, p[3..5] dilation; k[0] window dimensions, k[1] whether batched; in[0] framed
+ * input, in[1] weight; which: groups (in p[6], p[7]: channels in and out of one). */
 static sx conv_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *x = t->in[0], *w = t->in[1];
   const uint32_t n = (uint32_t)t->k[0], b = (uint32_t)t->k[1];
@@ -314,21 +342,29 @@ static sx conv_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 static const pt_value *define_conv(pt_args *a, int n) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
+                  *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
   window win = {.n = (uint32_t)n};
   sx out[3], per;
   const bool any = n == 0; /* aten::convolution */
   if (any && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
-  if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead || w->lead || w->rank != win.n + 2) return NULL;
+  if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead ||
+      w->lead || w->rank != win.n + 2)
+    return NULL;
   if (x->rank != win.n + 2 && (any || x->rank != win.n + 1)) return NULL;
-  if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false)) return pt_one(c, pt_by_channel(c, pt_conv_transpose(a, win.n, x, w), bias, win.n));
+  if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false))
+    return pt_one(c, pt_by_channel(c, pt_conv_transpose(a, win.n, x, w), bias, win.n));
   const uint32_t b = x->rank == win.n + 2;
   for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
   const bool word = pt_arg(a, "padding") && pt_arg(a, "padding")->kind == RULE_STRING;
-  if (!numbers(a, "stride", win.n, c->one, win.stride) || !numbers(a, "dilation", win.n, c->one, win.dilation)) return NULL;
+  if (!numbers(a, "stride", win.n, c->one, win.stride) ||
+      !numbers(a, "dilation", win.n, c->one, win.dilation))
+    return NULL;
   const bool same = word && pt_arg_is(a, "padding", "same");
   if (word && !same && !pt_arg_is(a, "padding", "valid")) return NULL;
-  if (word ? !numbers(a, "none", win.n, c->zero, win.pad) : !numbers(a, "padding", win.n, c->zero, win.pad)) return NULL;
+  if (word ? !numbers(a, "none", win.n, c->zero, win.pad)
+           : !numbers(a, "padding", win.n, c->zero, win.pad))
+    return NULL;
   for (uint32_t i = 0; i < win.n && same; i++) { /* as long as x: what is odd is behind */
     const sx total = sx_mul(c, win.dilation[i], sx_sub(c, win.size[i], c->one));
     win.pad[i] = sx_div(c, total, sx_int(c, 2));
@@ -356,13 +392,15 @@ static const pt_value *define_conv(pt_args *a, int n) {
   t->k[1] = (int32_t)b;
   if (b) t->dim[t->rank++] = x->dim[0];
   t->dim[t->rank++] = w->dim[0];
-  for (uint32_t i = 0; i < win.n; i++) t->p[i] = win.stride[i], t->p[3 + i] = win.dilation[i], t->dim[t->rank++] = out[i];
+  for (uint32_t i = 0; i < win.n; i++)
+    t->p[i] = win.stride[i], t->p[3 + i] = win.dilation[i], t->dim[t->rank++] = out[i];
   return pt_one(c, pt_by_channel(c, t, bias, win.n));
 }
 
 enum { AVERAGE, LARGEST };
 
-/* p[0..2] stride, p[3..5] dilation, p[6] 1 / divisor; k[1..] window sizes are in `data` of the framed tensor. */
+/* p[0..2] stride, p[3..5] dilation, p[6] 1 / divisor; k[1..] window sizes are in `data` of the
+ * framed tensor. */
 static sx pool_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t n = (uint32_t)t->k[0], first = t->rank - n;
   sx at[RULE_MAX_RANK], k[3];
@@ -372,14 +410,16 @@ static sx pool_elem(sc *c, const pt_tensor *t, const sx *idx) {
     at[first + i] = sx_add(c, sx_mul(c, idx[first + i], t->p[i]), sx_mul(c, k[i], t->p[3 + i]));
   }
   sx r = pt_at(c, t->in[0], at);
-  for (uint32_t i = n; i-- > 0;) r = t->which == AVERAGE ? sx_sum(c, k[i], r) : sx_largest(c, k[i], r);
+  for (uint32_t i = n; i-- > 0;)
+    r = t->which == AVERAGE ? sx_sum(c, k[i], r) : sx_largest(c, k[i], r);
   return t->which == AVERAGE ? sx_mul(c, r, t->p[6]) : r;
 }
 
 static sx one_of(sc *c, sx x) { return (void)x, c->one; }
 
 /* x, framed, in windows; `share`: what an average's sum is multiplied by. */
-static const pt_tensor *pooled(sc *c, const pt_tensor *x, const window *w, int kind, sx share, const sx *out) {
+static const pt_tensor *pooled(sc *c, const pt_tensor *x, const window *w, int kind, sx share,
+                               const sx *out) {
   pt_tensor *t = x ? pt_like(c, x, 'f', pool_elem) : NULL;
   if (!t) return NULL;
   t->which = kind;
@@ -398,11 +438,15 @@ static const pt_value *define_pool(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   window w = {.n = (uint32_t)n};
   sx out[3];
-  if (!x || x->kind != 'f' || x->lead || (x->rank != w.n + 1 && x->rank != w.n + 2) || !numbers(a, "kernel_size", w.n, c->one, w.size)) return NULL;
+  if (!x || x->kind != 'f' || x->lead || (x->rank != w.n + 1 && x->rank != w.n + 2) ||
+      !numbers(a, "kernel_size", w.n, c->one, w.size))
+    return NULL;
   const rule_term *st = pt_arg(a, "stride");
   if (!st || (st->kind == RULE_LIST && st->n == 0)) memcpy(w.stride, w.size, sizeof w.stride);
   else if (!numbers(a, "stride", w.n, c->one, w.stride)) return NULL;
-  if (!numbers(a, "padding", w.n, c->zero, w.pad) || !numbers(a, "dilation", w.n, c->one, w.dilation)) return NULL;
+  if (!numbers(a, "padding", w.n, c->zero, w.pad) ||
+      !numbers(a, "dilation", w.n, c->one, w.dilation))
+    return NULL;
   w.over = pt_arg_flag(a, "ceil_mode", false);
   if (w.over && kind == AVERAGE) return NULL;
   bool padded = false;
@@ -410,9 +454,13 @@ static const pt_value *define_pool(pt_args *a, int which) {
   for (uint32_t i = 0; i < w.n; i++) {
     padded |= w.pad[i] != c->zero;
     count = sx_mul(c, count, w.size[i]);
-    if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, w.size[i]), sx_le(c, sx_add(c, w.pad[i], w.pad[i]), w.size[i])))) return NULL;
+    if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, w.size[i]),
+                              sx_le(c, sx_add(c, w.pad[i], w.pad[i]), w.size[i]))))
+      return NULL;
   }
-  const bool given = pt_arg(a, "divisor_override"), inside = kind == AVERAGE && padded && !given && !pt_arg_flag(a, "count_include_pad", true);
+  const bool given = pt_arg(a, "divisor_override"),
+             inside =
+                 kind == AVERAGE && padded && !given && !pt_arg_flag(a, "count_include_pad", true);
   if (given) count = pt_arg_size(a, "divisor_override", 1);
   const pt_tensor *ones = inside ? pt_unary(c, x, one_of) : NULL;
   x = framed(c, x, &w, kind == AVERAGE ? c->zero : c->neginf, out);
@@ -425,15 +473,20 @@ static const pt_value *define_pool(pt_args *a, int which) {
 /* ---- attention ---- */
 
 static sx causal_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  return sx_ite(c, sx_le(c, idx[t->rank - 1], idx[t->rank - 2]), pt_at(c, t->in[0], idx), c->neginf);
+  return sx_ite(c, sx_le(c, idx[t->rank - 1], idx[t->rank - 2]), pt_at(c, t->in[0], idx),
+                c->neginf);
 }
 static sx hide_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, pt_at(c, t->in[1], idx), pt_at(c, t->in[0], idx), c->neginf);
 }
 
-/* softmax(scale q k^T, masked) v; q [..., T, D], k [..., S, D], v [..., S, E]; scale 0 is 1/sqrt(D). */
-const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v, sx scale, bool causal, const pt_tensor *mask) {
-  if (!q || !k || !v || q->rank < 2 || k->rank < 2 || v->rank < 2 || q->kind != 'f' || k->kind != 'f' || v->kind != 'f') return NULL;
+/* softmax(scale q k^T, masked) v; q [..., T, D], k [..., S, D], v [..., S, E]; scale 0 is
+ * 1/sqrt(D). */
+const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v,
+                              sx scale, bool causal, const pt_tensor *mask) {
+  if (!q || !k || !v || q->rank < 2 || k->rank < 2 || v->rank < 2 || q->kind != 'f' ||
+      k->kind != 'f' || v->kind != 'f')
+    return NULL;
   if (!scale) scale = sx_inv(c, sx_sqrt(c, q->dim[q->rank - 1]));
   const pt_tensor *s = pt_matmul(c, q, pt_transpose(c, k, k->rank - 2, k->rank - 1));
   s = s ? pt_times(c, s, pt_scalar_tensor(c, scale, 'f')) : NULL;
@@ -464,7 +517,8 @@ const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads) {
 /* `flash`: a form of it that takes four dimensions and broadcasts nothing; its first result. */
 static const pt_value *define_sdpa(pt_args *a, int flash) {
   sc *c = a->c;
-  const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"), *v = pt_arg_tensor(a, "value"),
+  const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"),
+                  *v = pt_arg_tensor(a, "value"),
                   *mask = pt_arg(a, "attn_mask") ? pt_arg_tensor(a, "attn_mask") : NULL;
   char kind;
   if (!q || !k || !v) return NULL;
@@ -475,7 +529,9 @@ static const pt_value *define_sdpa(pt_args *a, int flash) {
   if (flash) {
     if (q->rank != 4 || k->rank != 4 || v->rank != 4 || (mask && mask->kind != 'f')) return NULL;
     for (uint32_t d = 0; d < 4; d++)
-      if (!sc_require_eq(c, k->dim[d], v->dim[d]) || (d != 2 && !sc_require_eq(c, q->dim[d], k->dim[d]))) return NULL;
+      if (!sc_require_eq(c, k->dim[d], v->dim[d]) ||
+          (d != 2 && !sc_require_eq(c, q->dim[d], k->dim[d])))
+        return NULL;
   }
   if (pt_arg_flag(a, "enable_gqa", false)) {
     if (q->rank < 3) return NULL;
@@ -494,7 +550,8 @@ static sx pick_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *table = t->in[0], *index = t->in[1];
   sx at[RULE_MAX_RANK];
   const uint32_t d = (uint32_t)t->which, n = index->rank;
-  for (uint32_t k = 0; k < table->rank; k++) at[k] = k < d ? idx[k] : k > d ? idx[k + n - 1] : pt_at(c, index, idx + d);
+  for (uint32_t k = 0; k < table->rank; k++)
+    at[k] = k < d ? idx[k] : k > d ? idx[k + n - 1] : pt_at(c, index, idx + d);
   return pt_at(c, table, at);
 }
 
@@ -504,15 +561,18 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
   for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
   const sx x = pt_at(c, index, idx);
   if (c->failed || sc_op(c, x) != X_LEAF) return false;
-  const rule_variable *v = &c->r->var[*var = sc_word(c, x, 0)];
+  const rule_variable *v = &c->r->var[ *var = sc_word(c, x, 0)];
   if (v->any_shape || v->leading || sc_at(c, x)->n != v->n_dims + 1) return false;
   for (uint32_t k = 0; k < v->n_dims; k++) {
-    const sx at = sc_word(c, x, k + 1), size = v->dim[k]->kind == RULE_NONE ? 0 : sc_size(c, v->dim[k]);
+    const sx at = sc_word(c, x, k + 1),
+             size = v->dim[k]->kind == RULE_NONE ? 0 : sc_size(c, v->dim[k]);
     if (!size || (at == c->zero && size == c->one)) {
       if (!size) return false;
       continue;
     }
-    if (sc_op(c, at) != X_SYM || !c->sym[sc_word(c, at, 0)].high || !sx_same(c, c->sym[sc_word(c, at, 0)].high, size)) return false;
+    if (sc_op(c, at) != X_SYM || !c->sym[sc_word(c, at, 0)].high ||
+        !sx_same(c, c->sym[sc_word(c, at, 0)].high, size))
+      return false;
     for (uint32_t j = 0; j < k; j++)
       if (sc_word(c, x, j + 1) == at) return false;
   }
@@ -579,7 +639,8 @@ const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size) {
 enum { EMBEDDING, INDEX_SELECT, GATHER, ONE_HOT, INDEX };
 enum { SOME_CLASSES = 4 /* of a one_hot that counts them itself, in samples */ };
 
-/* in[0] at list[k] along each dimension k that has one; their own indices stand from `which` on, k[0] many. */
+/* in[0] at list[k] along each dimension k that has one; their own indices stand from `which` on,
+ * k[0] many. */
 static sx picks_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t at = (uint32_t)t->which, n = (uint32_t)t->k[0];
   sx in[RULE_MAX_RANK];
@@ -604,8 +665,11 @@ static const pt_tensor *pick_several(sc *c, const pt_tensor *x, const pt_tensor 
     several[n++] = by[k];
   }
   pt_tensor *t = pt_new(c, x->kind, picks_elem);
-  if (!t || !list || !pt_broadcast(c, several, n, dim, &rank, &lead) || lead || x->rank - n + rank > RULE_MAX_RANK) return NULL;
-  t->which = last - first + 1 == n ? (int)first : 0; /* in front where they do not stand side by side */
+  if (!t || !list || !pt_broadcast(c, several, n, dim, &rank, &lead) || lead ||
+      x->rank - n + rank > RULE_MAX_RANK)
+    return NULL;
+  t->which =
+      last - first + 1 == n ? (int)first : 0; /* in front where they do not stand side by side */
   t->k[0] = (int32_t)rank;
   t->in[0] = x;
   t->list = list;
@@ -658,7 +722,9 @@ static const pt_value *define_pick(pt_args *a, int which) {
     return pt_one(c, pt_pick(c, x, i->rank ? i : pt_unsqueeze(c, i, 0), d));
   case GATHER:
     x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
-    if (!x || !i || i->kind != 'i' || x->lead || i->lead || x->rank != i->rank || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+    if (!x || !i || i->kind != 'i' || x->lead || i->lead || x->rank != i->rank || x->rank == 0 ||
+        !pt_arg_dim(a, "dim", 0, x, &d))
+      return NULL;
     for (uint32_t k = 0; k < x->rank; k++)
       if (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k]))) return NULL;
     t = pt_like(c, i, x->kind, gather_elem);
@@ -671,8 +737,12 @@ static const pt_value *define_pick(pt_args *a, int which) {
   case ONE_HOT:
     x = pt_arg_tensor(a, "self");
     n = pt_arg_size(a, "num_classes", -1);
-    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK || !sc_decide(c, sx_eq(c, n, c->minus_one), &counted)) return NULL;
-    if (counted) return pt_bound_index_else(c, x, sx_q(c, pv_q_int(&c->q, SOME_CLASSES)), false, 0), NULL; /* as many as the values ask for: none is told of */
+    if (!x || x->kind != 'i' || x->rank == RULE_MAX_RANK ||
+        !sc_decide(c, sx_eq(c, n, c->minus_one), &counted))
+      return NULL;
+    if (counted)
+      return pt_bound_index_else(c, x, sx_q(c, pv_q_int(&c->q, SOME_CLASSES)), false, 0),
+             NULL; /* as many as the values ask for: none is told of */
     pt_bound_index(c, x, n);
     t = pt_like(c, x, 'i', one_hot_elem);
     if (!t) return NULL;
@@ -690,8 +760,11 @@ static const pt_value *define_glu(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   uint32_t d;
   sx half;
-  if (!x || x->kind != 'f' || x->rank == 0 || !pt_arg_dim(a, "dim", -1, x, &d) || !sc_multiple(c, x->dim[d], sx_int(c, 2), &half)) return NULL;
-  return pt_one(c, pt_times(c, pt_slice(c, x, d, c->zero, half, c->one), pt_unary(c, pt_slice(c, x, d, half, half, c->one), silu_gate)));
+  if (!x || x->kind != 'f' || x->rank == 0 || !pt_arg_dim(a, "dim", -1, x, &d) ||
+      !sc_multiple(c, x->dim[d], sx_int(c, 2), &half))
+    return NULL;
+  return pt_one(c, pt_times(c, pt_slice(c, x, d, c->zero, half, c->one),
+                            pt_unary(c, pt_slice(c, x, d, half, half, c->one), silu_gate)));
 }
 
 static const pt_definition table[] = {

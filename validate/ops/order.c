@@ -1,8 +1,9 @@
 /* Definitions for the symbolic prover: places in an order (topk, sort, argmax).
  *
- * Where the k-th largest element of a row stands is an unknown function of k and of the row (X_ROW), and its value is the
- * row's element there. A row stands for its order alone: what increases strictly in the element, the same way for the whole
- * row, is taken off (a positive factor, a term, a logarithm, an exponential), so that a softmax has its scores' order. Of
+ * Where the k-th largest element of a row stands is an unknown function of k and of the row
+ * (X_ROW), and its value is the row's element there. A row stands for its order alone: what
+ * increases strictly in the element, the same way for the whole row, is taken off (a positive
+ * factor, a term, a logarithm, an exponential), so that a softmax has its scores' order. Of
  * elements that are equal it is left open which comes first (assumption `ties`); what reads a row
  * from its end is taken for the same only where the operators leave it open, too. */
 #include <string.h>
@@ -35,8 +36,8 @@ static sx factors_with(sc *c, sx m, sx k) {
   return r;
 }
 
-/* What strictly increases with the monomial m, which is positive: its logarithm where it is made of exponentials, its base
- * where it is a power. m where nothing simpler is known. */
+/* What strictly increases with the monomial m, which is positive: its logarithm where it is made of
+ * exponentials, its base where it is a power. m where nothing simpler is known. */
 static sx inner(sc *c, sx m) {
   sx r = c->zero, b = m;
   uint32_t e = PV_ONE_Q;
@@ -48,7 +49,8 @@ static sx inner(sc *c, sx m) {
     if (exponential) r = sx_add(c, r, sx_scale(c, e, sc_word(c, b, 1)));
   }
   if (exponential) return r;
-  if (n == 1 && sc_has(c, b, S_POS) && e != PV_ONE_Q) return pv_q_sign(&c->q, e) < 0 ? sx_neg(c, b) : b;
+  if (n == 1 && sc_has(c, b, S_POS) && e != PV_ONE_Q)
+    return pv_q_sign(&c->q, e) < 0 ? sx_neg(c, b) : b;
   /* x / (a sum), as a sigmoid is: -(the sum) / x increases with it. */
   bool over_sum = false;
   for (size_t i = 0; i < n; i++) {
@@ -64,18 +66,22 @@ static sx stripped(sc *c, sx k, sx p) {
   sx m;
   p = terms_with(c, p, k);
   const sx common = sx_is_long(c, p) ? sx_content(c, p, false) : c->one;
-  if (common != c->one && !sx_occurs(c, k, common) && sc_has(c, common, S_POS)) p = sx_mul(c, p, sx_inv(c, common));
+  if (common != c->one && !sx_occurs(c, k, common) && sc_has(c, common, S_POS))
+    p = sx_mul(c, p, sx_inv(c, common));
   if (p == c->zero || sx_terms(c, p) != 1) return p;
   sx_term(c, p, 0, &q, &m);
   const bool falls = pv_q_sign(&c->q, q) < 0;
   m = factors_with(c, m, k);
-  if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG && sc_has(c, sc_word(c, m, 1), S_POS)) m = sc_word(c, m, 1);
+  if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG && sc_has(c, sc_word(c, m, 1), S_POS))
+    m = sc_word(c, m, 1);
   else if (sc_has(c, m, S_POS)) m = inner(c, m);
   return falls ? sx_neg(c, m) : m;
 }
 
 static sx simplest(sc *c, sx k, sx body) {
-  for (int i = 0; i < MAX_STRIPPED && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed; i++) {
+  for (int i = 0;
+       i < MAX_STRIPPED && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed;
+       i++) {
     const sx next = stripped(c, k, body);
     if (next == body) break;
     body = next;
@@ -89,17 +95,23 @@ sx sx_row(sc *c, sx k, sx body) {
   return sx_close(c, X_ROW, k, simplest(c, k, body));
 }
 
-static bool is_place(const sc *c, sx x) { return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_PLACE; }
+static bool is_place(const sc *c, sx x) {
+  return sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_PLACE;
+}
 
-/* Where the number j stands in a row of the places of another row, all of them, is j's own place there: the place of that is j. With
- * rank = place(r, row of place(k, row)) or of -place(k, row): n - 1 - r, or r. 0: it is none. */
+/* Where the number j stands in a row of the places of another row, all of them, is j's own place
+ * there: the place of that is j. With rank = place(r, row of place(k, row)) or of -place(k, row): n
+ * - 1 - r, or r. 0: it is none. */
 static sx undone(sc *c, sx rank, sx row) {
   sx k[8];
   uint32_t n;
   if (c->plain || !is_place(c, rank)) return 0;
   const sx of = sc_word(c, rank, 2), r = sc_word(c, rank, 1), high = sc_word(c, row, 1);
   if (!sx_same(c, sc_word(c, of, 1), high)) return 0;
-  const sx body = sx_open(c, of, k, &n), down = sx_neg(c, body), inner = is_place(c, body) ? body : is_place(c, down) ? down : 0;
+  const sx body = sx_open(c, of, k, &n), down = sx_neg(c, body),
+           inner = is_place(c, body)   ? body
+                   : is_place(c, down) ? down
+                                       : 0;
   if (n != 1 || !inner || sc_word(c, inner, 1) != k[0] || sc_word(c, inner, 2) != row) return 0;
   return inner == body ? sx_sub(c, sx_sub(c, high, c->one), r) : r;
 }
@@ -114,7 +126,9 @@ sx sx_place(sc *c, sx rank, sx row) {
 void sx_over_places(sc *c, sx k, sx *body) {
   if (!c->ties || c->plain || c->failed) return;
   const sx place = sx_find_place(c, k, *body), high = c->sym[sc_word(c, k, 0)].high;
-  if (!place || sx_occurs(c, k, sc_word(c, place, 2)) || !sx_same(c, sc_word(c, sc_word(c, place, 2), 1), high)) return;
+  if (!place || sx_occurs(c, k, sc_word(c, place, 2)) ||
+      !sx_same(c, sc_word(c, sc_word(c, place, 2), 1), high))
+    return;
   const sx at = sc_index(c, high), by_place = sx_subst(c, *body, &(sx_map){place, at}, 1);
   if (!c->failed && !sx_occurs(c, k, by_place)) *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
@@ -140,12 +154,14 @@ static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
 static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
   const pt_tensor *x = t->in[0];
   const uint32_t d = (uint32_t)t->k[0];
-  for (uint32_t i = 0; i < x->rank; i++) at[i] = i < d || !t->k[2] ? idx[i] : i > d ? idx[i - 1] : c->zero;
+  for (uint32_t i = 0; i < x->rank; i++)
+    at[i] = i < d || !t->k[2] ? idx[i] : i > d ? idx[i - 1] : c->zero;
   const sx rank = t->k[2] ? c->zero : idx[d], k = sc_index(c, x->dim[d]);
   at[d] = k;
   sx body = pt_at(c, x, at);
   if (t->k[1]) {
-    if (body == c->neginf || sx_top_guard(c, body)) sc_fail(c, "an order from the least with conditions");
+    if (body == c->neginf || sx_top_guard(c, body))
+      sc_fail(c, "an order from the least with conditions");
     body = sx_neg(c, body);
   }
   return at[d] = place_among(c, k, rank, x->dim[d], body, t->k[3]);
@@ -177,15 +193,18 @@ static const pt_value *define_order(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   uint32_t d;
   if (!x || x->rank == 0 || x->kind == 'b' || !pt_arg_dim(a, "dim", -1, x, &d)) return NULL;
-  const bool least = which == TOPK ? !pt_arg_flag(a, "largest", true) : !pt_arg_flag(a, "descending", false);
-  pt_tensor *place = ordered(c, x, d, least, 'i', place_elem), *value = ordered(c, x, d, least, x->kind, value_elem);
+  const bool least =
+      which == TOPK ? !pt_arg_flag(a, "largest", true) : !pt_arg_flag(a, "descending", false);
+  pt_tensor *place = ordered(c, x, d, least, 'i', place_elem),
+            *value = ordered(c, x, d, least, x->kind, value_elem);
   if (!place || !value || c->failed) return NULL;
   place->k[3] = value->k[3] = which != TOPK && pt_arg_flag(a, "stable", false);
   if (which == TOPK) {
     const sx k = pt_arg_size(a, "k", 1);
     if (!sc_require(c, sx_le(c, c->zero, k)) || !sc_require(c, sx_le(c, k, x->dim[d]))) return NULL;
     if (!pt_arg_flag(a, "sorted", true)) {
-      /* Any order is allowed. One of two is the largest in libtorch: it is what partitioning at the last leaves. */
+      /* Any order is allowed. One of two is the largest in libtorch: it is what partitioning at the
+       * last leaves. */
       int64_t n;
       if (!pt_int(c, k, &n) || n > 2) {
         sc_fail(c, "a topk in no order");
@@ -205,7 +224,9 @@ static const pt_value *define_arg(pt_args *a, int least) {
   const bool keep = pt_arg_flag(a, "keepdim", false), all = !pt_arg(a, "dim");
   if (!x || x->rank == 0 || x->kind == 'b' || c->failed || (all && (keep || x->lead))) return NULL;
   if (all) x = pt_flatten(c, x, 0, x->rank - 1);
-  if (!x || (!all && !pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require(c, sx_lt(c, c->zero, x->dim[d]))) return NULL;
+  if (!x || (!all && !pt_arg_dim(a, "dim", 0, x, &d)) ||
+      !sc_require(c, sx_lt(c, c->zero, x->dim[d])))
+    return NULL;
   pt_tensor *t = ordered(c, x, d, least, 'i', place_elem);
   if (!t) return NULL;
   t->k[2] = t->k[3] = 1;
@@ -219,13 +240,18 @@ static const struct {
   pt_define f;
   int which;
 } table[] = {
-    {"aten::topk", define_order, TOPK},        {"aten::sort", define_order, SORT},       {"aten::sort.stable", define_order, SORT},
-    {"aten::argsort", define_order, ARGSORT},  {"aten::argsort.stable", define_order, ARGSORT},
-    {"aten::argmax", define_arg, false},       {"aten::argmin", define_arg, true},
+    {"aten::topk", define_order, TOPK},
+    {"aten::sort", define_order, SORT},
+    {"aten::sort.stable", define_order, SORT},
+    {"aten::argsort", define_order, ARGSORT},
+    {"aten::argsort.stable", define_order, ARGSORT},
+    {"aten::argmax", define_arg, false},
+    {"aten::argmin", define_arg, true},
 };
 
 bool pt_define_order(const char *name, pt_definition *out) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (!strcmp(name, table[i].name)) return *out = (pt_definition){table[i].name, table[i].f, table[i].which}, true;
+    if (!strcmp(name, table[i].name))
+      return *out = (pt_definition){table[i].name, table[i].f, table[i].which}, true;
   return false;
 }

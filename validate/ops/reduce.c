@@ -3,7 +3,24 @@
 
 #include "validate/prove/prove_int.h"
 
-enum { SUM, MEAN, AMAX, AMIN, VAR, STD, ANY, ALL, NORM, LOGSUMEXP, SUM_SQUARES, DIM_MAX, DIM_MIN, SUM_ABS, COUNT, PROD };
+enum {
+  SUM,
+  MEAN,
+  AMAX,
+  AMIN,
+  VAR,
+  STD,
+  ANY,
+  ALL,
+  NORM,
+  LOGSUMEXP,
+  SUM_SQUARES,
+  DIM_MAX,
+  DIM_MIN,
+  SUM_ABS,
+  COUNT,
+  PROD
+};
 
 /* t->k[i]: whether dimension i of the input is reduced; t->p[7]: how many elements that is. */
 typedef struct reduced {
@@ -12,7 +29,8 @@ typedef struct reduced {
   sx in[RULE_MAX_RANK];
 } reduced;
 
-static void open_dims(sc *c, const pt_tensor *x, const int32_t *drop, const sx *idx, bool keep, reduced *r) {
+static void open_dims(sc *c, const pt_tensor *x, const int32_t *drop, const sx *idx, bool keep,
+                      reduced *r) {
   uint32_t at = 0;
   r->n = 0;
   for (uint32_t i = 0; i < x->rank; i++) {
@@ -42,8 +60,12 @@ static sx mean_of(sc *c, const pt_tensor *t, const sx *idx) {
 /* Whether the condition holds for some of the indices: of "g or h", that one of them does. */
 static sx some(sc *c, const reduced *r, sx x) {
   const sx g = sx_top_guard(c, x), a = g ? sc_word(c, x, 1) : 0, b = g ? sc_word(c, x, 2) : 0;
-  if (g && a == c->yes && b != c->no) return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3)), some(c, r, b));
-  if (g && b == c->yes && a != c->no) return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->no, c->yes}, 3)), some(c, r, a));
+  if (g && a == c->yes && b != c->no)
+    return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3)),
+                 some(c, r, b));
+  if (g && b == c->yes && a != c->no)
+    return sx_or(c, some(c, r, sc_node(c, X_ITE, (uint32_t[3]){g, c->no, c->yes}, 3)),
+                 some(c, r, a));
   return sx_lt(c, c->zero, closed(c, r, sx_ite(c, x, c->one, c->zero), sx_sum));
 }
 
@@ -53,7 +75,8 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   switch (t->which) {
   case SUM: return summed(c, t, idx, false, 0);
   case MEAN: return mean_of(c, t, idx);
-  case VAR: case STD: /* p[0]: the correction */
+  case VAR:
+  case STD: /* p[0]: the correction */
     x = sx_sub(c, t->p[7], t->p[0]);
     sc_defined_if(c, sx_not(c, sx_eq(c, x, c->zero)));
     x = sx_mul(c, summed(c, t, idx, true, mean_of(c, t, idx)), sx_inv(c, x));
@@ -65,8 +88,10 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   open_dims(c, t->in[0], t->k, idx, t->p[6] == c->one, &r);
   x = pt_at(c, t->in[0], r.in);
   switch (t->which) {
-  case AMAX: case DIM_MAX: return closed(c, &r, x, sx_largest);
-  case AMIN: case DIM_MIN: return sx_neg(c, closed(c, &r, sx_neg(c, x), sx_largest));
+  case AMAX:
+  case DIM_MAX: return closed(c, &r, x, sx_largest);
+  case AMIN:
+  case DIM_MIN: return sx_neg(c, closed(c, &r, sx_neg(c, x), sx_largest));
   case SUM_ABS: return closed(c, &r, sx_abs(c, x), sx_sum);
   case PROD: return closed(c, &r, x, sx_product);
   case COUNT: return closed(c, &r, sx_ite(c, x, c->one, c->zero), sx_sum);
@@ -122,7 +147,10 @@ static sx never_elem(sc *c, const pt_tensor *t, const sx *idx) {
 /* The dtype argument; NULL where it asks for something that is not modelled. */
 static const pt_tensor *as_dtype(pt_args *a, const pt_tensor *x) {
   rule_dtype d;
-  if (x && pt_arg_dtype(a, "dtype", &d)) return rule_dtype_is_float(d) ? pt_cast(a->c, x, d) : d == RULE_I64 && x->kind != 'f' ? pt_kind(a->c, x, 'i') : NULL;
+  if (x && pt_arg_dtype(a, "dtype", &d))
+    return rule_dtype_is_float(d)            ? pt_cast(a->c, x, d)
+           : d == RULE_I64 && x->kind != 'f' ? pt_kind(a->c, x, 'i')
+                                             : NULL;
   return x;
 }
 
@@ -132,12 +160,15 @@ static const pt_value *define_reduction(pt_args *a, int which) {
   bool drop[RULE_MAX_RANK];
   char kind;
   if (!x || !dims_of(a, x, drop)) return NULL;
-  const bool logic = which == ANY || which == ALL || which == COUNT, floats = which == MEAN || which == VAR || which == STD || which == NORM || which == LOGSUMEXP;
+  const bool logic = which == ANY || which == ALL || which == COUNT,
+             floats = which == MEAN || which == VAR || which == STD || which == NORM ||
+                      which == LOGSUMEXP;
   if (floats && x->kind != 'f') return NULL;
   if ((which == SUM || which == PROD) && x->kind == 'b') x = pt_kind(c, x, 'i');
   if (logic) x = pt_kind(c, x, 'b');
   if (!x || (!logic && x->kind == 'b')) return NULL;
-  pt_tensor *t = over_dims(c, x, drop, pt_arg_flag(a, "keepdim", false), which == COUNT ? 'i' : x->kind);
+  pt_tensor *t =
+      over_dims(c, x, drop, pt_arg_flag(a, "keepdim", false), which == COUNT ? 'i' : x->kind);
   if (!t) return NULL;
   t->which = which;
   if (which == VAR || which == STD) {
@@ -146,7 +177,10 @@ static const pt_value *define_reduction(pt_args *a, int which) {
     if (pt_arg(a, "unbiased") && !pt_arg_flag(a, "unbiased", true)) t->p[0] = c->zero;
     const sx left = sx_sub(c, t->p[7], t->p[0]);
     /* With more than there are elements it has no value; the mean beside it has one. */
-    if (strstr(a->schema->name, "_mean") ? !sc_require_modelled(c, sx_le(c, c->zero, left), "a mean beside no variance") : !sc_require(c, sx_le(c, c->zero, left))) return NULL;
+    if (strstr(a->schema->name, "_mean")
+            ? !sc_require_modelled(c, sx_le(c, c->zero, left), "a mean beside no variance")
+            : !sc_require(c, sx_le(c, c->zero, left)))
+      return NULL;
   }
   if (which == NORM) {
     const char *order = pt_arg(a, "ord") ? "ord" : "p";
@@ -166,7 +200,10 @@ static const pt_value *define_adaptive(pt_args *a, int n) {
   sx size[RULE_MAX_RANK];
   uint32_t m;
   bool drop[RULE_MAX_RANK] = {false};
-  if (!x || x->lead || x->kind != 'f' || (x->rank != (uint32_t)n + 1 && x->rank != (uint32_t)n + 2) || !pt_arg_sizes(a, "output_size", size, &m)) return NULL;
+  if (!x || x->lead || x->kind != 'f' ||
+      (x->rank != (uint32_t)n + 1 && x->rank != (uint32_t)n + 2) ||
+      !pt_arg_sizes(a, "output_size", size, &m))
+    return NULL;
   for (uint32_t k = 0; k < m; k++)
     if (size[k] != c->one) return NULL;
   for (uint32_t k = 0; k < (uint32_t)n; k++) drop[x->rank - 1 - k] = true;
@@ -214,10 +251,12 @@ static sx softmax_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx k = t->rank ? sc_index(c, t->dim[t->k[0]]) : c->zero;
   if (t->rank) in[t->k[0]] = k;
   const sx sum = sx_sum(c, k, sx_exp(c, pt_at(c, t->in[0], in))), x = pt_at(c, t->in[0], idx);
-  if (c->read_masks && (t->which == LOG_SOFTMAX || !sc_row_keeps(c, t, idx))) sc_fail(c, "a finite mask that may cover a whole row");
+  if (c->read_masks && (t->which == LOG_SOFTMAX || !sc_row_keeps(c, t, idx)))
+    sc_fail(c, "a finite mask that may cover a whole row");
   if (t->which == LOG_SOFTMAX) return sx_sub(c, x, sx_log(c, sum));
   /* A row that is masked wholly: attention gives 0, softmax is not defined. */
-  return sx_mul(c, sx_exp(c, x), t->which == SAFE_SOFTMAX ? sx_fn(c, F_SAFE_INV, sum) : sx_inv(c, sum));
+  return sx_mul(c, sx_exp(c, x),
+                t->which == SAFE_SOFTMAX ? sx_fn(c, F_SAFE_INV, sum) : sx_inv(c, sum));
 }
 
 const pt_tensor *pt_softmax(sc *c, const pt_tensor *x, uint32_t d, bool safe) {
@@ -240,7 +279,8 @@ static const pt_value *define_softmax(pt_args *a, int which) {
 
 /* ---- norms ---- */
 
-/* (x - m) / sqrt(mean (x - m)^2 + eps) over the dimensions in t->k, m the mean, or 0 (which = 1). */
+/* (x - m) / sqrt(mean (x - m)^2 + eps) over the dimensions in t->k, m the mean, or 0 (which = 1).
+ */
 static sx norm_elem(sc *c, const pt_tensor *t, const sx *idx) {
   pt_tensor mean = *t;
   const sx m = t->which ? 0 : mean_of(c, &mean, idx);
@@ -254,7 +294,8 @@ static sx rstd_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_inv(c, sx_sqrt(c, sx_add(c, var, t->p[0])));
 }
 
-static pt_tensor *norm_over(sc *c, const pt_tensor *x, const bool *drop, sx eps, bool rms, pt_elem f) {
+static pt_tensor *norm_over(sc *c, const pt_tensor *x, const bool *drop, sx eps, bool rms,
+                            pt_elem f) {
   pt_tensor *t = over_dims(c, x, drop, true, 'f');
   if (!t) return NULL;
   t->elem = f;
@@ -280,12 +321,15 @@ enum { LAYER_NORM, NATIVE_LAYER_NORM, RMS_NORM };
 
 static const pt_value *define_layer_norm(pt_args *a, int which) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
+                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
   sx shape[RULE_MAX_RANK];
   uint32_t n;
   char kind;
   bool drop[RULE_MAX_RANK] = {false};
-  if (!x || x->kind != 'f' || c->failed || !pt_arg_sizes(a, "normalized_shape", shape, &n) || n == 0 || n > x->rank) return NULL;
+  if (!x || x->kind != 'f' || c->failed || !pt_arg_sizes(a, "normalized_shape", shape, &n) ||
+      n == 0 || n > x->rank)
+    return NULL;
   if (!pt_arg(a, "eps")) return NULL; /* rms_norm's depends on the dtype */
   const sx eps = pt_arg_scalar(a, "eps", &kind);
   for (uint32_t k = 0; k < n; k++) {
@@ -294,12 +338,15 @@ static const pt_value *define_layer_norm(pt_args *a, int which) {
     if (!sc_require_eq(c, shape[k], x->dim[d])) return NULL;
     for (int i = 0; i < 2; i++) {
       const pt_tensor *p = i ? b : w;
-      if (p && (p->rank != n || p->lead || p->kind != 'f' || !sc_require_eq(c, p->dim[k], shape[k]))) return NULL;
+      if (p &&
+          (p->rank != n || p->lead || p->kind != 'f' || !sc_require_eq(c, p->dim[k], shape[k])))
+        return NULL;
     }
   }
   const pt_tensor *y = affine(c, norm_over(c, x, drop, eps, which == RMS_NORM, norm_elem), w, b);
   if (which != NATIVE_LAYER_NORM) return pt_one(c, y);
-  pt_tensor *m = over_dims(c, x, drop, true, 'f'), *r = norm_over(c, x, drop, eps, false, rstd_elem);
+  pt_tensor *m = over_dims(c, x, drop, true, 'f'),
+            *r = norm_over(c, x, drop, eps, false, rstd_elem);
   if (!m || !r || !y) return NULL;
   m->which = MEAN;
   return pt_list(c, (const pt_tensor *[]){y, m, r}, 3);
@@ -313,21 +360,25 @@ static const pt_tensor *by_channel(sc *c, const pt_tensor *v, const pt_tensor *x
   return pt_reshape(c, v, dim, x->rank);
 }
 
-/* x normalised over each of `groups` groups of its channels, then scaled and shifted by channel. `stat`, where not NULL: the groups' means
- * and reciprocal deviations, [batch, groups]. */
-static const pt_tensor *group_norm(sc *c, const pt_tensor *x, const pt_tensor *w, const pt_tensor *b, sx groups, sx eps, const pt_tensor **stat) {
+/* x normalised over each of `groups` groups of its channels, then scaled and shifted by channel.
+ * `stat`, where not NULL: the groups' means and reciprocal deviations, [batch, groups]. */
+static const pt_tensor *group_norm(sc *c, const pt_tensor *x, const pt_tensor *w,
+                                   const pt_tensor *b, sx groups, sx eps, const pt_tensor **stat) {
   bool drop[RULE_MAX_RANK] = {false};
   sx dim[RULE_MAX_RANK], per;
-  if (!x || x->lead || x->rank < 2 || x->rank + 1 > RULE_MAX_RANK || x->kind != 'f' || c->failed) return NULL;
+  if (!x || x->lead || x->rank < 2 || x->rank + 1 > RULE_MAX_RANK || x->kind != 'f' || c->failed)
+    return NULL;
   if (!sc_multiple(c, x->dim[1], groups, &per)) return NULL;
-  for (uint32_t k = 0; k <= x->rank; k++) dim[k] = k == 0 ? x->dim[0] : k == 1 ? groups : k == 2 ? per : x->dim[k - 1], drop[k] = k > 1;
+  for (uint32_t k = 0; k <= x->rank; k++)
+    dim[k] = k == 0 ? x->dim[0] : k == 1 ? groups : k == 2 ? per : x->dim[k - 1], drop[k] = k > 1;
   const pt_tensor *parts = pt_reshape(c, x, dim, x->rank + 1);
   const pt_tensor *y = parts ? norm_over(c, parts, drop, eps, false, norm_elem) : NULL;
   y = y ? pt_reshape(c, y, x->dim, x->rank) : NULL;
   if (y && w) y = pt_times(c, y, by_channel(c, w, x));
   if (y && b) y = pt_combine(c, c->one, y, c->one, by_channel(c, b, x));
   if (!y || !stat) return y;
-  pt_tensor *m = over_dims(c, parts, drop, true, 'f'), *r = norm_over(c, parts, drop, eps, false, rstd_elem);
+  pt_tensor *m = over_dims(c, parts, drop, true, 'f'),
+            *r = norm_over(c, parts, drop, eps, false, rstd_elem);
   if (!m || !r) return NULL;
   m->which = MEAN;
   stat[0] = pt_reshape(c, m, dim, 2);
@@ -339,17 +390,25 @@ enum { GROUP_NORM, NATIVE_GROUP_NORM, INSTANCE_NORM };
 
 static const pt_value *define_group_norm(pt_args *a, int which) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
+  const pt_tensor *x = pt_arg_tensor(a, "input"),
+                  *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
                   *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL, *out[3];
   char kind;
   const sx eps = pt_arg_scalar(a, "eps", &kind);
   if (!x || x->rank < 2) return NULL;
-  if (which == INSTANCE_NORM) /* a group is a channel; its own statistics, which running ones do not touch */
-    return x->rank > 2 && pt_arg_flag(a, "use_input_stats", false) && !pt_arg(a, "running_mean") && !pt_arg(a, "running_var")
-               ? pt_one(c, group_norm(c, x, w, b, x->dim[1], eps, NULL)) : NULL;
-  if (which == GROUP_NORM) return pt_one(c, group_norm(c, x, w, b, pt_arg_size(a, "num_groups", 1), eps, NULL));
+  if (which ==
+      INSTANCE_NORM) /* a group is a channel; its own statistics, which running ones do not touch */
+    return x->rank > 2 && pt_arg_flag(a, "use_input_stats", false) && !pt_arg(a, "running_mean") &&
+                   !pt_arg(a, "running_var")
+               ? pt_one(c, group_norm(c, x, w, b, x->dim[1], eps, NULL))
+               : NULL;
+  if (which == GROUP_NORM)
+    return pt_one(c, group_norm(c, x, w, b, pt_arg_size(a, "num_groups", 1), eps, NULL));
   const sx rest = sx_prod_dims(c, x->dim + 2, x->rank - 2);
-  if (!sc_require_eq(c, pt_arg_size(a, "N", 0), x->dim[0]) || !sc_require_eq(c, pt_arg_size(a, "C", 0), x->dim[1]) || !sc_require_eq(c, pt_arg_size(a, "HxW", 0), rest)) return NULL;
+  if (!sc_require_eq(c, pt_arg_size(a, "N", 0), x->dim[0]) ||
+      !sc_require_eq(c, pt_arg_size(a, "C", 0), x->dim[1]) ||
+      !sc_require_eq(c, pt_arg_size(a, "HxW", 0), rest))
+    return NULL;
   out[0] = group_norm(c, x, w, b, pt_arg_size(a, "group", 1), eps, out + 1);
   return out[0] ? pt_list(c, out, 3) : NULL;
 }
@@ -358,13 +417,16 @@ static sx inverse_root(sc *c, sx x) { return sx_inv(c, sx_sqrt(c, x)); }
 
 static const pt_value *define_batch_norm(pt_args *a, int which) {
   sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
-                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL, *m = pt_arg(a, "running_mean") ? pt_arg_tensor(a, "running_mean") : NULL,
+  const pt_tensor *x = pt_arg_tensor(a, "input"),
+                  *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL,
+                  *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL,
+                  *m = pt_arg(a, "running_mean") ? pt_arg_tensor(a, "running_mean") : NULL,
                   *v = pt_arg(a, "running_var") ? pt_arg_tensor(a, "running_var") : NULL;
   char kind;
   (void)which;
   if (!x || x->lead || x->rank < 2 || x->kind != 'f' || c->failed) return NULL;
-  if (pt_arg_flag(a, "training", true)) { /* its own statistics; running ones, where given, would be written to */
+  if (pt_arg_flag(a, "training",
+                  true)) { /* its own statistics; running ones, where given, would be written to */
     bool drop[RULE_MAX_RANK];
     if (m || v) return NULL;
     for (uint32_t k = 0; k < x->rank; k++) {
@@ -378,9 +440,11 @@ static const pt_value *define_batch_norm(pt_args *a, int which) {
   }
   if (!m || !v) return NULL;
   const pt_tensor *eps = pt_scalar_tensor(c, pt_arg_scalar(a, "eps", &kind), 'f');
-  const pt_tensor *scale = pt_unary(c, pt_combine(c, c->one, by_channel(c, v, x), c->one, eps), inverse_root);
+  const pt_tensor *scale =
+      pt_unary(c, pt_combine(c, c->one, by_channel(c, v, x), c->one, eps), inverse_root);
   if (w) scale = pt_times(c, scale, by_channel(c, w, x));
-  const pt_tensor *y = pt_times(c, pt_combine(c, c->one, x, c->minus_one, by_channel(c, m, x)), scale);
+  const pt_tensor *y =
+      pt_times(c, pt_combine(c, c->one, x, c->minus_one, by_channel(c, m, x)), scale);
   if (y && b) y = pt_combine(c, c->one, y, c->one, by_channel(c, b, x));
   return pt_one(c, y);
 }
@@ -425,7 +489,9 @@ static const pt_definition table[] = {
 bool pt_define_reduce(const char *full, pt_definition *out) {
   if (strncmp(full, "aten::", 6)) return false;
   const char *name = full + 6;
-  if (!strcmp(name, "max") || !strcmp(name, "min")) return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? AMAX : AMIN}, true;
-  if (!strcmp(name, "max.dim") || !strcmp(name, "min.dim")) return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? DIM_MAX : DIM_MIN}, true;
+  if (!strcmp(name, "max") || !strcmp(name, "min"))
+    return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? AMAX : AMIN}, true;
+  if (!strcmp(name, "max.dim") || !strcmp(name, "min.dim"))
+    return *out = (pt_definition){name, define_reduction, name[1] == 'a' ? DIM_MAX : DIM_MIN}, true;
   return pt_find(table, sizeof table / sizeof *table, full, out);
 }

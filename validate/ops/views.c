@@ -1,5 +1,6 @@
-/* Definitions for the symbolic prover: tensors turned by quarters, laid side by side, cut at given places, spread on a grid, and the
- * windows and enlargements of images. All of them only move elements. */
+/* Definitions for the symbolic prover: tensors turned by quarters, laid side by side, cut at given
+ * places, spread on a grid, and the windows and enlargements of images. All of them only move
+ * elements. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
@@ -12,7 +13,8 @@ static sx quarter_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
   const sx i = t->which == 2 ? idx[d] : idx[e], j = t->which == 2 ? idx[e] : idx[d];
-  const sx last_d = sx_sub(c, t->in[0]->dim[d], c->one), last_e = sx_sub(c, t->in[0]->dim[e], c->one);
+  const sx last_d = sx_sub(c, t->in[0]->dim[d], c->one),
+           last_e = sx_sub(c, t->in[0]->dim[e], c->one);
   in[d] = t->which == 1 ? i : sx_sub(c, last_d, i);
   in[e] = t->which == 3 ? j : sx_sub(c, last_e, j);
   return pt_at(c, t->in[0], in);
@@ -23,7 +25,9 @@ static const pt_value *define_quarters(pt_args *a, int which) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   uint32_t d[RULE_MAX_RANK], n;
   int64_t k;
-  if (!x || x->rank < 2 || !pt_arg_dims(a, "dims", x, d, &n) || n != 2 || d[0] == d[1] || !sx_is_int(a->c, pt_arg_size(a, "k", 1), &k)) return NULL;
+  if (!x || x->rank < 2 || !pt_arg_dims(a, "dims", x, d, &n) || n != 2 || d[0] == d[1] ||
+      !sx_is_int(a->c, pt_arg_size(a, "k", 1), &k))
+    return NULL;
   k = (k % 4 + 4) % 4;
   if (k == 0) return pt_one(a->c, x);
   pt_tensor *t = pt_like(a->c, x, x->kind, quarter_elem);
@@ -48,7 +52,8 @@ static const pt_value *define_block_diag(pt_args *a, int which) {
   sx before = c->zero, all = c->zero;
   if (!pt_arg_list(a, "tensors", &x, &n) || n == 0 || n > MOST_TENSORS) return NULL;
   for (size_t i = 0; i < n; i++) {
-    if (!x[i] || x[i]->lead || x[i]->rank != 2 || x[i]->kind != x[0]->kind || x[i]->kind == 'b') return NULL;
+    if (!x[i] || x[i]->lead || x[i]->rank != 2 || x[i]->kind != x[0]->kind || x[i]->kind == 'b')
+      return NULL;
     all = sx_add(c, all, x[i]->dim[1]);
   }
   for (size_t i = 0; i < n; i++) {
@@ -108,7 +113,8 @@ static const pt_value *define_broadcast(pt_args *a, int which) {
 /* [batch, channel, i, j, y, x] of the framed in[0]; p[0..1] stride, p[2..3] dilation. */
 static sx columns_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[4] = {idx[0], idx[1]};
-  for (uint32_t k = 0; k < 2; k++) in[2 + k] = sx_add(c, sx_mul(c, idx[4 + k], t->p[k]), sx_mul(c, idx[2 + k], t->p[2 + k]));
+  for (uint32_t k = 0; k < 2; k++)
+    in[2 + k] = sx_add(c, sx_mul(c, idx[4 + k], t->p[k]), sx_mul(c, idx[2 + k], t->p[2 + k]));
   return pt_at(c, t->in[0], in);
 }
 
@@ -123,7 +129,8 @@ static const pt_value *define_columns(pt_args *a, int which) {
   for (int i = 0; i < 4; i++) {
     if (!pt_arg_sizes(a, names[i], v[i], &n) || n != 2) return NULL;
     for (uint32_t k = 0; k < 2; k++)
-      if (!sc_require(c, i == 2 ? sx_le(c, c->zero, v[i][k]) : sx_lt(c, c->zero, v[i][k]))) return NULL;
+      if (!sc_require(c, i == 2 ? sx_le(c, c->zero, v[i][k]) : sx_lt(c, c->zero, v[i][k])))
+        return NULL;
   }
   const bool batched = x->rank == 4;
   if (!batched) x = pt_unsqueeze(c, x, 0);
@@ -136,7 +143,9 @@ static const pt_value *define_columns(pt_args *a, int which) {
   t->dim[0] = x->dim[0], t->dim[1] = x->dim[1];
   for (uint32_t k = 0; k < 2; k++) {
     const sx span = sx_add(c, sx_mul(c, v[1][k], sx_sub(c, v[0][k], c->one)), c->one);
-    if (!(x = pt_frame(c, x, 2 + k, v[2][k], v[2][k])) || !sc_require(c, sx_le(c, span, x->dim[2 + k]))) return NULL;
+    if (!(x = pt_frame(c, x, 2 + k, v[2][k], v[2][k])) ||
+        !sc_require(c, sx_le(c, span, x->dim[2 + k])))
+      return NULL;
     t->p[k] = v[3][k], t->p[2 + k] = v[1][k];
     t->dim[2 + k] = v[0][k];
     t->dim[4 + k] = sx_add(c, sx_div(c, sx_sub(c, x->dim[2 + k], span), v[3][k]), c->one);
@@ -157,18 +166,24 @@ static const pt_value *define_enlarged(pt_args *a, int dims) {
   const uint32_t n = (uint32_t)dims;
   sx size[RULE_MAX_RANK], times;
   uint32_t m = 0;
-  if (!x || x->lead || x->kind != 'f' || x->rank != n + 2 || pt_arg(a, "scales") || pt_arg(a, "scales_h") || pt_arg(a, "scales_w") || pt_arg(a, "scales_d")) return NULL;
-  if (factor && (pt_arg(a, "output_size") || factor->kind != RULE_LIST || factor->n != n)) return NULL;
+  if (!x || x->lead || x->kind != 'f' || x->rank != n + 2 || pt_arg(a, "scales") ||
+      pt_arg(a, "scales_h") || pt_arg(a, "scales_w") || pt_arg(a, "scales_d"))
+    return NULL;
+  if (factor && (pt_arg(a, "output_size") || factor->kind != RULE_LIST || factor->n != n))
+    return NULL;
   if (!factor && (!pt_arg_sizes(a, "output_size", size, &m) || m != n)) return NULL;
   for (uint32_t k = 1; k < x->rank; k++)
     if (!sc_require(c, sx_lt(c, c->zero, x->dim[k]))) return NULL;
   for (uint32_t k = 0; k < n; k++) {
     if (factor) {
       const rule_term *f = factor->child[k];
-      const double whole = f->kind == RULE_FLOAT ? f->u.f : f->kind == RULE_INT ? (double)f->u.i : 0;
+      const double whole = f->kind == RULE_FLOAT ? f->u.f
+                           : f->kind == RULE_INT ? (double)f->u.i
+                                                 : 0;
       if (!(whole >= 1 && whole <= 1024) || whole != (double)(int64_t)whole) return NULL;
       times = sx_int(c, (int64_t)whole);
-    } else if (!sc_require(c, sx_lt(c, c->zero, size[k])) || !sx_divides(c, x->dim[2 + k], size[k], &times)) {
+    } else if (!sc_require(c, sx_lt(c, c->zero, size[k])) ||
+               !sx_divides(c, x->dim[2 + k], size[k], &times)) {
       return NULL;
     }
     if (!(x = pt_repeat_each(c, x, 2 + k, times))) return NULL;

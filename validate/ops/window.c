@@ -1,4 +1,5 @@
-/* Definitions for the symbolic prover: transposed convolution, and padding that repeats what is there. */
+/* Definitions for the symbolic prover: transposed convolution, and padding that repeats what is
+ * there. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
@@ -42,14 +43,18 @@ static const pt_tensor *around(sc *c, const pt_tensor *x, uint32_t d, const sx *
   sx cut[2], add[2];
   for (int k = 0; k < 2; k++) {
     bool less;
-    if (!x || !sc_require(c, sx_le(c, pad[k], x->dim[d])) || !sc_decide(c, sx_lt(c, pad[k], c->zero), &less)) return NULL;
+    if (!x || !sc_require(c, sx_le(c, pad[k], x->dim[d])) ||
+        !sc_decide(c, sx_lt(c, pad[k], c->zero), &less))
+      return NULL;
     cut[k] = less ? sx_neg(c, pad[k]) : c->zero;
     add[k] = less ? c->zero : pad[k];
   }
   const sx left = sx_sub(c, x->dim[d], sx_add(c, cut[0], cut[1]));
   for (int k = 0; k < 2; k++)
-    if (!sc_require_modelled(c, sx_le(c, add[k], left), "more around than what is cut off leaves")) return NULL; /* libtorch reads what was never written */
-  return mirrored(c, left == x->dim[d] ? x : pt_slice(c, x, d, cut[0], left, c->one), d, add, CIRCULAR);
+    if (!sc_require_modelled(c, sx_le(c, add[k], left), "more around than what is cut off leaves"))
+      return NULL; /* libtorch reads what was never written */
+  return mirrored(c, left == x->dim[d] ? x : pt_slice(c, x, d, cut[0], left, c->one), d, add,
+                  CIRCULAR);
 }
 
 /* Of the last n dimensions, with one dimension of channels in front and perhaps one of samples. */
@@ -57,12 +62,17 @@ const pt_tensor *pt_mirror(pt_args *a, const char *name, const pt_tensor *x, con
   sc *c = a->c;
   sx pad[RULE_MAX_RANK];
   uint32_t n;
-  const int how = !strcmp(mode, "reflect") ? REFLECT : !strcmp(mode, "replicate") ? REPLICATE : CIRCULAR;
-  if (!x || x->lead || x->kind == 'b' || !pt_arg_sizes(a, name, pad, &n) || n == 0 || n % 2 || n > 6) return NULL;
+  const int how = !strcmp(mode, "reflect")     ? REFLECT
+                  : !strcmp(mode, "replicate") ? REPLICATE
+                                               : CIRCULAR;
+  if (!x || x->lead || x->kind == 'b' || !pt_arg_sizes(a, name, pad, &n) || n == 0 || n % 2 ||
+      n > 6)
+    return NULL;
   if (x->rank != n / 2 + 1 && x->rank != n / 2 + 2) return NULL;
   for (uint32_t k = 0; k < n / 2 && x; k++) {
     const uint32_t d = x->rank - 1 - k;
-    x = how == CIRCULAR ? around(c, x, d, pad + (size_t)2 * k) : mirrored(c, x, d, pad + (size_t)2 * k, how);
+    x = how == CIRCULAR ? around(c, x, d, pad + (size_t)2 * k)
+                        : mirrored(c, x, d, pad + (size_t)2 * k, how);
   }
   return x;
 }
@@ -89,16 +99,19 @@ static bool each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) 
   return true;
 }
 
-/* Element y of the result takes weight k at the input's place i where i stride + k dilation = y + padding: `whole`, whether there is one. */
+/* Element y of the result takes weight k at the input's place i where i stride + k dilation = y +
+ * padding: `whole`, whether there is one. */
 static sx place(sc *c, const pt_tensor *t, uint32_t d, sx y, sx k, sx *whole) {
-  const sx stride = t->p[d], from = sx_sub(c, sx_add(c, y, t->many[d]), sx_mul(c, k, t->p[3 + d])), i = sx_div(c, from, stride);
+  const sx stride = t->p[d], from = sx_sub(c, sx_add(c, y, t->many[d]), sx_mul(c, k, t->p[3 + d])),
+           i = sx_div(c, from, stride);
   const sx inside = sx_and(c, sx_le(c, c->zero, from), sx_lt(c, i, t->size[d]));
   *whole = sx_and(c, inside, sx_eq(c, sx_sub(c, from, sx_mul(c, i, stride)), c->zero));
   return i;
 }
 
-/* in[0] input, in[1] weight [channels in, channels out of a group, ...]; k[0] dimensions of the window, k[1] whether there are samples;
- * p[0..2] stride, p[3..5] dilation, p[6] channels into a group, p[7] out of one; `many` padding; `size` the input's. */
+/* in[0] input, in[1] weight [channels in, channels out of a group, ...]; k[0] dimensions of the
+ * window, k[1] whether there are samples; p[0..2] stride, p[3..5] dilation, p[6] channels into a
+ * group, p[7] out of one; `many` padding; `size` the input's. */
 static sx transposed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t n = (uint32_t)t->k[0], b = (uint32_t)t->k[1];
   const sx o = idx[b], group = t->p[7] == t->dim[b] ? c->zero : sx_div(c, o, t->p[7]);
@@ -116,12 +129,18 @@ static sx transposed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return r;
 }
 
-static bool shaped(sc *c, pt_tensor *t, const pt_tensor *x, const pt_tensor *w, uint32_t d, sx pad, sx more) {
+static bool shaped(sc *c, pt_tensor *t, const pt_tensor *x, const pt_tensor *w, uint32_t d, sx pad,
+                   sx more) {
   const uint32_t at = (uint32_t)t->k[1] + 1 + d;
   const sx stride = t->p[d], dilation = t->p[3 + d];
-  if (!sc_require(c, sx_le(c, c->zero, pad)) || !sc_require(c, sx_lt(c, c->zero, stride)) || !sc_require(c, sx_lt(c, c->zero, dilation))) return false;
-  if (!sc_require(c, sx_le(c, c->zero, more)) || !sc_require(c, sx_or(c, sx_lt(c, more, stride), sx_lt(c, more, dilation)))) return false;
-  const sx span = sx_mul(c, dilation, sx_sub(c, w->dim[2 + d], c->one)), all = sx_add(c, sx_mul(c, sx_sub(c, x->dim[at], c->one), stride), span);
+  if (!sc_require(c, sx_le(c, c->zero, pad)) || !sc_require(c, sx_lt(c, c->zero, stride)) ||
+      !sc_require(c, sx_lt(c, c->zero, dilation)))
+    return false;
+  if (!sc_require(c, sx_le(c, c->zero, more)) ||
+      !sc_require(c, sx_or(c, sx_lt(c, more, stride), sx_lt(c, more, dilation))))
+    return false;
+  const sx span = sx_mul(c, dilation, sx_sub(c, w->dim[2 + d], c->one)),
+           all = sx_add(c, sx_mul(c, sx_sub(c, x->dim[at], c->one), stride), span);
   t->dim[at] = sx_add(c, sx_sub(c, all, sx_add(c, pad, pad)), sx_add(c, more, c->one));
   t->size[d] = x->dim[at];
   return sc_require(c, sx_le(c, c->one, t->dim[at]));
@@ -130,9 +149,13 @@ static bool shaped(sc *c, pt_tensor *t, const pt_tensor *x, const pt_tensor *w, 
 const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x, const pt_tensor *w) {
   sc *c = a->c;
   sx stride[3], dilation[3], pad[3], more[3], *copy = sc_take(c, sizeof pad);
-  if (!x || !w || !copy || n < 1 || n > 3 || x->kind != 'f' || w->kind != 'f' || x->lead || w->lead || w->rank != n + 2) return NULL;
+  if (!x || !w || !copy || n < 1 || n > 3 || x->kind != 'f' || w->kind != 'f' || x->lead ||
+      w->lead || w->rank != n + 2)
+    return NULL;
   if (x->rank != n + 2 && x->rank != n + 1) return NULL;
-  if (!each(a, "stride", n, c->one, stride) || !each(a, "dilation", n, c->one, dilation) || !each(a, "padding", n, c->zero, pad) || !each(a, "output_padding", n, c->zero, more)) return NULL;
+  if (!each(a, "stride", n, c->one, stride) || !each(a, "dilation", n, c->one, dilation) ||
+      !each(a, "padding", n, c->zero, pad) || !each(a, "output_padding", n, c->zero, more))
+    return NULL;
   const sx groups = pt_arg_size(a, "groups", 1);
   pt_tensor *t = pt_new(c, 'f', transposed_elem);
   if (!t || !sc_require(c, sx_lt(c, c->zero, groups))) return NULL;
@@ -141,7 +164,8 @@ const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x, c
   t->in[1] = w;
   t->k[0] = (int32_t)n;
   t->k[1] = (int32_t)b;
-  if (!sc_require_eq(c, x->dim[b], w->dim[0]) || !sc_multiple(c, w->dim[0], groups, &t->p[6])) return NULL;
+  if (!sc_require_eq(c, x->dim[b], w->dim[0]) || !sc_multiple(c, w->dim[0], groups, &t->p[6]))
+    return NULL;
   t->p[7] = w->dim[1];
   t->rank = x->rank;
   if (b) t->dim[0] = x->dim[0];
@@ -158,15 +182,19 @@ const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x, c
 
 const pt_tensor *pt_by_channel(sc *c, const pt_tensor *y, const pt_tensor *bias, uint32_t n) {
   if (!y || !bias) return y;
-  if (bias->rank != 1 || bias->lead || bias->kind != 'f' || !sc_require_eq(c, bias->dim[0], y->dim[y->rank - n - 1])) return NULL;
+  if (bias->rank != 1 || bias->lead || bias->kind != 'f' ||
+      !sc_require_eq(c, bias->dim[0], y->dim[y->rank - n - 1]))
+    return NULL;
   for (uint32_t i = 0; i < n; i++) bias = pt_unsqueeze(c, bias, bias ? bias->rank : 0);
   return pt_combine(c, c->one, y, c->one, bias);
 }
 
 static const pt_value *define_conv_transpose(pt_args *a, int n) {
-  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"), *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
+  const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
+                  *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
   if (a->c->failed) return NULL;
-  return pt_one(a->c, pt_by_channel(a->c, pt_conv_transpose(a, (uint32_t)n, x, w), bias, (uint32_t)n));
+  return pt_one(a->c,
+                pt_by_channel(a->c, pt_conv_transpose(a, (uint32_t)n, x, w), bias, (uint32_t)n));
 }
 
 static const pt_definition table[] = {

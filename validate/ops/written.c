@@ -1,8 +1,9 @@
-/* Definitions for the symbolic prover that are other operators in a term: "aten::mse_loss" is a mean of squares. Nothing is told
- * twice: shapes, domains and elements are those of the operators in the term. They are of floating tensors, indices aside.
+/* Definitions for the symbolic prover that are other operators in a term: "aten::mse_loss" is a
+ * mean of squares. Nothing is told twice: shapes, domains and elements are those of the operators
+ * in the term. They are of floating tensors, indices aside.
  *
- * In a text, `$name` is the operator's argument of that name; calls are in the rule language, their arguments in the schema's order
- * (keyword-only ones too) and what is left out at its default. */
+ * In a text, `$name` is the operator's argument of that name; calls are in the rule language, their
+ * arguments in the schema's order (keyword-only ones too) and what is left out at its default. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,24 +11,42 @@
 
 typedef struct written {
   const char *op;
-  const char *when, *is; /* only where these arguments are these literals ("none" too), one space between; NULL: always */
+  const char *when, *is; /* only where these arguments are these literals ("none" too), one space
+                            between; NULL: always */
   const char *text[2];   /* its results, as many as are told */
-  enum { ALONE, ALONE_OF_RANK, ALONE_OF_IMAGES, FIRST, FIRST_OF_MATRIX } form; /* its only result; the same, and its tensors are of one rank; of more
-                                                              * than two dimensions; its first ones; the same, and its first tensor is a matrix */
+  enum {
+    ALONE,
+    ALONE_OF_RANK,
+    ALONE_OF_IMAGES,
+    FIRST,
+    FIRST_OF_MATRIX
+  } form; /* its only result; the same, and its tensors are of one rank; of more
+           * than two dimensions; its first ones; the same, and its first tensor is a matrix */
 } written;
 
-/* Each token through its own experts' weights, weighted and added; biases and other ranks' experts have no definition. */
-#define BY_TOKEN(w, x) "(aten::squeeze.dim (aten::matmul (aten::index.Tensor $" w " (list $topk_ids)) (aten::unsqueeze " x " -1)) -1)"
+/* Each token through its own experts' weights, weighted and added; biases and other ranks' experts
+ * have no definition. */
+#define BY_TOKEN(w, x) \
+  "(aten::squeeze.dim (aten::matmul (aten::index.Tensor $" w \
+  " (list $topk_ids)) (aten::unsqueeze " x " -1)) -1)"
 #define GATED_UP BY_TOKEN("w1", "(aten::unsqueeze $hidden_states 1)")
 #define EXPERTS(name, activation, act) \
-  {name, "activation apply_router_weight_on_input expert_map w1_bias w2_bias", activation " false none none none", \
-   {"(aten::sum.dim_IntList (aten::mul.Tensor " \
-    BY_TOKEN("w2", "(aten::mul.Tensor (" act " (getitem (aten::chunk " GATED_UP " 2 -1) 0)) (getitem (aten::chunk " GATED_UP " 2 -1) 1))") \
-    " (aten::unsqueeze $topk_weights -1)) (list 1))"}, ALONE}
-#define BATCH_NORM "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
+  { \
+    name, "activation apply_router_weight_on_input expert_map w1_bias w2_bias", \
+        activation " false none none none", \
+        {"(aten::sum.dim_IntList (aten::mul.Tensor " BY_TOKEN( \
+            "w2", "(aten::mul.Tensor (" act " (getitem (aten::chunk " GATED_UP \
+                  " 2 -1) 0)) (getitem (aten::chunk " GATED_UP \
+                  " 2 -1) 1))") " (aten::unsqueeze $topk_weights -1)) (list 1))"}, \
+        ALONE \
+  }
+#define BATCH_NORM \
+  "(aten::batch_norm $input $weight $bias $running_mean $running_var false $momentum $eps false)"
 /* x at the shape of x and y, at length 1. */
 #define AT_BOTH(x, y) "(aten::add.Tensor $" x " $" y " 0)"
-#define UNIT(x, y) "(aten::div.Tensor " AT_BOTH(x, y) " (aten::clamp_min (aten::linalg_vector_norm " AT_BOTH(x, y) " 2 (list $dim) true) $eps))"
+#define UNIT(x, y) \
+  "(aten::div.Tensor " AT_BOTH(x, y) " (aten::clamp_min (aten::linalg_vector_norm " AT_BOTH( \
+      x, y) " 2 (list $dim) true) $eps))"
 #define POOL(n) "(aten::max_pool" n " $self $kernel_size $stride $padding $dilation $ceil_mode)"
 #define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
 #define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
@@ -35,27 +54,39 @@ typedef struct written {
 /* Half a square up to delta, from there on straight; the other one is divided by its beta. */
 #define HUBER \
   "(aten::where.self (aten::lt.Scalar " DISTANCE " $delta) (aten::mul.Scalar " SQUARE " 0.5)" \
-  " (aten::mul.Scalar (aten::sub.Tensor " DISTANCE " (aten::mul.Scalar (aten::full_like " DISTANCE " $delta) 0.5)) $delta))"
+  " (aten::mul.Scalar (aten::sub.Tensor " DISTANCE " (aten::mul.Scalar (aten::full_like " DISTANCE \
+  " $delta) 0.5)) $delta))"
 #define SMOOTH_L1 \
-  "(aten::where.self (aten::lt.Scalar " DISTANCE " $beta) (aten::div.Scalar (aten::mul.Scalar " SQUARE " 0.5) $beta)" \
+  "(aten::where.self (aten::lt.Scalar " DISTANCE \
+  " $beta) (aten::div.Scalar (aten::mul.Scalar " SQUARE " 0.5) $beta)" \
   " (aten::sub.Tensor " DISTANCE " (aten::mul.Scalar (aten::full_like " DISTANCE " $beta) 0.5)))"
 #define ONE_LESS(x) "(aten::rsub.Scalar $" x " 1)"
 #define LOGITS "(aten::expand_as $self $target)"
-#define CROSS_ENTROPY_LOGITS "(aten::sub.Tensor (aten::mul.Tensor " ONE_LESS("target") " " LOGITS ") (aten::log_sigmoid " LOGITS "))"
-#define DIVERGENCE "(aten::sub.Tensor (aten::xlogy.Tensor $target $target) (aten::mul.Tensor $target $self))"
+#define CROSS_ENTROPY_LOGITS \
+  "(aten::sub.Tensor (aten::mul.Tensor " ONE_LESS("target") " " LOGITS \
+                                                            ") (aten::log_sigmoid " LOGITS "))"
+#define DIVERGENCE \
+  "(aten::sub.Tensor (aten::xlogy.Tensor $target $target) (aten::mul.Tensor $target $self))"
 #define LOG_DIVERGENCE "(aten::mul.Tensor (aten::exp $target) (aten::sub.Tensor $target $self))"
 /* A loss by its reduction: 0 none, 1 mean, 2 sum. */
 #define LOSS(op, names, values, x, form) \
-  {op, "reduction" names, "0" values, {x}, form}, {op, "reduction" names, "1" values, {"(aten::mean " x ")"}, form}, {op, "reduction" names, "2" values, {"(aten::sum " x ")"}, form}
+  {op, "reduction" names, "0" values, {x}, form}, \
+      {op, "reduction" names, "1" values, {"(aten::mean " x ")"}, form}, { \
+    op, "reduction" names, "2" values, {"(aten::sum " x ")"}, form \
+  }
 /* Of three components along dim. */
 #define PART(x, k) "(getitem (aten::split_with_sizes $" x " (list 1 1 1) $dim) " k ")"
-#define MINOR(i, j) "(aten::sub.Tensor (aten::mul.Tensor " PART("self", i) " " PART("other", j) ") (aten::mul.Tensor " PART("self", j) " " PART("other", i) "))"
+#define MINOR(i, j) \
+  "(aten::sub.Tensor (aten::mul.Tensor " PART("self", i) " " PART( \
+      "other", j) ") (aten::mul.Tensor " PART("self", j) " " PART("other", i) "))"
 #define CROSS "(aten::cat (list " MINOR("1", "2") " " MINOR("2", "0") " " MINOR("0", "1") ") $dim)"
 /* Transposed within, so that vectors are refused. */
 #define TURNED(x) "(aten::transpose.int " x " -1 -2)"
 #define SELF TURNED("$self")
 #define POWER(op) \
-  {op, "n", "2", {TURNED("(aten::matmul " SELF " " SELF ")")}, ALONE}, {op, "n", "3", {TURNED("(aten::matmul (aten::matmul " SELF " " SELF ") " SELF ")")}, ALONE}
+  {op, "n", "2", {TURNED("(aten::matmul " SELF " " SELF ")")}, ALONE}, { \
+    op, "n", "3", {TURNED("(aten::matmul (aten::matmul " SELF " " SELF ") " SELF ")")}, ALONE \
+  }
 #define ADDMM "(aten::addmm $self $mat1 $mat2 $beta $alpha)"
 
 static const written table[] = {
@@ -63,59 +94,161 @@ static const written table[] = {
     LOSS("aten::l1_loss", "", "", DISTANCE, ALONE),
     LOSS("aten::huber_loss", "", "", HUBER, ALONE),
     LOSS("aten::smooth_l1_loss", "", "", SMOOTH_L1, ALONE),
-    LOSS("aten::binary_cross_entropy_with_logits", " weight pos_weight", " none none", CROSS_ENTROPY_LOGITS, ALONE),
+    LOSS("aten::binary_cross_entropy_with_logits", " weight pos_weight", " none none",
+         CROSS_ENTROPY_LOGITS, ALONE),
     LOSS("aten::kl_div", " log_target", " false", DIVERGENCE, ALONE),
     LOSS("aten::kl_div", " log_target", " true", LOG_DIVERGENCE, ALONE),
     {"aten::bilinear", "bias", "none", {BILINEAR}, ALONE},
-    {"aten::bilinear", NULL, NULL, {"(aten::add.Tensor " BILINEAR " (aten::reshape_as $bias (aten::select.int (aten::select.int $weight 1 0) 1 0)))"}, ALONE},
+    {"aten::bilinear",
+     NULL,
+     NULL,
+     {"(aten::add.Tensor " BILINEAR
+      " (aten::reshape_as $bias (aten::select.int (aten::select.int $weight 1 0) 1 0)))"},
+     ALONE},
     {"aten::linalg_cross", NULL, NULL, {CROSS}, ALONE_OF_RANK},
     {"aten::fliplr", NULL, NULL, {"(aten::flip $self (list 1))"}, ALONE},
     {"aten::flipud", NULL, NULL, {"(aten::flip $self (list 0))"}, ALONE},
-    {"aten::diff", "n prepend append", "1 none none", {"(aten::sub.Tensor (aten::slice.Tensor $self $dim 1) (aten::slice.Tensor $self $dim 0 -1))"}, ALONE},
-    {"aten::logcumsumexp", NULL, NULL, {"(aten::log (aten::cumsum (aten::exp $self) $dim))"}, ALONE},
+    {"aten::diff",
+     "n prepend append",
+     "1 none none",
+     {"(aten::sub.Tensor (aten::slice.Tensor $self $dim 1) (aten::slice.Tensor $self $dim 0 -1))"},
+     ALONE},
+    {"aten::logcumsumexp",
+     NULL,
+     NULL,
+     {"(aten::log (aten::cumsum (aten::exp $self) $dim))"},
+     ALONE},
     {"aten::deg2rad", NULL, NULL, {"(aten::mul.Scalar $self 0.017453292519943295)"}, ALONE},
     {"aten::rad2deg", NULL, NULL, {"(aten::mul.Scalar $self 57.295779513082323)"}, ALONE},
-    {"aten::_int_mm", NULL, NULL, {"(aten::mm (aten::to.dtype $self int32) (aten::to.dtype $mat2 int32))"}, ALONE},
+    {"aten::_int_mm",
+     NULL,
+     NULL,
+     {"(aten::mm (aten::to.dtype $self int32) (aten::to.dtype $mat2 int32))"},
+     ALONE},
     {"aten::linalg_matmul", NULL, NULL, {"(aten::matmul $self $other)"}, ALONE},
     {"aten::linalg_diagonal", NULL, NULL, {"(aten::diagonal $A $offset $dim1 $dim2)"}, ALONE},
-    {"aten::linalg_norm", "ord dim dtype", "none none none", {"(aten::linalg_vector_norm $self 2 none $keepdim)"}, ALONE},
-    {"aten::linalg_matrix_norm.str_ord", "ord dtype", "\"fro\" none", {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"}, ALONE},
-    {"aten::frobenius_norm.dim", NULL, NULL, {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"}, ALONE},
+    {"aten::linalg_norm",
+     "ord dim dtype",
+     "none none none",
+     {"(aten::linalg_vector_norm $self 2 none $keepdim)"},
+     ALONE},
+    {"aten::linalg_matrix_norm.str_ord",
+     "ord dtype",
+     "\"fro\" none",
+     {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"},
+     ALONE},
+    {"aten::frobenius_norm.dim",
+     NULL,
+     NULL,
+     {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"},
+     ALONE},
     {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE}, /* no real number is */
     {"aten::nanmean", "dtype", "none", {"(aten::mean.dim $self $dim $keepdim)"}, ALONE},
-    {"aten::aminmax", "dim", "none", {"(aten::amin $self (list) $keepdim)", "(aten::amax $self (list) $keepdim)"}, FIRST},
-    {"aten::aminmax", NULL, NULL, {"(aten::amin $self (list $dim) $keepdim)", "(aten::amax $self (list $dim) $keepdim)"}, FIRST},
+    {"aten::aminmax",
+     "dim",
+     "none",
+     {"(aten::amin $self (list) $keepdim)", "(aten::amax $self (list) $keepdim)"},
+     FIRST},
+    {"aten::aminmax",
+     NULL,
+     NULL,
+     {"(aten::amin $self (list $dim) $keepdim)", "(aten::amax $self (list $dim) $keepdim)"},
+     FIRST},
     POWER("aten::matrix_power"),
     POWER("aten::linalg_matrix_power"),
-    {"aten::linalg_vecdot", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor $x $y) (list $dim))"}, ALONE},
-    {"aten::cosine_similarity", NULL, NULL, {"(aten::sum.dim_IntList (aten::mul.Tensor " UNIT("x1", "x2") " " UNIT("x2", "x1") ") (list $dim))"}, ALONE},
-    {"aten::pairwise_distance", NULL, NULL, {"(aten::linalg_vector_norm (aten::add.Scalar (aten::sub.Tensor $x1 $x2) $eps) $p (list -1) $keepdim)"}, ALONE},
-    {"aten::dist", NULL, NULL, {"(aten::linalg_vector_norm (aten::sub.Tensor $self $other) $p)"}, ALONE},
-    {"aten::logaddexp2", NULL, NULL, {"(aten::log2 (aten::add.Tensor (aten::exp2 $self) (aten::exp2 $other)))"}, ALONE},
-    {"aten::float_power.Tensor_Scalar", NULL, NULL, {"(aten::pow.Tensor_Scalar (aten::to.dtype $self float64) $exponent)"}, ALONE},
+    {"aten::linalg_vecdot",
+     NULL,
+     NULL,
+     {"(aten::sum.dim_IntList (aten::mul.Tensor $x $y) (list $dim))"},
+     ALONE},
+    {"aten::cosine_similarity",
+     NULL,
+     NULL,
+     {"(aten::sum.dim_IntList (aten::mul.Tensor " UNIT("x1", "x2") " " UNIT("x2",
+                                                                            "x1") ") (list $dim))"},
+     ALONE},
+    {"aten::pairwise_distance",
+     NULL,
+     NULL,
+     {"(aten::linalg_vector_norm (aten::add.Scalar (aten::sub.Tensor $x1 $x2) $eps) $p (list -1) "
+      "$keepdim)"},
+     ALONE},
+    {"aten::dist",
+     NULL,
+     NULL,
+     {"(aten::linalg_vector_norm (aten::sub.Tensor $self $other) $p)"},
+     ALONE},
+    {"aten::logaddexp2",
+     NULL,
+     NULL,
+     {"(aten::log2 (aten::add.Tensor (aten::exp2 $self) (aten::exp2 $other)))"},
+     ALONE},
+    {"aten::float_power.Tensor_Scalar",
+     NULL,
+     NULL,
+     {"(aten::pow.Tensor_Scalar (aten::to.dtype $self float64) $exponent)"},
+     ALONE},
     {"aten::ldexp.Tensor", NULL, NULL, {"(aten::mul.Tensor $self (aten::exp2 $other))"}, ALONE},
-    {"aten::take", NULL, NULL, {"(aten::index.Tensor (aten::reshape $self (list -1)) (list $index))"}, ALONE},
-    {"aten::channel_shuffle", NULL, NULL, {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int $self 1 (list $groups -1)) 1 2) 1 2)"}, ALONE_OF_IMAGES},
-    {"aten::nansum", NULL, NULL, {"(aten::sum.dim_IntList $self $dim $keepdim)"}, ALONE}, /* no real number is NaN */
+    {"aten::take",
+     NULL,
+     NULL,
+     {"(aten::index.Tensor (aten::reshape $self (list -1)) (list $index))"},
+     ALONE},
+    {"aten::channel_shuffle",
+     NULL,
+     NULL,
+     {"(aten::flatten.using_ints (aten::transpose.int (aten::unflatten.int $self 1 (list $groups "
+      "-1)) 1 2) 1 2)"},
+     ALONE_OF_IMAGES},
+    {"aten::nansum",
+     NULL,
+     NULL,
+     {"(aten::sum.dim_IntList $self $dim $keepdim)"},
+     ALONE}, /* no real number is NaN */
     {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
     {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
-    {"aten::scatter_reduce.two", "reduce include_self", "\"sum\" true", {"(aten::scatter_add $self $dim $index $src)"}, ALONE},
-    {"aten::scatter.reduce", "reduce", "\"add\"", {"(aten::scatter_add $self $dim $index $src)"}, ALONE},
+    {"aten::scatter_reduce.two",
+     "reduce include_self",
+     "\"sum\" true",
+     {"(aten::scatter_add $self $dim $index $src)"},
+     ALONE},
+    {"aten::scatter.reduce",
+     "reduce",
+     "\"add\"",
+     {"(aten::scatter_add $self $dim $index $src)"},
+     ALONE},
     {"aten::max_pool1d_with_indices", NULL, NULL, {POOL("1d")}, FIRST},
     {"aten::max_pool2d_with_indices", NULL, NULL, {POOL("2d")}, FIRST},
     {"aten::max_pool3d_with_indices", NULL, NULL, {POOL("3d")}, FIRST},
     {"aten::native_batch_norm", "training", "false", {BATCH_NORM}, FIRST},
-    {"aten::native_batch_norm", "training running_mean running_var", "true none none", {"(aten::batch_norm $input $weight $bias none none true $momentum $eps false)"}, FIRST},
+    {"aten::native_batch_norm",
+     "training running_mean running_var",
+     "true none none",
+     {"(aten::batch_norm $input $weight $bias none none true $momentum $eps false)"},
+     FIRST},
     {"aten::_native_batch_norm_legit_no_training", NULL, NULL, {BATCH_NORM}, FIRST},
-    {"aten::_fused_rms_norm", NULL, NULL, {"(aten::rms_norm $input $normalized_shape $weight $eps)"}, FIRST},
-    {"aten::_scaled_dot_product_attention_math", "dropout_mask", "none", {"(aten::scaled_dot_product_attention $query $key $value $attn_mask $dropout_p $is_causal $scale $enable_gqa)"}, FIRST},
+    {"aten::_fused_rms_norm",
+     NULL,
+     NULL,
+     {"(aten::rms_norm $input $normalized_shape $weight $eps)"},
+     FIRST},
+    {"aten::_scaled_dot_product_attention_math",
+     "dropout_mask",
+     "none",
+     {"(aten::scaled_dot_product_attention $query $key $value $attn_mask $dropout_p $is_causal "
+      "$scale $enable_gqa)"},
+     FIRST},
     {"_C::gelu_fast.isomer", NULL, NULL, {"(aten::gelu $input \"tanh\")"}, ALONE},
     EXPERTS("vllm::outplace_fused_experts.isomer", "\"silu\"", "aten::silu"),
     EXPERTS("vllm::outplace_fused_experts.isomer", "\"gelu\"", "aten::gelu"),
     EXPERTS("vllm::inplace_fused_experts.isomer", "\"silu\"", "aten::silu"),
     EXPERTS("vllm::inplace_fused_experts.isomer", "\"gelu\"", "aten::gelu"),
-    {"_moe_C::topk_softmax.isomer", NULL, NULL,
-     {"(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 0)", "(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 1)"}, FIRST_OF_MATRIX},
+    {"_moe_C::topk_softmax.isomer",
+     NULL,
+     NULL,
+     {"(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 0)",
+      "(getitem (aten::topk (aten::softmax.int $gating_output -1) $topk) 1)"},
+     FIRST_OF_MATRIX},
 };
 
 typedef struct reader {
@@ -128,7 +261,8 @@ enum { MOST_PARTS = 16 };
 /* The argument of that name; none where it is left out. */
 static const rule_term *argument(pt_args *a, const char *name, size_t n) {
   for (size_t i = 0; i < a->schema->n_args; i++)
-    if (strlen(a->schema->arg[i].name) == n && !strncmp(a->schema->arg[i].name, name, n)) return a->t->child[i];
+    if (strlen(a->schema->arg[i].name) == n && !strncmp(a->schema->arg[i].name, name, n))
+      return a->t->child[i];
   sc_fail(a->c, "%s has no argument %.*s", a->t->u.s, (int)n, name);
   return NULL;
 }
@@ -169,7 +303,8 @@ static const rule_term *read_parts(reader *r) {
   name[n_op] = 0;
   if (!strcmp(name, "list")) return rule_list(&c->arena, part, n);
   if (!strcmp(name, "getitem")) return rule_op(&c->arena, name, part, n);
-  if (rule_call(&c->arena, c->schemas, name, part, n, &out, &err) != ISO_OK) sc_fail(c, "%s: %.120s", r->a->t->u.s, err.msg);
+  if (rule_call(&c->arena, c->schemas, name, part, n, &out, &err) != ISO_OK)
+    sc_fail(c, "%s: %.120s", r->a->t->u.s, err.msg);
   return out;
 }
 
@@ -199,11 +334,13 @@ static bool fits(pt_args *a, const written *w) {
   for (size_t i = 0; i < a->schema->n_args; i++) {
     if (a->schema->arg[i].type != RULE_ARG_TENSOR || a->t->child[i]->kind == RULE_NONE) continue;
     const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
-    const bool places = !strcmp(a->schema->arg[i].name, "index") || !strcmp(a->schema->arg[i].name, "topk_ids");
+    const bool places =
+        !strcmp(a->schema->arg[i].name, "index") || !strcmp(a->schema->arg[i].name, "topk_ids");
     if (!x || x->kind != (places ? 'i' : 'f')) return false;
     if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
     if (!first && w->form == ALONE_OF_IMAGES && !x->lead && x->rank < 3) return false;
-    if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank)) return false;
+    if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank))
+      return false;
     first = first ? first : x;
   }
   return true;
@@ -214,7 +351,9 @@ static const pt_value *define_written(pt_args *a, int which) {
   size_t n = 0;
   const written *w = &table[which];
   for (; !holds(a, w); w++)
-    if (a->c->failed || w + 1 == table + sizeof table / sizeof *table || strcmp(w[1].op, w->op) != 0) return NULL;
+    if (a->c->failed || w + 1 == table + sizeof table / sizeof *table ||
+        strcmp(w[1].op, w->op) != 0)
+      return NULL;
   if (!fits(a, w)) return NULL;
   for (; n < 2 && w->text[n]; n++) {
     reader r = {a, w->text[n]};
@@ -226,6 +365,7 @@ static const pt_value *define_written(pt_args *a, int which) {
 
 bool pt_define_written(const char *name, pt_definition *out) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (!strcmp(name, table[i].op)) return *out = (pt_definition){table[i].op, define_written, (int)i}, true;
+    if (!strcmp(name, table[i].op))
+      return *out = (pt_definition){table[i].op, define_written, (int)i}, true;
   return false;
 }

@@ -1,4 +1,5 @@
-/* Intervals with outward rounding. Functions that grow are taken at both ends; what is not monotone is widened by its slope. */
+/* Intervals with outward rounding. Functions that grow are taken at both ends; what is not monotone
+ * is widened by its slope. */
 #include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -26,7 +27,8 @@ static void note(vp *v, const vn *r) {
   }
   const bool away = mpfr_sgn(&r->lo) > 0 || mpfr_sgn(&r->hi) < 0;
   if (!away || mpfr_inf_p(&r->lo) || mpfr_inf_p(&r->hi)) return;
-  const long a = mpfr_get_exp(&r->lo), b = mpfr_get_exp(&r->hi), low = a < b ? a : b, high = a < b ? b : a;
+  const long a = mpfr_get_exp(&r->lo), b = mpfr_get_exp(&r->hi), low = a < b ? a : b,
+             high = a < b ? b : a;
   if (!v->any || low < v->low) v->low = low;
   if (!v->any || high > v->high) v->high = high;
   v->any = true;
@@ -236,19 +238,19 @@ int vn_compare(const vn *a, const vn *b) {
 
 /* ---- functions that grow, or fall ---- */
 
-#define GROWS(name, f)                        \
+#define GROWS(name, f) \
   static void name(vp *v, vn *r, const vn *a) { \
-    f(&r->lo, &a->lo, MPFR_RNDD);             \
-    f(&r->hi, &a->hi, MPFR_RNDU);             \
-    note(v, r);                               \
+    f(&r->lo, &a->lo, MPFR_RNDD); \
+    f(&r->hi, &a->hi, MPFR_RNDU); \
+    note(v, r); \
   }
-#define FALLS(name, f)                        \
+#define FALLS(name, f) \
   static void name(vp *v, vn *r, const vn *a) { \
-    vn *t = &v->tmp[5];                       \
-    f(&t->lo, &a->hi, MPFR_RNDD);             \
-    f(&t->hi, &a->lo, MPFR_RNDU);             \
-    vn_set(r, t);                             \
-    note(v, r);                               \
+    vn *t = &v->tmp[5]; \
+    f(&t->lo, &a->hi, MPFR_RNDD); \
+    f(&t->hi, &a->lo, MPFR_RNDU); \
+    vn_set(r, t); \
+    note(v, r); \
   }
 GROWS(grow_exp, mpfr_exp)
 GROWS(exp2_, mpfr_exp2)
@@ -389,7 +391,8 @@ static void log_sigmoid(vp *v, vn *r, const vn *a) {
   negate(v, r, r);
 }
 
-/* By a softplus that is x from its threshold on, or by one that is not: nothing that float64 shows, and so both. */
+/* By a softplus that is x from its threshold on, or by one that is not: nothing that float64 shows,
+ * and so both. */
 static void mish(vp *v, vn *r, const vn *a) {
   vn *x = &v->tmp[7], *s = &v->tmp[8];
   vn_set(x, a);
@@ -408,10 +411,21 @@ static void relu(vp *v, vn *r, const vn *a) {
 }
 
 static void same(vp *v, vn *r, const vn *a) { (void)v, vn_set(r, a); }
-static void floor_(vp *v, vn *r, const vn *a) { mpfr_rint_floor(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_floor(&r->hi, &a->hi, MPFR_RNDU), note(v, r); }
-static void ceil_(vp *v, vn *r, const vn *a) { mpfr_rint_ceil(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_ceil(&r->hi, &a->hi, MPFR_RNDU), note(v, r); }
-static void trunc_(vp *v, vn *r, const vn *a) { mpfr_rint_trunc(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_trunc(&r->hi, &a->hi, MPFR_RNDU), note(v, r); }
-static void round_(vp *v, vn *r, const vn *a) { mpfr_rint_roundeven(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_roundeven(&r->hi, &a->hi, MPFR_RNDU), note(v, r); }
+static void floor_(vp *v, vn *r, const vn *a) {
+  mpfr_rint_floor(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_floor(&r->hi, &a->hi, MPFR_RNDU),
+      note(v, r);
+}
+static void ceil_(vp *v, vn *r, const vn *a) {
+  mpfr_rint_ceil(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_ceil(&r->hi, &a->hi, MPFR_RNDU), note(v, r);
+}
+static void trunc_(vp *v, vn *r, const vn *a) {
+  mpfr_rint_trunc(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_trunc(&r->hi, &a->hi, MPFR_RNDU),
+      note(v, r);
+}
+static void round_(vp *v, vn *r, const vn *a) {
+  mpfr_rint_roundeven(&r->lo, &a->lo, MPFR_RNDD), mpfr_rint_roundeven(&r->hi, &a->hi, MPFR_RNDU),
+      note(v, r);
+}
 
 static void frac_(vp *v, vn *r, const vn *a) {
   vn *x = &v->tmp[7];
@@ -453,7 +467,9 @@ static void digamma_(vp *v, vn *r, const vn *a) {
 
 /* ---- two operands ---- */
 
-static bool whole(const vn *a) { return point(a) && mpfr_integer_p(&a->lo) && mpfr_fits_slong_p(&a->lo, MPFR_RNDN); }
+static bool whole(const vn *a) {
+  return point(a) && mpfr_integer_p(&a->lo) && mpfr_fits_slong_p(&a->lo, MPFR_RNDN);
+}
 
 static void whole_power(vp *v, vn *r, const vn *a, long n) {
   vn *t = &v->tmp[9];
@@ -556,7 +572,10 @@ static void floor_divide(vp *v, vn *r, const vn *a, const vn *b) {
 enum { CHEAP = 1, DEAR = 24 };
 
 vn_unary vn_unary_find(const char *name, int *cost) {
-  static const struct { const char *name; vn_unary f; int cost;
+  static const struct {
+    const char *name;
+    vn_unary f;
+    int cost;
   } table[] = {{"neg", negate, CHEAP},
                {"negative", negate, CHEAP},
                {"abs", vn_abs, CHEAP},
@@ -628,11 +647,31 @@ vn_unary vn_unary_find(const char *name, int *cost) {
 }
 
 vn_binary vn_binary_find(const char *name, int *cost) {
-  static const struct { const char *name; vn_binary f; int cost; } table[] = {
-      {"mul", vn_mul, CHEAP}, {"multiply", vn_mul, CHEAP}, {"div", vn_div, 2}, {"divide", vn_div, 2}, {"true_divide", vn_div, 2}, {"pow", vn_pow, 2 * DEAR},
-      {"maximum", vn_max, CHEAP}, {"fmax", vn_max, CHEAP}, {"minimum", vn_min, CHEAP}, {"fmin", vn_min, CHEAP}, {"atan2", atan2_, DEAR},
-      {"arctan2", atan2_, DEAR}, {"hypot", hypot_, 4}, {"logaddexp", logaddexp, 3 * DEAR}, {"xlogy", xlogy, DEAR}, {"special_xlogy", xlogy, DEAR},
-      {"remainder", remainder_, 4}, {"fmod", fmod_, 4}, {"floor_divide", floor_divide, 4}, {"outer", vn_mul, CHEAP}, {"ger", vn_mul, CHEAP}};
+  static const struct {
+    const char *name;
+    vn_binary f;
+    int cost;
+  } table[] = {{"mul", vn_mul, CHEAP},
+               {"multiply", vn_mul, CHEAP},
+               {"div", vn_div, 2},
+               {"divide", vn_div, 2},
+               {"true_divide", vn_div, 2},
+               {"pow", vn_pow, 2 * DEAR},
+               {"maximum", vn_max, CHEAP},
+               {"fmax", vn_max, CHEAP},
+               {"minimum", vn_min, CHEAP},
+               {"fmin", vn_min, CHEAP},
+               {"atan2", atan2_, DEAR},
+               {"arctan2", atan2_, DEAR},
+               {"hypot", hypot_, 4},
+               {"logaddexp", logaddexp, 3 * DEAR},
+               {"xlogy", xlogy, DEAR},
+               {"special_xlogy", xlogy, DEAR},
+               {"remainder", remainder_, 4},
+               {"fmod", fmod_, 4},
+               {"floor_divide", floor_divide, 4},
+               {"outer", vn_mul, CHEAP},
+               {"ger", vn_mul, CHEAP}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].name, name) == 0) {
       *cost = table[i].cost;

@@ -1,4 +1,5 @@
-/* Operators on tensors of intervals: element by element, sums of products, reductions, normalisations. Shapes are libtorch's own. */
+/* Operators on tensors of intervals: element by element, sums of products, reductions,
+ * normalisations. Shapes are libtorch's own. */
 #include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -56,7 +57,8 @@ static bool literal(vp *v, const rule_term *t, vn **out) {
   return true;
 }
 
-static bool operand_of(vp *v, const vp_call *k, const rule_term *a, const rule_shape *to, operand *o) {
+static bool operand_of(vp *v, const vp_call *k, const rule_term *a, const rule_shape *to,
+                       operand *o) {
   *o = (operand){0};
   if (!a) return false;
   if (a->kind != RULE_VAR) return literal(v, a, &o->number);
@@ -83,12 +85,15 @@ static void take(vp *v, const operand *o, const rule_shape *to, int64_t i, vn *o
   element(v, o->t, at, out);
 }
 
-static vp_tensor *result(vp *v, const vp_call *k) { return vp_new(v, k->got[0]->dtype, &k->got[0]->shape); }
+static vp_tensor *result(vp *v, const vp_call *k) {
+  return vp_new(v, k->got[0]->dtype, &k->got[0]->shape);
+}
 
 /* ---- element by element ---- */
 
 static const vp_tensor *unary(vp *v, const vp_call *k, vn_unary f, int cost) {
-  const vp_tensor *x = k->call->n && k->call->child[0]->kind == RULE_VAR ? k->in[k->call->child[0]->u.i] : NULL;
+  const vp_tensor *x =
+      k->call->n && k->call->child[0]->kind == RULE_VAR ? k->in[k->call->child[0]->u.i] : NULL;
   vp_tensor *out = x ? result(v, k) : NULL;
   vn *a = new_number(v);
   for (int64_t i = 0; out && a && i < out->n && vp_go(v, cost); i++) {
@@ -99,11 +104,14 @@ static const vp_tensor *unary(vp *v, const vp_call *k, vn_unary f, int cost) {
 }
 
 /* f(a, b), for two operands of the call. */
-static const vp_tensor *binary(vp *v, const vp_call *k, const rule_term *left, const rule_term *right, vn_binary f, int cost) {
+static const vp_tensor *binary(vp *v, const vp_call *k, const rule_term *left,
+                               const rule_term *right, vn_binary f, int cost) {
   vp_tensor *out = result(v, k);
   operand a, b;
   vn *x = new_number(v), *y = new_number(v);
-  if (!out || !x || !y || !operand_of(v, k, left, &out->shape, &a) || !operand_of(v, k, right, &out->shape, &b)) return NULL;
+  if (!out || !x || !y || !operand_of(v, k, left, &out->shape, &a) ||
+      !operand_of(v, k, right, &out->shape, &b))
+    return NULL;
   for (int64_t i = 0; i < out->n && vp_go(v, cost); i++) {
     take(v, &a, &out->shape, i, x);
     take(v, &b, &out->shape, i, y);
@@ -113,11 +121,14 @@ static const vp_tensor *binary(vp *v, const vp_call *k, const rule_term *left, c
 }
 
 /* a + factor * b, the factor an argument of the call. */
-static const vp_tensor *scaled_sum(vp *v, const vp_call *k, const rule_term *left, const rule_term *right, const rule_term *factor, double sign) {
+static const vp_tensor *scaled_sum(vp *v, const vp_call *k, const rule_term *left,
+                                   const rule_term *right, const rule_term *factor, double sign) {
   vp_tensor *out = result(v, k);
   operand a, b;
   vn *x = new_number(v), *y = new_number(v), *by = NULL;
-  if (!out || !x || !y || !operand_of(v, k, left, &out->shape, &a) || !operand_of(v, k, right, &out->shape, &b)) return NULL;
+  if (!out || !x || !y || !operand_of(v, k, left, &out->shape, &a) ||
+      !operand_of(v, k, right, &out->shape, &b))
+    return NULL;
   if (given(factor) && !literal(v, factor, &by)) return NULL;
   for (int64_t i = 0; i < out->n && vp_go(v, 2); i++) {
     take(v, &a, &out->shape, i, x);
@@ -138,7 +149,8 @@ static const vp_tensor *sum_or_difference(vp *v, const vp_call *k) {
 static const vp_tensor *quotient(vp *v, const vp_call *k) {
   const rule_term *mode = vp_arg(k, "rounding_mode");
   int cost = 2;
-  const vn_binary f = vn_binary_find(given(mode) && strcmp(mode->u.s, "floor") == 0 ? "floor_divide" : "div", &cost);
+  const vn_binary f = vn_binary_find(
+      given(mode) && strcmp(mode->u.s, "floor") == 0 ? "floor_divide" : "div", &cost);
   if (given(mode) && strcmp(mode->u.s, "floor") != 0) return NULL;
   return binary(v, k, vp_arg(k, "self"), vp_arg(k, "other"), f, cost);
 }
@@ -178,7 +190,8 @@ static const vp_tensor *gelu(vp *v, const vp_call *k) {
   return out;
 }
 
-/* Functions that are one thing on one side of a bound and another on the other. Returns: false where the side is open. */
+/* Functions that are one thing on one side of a bound and another on the other. Returns: false
+ * where the side is open. */
 static bool above(vp *v, const vn *x, const vn *bound, bool *yes) {
   const int c = vn_compare(x, bound);
   *yes = c > 0;
@@ -268,12 +281,18 @@ typedef struct shaped {
   const char *arg[3];
 } shaped;
 
-static const shaped shapes[] = {{"softplus", softplus, {"beta", "threshold"}}, {"leaky_relu", leaky_relu, {"negative_slope"}}, {"elu", elu, {"alpha", "scale", "input_scale"}},
-                                {"celu", celu, {"alpha"}}, {"threshold", threshold, {"threshold", "value"}}, {"hardsigmoid", hardsigmoid, {0}},
-                                {"hardswish", hardswish, {0}}, {"relu6", relu6, {0}}};
+static const shaped shapes[] = {{"softplus", softplus, {"beta", "threshold"}},
+                                {"leaky_relu", leaky_relu, {"negative_slope"}},
+                                {"elu", elu, {"alpha", "scale", "input_scale"}},
+                                {"celu", celu, {"alpha"}},
+                                {"threshold", threshold, {"threshold", "value"}},
+                                {"hardsigmoid", hardsigmoid, {0}},
+                                {"hardswish", hardswish, {0}},
+                                {"relu6", relu6, {0}}};
 
 static const vp_tensor *of_shape(vp *v, const vp_call *k, const shaped *s) {
-  const vp_tensor *x = k->call->n && k->call->child[0]->kind == RULE_VAR ? k->in[k->call->child[0]->u.i] : NULL;
+  const vp_tensor *x =
+      k->call->n && k->call->child[0]->kind == RULE_VAR ? k->in[k->call->child[0]->u.i] : NULL;
   vp_tensor *out = x ? result(v, k) : NULL;
   vn *p[5], *a = new_number(v);
   for (int i = 0; i < 5; i++)
@@ -289,7 +308,8 @@ static const vp_tensor *of_shape(vp *v, const vp_call *k, const shaped *s) {
 
 static const vp_tensor *clamp(vp *v, const vp_call *k) {
   const bool hard = strcmp(k->name, "hardtanh") == 0;
-  const rule_term *low = vp_arg(k, hard ? "min_val" : "min"), *high = vp_arg(k, hard ? "max_val" : "max");
+  const rule_term *low = vp_arg(k, hard ? "min_val" : "min"),
+                  *high = vp_arg(k, hard ? "max_val" : "max");
   vp_tensor *out = result(v, k);
   operand x, a, b;
   vn *t = new_number(v);
@@ -310,8 +330,10 @@ static const vp_tensor *addc(vp *v, const vp_call *k) {
   vp_tensor *out = result(v, k);
   operand x, a, b;
   vn *s = new_number(v), *t = new_number(v), *value = NULL;
-  if (!out || !s || !t || !operand_of(v, k, vp_arg(k, "self"), &out->shape, &x) || !operand_of(v, k, vp_arg(k, "tensor1"), &out->shape, &a) ||
-      !operand_of(v, k, vp_arg(k, "tensor2"), &out->shape, &b) || !literal(v, vp_arg(k, "value"), &value))
+  if (!out || !s || !t || !operand_of(v, k, vp_arg(k, "self"), &out->shape, &x) ||
+      !operand_of(v, k, vp_arg(k, "tensor1"), &out->shape, &a) ||
+      !operand_of(v, k, vp_arg(k, "tensor2"), &out->shape, &b) ||
+      !literal(v, vp_arg(k, "value"), &value))
     return NULL;
   for (int64_t i = 0; i < out->n && vp_go(v, 4); i++) {
     take(v, &a, &out->shape, i, s);
@@ -329,7 +351,8 @@ static const vp_tensor *lerp(vp *v, const vp_call *k) {
   vp_tensor *out = result(v, k);
   operand x, y, w;
   vn *s = new_number(v), *t = new_number(v);
-  if (!out || !s || !t || !operand_of(v, k, vp_arg(k, "self"), &out->shape, &x) || !operand_of(v, k, vp_arg(k, "end"), &out->shape, &y) ||
+  if (!out || !s || !t || !operand_of(v, k, vp_arg(k, "self"), &out->shape, &x) ||
+      !operand_of(v, k, vp_arg(k, "end"), &out->shape, &y) ||
       !operand_of(v, k, vp_arg(k, "weight"), &out->shape, &w))
     return NULL;
   for (int64_t i = 0; i < out->n && vp_go(v, 4); i++) {
@@ -356,7 +379,10 @@ static const vp_tensor *compared(vp *v, const vp_call *k, const char *what) {
     take(v, &b, &out->shape, i, y);
     const int c = vn_compare(x, y);
     v->open |= c == 2;
-    const bool yes = what[0] == 'e' ? c == 0 : what[0] == 'n' ? c != 0 : what[0] == 'l' ? (c < 0 || (what[1] == 'e' && c == 0)) : (c > 0 || (what[1] == 'e' && c == 0));
+    const bool yes = what[0] == 'e'   ? c == 0
+                     : what[0] == 'n' ? c != 0
+                     : what[0] == 'l' ? (c < 0 || (what[1] == 'e' && c == 0))
+                                      : (c > 0 || (what[1] == 'e' && c == 0));
     rule_tensor_set(out->plain, i, yes);
   }
   return out;
@@ -399,11 +425,13 @@ static int64_t batch_of(const matrix *m, const rule_shape *lead, int64_t i) {
 }
 
 /* The product into `x`, row by row and batch by batch. */
-static bool multiply(vp *v, matrix a, matrix b, const rule_shape *lead, int64_t batches, vn *x, const vn *times) {
+static bool multiply(vp *v, matrix a, matrix b, const rule_shape *lead, int64_t batches, vn *x,
+                     const vn *times) {
   vn *p = new_number(v), *q = new_number(v), *s = new_number(v);
   if (!p || !q || !s || a.columns != b.rows) return false;
   for (int64_t batch = 0; batch < batches; batch++) {
-    const int64_t from_a = batch_of(&a, lead, batch) * a.rows * a.columns, from_b = batch_of(&b, lead, batch) * b.rows * b.columns;
+    const int64_t from_a = batch_of(&a, lead, batch) * a.rows * a.columns,
+                  from_b = batch_of(&b, lead, batch) * b.rows * b.columns;
     for (int64_t i = 0; i < a.rows; i++)
       for (int64_t j = 0; j < b.columns; j++, x++) {
         if (!vp_go(v, 2 * a.columns)) return false;
@@ -423,18 +451,21 @@ static bool multiply(vp *v, matrix a, matrix b, const rule_shape *lead, int64_t 
 
 /* The leading dimensions that two matrices share. */
 static rule_shape leading(const matrix *a, const matrix *b, int64_t *batches) {
-  const uint32_t ra = a->t->shape.rank > 2 ? a->t->shape.rank - 2 : 0, rb = b->t->shape.rank > 2 ? b->t->shape.rank - 2 : 0;
+  const uint32_t ra = a->t->shape.rank > 2 ? a->t->shape.rank - 2 : 0,
+                 rb = b->t->shape.rank > 2 ? b->t->shape.rank - 2 : 0;
   rule_shape lead = {.rank = ra > rb ? ra : rb};
   *batches = 1;
   for (uint32_t d = 0; d < lead.rank; d++) {
-    const int64_t x = d < ra ? a->t->shape.dim[ra - 1 - d] : 1, y = d < rb ? b->t->shape.dim[rb - 1 - d] : 1;
+    const int64_t x = d < ra ? a->t->shape.dim[ra - 1 - d] : 1,
+                  y = d < rb ? b->t->shape.dim[rb - 1 - d] : 1;
     lead.dim[lead.rank - 1 - d] = x > y ? x : y;
     *batches *= x > y ? x : y;
   }
   return lead;
 }
 
-static const vp_tensor *product(vp *v, const vp_call *k, const vp_tensor *a, const vp_tensor *b, bool turned, const vn *times) {
+static const vp_tensor *product(vp *v, const vp_call *k, const vp_tensor *a, const vp_tensor *b,
+                                bool turned, const vn *times) {
   vp_tensor *out = a && b && a->shape.rank && b->shape.rank ? result(v, k) : NULL;
   if (!out || (turned && b->shape.rank != 2)) return NULL;
   const matrix x = matrix_of(a, true, false), y = matrix_of(b, false, turned);
@@ -444,7 +475,8 @@ static const vp_tensor *product(vp *v, const vp_call *k, const vp_tensor *a, con
   return multiply(v, x, y, &lead, batches, out->x, times) ? out : NULL;
 }
 
-static const vp_tensor *plus_bias(vp *v, const vp_call *k, const vp_tensor *y, const rule_term *bias, const vn *times) {
+static const vp_tensor *plus_bias(vp *v, const vp_call *k, const vp_tensor *y,
+                                  const rule_term *bias, const vn *times) {
   operand b;
   vn *t = new_number(v);
   if (!y || !given(bias)) return y;
@@ -458,22 +490,26 @@ static const vp_tensor *plus_bias(vp *v, const vp_call *k, const vp_tensor *y, c
 }
 
 static const vp_tensor *first_of(const vp_call *k, uint32_t i) {
-  return i < k->call->n && k->call->child[i]->kind == RULE_VAR ? k->in[k->call->child[i]->u.i] : NULL;
+  return i < k->call->n && k->call->child[i]->kind == RULE_VAR ? k->in[k->call->child[i]->u.i]
+                                                               : NULL;
 }
 
 static const vp_tensor *added_product(vp *v, const vp_call *k) { /* beta * self + alpha * a @ b */
   vn *alpha = NULL, *beta = NULL;
   if (!literal(v, vp_arg(k, "alpha"), &alpha) || !literal(v, vp_arg(k, "beta"), &beta)) return NULL;
-  return plus_bias(v, k, product(v, k, first_of(k, 1), first_of(k, 2), false, alpha), vp_arg(k, "self"), beta);
+  return plus_bias(v, k, product(v, k, first_of(k, 1), first_of(k, 2), false, alpha),
+                   vp_arg(k, "self"), beta);
 }
 
 static const vp_tensor *contraction(vp *v, const vp_call *k) {
   if (strcmp(k->name, "linear") == 0)
-    return plus_bias(v, k, product(v, k, first_of(k, 0), first_of(k, 1), true, NULL), vp_arg(k, "bias"), NULL);
+    return plus_bias(v, k, product(v, k, first_of(k, 0), first_of(k, 1), true, NULL),
+                     vp_arg(k, "bias"), NULL);
   if (strcmp(k->name, "outer") == 0 || strcmp(k->name, "ger") == 0) {
     const vp_tensor *a = first_of(k, 0), *b = first_of(k, 1);
     vp_tensor *out = a && b ? result(v, k) : NULL;
-    for (int64_t i = 0; out && i < out->n && vp_go(v, 1); i++) vn_mul(v, &out->x[i], &a->x[i / b->n], &b->x[i % b->n]);
+    for (int64_t i = 0; out && i < out->n && vp_go(v, 1); i++)
+      vn_mul(v, &out->x[i], &a->x[i / b->n], &b->x[i % b->n]);
     return out;
   }
   return product(v, k, first_of(k, 0), first_of(k, 1), false, NULL);
@@ -481,7 +517,8 @@ static const vp_tensor *contraction(vp *v, const vp_call *k) {
 
 /* ---- reductions ---- */
 
-/* The dimensions of argument `name`, as flags; all where it is left out. Returns: false where they are no numbers. */
+/* The dimensions of argument `name`, as flags; all where it is left out. Returns: false where they
+ * are no numbers. */
 static bool dims_of(const rule_term *t, uint32_t rank, bool *in) {
   const bool none = !given(t) || (t->kind == RULE_LIST && t->n == 0);
   for (uint32_t d = 0; d < rank; d++) in[d] = none;
@@ -515,7 +552,15 @@ static rule_shape kept(const rule_shape *s, const bool *in) {
   return r;
 }
 
-typedef enum fold { FOLD_SUM, FOLD_PROD, FOLD_MAX, FOLD_MIN, FOLD_SQUARES, FOLD_ABS, FOLD_EXP } fold;
+typedef enum fold {
+  FOLD_SUM,
+  FOLD_PROD,
+  FOLD_MAX,
+  FOLD_MIN,
+  FOLD_SQUARES,
+  FOLD_ABS,
+  FOLD_EXP
+} fold;
 
 static void fold_in(vp *v, vn *into, const vn *x, fold f, bool first) {
   vn *t = &v->tmp[7];
@@ -584,7 +629,8 @@ static vp_tensor *shaped_as(vp *v, vp_tensor *t, const vp_call *k) {
 
 static const vp_tensor *variance(vp *v, const vp_call *k, const vp_tensor *x, const bool *in) {
   double correction = flag(k, "unbiased", true) ? 1 : 0;
-  if (given(vp_arg(k, "correction")) && !number_of(vp_arg(k, "correction"), &correction)) return NULL;
+  if (given(vp_arg(k, "correction")) && !number_of(vp_arg(k, "correction"), &correction))
+    return NULL;
   vp_tensor *c = centred(v, x, in), *out = c ? folded(v, c, in, FOLD_SQUARES) : NULL;
   const double n = out && out->n ? (double)(x->n / out->n) - correction : 0;
   if (!(n > 0)) return NULL;
@@ -605,13 +651,18 @@ static const vp_tensor *norm(vp *v, const vp_call *k, const vp_tensor *x, const 
 }
 
 static const vp_tensor *reduction(vp *v, const vp_call *k) {
-  static const struct { const char *name; fold f; } plain[] = {{"sum", FOLD_SUM}, {"mean", FOLD_SUM}, {"prod", FOLD_PROD}, {"amax", FOLD_MAX},
-                                                              {"amin", FOLD_MIN}, {"max", FOLD_MAX}, {"min", FOLD_MIN}, {"logsumexp", FOLD_EXP}};
+  static const struct {
+    const char *name;
+    fold f;
+  } plain[] = {{"sum", FOLD_SUM},  {"mean", FOLD_SUM},     {"prod", FOLD_PROD},
+               {"amax", FOLD_MAX}, {"amin", FOLD_MIN},     {"max", FOLD_MAX},
+               {"min", FOLD_MIN},  {"logsumexp", FOLD_EXP}};
   const vp_tensor *x = first_of(k, 0);
   bool in[RULE_MAX_RANK];
   if (!x || !dims_of(vp_arg(k, "dim"), x->shape.rank, in)) return NULL;
   if (strcmp(k->name, "var") == 0 || strcmp(k->name, "std") == 0) return variance(v, k, x, in);
-  if (strcmp(k->name, "norm") == 0 || strcmp(k->name, "linalg_vector_norm") == 0) return norm(v, k, x, in);
+  if (strcmp(k->name, "norm") == 0 || strcmp(k->name, "linalg_vector_norm") == 0)
+    return norm(v, k, x, in);
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     if (strcmp(plain[i].name, k->name) != 0) continue;
     vp_tensor *out = folded(v, x, in, plain[i].f);
@@ -622,7 +673,8 @@ static const vp_tensor *reduction(vp *v, const vp_call *k) {
   return NULL;
 }
 
-/* Along one dimension: exponentials of what is left above a number near the largest, which changes neither quotient. */
+/* Along one dimension: exponentials of what is left above a number near the largest, which changes
+ * neither quotient. */
 static vp_tensor *softmax_of(vp *v, const vp_tensor *x, uint32_t dim, bool logarithm) {
   bool in[RULE_MAX_RANK] = {false};
   in[dim] = x->shape.rank > 0;
@@ -704,7 +756,9 @@ static const vp_tensor *layer_norm(vp *v, const vp_call *k) {
   }
   operand w, b;
   const rule_term *weight = vp_arg(k, "weight"), *bias = vp_arg(k, "bias");
-  if ((given(weight) && !operand_of(v, k, weight, &x->shape, &w)) || (given(bias) && !operand_of(v, k, bias, &x->shape, &b))) return NULL;
+  if ((given(weight) && !operand_of(v, k, weight, &x->shape, &w)) ||
+      (given(bias) && !operand_of(v, k, bias, &x->shape, &b)))
+    return NULL;
   for (int64_t i = 0; i < x->n && vp_go(v, 4); i++) {
     vn_div(v, &out->x[i], &out->x[i], &square->x[group_of(&x->shape, in, i)]);
     if (given(weight)) take(v, &w, &x->shape, i, t), vn_mul(v, &out->x[i], &out->x[i], t);
@@ -718,8 +772,11 @@ static const vp_tensor *attention(vp *v, const vp_call *k) {
   const vp_tensor *q = first_of(k, 0), *key = first_of(k, 1), *value = first_of(k, 2);
   const rule_term *scale = vp_arg(k, "scale"), *mask = vp_arg(k, "attn_mask");
   double dropout = 0;
-  if (!q || !key || !value || flag(k, "enable_gqa", false) || !number_of(vp_arg(k, "dropout_p"), &dropout) || dropout > 0 || q->shape.rank < 2) return NULL;
-  const matrix a = matrix_of(q, true, false), b = matrix_of(key, false, true), c = matrix_of(value, false, false);
+  if (!q || !key || !value || flag(k, "enable_gqa", false) ||
+      !number_of(vp_arg(k, "dropout_p"), &dropout) || dropout > 0 || q->shape.rank < 2)
+    return NULL;
+  const matrix a = matrix_of(q, true, false), b = matrix_of(key, false, true),
+               c = matrix_of(value, false, false);
   int64_t batches;
   const rule_shape lead = leading(&a, &b, &batches);
   rule_shape s = lead;
@@ -750,15 +807,55 @@ static const vp_tensor *attention(vp *v, const vp_call *k) {
 typedef const vp_tensor *(*compute)(vp *v, const vp_call *k);
 
 static compute find(const char *name) {
-  static const struct { const char *name; compute f; } table[] = {
-      {"add", sum_or_difference}, {"sub", sum_or_difference}, {"subtract", sum_or_difference}, {"rsub", sum_or_difference}, {"div", quotient},
-      {"divide", quotient}, {"true_divide", quotient}, {"gelu", gelu}, {"clamp", clamp}, {"clip", clamp}, {"clamp_min", clamp}, {"clamp_max", clamp},
-      {"hardtanh", clamp}, {"addcmul", addc}, {"addcdiv", addc}, {"lerp", lerp}, {"mm", contraction}, {"bmm", contraction}, {"matmul", contraction},
-      {"mv", contraction}, {"dot", contraction}, {"linear", contraction}, {"outer", contraction}, {"ger", contraction}, {"addmm", added_product},
-      {"baddbmm", added_product}, {"addmv", added_product}, {"sum", reduction}, {"mean", reduction}, {"prod", reduction}, {"amax", reduction},
-      {"amin", reduction}, {"var", reduction}, {"std", reduction}, {"norm", reduction}, {"linalg_vector_norm", reduction}, {"logsumexp", reduction},
-      {"softmax", softmax}, {"_softmax", softmax}, {"log_softmax", softmax}, {"_log_softmax", softmax}, {"cumsum", running}, {"cumprod", running},
-      {"layer_norm", layer_norm}, {"rms_norm", layer_norm}, {"scaled_dot_product_attention", attention}};
+  static const struct {
+    const char *name;
+    compute f;
+  } table[] = {{"add", sum_or_difference},
+               {"sub", sum_or_difference},
+               {"subtract", sum_or_difference},
+               {"rsub", sum_or_difference},
+               {"div", quotient},
+               {"divide", quotient},
+               {"true_divide", quotient},
+               {"gelu", gelu},
+               {"clamp", clamp},
+               {"clip", clamp},
+               {"clamp_min", clamp},
+               {"clamp_max", clamp},
+               {"hardtanh", clamp},
+               {"addcmul", addc},
+               {"addcdiv", addc},
+               {"lerp", lerp},
+               {"mm", contraction},
+               {"bmm", contraction},
+               {"matmul", contraction},
+               {"mv", contraction},
+               {"dot", contraction},
+               {"linear", contraction},
+               {"outer", contraction},
+               {"ger", contraction},
+               {"addmm", added_product},
+               {"baddbmm", added_product},
+               {"addmv", added_product},
+               {"sum", reduction},
+               {"mean", reduction},
+               {"prod", reduction},
+               {"amax", reduction},
+               {"amin", reduction},
+               {"var", reduction},
+               {"std", reduction},
+               {"norm", reduction},
+               {"linalg_vector_norm", reduction},
+               {"logsumexp", reduction},
+               {"softmax", softmax},
+               {"_softmax", softmax},
+               {"log_softmax", softmax},
+               {"_log_softmax", softmax},
+               {"cumsum", running},
+               {"cumprod", running},
+               {"layer_norm", layer_norm},
+               {"rms_norm", layer_norm},
+               {"scaled_dot_product_attention", attention}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (strcmp(table[i].name, name) == 0) return table[i].f;
   return NULL;
@@ -766,8 +863,10 @@ static compute find(const char *name) {
 
 /* The comparison that the operator is: two letters. */
 static const char *comparison(const char *name) {
-  static const char *const names[][2] = {{"eq", "eq"}, {"ne", "ne"}, {"lt", "lt"}, {"le", "le"}, {"gt", "gt"}, {"ge", "ge"}, {"not_equal", "ne"}, {"less", "lt"},
-                                         {"less_equal", "le"}, {"greater", "gt"}, {"greater_equal", "ge"}};
+  static const char *const names[][2] = {
+      {"eq", "eq"},         {"ne", "ne"},      {"lt", "lt"},           {"le", "le"},
+      {"gt", "gt"},         {"ge", "ge"},      {"not_equal", "ne"},    {"less", "lt"},
+      {"less_equal", "le"}, {"greater", "gt"}, {"greater_equal", "ge"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(names[i][0], name) == 0) return names[i][1];
   return NULL;
@@ -791,7 +890,9 @@ const vp_tensor *vp_compute(vp *v, const vp_call *k, bool *known) {
   if (f) return f(v, k);
   /* max and min of a dimension, of all, or of two tensors */
   const bool extreme = strcmp(k->name, "max") == 0 || strcmp(k->name, "min") == 0;
-  if (extreme && vp_arg(k, "other")) return binary(v, k, vp_arg(k, "self"), vp_arg(k, "other"), k->name[1] == 'a' ? vn_max : vn_min, 1);
+  if (extreme && vp_arg(k, "other"))
+    return binary(v, k, vp_arg(k, "self"), vp_arg(k, "other"), k->name[1] == 'a' ? vn_max : vn_min,
+                  1);
   if (extreme) return reduction(v, k);
   const vn_binary two = vn_binary_find(k->name, &cost);
   if (two && k->call->n == 2) return binary(v, k, k->call->child[0], k->call->child[1], two, cost);

@@ -14,7 +14,8 @@
 #ifdef VAL_HAS_MPFR
 
 enum { MOST_DEPTH = 400, MOST_RESULTS = 64 };
-static const double first_place = 0x1p40; /* numbers from here on are places: no rule has them as literals */
+static const double first_place =
+    0x1p40; /* numbers from here on are places: no rule has them as literals */
 
 struct vp_done {
   const rule_term *t;
@@ -47,7 +48,9 @@ vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape) {
   *t = (vp_tensor){.dtype = d, .shape = *shape, .n = n};
   if (!rule_dtype_is_float(d) && !rule_dtype_is_complex(d)) {
     rule_tensor *plain = NULL;
-    if (!iso_grow(v->owned, v->cap_owned, v->n_owned + 1) || rule_tensor_new(d, shape, &plain, &local) != ISO_OK) return v->no_memory = true, NULL;
+    if (!iso_grow(v->owned, v->cap_owned, v->n_owned + 1) ||
+        rule_tensor_new(d, shape, &plain, &local) != ISO_OK)
+      return v->no_memory = true, NULL;
     t->plain = v->owned[v->n_owned++] = plain;
     return t;
   }
@@ -142,7 +145,8 @@ static size_t run(vp *v, const rule_term *call, const flat *f, bool places, rule
   iso_error local = {0};
   for (; n < f->n; n++)
     if (!(bind[n] = as_doubles(v, f->in[n], places ? &next : NULL))) break;
-  if (n == f->n && val_call(v->e, call, bind, VAL_FLOAT64, got, MOST_RESULTS, &n_got, &local) != ISO_OK) {
+  if (n == f->n &&
+      val_call(v->e, call, bind, VAL_FLOAT64, got, MOST_RESULTS, &n_got, &local) != ISO_OK) {
     n_got = 0;
     if (local.code == ISO_NOMEM) v->no_memory = true;
     else v->lacks = true;
@@ -210,10 +214,13 @@ static bool one_of(const char *name, const char *const *list, size_t n) {
 
 /* What writes several numbers to one place adds them up; and some paddings leave what is there. */
 static bool not_by_places(vp *v, const rule_term *call) {
-  const vp_call k = {.call = call, .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s)};
-  const rule_term *accumulate = vp_arg(&k, "accumulate"), *reduce = vp_arg(&k, "reduce"), *mode = vp_arg(&k, "mode");
+  const vp_call k = {.call = call,
+                     .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s)};
+  const rule_term *accumulate = vp_arg(&k, "accumulate"), *reduce = vp_arg(&k, "reduce"),
+                  *mode = vp_arg(&k, "mode");
   if (mode && mode->kind == RULE_STRING && strcmp(mode->u.s, "circular") == 0) return true;
-  return (accumulate && !(accumulate->kind == RULE_BOOLEAN && accumulate->u.i == 0)) || (reduce && reduce->kind != RULE_NONE);
+  return (accumulate && !(accumulate->kind == RULE_BOOLEAN && accumulate->u.i == 0)) ||
+         (reduce && reduce->kind != RULE_NONE);
 }
 
 /* Parts of complex numbers are moved too, and turned round. */

@@ -1,8 +1,11 @@
-/* Private to validate/: terms evaluated in interval arithmetic of many digits (MPFR), for samples whose float64 numbers show nothing.
+/* Private to validate/: terms evaluated in interval arithmetic of many digits (MPFR), for samples
+ * whose float64 numbers show nothing.
  *
- * A number is an interval that holds the real number which the operators' definitions mean. So two sides whose intervals are apart differ,
- * whatever float64 rounded away, and a difference that rounding made is none. Precision is raised until nothing that was added to
- * something else can have been lost in it: twice as many bits as lie between the largest and the least number that was met. */
+ * A number is an interval that holds the real number which the operators' definitions mean. So two
+ * sides whose intervals are apart differ, whatever float64 rounded away, and a difference that
+ * rounding made is none. Precision is raised until nothing that was added to something else can
+ * have been lost in it: twice as many bits as lie between the largest and the least number that was
+ * met. */
 #ifndef VALIDATE_PRECISE_INT_H
 #define VALIDATE_PRECISE_INT_H
 
@@ -20,11 +23,13 @@ typedef struct val_precise {
   int64_t index; /* APART: of the element that differs most */
   double abs, rel;
   bool by_literals; /* SAME: within what long decimals leave open */
-  bool close; /* whatever the answer: no element is off by 2^-36 of its row's largest one */
+  bool close;       /* whatever the answer: no element is off by 2^-36 of its row's largest one */
 } val_precise;
 
-/* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost: bounded by a count of operations. */
-ISO_MUST_USE iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind, val_precise *out, iso_error *err);
+/* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost:
+ * bounded by a count of operations. */
+ISO_MUST_USE iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind,
+                                        val_precise *out, iso_error *err);
 /* What two programs give. Errors: ISO_NOMEM. Cost: the same bound. */
 ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program side[2],
                                            val_precise *out, iso_error *err);
@@ -38,7 +43,8 @@ typedef struct vn { /* a number between lo and hi */
   __mpfr_struct lo, hi;
 } vn;
 
-/* What a literal of the rule is: the double; the decimal as it is printed; anything that rounds to a decimal of many digits. */
+/* What a literal of the rule is: the double; the decimal as it is printed; anything that rounds to
+ * a decimal of many digits. */
 typedef enum vp_reading { VP_DOUBLES, VP_DECIMALS, VP_WIDE } vp_reading;
 
 typedef struct vp_tensor {
@@ -73,9 +79,9 @@ typedef struct vp {
   mpfr_prec_t prec;
   vp_reading reading;
   vn tmp[VP_TEMPS];
-  bool any;        /* a number other than 0 was met: */
-  long low, high;  /* the least and the largest exponent */
-  int64_t work;    /* operations so far, in additions of the least precision */
+  bool any;       /* a number other than 0 was met: */
+  long low, high; /* the least and the largest exponent */
+  int64_t work;   /* operations so far, in additions of the least precision */
   bool open, lacks, no_memory;
   iso_arena arena;
   struct vp_done *done; /* terms that were evaluated */
@@ -86,7 +92,7 @@ typedef struct vp {
 
 /* Whether to go on. `cost`: of what comes next. */
 bool vp_go(vp *v, int64_t cost);
-bool vp_stop(vp *v, bool *why); /* false */
+bool vp_stop(vp *v, bool *why);                                  /* false */
 vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape); /* NULL: stopped */
 void *vp_take(vp *v, size_t n); /* zeros, for as long as the evaluation lasts. NULL: no memory */
 /* A tensor of the program. NULL: stopped. */
@@ -154,7 +160,8 @@ typedef struct vp_call {
 
 const rule_term *vp_arg(const vp_call *k, const char *name);
 const vp_tensor *vp_arg_tensor(const vp_call *k, const char *name);
-/* Result 0 of the call, NULL: there is no such operator here, or v has stopped. `known`: there is one. */
+/* Result 0 of the call, NULL: there is no such operator here, or v has stopped. `known`: there is
+ * one. */
 const vp_tensor *vp_compute(vp *v, const vp_call *k, bool *known);
 /* The same where numbers are complex. */
 const vp_tensor *vp_compute_complex(vp *v, const vp_call *k, bool *known);

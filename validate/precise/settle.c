@@ -1,4 +1,5 @@
-/* What float64 says of a sample, settled by many digits where these are to be had (precise.c), else by whether sums lost an operand. */
+/* What float64 says of a sample, settled by many digits where these are to be had (precise.c), else
+ * by whether sums lost an operand. */
 #include <math.h>
 
 #include "validate/oracle_int.h"
@@ -26,7 +27,8 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
 }
 
 /* Without many digits: what a sample shows counts where no side lost what the other did not. */
-static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t, iso_error *err) {
+static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t,
+                          iso_error *err) {
   val_absorbed lost[2] = {0};
   iso_error local;
   iso_code c = ISO_OK;
@@ -42,9 +44,11 @@ static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind
   return ISO_OK;
 }
 
-iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind, bool all, val_trial *t, iso_error *err) {
+iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind, bool all,
+                          val_trial *t, iso_error *err) {
   val_precise p;
-  const bool differs = t->outcome == VAL_DIFFER && t->what == 'v', blind = t->outcome == VAL_BLIND && t->lhs && t->lhs->numel > 0;
+  const bool differs = t->outcome == VAL_DIFFER && t->what == 'v',
+             blind = t->outcome == VAL_BLIND && t->lhs && t->lhs->numel > 0;
   if (!(differs && !t->gross) && !(all && (blind || t->outcome == VAL_AGREE))) return ISO_OK;
   if (masked(r, bind)) {
     t->sure = true;

@@ -1,8 +1,10 @@
-/* The symbolic prover's decision: names, conditions, cases; every case in which both sides are defined must be proved.
+/* The symbolic prover's decision: names, conditions, cases; every case in which both sides are
+ * defined must be proved.
  *
- * A case is a list of hypotheses (a condition and whether it holds). Equations are solved for a size or attribute where
- * that is possible, the rest are facts. Evaluation starts again in each case; where it needs to know more (do these sizes
- * agree, is one of them 1) it names a condition, and both its values are tried. */
+ * A case is a list of hypotheses (a condition and whether it holds). Equations are solved for a
+ * size or attribute where that is possible, the rest are facts. Evaluation starts again in each
+ * case; where it needs to know more (do these sizes agree, is one of them 1) it names a condition,
+ * and both its values are tried. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,8 @@ typedef struct cases {
   size_t n;
   int seen;        /* cases tried */
   bool some_model; /* one of them had sizes that meet it, and both sides were defined */
-  const struct point *at; /* only the case that these numbers meet, its left side in numbers; NULL: all, proved */
+  const struct point
+      *at; /* only the case that these numbers meet, its left side in numbers; NULL: all, proved */
   char why[200];
 } cases;
 
@@ -40,7 +43,8 @@ static void declare(sc *c, const char *name, char role, unsigned flags) {
   if (role == 's') flags |= S_INT | S_POS | S_NONNEG | S_NONZERO;
   sc_symbol(c, name, role, flags);
   if (c->failed) return;
-  if (role == 's' || (flags & (S_INT | S_NONNEG)) == (S_INT | S_NONNEG)) c->sym[at].has_low = true, c->sym[at].low = (flags & S_POS) != 0;
+  if (role == 's' || (flags & (S_INT | S_NONNEG)) == (S_INT | S_NONNEG))
+    c->sym[at].has_low = true, c->sym[at].low = (flags & S_POS) != 0;
 }
 
 static void names_of(sc *c, const rule_term *t, char role, unsigned flags) {
@@ -57,11 +61,13 @@ static unsigned sign_from(const rule_term *t, const char *name) {
     for (uint32_t i = 0; i < t->n; i++) f |= sign_from(t->child[i], name);
   if (t->n != 2) return f;
   const rule_term *a = t->child[0], *b = t->child[1];
-  const bool left = a->kind == RULE_NAME && !strcmp(a->u.s, name), right = b->kind == RULE_NAME && !strcmp(b->u.s, name);
+  const bool left = a->kind == RULE_NAME && !strcmp(a->u.s, name),
+             right = b->kind == RULE_NAME && !strcmp(b->u.s, name);
   const rule_term *v = left ? b : a;
   if (left == right || (v->kind != RULE_INT && v->kind != RULE_FLOAT)) return f;
   const double k = v->kind == RULE_INT ? (double)v->u.i : v->u.f;
-  const bool less = !strcmp(t->u.s, "<"), more = !strcmp(t->u.s, ">"), le = !strcmp(t->u.s, "<="), ge = !strcmp(t->u.s, ">=");
+  const bool less = !strcmp(t->u.s, "<"), more = !strcmp(t->u.s, ">"), le = !strcmp(t->u.s, "<="),
+             ge = !strcmp(t->u.s, ">=");
   const bool strict = left ? more : less, weak = left ? ge : le;
   if ((strict && k >= 0) || (weak && k > 0)) f |= S_POS | S_NONNEG | S_NONZERO;
   if (weak && k >= 0) f |= S_NONNEG;
@@ -91,7 +97,8 @@ static void names_in_calls(sc *c, const rule_term *t, bool integers) {
     for (uint32_t j = 0; j < n; j++) {
       const rule_term *e = k->kind == RULE_LIST ? k->child[j] : k;
       if (e->kind == RULE_OP || e->kind == RULE_LIST) names_in_calls(c, e, integers);
-      else if (whole == integers && e->kind == RULE_NAME) declare(c, e->u.s, 'a', (whole ? S_INT : 0u) | signs(c, e->u.s));
+      else if (whole == integers && e->kind == RULE_NAME)
+        declare(c, e->u.s, 'a', (whole ? S_INT : 0u) | signs(c, e->u.s));
       else if (e->kind == RULE_EXPR && integers) names_of(c, e, 'a', S_INT);
     }
   }
@@ -111,7 +118,8 @@ void sc_declare_names(sc *c) {
     }
   for (uint32_t i = 0; i < r->n_attrs; i++) {
     if (r->attr[i].kind == 'l') continue;
-    declare(c, r->attr[i].name, 'a', (r->attr[i].kind == 'i' ? S_INT : 0u) | signs(c, r->attr[i].name));
+    declare(c, r->attr[i].name, 'a',
+            (r->attr[i].kind == 'i' ? S_INT : 0u) | signs(c, r->attr[i].name));
   }
   for (int integers = 1; integers >= 0; integers--) {
     names_in_calls(c, whole->lhs, integers);
@@ -125,7 +133,8 @@ void sc_declare_names(sc *c) {
 
 /* ---- conditions ---- */
 
-/* The place of a condition among all parts of the rule's conditions, counted from the outside in: equal for one term only. */
+/* The place of a condition among all parts of the rule's conditions, counted from the outside in:
+ * equal for one term only. */
 static bool count_to(const rule_term *t, const rule_term *at, unsigned *place) {
   ++*place;
   if (t == at) return true;
@@ -139,15 +148,18 @@ static sx multiple(sc *c, const rule_term *at, sx a, sx b) {
   char name[40];
   unsigned place = 0;
   bool found = false;
-  for (uint32_t i = 0; i < c->r->n_where && !found; i++) found = count_to(c->r->where[i], at, &place);
+  for (uint32_t i = 0; i < c->r->n_where && !found; i++)
+    found = count_to(c->r->where[i], at, &place);
   ISO_CHECK(found); /* two quotients under one name would be taken for equal */
   snprintf(name, sizeof name, "quotient %u", place);
   for (size_t i = 0; i < c->n_syms; i++)
     if (c->sym[i].role == 'q' && !strcmp(c->sym[i].name, name)) {
       sx_map map[SC_MAX_GUESSES];
-      for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+      for (size_t k = 0; k < c->n_bound_sizes; k++)
+        map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
       const sx q = sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
-      return sx_eq(c, a, sx_mul(c, b, c->n_bound_sizes ? sx_subst(c, q, map, c->n_bound_sizes) : q));
+      return sx_eq(c, a,
+                   sx_mul(c, b, c->n_bound_sizes ? sx_subst(c, q, map, c->n_bound_sizes) : q));
     }
   char *copy = strdup(name);
   if (!copy) {
@@ -186,10 +198,12 @@ static sx condition(sc *c, const rule_term *t, bool outright) {
     return c->no;
   }
   const rule_term *l = t->child[0], *r = t->child[1];
-  const bool mod = !strcmp(op, "=") && l->kind == RULE_EXPR && !strcmp(l->u.s, "mod") && r->kind == RULE_INT && r->u.i == 0;
+  const bool mod = !strcmp(op, "=") && l->kind == RULE_EXPR && !strcmp(l->u.s, "mod") &&
+                   r->kind == RULE_INT && r->u.i == 0;
   if (outright && mod) return multiple(c, t, sc_size(c, l->child[0]), sc_size(c, l->child[1]));
   const sx a = sc_size(c, l), b = sc_size(c, r);
-  if (!strcmp(op, "divides")) return outright ? multiple(c, t, b, a) : sx_eq(c, sx_mod(c, b, a), c->zero);
+  if (!strcmp(op, "divides"))
+    return outright ? multiple(c, t, b, a) : sx_eq(c, sx_mod(c, b, a), c->zero);
   if (!strcmp(op, "in")) return sx_and(c, sx_le(c, b, a), sx_lt(c, a, sc_size(c, t->child[2])));
   if (!strcmp(op, "=")) return sx_eq(c, a, b);
   if (!strcmp(op, "!=")) return sx_not(c, sx_eq(c, a, b));
@@ -208,7 +222,8 @@ sx sc_condition(sc *c, const rule_term *t) { return condition(c, t, true); }
 static bool bind(sc *c, sx sym, sx to) {
   if (c->n_bound_sizes >= MAX_SOLVED || c->failed) return false;
   const sx_map map = {sym, to};
-  for (size_t i = 0; i < c->n_bound_sizes; i++) c->bound_size[i].to = sx_subst(c, c->bound_size[i].to, &map, 1);
+  for (size_t i = 0; i < c->n_bound_sizes; i++)
+    c->bound_size[i].to = sx_subst(c, c->bound_size[i].to, &map, 1);
   c->bound_size[c->n_bound_sizes].from = sym;
   c->bound_size[c->n_bound_sizes++].to = to;
   return !c->failed;
@@ -262,23 +277,29 @@ static bool solve_two(sc *c, sx p) {
   sx_term(c, p, 0, &q[0], &m[0]);
   sx_term(c, p, 1, &q[1], &m[1]);
   for (int i = 0; i < 2; i++) {
-    if (m[1 - i] != c->one || !sc_has(c, p, S_INT) || pv_q_mul(&c->q, q[i], PV_MINUS_Q) != q[1 - i]) continue;
+    if (m[1 - i] != c->one || !sc_has(c, p, S_INT) || pv_q_mul(&c->q, q[i], PV_MINUS_Q) != q[1 - i])
+      continue;
     if (sx_factors(c, m[i]) < 2) continue;
     sx_factor(c, m[i], 0, &s, &e);
     if (is_name(c, s) && sc_has(c, m[i], S_POS)) return bind(c, s, c->one);
   }
-  if (is_name(c, m[0]) && is_name(c, m[1]) && sc_has(c, m[0], S_INT | S_POS) && sc_has(c, m[1], S_INT | S_POS) &&
-      pv_q_is_int(&c->q, q[0], &a) && pv_q_is_int(&c->q, q[1], &b) && (a > 0) != (b > 0)) {
+  if (is_name(c, m[0]) && is_name(c, m[1]) && sc_has(c, m[0], S_INT | S_POS) &&
+      sc_has(c, m[1], S_INT | S_POS) && pv_q_is_int(&c->q, q[0], &a) &&
+      pv_q_is_int(&c->q, q[1], &b) && (a > 0) != (b > 0)) {
     const sx u = sc_derived(c, "common part", p, 1);
-    return bind(c, m[0], sx_mul(c, sx_int(c, b < 0 ? -b : b), u)) && bind(c, m[1], sx_mul(c, sx_int(c, a < 0 ? -a : a), u));
+    return bind(c, m[0], sx_mul(c, sx_int(c, b < 0 ? -b : b), u)) &&
+           bind(c, m[1], sx_mul(c, sx_int(c, a < 0 ? -a : a), u));
   }
   for (int i = 0; i < 2; i++)
     for (size_t j = 0, l = sx_factors(c, m[i]); j < l; j++) {
       sx_factor(c, m[i], j, &s, &e);
-      if (!is_name(c, s) || sc_has(c, s, S_INT) || !sc_has(c, s, S_POS) || !pv_q_is_int(&c->q, e, &k) || k == 0) continue;
+      if (!is_name(c, s) || sc_has(c, s, S_INT) || !sc_has(c, s, S_POS) ||
+          !pv_q_is_int(&c->q, e, &k) || k == 0)
+        continue;
       if (sx_occurs(c, s, m[1 - i])) continue;
       const sx rest = sx_mul(c, m[i], sx_powi(c, s, -k));
-      const sx v = sx_neg(c, sx_mul(c, sx_scale(c, q[1 - i], m[1 - i]), sx_inv(c, sx_scale(c, q[i], rest))));
+      const sx v =
+          sx_neg(c, sx_mul(c, sx_scale(c, q[1 - i], m[1 - i]), sx_inv(c, sx_scale(c, q[i], rest))));
       if (!sc_has(c, v, S_POS)) continue;
       return bind(c, s, sx_pow(c, v, pv_q_pow(&c->q, pv_q_int(&c->q, k), -1)));
     }
@@ -287,14 +308,17 @@ static bool solve_two(sc *c, sx p) {
 
 static bool solve(sc *c, sx p) { return solve_linear(c, p) || solve_two(c, p); }
 
-/* f >= 0 says that an integer attribute is at least k >= 0: it gives way to a symbol of which that is known. */
+/* f >= 0 says that an integer attribute is at least k >= 0: it gives way to a symbol of which that
+ * is known. */
 static bool bounded_below(sc *c, sx f) {
   for (size_t i = 0, n = sx_terms(c, f); i < n && n <= 2; i++) {
     uint32_t q;
     sx m, a, b;
     int64_t k;
     sx_term(c, f, i, &q, &m);
-    if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) || a != c->one || !sx_is_int(c, b, &k) || k > 0) continue;
+    if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) || a != c->one ||
+        !sx_is_int(c, b, &k) || k > 0)
+      continue;
     const sx_sym s = c->sym[sc_word(c, m, 0)];
     if (s.role == 's' || (s.has_low && s.low >= -k)) continue;
     return bind(c, m, sc_derived(c, s.name, m, -k));
@@ -302,14 +326,17 @@ static bool bounded_below(sc *c, sx f) {
   return false;
 }
 
-/* f >= 0 says that an integer attribute is at most k <= 0: minus a symbol of which its least value is known. */
+/* f >= 0 says that an integer attribute is at most k <= 0: minus a symbol of which its least value
+ * is known. */
 static bool bounded_above(sc *c, sx f) {
   uint32_t q;
   sx m, a, b;
   int64_t k;
   for (size_t i = 0, n = sx_terms(c, f); i < n && n <= 2; i++) {
     sx_term(c, f, i, &q, &m);
-    if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) || a != c->minus_one || !sx_is_int(c, b, &k) || k > 0) continue;
+    if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) ||
+        a != c->minus_one || !sx_is_int(c, b, &k) || k > 0)
+      continue;
     const sx_sym s = c->sym[sc_word(c, m, 0)];
     if (s.role == 's' || s.has_low) continue;
     return bind(c, m, sx_neg(c, sc_derived(c, s.name, m, -k)));
@@ -323,7 +350,8 @@ typedef enum standing { CONTRADICTION, FINE, SOLVED, OPEN } standing;
 
 static sx restated(sc *c, sc_guess g) {
   sx_map map[SC_MAX_GUESSES];
-  for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+  for (size_t k = 0; k < c->n_bound_sizes; k++)
+    map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
   sx x = sc_node(c, X_ITE, (uint32_t[3]){g.cond, c->yes, c->no}, 3);
   if (c->n_bound_sizes) x = sx_subst(c, x, map, c->n_bound_sizes);
   else if (sc_op(c, g.cond) == X_LT) x = sx_lt(c, sc_word(c, g.cond, 0), c->zero);
@@ -335,8 +363,10 @@ static bool guessed(cases *k, sx g, bool *holds) {
   for (size_t i = 0; i < k->n; i++) {
     const sx x = restated(k->c, k->guess[i]);
     if (sx_top_guard(k->c, x) != g) continue;
-    if (sc_word(k->c, x, 1) == k->c->yes && sc_word(k->c, x, 2) == k->c->no) return *holds = true, true;
-    if (sc_word(k->c, x, 1) == k->c->no && sc_word(k->c, x, 2) == k->c->yes) return *holds = false, true;
+    if (sc_word(k->c, x, 1) == k->c->yes && sc_word(k->c, x, 2) == k->c->no)
+      return *holds = true, true;
+    if (sc_word(k->c, x, 1) == k->c->no && sc_word(k->c, x, 2) == k->c->yes)
+      return *holds = false, true;
   }
   return false;
 }
@@ -374,7 +404,6 @@ static standing hold(cases *k, sx cond, bool facts) {
   return OPEN;
 }
 
-
 static standing all_hold(cases *k, bool facts) {
   sc *c = k->c;
   c->n_facts = c->n_path = 0;
@@ -390,7 +419,8 @@ static standing all_hold(cases *k, bool facts) {
     /* As facts the guesses come first: they say which part of a condition holds. */
     const bool guesses = (part == 0) == facts;
     for (size_t i = 0; i < (guesses ? k->n : c->r->n_where); i++) {
-      const standing s = hold(k, guesses ? restated(c, k->guess[i]) : sc_condition(c, c->r->where[i]), facts);
+      const standing s =
+          hold(k, guesses ? restated(c, k->guess[i]) : sc_condition(c, c->r->where[i]), facts);
       if (s != FINE) return s;
     }
   }
@@ -444,7 +474,8 @@ bool sc_model(sc *c, double *v) {
       const int pick = round < 11 ? least[round] : least[(state >> 33) % 11];
       const bool whole = c->sym[i].flags & S_INT;
       v[i] = pick;
-      if (c->sym[i].role == 'a' && round >= 11 && !(c->sym[i].flags & S_POS)) v[i] = (double)((int64_t)((state >> 40) % 13) - 4);
+      if (c->sym[i].role == 'a' && round >= 11 && !(c->sym[i].flags & S_POS))
+        v[i] = (double)((int64_t)((state >> 40) % 13) - 4);
       if (!whole && round >= 11 && (state >> 20) % 2) v[i] = v[i] / 4;
     }
     found = true;
@@ -473,7 +504,8 @@ static uint64_t joined(const sc *c, uint64_t lead) {
   for (bool grew = true; grew;) {
     grew = false;
     for (int i = 0; i < 64; i++)
-      if (c->lead_of[i] & lead && (c->lead_of[i] | lead) != lead) lead |= c->lead_of[i], grew = true;
+      if (c->lead_of[i] & lead && (c->lead_of[i] | lead) != lead)
+        lead |= c->lead_of[i], grew = true;
   }
   return lead;
 }
@@ -518,7 +550,8 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     if (!same && !sc_decide(c, sx_eq(c, a->dim[i], b->dim[i]), &same)) return false;
     if (!same) {
       char *left = sx_print(c, a->dim[i]), *right = sx_print(c, b->dim[i]);
-      sc_fail(c, "the sides may differ in size at dimension %u: %.60s and %.60s", (unsigned)i, left ? left : "?", right ? right : "?");
+      sc_fail(c, "the sides may differ in size at dimension %u: %.60s and %.60s", (unsigned)i,
+              left ? left : "?", right ? right : "?");
       free(left);
       free(right);
       return false;
@@ -528,7 +561,8 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     if (sx_ge0(c, sx_neg(c, a->dim[i]))) return !c->failed; /* no elements */
   for (uint32_t i = 0; i < a->rank; i++) {
     const sx f = sx_sub(c, a->dim[i], c->one);
-    if (!sx_ge0(c, f) && c->n_facts < SC_MAX_FACTS) c->fact[c->n_facts++] = f; /* an empty result has no elements */
+    if (!sx_ge0(c, f) && c->n_facts < SC_MAX_FACTS)
+      c->fact[c->n_facts++] = f; /* an empty result has no elements */
     idx[i] = sc_index(c, a->dim[i]);
   }
   if (c->look && c->look->one_term) return note_masked(c, a, idx), !c->failed;
@@ -565,8 +599,9 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
   return false;
 }
 
-/* The left side is not modelled in this case, which matters only where the right one has a value. Returns: whether it has none; else what
- * the left side left stays, or the right one asks for a split. */
+/* The left side is not modelled in this case, which matters only where the right one has a value.
+ * Returns: whether it has none; else what the left side left stays, or the right one asks for a
+ * split. */
 static bool other_undefined(cases *k) {
   sc *c = k->c;
   char reason[sizeof c->reason];
@@ -607,11 +642,13 @@ static bool prove_case(cases *k) {
     if (ok && !k->some_model && sc_has_model(c, &defined)) {
       sc_guess g[SC_MAX_FACTS];
       for (size_t i = 0; i < c->n_domain; i++) g[i] = (sc_guess){c->domain[i], true};
-      k->some_model = defined || (!c->look->witness && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
+      k->some_model =
+          defined || (!c->look->witness && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
     }
     if (ok) return true;
     if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */
-    if (!a && !c->no_memory && c->n_choices == 0 && !c->undefined && other_undefined(k)) return true;
+    if (!a && !c->no_memory && c->n_choices == 0 && !c->undefined && other_undefined(k))
+      return true;
   }
   if (c->n_choices == 0 || c->no_memory || c->overran || c->work > c->max_work) {
     snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");
@@ -647,17 +684,21 @@ static void describe(const sc *c, rule_verdict *out) {
     open |= v->any_shape || v->leading;
     for (uint32_t k = 0; k < v->n_dims; k++) named |= v->dim[k]->kind != RULE_INT;
   }
-  *out = (rule_verdict){.status = RULE_PROVED, .scope = open ? RULE_ALL_SHAPES : named ? RULE_THESE_RANKS : RULE_THESE_SHAPES};
+  *out = (rule_verdict){.status = RULE_PROVED,
+                        .scope = open    ? RULE_ALL_SHAPES
+                                 : named ? RULE_THESE_RANKS
+                                         : RULE_THESE_SHAPES};
   out->method = c->used_z3 ? RULE_BY_CASES : RULE_BY_ELEMENT;
-  out->rests_on = (c->literal ? RULE_RESTS_ON_LITERALS : 0u) | (c->masks ? RULE_RESTS_ON_MASKS : 0u) |
-                  (c->in_parts ? RULE_RESTS_IN_PARTS : 0u) |
+  out->rests_on = (c->literal ? RULE_RESTS_ON_LITERALS : 0u) |
+                  (c->masks ? RULE_RESTS_ON_MASKS : 0u) | (c->in_parts ? RULE_RESTS_IN_PARTS : 0u) |
                   (c->ties ? RULE_RESTS_ON_TIES : 0u) | (c->unsorted ? RULE_RESTS_ON_ORDER : 0u);
   out->n_relative = (uint32_t)c->n_relative;
   if (c->n_relative && strlen(c->relative[0]) < sizeof out->relative_to)
     snprintf(out->relative_to, sizeof out->relative_to, "%s", c->relative[0]);
   size_t at = 0;
   for (size_t i = 0; i < c->n_relative && at < sizeof out->reason; i++) {
-    const int n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s", i ? ", " : "relative to ", c->relative[i]);
+    const int n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s",
+                           i ? ", " : "relative to ", c->relative[i]);
     at += n > 0 ? (size_t)n : 0;
   }
 }
@@ -694,8 +735,8 @@ static void look_back(const sc *c, sc_sight *sight) {
   sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts};
 }
 
-iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look, sc_certificate *certify, sc_sight *sight,
-                    rule_verdict *out, iso_error *err) {
+iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look,
+                    sc_certificate *certify, sc_sight *sight, rule_verdict *out, iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, r, schemas, o), memory = ok, overran = false;
@@ -708,7 +749,8 @@ iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
     overran = c->overran;
     if (ok && !k->some_model) {
       ok = false;
-      snprintf(k->why, sizeof k->why, "no sizes were found for which the conditions hold and both sides are defined");
+      snprintf(k->why, sizeof k->why,
+               "no sizes were found for which the conditions hold and both sides are defined");
     }
     if (ok) describe(c, out);
     else say(out, k->why[0] ? k->why : c->reason);
@@ -742,15 +784,18 @@ static double *numbers_given(const sc *c, const sc_point *p) {
 }
 
 static double off_by(cases *k, size_t bound, const double *v) {
-  return fabs(sc_number(k->c, k->c->bound_size[bound].to, v) - v[sc_word(k->c, k->c->bound_size[bound].from, 0)]);
+  return fabs(sc_number(k->c, k->c->bound_size[bound].to, v) -
+              v[sc_word(k->c, k->c->bound_size[bound].from, 0)]);
 }
 
 static bool agrees(cases *k, const double *v) {
   sc *c = k->c;
-  for (size_t i = 0; i < c->n_bound_sizes; i++) /* names that others gave way to keep their least value */
+  for (size_t i = 0; i < c->n_bound_sizes;
+       i++) /* names that others gave way to keep their least value */
     for (size_t q = 0; q < c->n_syms; q++)
       if (c->sym[q].role == 'q' && c->sym[q].has_low && v[q] < (double)c->sym[q].low &&
-          sx_occurs(c, sc_node(c, X_SYM, &(uint32_t){(uint32_t)q}, 1), c->bound_size[i].to)) return false;
+          sx_occurs(c, sc_node(c, X_SYM, &(uint32_t){(uint32_t)q}, 1), c->bound_size[i].to))
+        return false;
   for (size_t i = 0; i < c->n_bound_sizes; i++)
     if (off_by(k, i, v) > 1e-9) return false;
   for (size_t i = 0; i < k->n; i++)
@@ -776,14 +821,16 @@ static size_t solve_in_numbers(cases *k, double *v, size_t *unknown, size_t n) {
   return n;
 }
 
-/* Whether the numbers given meet the case, with some numbers for what was derived from them; then in v. */
+/* Whether the numbers given meet the case, with some numbers for what was derived from them; then
+ * in v. */
 static bool settle(cases *k, double *v) {
   sc *c = k->c;
   size_t unknown[64], n = 0;
   for (size_t i = 0; i < c->n_syms; i++) {
     bool occurs = false;
     const sx x = c->sym[i].role == 'q' ? sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1) : 0;
-    for (size_t b = 0; x && b < c->n_bound_sizes && !occurs; b++) occurs = c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to);
+    for (size_t b = 0; x && b < c->n_bound_sizes && !occurs; b++)
+      occurs = c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to);
     for (size_t g = 0; x && g < k->n && !occurs; g++) occurs = sx_occurs(c, x, k->guess[g].cond);
     if (occurs && n == sizeof unknown / sizeof *unknown) return false;
     if (occurs) unknown[n++] = i;
@@ -807,7 +854,8 @@ static bool meets(cases *k) {
   return yes;
 }
 
-/* Where a function's argument lies outside of its domain at this element: its conditions on inner indices are left out. */
+/* Where a function's argument lies outside of its domain at this element: its conditions on inner
+ * indices are left out. */
 static bool outside(sc *c, const sx *idx, uint32_t rank, const double *v) {
   for (size_t i = 0; i < c->n_domain; i++) {
     bool inner = false;
@@ -851,8 +899,8 @@ static bool in_numbers(cases *k, const pt_tensor *t) {
   return got != NULL;
 }
 
-bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape, char *kind, double **out, bool *undefined,
-               char *reason) {
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape,
+               char *kind, double **out, bool *undefined, char *reason) {
   sc *c = calloc(1, sizeof *c);
   cases *k = calloc(1, sizeof *k);
   *out = NULL;
@@ -868,7 +916,10 @@ bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_sh
     if (!c->failed) prove_case(k);
     const bool no_case = !c->failed && !k->why[0] && !*out;
     *undefined = (c->undefined || no_case) && !*out;
-    snprintf(reason, 200, "%s", k->why[0] ? k->why : no_case ? "no case has these numbers" : c->reason);
+    snprintf(reason, 200, "%s",
+             k->why[0] ? k->why
+             : no_case ? "no case has these numbers"
+                       : c->reason);
   }
   if (c) sc_fini(c);
   free(c);

@@ -1,4 +1,5 @@
-/* Comparing two elements: by cases over the conditions in them, then as polynomials, then atom by atom, then in Z3. */
+/* Comparing two elements: by cases over the conditions in them, then as polynomials, then atom by
+ * atom, then in Z3. */
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
@@ -10,7 +11,8 @@ static bool equal(sc *c, sx a, sx b, int deep);
 /* -p < 0 for p < 0 over the reals; 0 where that is no condition of its own. */
 static sx opposite(sc *c, sx g) {
   const sx t = sx_lt(c, c->zero, sc_word(c, g, 0)), h = sx_top_guard(c, t);
-  return h && sc_op(c, h) == X_LT && sc_word(c, t, 1) == c->yes && sc_word(c, t, 2) == c->no ? h : 0;
+  return h && sc_op(c, h) == X_LT && sc_word(c, t, 1) == c->yes && sc_word(c, t, 2) == c->no ? h
+                                                                                             : 0;
 }
 
 /* The condition as it stands under what is known by now: yes, no, or still open (0). */
@@ -21,7 +23,8 @@ static sx decided(sc *c, sx g) {
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
   for (size_t i = 0; i < c->n_path && other; i++)
     if (c->path[i].cond == other && c->path[i].holds) return c->no;
-  const sx p = sc_word(c, g, 0), t = sc_op(c, g) == X_LT ? sx_lt(c, p, c->zero) : sx_eq(c, p, c->zero);
+  const sx p = sc_word(c, g, 0),
+           t = sc_op(c, g) == X_LT ? sx_lt(c, p, c->zero) : sx_eq(c, p, c->zero);
   return t == c->yes || t == c->no ? t : 0;
 }
 
@@ -47,14 +50,17 @@ static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
   if (!p || (sc_op(c, g) == X_EQ) != holds) return false;
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
   bool zero = sc_op(c, g) == X_EQ;
-  for (size_t i = 0; i < c->n_path && other; i++) zero |= c->path[i].cond == other && !c->path[i].holds;
+  for (size_t i = 0; i < c->n_path && other; i++)
+    zero |= c->path[i].cond == other && !c->path[i].holds;
   if (!zero && sc_has(c, p, S_INT)) zero = sx_ge0(c, p) && sx_ge0(c, sx_neg(c, p));
   for (size_t i = 0, n = sx_terms(c, p); i < n && zero; i++) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
     const bool attribute = sc_op(c, m) == X_SYM && c->sym[sc_word(c, m, 0)].role == 'a';
-    if ((sc_op(c, m) != X_LEAF && !attribute) || !sx_linear(c, p, m, &a, &b) || sc_op(c, a) != X_CONST || sx_occurs(c, m, b)) continue;
+    if ((sc_op(c, m) != X_LEAF && !attribute) || !sx_linear(c, p, m, &a, &b) ||
+        sc_op(c, a) != X_CONST || sx_occurs(c, m, b))
+      continue;
     if (sc_has(c, p, S_INT) && a != c->one && a != c->minus_one) continue;
     *out_from = m;
     *out_to = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
@@ -72,7 +78,9 @@ static bool pinned(sc *c, sx g, sx_map *out) {
     sx m;
     int64_t high;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x' || !sx_is_int(c, c->sym[sc_word(c, m, 0)].high, &high) || high > 8) continue;
+    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x' ||
+        !sx_is_int(c, c->sym[sc_word(c, m, 0)].high, &high) || high > 8)
+      continue;
     for (int64_t v = 0; v < high; v++)
       if (sx_same(c, m, sx_int(c, v))) return *out = (sx_map){m, sx_int(c, v)}, true;
   }
@@ -86,7 +94,9 @@ static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
     sx_map map;
     a = sx_cofactor(c, a, g, holds);
     b = sx_cofactor(c, b, g, holds);
-    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) || vanishes(c, g, holds, &map.from, &map.to)) a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) ||
+        vanishes(c, g, holds, &map.from, &map.to))
+      a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
     ok = equal(c, a, b, deep);
   }
   c->n_facts = facts;
@@ -174,7 +184,8 @@ static uint32_t other_range(const sc *c, sx u, sx v, uint32_t n) {
   return at;
 }
 
-/* The part of the sum u where its index number `at` is in [from, from + n). 0: that index has one value. */
+/* The part of the sum u where its index number `at` is in [from, from + n). 0: that index has one
+ * value. */
 static sx part_of_sum(sc *c, sx u, uint32_t at, sx from, sx n) {
   sx k[16];
   uint32_t m;
@@ -187,13 +198,15 @@ static sx part_of_sum(sc *c, sx u, uint32_t at, sx from, sx n) {
   return body;
 }
 
-/* Two sums that are one but for the range of one index: the longer one is the shorter one, its beginning, and the rest. */
+/* Two sums that are one but for the range of one index: the longer one is the shorter one, its
+ * beginning, and the rest. */
 static bool split_range(sc *c, sx u, sx v, sx *out) {
   const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
   if (n == 0 || n != sc_word(c, v, 0) || c->failed) return false;
   const uint32_t at = other_range(c, u, v, n);
   if (at == n || sc_word(c, u, n + 1) != sc_word(c, v, n + 1)) return false;
-  const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1), rest = sx_sub(c, longer, shorter);
+  const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1),
+           rest = sx_sub(c, longer, shorter);
   if (sx_same(c, longer, shorter)) return *out = v, true;
   const sx more = rest != c->zero && sx_ge0(c, rest) ? part_of_sum(c, u, at, shorter, rest) : 0;
   if (more) *out = sx_add(c, v, more);
@@ -201,7 +214,8 @@ static bool split_range(sc *c, sx u, sx v, sx *out) {
 }
 
 /* u with one index replaced. */
-static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *more, uint32_t *n), sx d) {
+static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *more, uint32_t *n),
+                    sx d) {
   sx k[16], more[2];
   uint32_t m, n = 0;
   sx body = sx_open(c, u, k, &m);
@@ -211,7 +225,10 @@ static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *mo
   body = sx_subst(c, body, &(sx_map){k[at], value}, 1);
   k[at] = more[0];
   if (n == 2) k[m++] = more[1];
-  for (uint32_t j = m; j-- > 0;) body = sc_op(c, u) == X_SUM ? sx_sum(c, k[j], body) : sc_op(c, u) == X_PROD ? sx_product(c, k[j], body) : sx_largest(c, k[j], body);
+  for (uint32_t j = m; j-- > 0;)
+    body = sc_op(c, u) == X_SUM    ? sx_sum(c, k[j], body)
+           : sc_op(c, u) == X_PROD ? sx_product(c, k[j], body)
+                                   : sx_largest(c, k[j], body);
   return body;
 }
 
@@ -232,7 +249,9 @@ static sx in_two(sc *c, sx k, sx d, sx *more, uint32_t *n) {
 
 /* u written with v's indices: an index run from its end, or taken as two. */
 static bool rewritten(sc *c, sx u, sx v) {
-  if (sc_op(c, u) != sc_op(c, v) || (sc_op(c, u) != X_SUM && sc_op(c, u) != X_TOP && sc_op(c, u) != X_PROD)) return false;
+  if (sc_op(c, u) != sc_op(c, v) ||
+      (sc_op(c, u) != X_SUM && sc_op(c, u) != X_TOP && sc_op(c, u) != X_PROD))
+    return false;
   const uint32_t n = sc_word(c, u, 0), m = sc_word(c, v, 0);
   for (uint32_t i = 0; i < n && n == m; i++)
     if (reindexed(c, u, i, from_the_end, 0) == v) return true;
@@ -255,16 +274,22 @@ static bool ranges_permuted(const sc *c, sx u, sx v, uint32_t n, uint32_t i, uin
   return true;
 }
 
-/* The same where v is the beginning of u or its end, run either way; the order of the indices in a block depends on their ranges. */
+/* The same where v is the beginning of u or its end, run either way; the order of the indices in a
+ * block depends on their ranges. */
 static bool split_anywhere(sc *c, sx u, sx v, sx *out) {
   const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
   if (n == 0 || n != sc_word(c, v, 0)) return false;
   const sx a = sc_word(c, u, n + 1), b = sc_word(c, v, n + 1);
-  if (sc_op(c, a) != sc_op(c, b) || sc_at(c, a)->n != sc_at(c, b)->n || (sc_op(c, a) == X_LEAF && sc_word(c, a, 0) != sc_word(c, b, 0))) return false;
+  if (sc_op(c, a) != sc_op(c, b) || sc_at(c, a)->n != sc_at(c, b)->n ||
+      (sc_op(c, a) == X_LEAF && sc_word(c, a, 0) != sc_word(c, b, 0)))
+    return false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = 0; j < n && !c->failed; j++) {
-      const sx longer = sc_word(c, u, i + 1), shorter = sc_word(c, v, j + 1), rest = sx_sub(c, longer, shorter);
-      if (rest == c->zero || !ranges_permuted(c, u, v, n, i, j) || !sx_ge0(c, rest) || !sx_ge0(c, shorter)) continue;
+      const sx longer = sc_word(c, u, i + 1), shorter = sc_word(c, v, j + 1),
+               rest = sx_sub(c, longer, shorter);
+      if (rest == c->zero || !ranges_permuted(c, u, v, n, i, j) || !sx_ge0(c, rest) ||
+          !sx_ge0(c, shorter))
+        continue;
       const sx back = reindexed(c, v, j, from_the_end, 0);
       for (int end = 0; end < 2 && !c->failed; end++) {
         const sx part = part_of_sum(c, u, i, end ? rest : c->zero, shorter);
@@ -335,8 +360,9 @@ static sx split_root(sc *c, sx d, sx product) {
   return r;
 }
 
-/* (x y)^q where x and y have roots of their own here, and log(x y) where they have logarithms: they are not negative. Where
- * only |x| has one it takes x's place: x y, of which there is a root, is |x y|. */
+/* (x y)^q where x and y have roots of their own here, and log(x y) where they have logarithms: they
+ * are not negative. Where only |x| has one it takes x's place: x y, of which there is a root, is |x
+ * y|. */
 static sx split_products(sc *c, sx d) {
   sx a[MAX_ATOMS];
   const size_t n = atoms(c, d, a);
@@ -349,7 +375,8 @@ static sx split_products(sc *c, sx d) {
       sx b;
       uint32_t e;
       sx_factor(c, m, k, &b, &e);
-      const sx size = sx_abs(c, b), plain = sc_node(c, X_FN, (uint32_t[2]){F_LOG, b}, 2), of_size = sc_node(c, X_FN, (uint32_t[2]){F_LOG, size}, 2);
+      const sx size = sx_abs(c, b), plain = sc_node(c, X_FN, (uint32_t[2]){F_LOG, b}, 2),
+               of_size = sc_node(c, X_FN, (uint32_t[2]){F_LOG, size}, 2);
       sx own = 0;
       all = !log && (has_root(c, d, b) || has_root(c, d, size));
       for (size_t j = 0; j < n && log && !all; j++) {
@@ -374,7 +401,8 @@ static bool same_binder(sc *c, sx u, sx v, int deep) {
   sx_map map[16];
   const sx body = sc_word(c, v, n + 1);
   const uint32_t base = sc_at(c, body)->height;
-  for (uint32_t i = 0; i < n; i++) map[i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
+  for (uint32_t i = 0; i < n; i++)
+    map[i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
   b = sx_subst(c, body, map, n);
   if (equal(c, a, b, deep)) return true;
   if (n != 2 || !sx_same(c, sc_word(c, u, 1), sc_word(c, u, 2))) return false;
@@ -395,7 +423,10 @@ static bool unify(sc *c, sx u, sx v, int deep) {
     return true;
   case X_ADD: return equal(c, u, v, deep);
   case X_MUL: return equal(c, u, v, deep);
-  case X_SUM: case X_TOP: case X_PROD: case X_ROW: return same_binder(c, u, v, deep);
+  case X_SUM:
+  case X_TOP:
+  case X_PROD:
+  case X_ROW: return same_binder(c, u, v, deep);
   case X_LEAF:
     if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
     for (uint32_t i = 1; i < p.n; i++)
@@ -439,19 +470,26 @@ static sx plain_inverses(sc *c, sx d) {
     if (sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_SAFE_INV) continue;
     const sx inverse = sx_inv(c, sc_word(c, a[i], 1));
     sx_term(c, inverse, 0, &q, &m);
-    if (sx_terms(c, inverse) == 1 && sx_factors(c, m) && divides_by(c, d, m)) return replaced(c, d, a[i], inverse);
+    if (sx_terms(c, inverse) == 1 && sx_factors(c, m) && divides_by(c, d, m))
+      return replaced(c, d, a[i], inverse);
   }
   return d;
 }
 
-/* A max, an absolute value or a cut towards zero anywhere in x: one with none inside, so that conditions on it have none. */
+/* A max, an absolute value or a cut towards zero anywhere in x: one with none inside, so that
+ * conditions on it have none. */
 static sx choice_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   if (depth > 12) return 0;
-  const bool choice = p->op == X_MAX || (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC));
-  if (p->op == X_SUM || p->op == X_TOP || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
+  const bool choice = p->op == X_MAX ||
+                      (p->op == X_FN && (sc_word(c, x, 0) == F_ABS || sc_word(c, x, 0) == F_TRUNC));
+  if (p->op == X_SUM || p->op == X_TOP || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST ||
+      p->op == X_SYM || p->op == X_BOUND)
+    return 0;
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : (p->op != X_FN && p->op != X_LEAF) || i > 0;
+    const bool child = p->op == X_ADD   ? i & 1
+                       : p->op == X_MUL ? !(i & 1)
+                                        : (p->op != X_FN && p->op != X_LEAF) || i > 0;
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }
@@ -478,7 +516,9 @@ static bool by_choice(sc *c, sx d, sx m, int deep) {
 static sx small_binder_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
   int64_t high;
-  if (depth > 12 || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND || p->op == X_LEAF) return 0;
+  if (depth > 12 || p->op == X_PROD || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM ||
+      p->op == X_BOUND || p->op == X_LEAF)
+    return 0;
   if (p->op == X_SUM || p->op == X_TOP) {
     for (uint32_t i = 0; i < sc_word(c, x, 0); i++)
       if (sx_is_int(c, sc_word(c, x, i + 1), &high) && high <= MAX_UNROLLED) return x;
@@ -519,7 +559,9 @@ static sx all_unrolled(sc *c, sx d) {
   return d;
 }
 
-static bool is_angle(const sc *c, sx a) { return sc_op(c, a) == X_FN && (sc_word(c, a, 0) == F_SIN || sc_word(c, a, 0) == F_COS); }
+static bool is_angle(const sc *c, sx a) {
+  return sc_op(c, a) == X_FN && (sc_word(c, a, 0) == F_SIN || sc_word(c, a, 0) == F_COS);
+}
 
 /* d times the powers of sines and cosines that it divides by. */
 static sx without_angles_below(sc *c, sx d) {
@@ -531,7 +573,9 @@ static sx without_angles_below(sc *c, sx d) {
       sx_term(c, d, k, &q, &m);
       for (size_t j = 0, f = sx_factors(c, m); j < f; j++) {
         sx_factor(c, m, j, &b, &e);
-        if (b == a[i] && pv_q_sign(&c->q, pv_q_add(&c->q, e, pv_q_mul(&c->q, least, PV_MINUS_Q))) < 0) least = e;
+        if (b == a[i] &&
+            pv_q_sign(&c->q, pv_q_add(&c->q, e, pv_q_mul(&c->q, least, PV_MINUS_Q))) < 0)
+          least = e;
       }
     }
     if (least != PV_ZERO_Q) d = sx_mul(c, d, sx_pow(c, a[i], pv_q_mul(&c->q, least, PV_MINUS_Q)));
@@ -539,7 +583,8 @@ static sx without_angles_below(sc *c, sx d) {
   return d;
 }
 
-/* The least part of m that all angles in d have whole multiples of: 1 / the least common denominator. */
+/* The least part of m that all angles in d have whole multiples of: 1 / the least common
+ * denominator. */
 static uint32_t unit_of(sc *c, const sx *a, size_t n, sx m) {
   int64_t all = 1;
   for (size_t i = 0; i < n; i++) {
@@ -548,7 +593,9 @@ static uint32_t unit_of(sc *c, const sx *a, size_t n, sx m) {
       sx t;
       int64_t whole;
       sx_term(c, sc_word(c, a[i], 1), k, &q, &t);
-      while (t == m && all < 16 && !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, all)), &whole)) all++;
+      while (t == m && all < 16 &&
+             !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, all)), &whole))
+        all++;
     }
   }
   return all < 16 ? pv_q_pow(&c->q, pv_q_int(&c->q, all), -1) : PV_ONE_Q;
@@ -569,15 +616,20 @@ static sx angles_apart(sc *c, sx d) {
       x = sc_word(c, a[i], 1);
       sx_term(c, x, 0, &q, &m);
       const uint32_t unit = unit_of(c, a, n, m);
-      const bool whole = pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_pow(&c->q, unit, -1)), &times) && (times > 1 || times < -1) && times < 9 && times > -9;
+      const bool whole =
+          pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_pow(&c->q, unit, -1)), &times) &&
+          (times > 1 || times < -1) && times < 9 && times > -9;
       first = whole ? sx_scale(c, unit, m) : sx_scale(c, q, m);
       found = true;
       if (sx_is_long(c, x) || whole) break;
     }
     if (i == n) break;
-    const sx rest = sx_sub(c, x, first), sa = sx_fn(c, F_SIN, first), ca = sx_fn(c, F_COS, first), sb = sx_fn(c, F_SIN, rest), cb = sx_fn(c, F_COS, rest);
+    const sx rest = sx_sub(c, x, first), sa = sx_fn(c, F_SIN, first), ca = sx_fn(c, F_COS, first),
+             sb = sx_fn(c, F_SIN, rest), cb = sx_fn(c, F_COS, rest);
     const bool sine = sc_word(c, a[i], 0) == F_SIN;
-    d = replaced(c, d, a[i], sine ? sx_add(c, sx_mul(c, sa, cb), sx_mul(c, ca, sb)) : sx_sub(c, sx_mul(c, ca, cb), sx_mul(c, sa, sb)));
+    d = replaced(c, d, a[i],
+                 sine ? sx_add(c, sx_mul(c, sa, cb), sx_mul(c, ca, sb))
+                      : sx_sub(c, sx_mul(c, ca, cb), sx_mul(c, sa, sb)));
   }
   if (found) d = without_angles_below(c, without_denominators(c, d));
   sx r = c->zero;
@@ -587,12 +639,14 @@ static sx angles_apart(sc *c, sx d) {
     sx_term(c, d, i, &q, &m);
     for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
       sx_factor(c, m, k, &b, &e);
-      const bool square = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_SIN && pv_q_is_int(&c->q, e, &times) && times >= 2 && times < 8;
+      const bool square = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_SIN &&
+                          pv_q_is_int(&c->q, e, &times) && times >= 2 && times < 8;
       if (!square) {
         t = sx_mul(c, t, sx_pow(c, b, e));
         continue;
       }
-      const sx cosine = sx_fn(c, F_COS, sc_word(c, b, 1)), rest = sx_sub(c, c->one, sx_powi(c, cosine, 2));
+      const sx cosine = sx_fn(c, F_COS, sc_word(c, b, 1)),
+               rest = sx_sub(c, c->one, sx_powi(c, cosine, 2));
       t = sx_mul(c, sx_mul(c, t, sx_powi(c, rest, times / 2)), sx_powi(c, b, times % 2));
     }
     r = sx_add(c, r, sx_scale(c, q, t));
@@ -600,10 +654,11 @@ static sx angles_apart(sc *c, sx d) {
   return found ? r : d;
 }
 
-/* x^e and (x y)^e by other powers in d, which are of the same sides and therefore defined: e^(y log x), 1 / x^-e, x^(e - k) x^k,
- * x^a x^(e - a), x^e y^e. 0: by none. */
+/* x^e and (x y)^e by other powers in d, which are of the same sides and therefore defined: e^(y log
+ * x), 1 / x^-e, x^(e - k) x^k, x^a x^(e - a), x^e y^e. 0: by none. */
 static sx by_powers(sc *c, const sx *a, size_t n, sx p) {
-  const sx x = sc_word(c, p, 1), e = sc_word(c, p, 2), log = sc_node(c, X_FN, (uint32_t[2]){F_LOG, x}, 2);
+  const sx x = sc_word(c, p, 1), e = sc_word(c, p, 2),
+           log = sc_node(c, X_FN, (uint32_t[2]){F_LOG, x}, 2);
   for (size_t i = 0; i < n; i++)
     if (sx_occurs(c, log, a[i])) return sx_exp(c, sx_mul(c, e, log));
   for (size_t i = 0; i < n && !c->failed; i++) {
@@ -617,7 +672,8 @@ static sx by_powers(sc *c, const sx *a, size_t n, sx p) {
       for (size_t j = 0; j < n; j++)
         if (a[j] == other) return sx_mul(c, a[i], other);
     } else if (e == f && sx_factors(c, x) > 1) {
-      const sx z = sx_mul(c, x, sx_inv(c, y)), other = sc_node(c, X_FN, (uint32_t[3]){F_POW, z, e}, 3);
+      const sx z = sx_mul(c, x, sx_inv(c, y)),
+               other = sc_node(c, X_FN, (uint32_t[3]){F_POW, z, e}, 3);
       for (size_t j = 0; j < n; j++)
         if (a[j] == other) return sx_mul(c, a[i], other);
     }
@@ -652,11 +708,14 @@ static bool by_square(sc *c, sx d, int deep) {
       if (sc_op(c, b) == X_ADD && e == half) mine = b;
     }
     if (mine && root && mine != root) return false;
-    if (mine) root = mine, r = sx_add(c, r, sx_scale(c, q, sx_mul(c, m, sx_inv(c, sx_single(c, mine, half)))));
+    if (mine)
+      root = mine,
+      r = sx_add(c, r, sx_scale(c, q, sx_mul(c, m, sx_inv(c, sx_single(c, mine, half)))));
     else p = sx_add(c, p, sx_scale(c, q, m));
   }
   if (!root || p == c->zero || c->failed) return false;
-  const bool signs = (sc_has(c, p, S_NONNEG) && sc_has(c, sx_neg(c, r), S_NONNEG)) || (sc_has(c, r, S_NONNEG) && sc_has(c, sx_neg(c, p), S_NONNEG));
+  const bool signs = (sc_has(c, p, S_NONNEG) && sc_has(c, sx_neg(c, r), S_NONNEG)) ||
+                     (sc_has(c, r, S_NONNEG) && sc_has(c, sx_neg(c, p), S_NONNEG));
   return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
 }
 
@@ -669,7 +728,8 @@ static sx extremes(sc *c, sx d) {
     sx idx[RULE_MAX_RANK], k[8];
     const uint32_t rank = sc_at(c, a[i])->n - 1, var = sc_word(c, a[i], 0);
     for (uint32_t j = 0; j < rank; j++) {
-      const sx at = sc_word(c, a[i], j + 1), row = sc_op(c, at) == X_FN && sc_word(c, at, 0) == F_PLACE ? sc_word(c, at, 2) : 0;
+      const sx at = sc_word(c, a[i], j + 1),
+               row = sc_op(c, at) == X_FN && sc_word(c, at, 0) == F_PLACE ? sc_word(c, at, 2) : 0;
       uint32_t m;
       if (!row || sc_word(c, at, 1) != c->zero) continue;
       for (uint32_t l = 0; l < rank; l++) idx[l] = sc_word(c, a[i], l + 1);
@@ -684,7 +744,8 @@ static sx extremes(sc *c, sx d) {
   return d;
 }
 
-/* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest: what has a logarithm is positive. false: no such sum. */
+/* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest: what has a logarithm is positive.
+ * false: no such sum. */
 static bool by_logarithms(sc *c, sx d, int deep) {
   sx product = c->one, rest = c->zero;
   size_t logs = 0;
@@ -693,7 +754,8 @@ static bool by_logarithms(sc *c, sx d, int deep) {
     int64_t k;
     sx m;
     sx_term(c, d, i, &q, &m);
-    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG && pv_q_is_int(&c->q, q, &k) && k >= -3 && k <= 3) {
+    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG && pv_q_is_int(&c->q, q, &k) && k >= -3 &&
+        k <= 3) {
       product = sx_mul(c, product, sx_powi(c, sc_word(c, m, 1), k));
       logs++;
     } else {
@@ -706,9 +768,13 @@ static bool by_logarithms(sc *c, sx d, int deep) {
 /* A floor of integers anywhere in x, none within it. */
 static sx quotient_in(const sc *c, sx x, int depth) {
   const sx_node *p = sc_at(c, x);
-  if (depth > 12 || p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
+  if (depth > 12 || p->op == X_SUM || p->op == X_TOP || p->op == X_ROW || p->op == X_CONST ||
+      p->op == X_SYM || p->op == X_BOUND)
+    return 0;
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : (p->op != X_FN && p->op != X_LEAF) || i > 0;
+    const bool child = p->op == X_ADD   ? i & 1
+                       : p->op == X_MUL ? !(i & 1)
+                                        : (p->op != X_FN && p->op != X_LEAF) || i > 0;
     const sx r = child ? quotient_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }
@@ -720,7 +786,8 @@ static sx quotients_now(sc *c, sx d) {
   for (int i = 0; i < MAX_ROUNDS && !c->failed; i++) {
     const sx u = quotient_in(c, d, 0);
     sx v = u ? sx_div(c, sc_word(c, u, 0), sc_word(c, u, 1)) : u;
-    if (u == v && u) v = sx_same(c, u, c->zero) ? c->zero : sx_same(c, u, c->minus_one) ? c->minus_one : u;
+    if (u == v && u)
+      v = sx_same(c, u, c->zero) ? c->zero : sx_same(c, u, c->minus_one) ? c->minus_one : u;
     if (u == v) break;
     d = sx_subst(c, d, &(sx_map){u, v}, 1);
   }
@@ -741,12 +808,18 @@ static sx element_in(const sc *c, sx p) {
 static bool by_residues(sc *c, sx d, int deep) {
   const sx u = quotient_in(c, d, 0), x = u ? element_in(c, sc_word(c, u, 0)) : 0;
   int64_t k;
-  if (!x || !sx_is_int(c, sc_word(c, u, 1), &k) || k > MAX_MODULUS || c->residues * k > MAX_RESIDUES) return false;
+  if (!x || !sx_is_int(c, sc_word(c, u, 1), &k) || k > MAX_MODULUS ||
+      c->residues * k > MAX_RESIDUES)
+    return false;
   const sx times = sc_symbol(c, "times", 'q', S_INT | (sc_flags(c, x) & S_NONNEG));
   c->residues *= k;
   bool ok = !c->failed;
   for (int64_t r = 0; r < k && ok; r++)
-    ok = equal(c, sx_subst(c, d, &(sx_map){x, sx_add(c, sx_scale(c, pv_q_int(&c->q, k), times), sx_int(c, r))}, 1), c->zero, deep);
+    ok = equal(
+        c,
+        sx_subst(c, d,
+                 &(sx_map){x, sx_add(c, sx_scale(c, pv_q_int(&c->q, k), times), sx_int(c, r))}, 1),
+        c->zero, deep);
   c->residues /= k;
   return ok;
 }
@@ -764,7 +837,8 @@ static bool zero(sc *c, sx d, int deep) {
         if (i == k) continue;
         if (split_range(c, a[i], a[k], &v)) d = replaced(c, d, a[i], v), changed = true;
         else if (rewritten(c, a[i], a[k])) d = replaced(c, d, a[i], a[k]), changed = true;
-        else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1)) d = replaced(c, d, a[k], a[i]), changed = true;
+        else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1))
+          d = replaced(c, d, a[k], a[i]), changed = true;
       }
     for (size_t i = 0; i < n && !changed && !c->failed; i++) {
       if (empty_sum(c, a[i])) d = replaced(c, d, a[i], c->zero), changed = true;
@@ -799,7 +873,9 @@ static bool equal(sc *c, sx a, sx b, int deep) {
   const sx g = sx_top_guard(c, a), h = sx_top_guard(c, b);
   if (g || h) {
     const sx t = !h || (g && g < h) ? g : h, known = decided(c, t);
-    if (known) return equal(c, sx_cofactor(c, a, t, known == c->yes), sx_cofactor(c, b, t, known == c->yes), deep);
+    if (known)
+      return equal(c, sx_cofactor(c, a, t, known == c->yes), sx_cofactor(c, b, t, known == c->yes),
+                   deep);
     if (c->n_path > 40) return false;
     return branch(c, t, true, a, b, deep) && branch(c, t, false, a, b, deep);
   }

@@ -1,4 +1,5 @@
-/* Expressions of the symbolic prover: hash-consing, and the normal form of sums, products, powers and functions. */
+/* Expressions of the symbolic prover: hash-consing, and the normal form of sums, products, powers
+ * and functions. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,12 @@
 #include "egraph/base/vec.h"
 #include "validate/prove/prove_int.h"
 
-enum { MAX_STACK = 1 << 22, MAX_TERMS = 6000, MAX_EXPAND = 12, VISITS_A_UNIT = 8 /* a step of a walk costs less than an expression made */ };
+enum {
+  MAX_STACK = 1 << 22,
+  MAX_TERMS = 6000,
+  MAX_EXPAND = 12,
+  VISITS_A_UNIT = 8 /* a step of a walk costs less than an expression made */
+};
 
 void sc_fail(sc *c, const char *fmt, ...) {
   if (c->failed) return;
@@ -46,10 +52,17 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 
 static bool is_child(sx_op op, size_t i) {
   switch (op) {
-  case X_CONST: case X_SYM: case X_BOUND: return false;
+  case X_CONST:
+  case X_SYM:
+  case X_BOUND: return false;
   case X_ADD: return i & 1;
   case X_MUL: return !(i & 1);
-  case X_LEAF: case X_FN: case X_SUM: case X_TOP: case X_PROD: case X_ROW: return i > 0;
+  case X_LEAF:
+  case X_FN:
+  case X_SUM:
+  case X_TOP:
+  case X_PROD:
+  case X_ROW: return i > 0;
   default: return true;
   }
 }
@@ -105,14 +118,15 @@ static unsigned mul_flags(const sc *c, const uint32_t *w, size_t n) {
   for (size_t i = 0; i < n; i += 2) {
     const unsigned f = c->node[w[i]].flags;
     const bool whole = pv_q_is_int(&c->q, w[i + 1], &k), even = whole && k % 2 == 0;
-    const bool known = (f & S_NONZERO) || pv_q_sign(&c->q, w[i + 1]) < 0; /* an inverse is of what is not 0 */
+    const bool known =
+        (f & S_NONZERO) || pv_q_sign(&c->q, w[i + 1]) < 0; /* an inverse is of what is not 0 */
     if (!(f & S_POS) && !((even || !whole) && known)) pos = false;
     if (!(f & S_NONNEG) && whole && !even) nonneg = false;
     if (!known) nonzero = false;
     if (!(f & S_INT) || !whole || k < 0) integer = false;
   }
-  return (pos ? S_POS | S_NONNEG | S_NONZERO : 0u) | (nonneg ? S_NONNEG : 0u) | (nonzero ? S_NONZERO : 0u) |
-         (integer ? S_INT : 0u);
+  return (pos ? S_POS | S_NONNEG | S_NONZERO : 0u) | (nonneg ? S_NONNEG : 0u) |
+         (nonzero ? S_NONZERO : 0u) | (integer ? S_INT : 0u);
 }
 
 static unsigned fn_flags(const sc *c, const uint32_t *w) {
@@ -120,10 +134,18 @@ static unsigned fn_flags(const sc *c, const uint32_t *w) {
   switch ((sx_func)w[0]) {
   case F_EXP: return S_POS | S_NONNEG | S_NONZERO;
   case F_ABS: return S_NONNEG | (f & (S_NONZERO | S_INT)) | (f & S_NONZERO ? S_POS : 0u);
-  case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT: return S_INT | (f & S_NONNEG);
+  case F_FLOOR:
+  case F_CEIL:
+  case F_ROUND:
+  case F_TRUNC:
+  case F_CAST_INT: return S_INT | (f & S_NONNEG);
   case F_AND: return S_INT | ((f | c->node[w[2]].flags) & S_NONNEG);
   case F_PLACE: return S_INT | S_NONNEG;
-  case F_CAST_F32: case F_CAST_BF16: return f & (S_INT | S_NONNEG); /* an integer is rounded to one: beyond 2^24 and 2^8 there are no others */
+  case F_CAST_F32:
+  case F_CAST_BF16:
+    return f &
+           (S_INT |
+            S_NONNEG); /* an integer is rounded to one: beyond 2^24 and 2^8 there are no others */
   default: return 0;
   }
 }
@@ -136,19 +158,25 @@ static unsigned flags_of(const sc *c, sx_op op, const uint32_t *w, size_t n) {
   switch (op) {
   case X_CONST:
     s = pv_q_sign(&c->q, w[0]);
-    return (s > 0 ? positive : s == 0 ? S_NONNEG : S_NONZERO) | (pv_q_is_int(&c->q, w[0], &k) ? S_INT : 0u);
+    return (s > 0    ? positive
+            : s == 0 ? S_NONNEG
+                     : S_NONZERO) |
+           (pv_q_is_int(&c->q, w[0], &k) ? S_INT : 0u);
   case X_SYM: return c->sym[w[0]].flags;
   case X_BOUND: return S_INT | S_NONNEG;
   case X_ADD: return add_flags(c, w, n);
   case X_MUL: return mul_flags(c, w, n);
   case X_DIV: return S_INT | (c->node[w[0]].flags & S_NONNEG);
-  case X_LEAF: f = c->r->var[w[0]].kind == 'i' ? S_INT : c->r->var[w[0]].kind == 'b' ? S_BOOL : 0u; return f;
+  case X_LEAF:
+    f = c->r->var[w[0]].kind == 'i' ? S_INT : c->r->var[w[0]].kind == 'b' ? S_BOOL : 0u;
+    return f;
   case X_FN: return fn_flags(c, w);
   case X_SUM:
     f = c->node[w[n - 1]].flags;
     for (size_t i = 1; i + 1 < n; i++) all &= c->node[w[i]].flags;
     return (f & (S_INT | S_NONNEG)) | ((f & all & S_POS) ? positive : 0u);
-  case X_TOP: case X_PROD: return c->node[w[n - 1]].flags & (S_INT | positive);
+  case X_TOP:
+  case X_PROD: return c->node[w[n - 1]].flags & (S_INT | positive);
   case X_MAX:
     for (size_t i = 0; i < n; i++) {
       all &= c->node[w[i]].flags;
@@ -156,7 +184,10 @@ static unsigned flags_of(const sc *c, sx_op op, const uint32_t *w, size_t n) {
     }
     return (all & (S_INT | S_NONZERO)) | f | (f & S_POS ? S_NONZERO : 0u);
   case X_ITE: return c->node[w[1]].flags & c->node[w[2]].flags & (S_INT | S_BOOL | positive);
-  case X_LT: case X_EQ: case X_TRUE: case X_FALSE: return S_BOOL;
+  case X_LT:
+  case X_EQ:
+  case X_TRUE:
+  case X_FALSE: return S_BOOL;
   case X_IVER: return S_INT | S_NONNEG;
   default: return 0;
   }
@@ -173,7 +204,8 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     return;
   }
   if (op == X_BOUND) p->bloom = 1ULL << (mix(w[0], 11) & 63);
-  if (op == X_LEAF) p->bloom = 1ULL << (mix(w[0], 17) & 63); /* what has no symbol can be substituted too */
+  if (op == X_LEAF)
+    p->bloom = 1ULL << (mix(w[0], 17) & 63); /* what has no symbol can be substituted too */
   for (size_t i = 0; i < p->n; i++) {
     if (!is_child(op, i)) continue;
     const sx_node *k = &c->node[w[i]];
@@ -181,7 +213,8 @@ static void describe(const sc *c, sx_node *p, const uint32_t *w) {
     p->flags |= k->flags & (S_INDEX | S_MASKED);
     if (k->height > p->height) p->height = k->height;
   }
-  if (op == X_SUM || op == X_TOP || op == X_PROD || op == X_ROW) p->height = (uint16_t)(p->height + w[0]);
+  if (op == X_SUM || op == X_TOP || op == X_PROD || op == X_ROW)
+    p->height = (uint16_t)(p->height + w[0]);
 }
 
 static size_t node_slot(const sc *c, sx_op op, const uint32_t *w, size_t n) {
@@ -251,7 +284,9 @@ static void let_go(struct sc_scratch *x) {
   *x = (struct sc_scratch){0};
 }
 
-struct sc_scratch *sc_scratch_new(void) { return calloc(1, sizeof(struct sc_scratch)); }
+struct sc_scratch *sc_scratch_new(void) {
+  return calloc(1, sizeof(struct sc_scratch));
+}
 
 void sc_scratch_free(struct sc_scratch *x) {
   if (x) let_go(x);
@@ -316,8 +351,11 @@ void sc_fini(sc *c) {
   iso_arena_fini(&c->arena);
 }
 
-/* Where ranges are cut again and again at the borders of windows, another way to look at them is tried. */
-static size_t most_symbols(const sc *c) { return c->has_frames && !c->mask_frames ? SC_MAX_CUT_SYMS : SC_MAX_SYMS; }
+/* Where ranges are cut again and again at the borders of windows, another way to look at them is
+ * tried. */
+static size_t most_symbols(const sc *c) {
+  return c->has_frames && !c->mask_frames ? SC_MAX_CUT_SYMS : SC_MAX_SYMS;
+}
 
 sx sc_symbol(sc *c, const char *name, char role, unsigned flags) {
   if (c->n_syms >= most_symbols(c) || !iso_grow(c->sym, c->cap_syms, c->n_syms + 1)) {
@@ -331,13 +369,15 @@ sx sc_symbol(sc *c, const char *name, char role, unsigned flags) {
 
 sx sc_symbol_named(sc *c, const char *name) {
   for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'c' && !strcmp(c->sym[i].name, name)) return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
+    if (c->sym[i].role == 'c' && !strcmp(c->sym[i].name, name))
+      return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
   return sc_symbol(c, name, 'c', S_POS | S_NONNEG | S_NONZERO);
 }
 
 sx sc_unknown(sc *c, const char *name) {
   for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'u' && !strcmp(c->sym[i].name, name)) return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
+    if (c->sym[i].role == 'u' && !strcmp(c->sym[i].name, name))
+      return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
   char *copy = c->n_owned < 256 ? strdup(name) : NULL;
   if (!copy) {
     c->no_memory |= c->n_owned < 256;
@@ -350,10 +390,12 @@ sx sc_unknown(sc *c, const char *name) {
 
 sx sc_derived(sc *c, const char *name, sx of, int64_t low) {
   for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'q' && c->sym[i].of == of && c->sym[i].low == low && !strcmp(c->sym[i].name, name))
+    if (c->sym[i].role == 'q' && c->sym[i].of == of && c->sym[i].low == low &&
+        !strcmp(c->sym[i].name, name))
       return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
   const size_t at = c->n_syms;
-  const sx u = sc_symbol(c, name, 'q', S_INT | (low >= 0 ? S_NONNEG : 0u) | (low > 0 ? S_POS | S_NONZERO : 0u));
+  const sx u = sc_symbol(c, name, 'q',
+                         S_INT | (low >= 0 ? S_NONNEG : 0u) | (low > 0 ? S_POS | S_NONZERO : 0u));
   if (!c->failed) c->sym[at].has_low = true, c->sym[at].low = low, c->sym[at].of = of;
   return u;
 }
@@ -367,7 +409,8 @@ sx sc_index(sc *c, sx high) {
     sc_fail(c, "out of memory");
     return c->zero;
   }
-  c->sym[at] = (sx_sym){.name = "i", .role = 'x', .flags = S_INT | S_NONNEG, .has_low = true, .high = high};
+  c->sym[at] =
+      (sx_sym){.name = "i", .role = 'x', .flags = S_INT | S_NONNEG, .has_low = true, .high = high};
   c->n_syms++;
   return sc_node(c, X_SYM, &(uint32_t){(uint32_t)at}, 1);
 }
@@ -432,11 +475,13 @@ void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *e) {
 
 bool sx_is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->node[x].n > 2; }
 
-/* Made of sizes, attributes and indices: in normal form also where elements are written as the definitions give them. */
+/* Made of sizes, attributes and indices: in normal form also where elements are written as the
+ * definitions give them. */
 static bool of_sizes(const sc *c, const sx *a, size_t n) {
   for (size_t i = 0; i < n; i++) {
     const sx_op op = sc_op(c, a[i]);
-    if (!sc_has(c, a[i], S_INT) && op != X_CONST && op != X_SYM && op != X_ADD && op != X_MUL) return false;
+    if (!sc_has(c, a[i], S_INT) && op != X_CONST && op != X_SYM && op != X_ADD && op != X_MUL)
+      return false;
   }
   return true;
 }
@@ -524,7 +569,8 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
   if (q == PV_ZERO_Q && a != c->neginf) return c->zero;
   const sx g = sx_top_guard(c, a);
   if (g) {
-    const sx x = sx_scale(c, q, sx_cofactor(c, a, g, true)), y = sx_scale(c, q, sx_cofactor(c, a, g, false));
+    const sx x = sx_scale(c, q, sx_cofactor(c, a, g, true)),
+             y = sx_scale(c, q, sx_cofactor(c, a, g, false));
     return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
   }
   if (a == c->neginf) {
@@ -542,7 +588,10 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
   return finish_sum(c, start);
 }
 sx sx_neg(sc *c, sx a) { return sx_scale(c, PV_MINUS_Q, a); }
-sx sx_sub(sc *c, sx a, sx b) { return a == b && !c->plain && a != c->neginf && !sx_top_guard(c, a) ? c->zero : sx_add(c, a, sx_neg(c, b)); }
+sx sx_sub(sc *c, sx a, sx b) {
+  return a == b && !c->plain && a != c->neginf && !sx_top_guard(c, a) ? c->zero
+                                                                      : sx_add(c, a, sx_neg(c, b));
+}
 
 /* ---- products ---- */
 
@@ -577,7 +626,8 @@ static bool keep_factor(sc *c, uint32_t *w, uint32_t *coef, sx *extra) {
     w[1] = PV_ONE_Q;
     return true;
   }
-  if (op == X_FN && sc_word(c, b, 0) == F_ABS && pv_q_is_int(&c->q, e, &(int64_t){0}) && (whole >= 2 || whole <= -1)) {
+  if (op == X_FN && sc_word(c, b, 0) == F_ABS && pv_q_is_int(&c->q, e, &(int64_t){0}) &&
+      (whole >= 2 || whole <= -1)) {
     const int64_t even = whole & ~(int64_t)1;
     *extra = sx_mul(c, *extra, sx_powi(c, sc_word(c, b, 1), even));
     w[1] = pv_q_int(&c->q, whole - even);
@@ -608,7 +658,10 @@ static sx finish_product(sc *c, size_t start, uint32_t q) {
     for (i++; i < n && t[2 * i] == w[0]; i++) w[1] = pv_q_add(&c->q, w[1], t[2 * i + 1]);
     if (keep_factor(c, w, &q, &extra)) t[2 * m] = w[0], t[2 * m + 1] = w[1], m++;
   }
-  sx r = c->failed ? c->zero : m == 0 ? c->one : m == 1 && t[1] == PV_ONE_Q ? t[0] : sc_node(c, X_MUL, t, 2 * m);
+  sx r = c->failed                    ? c->zero
+         : m == 0                     ? c->one
+         : m == 1 && t[1] == PV_ONE_Q ? t[0]
+                                      : sc_node(c, X_MUL, t, 2 * m);
   c->sp = start;
   if (q != PV_ONE_Q) r = sx_scale(c, q, r);
   return extra == c->one ? r : sx_mul(c, r, extra);
@@ -670,7 +723,8 @@ sx sx_mul(sc *c, sx a, sx b) {
     return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
   }
   if (a == c->neginf || b == c->neginf) {
-    if (!sc_has(c, a == c->neginf ? b : a, S_POS)) sc_fail(c, "minus infinity times a number that may not be positive");
+    if (!sc_has(c, a == c->neginf ? b : a, S_POS))
+      sc_fail(c, "minus infinity times a number that may not be positive");
     return c->neginf;
   }
   if ((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) sc_fail(c, "arithmetic on truth values");
@@ -717,7 +771,8 @@ static sx root_of_number(sc *c, uint32_t v, uint32_t e) {
   int64_t part[2] = {(int64_t)x.n, (int64_t)x.d};
   for (int k = 0; k < 2; k++) {
     for (int64_t p = 3; p * p <= part[k]; p += 2)
-      for (; part[k] % p == 0; part[k] /= p) push(c, sx_int(c, p), k ? pv_q_mul(&c->q, e, PV_MINUS_Q) : e);
+      for (; part[k] % p == 0; part[k] /= p)
+        push(c, sx_int(c, p), k ? pv_q_mul(&c->q, e, PV_MINUS_Q) : e);
     if (part[k] > 1) push(c, sx_int(c, part[k]), k ? pv_q_mul(&c->q, e, PV_MINUS_Q) : e);
   }
   return finish_product(c, start, PV_ONE_Q);
@@ -738,8 +793,9 @@ static int q_compare(sc *c, uint32_t a, uint32_t b) {
   return pv_q_sign(&c->q, pv_q_add(&c->q, a, pv_q_mul(&c->q, b, PV_MINUS_Q)));
 }
 
-/* The common factor of a sum's terms: known-positive bases at their least exponent, others (`any_base`) where all terms
- * have them; and the coefficient of the term with the least hash (its absolute value unless `any_base`). */
+/* The common factor of a sum's terms: known-positive bases at their least exponent, others
+ * (`any_base`) where all terms have them; and the coefficient of the term with the least hash (its
+ * absolute value unless `any_base`). */
 sx sx_content(sc *c, sx a, bool any_base) {
   enum { LONG_SUM = 24 };
   const size_t n = sx_terms(c, a);
@@ -750,10 +806,12 @@ sx sx_content(sc *c, sx a, bool any_base) {
     sx_term(c, a, i, &q, &m);
     for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
       sx_factor(c, m, k, &b, &e);
-      if (exponent_in(c, r, b) != PV_ZERO_Q || sc_op(c, b) == X_CONST || sc_op(c, b) == X_IVER) continue;
+      if (exponent_in(c, r, b) != PV_ZERO_Q || sc_op(c, b) == X_CONST || sc_op(c, b) == X_IVER)
+        continue;
       const bool pos = sc_has(c, b, S_POS);
       if (!pos && !any_base) continue;
-      if (n >= LONG_SUM && !sc_work(c, n)) return c->one; /* what takes the square of its length is not to run away */
+      if (n >= LONG_SUM && !sc_work(c, n))
+        return c->one; /* what takes the square of its length is not to run away */
       uint32_t least = e;
       for (size_t j = 0; j < n; j++) {
         uint32_t p;
@@ -786,7 +844,9 @@ sx sx_without(sc *c, sx a, sx common) {
     }
     for (size_t k = 0, l = sx_factors(c, common); k < l; k++) {
       sx_factor(c, common, k, &b, &e);
-      t = sx_mul(c, t, sx_pow(c, b, pv_q_add(&c->q, exponent_in(c, m, b), pv_q_mul(&c->q, e, PV_MINUS_Q))));
+      t = sx_mul(
+          c, t,
+          sx_pow(c, b, pv_q_add(&c->q, exponent_in(c, m, b), pv_q_mul(&c->q, e, PV_MINUS_Q))));
     }
     r = sx_add(c, r, t);
   }
@@ -952,7 +1012,8 @@ static bool divides_by_sum(sc *c, sx d, sx p, sx *quotient) {
     if (!sx_divides(c, first, sx_scale(c, q, m), &t)) continue;
     const sx left = sx_sub(c, p, sx_mul(c, t, d));
     if (left == c->zero) return *quotient = t, true;
-    if (sx_terms(c, left) < n && divides_by_sum(c, d, left, &rest)) return *quotient = sx_add(c, t, rest), true;
+    if (sx_terms(c, left) < n && divides_by_sum(c, d, left, &rest))
+      return *quotient = sx_add(c, t, rest), true;
   }
   return false;
 }

@@ -31,7 +31,8 @@ static sx exp_of(sc *c, sx a) {
     uint32_t q;
     sx m;
     sx_term(c, a, i, &q, &m);
-    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG) r = sx_mul(c, r, sx_pow(c, sc_word(c, m, 1), q));
+    if (sc_op(c, m) == X_FN && sc_word(c, m, 0) == F_LOG)
+      r = sx_mul(c, r, sx_pow(c, sc_word(c, m, 1), q));
     else r = sx_mul(c, r, sx_single(c, raw_fn(c, F_EXP, m), q));
   }
   return r;
@@ -51,7 +52,8 @@ static sx log_of(sc *c, sx a) {
     sx_factor(c, m, i, &b, &e);
     const bool power = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP;
     if (power) r = sx_add(c, r, sx_scale(c, e, sc_word(c, b, 1)));
-    else if (sc_has(c, b, S_POS) || n == 1) r = sx_add(c, r, sx_scale(c, e, raw_fn(c, F_LOG, sx_q_even(c, e) ? sx_abs(c, b) : b)));
+    else if (sc_has(c, b, S_POS) || n == 1)
+      r = sx_add(c, r, sx_scale(c, e, raw_fn(c, F_LOG, sx_q_even(c, e) ? sx_abs(c, b) : b)));
     else rest = sx_mul(c, rest, sx_single(c, b, e));
   }
   if (pv_q_sign(&c->q, q) <= 0) return raw_fn(c, F_LOG, a);
@@ -65,7 +67,8 @@ typedef struct fn_ctx {
 
 static sx fn_end(sc *c, sx a, const void *ctx);
 
-/* f(q max(u...) + rest) with f not falling: the largest, or for q < 0 the least, of f(q u + rest). 0 where a is not such. */
+/* f(q max(u...) + rest) with f not falling: the largest, or for q < 0 the least, of f(q u + rest).
+ * 0 where a is not such. */
 static sx within_max(sc *c, sx_func f, sx a) {
   uint32_t q = PV_ZERO_Q;
   sx m = 0, rest = c->zero, r = 0;
@@ -139,7 +142,8 @@ static sx of_arc(sc *c, bool sine, sx a) {
   const bool arc_sine = sc_word(c, m, 0) == F_ASIN;
   if (!arc_sine && sc_word(c, m, 0) != F_ATAN) return 0;
   if (arc_sine && sine) return u;
-  const sx square = sx_powi(c, u, 2), root = sx_sqrt(c, arc_sine ? sx_sub(c, c->one, square) : sx_add(c, c->one, square));
+  const sx square = sx_powi(c, u, 2),
+           root = sx_sqrt(c, arc_sine ? sx_sub(c, c->one, square) : sx_add(c, c->one, square));
   return arc_sine ? root : sine ? sx_mul(c, u, sx_inv(c, root)) : sx_inv(c, root);
 }
 
@@ -151,7 +155,9 @@ static sx sine_or_cosine(sc *c, bool sine, sx a) {
     return negative ? sx_neg(c, r) : r;
   }
   if (a == c->zero) return sine ? a : c->one;
-  if (leads_negative(c, a)) return sine ? sx_neg(c, sine_or_cosine(c, true, sx_neg(c, a))) : sine_or_cosine(c, false, sx_neg(c, a));
+  if (leads_negative(c, a))
+    return sine ? sx_neg(c, sine_or_cosine(c, true, sx_neg(c, a)))
+                : sine_or_cosine(c, false, sx_neg(c, a));
   const sx plain = of_arc(c, sine, a);
   return plain ? plain : raw_fn(c, sine ? F_SIN : F_COS, a);
 }
@@ -199,12 +205,21 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   case F_LOG: return log_of(c, a);
   case F_ABS: return abs_of(c, a);
   case F_SAFE_INV: return sc_has(c, a, S_POS) ? sx_inv(c, a) : raw_fn(c, f, a);
-  case F_SIN: case F_COS: return sine_or_cosine(c, f == F_SIN, a);
-  case F_TAN: case F_ERF: case F_ATAN: case F_ASIN: /* odd */
+  case F_SIN:
+  case F_COS: return sine_or_cosine(c, f == F_SIN, a);
+  case F_TAN:
+  case F_ERF:
+  case F_ATAN:
+  case F_ASIN: /* odd */
     if (a == c->zero) return a;
-    if (f == F_ASIN && (a == c->one || a == c->minus_one)) return sx_scale(c, pv_q_int(&c->q, a == c->one ? 2 : -2), raw_fn(c, F_ATAN, c->one));
+    if (f == F_ASIN && (a == c->one || a == c->minus_one))
+      return sx_scale(c, pv_q_int(&c->q, a == c->one ? 2 : -2), raw_fn(c, F_ATAN, c->one));
     return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a);
-  case F_FLOOR: case F_CEIL: case F_ROUND: case F_TRUNC: case F_CAST_INT:
+  case F_FLOOR:
+  case F_CEIL:
+  case F_ROUND:
+  case F_TRUNC:
+  case F_CAST_INT:
     if (sc_has(c, a, S_INT)) return a;
     if (f == F_CAST_INT) return raw_fn(c, F_TRUNC, a);
     if (f == F_FLOOR) {
@@ -218,12 +233,15 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
     }
     inner = within_max(c, f, a);
     if (inner) return inner;
-    return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a))) : raw_fn(c, f, a); /* odd, both */
+    return leads_negative(c, a) ? sx_neg(c, raw_fn(c, f, sx_neg(c, a)))
+                                : raw_fn(c, f, a); /* odd, both */
   default: return raw_fn(c, f, a);
   }
 }
 
-sx sx_fn(sc *c, sx_func f, sx a) { return c->failed ? c->zero : sx_lift(c, a, fn_end, &(fn_ctx){f}); }
+sx sx_fn(sc *c, sx_func f, sx a) {
+  return c->failed ? c->zero : sx_lift(c, a, fn_end, &(fn_ctx){f});
+}
 sx sx_exp(sc *c, sx a) { return sx_fn(c, F_EXP, a); }
 sx sx_log(sc *c, sx a) { return sx_fn(c, F_LOG, a); }
 sx sx_abs(sc *c, sx a) { return sx_fn(c, F_ABS, a); }
@@ -275,7 +293,8 @@ static sx max_flat(sc *c, sx a, sx b) {
     }
   if (m == 1 || c->failed) return w[0];
   if (m == 2 && w[0] == sx_neg(c, w[1])) return sx_abs(c, w[0]);
-  if (m == 2 && is_exp(c, w[0]) && is_exp(c, w[1])) return sx_exp(c, sx_max(c, sc_word(c, w[0], 1), sc_word(c, w[1], 1)));
+  if (m == 2 && is_exp(c, w[0]) && is_exp(c, w[1]))
+    return sx_exp(c, sx_max(c, sc_word(c, w[0], 1), sc_word(c, w[1], 1)));
   return sc_node(c, X_MAX, w, m);
 }
 
@@ -289,7 +308,8 @@ sx sx_max(sc *c, sx a, sx b) {
   }
   if (a == b || b == c->neginf) return a;
   if (a == c->neginf) return b;
-  if (c->plain && !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT))) return sc_node(c, X_MAX, (uint32_t[2]){a, b}, 2);
+  if (c->plain && !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
+    return sc_node(c, X_MAX, (uint32_t[2]){a, b}, 2);
   return max_flat(c, a, b);
 }
 sx sx_min(sc *c, sx a, sx b) { return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b))); }
@@ -300,7 +320,8 @@ static sx leaf_from(sc *c, uint32_t var, const sx *idx, uint32_t n) {
   const sx g = sx_smallest_guard(c, idx, n);
   if (g) {
     sx a[RULE_MAX_RANK], b[RULE_MAX_RANK];
-    for (uint32_t i = 0; i < n; i++) a[i] = sx_cofactor(c, idx[i], g, true), b[i] = sx_cofactor(c, idx[i], g, false);
+    for (uint32_t i = 0; i < n; i++)
+      a[i] = sx_cofactor(c, idx[i], g, true), b[i] = sx_cofactor(c, idx[i], g, false);
     const sx x = leaf_from(c, var, a, n), y = leaf_from(c, var, b, n);
     return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
   }

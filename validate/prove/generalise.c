@@ -1,37 +1,55 @@
-/* A rule with literal sizes made general: sizes, and the attributes that go with them, become names as far as the proof
- * still holds.
+/* A rule with literal sizes made general: sizes, and the attributes that go with them, become names
+ * as far as the proof still holds.
  *
- * Equal numbers need not mean one size: a square weight is square by chance. Which of them must go together is found by changing
- * some and not the others: where the rule still holds, they are apart. Then shapes become `_` where that is proved, else each such
- * part of equal sizes one name; a size that is the product of two others, or a few times another, is written so only where it must
- * be (four heads for two groups are no square). A float that is a power of a size (1/sqrt of it, mostly) becomes an attribute with that as its condition, other floats become
- * positive attributes; which conditions need not be is found out in the end. What then is not proved is taken back: the floats, then one size after the other. */
+ * Equal numbers need not mean one size: a square weight is square by chance. Which of them must go
+ * together is found by changing some and not the others: where the rule still holds, they are
+ * apart. Then shapes become `_` where that is proved, else each such part of equal sizes one name;
+ * a size that is the product of two others, or a few times another, is written so only where it
+ * must be (four heads for two groups are no square). A float that is a power of a size (1/sqrt of
+ * it, mostly) becomes an attribute with that as its condition, other floats become positive
+ * attributes; which conditions need not be is found out in the end. What then is not proved is
+ * taken back: the floats, then one size after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "validate/prove/prove_int.h"
 
-enum { MAX_VALUES = 24, MAX_UNITS = 64, MAX_PARTINGS = 160, MAX_TRIES = 8, TRY_SHARE = 200, MAX_ATTEMPTS = 32, MAX_NEW_CONDITIONS = 2 * MAX_VALUES, MAX_ALL_WORK = 8000000 };
+enum {
+  MAX_VALUES = 24,
+  MAX_UNITS = 64,
+  MAX_PARTINGS = 160,
+  MAX_TRIES = 8,
+  TRY_SHARE = 200,
+  MAX_ATTEMPTS = 32,
+  MAX_NEW_CONDITIONS = 2 * MAX_VALUES,
+  MAX_ALL_WORK = 8000000
+};
 
-/* A place where a size stands: dimensions of variables in order, then integers of attributes as `rewritten` meets them. */
+/* A place where a size stands: dimensions of variables in order, then integers of attributes as
+ * `rewritten` meets them. */
 typedef struct unit {
   int64_t value;
   size_t size; /* index into g->value */
 } unit;
 
 /* What a float that is any number has to meet. */
-typedef enum needs { AS_A_SIZE /* the power of a size that it is, where it is one; and positive */, POSITIVE, NOTHING } needs;
+typedef enum needs {
+  AS_A_SIZE /* the power of a size that it is, where it is one; and positive */,
+  POSITIVE,
+  NOTHING
+} needs;
 
 typedef struct general {
   const rule *r;
   rule_schemas *schemas;
   iso_arena *a;
   unit at[MAX_UNITS];
-  size_t n_units, n_dims, next; /* the first n_dims are of variables; next: the one that is rewritten next */
-  int64_t value[MAX_VALUES];    /* sizes that go together, in increasing order */
+  size_t n_units, n_dims,
+      next; /* the first n_dims are of variables; next: the one that is rewritten next */
+  int64_t value[MAX_VALUES]; /* sizes that go together, in increasing order */
   bool named[MAX_VALUES];
-  bool plain[MAX_VALUES];       /* neither a product nor a multiple */
+  bool plain[MAX_VALUES]; /* neither a product nor a multiple */
   size_t n;
   const int64_t *by; /* by unit: how much its number is changed; NULL: none is, names are put */
   double real[MAX_VALUES];
@@ -55,15 +73,20 @@ static size_t find_size(const general *g, int64_t v) {
 
 /* Integers of this argument are sizes, lengths and counts, not places. */
 static bool counts(const rule_arg *arg) {
-  static const char *const places[] = {"dim", "dims", "dim0", "dim1", "dim2", "axis0", "axis1", "start_dim", "end_dim", "source", "destination",
-                                       "index", "dimension", "diagonal", "offset", "correction", "step", "stride", "dilation", "padding", "groups"};
+  static const char *const places[] = {
+      "dim",       "dims",       "dim0",   "dim1",        "dim2",     "axis0",     "axis1",
+      "start_dim", "end_dim",    "source", "destination", "index",    "dimension", "diagonal",
+      "offset",    "correction", "step",   "stride",      "dilation", "padding",   "groups"};
   if (arg->type != RULE_ARG_INT && arg->type != RULE_ARG_INTS) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (!strcmp(arg->name, places[i])) return false;
   return true;
 }
 
-static bool floats(const rule_arg *arg) { return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR || arg->type == RULE_ARG_TENSOR; }
+static bool floats(const rule_arg *arg) {
+  return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR ||
+         arg->type == RULE_ARG_TENSOR;
+}
 
 static void note_float(general *g, double f) {
   bool seen = !isfinite(f) || !(fabs(f) > 0) || sc_mask_literal(f) || g->n_real == MAX_VALUES;
@@ -83,7 +106,8 @@ static bool in_attribute(const general *g, size_t size) {
   return false;
 }
 
-/* The size of index `at` as the product of two, as a few times another, as a name, or as it stands. */
+/* The size of index `at` as the product of two, as a few times another, as a name, or as it stands.
+ */
 static const rule_term *size_term(general *g, size_t at) {
   const int64_t v = g->value[at];
   for (int64_t times = 2; times <= 4 && g->multiples && !g->plain[at]; times++) {
@@ -139,10 +163,13 @@ static const rule_term *in_list(general *g, const rule_term *t) {
   if (!c || t->kind == RULE_VAR) return c ? t : NULL;
   const bool getitem = t->kind == RULE_OP && !strcmp(t->u.s, "getitem");
   for (uint32_t i = 0; i < t->n; i++) {
-    c[i] = getitem && i ? t->child[i] : rewritten(g, t->child[i], s && i < s->n_args ? &s->arg[i] : NULL);
+    c[i] = getitem && i ? t->child[i]
+                        : rewritten(g, t->child[i], s && i < s->n_args ? &s->arg[i] : NULL);
     if (!c[i]) return NULL;
   }
-  return t->kind == RULE_OP ? rule_op(g->a, t->u.s, c, t->n) : t->kind == RULE_LIST ? rule_list(g->a, c, t->n) : t;
+  return t->kind == RULE_OP     ? rule_op(g->a, t->u.s, c, t->n)
+         : t->kind == RULE_LIST ? rule_list(g->a, c, t->n)
+                                : t;
 }
 
 /* Powers of sizes that scales are: f^up = size, or f^down size = 1. */
@@ -153,14 +180,18 @@ static size_t size_of_float(const general *g, double f, struct power *as) {
   for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
     *as = powers[k];
     const double v = nearbyint(as->up ? pow(f, as->up) : 1 / pow(f, as->down));
-    if (!(v >= 2) || v > 1e9 || fabs(f - (as->up ? pow(v, 1.0 / as->up) : 1 / pow(v, 1.0 / as->down))) > 4e-16 * f) continue;
+    if (!(v >= 2) || v > 1e9 ||
+        fabs(f - (as->up ? pow(v, 1.0 / as->up) : 1 / pow(v, 1.0 / as->down))) > 4e-16 * f)
+      continue;
     const size_t i = find_size(g, (int64_t)v);
     if (i < g->n && g->named[i]) return i;
   }
   return g->n;
 }
 
-static const rule_term *times(general *g, const rule_term *x, const rule_term *y) { return rule_expr(g->a, "*", (const rule_term *[]){x, y}, 2); }
+static const rule_term *times(general *g, const rule_term *x, const rule_term *y) {
+  return rule_expr(g->a, "*", (const rule_term *[]){x, y}, 2);
+}
 
 /* x^n, n at least 1. */
 static const rule_term *to_the(general *g, const rule_term *x, int n) {
@@ -180,7 +211,8 @@ static uint32_t conditions(general *g, const rule_term **where) {
     where[n++] = rule_expr(g->a, ">", (const rule_term *[]){s, rule_int(g->a, 0)}, 2);
     const size_t k = g->need[j] == AS_A_SIZE ? size_of_float(g, f, &p) : g->n;
     if (k == g->n) continue;
-    const rule_term *size = size_term(g, k), *l = p.up ? to_the(g, s, p.up) : times(g, to_the(g, s, p.down), size);
+    const rule_term *size = size_term(g, k),
+                    *l = p.up ? to_the(g, s, p.up) : times(g, to_the(g, s, p.down), size);
     where[n++] = rule_expr(g->a, "=", (const rule_term *[]){l, p.up ? size : rule_int(g->a, 1)}, 2);
   }
   return n;
@@ -250,9 +282,11 @@ static bool is_number(const general *g, int64_t v) {
   return false;
 }
 
-/* The numbers of these units, which are all `v`, changed by `by`; with `products`, those that are one of them times another number
- * as well: four heads are two groups of two. Returns: whether a product was changed. */
-static bool changed(const general *g, const bool *some, int64_t v, int64_t by, bool products, int64_t *out) {
+/* The numbers of these units, which are all `v`, changed by `by`; with `products`, those that are
+ * one of them times another number as well: four heads are two groups of two. Returns: whether a
+ * product was changed. */
+static bool changed(const general *g, const bool *some, int64_t v, int64_t by, bool products,
+                    int64_t *out) {
   bool any = false;
   for (size_t i = 0; i < g->n_units; i++) {
     const int64_t u = g->at[i].value;
@@ -274,12 +308,15 @@ static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
   else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, &sight, t->err);
   t->work += sight.work;
-  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try)) t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, &sight, t->err), t->work += sight.work;
+  if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try))
+    t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, &sight, t->err),
+    t->work += sight.work;
   g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
 }
 
-/* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice may lie behind its tensor's. */
+/* Whether the rule holds with the numbers of these units changed, up and down: the end of a slice
+ * may lie behind its tensor's. */
 static bool apart(general *g, attempt *t, const bool *some, int64_t v) {
   int64_t by[MAX_UNITS];
   for (int products = 0; products < 2; products++) {
@@ -308,7 +345,8 @@ static void add_size(general *g, const bool *of) {
     if (of[k]) g->at[k].size = i;
 }
 
-/* Part the units of one number: one alone or two together where they can change while the rest stands, else what is left. */
+/* Part the units of one number: one alone or two together where they can change while the rest
+ * stands, else what is left. */
 static void part(general *g, attempt *t, int64_t v) {
   bool left[MAX_UNITS] = {false}, some[MAX_UNITS];
   size_t n = 0;
@@ -369,7 +407,8 @@ static void open_all(general *g, bool open) { memset(g->open, open, g->n_real * 
 /* A product or a multiple may be one by chance: what need not be is a name. */
 static void attempt_plain(general *g, attempt *t) {
   const rule_verdict was = *t->verdict;
-  for (size_t i = 0; i < g->n && !t->code; i++) { /* the small ones first: the others are made of them */
+  for (size_t i = 0; i < g->n && !t->code;
+       i++) { /* the small ones first: the others are made of them */
     const rule_term *x = size_term(g, i);
     if (!x || x->kind != RULE_EXPR) continue;
     g->plain[i] = true;
@@ -436,7 +475,8 @@ static void attempt_less(general *g, attempt *t) {
     if (!g->open[j]) continue;
     const bool as_size = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
     const needs had = g->need[j];
-    for (int less = NOTHING; less > (as_size ? AS_A_SIZE : POSITIVE) && less > (int)had && !t->code; less--) {
+    for (int less = NOTHING; less > (as_size ? AS_A_SIZE : POSITIVE) && less > (int)had && !t->code;
+         less--) {
       g->need[j] = (needs)less;
       if (attempt_one(g, t)) break;
       g->need[j] = had;
@@ -445,12 +485,14 @@ static void attempt_less(general *g, attempt *t) {
   }
 }
 
-/* Floats that are powers of sizes are open, others stand as they are. Returns: whether there are both. */
+/* Floats that are powers of sizes are open, others stand as they are. Returns: whether there are
+ * both. */
 static bool open_sizes(general *g) {
   struct power p;
   size_t n = 0;
   memset(g->named, 1, g->n * sizeof *g->named);
-  for (size_t j = 0; j < g->n_real; j++) n += g->open[j] = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
+  for (size_t j = 0; j < g->n_real; j++)
+    n += g->open[j] = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
   return n > 0 && n < g->n_real;
 }
 
@@ -482,13 +524,15 @@ static void attempt_all(general *g, attempt *t) {
   else if (!t->code) attempt_floats(g, t);
 }
 
-iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o, iso_arena *a, rule *out, rule_verdict *verdict, iso_error *err) {
+iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o, iso_arena *a,
+                        rule *out, rule_verdict *verdict, iso_error *err) {
   general g = {.r = r, .schemas = schemas, .a = a};
   attempt t = {.out = out, .verdict = verdict, .o = o, .err = err};
   rule same;
   *out = *r;
   if (!usable(r)) return val_prove(r, schemas, o, verdict, err);
-  if (!make(&g, &same)) return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
+  if (!make(&g, &same))
+    return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
   if (g.n_units == 0 && g.n_real == 0) return val_prove(r, schemas, o, verdict, err);
   attempt_all(&g, &t);
   return t.code;

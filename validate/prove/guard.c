@@ -14,13 +14,16 @@ sx sx_cofactor(sc *c, sx x, sx guard, bool holds) {
   return sc_word(c, x, holds ? 1 : 2);
 }
 
-static sx choose(sc *c, sx g, sx x, sx y) { return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3); }
+static sx choose(sc *c, sx g, sx x, sx y) {
+  return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
+}
 
 sx sx_ite(sc *c, sx cond, sx a, sx b) {
   if (c->failed || !sc_work(c, 1)) return c->zero;
   if (cond == c->yes || a == b) return a;
   if (cond == c->no) return b;
-  if (c->plain && !sx_top_guard(c, a) && !sx_top_guard(c, b) && a != c->neginf && b != c->neginf && !((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) &&
+  if (c->plain && !sx_top_guard(c, a) && !sx_top_guard(c, b) && a != c->neginf && b != c->neginf &&
+      !((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) &&
       !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
     return sc_node(c, X_FN, (uint32_t[4]){F_IF, cond, a, b}, 4);
   sx g = sx_top_guard(c, cond);
@@ -31,8 +34,10 @@ sx sx_ite(sc *c, sx cond, sx a, sx b) {
   const sx ga = sx_top_guard(c, a), gb = sx_top_guard(c, b);
   if (ga && ga < g) g = ga;
   if (gb && gb < g) g = gb;
-  const sx x = sx_ite(c, sx_cofactor(c, cond, g, true), sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));
-  const sx y = sx_ite(c, sx_cofactor(c, cond, g, false), sx_cofactor(c, a, g, false), sx_cofactor(c, b, g, false));
+  const sx x = sx_ite(c, sx_cofactor(c, cond, g, true), sx_cofactor(c, a, g, true),
+                      sx_cofactor(c, b, g, true));
+  const sx y = sx_ite(c, sx_cofactor(c, cond, g, false), sx_cofactor(c, a, g, false),
+                      sx_cofactor(c, b, g, false));
   return choose(c, g, x, y);
 }
 
@@ -40,7 +45,8 @@ sx sx_not(sc *c, sx a) { return sx_ite(c, a, c->no, c->yes); }
 sx sx_and(sc *c, sx a, sx b) { return sx_ite(c, a, b, c->no); }
 sx sx_or(sc *c, sx a, sx b) { return sx_ite(c, a, c->yes, b); }
 
-/* The result of f at one end may have conditions of its own, so that the diagram is put in order again. */
+/* The result of f at one end may have conditions of its own, so that the diagram is put in order
+ * again. */
 sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx) {
   const sx g = sx_top_guard(c, x);
   if (c->failed) return c->zero;
@@ -51,7 +57,9 @@ sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx) 
 
 sx sx_iver(sc *c, sx guard) { return sc_node(c, X_IVER, &guard, 1); }
 
-static sx truth(sc *c, sx guard) { return sc_node(c, X_ITE, (uint32_t[3]){guard, c->yes, c->no}, 3); }
+static sx truth(sc *c, sx guard) {
+  return sc_node(c, X_ITE, (uint32_t[3]){guard, c->yes, c->no}, 3);
+}
 
 /* ---- bounds of integers ---- */
 
@@ -65,9 +73,11 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
     for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
       sx_factor(c, m, k, &b, &e);
       sx lo = c->zero, hi = 0;
-      if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role == 'x') hi = c->sym[sc_word(c, b, 0)].high;
+      if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role == 'x')
+        hi = c->sym[sc_word(c, b, 0)].high;
       else if (sc_op(c, b) == X_IVER) hi = sx_int(c, 2);
-      else if (sc_op(c, b) == X_LEAF && c->r->var[sc_word(c, b, 0)].kind == 'i' && c->r->var[sc_word(c, b, 0)].high) {
+      else if (sc_op(c, b) == X_LEAF && c->r->var[sc_word(c, b, 0)].kind == 'i' &&
+               c->r->var[sc_word(c, b, 0)].high) {
         const rule_variable *v = &c->r->var[sc_word(c, b, 0)];
         lo = v->low ? sc_size(c, v->low) : c->zero;
         hi = sc_size(c, v->high);
@@ -84,7 +94,8 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
 
 static bool ge0(sc *c, sx p, int facts);
 
-/* All sizes as their least value + something: no negative coefficient is left. Other atoms stand as they are. */
+/* All sizes as their least value + something: no negative coefficient is left. Other atoms stand as
+ * they are. */
 static bool by_shift(sc *c, sx p) {
   sx t = c->zero;
   for (size_t i = 0, l = sx_terms(c, p); i < l && !c->failed; i++) {
@@ -116,9 +127,12 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
   sx a, b;
   if (!sx_linear(c, p, atom, &a, &b)) return false;
   if (!high) { /* d * floor(x / d) = x - m with m in [0, d) */
-    const sx x = sc_word(c, atom, 0), d = sc_word(c, atom, 1), base = sx_add(c, sx_mul(c, a, x), sx_mul(c, b, d));
+    const sx x = sc_word(c, atom, 0), d = sc_word(c, atom, 1),
+             base = sx_add(c, sx_mul(c, a, x), sx_mul(c, b, d));
     if (a == c->one) return ge0(c, base, facts); /* floor(x / d) >= -b where x >= -b d */
-    if (a == c->minus_one) return ge0(c, sx_add(c, base, sx_sub(c, d, c->one)), facts); /* floor(x / d) <= b where x < (b + 1) d */
+    if (a == c->minus_one)
+      return ge0(c, sx_add(c, base, sx_sub(c, d, c->one)),
+                 facts); /* floor(x / d) <= b where x < (b + 1) d */
     const bool up = ge0(c, a, 0);
     if (up || !ge0(c, sx_neg(c, a), 0)) {
       if (!ge0(c, sx_sub(c, base, sx_mul(c, a, sx_sub(c, d, c->one))), facts)) return false;
@@ -126,7 +140,8 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
     }
     return ge0(c, base, facts);
   }
-  const sx least = sx_add(c, sx_mul(c, a, low), b), most = sx_add(c, sx_mul(c, a, sx_sub(c, high, c->one)), b);
+  const sx least = sx_add(c, sx_mul(c, a, low), b),
+           most = sx_add(c, sx_mul(c, a, sx_sub(c, high, c->one)), b);
   if (ge0(c, a, 0)) return ge0(c, least, facts);
   if (ge0(c, sx_neg(c, a), 0)) return ge0(c, most, facts);
   return ge0(c, least, facts) && ge0(c, most, facts);
@@ -143,7 +158,9 @@ static bool by_fact(sc *c, sx p, int facts) {
         sx x, y, m;
         sx_term(c, p, i, &q, &x);
         sx_term(c, f, j, &r, &y);
-        if (pv_q_sign(&c->q, q) != pv_q_sign(&c->q, r) || (y == c->one && x != c->one) || (x == c->one && l > 1)) continue;
+        if (pv_q_sign(&c->q, q) != pv_q_sign(&c->q, r) || (y == c->one && x != c->one) ||
+            (x == c->one && l > 1))
+          continue;
         if (!sx_divides(c, y, x, &m) || !sc_has(c, m, S_NONNEG)) continue;
         m = sx_scale(c, pv_q_mul(&c->q, q, pv_q_pow(&c->q, r, -1)), m);
         if (ge0(c, sx_sub(c, p, sx_mul(c, m, f)), facts - 1)) return true;
@@ -157,7 +174,9 @@ static bool ge0(sc *c, sx p, int facts) {
   bool ok = false;
   if (c->failed || !sc_work(c, 8)) return false;
   if (sc_has(c, p, S_NONNEG)) return true;
-  if (sc_op(c, p) == X_CONST || c->ge_depth >= MAX_GE_DEPTH || sx_terms(c, p) > 60 || c->ge_left-- <= 0) return false;
+  if (sc_op(c, p) == X_CONST || c->ge_depth >= MAX_GE_DEPTH || sx_terms(c, p) > 60 ||
+      c->ge_left-- <= 0)
+    return false;
   c->ge_depth++;
   const sx atom = bounded_atom(c, p, &low, &high);
   if (atom) ok = by_atom(c, p, atom, low, high, facts);
@@ -193,7 +212,8 @@ static sx scaled(sc *c, sx p) {
     sx_term(c, p, i, &q, &m);
     if (pv_q_is_int(&c->q, q, &k)) continue;
     const pv_q v = c->q.q[q];
-    if (v.d > (1 << 30) || v.e < -60 || (v.d == 1 && v.e >= 0)) return p; /* too large, or whole and larger */
+    if (v.d > (1 << 30) || v.e < -60 || (v.d == 1 && v.e >= 0))
+      return p; /* too large, or whole and larger */
     uint32_t d = pv_q_int(&c->q, (int64_t)v.d);
     if (v.e < 0) d = pv_q_mul(&c->q, d, pv_q_int(&c->q, (int64_t)1 << -v.e));
     p = sx_scale(c, d, p);
@@ -213,7 +233,8 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* p = g * r + k: the greatest common divisor of the coefficients, and the constant. false: too large. */
+/* p = g * r + k: the greatest common divisor of the coefficients, and the constant. false: too
+ * large. */
 static bool coefficients(const sc *c, sx p, int64_t *g, int64_t *k) {
   *g = *k = 0;
   for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
@@ -228,7 +249,9 @@ static bool coefficients(const sc *c, sx p, int64_t *g, int64_t *k) {
   return *g > 0;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 
 /* The part of term i that a division could take out: its coefficient and sizes. */
 static sx radix(sc *c, sx p, size_t i) {
@@ -240,7 +263,8 @@ static sx radix(sc *c, sx p, size_t i) {
   r = sx_int(c, k < 0 ? -k : k);
   for (size_t j = 0, n = sx_factors(c, m); j < n; j++) {
     sx_factor(c, m, j, &b, &e);
-    if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role != 'x' && sc_has(c, b, S_POS)) r = sx_mul(c, r, sx_pow(c, b, e));
+    if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role != 'x' && sc_has(c, b, S_POS))
+      r = sx_mul(c, r, sx_pow(c, b, e));
   }
   return r;
 }
@@ -258,9 +282,12 @@ static void split_by(sc *c, sx p, sx e, sx *r, sx *s) {
   }
 }
 
-static bool within(sc *c, sx s, sx e) { return sx_ge0(c, s) && sx_ge0(c, sx_sub(c, sx_sub(c, e, c->one), s)); }
+static bool within(sc *c, sx s, sx e) {
+  return sx_ge0(c, s) && sx_ge0(c, sx_sub(c, sx_sub(c, e, c->one), s));
+}
 
-/* p = e r + s with s + t e in [0, e): p < 0 exactly where r < t, p = 0 where r = t and s + t e = 0. */
+/* p = e r + s with s + t e in [0, e): p < 0 exactly where r < t, p = 0 where r = t and s + t e = 0.
+ */
 static bool by_radix(sc *c, sx p, sx *r, sx *s) {
   for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
     const sx e = radix(c, p, i);
@@ -305,7 +332,9 @@ static int sign_known(sc *c, sx p) {
   for (int s = -1; s <= 1; s += 2) {
     const sx t = positive_at(c, s < 0 ? p : sx_neg(c, p));
     for (size_t i = 0; i < c->n_path; i++)
-      if (c->path[i].holds && sc_op(c, c->path[i].cond) == X_LT && sc_word(c, c->path[i].cond, 0) == t) return s;
+      if (c->path[i].holds && sc_op(c, c->path[i].cond) == X_LT &&
+          sc_word(c, c->path[i].cond, 0) == t)
+        return s;
   }
   return 0;
 }
@@ -323,8 +352,8 @@ static bool exponent(sc *c, sx m, sx *out) {
   return !c->failed;
 }
 
-/* p < 0 for a real p, by what is simpler: e^a < e^b is a < b; a factor of a known sign goes; of two factors one is negative and
- * the other is positive. */
+/* p < 0 for a real p, by what is simpler: e^a < e^b is a < b; a factor of a known sign goes; of two
+ * factors one is negative and the other is positive. */
 static bool by_parts(sc *c, sx p, sx *out) {
   uint32_t q, r;
   sx m, k, a, b;
@@ -342,7 +371,8 @@ static bool by_parts(sc *c, sx p, sx *out) {
     if (sign) return *out = negative(c, sign > 0 ? common : sx_neg(c, common)), true;
     if (own) return *out = negative(c, own > 0 ? rest : sx_neg(c, rest)), true;
     if (sx_is_long(c, common)) return false;
-    *out = sx_or(c, sx_and(c, negative(c, common), negative(c, sx_neg(c, rest))), sx_and(c, negative(c, sx_neg(c, common)), negative(c, rest)));
+    *out = sx_or(c, sx_and(c, negative(c, common), negative(c, sx_neg(c, rest))),
+                 sx_and(c, negative(c, sx_neg(c, common)), negative(c, rest)));
     return true;
   }
   if (sx_terms(c, p) != 1) return false;
@@ -351,20 +381,25 @@ static bool by_parts(sc *c, sx p, sx *out) {
   sx_factor(c, m, 0, &k, &r);
   a = sx_pow(c, k, r);
   b = sx_scale(c, q, sx_mul(c, m, sx_inv(c, a)));
-  *out = sx_or(c, sx_and(c, negative(c, a), negative(c, sx_neg(c, b))), sx_and(c, negative(c, sx_neg(c, a)), negative(c, b)));
+  *out = sx_or(c, sx_and(c, negative(c, a), negative(c, sx_neg(c, b))),
+               sx_and(c, negative(c, sx_neg(c, a)), negative(c, b)));
   return true;
 }
 
-/* An integer p < 0 with a floor(x / d) in it, once: floor(x / d) < -b is x < -b d, and -floor(x / d) < -b is (b + 1) d <= x. */
+/* An integer p < 0 with a floor(x / d) in it, once: floor(x / d) < -b is x < -b d, and -floor(x /
+ * d) < -b is (b + 1) d <= x. */
 static bool by_quotient(sc *c, sx p, sx *out) {
   for (size_t i = 0, n = c->plain ? 0 : sx_terms(c, p); i < n; i++) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_DIV || (q != PV_ONE_Q && q != PV_MINUS_Q) || !sx_linear(c, p, m, &a, &b) || a != sx_q(c, q) || sx_occurs(c, m, b)) continue;
+    if (sc_op(c, m) != X_DIV || (q != PV_ONE_Q && q != PV_MINUS_Q) || !sx_linear(c, p, m, &a, &b) ||
+        a != sx_q(c, q) || sx_occurs(c, m, b))
+      continue;
     const sx x = sc_word(c, m, 0), d = sc_word(c, m, 1);
     if (sx_top_guard(c, x) || sx_top_guard(c, b)) continue;
-    *out = q == PV_ONE_Q ? sx_add(c, x, sx_mul(c, b, d)) : sx_sub(c, sx_mul(c, sx_add(c, b, c->one), d), sx_add(c, x, c->one));
+    *out = q == PV_ONE_Q ? sx_add(c, x, sx_mul(c, b, d))
+                         : sx_sub(c, sx_mul(c, sx_add(c, b, c->one), d), sx_add(c, x, c->one));
     return true;
   }
   return false;
@@ -376,7 +411,9 @@ bool sx_largest_ge0(sc *c, sx p) {
     uint32_t q;
     sx m;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_TOP || sc_word(c, m, 0) != 1 || pv_q_sign(&c->q, q) < 0 || (first && sc_word(c, m, 1) != sc_word(c, first, 1))) return false;
+    if (sc_op(c, m) != X_TOP || sc_word(c, m, 0) != 1 || pv_q_sign(&c->q, q) < 0 ||
+        (first && sc_word(c, m, 1) != sc_word(c, first, 1)))
+      return false;
     first = first ? first : m;
   }
   if (!first || !sx_gt0(c, sc_word(c, first, 1))) return false;
@@ -385,7 +422,9 @@ bool sx_largest_ge0(sc *c, sx p) {
     sx m, at[8];
     sx_term(c, p, i, &q, &m);
     const sx body = sx_open(c, m, at, &k);
-    all = sx_add(c, all, sx_scale(c, q, at[0] == c->zero ? body : sx_subst(c, body, &(sx_map){at[0], c->zero}, 1)));
+    all = sx_add(
+        c, all,
+        sx_scale(c, q, at[0] == c->zero ? body : sx_subst(c, body, &(sx_map){at[0], c->zero}, 1)));
   }
   return !c->failed && sc_has(c, all, S_NONNEG);
 }
@@ -408,7 +447,8 @@ static sx negative(sc *c, sx p) {
   p = t;
   if (sx_is_q(c, p, &q)) return pv_q_sign(&c->q, q) < 0 ? c->yes : c->no;
   if (coefficients(c, p, &g, &k) && g > 1) {
-    const sx rest = sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, g), -1), sx_sub(c, p, sx_int(c, k)));
+    const sx rest =
+        sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, g), -1), sx_sub(c, p, sx_int(c, k)));
     p = sx_sub(c, rest, sx_int(c, floor_div(-1 - k, g) + 1));
   }
   if (sx_ge0(c, p)) return c->no;
@@ -418,7 +458,8 @@ static sx negative(sc *c, sx p) {
   return truth(c, sc_node(c, X_LT, &p, 1));
 }
 
-/* p = 0 for what is a product, also after what its terms share is taken out: one of the factors is. 0: no such thing. */
+/* p = 0 for what is a product, also after what its terms share is taken out: one of the factors is.
+ * 0: no such thing. */
 static sx zero_factor(sc *c, sx p) {
   uint32_t q, e;
   sx m = p, b, r = c->no, rest = c->one;
@@ -497,7 +538,9 @@ static sx eq_end(sc *c, sx a, sx b) {
 
 sx sx_lt(sc *c, sx a, sx b) { return lift2(c, a, b, lt_end); }
 sx sx_le(sc *c, sx a, sx b) {
-  const sx d = sx_top_guard(c, a) || sx_top_guard(c, b) || a == c->neginf || b == c->neginf ? 0 : sx_sub(c, a, b);
+  const sx d = sx_top_guard(c, a) || sx_top_guard(c, b) || a == c->neginf || b == c->neginf
+                   ? 0
+                   : sx_sub(c, a, b);
   /* Integers have one form only: a <= b is a < b + 1. */
   if (d && sc_has(c, scaled(c, d), S_INT)) return negative(c, sx_sub(c, scaled(c, d), c->one));
   return sx_not(c, sx_lt(c, b, a));
@@ -531,7 +574,8 @@ static sx div_end(sc *c, sx p, const void *ctx) {
   split_by(c, p, d, &q, &r);
   if (within(c, r, d)) return q;
   const sx whole = constant_beyond(c, r, d);
-  if (whole != c->zero) return sx_add(c, sx_add(c, q, whole), sx_div(c, sx_sub(c, r, sx_mul(c, whole, d)), d));
+  if (whole != c->zero)
+    return sx_add(c, sx_add(c, q, whole), sx_div(c, sx_sub(c, r, sx_mul(c, whole, d)), d));
   for (int t = -1; t <= 1; t += 2)
     if (within(c, sx_sub(c, r, sx_mul(c, sx_int(c, t), d)), d)) return sx_add(c, q, sx_int(c, t));
   for (size_t i = 0, n = sx_terms(c, r); i < n && !c->failed; i++) {
@@ -558,7 +602,9 @@ static sx div_end(sc *c, sx p, const void *ctx) {
 sx sx_div(sc *c, sx p, sx d) {
   if (d == c->one || c->failed) return p;
   bool positive = !sx_top_guard(c, d) && sx_gt0(c, d);
-  if (!positive && !sx_top_guard(c, d) && !c->plain && !sc_decide(c, sx_lt(c, c->zero, d), &positive)) return c->zero;
+  if (!positive && !sx_top_guard(c, d) && !c->plain &&
+      !sc_decide(c, sx_lt(c, c->zero, d), &positive))
+    return c->zero;
   if (!positive) {
     sc_fail(c, "a division by what may not be positive");
     return c->zero;

@@ -1,9 +1,11 @@
 /* Finite masks in the symbolic prover: -3.4e38 where others write minus infinity.
  *
- * Added to a score or put in its place, it is read as minus infinity (assumption `literal`, proofs.md). That is the same function only in
- * a row that keeps an element: one that is masked wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite
- * one. So the literal has to go nowhere but where masks vanish (rules/masks.h says through which operators), and every row of a softmax
- * has to keep its first element or that of its own index (a causal mask, a window). */
+ * Added to a score or put in its place, it is read as minus infinity (assumption `literal`,
+ * proofs.md). That is the same function only in a row that keeps an element: one that is masked
+ * wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite one. So the
+ * literal has to go nowhere but where masks vanish (rules/masks.h says through which operators),
+ * and every row of a softmax has to keep its first element or that of its own index (a causal mask,
+ * a window). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +22,8 @@ static bool is_scaled(const rule_term *t, const rule_mask_op *op) {
   return by->kind != RULE_FLOAT || by->u.f > 1 || !(by->u.f >= 1);
 }
 
-/* Whether masks come to a good end in argument `i` of `t`, whose own masks do if `ends`. A row that is
- * reduced is none whose elements are looked at here. */
+/* Whether masks come to a good end in argument `i` of `t`, whose own masks do if `ends`. A row that
+ * is reduced is none whose elements are looked at here. */
 static bool takes_masks(const rule_term *t, uint32_t i, bool ends) {
   if (t->kind != RULE_OP) return ends;
   const rule_mask_op *op = rule_mask_op_of(t->u.s);
@@ -58,11 +60,13 @@ bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx) {
   return false;
 }
 
-/* Where x, as the definitions give it, is minus infinity: yes or no, by conditions on indices alone. 0: by others, or it stands within. */
+/* Where x, as the definitions give it, is minus infinity: yes or no, by conditions on indices
+ * alone. 0: by others, or it stands within. */
 static sx masked_if(sc *c, sx x) {
   const sx g = sx_top_guard(c, x);
   if (!(sc_flags(c, x) & S_MASKED) || x == c->neginf) return x == c->neginf ? c->yes : c->no;
-  if (!g || (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) || !sc_has(c, sc_word(c, g, 0), S_INT)) return 0;
+  if (!g || (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) || !sc_has(c, sc_word(c, g, 0), S_INT))
+    return 0;
   const sx a = masked_if(c, sc_word(c, x, 1)), b = masked_if(c, sc_word(c, x, 2));
   return a && b ? sx_ite(c, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3), a, b) : 0;
 }

@@ -1,4 +1,5 @@
-/* Expressions of the symbolic prover as numbers, and as text: for tests and for the check that sizes exist. */
+/* Expressions of the symbolic prover as numbers, and as text: for tests and for the check that
+ * sizes exist. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@ typedef struct numbers {
   sc *c;
   const double *sym;
   double bound[256]; /* by level */
-  size_t steps, most; /* taken so far, and allowed: sums within sums can be longer than anyone waits */
+  size_t steps,
+      most; /* taken so far, and allowed: sums within sums can be longer than anyone waits */
 } numbers;
 
 enum { MAX_STEPS = 10000000 };
@@ -44,7 +46,8 @@ static double fn_value(sx_func f, double a, double b) {
   case F_FLOOR: return floor(whole(a));
   case F_CEIL: return ceil(whole(a));
   case F_ROUND: return nearbyint(a);
-  case F_TRUNC: case F_CAST_INT: return trunc(whole(a));
+  case F_TRUNC:
+  case F_CAST_INT: return trunc(whole(a));
   case F_AND: return (double)((int64_t)llround(a) & (int64_t)llround(b));
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);
@@ -73,7 +76,8 @@ static double binder(numbers *m, sx x, uint32_t at, uint32_t n, uint32_t base, s
   return r;
 }
 
-/* The place in the row of the element that `rank` others go before: larger ones, and equal ones that stand before it. */
+/* The place in the row of the element that `rank` others go before: larger ones, and equal ones
+ * that stand before it. */
 static double place(numbers *m, double rank, sx row) {
   const int64_t n = (int64_t)llround(value(m, sc_word(m->c, row, 1)));
   const uint32_t level = sc_at(m->c, sc_word(m->c, row, 2))->height + 1;
@@ -110,24 +114,31 @@ static double value(numbers *m, sx x) {
     return m->sym[sc_word(c, x, 0)];
   case X_BOUND: return sc_word(c, x, 0) < 256 ? m->bound[sc_word(c, x, 0)] : NAN;
   case X_ADD:
-    for (uint32_t i = 0; i < p.n; i += 2) r += q_value(c, sc_word(c, x, i)) * value(m, sc_word(c, x, i + 1));
+    for (uint32_t i = 0; i < p.n; i += 2)
+      r += q_value(c, sc_word(c, x, i)) * value(m, sc_word(c, x, i + 1));
     return r;
   case X_MUL:
     r = 1;
     for (uint32_t i = 0; i < p.n; i += 2) {
       v = value(m, sc_word(c, x, i));
-      if (sc_op(c, sc_word(c, x, i)) == X_IVER && !(v > 0)) return 0; /* what it guards need not be defined */
+      if (sc_op(c, sc_word(c, x, i)) == X_IVER && !(v > 0))
+        return 0; /* what it guards need not be defined */
       r *= pow(v, q_value(c, sc_word(c, x, i + 1)));
     }
     return r;
   case X_DIV: return floor(value(m, sc_word(c, x, 0)) / value(m, sc_word(c, x, 1)));
   case X_LEAF: return leaf_value(m, x);
   case X_FN:
-    if (sc_word(c, x, 0) == F_IF) return value(m, sc_word(c, x, value(m, sc_word(c, x, 1)) > 0 ? 2 : 3));
+    if (sc_word(c, x, 0) == F_IF)
+      return value(m, sc_word(c, x, value(m, sc_word(c, x, 1)) > 0 ? 2 : 3));
     if (sc_word(c, x, 0) == F_PLACE) return place(m, value(m, sc_word(c, x, 1)), sc_word(c, x, 2));
-    return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)), p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
-  case X_SUM: case X_TOP: case X_PROD:
-    return binder(m, x, 0, sc_word(c, x, 0), sc_at(c, sc_word(c, x, sc_word(c, x, 0) + 1))->height, (sx_op)p.op);
+    return fn_value((sx_func)sc_word(c, x, 0), value(m, sc_word(c, x, 1)),
+                    p.n > 2 ? value(m, sc_word(c, x, 2)) : 0);
+  case X_SUM:
+  case X_TOP:
+  case X_PROD:
+    return binder(m, x, 0, sc_word(c, x, 0), sc_at(c, sc_word(c, x, sc_word(c, x, 0) + 1))->height,
+                  (sx_op)p.op);
   case X_MAX:
     r = -INFINITY;
     for (uint32_t i = 0; i < p.n; i++) {
@@ -161,7 +172,10 @@ double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
 /* ---- text ---- */
 
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp", "log", "erf", "sin", "cos", "tan", "atan", "abs", "floor", "ceil", "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16", "bf16", "f8", "int", "asin", "and", "place", "+", "*", "^", "if"};
+  static const char *const fn[] = {"exp",      "log",   "erf",  "sin",   "cos",   "tan", "atan",
+                                   "abs",      "floor", "ceil", "round", "trunc", "pow", "atan2",
+                                   "safe_inv", "f32",   "f16",  "bf16",  "f8",    "int", "asin",
+                                   "and",      "place", "+",    "*",     "^",     "if"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);
@@ -169,14 +183,20 @@ static void show(sc *c, sx x, FILE *f, int depth) {
   }
   switch ((sx_op)p.op) {
   case X_CONST: fprintf(f, "%g", q_value(c, sc_word(c, x, 0))); return;
-  case X_SYM: fprintf(f, c->sym[sc_word(c, x, 0)].role == 'x' ? "%s%u" : "%s", c->sym[sc_word(c, x, 0)].name, sc_word(c, x, 0)); return;
+  case X_SYM:
+    fprintf(f, c->sym[sc_word(c, x, 0)].role == 'x' ? "%s%u" : "%s", c->sym[sc_word(c, x, 0)].name,
+            sc_word(c, x, 0));
+    return;
   case X_BOUND: fprintf(f, "$%u", sc_word(c, x, 0)); return;
   case X_NEGINF: fputs("-inf", f); return;
-  case X_TRUE: case X_FALSE: fputs(p.op == X_TRUE ? "yes" : "no", f); return;
-  case X_ADD: case X_MUL:
+  case X_TRUE:
+  case X_FALSE: fputs(p.op == X_TRUE ? "yes" : "no", f); return;
+  case X_ADD:
+  case X_MUL:
     fputc('(', f);
     for (uint32_t i = 0; i < p.n; i += 2) {
-      const uint32_t q = sc_word(c, x, p.op == X_ADD ? i : i + 1), t = sc_word(c, x, p.op == X_ADD ? i + 1 : i);
+      const uint32_t q = sc_word(c, x, p.op == X_ADD ? i : i + 1),
+                     t = sc_word(c, x, p.op == X_ADD ? i + 1 : i);
       if (i) fputs(p.op == X_ADD ? " + " : " * ", f);
       if (p.op == X_ADD && q != PV_ONE_Q) fprintf(f, "%g ", q_value(c, q));
       show(c, t, f, depth + 1);
@@ -186,18 +206,24 @@ static void show(sc *c, sx x, FILE *f, int depth) {
     return;
   case X_LEAF:
     fprintf(f, "%s[", c->r->var[sc_word(c, x, 0)].name);
-    for (uint32_t i = 1; i < p.n; i++) fputs(i > 1 ? "," : "", f), show(c, sc_word(c, x, i), f, depth + 1);
+    for (uint32_t i = 1; i < p.n; i++)
+      fputs(i > 1 ? "," : "", f), show(c, sc_word(c, x, i), f, depth + 1);
     fputc(']', f);
     return;
   default: break;
   }
-  static const char *const name[] = {[X_DIV] = "div", [X_FN] = "", [X_SUM] = "sum", [X_TOP] = "top", [X_MAX] = "max", [X_ITE] = "if", [X_LT] = "neg?", [X_EQ] = "zero?", [X_IVER] = "iver", [X_PROD] = "prod", [X_ROW] = "row"};
+  static const char *const name[] = {
+      [X_DIV] = "div",   [X_FN] = "",       [X_SUM] = "sum", [X_TOP] = "top",
+      [X_MAX] = "max",   [X_ITE] = "if",    [X_LT] = "neg?", [X_EQ] = "zero?",
+      [X_IVER] = "iver", [X_PROD] = "prod", [X_ROW] = "row"};
   uint32_t from = 0;
-  if (p.op == X_FN && sc_word(c, x, 0) < sizeof fn / sizeof *fn) fputs(fn[sc_word(c, x, 0)], f), from = 1;
+  if (p.op == X_FN && sc_word(c, x, 0) < sizeof fn / sizeof *fn)
+    fputs(fn[sc_word(c, x, 0)], f), from = 1;
   else fputs(p.op < X_ROW + 1 && name[p.op] ? name[p.op] : "?", f);
   if (p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW) from = 1;
   fputc('(', f);
-  for (uint32_t i = from; i < p.n; i++) fputs(i > from ? "; " : "", f), show(c, sc_word(c, x, i), f, depth + 1);
+  for (uint32_t i = from; i < p.n; i++)
+    fputs(i > from ? "; " : "", f), show(c, sc_word(c, x, i), f, depth + 1);
   fputc(')', f);
 }
 

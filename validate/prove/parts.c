@@ -1,14 +1,16 @@
-/* Proofs in parts. What both sides of a rule compute on their way is shown to be equal first, the small things before the
- * large ones; then it is an unknown tensor, the same one on both sides, for what is made of it. So the cube in an
- * activation is one of an unknown number, and not of the sums of products over an attention's heads that it stands for.
+/* Proofs in parts. What both sides of a rule compute on their way is shown to be equal first, the
+ * small things before the large ones; then it is an unknown tensor, the same one on both sides, for
+ * what is made of it. So the cube in an activation is one of an unknown number, and not of the sums
+ * of products over an attention's heads that it stands for.
  *
- * A part is a term of the left side and one of the right that read the same variables, and are proved equal, up to layout,
- * under the rule's own conditions; or one term that stands on both sides. Where ranks share the work, a term of the one
- * side is a part whose chunks are terms of the other, one for each rank: these are chunks of the unknown tensor then. What
- * is proved of all values of the unknown tensor holds for the values that the parts have: on a sample on which both sides
- * are defined all their parts are. That
- * there is such a sample is shown apart, since parts alone do not say what their values can be. Only real numbers are cut
- * out, and nothing that may be minus infinity. */
+ * A part is a term of the left side and one of the right that read the same variables, and are
+ * proved equal, up to layout, under the rule's own conditions; or one term that stands on both
+ * sides. Where ranks share the work, a term of the one side is a part whose chunks are terms of the
+ * other, one for each rank: these are chunks of the unknown tensor then. What is proved of all
+ * values of the unknown tensor holds for the values that the parts have: on a sample on which both
+ * sides are defined all their parts are. That there is such a sample is shown apart, since parts
+ * alone do not say what their values can be. Only real numbers are cut out, and nothing that may be
+ * minus infinity. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +18,23 @@
 
 #include "validate/prove/prove_int.h"
 
-enum { MAX_TERMS = 160, MAX_CUTS = 96 /* terms at a time */, MAX_UNKNOWN = 24, MAX_RANKS = 16, LEAST_TERMS = 4 };
+enum {
+  MAX_TERMS = 160,
+  MAX_CUTS = 96 /* terms at a time */,
+  MAX_UNKNOWN = 24,
+  MAX_RANKS = 16,
+  LEAST_TERMS = 4
+};
 enum { MAX_PAIRS = 400, FIRST_WORK = 1500000, PART_WORK = 250000, PARTS_WORK = 4000000 };
-/* Where ranks share the work more pairs come up, and most of them differ in numbers, which takes few steps. */
+/* Where ranks share the work more pairs come up, and most of them differ in numbers, which takes
+ * few steps. */
 enum { MAX_CHUNKS = 3000, CHUNKS_WORK = 8000000, MAX_STEPS = 300000 };
 
 /* ---- within a proof ---- */
 
-static sx cut_elem(sc *c, const pt_tensor *t, const sx *idx) { return sx_leaf(c, (uint32_t)t->which, idx, t->rank); }
+static sx cut_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_leaf(c, (uint32_t)t->which, idx, t->rank);
+}
 
 const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v) {
   const size_t n = c->look ? c->look->n_cuts : 0;
@@ -73,15 +84,19 @@ void sc_note_sizes(sc *c) {
 static double some_value(void *ctx, uint32_t var, const int64_t *idx) {
   const sc *c = ctx;
   uint64_t h = 0x9e3779b97f4a7c15ULL * (var + 1);
-  for (int i = 0; i < RULE_MAX_RANK; i++) h = (h ^ (uint64_t)idx[i]) * 6364136223846793005ULL + 1442695040888963407ULL;
+  for (int i = 0; i < RULE_MAX_RANK; i++)
+    h = (h ^ (uint64_t)idx[i]) * 6364136223846793005ULL + 1442695040888963407ULL;
   h = (h ^ h >> 29) * 6364136223846793005ULL;
-  return c->r->var[var].kind == 'f' ? (double)((h >> 33) % 4001) / 2000 - 1 : (double)((h >> 33) % 2);
+  return c->r->var[var].kind == 'f' ? (double)((h >> 33) % 4001) / 2000 - 1
+                                    : (double)((h >> 33) % 2);
 }
 
-/* The element of t that is so far along each of its dimensions; whether it is more than another tensor's. */
+/* The element of t that is so far along each of its dimensions; whether it is more than another
+ * tensor's. */
 static double element(sc *c, const pt_tensor *t, const double *sizes, double along, bool *made) {
   sx idx[RULE_MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; i++) idx[i] = sx_int(c, (int64_t)(along * sc_number(c, t->dim[i], sizes)));
+  for (uint32_t i = 0; i < t->rank; i++)
+    idx[i] = sx_int(c, (int64_t)(along * sc_number(c, t->dim[i], sizes)));
   const sx x = pt_at(c, t, idx);
   *made = c->failed || sc_op(c, x) != X_LEAF;
   return sc_number_within(c, x, sizes, MAX_STEPS);
@@ -107,7 +122,8 @@ bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b) {
     bool made, other;
     const double x = element(c, a, v, along[i], &made), y = element(c, b, v, along[i], &other);
     differ = c->look->chunk && !made;
-    differ |= !c->failed && isfinite(x) && isfinite(y) && fabs(x - y) > 1e-6 * (fabs(x) + fabs(y)) + 1e-12;
+    differ |= !c->failed && isfinite(x) && isfinite(y) &&
+              fabs(x - y) > 1e-6 * (fabs(x) + fabs(y)) + 1e-12;
   }
   forget_elements(c);
   c->plain = false;
@@ -144,7 +160,8 @@ static uint64_t variables(const rule_term *t, uint32_t *size) {
   return v;
 }
 
-/* The operators below t and t itself, each behind what it is made of; `above` gets those that stand directly in it. */
+/* The operators below t and t itself, each behind what it is made of; `above` gets those that stand
+ * directly in it. */
 static void collect(side *s, const rule_term *t, bool *above) {
   bool below[MAX_TERMS] = {false};
   part p = {.t = t};
@@ -191,7 +208,8 @@ typedef struct sweep {
   iso_arena arena;
 } sweep;
 
-/* Whether a is b under the cuts so far, and, where it is a chunk of a part, something is computed in it. */
+/* Whether a is b under the cuts so far, and, where it is a chunk of a part, something is computed
+ * in it. */
 static bool equal_parts(sweep *w, const rule_term *a, const rule_term *b, bool chunk) {
   rule of_parts = w->with;
   sc_sight sight = {0};
@@ -205,10 +223,12 @@ static bool equal_parts(sweep *w, const rule_term *a, const rule_term *b, bool c
   look.one_term = a == b;
   look.max_work = PART_WORK;
   const size_t had = w->certify ? w->certify->n : 0;
-  w->code = sc_attempt(&of_parts, w->schemas, w->o, &look, look.one_term ? NULL : w->certify, &sight, &v, w->err);
+  w->code = sc_attempt(&of_parts, w->schemas, w->o, &look, look.one_term ? NULL : w->certify,
+                       &sight, &v, w->err);
   w->work += sight.work;
   w->pairs++;
-  const bool written = !w->certify || !w->certify->why[0]; /* its obligations, where they are wanted */
+  const bool written =
+      !w->certify || !w->certify->why[0]; /* its obligations, where they are wanted */
   const bool proved = !w->code && v.status == RULE_PROVED && !sight.masked && written;
   if (proved) w->look.used = sight.used;
   if (!proved && w->certify) { /* of what is no part there is no obligation */
@@ -262,8 +282,10 @@ static void cut_out(sweep *w, part *a, part *b) {
 
 static bool exhausted(const sweep *w) {
   const size_t most = 1 + w->n_ranks > 2 ? 1 + w->n_ranks : 2;
-  return w->code || w->pairs >= (w->n_ranks < 2 ? MAX_PAIRS : MAX_CHUNKS) || w->work > (w->n_ranks < 2 ? PARTS_WORK : CHUNKS_WORK) || w->look.n_cuts + most > MAX_CUTS ||
-         free_variable(w) == w->r->n_vars + MAX_UNKNOWN || val_stopped(w->o);
+  return w->code || w->pairs >= (w->n_ranks < 2 ? MAX_PAIRS : MAX_CHUNKS) ||
+         w->work > (w->n_ranks < 2 ? PARTS_WORK : CHUNKS_WORK) ||
+         w->look.n_cuts + most > MAX_CUTS || free_variable(w) == w->r->n_vars + MAX_UNKNOWN ||
+         val_stopped(w->o);
 }
 
 /* Whether b may have `times` as few elements as a. */
@@ -271,13 +293,16 @@ static bool fits(const part *a, const part *b, size_t times) {
   return !a->size->known || !b->size->known || a->size->numel == (double)times * b->size->numel;
 }
 
-/* What is on the other side of part a: the same term, else one that is proved to be equal, those of the same operator first. */
+/* What is on the other side of part a: the same term, else one that is proved to be equal, those of
+ * the same operator first. */
 static void find_other(sweep *w, part *a) {
   for (int round = 0; round < 3 && !a->cut; round++)
     for (size_t i = 0; i < w->right.n && !a->cut && !exhausted(w); i++) {
       part *b = &w->right.part[i];
       const bool same = rule_term_eq(a->t, b->t), alike = strcmp(a->t->u.s, b->t->u.s) == 0;
-      if (b->cut || b->vars != a->vars || (w->n_ranks >= 2 && !fits(a, b, 1)) || (a->t == w->r->lhs && b->t == w->r->rhs)) continue;
+      if (b->cut || b->vars != a->vars || (w->n_ranks >= 2 && !fits(a, b, 1)) ||
+          (a->t == w->r->lhs && b->t == w->r->rhs))
+        continue;
       if (round == 0 ? !same : same || alike != (round == 1)) continue;
       if (equal_parts(w, a->t, same ? a->t : b->t, false)) cut_out(w, a, b);
     }
@@ -293,13 +318,14 @@ static bool follows(const side *s, size_t i) {
   return of->cut || follows(s, at);
 }
 
-/* Chunk `k` of a along dimension d, one for each rank; not `turn` 0: dimension turn - 1 and the next one change places in it.
- * NULL: out of memory. */
+/* Chunk `k` of a along dimension d, one for each rank; not `turn` 0: dimension turn - 1 and the
+ * next one change places in it. NULL: out of memory. */
 static const rule_term *chunk_of(sweep *w, const part *a, uint32_t d, uint32_t turn, size_t k) {
   iso_arena *m = &w->arena;
   const rule_term *all[3] = {a->t, rule_int(m, (int64_t)w->n_ranks), rule_int(m, d)};
   const rule_term *of[2] = {rule_op(m, "aten::chunk", all, 3), rule_int(m, (int64_t)k)};
-  const rule_term *one = rule_op(m, "getitem", of, 2), *turned[3] = {one, rule_int(m, (int64_t)turn - 1), rule_int(m, turn)};
+  const rule_term *one = rule_op(m, "getitem", of, 2),
+                  *turned[3] = {one, rule_int(m, (int64_t)turn - 1), rule_int(m, turn)};
   const rule_term *t = turn ? rule_op(m, "aten::transpose.int", turned, 3) : one;
   if (!t) w->code = iso_fail(w->err, ISO_NOMEM, "out of memory");
   return t;
@@ -309,7 +335,9 @@ static const rule_term *chunk_of(sweep *w, const part *a, uint32_t d, uint32_t t
 static part *find_chunk(sweep *w, const part *a, const rule_term *chunk, side *s) {
   for (size_t i = 0; i < s->n && chunk && !exhausted(w); i++) {
     part *b = &s->part[i];
-    if (b->cut || (a->vars & ~b->vars) || !b->size->known || !fits(a, b, w->n_ranks) || follows(s, i)) continue;
+    if (b->cut || (a->vars & ~b->vars) || !b->size->known || !fits(a, b, w->n_ranks) ||
+        follows(s, i))
+      continue;
     if (equal_parts(w, chunk, b->t, true)) return b;
   }
   return NULL;
@@ -341,7 +369,8 @@ static void find_chunks(sweep *w, side *of, size_t at, side *s) {
   if (w->n_ranks < 2 || !a->size->known || a->cut || follows(of, at)) return;
   const sc_noted *z = a->size;
   for (uint32_t turn = 0; turn < z->rank && !a->cut; turn++) {
-    if (turn && (z->dim[turn - 1] <= 1 || z->dim[turn] <= 1)) continue; /* the same in one order as in the other */
+    if (turn && (z->dim[turn - 1] <= 1 || z->dim[turn] <= 1))
+      continue; /* the same in one order as in the other */
     for (uint32_t d = 0; d < z->rank && !a->cut && !exhausted(w); d++) {
       const double each = z->dim[d] / (double)w->n_ranks;
       if (each >= 1 && each == (double)(int64_t)each) cut_chunks(w, a, d, turn, s);
@@ -352,7 +381,10 @@ static void find_chunks(sweep *w, side *of, size_t at, side *s) {
 /* Over how many ranks the term's collectives go, at most. */
 static size_t ranks_in(const rule_term *t) {
   pt_definition d;
-  size_t n = t->kind == RULE_OP && pt_define_dist(t->u.s, &d) && t->n && t->child[0]->kind == RULE_LIST ? t->child[0]->n : 0;
+  size_t n =
+      t->kind == RULE_OP && pt_define_dist(t->u.s, &d) && t->n && t->child[0]->kind == RULE_LIST
+          ? t->child[0]->n
+          : 0;
   for (uint32_t i = 0; i < t->n; i++) {
     const size_t below = ranks_in(t->child[i]);
     if (below > n) n = below;
@@ -387,7 +419,8 @@ static bool begin(sweep *w) {
   if (!var) return w->code = iso_fail(w->err, ISO_NOMEM, "out of memory"), false;
   if (w->r->n_vars) memcpy(var, w->r->var, w->r->n_vars * sizeof *var);
   for (uint32_t i = 0; i < MAX_UNKNOWN; i++) {
-    const char *name = iso_arena_printf(&w->arena, "part %u", (unsigned)i); /* no name that a rule can give */
+    const char *name =
+        iso_arena_printf(&w->arena, "part %u", (unsigned)i); /* no name that a rule can give */
     if (!name) return w->code = iso_fail(w->err, ISO_NOMEM, "out of memory"), false;
     var[w->r->n_vars + i] = (rule_variable){.name = name, .kind = 'f'};
   }
@@ -399,7 +432,8 @@ static bool begin(sweep *w) {
   return ask_sizes(w);
 }
 
-/* Whether both sides are defined somewhere, where each variable has one value in all places. What is cut out does not show it. */
+/* Whether both sides are defined somewhere, where each variable has one value in all places. What
+ * is cut out does not show it. */
 static bool has_values(sweep *w) {
   for (int k = 1; k <= 2 && !w->code; k++) {
     sc_look look = w->look;
@@ -430,7 +464,8 @@ typedef struct question {
 
 static iso_code as_it_stands(question *q) {
   sc_forget_certificates(q->certify);
-  const iso_code c = sc_attempt(q->r, q->schemas, q->o, &q->look, q->certify, &q->sight, q->out, q->err);
+  const iso_code c =
+      sc_attempt(q->r, q->schemas, q->o, &q->look, q->certify, &q->sight, q->out, q->err);
   q->work += q->sight.work;
   return c;
 }
@@ -447,7 +482,12 @@ static void search(sweep *w) {
 static iso_code in_parts(question *q) {
   sweep *w = calloc(1, sizeof *w);
   if (!w) return iso_fail(q->err, ISO_NOMEM, "out of memory");
-  *w = (sweep){.r = q->r, .schemas = q->schemas, .o = q->o, .certify = q->certify, .err = q->err, .look = q->look};
+  *w = (sweep){.r = q->r,
+               .schemas = q->schemas,
+               .o = q->o,
+               .certify = q->certify,
+               .err = q->err,
+               .look = q->look};
   sc_forget_certificates(q->certify);
   if (begin(w) && has_values(w)) search(w);
   if (!w->code && w->look.n_cuts) {
@@ -464,7 +504,8 @@ static iso_code in_parts(question *q) {
   return c;
 }
 
-/* The obligations of a proof, which z3 did not answer as they stood, for its parts. Else why there are none stays. */
+/* The obligations of a proof, which z3 did not answer as they stood, for its parts. Else why there
+ * are none stays. */
 static iso_code written_in_parts(question *q) {
   char why[sizeof q->certify->why];
   rule_verdict v = {0}, *out = q->out;
@@ -478,9 +519,12 @@ static iso_code written_in_parts(question *q) {
   return ISO_OK;
 }
 
-static bool goes_on(const question *q, iso_code c) { return !c && q->out->status != RULE_PROVED && !val_stopped(q->o); }
+static bool goes_on(const question *q, iso_code c) {
+  return !c && q->out->status != RULE_PROVED && !val_stopped(q->o);
+}
 
-/* Little work as it stands; then in parts; then, where it was the work that ended it, all of it as it stands. */
+/* Little work as it stands; then in parts; then, where it was the work that ended it, all of it as
+ * it stands. */
 static iso_code answer(question *q, int64_t all) {
   q->look.max_work = all < FIRST_WORK ? all : FIRST_WORK;
   iso_code c = as_it_stands(q);
@@ -494,12 +538,19 @@ static iso_code answer(question *q, int64_t all) {
   return goes_on(q, c) && ended ? as_it_stands(q) : c;
 }
 
-iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals, sc_certificate *certify, rule_verdict *out,
-                  sc_sight *sight, iso_error *err) {
-  question q = {.r = r, .schemas = schemas, .o = o, .certify = certify, .out = out, .err = err, .look.read_literals = read_literals};
+iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals,
+                  sc_certificate *certify, rule_verdict *out, sc_sight *sight, iso_error *err) {
+  question q = {.r = r,
+                .schemas = schemas,
+                .o = o,
+                .certify = certify,
+                .out = out,
+                .err = err,
+                .look.read_literals = read_literals};
   *out = (rule_verdict){.status = RULE_UNKNOWN};
   for (uint32_t i = 0; i < r->n_vars; i++)
-    if (r->var[i].n_dims > RULE_MAX_RANK) return snprintf(out->reason, sizeof out->reason, "a variable of too many dimensions"), ISO_OK;
+    if (r->var[i].n_dims > RULE_MAX_RANK)
+      return snprintf(out->reason, sizeof out->reason, "a variable of too many dimensions"), ISO_OK;
   iso_code c;
   if (certify && certify->unchecked) { /* also what is not proved is wanted, as it stands */
     q.look.max_work = sc_budget(o);

@@ -1,9 +1,11 @@
-/* Proving a rule: what is open in it and what is a number is decided in the same way, from the one definition of each operator. */
+/* Proving a rule: what is open in it and what is a number is decided in the same way, from the one
+ * definition of each operator. */
 #include "validate/oracle_int.h"
 #include "validate/prove/prove_int.h"
 
 /* First with literals as they stand, then as what they stand for. */
-iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, int64_t *work, iso_error *err) {
+iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,
+                       rule_verdict *out, int64_t *work, iso_error *err) {
   sc_sight plain = {0}, reading = {0};
   rule_verdict read;
   iso_code code = sc_prove(r, schemas, o, false, NULL, out, &plain, err);
@@ -15,10 +17,12 @@ iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *
   return code;
 }
 
-iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
+iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out,
+                   iso_error *err) {
   return sc_prove_read(r, schemas, o, out, &(int64_t){0}, err);
 }
 
-iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o, rule_verdict *out, iso_error *err) {
+iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o,
+                              rule_verdict *out, iso_error *err) {
   return sc_prove(r, schemas, o, false, NULL, out, NULL, err);
 }

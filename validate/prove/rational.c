@@ -36,7 +36,8 @@ static pv_q normalize(pv_q q) {
 }
 
 static uint64_t hash_q(const pv_q *q) {
-  uint64_t w[5] = {(uint64_t)q->n, (uint64_t)(q->n >> 64), (uint64_t)q->d, (uint64_t)(q->d >> 64), (uint64_t)q->e};
+  uint64_t w[5] = {(uint64_t)q->n, (uint64_t)(q->n >> 64), (uint64_t)q->d, (uint64_t)(q->d >> 64),
+                   (uint64_t)q->e};
   return iso_hash(w, sizeof w, 0);
 }
 
@@ -102,8 +103,9 @@ uint32_t pv_q_mul(pv_rationals *c, uint32_t a, uint32_t b) {
   if (a == PV_ZERO_Q || b == PV_ZERO_Q) return PV_ZERO_Q;
   pv_q x = c->q[a], y = c->q[b], r;
   i128 g = gcd(x.n, y.d), h = gcd(y.n, x.d);
-  if (__builtin_mul_overflow(x.n / g, y.n / h, &r.n) || __builtin_mul_overflow(x.d / h, y.d / g, &r.d) ||
-      __builtin_add_overflow(x.e, y.e, &r.e) || abs(r.e) > 100000) {
+  if (__builtin_mul_overflow(x.n / g, y.n / h, &r.n) ||
+      __builtin_mul_overflow(x.d / h, y.d / g, &r.d) || __builtin_add_overflow(x.e, y.e, &r.e) ||
+      abs(r.e) > 100000) {
     fail(c, "a coefficient beyond 128 bits");
     return PV_ZERO_Q;
   }

@@ -1,5 +1,6 @@
-/* Private to validate/: exact rationals n / d * 2^e in 128 bits, interned, so that coefficients compare by number. Doubles are
- * dyadic, so the power of two stands apart: 1e-12 needs no 92-bit denominator. What does not fit fails the proof. */
+/* Private to validate/: exact rationals n / d * 2^e in 128 bits, interned, so that coefficients
+ * compare by number. Doubles are dyadic, so the power of two stands apart: 1e-12 needs no 92-bit
+ * denominator. What does not fit fails the proof. */
 #ifndef VALIDATE_RATIONAL_H
 #define VALIDATE_RATIONAL_H
 
@@ -22,7 +23,9 @@ typedef struct pv_rationals { /* all bits zero: none yet */
   size_t cap_table;
   bool failed, no_memory;
   const char *reason; /* the first */
-  void (*failure)(void *ctx, const char *why); /* told of it at once: what follows it must not count; may be NULL */
+  void (*failure)(
+      void *ctx,
+      const char *why); /* told of it at once: what follows it must not count; may be NULL */
   void *ctx;
 } pv_rationals;
 

@@ -98,7 +98,11 @@ static sx run_binder(sc *c, subst *s, sx x) {
     map[s->n + i] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + i}, 1), k[i]};
   }
   body = sx_subst(c, sc_word(c, x, n + 1), map, s->n + n);
-  for (uint32_t i = n; i-- > 0;) body = p.op == X_SUM ? sx_sum(c, k[i], body) : p.op == X_TOP ? sx_largest(c, k[i], body) : p.op == X_PROD ? sx_product(c, k[i], body) : sx_row(c, k[i], body);
+  for (uint32_t i = n; i-- > 0;)
+    body = p.op == X_SUM    ? sx_sum(c, k[i], body)
+           : p.op == X_TOP  ? sx_largest(c, k[i], body)
+           : p.op == X_PROD ? sx_product(c, k[i], body)
+                            : sx_row(c, k[i], body);
   return body;
 }
 
@@ -143,14 +147,18 @@ static sx run_leaf(sc *c, subst *s, sx x) {
 
 static sx run_op(sc *c, subst *s, sx x) {
   const sx_node p = *sc_at(c, x);
-  const sx a = p.n ? sc_word(c, x, 0) : 0, b = p.n > 1 ? sc_word(c, x, 1) : 0, d = p.n > 2 ? sc_word(c, x, 2) : 0;
+  const sx a = p.n ? sc_word(c, x, 0) : 0, b = p.n > 1 ? sc_word(c, x, 1) : 0,
+           d = p.n > 2 ? sc_word(c, x, 2) : 0;
   sx y, z;
   switch ((sx_op)p.op) {
-  case X_SYM: case X_BOUND:
+  case X_SYM:
+  case X_BOUND:
     for (size_t i = 0; i < s->n; i++)
       if (s->map[i].from == x) return s->map[i].to;
     return x;
-  case X_ADD: case X_MUL: case X_MAX: return run_many(c, s, x);
+  case X_ADD:
+  case X_MUL:
+  case X_MAX: return run_many(c, s, x);
   case X_DIV:
     y = run(c, s, a), z = run(c, s, b);
     return s->raw ? sc_node(c, X_DIV, (uint32_t[2]){y, z}, 2) : sx_div(c, y, z);
@@ -160,18 +168,22 @@ static sx run_op(sc *c, subst *s, sx x) {
     if (a == F_IF) {
       z = run(c, s, d);
       const sx other = run(c, s, sc_word(c, x, 3));
-      return s->raw ? sc_node(c, X_FN, (uint32_t[4]){F_IF, y, z, other}, 4) : sx_ite(c, y, z, other);
+      return s->raw ? sc_node(c, X_FN, (uint32_t[4]){F_IF, y, z, other}, 4)
+                    : sx_ite(c, y, z, other);
     }
     for (size_t i = 0; a == F_PLACE && i < s->n; i++)
       if (s->map[i].from == x) return s->map[i].to;
     if (a == F_PLACE && !s->raw) return sx_place(c, y, run(c, s, d));
-    if (p.n == 2) return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
+    if (p.n == 2)
+      return s->raw ? sc_node(c, X_FN, (uint32_t[2]){a, y}, 2) : sx_fn(c, (sx_func)a, y);
     return sx_fn2(c, (sx_func)a, y, run(c, s, d));
-  case X_SUM: case X_TOP: case X_PROD: case X_ROW: return run_binder(c, s, x);
-  case X_ITE:
-    y = run_guard(c, s, a);
-    return sx_ite(c, y, run(c, s, b), run(c, s, d));
-  case X_LT: case X_EQ:
+  case X_SUM:
+  case X_TOP:
+  case X_PROD:
+  case X_ROW: return run_binder(c, s, x);
+  case X_ITE: y = run_guard(c, s, a); return sx_ite(c, y, run(c, s, b), run(c, s, d));
+  case X_LT:
+  case X_EQ:
     y = run(c, s, a);
     if (s->raw) return sc_node(c, (sx_op)p.op, &y, 1);
     return p.op == X_LT ? sx_lt(c, y, c->zero) : sx_eq(c, y, c->zero);
@@ -180,7 +192,8 @@ static sx run_op(sc *c, subst *s, sx x) {
     if (c->mask_frames) { /* it stays a factor */
       y = run_guard(c, s, a);
       if (y == c->yes || y == c->no) return y == c->yes ? c->one : c->zero;
-      return sx_iver(c, sc_word(c, y, 1) == c->yes && sc_word(c, y, 2) == c->no ? sx_top_guard(c, y) : y);
+      return sx_iver(c, sc_word(c, y, 1) == c->yes && sc_word(c, y, 2) == c->no ? sx_top_guard(c, y)
+                                                                                : y);
     }
     return sx_ite(c, run_guard(c, s, a), c->one, c->zero);
   default: return x;
@@ -220,7 +233,8 @@ sx sx_open(sc *c, sx binder, sx *k, uint32_t *n) {
 
 /* ---- indices taken apart ---- */
 
-/* The index by which the quotient x takes it apart, `only` where that is one, and into parts of which size. */
+/* The index by which the quotient x takes it apart, `only` where that is one, and into parts of
+ * which size. */
 static bool taken_apart(sc *c, sx x, sx only, sx *k, sx *d) {
   const sx r = sc_word(c, x, 0), by = sc_word(c, x, 1);
   for (size_t i = 0, n = sx_terms(c, r); i < n; i++) {
@@ -229,10 +243,13 @@ static bool taken_apart(sc *c, sx x, sx only, sx *k, sx *d) {
     sx_term(c, r, i, &q, &m);
     for (size_t j = 0, l = sx_factors(c, m); j < l; j++) {
       sx_factor(c, m, j, &b, &e);
-      if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x' || (only && b != only)) continue;
+      if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x' || (only && b != only))
+        continue;
       const sx high = c->sym[sc_word(c, b, 0)].high;
-      if (!sx_linear(c, r, b, &a, &rest) || !sx_divides(c, a, by, &part) || part == c->one) continue;
-      if (!high || !sx_divides(c, part, high, &times) || times == c->one || !sx_gt0(c, part)) continue;
+      if (!sx_linear(c, r, b, &a, &rest) || !sx_divides(c, a, by, &part) || part == c->one)
+        continue;
+      if (!high || !sx_divides(c, part, high, &times) || times == c->one || !sx_gt0(c, part))
+        continue;
       *k = b;
       *d = part;
       return true;
@@ -247,14 +264,21 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d, uint32_t walk) {
   const sx_node p = *sc_at(c, x);
   if (p.op == X_DIV && taken_apart(c, x, only, k, d)) return true;
   for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW ? i > 0 : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
+    const bool child = p.op == X_ADD   ? i & 1
+                       : p.op == X_MUL ? !(i & 1)
+                       : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP ||
+                               p.op == X_PROD || p.op == X_ROW
+                           ? i > 0
+                           : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
     if (child && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
   }
   return false;
 }
 
 bool sx_apart(sc *c, sx x, sx *k, sx *d) { return apart_in(c, x, 0, k, d, sc_walk_start(c)); }
-bool sx_apart_at(sc *c, sx x, sx k, sx *d) { return apart_in(c, x, k, &(sx){0}, d, sc_walk_start(c)); }
+bool sx_apart_at(sc *c, sx x, sx k, sx *d) {
+  return apart_in(c, x, k, &(sx){0}, d, sc_walk_start(c));
+}
 
 /* ---- closing a block of indices over one monomial ---- */
 
@@ -286,7 +310,8 @@ static bool better(const sc *c, sx a, sx b) {
 }
 
 /* All orders of those with equal signatures. */
-static void orders(sc *c, sx_op op, sx body, sx *k, const uint64_t *sig, uint32_t n, uint32_t at, int *left, sx *best) {
+static void orders(sc *c, sx_op op, sx body, sx *k, const uint64_t *sig, uint32_t n, uint32_t at,
+                   int *left, sx *best) {
   if (at == n) {
     if ((*left)-- <= 0 && *best) return;
     const sx x = in_order(c, op, body, k, n);
@@ -328,7 +353,8 @@ static sx closed_form(sc *c, sx body, sx k) {
   if (sx_factors(c, body) != 1) return 0;
   sx_factor(c, body, 0, &b, &e);
   if (b != k || !pv_q_is_int(&c->q, e, &p) || p < 1 || p > 3) return 0;
-  const sx n = range_of(c, k), less = sx_sub(c, n, c->one), pairs = sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1), sx_mul(c, n, less));
+  const sx n = range_of(c, k), less = sx_sub(c, n, c->one),
+           pairs = sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1), sx_mul(c, n, less));
   if (p == 1) return pairs;
   if (p == 3) return sx_powi(c, pairs, 2);
   return sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, 3), -1), sx_mul(c, pairs, sx_add(c, n, less)));
@@ -364,14 +390,18 @@ static sx close_parts(sc *c, sx body, sx *k, uint32_t n) {
       rest = other;
     }
     const sx closed = m == 1 ? closed_form(c, mine, part[0]) : 0;
-    result = sx_mul(c, result, mine == c->one ? range_of(c, k[i]) : closed ? closed : close_block(c, X_SUM, mine, part, m));
+    result = sx_mul(c, result,
+                    mine == c->one ? range_of(c, k[i])
+                    : closed       ? closed
+                                   : close_block(c, X_SUM, mine, part, m));
   }
   return sx_mul(c, result, rest);
 }
 
 /* Whether b, an X_SUM with exponent e, can join the block: its ranges do not move with it. */
 static bool joins(sc *c, sx b, uint32_t e, const sx *k, uint32_t n, int64_t *times) {
-  if (sc_op(c, b) != X_SUM || !pv_q_is_int(&c->q, e, times) || *times < 1 || *times > MAX_COPIES) return false;
+  if (sc_op(c, b) != X_SUM || !pv_q_is_int(&c->q, e, times) || *times < 1 || *times > MAX_COPIES)
+    return false;
   bool linked = false;
   const uint32_t inner = sc_word(c, b, 0);
   for (uint32_t t = 0; t < n; t++) {
@@ -385,7 +415,8 @@ static bool joins(sc *c, sx b, uint32_t e, const sx *k, uint32_t n, int64_t *tim
 /* The index in two, where a division takes it apart. */
 static bool in_two(sc *c, sx k, sx body, sx (*f)(sc *c, sx k, sx body), sx *out) {
   sx at, d, q;
-  if (!apart_in(c, body, k, &at, &d, sc_walk_start(c)) || !sx_divides(c, d, range_of(c, k), &q)) return false;
+  if (!apart_in(c, body, k, &at, &d, sc_walk_start(c)) || !sx_divides(c, d, range_of(c, k), &q))
+    return false;
   const sx u = sc_index(c, q), v = sc_index(c, d);
   body = sx_subst(c, body, &(sx_map){k, sx_add(c, sx_mul(c, u, d), v)}, 1);
   *out = f(c, u, f(c, v, body));
@@ -428,15 +459,17 @@ static sx sum_monomial(sc *c, sx k, sx m) {
 /* ---- sums ---- */
 
 typedef struct cut {
-  sx at;        /* k < at on the lower side */
-  bool lower;   /* the condition holds there */
-  bool point;   /* k = at */
+  sx at;      /* k < at on the lower side */
+  bool lower; /* the condition holds there */
+  bool point; /* k = at */
 } cut;
 
 static bool cut_of(sc *c, sx g, sx k, cut *out) {
   sx a, b;
   if (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) return false;
-  if (!sx_linear(c, sc_word(c, g, 0), k, &a, &b) || (a != c->one && a != c->minus_one) || !sc_has(c, b, S_INT)) return false;
+  if (!sx_linear(c, sc_word(c, g, 0), k, &a, &b) || (a != c->one && a != c->minus_one) ||
+      !sc_has(c, b, S_INT))
+    return false;
   out->point = sc_op(c, g) == X_EQ;
   out->lower = a == c->one;
   out->at = out->lower ? sx_neg(c, b) : b;
@@ -466,21 +499,29 @@ static sx sum_cut(sc *c, sx k, const cut *t, sx x, sx y) {
   if (t->point) {
     const sx in = sx_and(c, sx_le(c, c->zero, t->at), sx_lt(c, t->at, high));
     const sx_map to = {k, t->at};
-    return sx_add(c, sx_ite(c, in, sx_sub(c, sx_subst(c, x, &to, 1), sx_subst(c, y, &to, 1)), c->zero), sx_sum(c, k, y));
+    return sx_add(c,
+                  sx_ite(c, in, sx_sub(c, sx_subst(c, x, &to, 1), sx_subst(c, y, &to, 1)), c->zero),
+                  sx_sum(c, k, y));
   }
-  return sx_add(c, over(c, k, low_part, c->zero, t->at, sx_sum), over(c, k, high_part, t->at, sx_sub(c, high, t->at), sx_sum));
+  return sx_add(c, over(c, k, low_part, c->zero, t->at, sx_sum),
+                over(c, k, high_part, t->at, sx_sub(c, high, t->at), sx_sum));
 }
 
 static sx sum_ite(sc *c, sx k, sx body) {
-  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2), high = range_of(c, k);
+  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2),
+           high = range_of(c, k);
   cut t;
   if (!sx_occurs(c, k, g)) return sx_ite(c, truth(c, g, NULL), sx_sum(c, k, x), sx_sum(c, k, y));
   if (cut_of(c, g, k, &t)) {
     if (t.point) return sum_cut(c, k, &t, x, y);
     const bool above = sx_ge0(c, t.at), below = sx_ge0(c, sx_sub(c, high, t.at));
     if (above && below) return sum_cut(c, k, &t, x, y);
-    if (above) return sx_ite(c, sx_le(c, t.at, high), sum_cut(c, k, &t, x, y), sx_sum(c, k, t.lower ? x : y));
-    if (below) return sx_ite(c, sx_le(c, c->zero, t.at), sum_cut(c, k, &t, x, y), sx_sum(c, k, t.lower ? y : x));
+    if (above)
+      return sx_ite(c, sx_le(c, t.at, high), sum_cut(c, k, &t, x, y),
+                    sx_sum(c, k, t.lower ? x : y));
+    if (below)
+      return sx_ite(c, sx_le(c, c->zero, t.at), sum_cut(c, k, &t, x, y),
+                    sx_sum(c, k, t.lower ? y : x));
   }
   const sx apart = sx_by_radix(c, g);
   if (apart) return sx_sum(c, k, sx_ite(c, apart, x, y));
@@ -510,7 +551,10 @@ sx sx_sum(sc *c, sx k, sx body) {
       uint32_t q;
       sx m;
       sx_term(c, body, i, &q, &m);
-      r = sx_add(c, r, sx_scale(c, q, sx_occurs(c, k, m) ? sum_monomial(c, k, m) : sx_mul(c, range_of(c, k), m)));
+      r = sx_add(
+          c, r,
+          sx_scale(c, q,
+                   sx_occurs(c, k, m) ? sum_monomial(c, k, m) : sx_mul(c, range_of(c, k), m)));
     }
   c->depth--;
   return r;
@@ -519,28 +563,33 @@ sx sx_sum(sc *c, sx k, sx body) {
 /* ---- the largest ---- */
 
 static sx top_ite(sc *c, sx k, sx body) {
-  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2), high = range_of(c, k);
+  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2),
+           high = range_of(c, k);
   cut t;
-  if (!sx_occurs(c, k, g)) return sx_ite(c, truth(c, g, NULL), sx_largest(c, k, x), sx_largest(c, k, y));
+  if (!sx_occurs(c, k, g))
+    return sx_ite(c, truth(c, g, NULL), sx_largest(c, k, x), sx_largest(c, k, y));
   if (cut_of(c, g, k, &t) && !t.point && sx_ge0(c, t.at) && sx_ge0(c, sx_sub(c, high, t.at))) {
     const sx low = t.lower ? x : y, up = t.lower ? y : x, n = sx_sub(c, high, t.at);
     const bool some_low = sx_gt0(c, t.at), some_up = sx_gt0(c, n);
     if (up == c->neginf && some_low) return over(c, k, low, c->zero, t.at, sx_largest);
     if (low == c->neginf && some_up) return over(c, k, up, t.at, n, sx_largest);
     if (some_low && some_up && up != c->neginf && low != c->neginf)
-      return sx_max(c, over(c, k, low, c->zero, t.at, sx_largest), over(c, k, up, t.at, n, sx_largest));
+      return sx_max(c, over(c, k, low, c->zero, t.at, sx_largest),
+                    over(c, k, up, t.at, n, sx_largest));
   }
   return close_block(c, X_TOP, body, &k, 1);
 }
 
-/* The largest (`least`: the least) over k of what rises or falls with something simpler: f at that one's. 0: nothing of the kind. */
+/* The largest (`least`: the least) over k of what rises or falls with something simpler: f at that
+ * one's. 0: nothing of the kind. */
 static sx top_within(sc *c, sx k, sx x, bool least) {
   uint32_t q, e;
   sx m, b;
   sx_term(c, x, 0, &q, &m);
   if (sx_terms(c, x) != 1 || q != PV_ONE_Q || sx_factors(c, m) != 1) return 0;
   sx_factor(c, m, 0, &b, &e);
-  const bool exponential = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP, log = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_LOG && e == PV_ONE_Q;
+  const bool exponential = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP,
+             log = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_LOG && e == PV_ONE_Q;
   if (!exponential && !log && (e == PV_ONE_Q || !sc_has(c, b, S_POS))) return 0;
   const sx inner = exponential || log ? sc_word(c, b, 1) : b;
   if (pv_q_sign(&c->q, e) < 0) least = !least;
@@ -567,7 +616,8 @@ static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
   if (negative) in = sx_neg(c, in);
   if (sc_op(c, in) == X_TOP && sc_word(c, in, 0) + 1 <= MAX_BLOCK) {
     bool moves = false;
-    for (uint32_t i = 0; i < sc_word(c, in, 0); i++) moves |= sx_occurs(c, k, sc_word(c, in, i + 1));
+    for (uint32_t i = 0; i < sc_word(c, in, 0); i++)
+      moves |= sx_occurs(c, k, sc_word(c, in, i + 1));
     if (!moves) {
       in = sx_open(c, in, sym + 1, &more);
       n += more;
@@ -586,7 +636,8 @@ sx sx_largest(sc *c, sx k, sx body) {
   else if (in_two(c, k, body, sx_largest, &two)) r = two;
   else if (sx_top_guard(c, body)) r = top_ite(c, k, body);
   else if (sc_op(c, body) == X_MAX)
-    for (uint32_t i = 0, n = sc_at(c, body)->n; i < n && !c->failed; i++) r = sx_max(c, r, sx_largest(c, k, sc_word(c, body, i)));
+    for (uint32_t i = 0, n = sc_at(c, body)->n; i < n && !c->failed; i++)
+      r = sx_max(c, r, sx_largest(c, k, sc_word(c, body, i)));
   else {
     for (size_t i = 0, n = sx_terms(c, body); i < n; i++) {
       uint32_t q;
@@ -614,14 +665,16 @@ sx sx_largest(sc *c, sx k, sx body) {
 
 enum { MAX_FACTORS = 8 }; /* of a product that is written out */
 
-/* The product over k of b^e as a power of a product over k, one block with b's own. 0: its exponent is not whole. */
+/* The product over k of b^e as a power of a product over k, one block with b's own. 0: its exponent
+ * is not whole. */
 static sx product_of(sc *c, sx k, sx b, uint32_t e) {
   sx sym[MAX_BLOCK] = {k};
   uint32_t n = 1, more;
   int64_t times;
   if (!pv_q_is_int(&c->q, e, &times)) return 0;
   bool joins = sc_op(c, b) == X_PROD && sc_word(c, b, 0) + 1 <= MAX_BLOCK;
-  for (uint32_t i = 0; joins && i < sc_word(c, b, 0); i++) joins = !sx_occurs(c, k, sc_word(c, b, i + 1));
+  for (uint32_t i = 0; joins && i < sc_word(c, b, 0); i++)
+    joins = !sx_occurs(c, k, sc_word(c, b, i + 1));
   if (joins) b = sx_open(c, b, sym + 1, &more), n += more;
   return sx_pow(c, close_block(c, X_PROD, b, sym, n), e);
 }
@@ -638,7 +691,8 @@ static sx product_monomial(sc *c, sx k, sx body) {
     sx b;
     uint32_t e;
     sx_factor(c, m, i, &b, &e);
-    const sx p = !sx_occurs(c, k, b) ? (known ? sx_powi(c, sx_pow(c, b, e), n) : 0) : product_of(c, k, b, e);
+    const sx p =
+        !sx_occurs(c, k, b) ? (known ? sx_powi(c, sx_pow(c, b, e), n) : 0) : product_of(c, k, b, e);
     if (p) r = sx_mul(c, r, p);
     else rest = sx_mul(c, rest, sx_pow(c, b, e));
   }
@@ -646,11 +700,14 @@ static sx product_monomial(sc *c, sx k, sx body) {
 }
 
 static sx product_ite(sc *c, sx k, sx body) {
-  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2), high = range_of(c, k);
+  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2),
+           high = range_of(c, k);
   cut t;
-  if (!sx_occurs(c, k, g)) return sx_ite(c, truth(c, g, NULL), sx_product(c, k, x), sx_product(c, k, y));
+  if (!sx_occurs(c, k, g))
+    return sx_ite(c, truth(c, g, NULL), sx_product(c, k, x), sx_product(c, k, y));
   if (cut_of(c, g, k, &t) && !t.point && sx_gt0(c, t.at) && sx_gt0(c, sx_sub(c, high, t.at)))
-    return sx_mul(c, over(c, k, t.lower ? x : y, c->zero, t.at, sx_product), over(c, k, t.lower ? y : x, t.at, sx_sub(c, high, t.at), sx_product));
+    return sx_mul(c, over(c, k, t.lower ? x : y, c->zero, t.at, sx_product),
+                  over(c, k, t.lower ? y : x, t.at, sx_sub(c, high, t.at), sx_product));
   return close_block(c, X_PROD, body, &k, 1);
 }
 
@@ -664,7 +721,8 @@ sx sx_product(sc *c, sx k, sx body) {
   if (++c->depth > MAX_DEPTH) sc_fail(c, "products nested too deeply");
   if (c->failed) r = c->zero;
   else if (sx_is_int(c, range_of(c, k), &n) && n <= MAX_FACTORS)
-    for (int64_t i = 0; i < n && !c->failed; i++) r = sx_mul(c, r, sx_subst(c, body, &(sx_map){k, sx_int(c, i)}, 1));
+    for (int64_t i = 0; i < n && !c->failed; i++)
+      r = sx_mul(c, r, sx_subst(c, body, &(sx_map){k, sx_int(c, i)}, 1));
   else if (in_two(c, k, body, sx_product, &r)) r = c->failed ? c->zero : r;
   else if (sx_top_guard(c, body)) r = product_ite(c, k, body);
   else if (sx_terms(c, body) == 1) r = product_monomial(c, k, body);

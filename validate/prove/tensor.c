@@ -1,4 +1,5 @@
-/* Tensors of the symbolic prover: terms to shapes and elements, arguments of calls, case splits that they ask for. */
+/* Tensors of the symbolic prover: terms to shapes and elements, arguments of calls, case splits
+ * that they ask for. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -118,9 +119,12 @@ pt_tensor *pt_new(sc *c, char kind, pt_elem f) {
 }
 
 static size_t elem_slot(const sc *c, const pt_tensor *t, uint32_t place, const sx *idx) {
-  size_t h = iso_hash(idx, t->rank * sizeof *idx, t->id + ((uint64_t)place << 32)) & (c->cap_elems - 1);
+  size_t h =
+      iso_hash(idx, t->rank * sizeof *idx, t->id + ((uint64_t)place << 32)) & (c->cap_elems - 1);
   for (; c->elems[h].t; h = (h + 1) & (c->cap_elems - 1))
-    if (c->elems[h].t == t && c->elems[h].place == place && (!t->rank || !memcmp(c->elems[h].idx, idx, t->rank * sizeof *idx))) break;
+    if (c->elems[h].t == t && c->elems[h].place == place &&
+        (!t->rank || !memcmp(c->elems[h].idx, idx, t->rank * sizeof *idx)))
+      break;
   return h;
 }
 
@@ -186,13 +190,16 @@ const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k) {
     return NULL;
   }
   /* Piece k of equal ones: [k step, min((k + 1) step, size)); there is one where k step < size. */
-  const sx size = v->base->dim[v->dim], start = sx_mul(c, sx_int(c, (int64_t)k), v->step), end = sx_add(c, start, v->step);
+  const sx size = v->base->dim[v->dim], start = sx_mul(c, sx_int(c, (int64_t)k), v->step),
+           end = sx_add(c, start, v->step);
   bool whole;
   if (!(k == 0 ? sc_require(c, c->yes) : sc_require(c, sx_lt(c, start, size)))) return NULL;
   if (!sc_decide(c, sx_le(c, end, size), &whole)) return NULL;
   const rule_dtype type = v->base->narrow ? (rule_dtype)v->base->narrow : RULE_I64;
   if (v->unbind) return pt_typed(c, pt_drop(c, v->base, v->dim, start), type);
-  return pt_typed(c, pt_slice(c, v->base, v->dim, start, whole ? v->step : sx_sub(c, size, start), c->one), type);
+  return pt_typed(
+      c, pt_slice(c, v->base, v->dim, start, whole ? v->step : sx_sub(c, size, start), c->one),
+      type);
 }
 
 /* ---- variables ---- */
@@ -204,9 +211,11 @@ static sx bool_end(sc *c, sx x, const void *ctx) {
 
 static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK];
-  if (c->look && c->look->witness && t->kind == 'f') return sx_int(c, c->look->witness == 1 ? 1 : 2 + t->which);
+  if (c->look && c->look->witness && t->kind == 'f')
+    return sx_int(c, c->look->witness == 1 ? 1 : 2 + t->which);
   memcpy(at, idx, t->rank * sizeof *at);
-  /* Within a part of a concatenation of any shapes, the place among the open dimensions is another one. */
+  /* Within a part of a concatenation of any shapes, the place among the open dimensions is another
+   * one. */
   const bool moved = t->lead && c->at_place && t->rank < RULE_MAX_RANK;
   if (moved) at[t->rank] = sx_int(c, c->at_place);
   const sx x = sx_leaf(c, (uint32_t)t->which, at, t->rank + moved);
@@ -227,7 +236,9 @@ static const pt_tensor *variable(sc *c, int64_t index) {
   t->which = (int)index;
   if (v->any_shape || v->leading) t->lead = 1ULL << index;
   for (uint32_t k = 0; k < v->n_dims && !c->failed; k++) {
-    char *name = v->dim[k]->kind == RULE_NONE ? iso_arena_printf(&c->arena, "size %" PRId64 " %u", index, k) : NULL; /* no name that a rule can give */
+    char *name = v->dim[k]->kind == RULE_NONE
+                     ? iso_arena_printf(&c->arena, "size %" PRId64 " %u", index, k)
+                     : NULL; /* no name that a rule can give */
     const rule_term n = {.kind = RULE_NAME, .u.s = name};
     t->dim[t->rank++] = sc_size(c, name ? &n : v->dim[k]);
   }
@@ -265,11 +276,15 @@ void pt_note(sc *c, const char *op) {
 }
 
 static bool own_definition(const char *op, pt_definition *out) {
-  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) || pt_define_window(op, out) || pt_define_index(op, out) || pt_define_put(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
+  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) ||
+         pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) ||
+         pt_define_window(op, out) || pt_define_index(op, out) || pt_define_put(op, out) ||
+         pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
          pt_define_kernel(op, out) || pt_define_written(op, out);
 }
 
-/* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same names. */
+/* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same
+ * names. */
 static bool definition(const char *op, pt_definition *out) {
   static const char special[] = "aten::special_", copy[] = "_copy";
   char name[96];
@@ -280,7 +295,8 @@ static bool definition(const char *op, pt_definition *out) {
     return own_definition(name, out);
   }
   const size_t base = strcspn(op, ".");
-  if (base < sizeof copy || strncmp(op + base - (sizeof copy - 1), copy, sizeof copy - 1)) return false;
+  if (base < sizeof copy || strncmp(op + base - (sizeof copy - 1), copy, sizeof copy - 1))
+    return false;
   snprintf(name, sizeof name, "%.*s%s", (int)(base - (sizeof copy - 1)), op, op + base);
   return own_definition(name, out);
 }
@@ -309,7 +325,8 @@ static const pt_value *call(sc *c, const rule_term *t) {
 const pt_value *pt_eval(sc *c, const rule_term *t) {
   if (c->failed) return NULL;
   for (size_t i = 0; i < c->n_memo; i++)
-    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t))) return c->memo[i].v;
+    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t)))
+      return c->memo[i].v;
   const pt_value *v = NULL;
   char kind = 'f';
   if (++c->depth > 400) sc_fail(c, "a term too deep");
@@ -318,8 +335,8 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
     v = call(c, t);
     if (c->failed && c->otherwise) v = pt_one(c, c->otherwise(c, t));
     if (v && !c->failed) v = sc_cut_value(c, t, v);
-  }
-  else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN || t->kind == RULE_NAME || t->kind == RULE_EXPR) {
+  } else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN ||
+             t->kind == RULE_NAME || t->kind == RULE_EXPR) {
     const sx x = pt_scalar(c, t, &kind);
     v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
   } else sc_fail(c, "a literal where a tensor belongs");
@@ -363,7 +380,8 @@ static sx named_size(sc *c, const char *name) {
     if (!strchr("sa", c->sym[i].role) || strcmp(c->sym[i].name, name)) continue;
     const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
     sx_map map[SC_MAX_GUESSES];
-    for (size_t k = 0; k < c->n_bound_sizes; k++) map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+    for (size_t k = 0; k < c->n_bound_sizes; k++)
+      map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
     return c->n_bound_sizes ? sx_subst(c, x, map, c->n_bound_sizes) : x;
   }
   sc_fail(c, "the name %.60s means nothing here", name);
@@ -400,15 +418,18 @@ typedef enum root_kind { NO_ROOT, TWO_BY_PI, ROOT, INVERSE_ROOT, INVERSE_FOURTH 
 /* The root of a whole number, or its inverse, whose double `a` is. */
 static root_kind root_of(double a, int64_t *n) {
   if (a < 1e-3 || a > 1e3) return NO_ROOT;
-  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a)), fourth = nearbyint(1 / (a * a * a * a));
+  const double up = nearbyint(a * a), down = nearbyint(1 / (a * a)),
+               fourth = nearbyint(1 / (a * a * a * a));
   if (a == 0.79788456080286541) return TWO_BY_PI;
   if (up >= 2 && a == sqrt(up)) return *n = (int64_t)up, ROOT;
-  if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down)))) return *n = (int64_t)down, INVERSE_ROOT;
+  if (down >= 2 && (a == 1 / sqrt(down) || a == (double)(1 / sqrtl((long double)down))))
+    return *n = (int64_t)down, INVERSE_ROOT;
   if (fourth >= 2 && a == sqrt(1 / sqrt(fourth))) return *n = (int64_t)fourth, INVERSE_FOURTH;
   return NO_ROOT;
 }
 
-/* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption `literal`, proofs.md). */
+/* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption
+ * `literal`, proofs.md). */
 sx pt_literal(sc *c, double f) {
   if (f == -INFINITY) return c->neginf;
   if (c->read_masks && sc_mask_literal(f)) {
@@ -441,7 +462,8 @@ sx pt_scalar(sc *c, const rule_term *t, char *kind) {
   case RULE_INT: *kind = 'i'; return sx_int(c, t->u.i);
   case RULE_BOOLEAN: *kind = 'b'; return t->u.i ? c->yes : c->no;
   case RULE_FLOAT: return pt_literal(c, t->u.f);
-  case RULE_NAME: case RULE_EXPR:
+  case RULE_NAME:
+  case RULE_EXPR:
     x = sc_size(c, t);
     *kind = sc_has(c, x, S_INT) ? 'i' : 'f';
     return x;
@@ -460,7 +482,8 @@ sx pt_scalar(sc *c, const rule_term *t, char *kind) {
 
 const rule_term *pt_arg(pt_args *a, const char *name) {
   for (size_t i = 0; i < a->schema->n_args; i++)
-    if (!strcmp(a->schema->arg[i].name, name)) return a->t->child[i]->kind == RULE_NONE ? NULL : a->t->child[i];
+    if (!strcmp(a->schema->arg[i].name, name))
+      return a->t->child[i]->kind == RULE_NONE ? NULL : a->t->child[i];
   return NULL;
 }
 const pt_tensor *pt_arg_tensor(pt_args *a, const char *name) {
@@ -497,7 +520,8 @@ sx pt_arg_scalar(pt_args *a, const char *name, char *kind) {
   return pt_scalar(a->c, t, kind);
 }
 
-/* An integer known by number; where it is a name, its value is asked for by cases within `low` and `high`. */
+/* An integer known by number; where it is a name, its value is asked for by cases within `low` and
+ * `high`. */
 static bool number_within(sc *c, sx x, int64_t low, int64_t high, int64_t *out) {
   if (sx_is_int(c, x, out)) return true;
   for (int64_t v = low; v < high && !c->failed; v++) {
@@ -571,7 +595,8 @@ bool pt_arg_list(pt_args *a, const char *name, const pt_tensor *const **out, siz
     if (!v->t) { /* as many pieces as there are: only where that is a number */
       const sx size = v->base->dim[v->dim];
       int64_t k;
-      if (!sx_is_int(c, sx_div(c, sx_add(c, size, sx_sub(c, v->step, c->one)), v->step), &k) || k > 64 || k < 1) {
+      if (!sx_is_int(c, sx_div(c, sx_add(c, size, sx_sub(c, v->step, c->one)), v->step), &k) ||
+          k > 64 || k < 1) {
         sc_fail(c, "a list of unknown length");
         return false;
       }

@@ -1,9 +1,12 @@
-/* The last step of the symbolic prover: what holds on this path of conditions, as linear real arithmetic in Z3.
+/* The last step of the symbolic prover: what holds on this path of conditions, as linear real
+ * arithmetic in Z3.
  *
- * Atoms and products are unknown numbers here, of which only signs are told, and of quotients and roundings what they
- * are by definition. Of quotients floor(x / d) by a symbol it is told besides how they compare with what they are compared
- * with: floor(x / d) <= t exactly where x <= d t + d - 1, whose products are of a form with all others. The assumptions alone are shown to have a model, so that a proof is not vacuous; where they have
- * none the path cannot be taken, and there is nothing to show. */
+ * Atoms and products are unknown numbers here, of which only signs are told, and of quotients and
+ * roundings what they are by definition. Of quotients floor(x / d) by a symbol it is told besides
+ * how they compare with what they are compared with: floor(x / d) <= t exactly where x <= d t + d -
+ * 1, whose products are of a form with all others. The assumptions alone are shown to have a model,
+ * so that a proof is not vacuous; where they have none the path cannot be taken, and there is
+ * nothing to show. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +55,9 @@ static Z3_ast number(solver *m, int v) { return z3.mk_int(m->z, v, m->real); }
 static bool is_whole(solver *m, Z3_ast a) { return z3.get_sort(m->z, a) == m->integer; }
 /* Integers stay among themselves: mixed with reals they are much harder to decide. */
 static Z3_ast real_of(solver *m, Z3_ast a) { return is_whole(m, a) ? z3.mk_int2real(m->z, a) : a; }
-static Z3_ast same_sort(solver *m, int v, Z3_ast as) { return z3.mk_int(m->z, v, z3.get_sort(m->z, as)); }
+static Z3_ast same_sort(solver *m, int v, Z3_ast as) {
+  return z3.mk_int(m->z, v, z3.get_sort(m->z, as));
+}
 static void assume(solver *m, Z3_ast a) { z3.solver_assert(m->z, m->s, a); }
 
 static Z3_ast linear(solver *m, sx x);
@@ -69,14 +74,17 @@ static void rounding(solver *m, sx x, Z3_ast v) {
   sc *c = m->c;
   if (sc_op(c, x) == X_DIV) {
     const sx d = sc_word(c, x, 1);
-    if (!sx_gt0(c, d)) return; /* elsewhere a quotient says nothing, and no path may end for what it says */
+    if (!sx_gt0(c, d))
+      return; /* elsewhere a quotient says nothing, and no path may end for what it says */
     between(m, c->zero, sx_sub(c, sc_word(c, x, 0), sx_mul(c, d, x)), sx_sub(c, d, c->one));
     return;
   }
   if (sc_op(c, x) != X_FN) return;
   const sx_func f = (sx_func)sc_word(c, x, 0);
   if (f != F_FLOOR && f != F_CEIL && f != F_ROUND) return;
-  const Z3_ast d = z3.mk_sub(m->z, 2, (Z3_ast[2]){real_of(m, linear(m, sc_word(c, x, 1))), real_of(m, v)}), zero = number(m, 0);
+  const Z3_ast d = z3.mk_sub(m->z, 2,
+                             (Z3_ast[2]){real_of(m, linear(m, sc_word(c, x, 1))), real_of(m, v)}),
+               zero = number(m, 0);
   if (f == F_ROUND) {
     const Z3_ast twice = z3.mk_add(m->z, 2, (Z3_ast[2]){d, d});
     assume(m, z3.mk_le(m->z, twice, number(m, 1)));
@@ -101,17 +109,21 @@ static Z3_ast sign_of(solver *m, Z3_ast v, bool at_least) {
   return at_least ? z3.mk_ge(m->z, v, zero) : z3.mk_le(m->z, v, zero);
 }
 
-/* a <= b goes over to the products with a common factor that is not negative; both to each other where it is positive. */
+/* a <= b goes over to the products with a common factor that is not negative; both to each other
+ * where it is positive. */
 static void factor_in_common(solver *m, sx x, sx y) {
   sc *c = m->c;
   sx f, u, v;
   uint32_t e;
   for (size_t i = 0, n = sx_factors(c, x); i < n && m->n_lemmas < MAX_LEMMAS; i++) {
     sx_factor(c, x, i, &f, &e);
-    if (e != PV_ONE_Q || !sc_has(c, f, S_NONNEG) || !sx_divides(c, f, y, &v) || !sx_divides(c, f, x, &u)) continue;
+    if (e != PV_ONE_Q || !sc_has(c, f, S_NONNEG) || !sx_divides(c, f, y, &v) ||
+        !sx_divides(c, f, x, &u))
+      continue;
     m->n_lemmas++;
     const Z3_ast less = at_most(m, u, c->one, v, c->zero), more = at_most(m, v, c->one, u, c->zero);
-    const Z3_ast less_times = at_most(m, x, c->one, y, c->zero), more_times = at_most(m, y, c->one, x, c->zero);
+    const Z3_ast less_times = at_most(m, x, c->one, y, c->zero),
+                 more_times = at_most(m, y, c->one, x, c->zero);
     assume(m, z3.mk_implies(m->z, less, less_times));
     assume(m, z3.mk_implies(m->z, more, more_times));
     if (!sc_has(c, f, S_POS)) continue;
@@ -120,7 +132,8 @@ static void factor_in_common(solver *m, sx x, sx y) {
   }
 }
 
-/* What is known of a product x, whose value is v: its sign by those of its factors, and products that share a factor. */
+/* What is known of a product x, whose value is v: its sign by those of its factors, and products
+ * that share a factor. */
 static void product(solver *m, sx x, Z3_ast v) {
   sc *c = m->c;
   sx a, b;
@@ -135,7 +148,10 @@ static void product(solver *m, sx x, Z3_ast v) {
     sx_factor(c, x, 1, &b, &f);
     m->n_lemmas++;
     for (int k = 0; k < 4 && e == PV_ONE_Q && f == PV_ONE_Q; k++)
-      assume(m, z3.mk_implies(m->z, z3.mk_and(m->z, 2, (Z3_ast[2]){sign_of(m, unknown(m, a), k & 1), sign_of(m, unknown(m, b), k & 2)}),
+      assume(m, z3.mk_implies(m->z,
+                              z3.mk_and(m->z, 2,
+                                        (Z3_ast[2]){sign_of(m, unknown(m, a), k & 1),
+                                                    sign_of(m, unknown(m, b), k & 2)}),
                               sign_of(m, v, (k & 1) == (k >> 1))));
   }
   for (size_t i = 0; i < known && i < 40; i++)
@@ -151,7 +167,8 @@ static Z3_ast unknown(solver *m, sx x) {
     return z3.mk_int(m->z, 0, sc_has(m->c, x, S_INT) ? m->integer : m->real);
   }
   const unsigned f = sc_flags(m->c, x);
-  const Z3_ast v = z3.mk_fresh_const(m->z, "x", f & S_INT ? m->integer : m->real), zero = same_sort(m, 0, v);
+  const Z3_ast v = z3.mk_fresh_const(m->z, "x", f & S_INT ? m->integer : m->real),
+               zero = same_sort(m, 0, v);
   m->key[m->n] = x;
   m->value[m->n++] = v;
   if (f & S_POS) assume(m, z3.mk_gt(m->z, v, zero));
@@ -174,7 +191,8 @@ static Z3_ast unknown(solver *m, sx x) {
   if (sc_op(m->c, x) == X_FN && sc_word(m->c, x, 0) == F_ABS) {
     const Z3_ast y = linear(m, sc_word(m->c, x, 1));
     const Z3_ast positive = z3.mk_ge(m->z, y, same_sort(m, 0, y));
-    assume(m, z3.mk_eq(m->z, real_of(m, v), real_of(m, z3.mk_ite(m->z, positive, y, z3.mk_unary_minus(m->z, y)))));
+    assume(m, z3.mk_eq(m->z, real_of(m, v),
+                       real_of(m, z3.mk_ite(m->z, positive, y, z3.mk_unary_minus(m->z, y)))));
   }
   return v;
 }
@@ -212,20 +230,26 @@ static Z3_ast linear(solver *m, sx x) {
   return r;
 }
 
-/* p is compared with 0: each quotient by a symbol in it, with coefficient 1 or -1, with the rest. */
+/* p is compared with 0: each quotient by a symbol in it, with coefficient 1 or -1, with the rest.
+ */
 static void compared(solver *m, sx p) {
   sc *c = m->c;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && n < 12 && m->n_lemmas < MAX_LEMMAS && sc_has(c, p, S_INT); i++) {
+  for (size_t i = 0, n = sx_terms(c, p);
+       i < n && n < 12 && m->n_lemmas < MAX_LEMMAS && sc_has(c, p, S_INT); i++) {
     uint32_t q;
     sx u;
     sx_term(c, p, i, &q, &u);
-    if (sc_op(c, u) != X_DIV || sc_op(c, sc_word(c, u, 1)) == X_CONST || (q != PV_ONE_Q && q != PV_MINUS_Q)) continue;
+    if (sc_op(c, u) != X_DIV || sc_op(c, sc_word(c, u, 1)) == X_CONST ||
+        (q != PV_ONE_Q && q != PV_MINUS_Q))
+      continue;
     if (!sx_gt0(c, sc_word(c, u, 1))) continue;
     m->n_lemmas++;
-    const sx x = sc_word(c, u, 0), d = sc_word(c, u, 1), rest = sx_sub(c, p, sx_scale(c, q, u)), t = q == PV_ONE_Q ? sx_neg(c, rest) : rest;
+    const sx x = sc_word(c, u, 0), d = sc_word(c, u, 1), rest = sx_sub(c, p, sx_scale(c, q, u)),
+             t = q == PV_ONE_Q ? sx_neg(c, rest) : rest;
     const sx less = sx_sub(c, d, c->one), more = sx_sub(c, sx_add(c, d, d), c->one);
     /* Against t - 1, t and t + 1: conditions on integers are off by one. */
-    assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->minus_one), at_most(m, x, d, t, c->minus_one)));
+    assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->minus_one),
+                        at_most(m, x, d, t, c->minus_one)));
     assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->zero), at_most(m, x, d, t, less)));
     assume(m, z3.mk_iff(m->z, at_most(m, u, c->one, t, c->one), at_most(m, x, d, t, more)));
   }
@@ -237,14 +261,15 @@ static Z3_ast condition(solver *m, sx g) {
   switch (sc_op(m->c, g)) {
   case X_TRUE: return z3.mk_true(m->z);
   case X_FALSE: return z3.mk_false(m->z);
-  case X_LT: case X_EQ:
+  case X_LT:
+  case X_EQ:
     p = linear(m, sc_word(m->c, g, 0));
-    return sc_op(m->c, g) == X_LT ? z3.mk_lt(m->z, p, same_sort(m, 0, p)) : z3.mk_eq(m->z, p, same_sort(m, 0, p));
+    return sc_op(m->c, g) == X_LT ? z3.mk_lt(m->z, p, same_sort(m, 0, p))
+                                  : z3.mk_eq(m->z, p, same_sort(m, 0, p));
   case X_ITE:
-    return z3.mk_ite(m->z, condition(m, sc_word(m->c, g, 0)), condition(m, sc_word(m->c, g, 1)), condition(m, sc_word(m->c, g, 2)));
-  default:
-    p = unknown(m, g);
-    return z3.mk_eq(m->z, p, same_sort(m, 1, p));
+    return z3.mk_ite(m->z, condition(m, sc_word(m->c, g, 0)), condition(m, sc_word(m->c, g, 1)),
+                     condition(m, sc_word(m->c, g, 2)));
+  default: p = unknown(m, g); return z3.mk_eq(m->z, p, same_sort(m, 1, p));
   }
 }
 
@@ -313,8 +338,10 @@ static Z3_lbool check(solver *m) {
   fprintf(stderr, "z3: %d %s\n", (int)r, Z3_solver_get_reason_unknown(m->z, m->s));
   fprintf(stderr, "%s\n", Z3_solver_to_string(m->z, m->s));
 #endif
-  if (r == Z3_L_UNDEF && val_z3_overran(m->z, m->s)) m->c->overran = true, sc_fail(m->c, "%s", VAL_Z3_OVERRAN);
-  const uint64_t cost = 20000; /* each question counts alike, so that the answer does not depend on the machine */
+  if (r == Z3_L_UNDEF && val_z3_overran(m->z, m->s))
+    m->c->overran = true, sc_fail(m->c, "%s", VAL_Z3_OVERRAN);
+  const uint64_t cost =
+      20000; /* each question counts alike, so that the answer does not depend on the machine */
   m->c->rlimit = m->c->rlimit > cost ? m->c->rlimit - cost : 0;
   return r;
 }

@@ -61,11 +61,13 @@ char *val_z3_answers(const char *text, uint64_t rlimit, bool *overran) {
   char limits[96];
   *overran = false;
   if (!z) return NULL;
-  snprintf(limits, sizeof limits, "(set-option :timeout %d)(set-option :rlimit %llu)", (int)BACKSTOP_MS, (unsigned long long)rlimit);
+  snprintf(limits, sizeof limits, "(set-option :timeout %d)(set-option :rlimit %llu)",
+           (int)BACKSTOP_MS, (unsigned long long)rlimit);
   (void)z3.eval_smtlib2_string(z, limits);
   const char *r = z3.eval_smtlib2_string(z, text);
   char *copy = r ? strdup(r) : NULL;
-  *overran = now_ms() - from >= BACKSTOP_MS; /* its answers do not say which of them the clock ended */
+  *overran =
+      now_ms() - from >= BACKSTOP_MS; /* its answers do not say which of them the clock ended */
   z3.del_context(z);
   return copy;
 }
@@ -73,7 +75,8 @@ char *val_z3_answers(const char *text, uint64_t rlimit, bool *overran) {
 void val_z3_limit(Z3_context z, Z3_solver s, uint64_t rlimit) {
   const Z3_params p = z3.mk_params(z);
   z3.params_inc_ref(z, p);
-  z3.params_set_uint(z, p, z3.mk_string_symbol(z, "rlimit"), rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
+  z3.params_set_uint(z, p, z3.mk_string_symbol(z, "rlimit"),
+                     rlimit > UINT32_MAX ? UINT32_MAX : (unsigned)rlimit);
   z3.params_set_uint(z, p, z3.mk_string_symbol(z, "timeout"), BACKSTOP_MS);
   z3.solver_set_params(z, s, p);
   z3.params_dec_ref(z, p);

@@ -1,6 +1,8 @@
-/* Sums in which an operand is lost: where many digits are not to be had, a sample of such a sum shows nothing of that operand.
+/* Sums in which an operand is lost: where many digits are not to be had, a sample of such a sum
+ * shows nothing of that operand.
  *
- * One that stands on both sides loses the same there, and is like a variable. Masks are meant to swallow what they are added to. */
+ * One that stands on both sides loses the same there, and is like a variable. Masks are meant to
+ * swallow what they are added to. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +23,8 @@ static bool listed(const char *const *list, size_t n, const char *name) {
 }
 
 /* An element of a sum of two, whatever factor the second has. */
-static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out) {
   val_operands o;
   if (!val_operands_of(call, bind, n, out, &o) || !o.two) return false;
   double alpha = 1;
@@ -29,7 +32,8 @@ static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n, 
   if (call->n > 2 && call->child[2]->kind == RULE_INT) alpha = (double)call->child[2]->u.i;
   const bool reversed = strstr(call->u.s, "rsub") != NULL;
   for (int64_t i = 0; i < out->numel; i++) {
-    const double y = rule_tensor_get(out, i), a = val_operand(&o, 0, i) * (reversed ? alpha : 1), b = val_operand(&o, 1, i) * (reversed ? 1 : alpha);
+    const double y = rule_tensor_get(out, i), a = val_operand(&o, 0, i) * (reversed ? alpha : 1),
+                 b = val_operand(&o, 1, i) * (reversed ? 1 : alpha);
     if (lost(a, y) || lost(b, y)) return true;
   }
   return false;
@@ -50,10 +54,23 @@ static bool many_lose(rule_tensor *const *bind, size_t n) {
   return most > 0 && least < DBL_EPSILON / 16 * most;
 }
 
-void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call,
+                     rule_tensor *const *bind, size_t n, const rule_tensor *out) {
   static const char *const pairs[] = {"add", "sub", "subtract", "rsub"};
-  static const char *const sums[] = {"sum", "mean", "cumsum", "mm", "bmm", "matmul", "linear", "addmm", "baddbmm", "addmv", "mv", "dot", "einsum", "addcmul", "addcdiv",
-                                     "lerp", "logaddexp", "logsumexp", "var", "std", "norm", "linalg_vector_norm", "hypot", "cdist", "dist", "trace", "tensordot"};
+  static const char *const sums[] = {"sum",       "mean",
+                                     "cumsum",    "mm",
+                                     "bmm",       "matmul",
+                                     "linear",    "addmm",
+                                     "baddbmm",   "addmv",
+                                     "mv",        "dot",
+                                     "einsum",    "addcmul",
+                                     "addcdiv",   "lerp",
+                                     "logaddexp", "logsumexp",
+                                     "var",       "std",
+                                     "norm",      "linalg_vector_norm",
+                                     "hypot",     "cdist",
+                                     "dist",      "trace",
+                                     "tensordot"};
   char name[64];
   val_base_name(call->u.s, name);
   if (!rule_dtype_is_float(out->dtype)) return;
@@ -73,4 +90,6 @@ static bool within(const val_absorbed *a, const val_absorbed *b) {
   return a->n <= VAL_ABSORBED;
 }
 
-bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right) { return !within(left, right) || !within(right, left); }
+bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right) {
+  return !within(left, right) || !within(right, left);
+}

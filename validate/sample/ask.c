@@ -1,7 +1,9 @@
-/* Sizes and attributes that meet a rule's conditions, from Z3: where drawing found none, there may be none.
+/* Sizes and attributes that meet a rule's conditions, from Z3: where drawing found none, there may
+ * be none.
  *
- * Integers are Z3's integers, attributes without a kind its reals; mod is over integers with the divisor's sign for
- * positive divisors (conditions divide by sizes). `unsat` means that the rule speaks of nothing. */
+ * Integers are Z3's integers, attributes without a kind its reals; mod is over integers with the
+ * divisor's sign for positive divisors (conditions divide by sizes). `unsat` means that the rule
+ * speaks of nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,9 @@ static Z3_ast arithmetic(asker *k, const char *op, Z3_ast a, Z3_ast b) {
   if (op[0] == '/') return z3.mk_div(k->z, real(k, a), real(k, b));
   if (z3.get_sort(k->z, a) != z3.get_sort(k->z, b)) a = real(k, a), b = real(k, b);
   const Z3_ast both[2] = {a, b};
-  return op[0] == '+' ? z3.mk_add(k->z, 2, both) : op[0] == '-' ? z3.mk_sub(k->z, 2, both) : z3.mk_mul(k->z, 2, both);
+  return op[0] == '+'   ? z3.mk_add(k->z, 2, both)
+         : op[0] == '-' ? z3.mk_sub(k->z, 2, both)
+                        : z3.mk_mul(k->z, 2, both);
 }
 
 static Z3_ast relation(asker *k, const char *op, Z3_ast a, Z3_ast b) {
@@ -72,10 +76,12 @@ static Z3_ast term(asker *k, const rule_term *t) {
   Z3_ast a = term(k, t->child[0]);
   if (t->n == 1) return z3.mk_unary_minus(k->z, a);
   if (strcmp(op, "in") == 0) {
-    const Z3_ast both[2] = {relation(k, ">=", a, term(k, t->child[1])), relation(k, "<", a, term(k, t->child[2]))};
+    const Z3_ast both[2] = {relation(k, ">=", a, term(k, t->child[1])),
+                            relation(k, "<", a, term(k, t->child[2]))};
     return z3.mk_and(k->z, 2, both);
   }
-  if (strchr("+-*/", op[0]) == NULL && strcmp(op, "mod") != 0) return relation(k, op, a, term(k, t->child[1]));
+  if (strchr("+-*/", op[0]) == NULL && strcmp(op, "mod") != 0)
+    return relation(k, op, a, term(k, t->child[1]));
   for (uint32_t i = 1; i < t->n; i++) a = arithmetic(k, op, a, term(k, t->child[i]));
   return a;
 }
@@ -88,7 +94,8 @@ static void declare(asker *k, Z3_solver s) {
     snprintf(symbol, sizeof symbol, "n%u", (unsigned)i);
     Z3_sort sort = n->kind == 'f' ? z3.mk_real_sort(k->z) : z3.mk_int_sort(k->z);
     k->name[i] = z3.mk_const(k->z, z3.mk_string_symbol(k->z, symbol), sort);
-    if (n->kind == 's') z3.solver_assert(k->z, s, z3.mk_ge(k->z, k->name[i], z3.mk_int64(k->z, 1, sort)));
+    if (n->kind == 's')
+      z3.solver_assert(k->z, s, z3.mk_ge(k->z, k->name[i], z3.mk_int64(k->z, 1, sort)));
   }
 }
 
@@ -121,7 +128,8 @@ iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_erro
     z3.solver_inc_ref(k.z, s);
     val_z3_limit(k.z, s, rlimit);
     declare(&k, s);
-    for (uint32_t i = 0; i < p->n_where && !k.failed; i++) z3.solver_assert(k.z, s, term(&k, p->where[i]));
+    for (uint32_t i = 0; i < p->n_where && !k.failed; i++)
+      z3.solver_assert(k.z, s, term(&k, p->where[i]));
     if (!k.failed && z3.get_error_code(k.z) == Z3_OK) {
       const Z3_lbool r = z3.solver_check(k.z, s);
       if (r == Z3_L_FALSE) answer = VAL_FALSE;
@@ -132,5 +140,7 @@ iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_erro
   }
   z3.del_context(k.z);
   *out = answer;
-  return overran ? iso_fail(err, ISO_LIMIT, "%s on the conditions of rule %s", VAL_Z3_OVERRAN, p->r->name) : ISO_OK;
+  return overran ? iso_fail(err, ISO_LIMIT, "%s on the conditions of rule %s", VAL_Z3_OVERRAN,
+                            p->r->name)
+                 : ISO_OK;
 }

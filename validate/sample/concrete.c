@@ -1,7 +1,8 @@
-/* A rule at sizes, attributes and values that meet its conditions: for those who want to look at one instance.
+/* A rule at sizes, attributes and values that meet its conditions: for those who want to look at
+ * one instance.
  *
- * Sizes that happen to be equal, or 1, make more things equal than the rule says: of some instances the one with the fewest such
- * accidents is taken. */
+ * Sizes that happen to be equal, or 1, make more things equal than the rule says: of some instances
+ * the one with the fewest such accidents is taken. */
 #include <stdlib.h>
 
 #include "validate/sample/instance_int.h"
@@ -9,20 +10,25 @@
 
 enum { DRAWS = 12, SAMPLES = 8, LARGEST = 9 };
 
-/* Sizes that are 1, pairs of names with one value, and shapes without dimensions where the rule leaves them open. */
+/* Sizes that are 1, pairs of names with one value, and shapes without dimensions where the rule
+ * leaves them open. */
 static unsigned accidents(const val_problem *p) {
   unsigned n = 0;
   for (uint32_t i = 0; i < p->n_names; i++) {
     if (p->name[i].kind != 's' && p->name[i].kind != 'i') continue;
     n += p->name[i].kind == 's' && p->name[i].i == 1;
-    for (uint32_t k = 0; k < i; k++) n += p->name[k].kind == p->name[i].kind && p->name[k].i == p->name[i].i;
+    for (uint32_t k = 0; k < i; k++)
+      n += p->name[k].kind == p->name[i].kind && p->name[k].i == p->name[i].i;
   }
-  for (uint32_t v = 0; v < p->r->n_vars; v++) n += (p->r->var[v].any_shape || p->r->var[v].leading) && p->lead_rank[v] == 0;
+  for (uint32_t v = 0; v < p->r->n_vars; v++)
+    n += (p->r->var[v].any_shape || p->r->var[v].leading) && p->lead_rank[v] == 0;
   return n;
 }
 
-/* Values on which both sides run. Returns: in `found` whether there are some; then the caller has them in `bind`. */
-static iso_code values(val_engine *e, const rule *r, iso_rng *rng, rule_tensor **bind, bool *found, iso_error *err) {
+/* Values on which both sides run. Returns: in `found` whether there are some; then the caller has
+ * them in `bind`. */
+static iso_code values(val_engine *e, const rule *r, iso_rng *rng, rule_tensor **bind, bool *found,
+                       iso_error *err) {
   for (unsigned k = 0; k < SAMPLES && !*found; k++) {
     rule_tensor *side[2] = {NULL, NULL};
     iso_error local = {0};
@@ -42,7 +48,8 @@ static iso_code values(val_engine *e, const rule *r, iso_rng *rng, rule_tensor *
   return ISO_OK;
 }
 
-iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a, rule *out, rule_tensor **bind, bool *found, iso_error *err) {
+iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a, rule *out,
+                      rule_tensor **bind, bool *found, iso_error *err) {
   val_problem p;
   iso_rng rng = iso_rng_new(seed, 0x1257);
   unsigned least = 0;

@@ -24,7 +24,9 @@ static bool value_of(const void *ctx, const char *name, rule_term *out) {
   return false;
 }
 
-static rule_values values_of(const val_problem *p) { return (rule_values){value_of, p, equation_tol}; }
+static rule_values values_of(const val_problem *p) {
+  return (rule_values){value_of, p, equation_tol};
+}
 
 bool val_size_at(const val_problem *p, const rule_term *t, int64_t *out) {
   const rule_values v = values_of(p);
@@ -76,7 +78,8 @@ static double residue(val_problem *p, val_name *n, const rule_term *t, double x)
   return a - b;
 }
 
-/* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values; of what is none (a remainder) by none. */
+/* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values; of
+ * what is none (a remainder) by none. */
 static size_t roots(val_problem *p, val_name *n, const rule_term *t, double out[2]) {
   const double c = residue(p, n, t, 0), f1 = residue(p, n, t, 1), f2 = residue(p, n, t, -1);
   if (isnan(c) || isnan(f1) || isnan(f2)) return 0;
@@ -119,16 +122,28 @@ static size_t reals_near(const val_problem *p, double *out, size_t cap) {
   for (size_t i = 0; i < sizeof some / sizeof *some && n < cap; i++) out[n++] = some[i];
   for (uint32_t i = 0; i < p->n_where; i++) floats_in(p->where[i], lit, &n_lit, 8);
   for (size_t i = 0; i < n_lit; i++) {
-    const double near[] = {lit[i], -lit[i], lit[i] / 2, 1.5 * lit[i], (1 - 1e-5) * lit[i], (1 + 1e-5) * lit[i], (1 + 1e-3) * lit[i], (1 - 1e-3) * lit[i], sqrt(fabs(lit[i])) / 2, -sqrt(fabs(lit[i])) / 2, i ? (lit[i] + lit[i - 1]) / 2 : 0};
+    const double near[] = {lit[i],
+                           -lit[i],
+                           lit[i] / 2,
+                           1.5 * lit[i],
+                           (1 - 1e-5) * lit[i],
+                           (1 + 1e-5) * lit[i],
+                           (1 + 1e-3) * lit[i],
+                           (1 - 1e-3) * lit[i],
+                           sqrt(fabs(lit[i])) / 2,
+                           -sqrt(fabs(lit[i])) / 2,
+                           i ? (lit[i] + lit[i - 1]) / 2 : 0};
     for (size_t k = 0; k < sizeof near / sizeof *near && n < cap; k++) out[n++] = near[k];
   }
   return n;
 }
 
-/* A root to its last digit, and of few digits where it has them: what an equation ties together must not differ by how it was solved. */
+/* A root to its last digit, and of few digits where it has them: what an equation ties together
+ * must not differ by how it was solved. */
 static double polished(val_problem *p, val_name *n, const rule_term *t, double x) {
   double best = x, least = fabs(residue(p, n, t, x));
-  const double h = 1e-3 * (fabs(x) + 1e-9), slope = (residue(p, n, t, x + h) - residue(p, n, t, x - h)) / (2 * h);
+  const double h = 1e-3 * (fabs(x) + 1e-9),
+               slope = (residue(p, n, t, x + h) - residue(p, n, t, x - h)) / (2 * h);
   for (int i = 0; i < 3 && isfinite(slope) && slope != 0; i++) {
     const double y = best - residue(p, n, t, best) / slope, off = fabs(residue(p, n, t, y));
     if (!(off < least)) break;
@@ -181,7 +196,9 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
   int64_t v = 0;
   for (size_t i = 0; i < n_whole; i++) {
     n->i = whole[i];
-    if ((n->kind != 's' || n->i >= 1) && val_condition_at(p, t) == VAL_TRUE && iso_rng_below(rng, ++good) == 0) v = n->i;
+    if ((n->kind != 's' || n->i >= 1) && val_condition_at(p, t) == VAL_TRUE &&
+        iso_rng_below(rng, ++good) == 0)
+      v = n->i;
   }
   n->i = v;
   if (chosen != NULL) n->f = equation ? polished(p, n, t, *chosen) : *chosen;

@@ -1,7 +1,8 @@
 /* Counterexamples made small: fewer elements first, then values that a reader can check by hand.
  *
- * A smaller instance is drawn anew and tried with every kind of value; on the smallest, values are replaced one by one by
- * small integers as long as the sides still differ. Greedy, bounded by the number of trials. */
+ * A smaller instance is drawn anew and tried with every kind of value; on the smallest, values are
+ * replaced one by one by small integers as long as the sides still differ. Greedy, bounded by the
+ * number of trials. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,10 @@ static bool copy_names(val_witness *w, const val_problem *p) {
   return true;
 }
 
-iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r, rule_tensor *const *bind, const val_trial *t,
-                          iso_error *err) {
-  val_witness n = {.found = true, .what = t->what, .index = t->index, .max_abs = t->abs, .max_rel = t->rel};
+iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
+                          rule_tensor *const *bind, const val_trial *t, iso_error *err) {
+  val_witness n = {
+      .found = true, .what = t->what, .index = t->index, .max_abs = t->abs, .max_rel = t->rel};
   n.r = copy_instance(&n.arena, r);
   n.bind = calloc(r->n_vars + 1, sizeof *n.bind);
   if (n.r == NULL || n.bind == NULL || !copy_names(&n, p)) {
@@ -116,11 +118,13 @@ typedef struct search {
 } search;
 
 /* Try the instance on values; a clear difference is kept. */
-static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool *kept, iso_error *err) {
+static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool *kept,
+                        iso_error *err) {
   val_trial t = {0};
   *kept = false;
   s->trials++;
-  iso_code c = val_try(s->e, r, bind, s->rng, val_engine_options(s->e)->rel_tol, s->strict, s->strict, &t, err);
+  iso_code c = val_try(s->e, r, bind, s->rng, val_engine_options(s->e)->rel_tol, s->strict,
+                       s->strict, &t, err);
   if (!c) c = val_trial_settle(s->e, r, bind, false, &t, err);
   if (!c && t.outcome == VAL_DIFFER && !(t.soft && !(s->w->max_rel < 1e-6))) {
     c = val_witness_take(s->w, s->p, r, bind, &t, err);
@@ -161,7 +165,8 @@ static iso_code try_set(search *s, const val_problem *was, bool *kept, iso_error
   iso_error local;
   rule r;
   iso_code c = ISO_OK;
-  if (val_names_hold(s->p) && val_instantiate(s->p, &a, &r, &local) == ISO_OK) c = try_values(s, &r, kept, err);
+  if (val_names_hold(s->p) && val_instantiate(s->p, &a, &r, &local) == ISO_OK)
+    c = try_values(s, &r, kept, err);
   iso_arena_fini(&a);
   if (!*kept) *s->p = *was;
   return c;
@@ -170,7 +175,9 @@ static iso_code try_set(search *s, const val_problem *was, bool *kept, iso_error
 /* All that is `from` among sizes and integers, or the name `only` alone. */
 static void set_sizes(val_problem *p, uint32_t only, bool alone, int64_t from, int64_t to) {
   for (uint32_t i = 0; i < p->n_names; i++)
-    if (alone ? i == only : (p->name[i].kind == 's' || p->name[i].kind == 'i') && p->name[i].i == from) p->name[i].i = to;
+    if (alone ? i == only
+              : (p->name[i].kind == 's' || p->name[i].kind == 'i') && p->name[i].i == from)
+      p->name[i].i = to;
 }
 
 static iso_code lower_names(search *s, const val_problem *was, bool *kept, iso_error *err) {
@@ -189,7 +196,8 @@ static iso_code lower_names(search *s, const val_problem *was, bool *kept, iso_e
 static iso_code lower_leads(search *s, const val_problem *was, bool *kept, iso_error *err) {
   iso_code c = ISO_OK;
   uint32_t most = 0;
-  for (uint32_t v = 0; v < was->r->n_vars; v++) most = was->lead_rank[v] > most ? was->lead_rank[v] : most;
+  for (uint32_t v = 0; v < was->r->n_vars; v++)
+    most = was->lead_rank[v] > most ? was->lead_rank[v] : most;
   for (uint32_t place = most; place > 0; place--) /* counted from the inside */
     for (int64_t to = 0; to < 4; to++) {
       if (c || *kept || s->trials >= SHAPE_TRIALS) return c;
@@ -200,7 +208,9 @@ static iso_code lower_leads(search *s, const val_problem *was, bool *kept, iso_e
         if (n < place || (to > 0 && lead[n - place] <= to)) continue;
         moved = true;
         if (to > 0) lead[n - place] = to;
-        else memmove(lead + n - place, lead + n - place + 1, (place - 1) * sizeof *lead), s->p->lead_rank[v]--;
+        else
+          memmove(lead + n - place, lead + n - place + 1, (place - 1) * sizeof *lead),
+              s->p->lead_rank[v]--;
       }
       if (moved) c = try_set(s, was, kept, err);
     }
@@ -257,7 +267,8 @@ static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err)
     }
     c = copy_tensor(s->w->bind[i], &bind[i], err);
     for (int64_t j = 0; !c && j < bind[i]->numel; j++)
-      rule_tensor_set(bind[i], j, (double)((int64_t)iso_rng_below(s->rng, (uint64_t)(2 * bound + 1)) - bound));
+      rule_tensor_set(bind[i], j,
+                      (double)((int64_t)iso_rng_below(s->rng, (uint64_t)(2 * bound + 1)) - bound));
   }
   if (!c) c = attempt(s, r, bind, kept, err);
   for (uint32_t i = 0; i < n_vars; i++) rule_tensor_unref(bind[i]);
@@ -281,23 +292,40 @@ static iso_code change(search *s, uint32_t var, int64_t at, double to, bool *kep
 static double simplicity(double v) {
   if (v == 0 || v == 1) return v;
   if (!(fabs(v) < 1e15)) return INFINITY;
-  return v == nearbyint(v) ? 2 + fabs(v) : 2 * v == nearbyint(2 * v) && fabs(v) < 1000 ? 1000 + fabs(v) : 1e16;
+  return v == nearbyint(v)                             ? 2 + fabs(v)
+         : 2 * v == nearbyint(2 * v) && fabs(v) < 1000 ? 1000 + fabs(v)
+                                                       : 1e16;
 }
 
 /* Within what the rule says of the variable. */
 static bool allowed(const rule_variable *v, double x) {
-  return (v->low == NULL || x >= (double)v->low->u.i) && (v->high == NULL || x < (double)v->high->u.i);
+  return (v->low == NULL || x >= (double)v->low->u.i) &&
+         (v->high == NULL || x < (double)v->high->u.i);
 }
 
 static iso_code shrink_number(search *s, uint32_t v, int64_t i, iso_error *err) {
   iso_code c = ISO_OK;
   for (bool kept = true; kept && !c;) {
     const double was = rule_tensor_get(s->w->bind[v], i);
-    const double to[] = {0, 1, -1, 2, -2, 0.5, -0.5, 1.5, -1.5, nearbyint(was), nearbyint(2 * was) / 2, trunc(was / 2), was - copysign(1, was)};
+    const double to[] = {0,
+                         1,
+                         -1,
+                         2,
+                         -2,
+                         0.5,
+                         -0.5,
+                         1.5,
+                         -1.5,
+                         nearbyint(was),
+                         nearbyint(2 * was) / 2,
+                         trunc(was / 2),
+                         was - copysign(1, was)};
     const bool floats = s->w->r->var[v].kind == 'f';
     kept = false;
     for (size_t k = 0; k < sizeof to / sizeof *to && !kept && !c && s->trials < VALUE_TRIALS; k++)
-      if (simplicity(to[k]) < simplicity(was) && allowed(&s->w->r->var[v], to[k]) && (floats || to[k] == nearbyint(to[k]))) c = change(s, v, i, to[k], &kept, err);
+      if (simplicity(to[k]) < simplicity(was) && allowed(&s->w->r->var[v], to[k]) &&
+          (floats || to[k] == nearbyint(to[k])))
+        c = change(s, v, i, to[k], &kept, err);
     if (s->trials >= VALUE_TRIALS) break;
   }
   return c;
@@ -306,11 +334,13 @@ static iso_code shrink_number(search *s, uint32_t v, int64_t i, iso_error *err) 
 static iso_code shrink_numbers(search *s, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t v = 0; v < s->w->r->n_vars && !c; v++)
-    for (int64_t i = 0; s->w->r->var[v].kind != 'c' && i < s->w->bind[v]->numel && !c; i++) c = shrink_number(s, v, i, err);
+    for (int64_t i = 0; s->w->r->var[v].kind != 'c' && i < s->w->bind[v]->numel && !c; i++)
+      c = shrink_number(s, v, i, err);
   return c;
 }
 
-iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng, bool strict, iso_error *err) {
+iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng,
+                            bool strict, iso_error *err) {
   search s = {.e = e, .w = w, .p = p, .rng = rng, .strict = strict};
   iso_code c = p->open ? shrink_shapes(&s, err) : ISO_OK;
   s.trials = 0;
@@ -328,18 +358,28 @@ void val_witness_describe(const val_witness *w, rule_verdict *out) {
   for (uint32_t i = 0; i < w->n_names && n < sizeof at - 40; i++) {
     const rule_term *v = w->value[i];
     if (v->kind == RULE_LIST) continue;
-    n += (size_t)snprintf(at + n, sizeof at - n, v->kind == RULE_INT ? "%s%.20s = %.0f" : "%s%.20s = %g", n ? ", " : " at ", w->name[i],
-                          v->kind == RULE_INT ? (double)v->u.i : v->u.f);
+    n += (size_t)snprintf(
+        at + n, sizeof at - n, v->kind == RULE_INT ? "%s%.20s = %.0f" : "%s%.20s = %g",
+        n ? ", " : " at ", w->name[i], v->kind == RULE_INT ? (double)v->u.i : v->u.f);
     if (n > sizeof at - 1) n = sizeof at - 1;
   }
   if (w->what == 's')
-    snprintf(out->reason, sizeof out->reason, "the sides have shapes %s and %s%s", rule_shape_print(&w->lhs->shape, x, sizeof x),
+    snprintf(out->reason, sizeof out->reason, "the sides have shapes %s and %s%s",
+             rule_shape_print(&w->lhs->shape, x, sizeof x),
              rule_shape_print(&w->rhs->shape, y, sizeof y), at);
   else if (w->what == 'd')
-    snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s", rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
-  else if (!(fabs(rule_tensor_get(w->lhs, w->index) - rule_tensor_get(w->rhs, w->index)) > w->max_abs / 2) && w->max_abs > 0)
-    snprintf(out->reason, sizeof out->reason, "element %lld differs by %.3g over the reals, which float64 rounds away%s", (long long)w->index, w->max_abs, at);
+    snprintf(out->reason, sizeof out->reason, "the sides are %s and %s%s",
+             rule_dtype_name(w->lhs->dtype), rule_dtype_name(w->rhs->dtype), at);
+  else if (!(fabs(rule_tensor_get(w->lhs, w->index) - rule_tensor_get(w->rhs, w->index)) >
+             w->max_abs / 2) &&
+           w->max_abs > 0)
+    snprintf(out->reason, sizeof out->reason,
+             "element %lld differs by %.3g over the reals, which float64 rounds away%s",
+             (long long)w->index, w->max_abs, at);
   else
-    snprintf(out->reason, sizeof out->reason, w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s" : "element %lld is %.17g and %.17g%s",
-             (long long)w->index, rule_tensor_get(w->lhs, w->index), rule_tensor_get(w->rhs, w->index), at);
+    snprintf(out->reason, sizeof out->reason,
+             w->max_rel > 1e-6 ? "element %lld is %.8g and %.8g%s"
+                               : "element %lld is %.17g and %.17g%s",
+             (long long)w->index, rule_tensor_get(w->lhs, w->index),
+             rule_tensor_get(w->rhs, w->index), at);
 }

@@ -1,10 +1,12 @@
 /* What a rule that is true over the reals does to floating point: exact, rounding or unsafe.
  *
- * Both sides run on samples at extreme magnitudes. Where one side overflows, is NaN, or is further off than any
- * change of its inputs by rounding explains while the other is not, the rule is unsafe; where they never differ in a
- * bit it is exact. Functions that libraries round by an element's place (a vector's body or its rest), and sums, are exact only where
- * both sides have the same calls of them: whether some sample shows a difference is chance. A sum taken in another order is rounding: both orders are exact for inputs that are one rounding
- * away (backward stable), which a naive softmax or (x + 1e12) - 1e12 is not. */
+ * Both sides run on samples at extreme magnitudes. Where one side overflows, is NaN, or is further
+ * off than any change of its inputs by rounding explains while the other is not, the rule is
+ * unsafe; where they never differ in a bit it is exact. Functions that libraries round by an
+ * element's place (a vector's body or its rest), and sums, are exact only where both sides have the
+ * same calls of them: whether some sample shows a difference is chance. A sum taken in another
+ * order is rounding: both orders are exact for inputs that are one rounding away (backward stable),
+ * which a naive softmax or (x + 1e12) - 1e12 is not. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +17,11 @@
 
 enum { INSTANCES = 6, EXTREMES = 26, OPPOSITES = 14, SHAKES = 3, MORE_SHAKES = 8 };
 
-/* `common` is the variable's own magnitude. Products, exponentials and differences leave the range or lose everything on some of them. */
+/* `common` is the variable's own magnitude. Products, exponentials and differences leave the range
+ * or lose everything on some of them. */
 static double extreme(iso_rng *rng, unsigned kind, double common) {
-  /* No product or sum of a few comes close to the range's end: there the order of a sum alone would decide. */
+  /* No product or sum of a few comes close to the range's end: there the order of a sum alone would
+   * decide. */
   static const double far[] = {1e-290, 1e-160, 1e-30, 1e-8, 1, 1e4, 1e8, 1e16, 1e160, 1e290};
   const double z = iso_rng_normal(rng), sign = iso_rng_below(rng, 2) ? 1 : -1;
   switch (kind) {
@@ -54,8 +58,9 @@ static double shaken(iso_rng *rng, double x) {
 }
 
 /* How far each number of a side moves when its inputs move by roundings. */
-static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r, rule_tensor *const *bind, const rule_tensor *plain,
-                            int shakes, iso_rng *rng, double *moved, iso_error *err) {
+static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r,
+                            rule_tensor *const *bind, const rule_tensor *plain, int shakes,
+                            iso_rng *rng, double *moved, iso_error *err) {
   iso_code c = ISO_OK;
   for (int k = 0; k < shakes && !c; k++) {
     rule_tensor *b[VAL_MAX_VARS] = {NULL}, *x = NULL;
@@ -82,20 +87,22 @@ static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r,
 }
 
 /* Both finite and different: rounding, or more than that? */
-static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const rule_tensor *a, const rule_tensor *b, iso_rng *rng,
-                      seen *s, iso_error *err) {
+static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const rule_tensor *a,
+                      const rule_tensor *b, iso_rng *rng, seen *s, iso_error *err) {
   const int64_t n = n_numbers(a);
   double *moved = calloc(2 * (size_t)n + 1, sizeof *moved);
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   bool far = true;
   iso_code c = ISO_OK;
-  for (int shakes = SHAKES; far && shakes <= MORE_SHAKES && !c; shakes += MORE_SHAKES - SHAKES) { /* few might all leave a cancelled sum where it is */
+  for (int shakes = SHAKES; far && shakes <= MORE_SHAKES && !c;
+       shakes += MORE_SHAKES - SHAKES) { /* few might all leave a cancelled sum where it is */
     c = sensitivity(e, r->lhs, r, bind, a, shakes, rng, moved, err);
     if (!c) c = sensitivity(e, r->rhs, r, bind, b, shakes, rng, moved + n, err);
     far = false;
     for (int64_t i = 0; i < n && !c; i++) {
       const double x = ((const double *)a->data)[i], y = ((const double *)b->data)[i];
-      far |= fabs(x - y) > 64 * fmin(moved[i], moved[n + i]) + 1e-13 * fmax(fabs(x), fabs(y)) + 1e-300;
+      far |=
+          fabs(x - y) > 64 * fmin(moved[i], moved[n + i]) + 1e-13 * fmax(fabs(x), fabs(y)) + 1e-300;
     }
   }
   s->unsafe |= far && !c;
@@ -103,7 +110,8 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, co
   return c;
 }
 
-static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, seen *s, iso_error *err) {
+static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, seen *s,
+                     iso_error *err) {
   rule_tensor *a = NULL, *b = NULL;
   iso_error local;
   iso_code c = val_eval(e, r->lhs, bind, VAL_FLOAT64, &a, &local);
@@ -116,11 +124,13 @@ static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso
     if (x == y || (isnan(x) && isnan(y))) continue;
     s->differs = true;
     if (isfinite(x) && isfinite(y)) differs = true;
-    else if (isfinite(x) || isfinite(y)) s->unsafe = true; /* one of them left the range, or is NaN */
+    else if (isfinite(x) || isfinite(y))
+      s->unsafe = true; /* one of them left the range, or is NaN */
   }
   if (n_numbers(a) == 0)
     for (int64_t i = 0; i < a->numel; i++)
-      if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i)) s->differs = s->unsafe = true; /* decided otherwise */
+      if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i))
+        s->differs = s->unsafe = true; /* decided otherwise */
   if (differs && !s->unsafe) {
     c = judge(e, r, bind, a, b, rng, s, err);
     rule_tensor_unref(a);
@@ -133,13 +143,15 @@ done:
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
-/* Which variables are large where opposites meet, and which small: all choices for the first four in turn, by `turn`. */
+/* Which variables are large where opposites meet, and which small: all choices for the first four
+ * in turn, by `turn`. */
 static bool is_large(iso_rng *rng, unsigned turn, uint32_t var) {
   return var < 4 ? turn / 2 >> var & 1 : iso_rng_below(rng, 2);
 }
 
 /* `turn`: of the first one where opposites meet. */
-static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, iso_rng *rng, seen *s, iso_error *err) {
+static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, iso_rng *rng, seen *s,
+                                 iso_error *err) {
   iso_code c = ISO_OK;
   for (unsigned k = 0; k < EXTREMES && !s->unsafe && !c; k++) {
     rule_tensor *bind[VAL_MAX_VARS] = {NULL};
@@ -150,7 +162,8 @@ static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, is
     const double near = iso_rng_normal(rng) * 1e7, large = at % 2 ? 1e290 : 1e8;
     for (uint32_t i = 0; i < r->n_vars; i++) {
       const double common = k < OPPOSITES ? near : is_large(rng, at, i) ? large : 1 / large;
-      for (int64_t j = 0; r->var[i].kind == 'f' && j < bind[i]->numel; j++) ((double *)bind[i]->data)[j] = extreme(rng, k, common);
+      for (int64_t j = 0; r->var[i].kind == 'f' && j < bind[i]->numel; j++)
+        ((double *)bind[i]->data)[j] = extreme(rng, k, common);
     }
     c = look(e, r, bind, rng, s, err);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
@@ -158,14 +171,82 @@ static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, is
   return c;
 }
 
-/* Operators whose elements are not correctly rounded: how they are may depend on where an element stands, and on the sizes. */
+/* Operators whose elements are not correctly rounded: how they are may depend on where an element
+ * stands, and on the sizes. */
 static bool rounds_by_place(const char *op) {
-  static const char *const names[] = {
-      "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "atan2", "asin", "acos", "asinh", "acosh", "atanh", "xlogy", "erf", "erfc", "sigmoid", "silu",
-      "gelu", "mish", "softplus", "elu", "celu", "selu", "logit", "log_sigmoid", "logaddexp", "pow", "rsqrt", "hypot", "softmax", "_softmax", "log_softmax", "_log_softmax",
-      "logsumexp", "sum", "mean", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm", "cumsum", "mm", "bmm", "matmul", "addmm", "baddbmm", "addmv", "mv", "dot",
-      "linear", "einsum", "conv1d", "conv2d", "conv3d", "convolution", "avg_pool1d", "avg_pool2d", "layer_norm", "native_layer_norm", "rms_norm", "group_norm", "batch_norm",
-      "scaled_dot_product_attention"};
+  static const char *const names[] = {"exp",
+                                      "exp2",
+                                      "expm1",
+                                      "log",
+                                      "log2",
+                                      "log10",
+                                      "log1p",
+                                      "sin",
+                                      "cos",
+                                      "tan",
+                                      "sinh",
+                                      "cosh",
+                                      "tanh",
+                                      "atan",
+                                      "atan2",
+                                      "asin",
+                                      "acos",
+                                      "asinh",
+                                      "acosh",
+                                      "atanh",
+                                      "xlogy",
+                                      "erf",
+                                      "erfc",
+                                      "sigmoid",
+                                      "silu",
+                                      "gelu",
+                                      "mish",
+                                      "softplus",
+                                      "elu",
+                                      "celu",
+                                      "selu",
+                                      "logit",
+                                      "log_sigmoid",
+                                      "logaddexp",
+                                      "pow",
+                                      "rsqrt",
+                                      "hypot",
+                                      "softmax",
+                                      "_softmax",
+                                      "log_softmax",
+                                      "_log_softmax",
+                                      "logsumexp",
+                                      "sum",
+                                      "mean",
+                                      "var",
+                                      "std",
+                                      "var_mean",
+                                      "std_mean",
+                                      "norm",
+                                      "linalg_vector_norm",
+                                      "cumsum",
+                                      "mm",
+                                      "bmm",
+                                      "matmul",
+                                      "addmm",
+                                      "baddbmm",
+                                      "addmv",
+                                      "mv",
+                                      "dot",
+                                      "linear",
+                                      "einsum",
+                                      "conv1d",
+                                      "conv2d",
+                                      "conv3d",
+                                      "convolution",
+                                      "avg_pool1d",
+                                      "avg_pool2d",
+                                      "layer_norm",
+                                      "native_layer_norm",
+                                      "rms_norm",
+                                      "group_norm",
+                                      "batch_norm",
+                                      "scaled_dot_product_attention"};
   if (strncmp(op, "aten::", 6) != 0) return false;
   const size_t n = strcspn(op + 6, ".");
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -202,13 +283,15 @@ static iso_code class_of(val_engine *e, const rule *r, const char **out, iso_err
     char why[200];
     p.roomy = i % 3 == 1; /* what overflows a row shows nothing in one of a single element */
     if (p.open) c = val_find_instance(e, &p, &rng, &a, &at, &found, why, err);
-    if (!c && found) c = look_at_instance(e, &at, (unsigned)(i * (EXTREMES - OPPOSITES)), &rng, &s, err);
+    if (!c && found)
+      c = look_at_instance(e, &at, (unsigned)(i * (EXTREMES - OPPOSITES)), &rng, &s, err);
     iso_arena_fini(&a);
   }
   val_problem_fini(&p);
   bool floats = false;
   for (uint32_t i = 0; i < r->n_vars; i++) floats |= r->var[i].kind == 'f';
-  s.differs = s.differs || (floats && (rounds_elsewhere(r->lhs, r->rhs) || rounds_elsewhere(r->rhs, r->lhs)));
+  s.differs = s.differs ||
+              (floats && (rounds_elsewhere(r->lhs, r->rhs) || rounds_elsewhere(r->rhs, r->lhs)));
   if (!c && s.ran) *out = s.unsafe ? "unsafe" : s.differs ? "rounding" : "exact";
   return c;
 }

@@ -1,6 +1,7 @@
-/* The range in which samples draw integer variables: from the definitions of operators (prove_*.c), which tell of every index that they take
- * and of the size that bounds it. What is told is of expressions: of the variable's own elements in some place, or of numbers computed from
- * them (the shards of a vocabulary), of which only that they are bounded. */
+/* The range in which samples draw integer variables: from the definitions of operators (prove_*.c),
+ * which tell of every index that they take and of the size that bounds it. What is told is of
+ * expressions: of the variable's own elements in some place, or of numbers computed from them (the
+ * shards of a vocabulary), of which only that they are bounded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,9 @@ static void mark(const sc *c, sx x, uint64_t *vars) {
   const sx_node p = *sc_at(c, x);
   if (p.op == X_CONST || p.op == X_SYM || p.op == X_BOUND) return;
   if (p.op == X_LEAF) *vars |= 1ULL << sc_word(c, x, 0);
-  for (uint32_t i = p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP || p.op == X_PROD || p.op == X_ROW; i < p.n; i++)
+  for (uint32_t i = p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP ||
+                    p.op == X_PROD || p.op == X_ROW;
+       i < p.n; i++)
     if (p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true) mark(c, sc_word(c, x, i), vars);
 }
 
@@ -70,8 +73,13 @@ static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   iso_error err;
   if (c->no_memory) return NULL;
   recover(c);
-  if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK) return sc_fail(c, "no shape"), NULL;
-  pt_tensor *p = pt_new(c, rule_dtype_is_float(x->dtype) ? 'f' : x->dtype == RULE_BOOL ? 'b' : 'i', unknown_elem);
+  if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK)
+    return sc_fail(c, "no shape"), NULL;
+  pt_tensor *p = pt_new(c,
+                        rule_dtype_is_float(x->dtype) ? 'f'
+                        : x->dtype == RULE_BOOL       ? 'b'
+                                                      : 'i',
+                        unknown_elem);
   for (uint32_t k = 0; p && k < x->shape.rank; k++) p->dim[p->rank++] = sx_int(c, x->shape.dim[k]);
   rule_tensor_unref(x);
   return p;
@@ -85,7 +93,8 @@ static void walk(sc *c, const rule_term *t) {
   recover(c);
 }
 
-iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind, val_domain *out, iso_error *err) {
+iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind,
+                     val_domain *out, iso_error *err) {
   bool any = false;
   for (uint32_t v = 0; v < r->n_vars; v++) {
     out[v] = (val_domain){.size = INT64_MAX, .behind = INT64_MAX};

@@ -1,8 +1,10 @@
-/* Instances of a rule: sizes and attributes drawn, conditions solved, operators asked (instance_int.h).
+/* Instances of a rule: sizes and attributes drawn, conditions solved, operators asked
+ * (instance_int.h).
  *
- * What both sides ask of the sizes is found by trial: an attempt is as good as the number of operators that ran before
- * one refused, and the best attempt is changed in one or two places. Sizes come small, and from what the rule
- * suggests: its literals, sizes drawn before, their products and quotients. */
+ * What both sides ask of the sizes is found by trial: an attempt is as good as the number of
+ * operators that ran before one refused, and the best attempt is changed in one or two places.
+ * Sizes come small, and from what the rule suggests: its literals, sizes drawn before, their
+ * products and quotients. */
 #include "validate/sample/instance_int.h"
 
 #include <math.h>
@@ -16,7 +18,8 @@ enum { DRAWS = 300, TRIES = 400, PINNED_TRIES = 80, MAX_NUMEL = 1 << 16, MAX_PIN
 /* ---- what is open ---- */
 
 static iso_code too_large(const rule *r, iso_error *err) {
-  return iso_fail(err, ISO_UNSUPPORTED, "rule %s has more than %d sizes and attributes", r->name, VAL_MAX_NAMES);
+  return iso_fail(err, ISO_UNSUPPORTED, "rule %s has more than %d sizes and attributes", r->name,
+                  VAL_MAX_NAMES);
 }
 
 static val_name *find_name(val_problem *p, const char *name) {
@@ -73,12 +76,15 @@ static bool note_term(val_problem *p, const rule_term *t) {
   return true;
 }
 
-static bool note_value(val_problem *p, const rule_arg *arg, rule_arg_type type, const rule_term *t) {
+static bool note_value(val_problem *p, const rule_arg *arg, rule_arg_type type,
+                       const rule_term *t) {
   if (t->kind == RULE_OP) return note_term(p, t);
   if (t->kind == RULE_INT) suggest(p, t->u.i);
   if (t->kind == RULE_EXPR) return note_names_in(p, t, 'i');
   if (t->kind == RULE_LIST) {
-    const rule_arg_type element = type == RULE_ARG_INTS ? RULE_ARG_INT : type == RULE_ARG_TENSORS ? RULE_ARG_TENSOR : RULE_ARG_FLOAT;
+    const rule_arg_type element = type == RULE_ARG_INTS      ? RULE_ARG_INT
+                                  : type == RULE_ARG_TENSORS ? RULE_ARG_TENSOR
+                                                             : RULE_ARG_FLOAT;
     for (uint32_t i = 0; i < t->n; i++)
       if (!note_value(p, arg, element, t->child[i])) return false;
     return true;
@@ -86,8 +92,10 @@ static bool note_value(val_problem *p, const rule_arg *arg, rule_arg_type type, 
   if (t->kind != RULE_NAME) return true;
   const bool list = type == RULE_ARG_INTS || type == RULE_ARG_FLOATS || type == RULE_ARG_BOOLS;
   const val_name *known = find_name(p, t->u.s);
-  if (list && known == NULL) return note_name(p, t->u.s, 'l', role_of(arg)); /* declared ones are noted already */
-  return note_name(p, t->u.s, type == RULE_ARG_INT || type == RULE_ARG_INTS ? 'i' : 'f', role_of(arg));
+  if (list && known == NULL)
+    return note_name(p, t->u.s, 'l', role_of(arg)); /* declared ones are noted already */
+  return note_name(p, t->u.s, type == RULE_ARG_INT || type == RULE_ARG_INTS ? 'i' : 'f',
+                   role_of(arg));
 }
 
 /* Only sizes, integers and + - * of them. */
@@ -97,13 +105,15 @@ static bool integral(val_problem *p, const rule_term *t) {
     const val_name *n = find_name(p, t->u.s);
     return n != NULL && (n->kind == 's' || n->kind == 'i');
   }
-  if (t->kind != RULE_EXPR || strchr("+-*", t->u.s[0]) == NULL || strcmp(t->u.s, "mod") == 0) return false;
+  if (t->kind != RULE_EXPR || strchr("+-*", t->u.s[0]) == NULL || strcmp(t->u.s, "mod") == 0)
+    return false;
   for (uint32_t i = 0; i < t->n; i++)
     if (!integral(p, t->child[i])) return false;
   return true;
 }
 
-/* An attribute that an equation defines by sizes and integers is an integer, unless it was declared a float. */
+/* An attribute that an equation defines by sizes and integers is an integer, unless it was declared
+ * a float. */
 static void note_defined(val_problem *p, const rule_term *t) {
   if (strcmp(t->u.s, "and") == 0)
     for (uint32_t i = 0; i < t->n; i++) note_defined(p, t->child[i]);
@@ -154,7 +164,8 @@ static iso_code collect_conditions(val_problem *p, iso_error *err) {
 
 iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_error *err) {
   *p = (val_problem){.r = r, .schemas = s, .max_size = 6};
-  if (r->n_vars > VAL_MAX_VARS) return iso_fail(err, ISO_UNSUPPORTED, "rule %s has %u variables", r->name, r->n_vars);
+  if (r->n_vars > VAL_MAX_VARS)
+    return iso_fail(err, ISO_UNSUPPORTED, "rule %s has %u variables", r->name, r->n_vars);
   bool fits = true;
   for (uint32_t i = 0; i < r->n_attrs && fits; i++) {
     fits = note_name(p, r->attr[i].name, r->attr[i].kind, 0);
@@ -218,7 +229,8 @@ void val_problem_set(val_problem *p, const val_witness *w) {
     for (uint32_t i = 0; i < lead; i++) p->lead[v][i] = at->dim[i]->u.i;
     for (uint32_t d = 0; d < x->n_dims; d++) {
       const val_name *n = x->dim[d]->kind == RULE_NONE ? hidden_of(p, x->name, d) : NULL;
-      if (n != NULL) p->name[n - p->name].set = true, p->name[n - p->name].i = at->dim[lead + d]->u.i;
+      if (n != NULL)
+        p->name[n - p->name].set = true, p->name[n - p->name].i = at->dim[lead + d]->u.i;
     }
   }
 }
@@ -239,8 +251,9 @@ static int64_t small_size(const val_problem *p, iso_rng *rng) {
   }
 }
 
-/* A size or integer that is known: a name's, or of a shape. 0 where there is none. One that conditions made large (scale^4 * size = 1) is not
- * taken again: operators multiply sizes (scores of all pairs) until there is no memory for them. */
+/* A size or integer that is known: a name's, or of a shape. 0 where there is none. One that
+ * conditions made large (scale^4 * size = 1) is not taken again: operators multiply sizes (scores
+ * of all pairs) until there is no memory for them. */
 static int64_t known_size(const val_problem *p, iso_rng *rng) {
   enum { LARGEST = 512 };
   if (p->n_names == 0) return 0;
@@ -282,7 +295,10 @@ static void draw_name(val_problem *p, val_name *n, iso_rng *rng) {
   else if (n->kind == 'i') {
     const uint64_t how = iso_rng_below(rng, 8);
     if (n->role == 'd') n->i = (int64_t)iso_rng_below(rng, 7) - 3;
-    else n->i = how < 3 ? (int64_t)iso_rng_below(rng, 4) : how < 4 ? -1 - (int64_t)iso_rng_below(rng, 2) : draw_size(p, rng);
+    else
+      n->i = how < 3   ? (int64_t)iso_rng_below(rng, 4)
+             : how < 4 ? -1 - (int64_t)iso_rng_below(rng, 2)
+                       : draw_size(p, rng);
   } else {
     n->n = 1 + (uint32_t)iso_rng_below(rng, 4);
     const bool dims = n->role == 'd' || iso_rng_below(rng, 2);
@@ -302,9 +318,14 @@ static void draw_leads(val_problem *p, iso_rng *rng) {
   const bool some = iso_rng_below(rng, 8) != 0;
   int64_t shared[VAL_MAX_LEAD];
   const uint32_t shared_rank = (uint32_t)iso_rng_below(rng, p->roomy ? 2 : VAL_MAX_LEAD) + p->roomy;
-  const uint64_t how = iso_rng_below(rng, p->roomy ? 2 : 8); /* 2: broadcast; 3: free; 4: one alone has it; 5: one alone has not; else equal */
+  const uint64_t how = iso_rng_below(
+      rng,
+      p->roomy
+          ? 2
+          : 8); /* 2: broadcast; 3: free; 4: one alone has it; 5: one alone has not; else equal */
   bool leads = false;
-  for (uint32_t v = 0; v < p->r->n_vars; v++) leads |= p->r->var[v].any_shape || p->r->var[v].leading;
+  for (uint32_t v = 0; v < p->r->n_vars; v++)
+    leads |= p->r->var[v].any_shape || p->r->var[v].leading;
   const uint32_t alone = leads ? (uint32_t)iso_rng_below(rng, p->r->n_vars) : 0;
   for (uint32_t i = 0; i < VAL_MAX_LEAD; i++) shared[i] = small_size(p, rng);
   for (uint32_t v = 0; v < p->r->n_vars; v++) {
@@ -376,8 +397,8 @@ static uint32_t any_integer(const val_problem *p, iso_rng *rng) {
   return p->n_names;
 }
 
-/* An integer attribute as far as the conditions let it go, one way or the other, or equal to another: a condition that is
- * off by one fails only there. */
+/* An integer attribute as far as the conditions let it go, one way or the other, or equal to
+ * another: a condition that is off by one fails only there. */
 static void to_the_edge(val_problem *p, iso_rng *rng) {
   enum { FAR = 12 };
   const uint32_t at = any_integer(p, rng);
@@ -408,25 +429,31 @@ bool val_draw_names(val_problem *p, iso_rng *rng) {
 
 /* ---- the rule at these values ---- */
 
-static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg, const rule_term *t);
+static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg,
+                                   const rule_term *t);
 
-static const rule_term *substitute_children(const val_problem *p, iso_arena *a, const rule_arg *arg, const rule_term *t) {
+static const rule_term *substitute_children(const val_problem *p, iso_arena *a, const rule_arg *arg,
+                                            const rule_term *t) {
   const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
   const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(p->schemas, t->u.s) : NULL;
   if (child == NULL) return NULL;
   for (uint32_t i = 0; i < t->n; i++) {
-    const rule_arg *formal = s != NULL && i < s->n_args ? &s->arg[i] : t->kind == RULE_LIST ? arg : NULL;
+    const rule_arg *formal = s != NULL && i < s->n_args ? &s->arg[i]
+                             : t->kind == RULE_LIST     ? arg
+                                                        : NULL;
     child[i] = substitute(p, a, formal, t->child[i]);
     const rule_term *fitted = child[i];
     /* An integer for a real argument becomes a float, and the like. */
     if (child[i] != NULL && t->kind == RULE_OP && formal != NULL && t->child[i]->kind != RULE_OP &&
-        t->child[i]->kind != RULE_VAR && rule_arg_value(a, formal, child[i], &fitted, NULL) == ISO_OK)
+        t->child[i]->kind != RULE_VAR &&
+        rule_arg_value(a, formal, child[i], &fitted, NULL) == ISO_OK)
       child[i] = fitted;
   }
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
-static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg, const rule_term *t) {
+static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg,
+                                   const rule_term *t) {
   if (t->kind == RULE_OP || t->kind == RULE_LIST) return substitute_children(p, a, arg, t);
   int64_t v;
   if (t->kind == RULE_EXPR) return val_size_at(p, t, &v) ? rule_int(a, v) : NULL;
@@ -462,21 +489,25 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
         const val_name *n = hidden_of(p, x->name, d - lead);
         size = n != NULL ? n->i : 0;
       } else if (!val_size_at(p, x->dim[d - lead], &size)) size = 0;
-      if (size < (x->n_dims > 0 && d >= lead && x->dim[d - lead]->kind == RULE_INT ? 0 : 1) || numel > most ||
-          (size > most && p->open))
+      if (size < (x->n_dims > 0 && d >= lead && x->dim[d - lead]->kind == RULE_INT ? 0 : 1) ||
+          numel > most || (size > most && p->open))
         return iso_fail(err, ISO_UNSUPPORTED, "a size of %s is out of range", x->name);
       if (size > 0) numel *= size;
       if ((dim[d] = rule_int(a, size)) == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
     }
-    if (numel > most && p->open) return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
-    var[v] = (rule_variable){.name = x->name, .kind = x->kind, .n_dims = lead + x->n_dims, .dim = dim};
+    if (numel > most && p->open)
+      return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
+    var[v] =
+        (rule_variable){.name = x->name, .kind = x->kind, .n_dims = lead + x->n_dims, .dim = dim};
     int64_t limit;
     if (x->low != NULL) {
-      if (!val_size_at(p, x->low, &limit)) return iso_fail(err, ISO_UNSUPPORTED, "the range of %s has no number", x->name);
+      if (!val_size_at(p, x->low, &limit))
+        return iso_fail(err, ISO_UNSUPPORTED, "the range of %s has no number", x->name);
       var[v].low = rule_int(a, limit);
     }
     if (x->high != NULL) {
-      if (!val_size_at(p, x->high, &limit)) return iso_fail(err, ISO_UNSUPPORTED, "the range of %s has no number", x->name);
+      if (!val_size_at(p, x->high, &limit))
+        return iso_fail(err, ISO_UNSUPPORTED, "the range of %s has no number", x->name);
       var[v].high = rule_int(a, limit);
     }
   }
@@ -484,14 +515,16 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
   out->n_attrs = out->n_where = 0;
   out->lhs = substitute(p, a, NULL, r->lhs);
   out->rhs = substitute(p, a, NULL, r->rhs);
-  if (out->lhs == NULL || out->rhs == NULL) return iso_fail(err, ISO_UNSUPPORTED, "an attribute has no value");
+  if (out->lhs == NULL || out->rhs == NULL)
+    return iso_fail(err, ISO_UNSUPPORTED, "an attribute has no value");
   return rule_share(a, out) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 /* ---- what the operators ask for ---- */
 
 /* Whether both sides run: how many operators did, and the first refusal. Errors: ISO_NOMEM. */
-static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t *score, bool *ok, char *why, iso_error *err) {
+static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t *score, bool *ok,
+                             char *why, iso_error *err) {
   rule_tensor *bind[VAL_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
   val_probe p = {0};
@@ -543,7 +576,8 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   char why[200];
   iso_code c = ISO_OK;
   p->twisted = false;
-  if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, why, err);
+  if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK)
+    c = try_instance(e, &r, rng, &score, &ok, why, err);
   iso_arena_fini(&a);
   const unsigned turn = p->turn;
   if (!ok) *p = plain;
@@ -552,8 +586,8 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   return c;
 }
 
-iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a, rule *out, bool *found, char *why,
-                           iso_error *err) {
+iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a, rule *out,
+                           bool *found, char *why, iso_error *err) {
   val_problem best = *p;
   size_t best_score = 0;
   *found = false;
@@ -580,7 +614,10 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     }
     if (score >= best_score) best = *p, best_score = score;
     else *p = best;
-    if (i == 39) p->roomy = false, p->max_size = p->max_size > 4 ? 4 : p->max_size; /* what seldom fits is looked for among small ones, which cost little */
+    if (i == 39)
+      p->roomy = false,
+      p->max_size = p->max_size > 4 ? 4 : p->max_size; /* what seldom fits is looked for among small
+                                                          ones, which cost little */
     if (i % 40 == 39 ? !val_draw_names(p, rng) : !vary(p, rng)) return ISO_OK;
     if (i % 40 == 39) best_score = 0;
   }

@@ -1,9 +1,11 @@
-/* Private to validate/: a rule with open sizes and attributes, and instances of it where all are numbers.
+/* Private to validate/: a rule with open sizes and attributes, and instances of it where all are
+ * numbers.
  *
- * Samples, counterexamples and tests all work on instances: rules whose shapes and attributes are literal. Values are
- * drawn so that the conditions hold; what the operators ask for on top of that (sizes that must agree, products that
- * must match) is found by running both sides and keeping what got further. Nothing here has to be complete: an
- * instance that is not found is a sample that is not taken. */
+ * Samples, counterexamples and tests all work on instances: rules whose shapes and attributes are
+ * literal. Values are drawn so that the conditions hold; what the operators ask for on top of that
+ * (sizes that must agree, products that must match) is found by running both sides and keeping what
+ * got further. Nothing here has to be complete: an instance that is not found is a sample that is
+ * not taken. */
 #ifndef VALIDATE_INSTANCE_INT_H
 #define VALIDATE_INSTANCE_INT_H
 
@@ -15,7 +17,8 @@ enum { VAL_MAX_NAMES = 96, VAL_MAX_LIST = 6, VAL_MAX_LEAD = 4, VAL_MAX_VARS = 64
 typedef struct val_name {
   const char *name;
   char kind; /* 's' size, 'i' integer, 'f' real, 'l' list of integers */
-  char role; /* of an attribute: 'd' a dimension, 'e' a small positive number, 'p' positive, 0 unknown */
+  char role; /* of an attribute: 'd' a dimension, 'e' a small positive number, 'p' positive, 0
+                unknown */
   bool set, hidden; /* hidden: it stands for an unnamed dimension */
   int64_t i;
   double f;
@@ -29,28 +32,31 @@ typedef struct val_problem {
   iso_arena arena;
   uint32_t n_names, n_where;
   val_name name[VAL_MAX_NAMES];
-  const rule_term **where;          /* the conjuncts, and "size >= 1" of expressions among sizes */
-  int64_t suggested[32];            /* integers of the rule: sizes to try */
+  const rule_term **where; /* the conjuncts, and "size >= 1" of expressions among sizes */
+  int64_t suggested[32];   /* integers of the rule: sizes to try */
   uint32_t n_suggested;
   uint32_t lead_rank[VAL_MAX_VARS]; /* of `...` and `_` shapes, as drawn */
   int64_t lead[VAL_MAX_VARS][VAL_MAX_LEAD];
-  bool open;                        /* something is open: else the rule is its own instance */
-  int64_t max_size;                 /* what sizes are drawn up to; default 6 */
-  unsigned turn;                    /* of val_twist */
-  bool roomy;                       /* draw larger ones: values that tell functions apart need places */
-  bool twisted;                     /* the instance has attributes from val_twist */
-  uint32_t pinned;                  /* 1 + the name that is `pin` where the conditions let it; 0: none */
+  bool open;        /* something is open: else the rule is its own instance */
+  int64_t max_size; /* what sizes are drawn up to; default 6 */
+  unsigned turn;    /* of val_twist */
+  bool roomy;       /* draw larger ones: values that tell functions apart need places */
+  bool twisted;     /* the instance has attributes from val_twist */
+  uint32_t pinned;  /* 1 + the name that is `pin` where the conditions let it; 0: none */
   int64_t pin;
 } val_problem;
 
 /* Set the names and the open dimensions to a counterexample's. */
 void val_problem_set(val_problem *p, const val_witness *w);
-/* What is open in `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is too large. */
-ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_error *err);
+/* What is open in `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
+ * too large. */
+ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s,
+                                       iso_error *err);
 void val_problem_fini(val_problem *p);
 
 typedef enum val_truth { VAL_FALSE, VAL_TRUE, VAL_OPEN } val_truth;
-/* A condition at the values that are set. VAL_OPEN: a name in it is not set, or it divides by zero. */
+/* A condition at the values that are set. VAL_OPEN: a name in it is not set, or it divides by zero.
+ */
 val_truth val_condition_at(const val_problem *p, const rule_term *t);
 /* Returns: false where it is no integer, or a name is not set. */
 bool val_size_at(const val_problem *p, const rule_term *t, int64_t *out);
@@ -59,10 +65,11 @@ bool val_last_open(const val_problem *p, const rule_term *t, uint32_t *which);
 /* Set that name so that `t` holds. Returns: false where no value was found. */
 bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng *rng);
 
-/* Draw values for all names so that the conditions hold. Returns: false where none were found in some hundred tries. */
+/* Draw values for all names so that the conditions hold. Returns: false where none were found in
+ * some hundred tries. */
 bool val_draw_names(val_problem *p, iso_rng *rng);
-/* Change the attributes to the next case where they matter (twist.c). Returns: false where nothing was changed, or the conditions do not hold
- * any more. */
+/* Change the attributes to the next case where they matter (twist.c). Returns: false where nothing
+ * was changed, or the conditions do not hold any more. */
 bool val_twist(val_problem *p);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
@@ -73,18 +80,23 @@ typedef struct val_size_edge {
 } val_size_edge;
 /* Sizes at and beyond the integers of the rule that chance does not draw, as far as what both sides
  * make there fits in memory. Returns: in `n` how many there are. Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code val_size_edges(val_engine *e, val_problem *p, iso_rng *rng, val_size_edge *out,
-                                     size_t cap, size_t *n, iso_error *err);
+ISO_MUST_USE iso_code val_size_edges(val_engine *e, val_problem *p, iso_rng *rng,
+                                     val_size_edge *out, size_t cap, size_t *n, iso_error *err);
 
-/* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where it does not know. */
-ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out, iso_error *err);
+/* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where
+ * it does not know. */
+ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *out,
+                                    iso_error *err);
 
-/* The rule at the values that are set, in `a`. Returns: ISO_UNSUPPORTED where a shape is not positive or is too large. */
-ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_error *err);
+/* The rule at the values that are set, in `a`. Returns: ISO_UNSUPPORTED where a shape is not
+ * positive or is too large. */
+ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out,
+                                      iso_error *err);
 
-/* An instance on which both sides run, in `a`; its values stay set in `p`. `fresh`: forget the values found before.
- * Returns: in `found` whether there is one. `why` (200 bytes): what the best try failed at. */
-ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a, rule *out, bool *found,
-                                        char *why, iso_error *err);
+/* An instance on which both sides run, in `a`; its values stay set in `p`. `fresh`: forget the
+ * values found before. Returns: in `found` whether there is one. `why` (200 bytes): what the best
+ * try failed at. */
+ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,
+                                        rule *out, bool *found, char *why, iso_error *err);
 
 #endif

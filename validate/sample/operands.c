@@ -1,5 +1,6 @@
-/* The numbers that an elementwise call of one or two operands takes, as broadcasting pairs them, and whether its arithmetic rounds there:
- * the residual of a sum is that of TwoSum (Knuth, TAOCP 2, 4.2.2), of products, quotients and roots a fused multiply-add's. */
+/* The numbers that an elementwise call of one or two operands takes, as broadcasting pairs them,
+ * and whether its arithmetic rounds there: the residual of a sum is that of TwoSum (Knuth, TAOCP
+ * 2, 4.2.2), of products, quotients and roots a fused multiply-add's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +9,23 @@
 
 static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
 
-static bool operand_of(const rule_term *t, rule_tensor *const *bind, size_t n, const rule_tensor **tensor, double *scalar) {
+static bool operand_of(const rule_term *t, rule_tensor *const *bind, size_t n,
+                       const rule_tensor **tensor, double *scalar) {
   *tensor = NULL;
   if (is_number(t)) *scalar = t->kind == RULE_FLOAT ? t->u.f : (double)t->u.i;
-  else if (t->kind == RULE_VAR && (size_t)t->u.i < n && !rule_dtype_is_complex(bind[t->u.i]->dtype)) *tensor = bind[t->u.i];
+  else if (t->kind == RULE_VAR && (size_t)t->u.i < n && !rule_dtype_is_complex(bind[t->u.i]->dtype))
+    *tensor = bind[t->u.i];
   else return false;
   return true;
 }
 
-bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out, val_operands *o) {
+bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out, val_operands *o) {
   *o = (val_operands){.shape = out->shape, .numel = out->numel};
-  if (call->n == 0 || !operand_of(call->child[0], bind, n, &o->tensor[0], &o->scalar[0])) return false;
-  if (call->n > 1 && operand_of(call->child[1], bind, n, &o->tensor[1], &o->scalar[1])) o->two = true;
+  if (call->n == 0 || !operand_of(call->child[0], bind, n, &o->tensor[0], &o->scalar[0]))
+    return false;
+  if (call->n > 1 && operand_of(call->child[1], bind, n, &o->tensor[1], &o->scalar[1]))
+    o->two = true;
   for (int k = 0; k < 2; k++) {
     const rule_tensor *t = o->tensor[k];
     if (t == NULL) continue;
@@ -37,7 +43,8 @@ bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n, 
 
 int64_t val_operand_place(const val_operands *o, int k, int64_t i) {
   int64_t at = 0;
-  for (uint32_t d = o->shape.rank; d-- > 0; i /= o->shape.dim[d]) at += i % o->shape.dim[d] * o->stride[k][d];
+  for (uint32_t d = o->shape.rank; d-- > 0; i /= o->shape.dim[d])
+    at += i % o->shape.dim[d] * o->stride[k][d];
   return at;
 }
 
@@ -52,15 +59,46 @@ typedef struct stepwise {
   val_step step;
 } stepwise;
 
-static const stepwise steps[] = {
-    {"add", VAL_ADD},       {"sub", VAL_SUB},        {"subtract", VAL_SUB},      {"rsub", VAL_RSUB},  {"mul", VAL_MUL},  {"multiply", VAL_MUL},
-    {"div", VAL_DIV},       {"divide", VAL_DIV},     {"true_divide", VAL_DIV},   {"sqrt", VAL_SQRT},  {"square", VAL_SQUARE},
-    {"reciprocal", VAL_RECIPROCAL}, {"rsqrt", VAL_RSQRT}, {"exp", VAL_AT_ZERO},  {"expm1", VAL_AT_ZERO}, {"tanh", VAL_AT_ZERO},
-    {"sigmoid", VAL_AT_ZERO}, {"sin", VAL_AT_ZERO},  {"cos", VAL_AT_ZERO},       {"erf", VAL_AT_ZERO}, {"silu", VAL_AT_ZERO}, {"gelu", VAL_AT_ZERO},
-    {"sinh", VAL_AT_ZERO},  {"cosh", VAL_AT_ZERO},   {"asinh", VAL_AT_ZERO},     {"tan", VAL_AT_ZERO}, {"atan", VAL_AT_ZERO}, {"asin", VAL_AT_ZERO},
-    {"mish", VAL_AT_ZERO},  {"elu", VAL_AT_ZERO},    {"selu", VAL_AT_ZERO},      {"celu", VAL_AT_ZERO}, {"log1p", VAL_AT_ZERO}, {"exp2", VAL_AT_ZERO},
-    {"hardswish", VAL_AT_ZERO}, {"hardsigmoid", VAL_AT_ZERO}, {"leaky_relu", VAL_AT_ZERO}, {"log", VAL_AT_ONE}, {"log2", VAL_AT_ONE},
-    {"log10", VAL_AT_ONE}};
+static const stepwise steps[] = {{"add", VAL_ADD},
+                                 {"sub", VAL_SUB},
+                                 {"subtract", VAL_SUB},
+                                 {"rsub", VAL_RSUB},
+                                 {"mul", VAL_MUL},
+                                 {"multiply", VAL_MUL},
+                                 {"div", VAL_DIV},
+                                 {"divide", VAL_DIV},
+                                 {"true_divide", VAL_DIV},
+                                 {"sqrt", VAL_SQRT},
+                                 {"square", VAL_SQUARE},
+                                 {"reciprocal", VAL_RECIPROCAL},
+                                 {"rsqrt", VAL_RSQRT},
+                                 {"exp", VAL_AT_ZERO},
+                                 {"expm1", VAL_AT_ZERO},
+                                 {"tanh", VAL_AT_ZERO},
+                                 {"sigmoid", VAL_AT_ZERO},
+                                 {"sin", VAL_AT_ZERO},
+                                 {"cos", VAL_AT_ZERO},
+                                 {"erf", VAL_AT_ZERO},
+                                 {"silu", VAL_AT_ZERO},
+                                 {"gelu", VAL_AT_ZERO},
+                                 {"sinh", VAL_AT_ZERO},
+                                 {"cosh", VAL_AT_ZERO},
+                                 {"asinh", VAL_AT_ZERO},
+                                 {"tan", VAL_AT_ZERO},
+                                 {"atan", VAL_AT_ZERO},
+                                 {"asin", VAL_AT_ZERO},
+                                 {"mish", VAL_AT_ZERO},
+                                 {"elu", VAL_AT_ZERO},
+                                 {"selu", VAL_AT_ZERO},
+                                 {"celu", VAL_AT_ZERO},
+                                 {"log1p", VAL_AT_ZERO},
+                                 {"exp2", VAL_AT_ZERO},
+                                 {"hardswish", VAL_AT_ZERO},
+                                 {"hardsigmoid", VAL_AT_ZERO},
+                                 {"leaky_relu", VAL_AT_ZERO},
+                                 {"log", VAL_AT_ONE},
+                                 {"log2", VAL_AT_ONE},
+                                 {"log10", VAL_AT_ONE}};
 
 val_step val_step_of(const char *name, const rule_term *call) {
   val_step step = VAL_NO_STEP;
@@ -70,7 +108,9 @@ val_step val_step_of(const char *name, const rule_term *call) {
   /* A factor of the second operand must be 1, and a quotient a quotient. */
   for (uint32_t i = 2; i < call->n; i++) {
     const rule_term *t = call->child[i];
-    if (t->kind != RULE_NONE && !(is_number(t) && (t->kind == RULE_INT ? t->u.i == 1 : t->u.f == 1))) return VAL_NO_STEP;
+    if (t->kind != RULE_NONE &&
+        !(is_number(t) && (t->kind == RULE_INT ? t->u.i == 1 : t->u.f == 1)))
+      return VAL_NO_STEP;
   }
   return call->n > 1 ? step : VAL_NO_STEP;
 }
@@ -91,11 +131,14 @@ bool val_step_exact(val_step step, double a, double b) {
   case VAL_SUB:
   case VAL_RSUB: return exact_sum(a, -b);
   case VAL_MUL: return isfinite(a) && isfinite(b) && exact_product(a, b, a * b);
-  case VAL_DIV: return isfinite(a) && isfinite(b) && b != 0 && (a == 0 || (fabs(a) > 1e-200 && exact_product(a / b, b, a)));
+  case VAL_DIV:
+    return isfinite(a) && isfinite(b) && b != 0 &&
+           (a == 0 || (fabs(a) > 1e-200 && exact_product(a / b, b, a)));
   case VAL_SQRT: return a >= 0 && exact_product(sqrt(a), sqrt(a), a);
   case VAL_SQUARE: return isfinite(a) && exact_product(a, a, a * a);
   case VAL_RECIPROCAL: return a != 0 && exact_product(1 / a, a, 1);
-  case VAL_RSQRT: return a > 0 && exact_product(1 / sqrt(a), 1 / sqrt(a), 1 / a) && exact_product(1 / a, a, 1);
+  case VAL_RSQRT:
+    return a > 0 && exact_product(1 / sqrt(a), 1 / sqrt(a), 1 / a) && exact_product(1 / a, a, 1);
   case VAL_AT_ZERO: return a == 0;
   case VAL_AT_ONE: return a == 1;
   default: return false;

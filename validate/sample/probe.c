@@ -1,11 +1,14 @@
-/* What an evaluation went through: magnitudes, values outside a domain, and how far rounding could have moved it.
+/* What an evaluation went through: magnitudes, values outside a domain, and how far rounding could
+ * have moved it.
  *
- * The noise model is that of stochastic arithmetic (Vignes, CESTAC; Parker, Monte Carlo arithmetic): an operator that
- * rounds computes f(x (1 + d)) (1 + e) with |d|, |e| <= 2^-50, and drawing d and e anew shows how far the result could
- * have been elsewhere. Both are there because library functions are mixed forward-backward stable: a sum that cancels
- * shows through d, a saturated sigmoid through e. Operators that move, select or compare values round nothing. Nor do
- * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers, nor single sums, products and
- * quotients without a residual: without that, thresholds and ties at 0.5 behind a sum would never count. */
+ * The noise model is that of stochastic arithmetic (Vignes, CESTAC; Parker, Monte Carlo
+ * arithmetic): an operator that rounds computes f(x (1 + d)) (1 + e) with |d|, |e| <= 2^-50, and
+ * drawing d and e anew shows how far the result could have been elsewhere. Both are there because
+ * library functions are mixed forward-backward stable: a sum that cancels shows through d, a
+ * saturated sigmoid through e. Operators that move, select or compare values round nothing. Nor do
+ * polynomials and quotients of small dyadic numbers whose results are small dyadic numbers, nor
+ * single sums, products and quotients without a residual: without that, thresholds and ties at 0.5
+ * behind a sum would never count. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +18,8 @@
 
 enum { EXACT, GRID, ROUNDS };
 
-static const double unit = 0x1p-50;  /* 4 eps: libtorch's functions stay within 2 ulp */
-static const double poor = 0x1p-34;  /* series and continued fractions, and what interpolates */
+static const double unit = 0x1p-50; /* 4 eps: libtorch's functions stay within 2 ulp */
+static const double poor = 0x1p-34; /* series and continued fractions, and what interpolates */
 static const double huge_value = 1e30;
 
 /* ---- operators by how they compute ---- */
@@ -40,7 +43,8 @@ static bool listed(const char *list, const char *word) {
   return false;
 }
 
-/* Operators that move numbers by their places alone, or make them of numbers that the call gives. */
+/* Operators that move numbers by their places alone, or make them of numbers that the call gives.
+ */
 static const char layout[] =
     "view reshape _unsafe_view _reshape_alias transpose t mT numpy_T permute expand expand_as "
     "view_as reshape_as unsqueeze squeeze flatten unflatten contiguous clone alias detach "
@@ -69,32 +73,38 @@ static const char selects[] =
     "max_pool2d_with_indices adaptive_max_pool2d dropout native_dropout item complex empty "
     "empty_like new_empty empty_strided view_as_real view_as_complex masked_scatter";
 
-static const char algebra[] =
-    "add sub subtract rsub mul multiply div divide true_divide floor_divide sum mean mm bmm matmul linear addmm baddbmm "
-    "addbmm addmv addr addcmul addcdiv mv dot vdot inner outer kron cumsum cumprod prod square pow sqrt reciprocal "
-    "remainder fmod frac lerp trace tensordot einsum diff leaky_relu hardsigmoid hardswish index_add scatter_add "
-    "scatter_reduce sum_to_size cross dist";
+static const char algebra[] = "add sub subtract rsub mul multiply div divide true_divide "
+                              "floor_divide sum mean mm bmm matmul linear addmm baddbmm "
+                              "addbmm addmv addr addcmul addcdiv mv dot vdot inner outer kron "
+                              "cumsum cumprod prod square pow sqrt reciprocal "
+                              "remainder fmod frac lerp trace tensordot einsum diff leaky_relu "
+                              "hardsigmoid hardswish index_add scatter_add "
+                              "scatter_reduce sum_to_size cross dist";
 
-static const char series[] =
-    "digamma polygamma lgamma mvlgamma erfinv special_erfinv special_ndtri special_log_ndtr special_i0 special_i0e special_i1 "
-    "special_i1e i0 igamma igammac special_gammainc special_gammaincc special_zeta special_bessel_j0 special_bessel_j1 "
-    "special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 "
-    "special_modified_bessel_k1 special_airy_ai special_erfcx erfc special_psi special_gammaln special_digamma special_multigammaln "
-    "upsample_bilinear2d upsample_bicubic2d upsample_linear1d upsample_trilinear3d grid_sampler grid_sampler_2d inverse "
-    "linalg_inv linalg_solve linalg_det det logdet slogdet cholesky linalg_cholesky matrix_exp linalg_matrix_exp "
-    "linalg_norm linalg_vector_norm";
+static const char series[] = "digamma polygamma lgamma mvlgamma erfinv special_erfinv "
+                             "special_ndtri special_log_ndtr special_i0 special_i0e special_i1 "
+                             "special_i1e i0 igamma igammac special_gammainc special_gammaincc "
+                             "special_zeta special_bessel_j0 special_bessel_j1 "
+                             "special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 "
+                             "special_modified_bessel_i1 special_modified_bessel_k0 "
+                             "special_modified_bessel_k1 special_airy_ai special_erfcx erfc "
+                             "special_psi special_gammaln special_digamma special_multigammaln "
+                             "upsample_bilinear2d upsample_bicubic2d upsample_linear1d "
+                             "upsample_trilinear3d grid_sampler grid_sampler_2d inverse "
+                             "linalg_inv linalg_solve linalg_det det logdet slogdet cholesky "
+                             "linalg_cholesky matrix_exp linalg_matrix_exp "
+                             "linalg_norm linalg_vector_norm";
 
 /* Never 0: where the result is 0 it underflowed, and equal ones are no tie. */
-static const char positive[] = "exp exp2 softmax _softmax sigmoid softplus erfc special_erfc special_exp2";
+static const char positive[] =
+    "exp exp2 softmax _softmax sigmoid softplus erfc special_erfc special_exp2";
 
 static bool moves(const char *name) { return listed(layout, name) || listed(selects, name); }
 bool val_moves_only(const char *name) { return listed(layout, name); }
 
 /* ---- the grid of numbers on which polynomials do not round ---- */
 
-static bool on_grid(double v) {
-  return fabs(v) <= 8192 && ldexp(v, 10) == nearbyint(ldexp(v, 10));
-}
+static bool on_grid(double v) { return fabs(v) <= 8192 && ldexp(v, 10) == nearbyint(ldexp(v, 10)); }
 
 static bool literals_on_grid(const rule_term *t) {
   if (t->kind == RULE_FLOAT) return on_grid(t->u.f);
@@ -104,9 +114,7 @@ static bool literals_on_grid(const rule_term *t) {
   return true;
 }
 
-static bool wide(const rule_tensor *t) {
-  return t->dtype == RULE_F64 || t->dtype == RULE_C128;
-}
+static bool wide(const rule_tensor *t) { return t->dtype == RULE_F64 || t->dtype == RULE_C128; }
 static int64_t n_numbers(const rule_tensor *t) {
   return t->dtype == RULE_C128 ? 2 * t->numel : t->numel;
 }
@@ -121,15 +129,16 @@ static bool tensor_on_grid(const rule_tensor *t) {
 
 /* ---- blurring ---- */
 
-/* Never by less than half of `by`: a small move could be rounded away where a large number absorbs it. */
+/* Never by less than half of `by`: a small move could be rounded away where a large number absorbs
+ * it. */
 static double shaken(const val_probe *p, double v, double by) {
   const double u = p->lean ? p->lean : iso_rng_uniform(p->noise) * 2 - 1;
   return v * (1 + by * (u < 0 ? u / 2 - 0.5 : u / 2 + 0.5));
 }
 
 /* `keep` (may be NULL): elements that are exact. */
-static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid, bool positive_op, const bool *keep, rule_tensor **out,
-                            iso_error *err) {
+static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid,
+                            bool positive_op, const bool *keep, rule_tensor **out, iso_error *err) {
   iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (code != ISO_OK) return code;
   const double *x = t->data;
@@ -137,16 +146,22 @@ static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by,
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
     if (keep && keep[i]) y[i] = x[i];
     else if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
-    else y[i] = !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (keep_grid && on_grid(x[i])) ? x[i] : shaken(p, x[i], by); /* masks stay */
+    else
+      y[i] = !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (keep_grid && on_grid(x[i]))
+                 ? x[i]
+                 : shaken(p, x[i], by); /* masks stay */
   return ISO_OK;
 }
 
 /* ---- elements on which nothing rounds ---- */
 
-/* The operator's step where its operands and its result are doubles that can be looked at one by one. */
-static val_step looked_at(const char *name, const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out, val_operands *o) {
+/* The operator's step where its operands and its result are doubles that can be looked at one by
+ * one. */
+static val_step looked_at(const char *name, const rule_term *call, rule_tensor *const *bind,
+                          size_t n, const rule_tensor *out, val_operands *o) {
   const val_step step = val_step_of(name, call);
-  if (step == VAL_NO_STEP || n == 0 || n > 2 || !val_operands_of(call, bind, n, out, o)) return VAL_NO_STEP;
+  if (step == VAL_NO_STEP || n == 0 || n > 2 || !val_operands_of(call, bind, n, out, o))
+    return VAL_NO_STEP;
   for (size_t i = 0; i < n; i++)
     if (bind[i]->dtype != RULE_F64) return VAL_NO_STEP;
   return step <= VAL_DIV && !o->two ? VAL_NO_STEP : step;
@@ -165,10 +180,14 @@ static bool mark_exact(val_step step, const val_operands *o, bool *result, bool 
   return any;
 }
 
-/* Elements of `bind` that are not to be moved: NULL where there are none. Owns: the caller frees both. */
-static iso_code exact_operands(const char *name, const rule_term *call, rule_tensor *const *bind, size_t n, bool *keep[2], iso_error *err) {
+/* Elements of `bind` that are not to be moved: NULL where there are none. Owns: the caller frees
+ * both. */
+static iso_code exact_operands(const char *name, const rule_term *call, rule_tensor *const *bind,
+                               size_t n, bool *keep[2], iso_error *err) {
   val_operands o;
-  const rule_tensor *largest = n == 2 && bind[1]->numel > bind[0]->numel ? bind[1] : n ? bind[0] : NULL;
+  const rule_tensor *largest = n == 2 && bind[1]->numel > bind[0]->numel ? bind[1]
+                               : n                                       ? bind[0]
+                                                                         : NULL;
   /* Operands that both are spread are left as they are: none of them has the result's shape. */
   const val_step step = largest ? looked_at(name, call, bind, n, largest, &o) : VAL_NO_STEP;
   keep[0] = keep[1] = NULL;
@@ -187,32 +206,42 @@ static iso_code exact_operands(const char *name, const rule_term *call, rule_ten
   return ISO_OK;
 }
 
-/* A mask that attention adds to its scores is rounded with each of them: where it is one number for a row, or for all, moving that number
- * moves the row as a whole, which softmax does not see. Returns: in `*out` the mask spread to the scores' size, NULL where it has it. */
-static iso_code spread_mask(const char *name, const rule_term *call, rule_tensor *const *bind, size_t *which, rule_tensor **out, iso_error *err) {
+/* A mask that attention adds to its scores is rounded with each of them: where it is one number for
+ * a row, or for all, moving that number moves the row as a whole, which softmax does not see.
+ * Returns: in `*out` the mask spread to the scores' size, NULL where it has it. */
+static iso_code spread_mask(const char *name, const rule_term *call, rule_tensor *const *bind,
+                            size_t *which, rule_tensor **out, iso_error *err) {
   enum { QUERY, KEY, MASK = 3 };
   *out = NULL;
   if (strcmp(name, "scaled_dot_product_attention") != 0 || call->n <= MASK) return ISO_OK;
   for (int k = 0; k <= MASK; k++)
     if (call->child[k]->kind != RULE_VAR) return ISO_OK;
-  const rule_tensor *q = bind[call->child[QUERY]->u.i], *k = bind[call->child[KEY]->u.i], *m = bind[call->child[MASK]->u.i];
+  const rule_tensor *q = bind[call->child[QUERY]->u.i], *k = bind[call->child[KEY]->u.i],
+                    *m = bind[call->child[MASK]->u.i];
   const uint32_t r = m->shape.rank;
   if (m->dtype != RULE_F64 || r < 2 || q->shape.rank < 2 || k->shape.rank < 2) return ISO_OK;
   rule_shape shape = m->shape;
   shape.dim[r - 2] = q->shape.dim[q->shape.rank - 2];
   shape.dim[r - 1] = k->shape.dim[k->shape.rank - 2];
-  const int64_t rows = m->shape.dim[r - 2], columns = m->shape.dim[r - 1], all_rows = shape.dim[r - 2], all_columns = shape.dim[r - 1];
-  if (rule_shape_eq(&shape, &m->shape) || (rows != 1 && rows != all_rows) || (columns != 1 && columns != all_columns)) return ISO_OK;
+  const int64_t rows = m->shape.dim[r - 2], columns = m->shape.dim[r - 1],
+                all_rows = shape.dim[r - 2], all_columns = shape.dim[r - 1];
+  if (rule_shape_eq(&shape, &m->shape) || (rows != 1 && rows != all_rows) ||
+      (columns != 1 && columns != all_columns))
+    return ISO_OK;
   iso_code c = rule_tensor_new(RULE_F64, &shape, out, err);
   for (int64_t i = 0; !c && i < (*out)->numel; i++) {
-    const int64_t column = i % all_columns, row = i / all_columns % all_rows, block = i / all_columns / all_rows;
-    rule_tensor_set(*out, i, rule_tensor_get(m, (block * rows + (rows == 1 ? 0 : row)) * columns + (columns == 1 ? 0 : column)));
+    const int64_t column = i % all_columns, row = i / all_columns % all_rows,
+                  block = i / all_columns / all_rows;
+    rule_tensor_set(*out, i,
+                    rule_tensor_get(m, (block * rows + (rows == 1 ? 0 : row)) * columns +
+                                           (columns == 1 ? 0 : column)));
   }
   *which = (size_t)call->child[MASK]->u.i;
   return c;
 }
 
-iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n, iso_error *err) {
+iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind, size_t n,
+                        iso_error *err) {
   char name[64];
   val_base_name(call->u.s, name);
   p->how = moves(name) ? EXACT : ROUNDS;
@@ -274,23 +303,31 @@ static bool infinite_literal(const rule_term *t) {
 /* The largest absolute value among the literals of a call. */
 static double largest_literal(const rule_term *t) {
   double m = t->kind == RULE_FLOAT ? fabs(t->u.f) : t->kind == RULE_INT ? fabs((double)t->u.i) : 0;
-  for (uint32_t i = 0; i < t->n; i++) m = fmax(m, t->child[i]->kind == RULE_OP ? 0 : largest_literal(t->child[i]));
+  for (uint32_t i = 0; i < t->n; i++)
+    m = fmax(m, t->child[i]->kind == RULE_OP ? 0 : largest_literal(t->child[i]));
   return m;
 }
 
 static double largest_number(const rule_tensor *t) {
   double m = 0;
   for (int64_t i = 0, n = wide(t) ? n_numbers(t) : t->numel; i < n; i++) {
-    const double a = fabs(wide(t) ? ((const double *)t->data)[i] : (double)rule_tensor_get_int(t, i));
+    const double a =
+        fabs(wide(t) ? ((const double *)t->data)[i] : (double)rule_tensor_get_int(t, i));
     if (a > m && a <= DBL_MAX) m = a;
   }
   return m;
 }
 
-/* Integers that may have left 64 bits, by a bound on their absolute value: a rule speaks of numbers that do not wrap. */
-static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n, const rule_tensor *out) {
-  static const char adds[] = "add sub subtract rsub", products[] = "mul multiply square addcmul", shifts[] = "bitwise_left_shift __lshift__";
-  static const char sums[] = "sum cumsum trace", contracts[] = "mm bmm matmul linear addmm baddbmm mv dot inner tensordot einsum conv1d conv2d";
+/* Integers that may have left 64 bits, by a bound on their absolute value: a rule speaks of numbers
+ * that do not wrap. */
+static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n,
+                     const rule_tensor *out) {
+  static const char adds[] = "add sub subtract rsub", products[] = "mul multiply square addcmul",
+                    shifts[] = "bitwise_left_shift __lshift__";
+  static const char
+      sums[] = "sum cumsum trace",
+      contracts[] =
+          "mm bmm matmul linear addmm baddbmm mv dot inner tensordot einsum conv1d conv2d";
   static const char powers[] = "pow prod cumprod";
   if (out->dtype != RULE_I64) return false;
   char name[64];
@@ -304,13 +341,16 @@ static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n, 
     product *= fmax(a, 1);
     terms = fmax(terms, (double)bind[i]->numel);
   }
-  if (listed("neg negative abs absolute", name)) return sum >= 2 * limit; /* the least integer has no opposite */
+  if (listed("neg negative abs absolute", name))
+    return sum >= 2 * limit; /* the least integer has no opposite */
   if (listed(adds, name)) return sum > limit;
   if (listed(products, name)) return product * (strcmp(name, "square") == 0 ? product : 1) > limit;
   if (listed(sums, name)) return sum * terms > limit;
   if (listed(contracts, name)) return product * terms > limit;
   if (listed(shifts, name)) return lit > 62 || sum * exp2(lit) > limit;
-  if (listed(powers, name)) return pow(fmax(n && bind[0]->dtype == RULE_I64 ? largest_number(bind[0]) : lit, 1), strcmp(name, "pow") ? terms : sum) > limit;
+  if (listed(powers, name))
+    return pow(fmax(n && bind[0]->dtype == RULE_I64 ? largest_number(bind[0]) : lit, 1),
+               strcmp(name, "pow") ? terms : sum) > limit;
   return false;
 }
 
@@ -341,7 +381,8 @@ bool val_poles(const rule_term *t, bool below, bool *at) {
   char name[64];
   bool any = t->kind == RULE_FLOAT && !isfinite(t->u.f);
   if (t->kind == RULE_VAR) at[t->u.i] |= below;
-  if (t->kind == RULE_OP && (listed(poles, val_base_name(t->u.s, name)) || listed(undefined, name))) any = below = true;
+  if (t->kind == RULE_OP && (listed(poles, val_base_name(t->u.s, name)) || listed(undefined, name)))
+    any = below = true;
   for (uint32_t i = 0; i < t->n; i++) any |= val_poles(t->child[i], below, at);
   return any;
 }
@@ -365,7 +406,8 @@ static bool at_pole(const char *name, rule_tensor *const *bind, size_t n) {
 }
 
 /* Which of the results' numbers nobody gave: a NaN or an infinity that the operator made itself. */
-static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, bool nan, bool inf) {
+static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n,
+                           bool nan, bool inf) {
   char name[64];
   const bool first = !p->undefined && !p->far;
   val_base_name(call->u.s, name);
@@ -398,16 +440,18 @@ static void shake_absolutely(const val_probe *p, rule_tensor *out, const rule_te
   const double *x = in->data;
   if (out->dtype != RULE_F64 || in->dtype != RULE_F64 || in->numel != out->numel) return;
   for (int64_t i = 0; i < out->numel; i++)
-    if (fabs(x[i]) < huge_value) y[i] += unit * fabs(x[i]) * (p->lean ? p->lean : iso_rng_uniform(p->noise) * 2 - 1);
+    if (fabs(x[i]) < huge_value)
+      y[i] += unit * fabs(x[i]) * (p->lean ? p->lean : iso_rng_uniform(p->noise) * 2 - 1);
 }
 
-iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n, rule_tensor **out,
-                        size_t n_out, iso_error *err) {
+iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n,
+                        rule_tensor **out, size_t n_out, iso_error *err) {
   bool nan = false, inf = false;
   p->n_run++;
   for (size_t k = 0; k < n_out; k++)
     if (out[k]->numel > p->largest) p->largest = out[k]->numel;
-  for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++) p->undefined = may_wrap(call, bind, n, out[k]);
+  for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++)
+    p->undefined = may_wrap(call, bind, n, out[k]);
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;
     double m = p->magnitude;
@@ -433,11 +477,14 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
     if (!wide(out[k]) || out[k]->numel == 0) continue;
     rule_tensor *now = NULL;
     val_operands o;
-    const val_step step = p->how == ROUNDS ? looked_at(name, call, bind, n, out[k], &o) : VAL_NO_STEP;
+    const val_step step =
+        p->how == ROUNDS ? looked_at(name, call, bind, n, out[k], &o) : VAL_NO_STEP;
     bool *keep = step ? calloc((size_t)out[k]->numel + 1, 1) : NULL;
     if (step && !keep) code = iso_fail(err, ISO_NOMEM, "out of memory");
     else if (step) mark_exact(step, &o, keep, NULL);
-    if (!code) code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID, listed(positive, name), keep, &now, err);
+    if (!code)
+      code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID,
+                         listed(positive, name), keep, &now, err);
     free(keep);
     if (code != ISO_OK) break;
     if (n && listed(cancels_within, name)) shake_absolutely(p, now, bind[0]);

@@ -1,5 +1,6 @@
-/* Samples that meet a rule's conditions: shapes as the rule gives them, float variables at several scales and with the
- * values that tell functions apart (ties, zeros, past the literals of the rule), index variables within their tables. */
+/* Samples that meet a rule's conditions: shapes as the rule gives them, float variables at several
+ * scales and with the values that tell functions apart (ties, zeros, past the literals of the
+ * rule), index variables within their tables. */
 #include "validate/sample/sample_int.h"
 
 #include <math.h>
@@ -28,9 +29,27 @@ static bool is_mask(const rule_tensor *t) {
 }
 
 /* Kinds of values, in the order in which samples take them. */
-enum { UNIT, TINY, LARGE, POSITIVE, TIES, NEAR_LITERALS, NEGATIVE, AT_LITERALS, HALVES, ROWS, SMALL_LITERALS, MULTIPLES,
-       WIDE, INTERVAL, ABOVE, MINUTE };
-_Static_assert((int)AT_LITERALS == (int)VAL_AT && (int)UNIT == (int)VAL_PLAIN && (int)POSITIVE == (int)VAL_POSITIVE, "sample_int.h");
+enum {
+  UNIT,
+  TINY,
+  LARGE,
+  POSITIVE,
+  TIES,
+  NEAR_LITERALS,
+  NEGATIVE,
+  AT_LITERALS,
+  HALVES,
+  ROWS,
+  SMALL_LITERALS,
+  MULTIPLES,
+  WIDE,
+  INTERVAL,
+  ABOVE,
+  MINUTE
+};
+_Static_assert((int)AT_LITERALS == (int)VAL_AT && (int)UNIT == (int)VAL_PLAIN &&
+                   (int)POSITIVE == (int)VAL_POSITIVE,
+               "sample_int.h");
 
 /* Thresholds themselves, a step to either side, zero: all of them in turn, from a random one on. */
 static double at_literals(const double *lit, size_t n_lit, uint64_t turn) {
@@ -74,7 +93,8 @@ static double draw(iso_rng *rng, unsigned kind, double lit, double row) {
 
 /* Kinds that are functions of one normal number. */
 static bool by_normal(unsigned kind) {
-  return kind == UNIT || kind == TINY || kind == LARGE || kind == POSITIVE || kind == NEGATIVE || kind == WIDE || kind == ABOVE || kind == MINUTE;
+  return kind == UNIT || kind == TINY || kind == LARGE || kind == POSITIVE || kind == NEGATIVE ||
+         kind == WIDE || kind == ABOVE || kind == MINUTE;
 }
 
 /* The same as one by one, of those kinds. */
@@ -88,14 +108,18 @@ static void fill_rows(iso_rng *rng, double *x, int64_t n, int64_t last, unsigned
 
 enum { LONG_ROW = 1024, MANY_ROWS = 1009, SOME_ROWS = 101 };
 
-/* Magnitudes that no literal of the rule names: large ones and small ones in turn, from `k` on for all, then for each its own. */
+/* Magnitudes that no literal of the rule names: large ones and small ones in turn, from `k` on for
+ * all, then for each its own. */
 static void fill_spread(iso_rng *rng, rule_tensor *t, unsigned k) {
   const unsigned turn = k < VAL_SPREADS / 2 ? k : (unsigned)iso_rng_below(rng, VAL_SPREADS / 2);
   const double scale = pow(10, (turn % 2 ? -1.0 : 1.0) * (double)(2 + turn / 2 * 2));
   for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = iso_rng_normal(rng) * scale;
 }
 
-static double power_of_two(iso_rng *rng, int span) { return ldexp(iso_rng_below(rng, 2) ? 1 : -1, (int)iso_rng_below(rng, (uint64_t)(2 * span + 1)) - span); }
+static double power_of_two(iso_rng *rng, int span) {
+  return ldexp(iso_rng_below(rng, 2) ? 1 : -1,
+               (int)iso_rng_below(rng, (uint64_t)(2 * span + 1)) - span);
+}
 
 /* A literal, its root, its inverse: what a sum, a square, a quotient compares with it. */
 static double of_literal(iso_rng *rng, const double *lit, size_t n_lit) {
@@ -107,7 +131,8 @@ static double of_literal(iso_rng *rng, const double *lit, size_t n_lit) {
   }
 }
 
-/* Numbers beside which the rule's least literal counts, an eps: as it is or as its root, of both signs or of one. */
+/* Numbers beside which the rule's least literal counts, an eps: as it is or as its root, of both
+ * signs or of one. */
 static void fill_small(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit) {
   double least = 1;
   for (size_t i = 0; i < n_lit; i++) least = fmin(least, lit[i]);
@@ -118,11 +143,14 @@ static void fill_small(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   }
 }
 
-/* Numbers by which operators are met where they jump: exact ones, row by row. `how` 0: eighths. 1: a literal times a power of two, or 0, in
- * any place. 2: odd halves of what the row's largest, a literal times a power of two, stands for. 3: rows of one number. 4: rows with one
- * number, else 0. 5: zeros and ones. 6: a row's numbers sum up to a literal. 7: odd halves of a literal. From 8 on: each variable its own. */
+/* Numbers by which operators are met where they jump: exact ones, row by row. `how` 0: eighths. 1:
+ * a literal times a power of two, or 0, in any place. 2: odd halves of what the row's largest, a
+ * literal times a power of two, stands for. 3: rows of one number. 4: rows with one number, else 0.
+ * 5: zeros and ones. 6: a row's numbers sum up to a literal. 7: odd halves of a literal. From 8 on:
+ * each variable its own. */
 static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit) {
-  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const int64_t last =
+      t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
   const unsigned how = k < 8 ? k : (unsigned)iso_rng_below(rng, 8);
   double *x = t->data, unit = 1, sum = 0;
   int64_t place = 0;
@@ -136,8 +164,15 @@ static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *li
     const double odd = 2 * (double)iso_rng_below(rng, 5) + 1;
     switch (how) {
     case 0: x[i] = ((double)iso_rng_below(rng, 65) - 32) / 8; break;
-    case 1: x[i] = iso_rng_below(rng, 4) == 0 ? 0 : iso_rng_below(rng, 3) ? of_literal(rng, lit, n_lit) * power_of_two(rng, 1) : power_of_two(rng, 1); break;
-    case 2: x[i] = i % last == place ? unit * (n_lit ? lit[i / last % (int64_t)n_lit] : 127) : unit / 2 * odd * (iso_rng_below(rng, 2) ? 1 : -1); break;
+    case 1:
+      x[i] = iso_rng_below(rng, 4) == 0 ? 0
+             : iso_rng_below(rng, 3)    ? of_literal(rng, lit, n_lit) * power_of_two(rng, 1)
+                                        : power_of_two(rng, 1);
+      break;
+    case 2:
+      x[i] = i % last == place ? unit * (n_lit ? lit[i / last % (int64_t)n_lit] : 127)
+                               : unit / 2 * odd * (iso_rng_below(rng, 2) ? 1 : -1);
+      break;
     case 3: x[i] = unit; break;
     case 4: x[i] = i % last == place ? unit : 0; break;
     case 5: x[i] = (double)iso_rng_below(rng, 3) - 1; break;
@@ -152,10 +187,12 @@ static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *li
 
 /* What cannot be divided by. `zero`: everywhere. */
 static void fill_zeros(iso_rng *rng, rule_tensor *t, bool zero, bool mixed) {
-  for (int64_t i = 0; i < t->numel; i++) ((double *)t->data)[i] = zero || (mixed && iso_rng_below(rng, 2)) ? 0 : iso_rng_normal(rng);
+  for (int64_t i = 0; i < t->numel; i++)
+    ((double *)t->data)[i] = zero || (mixed && iso_rng_below(rng, 2)) ? 0 : iso_rng_normal(rng);
 }
 
-static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit, const rule_tensor *example) {
+static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit,
+                       const rule_tensor *example) {
   if (k >= VAL_SMALL) {
     fill_small(rng, t, k - VAL_SMALL, lit, n_lit);
     return;
@@ -171,26 +208,38 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   double *x = t->data;
   const unsigned kind = k % VAL_ALL_KINDS;
   const bool mask = k % 2 == 1 && is_mask(example);
-  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const int64_t last =
+      t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
   double by_lit = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
   /* The largest bound is passed only where every factor of a product is of its size. */
   for (size_t i = 0; kind == NEAR_LITERALS && i < n_lit; i++) by_lit = fmax(by_lit, lit[i]);
   const uint64_t turn = iso_rng_below(rng, 1024);
-  /* A large tensor repeats its first rows, a prime number of them, so that no part of it is another part. */
-  const int64_t rows = last <= LONG_ROW ? MANY_ROWS : SOME_ROWS, drawn = t->numel / last > 2 * rows && t->numel > LONG_ROW * MANY_ROWS ? last * rows : t->numel;
+  /* A large tensor repeats its first rows, a prime number of them, so that no part of it is another
+   * part. */
+  const int64_t rows = last <= LONG_ROW ? MANY_ROWS : SOME_ROWS,
+                drawn = t->numel / last > 2 * rows && t->numel > LONG_ROW * MANY_ROWS ? last * rows
+                                                                                      : t->numel;
   if (by_normal(kind) && !mask && drawn % last == 0) fill_rows(rng, x, drawn, last, kind);
   else {
     double row = 0;
     for (int64_t i = 0; i < drawn; i++) {
       if (i % last == 0) row = iso_rng_normal(rng) * 2;
-      if (kind == SMALL_LITERALS && n_lit) by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
-      if (kind == MULTIPLES) x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1, turn + (uint64_t)i / (n_lit ? n_lit : 1));
-      else x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i) : draw(rng, kind, by_lit, row);
-      /* Whole numbers of both signs that can be divided by, and logarithms of whose size there are. */
-      if (kind == TIES && turn % 2 == 0) x[i] = (double)(1 + iso_rng_below(rng, 3)) * (iso_rng_below(rng, 2) ? 1 : -1);
+      if (kind == SMALL_LITERALS && n_lit)
+        by_lit = lit[(turn + (uint64_t)(i / last)) % n_lit]; /* each has its rows */
+      if (kind == MULTIPLES)
+        x[i] = multiple(n_lit ? lit[(uint64_t)i % n_lit] : 1,
+                        turn + (uint64_t)i / (n_lit ? n_lit : 1));
+      else
+        x[i] = kind == AT_LITERALS ? at_literals(lit, n_lit, turn + (uint64_t)i)
+                                   : draw(rng, kind, by_lit, row);
+      /* Whole numbers of both signs that can be divided by, and logarithms of whose size there are.
+       */
+      if (kind == TIES && turn % 2 == 0)
+        x[i] = (double)(1 + iso_rng_below(rng, 3)) * (iso_rng_below(rng, 2) ? 1 : -1);
       /* A row of zeros, by which nothing can be divided. */
       else if (kind == TIES && i < last && (i < t->numel - last || turn % 2)) x[i] = 0;
-      /* Behind a mean that is no square an eps counts as it is, and a root takes no negative numbers. */
+      /* Behind a mean that is no square an eps counts as it is, and a root takes no negative
+       * numbers. */
       if (kind == SMALL_LITERALS && turn % 2) x[i] = fabs(x[i]);
       /* An additive mask: what it hides is far below, and the first element of a row stays. */
       if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
@@ -199,17 +248,35 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
-/* `wraps`: the sides are steps of graphs, whose integers do; a rule of a file speaks of integers without end. */
-static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps, const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
+/* `wraps`: the sides are steps of graphs, whose integers do; a rule of a file speaks of integers
+ * without end. */
+static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps,
+                     const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
   /* Where narrower types and floats stop being exact. */
-  static const int64_t edges[] = {127,   128,   255,   256,      257,      2049,
-                                  4099,  32767, 32768, 65535,    16777217, INT64_C(2147483647), INT64_C(2147483648), INT64_C(4294967301)}; /* the last is out of range with either sign */
+  static const int64_t edges[] = {
+      127,
+      128,
+      255,
+      256,
+      257,
+      2049,
+      4099,
+      32767,
+      32768,
+      65535,
+      16777217,
+      INT64_C(2147483647),
+      INT64_C(2147483648),
+      INT64_C(4294967301)}; /* the last is out of range with either sign */
   /* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
   static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
   enum { ENDS = sizeof ends / sizeof *ends, ENDS_TURN = 10 };
-  /* One that overflows its type would hide what the smaller ones show: not always all of them. In turn, from a random
-   * one on. */
-  const uint64_t all = t->dtype == RULE_I64 ? 14 : t->dtype == RULE_I32 ? 11 : 1, turn = iso_rng_below(rng, 1024);
+  /* One that overflows its type would hide what the smaller ones show: not always all of them. In
+   * turn, from a random one on. */
+  const uint64_t all = t->dtype == RULE_I64   ? 14
+                       : t->dtype == RULE_I32 ? 11
+                                              : 1,
+                 turn = iso_rng_below(rng, 1024);
   const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
   int64_t low = 0, high = limit;
   const bool open = limit == INT64_MAX;
@@ -227,35 +294,44 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps, co
   }
   for (int64_t i = 0; i < t->numel; i++) {
     int64_t v = low + (int64_t)iso_rng_below(rng, (uint64_t)(high - low > 0 ? high - low : 1));
-    if (!open && k % 4 == 3) v = (int64_t)(((uint64_t)(k / 4) * (uint64_t)t->numel + (uint64_t)i) % (uint64_t)(high > 0 ? high : 1)); /* row by row */
-    if (!open && k % 2 == 0 && n_lit) { /* at and beside each literal in turn: where the shards of a table end */
+    if (!open && k % 4 == 3)
+      v = (int64_t)(((uint64_t)(k / 4) * (uint64_t)t->numel + (uint64_t)i) %
+                    (uint64_t)(high > 0 ? high : 1)); /* row by row */
+    if (!open && k % 2 == 0 &&
+        n_lit) { /* at and beside each literal in turn: where the shards of a table end */
       const uint64_t place = (uint64_t)(k / 2) * (uint64_t)t->numel + (uint64_t)i;
       const int64_t near = (int64_t)lit[place / 3 % n_lit] + (int64_t)(place % 3) - 1;
       if (near >= 0 && near < high) v = near;
     }
     if (!open && i == 0 && k % 4 == 1) v = low; /* boundary rows */
     if (!open && i == 0 && k % 4 == 2) v = high - 1;
-    if (open && k % 3 == 1) v = edges[i == 0 ? n_edges - 1 : (turn + (uint64_t)i) % n_edges] * (iso_rng_below(rng, 2) ? 1 : -1);
+    if (open && k % 3 == 1)
+      v = edges[i == 0 ? n_edges - 1 : (turn + (uint64_t)i) % n_edges] *
+          (iso_rng_below(rng, 2) ? 1 : -1);
     if (open && k % 3 == 2 && n_lit && iso_rng_below(rng, 2)) {
       v = (int64_t)lit[iso_rng_below(rng, n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
-    if (open && wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN) ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
+    if (open && wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN)
+      ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
   }
 }
 
 /* At random; all or none; one that stands alone in its row: the last, the first, any. */
 static void fill_bool(iso_rng *rng, rule_tensor *t, unsigned k) {
   uint8_t *x = t->data;
-  const int64_t last = t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
+  const int64_t last =
+      t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
   const bool alone = k % 8 >= 2 && k % 8 <= 5;
   const uint8_t rest = k % 8 == 6 || k % 8 == 3 || k % 8 == 5;
   int64_t odd = 0;
   for (int64_t i = 0; i < t->numel; i++) {
     if (i % last == 0) {
       const uint64_t where = iso_rng_below(rng, 3);
-      odd = i + (where == 0 ? last - 1 : where == 1 ? 0 : (int64_t)iso_rng_below(rng, (uint64_t)last));
+      odd = i + (where == 0   ? last - 1
+                 : where == 1 ? 0
+                              : (int64_t)iso_rng_below(rng, (uint64_t)last));
     }
     x[i] = k % 8 < 2 ? (uint8_t)iso_rng_below(rng, 2) : alone && i == odd ? !rest : rest;
   }
@@ -279,7 +355,8 @@ static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err
     return iso_fail(err, ISO_UNSUPPORTED, "variable %s has an open shape", v->name);
   out->rank = v->n_dims;
   for (uint32_t i = 0; i < v->n_dims; i++) {
-    if (v->dim[i]->kind != RULE_INT) return iso_fail(err, ISO_UNSUPPORTED, "variable %s has symbolic sizes", v->name);
+    if (v->dim[i]->kind != RULE_INT)
+      return iso_fail(err, ISO_UNSUPPORTED, "variable %s has symbolic sizes", v->name);
     out->dim[i] = v->dim[i]->u.i;
   }
   return ISO_OK;
@@ -303,22 +380,27 @@ unsigned val_samples_wanted(const rule *r) {
   for (uint32_t i = 0; i < r->n_vars; i++) {
     int64_t n = 1;
     if (r->var[i].kind != 'i') continue;
-    for (uint32_t d = 0; d < r->var[i].n_dims; d++) n *= r->var[i].dim[d]->kind == RULE_INT && r->var[i].dim[d]->u.i > 0 ? r->var[i].dim[d]->u.i : 1;
+    for (uint32_t d = 0; d < r->var[i].n_dims; d++)
+      n *= r->var[i].dim[d]->kind == RULE_INT && r->var[i].dim[d]->u.i > 0 ? r->var[i].dim[d]->u.i
+                                                                           : 1;
     if (n < least) least = n;
   }
   return least == INT64_MAX ? 0 : (unsigned)(2 * (3 * (int64_t)n_lit / least + 1));
 }
 
-static void draw_index(iso_rng *rng, const rule *r, uint32_t var, const val_domain *d, const rule_tensor *example, bool wraps, const double *lit,
-                       size_t n_lit, unsigned k, rule_tensor *out) {
+static void draw_index(iso_rng *rng, const rule *r, uint32_t var, const val_domain *d,
+                       const rule_tensor *example, bool wraps, const double *lit, size_t n_lit,
+                       unsigned k, rule_tensor *out) {
   const rule_variable *v = &r->var[var];
   const bool own = d->size != INT64_MAX, from_end = own ? d->from_end : d->behind_from_end;
   int64_t limit = own ? d->size : d->behind;
   if (!own && limit != INT64_MAX && k % 2 == 0)
     for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
-      if ((int64_t)lit[j] + 2 > limit) limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
+      if ((int64_t)lit[j] + 2 > limit)
+        limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
   if (v->low != NULL || v->high != NULL) {
-    fill_range(rng, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit, k);
+    fill_range(rng, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit,
+               k);
     return;
   }
   if (limit != INT64_MAX && from_end && k % 2 == 1) fill_range(rng, out, -limit, limit, k);
@@ -327,8 +409,8 @@ static void draw_index(iso_rng *rng, const rule *r, uint32_t var, const val_doma
     if (iso_rng_below(rng, 3) == 0) rule_tensor_set(out, i, (double)d->besides);
 }
 
-iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng, unsigned k, bool mixed,
-                    rule_tensor **bind, iso_error *err) {
+iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng,
+                    unsigned k, bool mixed, rule_tensor **bind, iso_error *err) {
   double lit[16];
   size_t n_lit = 0;
   literals(r->lhs, lit, &n_lit, 16);
@@ -341,22 +423,32 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     const rule_variable *v = &r->var[i];
     rule_shape sh;
     if ((c = shape_of(v, &sh, err))) break;
-    rule_dtype d = v->kind == 'f' ? RULE_F64 : v->kind == 'b' ? RULE_BOOL : v->kind == 'c' ? RULE_C128 : RULE_I64;
-    if (v->kind == 'i' && example && example[i] && rule_dtype_is_int(example[i]->dtype)) d = example[i]->dtype;
+    rule_dtype d = v->kind == 'f'   ? RULE_F64
+                   : v->kind == 'b' ? RULE_BOOL
+                   : v->kind == 'c' ? RULE_C128
+                                    : RULE_I64;
+    if (v->kind == 'i' && example && example[i] && rule_dtype_is_int(example[i]->dtype))
+      d = example[i]->dtype;
     if ((c = rule_tensor_new(d, &sh, &bind[i], err))) break;
-    if (v->kind == 'f' && k >= VAL_POLE) fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
-    else if (v->kind == 'f') fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit, example ? example[i] : NULL);
+    if (v->kind == 'f' && k >= VAL_POLE)
+      fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
+    else if (v->kind == 'f')
+      fill_float(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k, lit, n_lit,
+                 example ? example[i] : NULL);
     if (v->kind == 'c' && axes) val_fill_axes(rng, bind[i]);
     else if (v->kind == 'c')
       val_fill_complex(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k);
     if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
-  /* Indices last: their range depends on the shapes of what they index. They are zero until then, which every table has. */
+  /* Indices last: their range depends on the shapes of what they index. They are zero until then,
+   * which every table has. */
   val_domain *domain = calloc(r->n_vars + 1, sizeof *domain);
   if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++)
-    if (r->var[i].kind == 'i') draw_index(rng, r, i, &domain[i], example ? example[i] : NULL, example != NULL, lit, n_lit, k, bind[i]);
+    if (r->var[i].kind == 'i')
+      draw_index(rng, r, i, &domain[i], example ? example[i] : NULL, example != NULL, lit, n_lit, k,
+                 bind[i]);
   free(domain);
   if (c)
     for (uint32_t i = 0; i < r->n_vars; i++) {

@@ -17,7 +17,8 @@ static void add_literal(int64_t v, int64_t *lit, size_t *n) {
 
 static void literals_of(const rule_term *t, int64_t *lit, size_t *n) {
   if (t->kind == RULE_INT && t->u.i >= -MOST) add_literal(t->u.i < 0 ? -t->u.i : t->u.i, lit, n);
-  if (t->kind == RULE_FLOAT && fabs(t->u.f) <= MOST) add_literal((int64_t)ceil(fabs(t->u.f)), lit, n);
+  if (t->kind == RULE_FLOAT && fabs(t->u.f) <= MOST)
+    add_literal((int64_t)ceil(fabs(t->u.f)), lit, n);
   for (uint32_t i = 0; i < t->n; i++) literals_of(t->child[i], lit, n);
 }
 
@@ -28,8 +29,8 @@ static void add_size(int64_t v, int64_t *size, size_t *n, size_t cap) {
   if (*n < cap) size[(*n)++] = v;
 }
 
-/* Each literal, and one and two more: at the edge itself rounding may explain all. Sums and products
- * of two, which blocks of blocks end at. */
+/* Each literal, and one and two more: at the edge itself rounding may explain all. Sums and
+ * products of two, which blocks of blocks end at. */
 static size_t sizes_of(const val_problem *p, int64_t *size, size_t cap) {
   int64_t lit[MAX_LITERALS];
   size_t n_lit = 0, n = 0;

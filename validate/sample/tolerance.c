@@ -76,8 +76,8 @@ static void compare_exact(const rule_tensor *a, const rule_tensor *b, val_diff *
   }
 }
 
-/* The largest sizes, as bits: numbers without their sign are in the order of their bits, NaN behind all others, and integers' maxima may be
- * taken in any order. */
+/* The largest sizes, as bits: numbers without their sign are in the order of their bits, NaN behind
+ * all others, and integers' maxima may be taken in any order. */
 typedef struct extremes {
   uint64_t x, y, diff;
 } extremes;
@@ -109,12 +109,14 @@ ISO_WIDE static extremes extremes_of(const double *x, const double *y, int64_t n
     }
     e = (extremes){larger(e.x, a), larger(e.y, b), larger(e.diff, d)};
   }
-  for (; i < n; i++) e = (extremes){larger(e.x, size_bits(x[i])), larger(e.y, size_bits(y[i])), larger(e.diff, size_bits(x[i] - y[i]))};
+  for (; i < n; i++)
+    e = (extremes){larger(e.x, size_bits(x[i])), larger(e.y, size_bits(y[i])),
+                   larger(e.diff, size_bits(x[i] - y[i]))};
   return e;
 }
 
-/* The same for plain doubles: most of what is compared. Returns: false, and nothing noted, where the slice holds NaN,
- * infinities or masked values. */
+/* The same for plain doubles: most of what is compared. Returns: false, and nothing noted, where
+ * the slice holds NaN, infinities or masked values. */
 static bool compare_plain(const double *x, const double *y, int64_t from, int64_t n, double rel_tol,
                           double floor_abs, val_diff *d) {
   const extremes e = extremes_of(x + from, y + from, n);
@@ -181,18 +183,12 @@ val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol,
 static double epsilon_of(rule_dtype d) {
   switch (d) {
   case RULE_F32:
-  case RULE_C64:
-    return 0x1p-23;
-  case RULE_F16:
-    return 0x1p-10;
-  case RULE_BF16:
-    return 0x1p-7;
-  case RULE_F8E4M3FN:
-    return 0x1p-3;
-  case RULE_F8E5M2:
-    return 0x1p-2;
-  default:
-    return DBL_EPSILON;
+  case RULE_C64: return 0x1p-23;
+  case RULE_F16: return 0x1p-10;
+  case RULE_BF16: return 0x1p-7;
+  case RULE_F8E4M3FN: return 0x1p-3;
+  case RULE_F8E5M2: return 0x1p-2;
+  default: return DBL_EPSILON;
   }
 }
 

@@ -1,9 +1,10 @@
 /* One sample: both sides evaluated and compared.
  *
- * Elements are compared one by one against how far rounding could have moved them. What agrees within rel_tol and the
- * floor (64 eps times the largest intermediate value) is taken at once; what does not is evaluated again with noise in
- * every operator that rounds (probe.c), and differs only where it is far beyond what the noise moved. So a sum that
- * cancels, or a naive formula, does not refute a rule that is true over the reals, and 1e-12 does where nothing cancels. */
+ * Elements are compared one by one against how far rounding could have moved them. What agrees
+ * within rel_tol and the floor (64 eps times the largest intermediate value) is taken at once; what
+ * does not is evaluated again with noise in every operator that rounds (probe.c), and differs only
+ * where it is far beyond what the noise moved. So a sum that cancels, or a naive formula, does not
+ * refute a rule that is true over the reals, and 1e-12 does where nothing cancels. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,11 +15,14 @@
 
 /* A candidate that is wrongly refuted is one that a finer one replaces: two runs do. */
 enum { NOISY_RUNS = 8, GROSS_RUNS = 4, CANDIDATE_RUNS = 2, SURE_RUNS = 32 };
-static const double noise_factor = 48;   /* of the largest move seen; one move is within 4 eps per operator */
-static const double huge_value = 1e30;   /* masks' finfo.min lies beyond */
+static const double noise_factor =
+    48; /* of the largest move seen; one move is within 4 eps per operator */
+static const double huge_value = 1e30; /* masks' finfo.min lies beyond */
 static const double strict_rel = 1e-12;
-static const double strict_unfloored = 1e-11; /* also below the floor: an exponential that a logarithm takes back hides nothing */
-static const double underflow = 1e-318;  /* below it a few hundred subnormal roundings are a millionth of a number */
+static const double strict_unfloored =
+    1e-11; /* also below the floor: an exponential that a logarithm takes back hides nothing */
+static const double underflow =
+    1e-318; /* below it a few hundred subnormal roundings are a millionth of a number */
 
 void val_trial_fini(val_trial *t) {
   rule_tensor_unref(t->lhs);
@@ -27,17 +31,23 @@ void val_trial_fini(val_trial *t) {
 }
 
 static bool same_kind(rule_dtype a, rule_dtype b) {
-  return a == b || (rule_dtype_is_float(a) && rule_dtype_is_float(b)) || (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
+  return a == b || (rule_dtype_is_float(a) && rule_dtype_is_float(b)) ||
+         (rule_dtype_is_complex(a) && rule_dtype_is_complex(b));
 }
 
-static bool is_float(const rule_tensor *t) { return rule_dtype_is_float(t->dtype) || rule_dtype_is_complex(t->dtype); }
-static int64_t n_numbers(const rule_tensor *t) { return rule_dtype_is_complex(t->dtype) ? 2 * t->numel : t->numel; }
+static bool is_float(const rule_tensor *t) {
+  return rule_dtype_is_float(t->dtype) || rule_dtype_is_complex(t->dtype);
+}
+static int64_t n_numbers(const rule_tensor *t) {
+  return rule_dtype_is_complex(t->dtype) ? 2 * t->numel : t->numel;
+}
 /* Number `i`; the parts of complex numbers lie side by side. */
 static double number_of(const rule_tensor *t, int64_t i) {
   return is_float(t) ? ((const double *)t->data)[i] : rule_tensor_get(t, i);
 }
 
-/* Whether two numbers differ at first sight. What a mask hides must still agree as a number: -3.4e38 is not minus infinity. */
+/* Whether two numbers differ at first sight. What a mask hides must still agree as a number:
+ * -3.4e38 is not minus infinity. */
 static bool suspect(double x, double y, double floor, bool strict, double rel_tol) {
   const double d = fabs(x - y), size = fmax(fabs(x), fabs(y));
   /* An intermediate value that underflowed may have been multiplied by the largest one. */
@@ -55,29 +65,35 @@ typedef struct survey {
   double abs;   /* largest difference of suspects */
 } survey;
 
-static survey survey_floats(const double *a, const double *b, int64_t n, double floor, bool strict, double rel_tol) {
+static survey survey_floats(const double *a, const double *b, int64_t n, double floor, bool strict,
+                            double rel_tol) {
   survey s = {0};
   for (int64_t i = 0; i < n; i++) {
     const double x = a[i], y = b[i], size = fmax(fabs(x), fabs(y));
     if (size > s.size && size < huge_value) s.size = size;
     if (x == y) continue;
     if (isnan(x) || isnan(y)) s.nan = true;
-    else if (suspect(x, y, floor, strict, rel_tol)) s.suspect = true, s.abs = fmax(s.abs, fabs(x - y));
+    else if (suspect(x, y, floor, strict, rel_tol))
+      s.suspect = true, s.abs = fmax(s.abs, fabs(x - y));
     else if (fabs(x - y) > floor && size < huge_value) s.worst = fmax(s.worst, fabs(x - y) / size);
   }
   return s;
 }
 
-static survey survey_both(const rule_tensor *a, const rule_tensor *b, double floor, bool strict, double rel_tol) {
+static survey survey_both(const rule_tensor *a, const rule_tensor *b, double floor, bool strict,
+                          double rel_tol) {
   if (is_float(a)) return survey_floats(a->data, b->data, n_numbers(a), floor, strict, rel_tol);
   survey s = {0};
-  for (int64_t i = 0; i < a->numel && !s.suspect; i++) s.suspect = rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i);
+  for (int64_t i = 0; i < a->numel && !s.suspect; i++)
+    s.suspect = rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i);
   return s;
 }
 
-/* How far noise moves each number of a side (`other` is the rule's other one, NULL: of no interest): the largest of some runs, added up in `moved`. The first two lean up and
- * down, so that a step at a tie is stepped over. */
-static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term *other, rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
+/* How far noise moves each number of a side (`other` is the rule's other one, NULL: of no
+ * interest): the largest of some runs, added up in `moved`. The first two lean up and down, so that
+ * a step at a tie is stepped over. */
+static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term *other,
+                          rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
                           int runs, bool far, double *moved, bool *tied, iso_error *err) {
   *tied = false;
   const int64_t n = n_numbers(plain);
@@ -86,7 +102,12 @@ static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term 
   iso_code code = ISO_OK;
   bool even = false;
   for (int run = 0; run < (even && runs < GROSS_RUNS ? GROSS_RUNS : runs) && !code; run++) {
-    val_probe p = {.noise = rng, .lean = run == 0 ? 1 : run == 1 ? -1 : 0, .blur_all = far, .other = other};
+    val_probe p = {.noise = rng,
+                   .lean = run == 0   ? 1
+                           : run == 1 ? -1
+                                      : 0,
+                   .blur_all = far,
+                   .other = other};
     rule_tensor *x = NULL;
     iso_error local;
     code = val_eval_probe(e, side, bind, &p, &x, &local);
@@ -96,7 +117,8 @@ static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term 
     for (int64_t i = 0; i < n; i++) {
       /* What fails or changes its shape under noise could have been anything. */
       const double d = same ? fabs(number_of(x, i) - number_of(plain, i)) : (double)INFINITY;
-      if (!same || (!(d <= worst[i]) && number_of(x, i) != number_of(plain, i))) worst[i] = isnan(d) ? (double)INFINITY : d;
+      if (!same || (!(d <= worst[i]) && number_of(x, i) != number_of(plain, i)))
+        worst[i] = isnan(d) ? (double)INFINITY : d;
     }
     rule_tensor_unref(x);
     if (code && code != ISO_NOMEM) code = ISO_OK;
@@ -107,7 +129,8 @@ static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term 
 }
 
 static void note_difference(val_trial *t, int64_t i, double x, double y, double *best) {
-  const double d = fabs(x - y), size = fmax(fabs(x), fabs(y)), rel = size > 0 && isfinite(d) ? d / size : (double)INFINITY;
+  const double d = fabs(x - y), size = fmax(fabs(x), fabs(y)),
+               rel = size > 0 && isfinite(d) ? d / size : (double)INFINITY;
   if (t->outcome == VAL_DIFFER && !(rel > *best)) return;
   *best = rel;
   t->outcome = VAL_DIFFER;
@@ -119,8 +142,9 @@ static void note_difference(val_trial *t, int64_t i, double x, double y, double 
 }
 
 /* The suspects, against noise. */
-static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict,
-                      double floor, int runs, bool far, val_trial *t, iso_error *err) {
+static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
+                      double rel_tol, bool strict, double floor, int runs, bool far, val_trial *t,
+                      iso_error *err) {
   const rule_tensor *a = t->lhs, *b = t->rhs;
   const int64_t n = n_numbers(a);
   double *moved = calloc((size_t)n + 1, sizeof *moved), best = 0;
@@ -130,7 +154,8 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
   if (!code) code = add_noise(e, r->rhs, r->lhs, bind, b, rng, runs, far, moved, &tied_b, err);
   t->outcome = VAL_BLIND;
   const double little = 64 * floor;
-  double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not have moved */
+  double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not
+                      have moved */
   for (int64_t i = 0; i < n; i++) most = fmax(most, isfinite(moved[i]) ? moved[i] : 0);
   for (int64_t i = 0; i < n && !code; i++) {
     const double x = number_of(a, i), y = number_of(b, i);
@@ -139,7 +164,12 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
         note_difference(t, i, x, y, &best);
         t->soft = false;
       }
-    } else if (suspect(x, y, floor, strict, rel_tol) && ((!far && !(fmax(fabs(x), fabs(y)) < huge_value)) || fabs(x - y) > noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little ? moved[i] : fmax(moved[i], most)))) {
+    } else if (suspect(x, y, floor, strict, rel_tol) &&
+               ((!far && !(fmax(fabs(x), fabs(y)) < huge_value)) ||
+                fabs(x - y) >
+                    noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little
+                                        ? moved[i]
+                                        : fmax(moved[i], most)))) {
       note_difference(t, i, x, y, &best);
       t->soft |= t->index == i && (x == 0 || y == 0) && moved[i] > 0 && fabs(x - y) <= little;
     }
@@ -163,7 +193,8 @@ static bool has_mask(const rule_term *t) {
   return false;
 }
 
-/* A finite literal beyond 1e30: a mask that is read as minus infinity, where a row keeps an element. */
+/* A finite literal beyond 1e30: a mask that is read as minus infinity, where a row keeps an
+ * element. */
 static bool has_finite_mask(const rule_term *t) {
   if (t->kind == RULE_FLOAT) return isfinite(t->u.f) && fabs(t->u.f) >= huge_value;
   for (uint32_t i = 0; i < t->n; i++)
@@ -172,30 +203,37 @@ static bool has_finite_mask(const rule_term *t) {
 }
 
 /* Whether the side that is undefined at element i stays so when its operators are blurred. */
-static iso_code stays_undefined(val_engine *e, const rule_term *side, rule_tensor *const *bind, iso_rng *rng, int64_t n, bool *lost, iso_error *err) {
+static iso_code stays_undefined(val_engine *e, const rule_term *side, rule_tensor *const *bind,
+                                iso_rng *rng, int64_t n, bool *lost, iso_error *err) {
   for (int lean = -1; lean <= 1; lean += 2) {
     val_probe p = {.noise = rng, .lean = lean};
     rule_tensor *x = NULL;
     iso_error local;
     const iso_code c = val_eval_probe(e, side, bind, &p, &x, &local);
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
-    for (int64_t i = 0; i < n; i++) lost[i] = lost[i] && !c && n_numbers(x) == n && is_float(x) && !isfinite(number_of(x, i));
+    for (int64_t i = 0; i < n; i++)
+      lost[i] = lost[i] && !c && n_numbers(x) == n && is_float(x) && !isfinite(number_of(x, i));
     rule_tensor_unref(x);
   }
   return ISO_OK;
 }
 
-/* A step between graphs whose one side is undefined (0/0, a row that is masked wholly) where the other has a value: the graphs differ there,
- * as a guard against NaN that one of them lacks. `undefined`: which. */
-static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, int undefined, val_trial *t, iso_error *err) {
+/* A step between graphs whose one side is undefined (0/0, a row that is masked wholly) where the
+ * other has a value: the graphs differ there, as a guard against NaN that one of them lacks.
+ * `undefined`: which. */
+static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
+                               int undefined, val_trial *t, iso_error *err) {
   const rule_tensor *at = undefined ? t->rhs : t->lhs, *other = undefined ? t->lhs : t->rhs;
   const int64_t n = n_numbers(at);
   bool *lost = calloc((size_t)n + 1, 1), any = false, tied;
   double *moved = calloc((size_t)n + 1, sizeof *moved);
   iso_code c = lost && moved ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  for (int64_t i = 0; i < n && !c; i++) any |= lost[i] = !isfinite(number_of(at, i)) && isfinite(number_of(other, i));
+  for (int64_t i = 0; i < n && !c; i++)
+    any |= lost[i] = !isfinite(number_of(at, i)) && isfinite(number_of(other, i));
   if (!c && any) c = stays_undefined(e, undefined ? r->rhs : r->lhs, bind, rng, n, lost, err);
-  if (!c && any) c = add_noise(e, undefined ? r->lhs : r->rhs, NULL, bind, other, rng, CANDIDATE_RUNS, false, moved, &tied, err);
+  if (!c && any)
+    c = add_noise(e, undefined ? r->lhs : r->rhs, NULL, bind, other, rng, CANDIDATE_RUNS, false,
+                  moved, &tied, err);
   for (int64_t i = 0; i < n && !c && t->outcome != VAL_DIFFER; i++) {
     if (!lost[i] || !(moved[i] <= 1e-6 * fabs(number_of(other, i)))) continue;
     t->outcome = VAL_DIFFER;
@@ -208,11 +246,13 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   return c;
 }
 
-iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng, double rel_tol, bool strict, bool unbounded,
-                 val_trial *t, iso_error *err) {
+iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
+                 double rel_tol, bool strict, bool unbounded, val_trial *t, iso_error *err) {
   *t = (val_trial){.outcome = VAL_FAILED, .index = -1};
-  /* A rule of a file speaks of integers that do not wrap; a step between two graphs is of those that do. */
-  val_probe pa = {.unbounded = unbounded, .cover = &t->cover[0]}, pb = {.unbounded = unbounded, .cover = &t->cover[1]};
+  /* A rule of a file speaks of integers that do not wrap; a step between two graphs is of those
+   * that do. */
+  val_probe pa = {.unbounded = unbounded, .cover = &t->cover[0]},
+            pb = {.unbounded = unbounded, .cover = &t->cover[1]};
   iso_error local;
   iso_code c = val_eval_probe(e, r->lhs, bind, &pa, &t->lhs, &local);
   if (!c) c = val_eval_probe(e, r->rhs, bind, &pb, &t->rhs, &local);
@@ -232,8 +272,11 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
   const survey s = survey_both(a, b, floor, strict, rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
-    const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined && (pa.pole || pb.pole) && !pa.far && !pb.far;
-    return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs) ? seek_undefined(e, r, bind, rng, pb.pole, t, err) : ISO_OK;
+    const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
+                       (pa.pole || pb.pole) && !pa.far && !pb.far;
+    return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs)
+               ? seek_undefined(e, r, bind, rng, pb.pole, t, err)
+               : ISO_OK;
   }
   if (val_narrow_apart(t, &pa, &pb)) return val_narrow_judge(e, r, bind, rng, t, err);
   const bool far = pa.far || pb.far;
@@ -242,9 +285,13 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     return ISO_OK;
   }
   if (s.suspect) {
-    c = judge(e, r, bind, rng, rel_tol, strict, floor, s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, far, t, err);
-    t->gross = t->outcome == VAL_DIFFER && !far && !has_mask(r->lhs) && !has_mask(r->rhs) && s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
-    /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the same. */
+    c = judge(e, r, bind, rng, rel_tol, strict, floor,
+              s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, far, t,
+              err);
+    t->gross = t->outcome == VAL_DIFFER && !far && !has_mask(r->lhs) && !has_mask(r->rhs) &&
+               s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
+    /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the
+     * same. */
     if (!c && t->outcome == VAL_DIFFER && t->abs <= floor) {
       t->index = -1;
       t->soft = false;

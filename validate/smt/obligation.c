@@ -1,11 +1,13 @@
 /* A proof obligation as an SMT-LIB file that a stock z3 answers.
  *
- * The elements of both sides are written down as the definitions give them (sc.plain: real numbers are not brought into
- * normal form; conditions on indices stand outside, and arithmetic on indices is simplified), at generic indices and
- * symbolic sizes. Each sum over an index is a constant of which only instances of axioms are told: split at a bound,
- * linearity, factors outside, a range that is a product, exchange, and congruence (two sums over one range are equal, or
- * their summands differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it, since the
- * answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it is given up. */
+ * The elements of both sides are written down as the definitions give them (sc.plain: real numbers
+ * are not brought into normal form; conditions on indices stand outside, and arithmetic on indices
+ * is simplified), at generic indices and symbolic sizes. Each sum over an index is a constant of
+ * which only instances of axioms are told: split at a bound, linearity, factors outside, a range
+ * that is a product, exchange, and congruence (two sums over one range are equal, or their summands
+ * differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it,
+ * since the answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it
+ * is given up. */
 #include "validate/smt/obligation_int.h"
 #include "validate/prove/z3_lazy.h"
 
@@ -61,19 +63,33 @@ static void head(const sc *c, FILE *f) {
   rule own = *c->r;
   if (c->look->n_own) own.n_vars = c->look->n_own;
   char *text = rule_print(&own);
-  fputs("; The negation of this rule, at one element of both sides, is unsatisfiable in the case below:\n", f);
+  fputs("; The negation of this rule, at one element of both sides, is unsatisfiable in the case "
+        "below:\n",
+        f);
   if (text) comment(f, text);
   free(text);
-  if (c->look->of) fputs("; where both sides of the rule are defined of which these are parts.\n", f);
-  if (c->look->n_cuts) fputs("; where parts of it, each shown to be the same on both sides by an obligation of its own, are unknown tensors:\n", f);
+  if (c->look->of)
+    fputs("; where both sides of the rule are defined of which these are parts.\n", f);
+  if (c->look->n_cuts)
+    fputs("; where parts of it, each shown to be the same on both sides by an obligation of its "
+          "own, are unknown tensors:\n",
+          f);
   parts(c, f);
-  fputs(";\n; n_N is the size N, v_x(i, ...) an element of the variable x, i7 an index in its range, s7 a sum over an index ($ its\n"
-        "; bound indices), of which only the instances of axioms below are told. t7, p7, ... are definitions. Real numbers stand as\n"
-        "; the operators' definitions give them; arithmetic on indices is simplified. What is divided by is not 0: the rule speaks\n"
-        "; of values for which both sides are defined.\n", f);
-  if (c->read_literals) fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus infinity for masks.\n", f);
+  fputs(";\n; n_N is the size N, v_x(i, ...) an element of the variable x, i7 an index in its "
+        "range, s7 a sum over an index ($ its\n"
+        "; bound indices), of which only the instances of axioms below are told. t7, p7, ... are "
+        "definitions. Real numbers stand as\n"
+        "; the operators' definitions give them; arithmetic on indices is simplified. What is "
+        "divided by is not 0: the rule speaks\n"
+        "; of values for which both sides are defined.\n",
+        f);
+  if (c->read_literals)
+    fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus "
+          "infinity for masks.\n",
+          f);
   for (size_t i = 0; i < c->n_bound_sizes; i++) {
-    char *from = sx_print((sc *)c, c->bound_size[i].from), *to = sx_print((sc *)c, c->bound_size[i].to);
+    char *from = sx_print((sc *)c, c->bound_size[i].from),
+         *to = sx_print((sc *)c, c->bound_size[i].to);
     fprintf(f, "; in this case %s is %s\n", from ? from : "", to ? to : "");
     free(from);
     free(to);
@@ -90,7 +106,8 @@ static void pinned(cert_writer *w, const double *v) {
     if (!w->sym[i] || !strchr("saq", s->role)) continue;
     const cert_name n = cert_plain_name(s->role == 's' ? 'n' : s->role, s->name, i);
     const char *negative = v[i] < 0 ? "(- " : "", *end = v[i] < 0 ? ")" : "";
-    fprintf(w->f, s->flags & S_INT ? "(assert (= %s %s%.0f%s))\n" : "(assert (= %s %s%.2f%s))\n", n.s, negative, v[i] < 0 ? -v[i] : v[i], end);
+    fprintf(w->f, s->flags & S_INT ? "(assert (= %s %s%.0f%s))\n" : "(assert (= %s %s%.2f%s))\n",
+            n.s, negative, v[i] < 0 ? -v[i] : v[i], end);
   }
 }
 
@@ -121,8 +138,12 @@ static char *ending(cert_writer *w, cert_name x, cert_name y, bool pin) {
   FILE *body = w->f, *f = v && (!pin || sc_model(w->c, v)) ? open_memstream(&text, &n) : NULL;
   if (f) {
     w->f = f;
-    fprintf(f, "; the sides are equal: unsat\n(push 1)\n(assert (not (= %s %s)))\n(check-sat)\n(pop 1)\n", x.s, y.s);
-    fprintf(f, "; and what was assumed has a model%s: sat\n(push 1)\n", pin ? ", at these sizes" : "");
+    fprintf(
+        f,
+        "; the sides are equal: unsat\n(push 1)\n(assert (not (= %s %s)))\n(check-sat)\n(pop 1)\n",
+        x.s, y.s);
+    fprintf(f, "; and what was assumed has a model%s: sat\n(push 1)\n",
+            pin ? ", at these sizes" : "");
     if (pin) pinned(w, v);
     fputs("(check-sat)\n(pop 1)\n", f);
     fclose(f);
@@ -132,16 +153,21 @@ static char *ending(cert_writer *w, cert_name x, cert_name y, bool pin) {
   return text;
 }
 
-/* A case that no sizes meet: what holds in it is contradictory by itself, and that is its obligation. */
+/* A case that no sizes meet: what holds in it is contradictory by itself, and that is its
+ * obligation. */
 static char *empty_case(cert_writer *w) {
   cert_writer *k = calloc(1, sizeof *k);
   char *body = NULL, *text = NULL, *got = NULL;
   size_t n = 0;
-  if (k) k->c = w->c, k->declared = calloc(w->c->r->n_vars + 1, sizeof *k->declared), k->f = open_memstream(&body, &n);
+  if (k)
+    k->c = w->c, k->declared = calloc(w->c->r->n_vars + 1, sizeof *k->declared),
+    k->f = open_memstream(&body, &n);
   if (k && k->f) {
     hypotheses(k);
     fclose(k->f);
-    text = k->failed || !k->declared ? NULL : compose(k, body, "; no sizes meet this case: unsat\n(check-sat)\n");
+    text = k->failed || !k->declared
+               ? NULL
+               : compose(k, body, "; no sizes meet this case: unsat\n(check-sat)\n");
     got = text ? answers(w->c, text) : NULL;
   }
   if (k) free(k->memo), free(k->declared);
@@ -157,9 +183,12 @@ static char *empty_case(cert_writer *w) {
 static void explain(const cert_writer *w, const char *got, char *why) {
   char of[120];
   cert_spoken_of(w, of, sizeof of);
-  if (!strncmp(got, "sat", 3)) snprintf(why, 200, "z3 does not see it from the axioms that are told of %s", of);
-  else if (!strncmp(got, "unknown", 7)) snprintf(why, 200, "z3 gives up on the axioms that are told of %s", of);
-  else if (!strncmp(got, "unsat", 5)) snprintf(why, 200, "z3 does not see that what is assumed has a model, told of %s", of);
+  if (!strncmp(got, "sat", 3))
+    snprintf(why, 200, "z3 does not see it from the axioms that are told of %s", of);
+  else if (!strncmp(got, "unknown", 7))
+    snprintf(why, 200, "z3 gives up on the axioms that are told of %s", of);
+  else if (!strncmp(got, "unsat", 5))
+    snprintf(why, 200, "z3 does not see that what is assumed has a model, told of %s", of);
   else snprintf(why, 200, "z3 does not answer as it should: %.100s", got);
   for (char *p = why; *p; p++)
     if (*p == '\n') *p = ' ';
@@ -252,20 +281,26 @@ void val_certificate_free(val_certificate *k) {
   *k = (val_certificate){0};
 }
 
-iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o, bool unchecked, val_certificate *out, iso_error *err) {
+iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o, bool unchecked,
+                     val_certificate *out, iso_error *err) {
   *out = (val_certificate){0};
   sc_certificate *k = calloc(1, sizeof *k);
   if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
   rule_verdict v = {0};
   k->unchecked = unchecked;
   iso_code c = sc_prove(r, schemas, o, false, k, &v, NULL, err);
-  if (!c && v.status != RULE_PROVED && r->reads_literals) { /* it is proved of the numbers that its literals stand for */
+  if (!c && v.status != RULE_PROVED &&
+      r->reads_literals) { /* it is proved of the numbers that its literals stand for */
     for (size_t i = 0; i < k->n; i++) free(k->text[i]);
     *k = (sc_certificate){.unchecked = unchecked};
     c = sc_prove(r, schemas, o, true, k, &v, NULL, err);
   }
-  const char *why = k->why[0] ? k->why : v.status != RULE_PROVED && !unchecked ? v.reason : !k->some ? "no case has elements to compare" : "";
-  snprintf(out->reason, sizeof out->reason, "%.199s", *why || v.status == RULE_PROVED ? why : v.reason);
+  const char *why = k->why[0]                               ? k->why
+                    : v.status != RULE_PROVED && !unchecked ? v.reason
+                    : !k->some                              ? "no case has elements to compare"
+                                                            : "";
+  snprintf(out->reason, sizeof out->reason, "%.199s",
+           *why || v.status == RULE_PROVED ? why : v.reason);
   if (!c && !*why) {
     out->text = malloc(k->n * sizeof *out->text);
     if (!out->text) c = iso_fail(err, ISO_NOMEM, "out of memory");

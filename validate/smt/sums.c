@@ -1,4 +1,5 @@
-/* Instances of the axioms of sums: splits at a bound, arithmetic, ranges that are products, exchange, congruence. */
+/* Instances of the axioms of sums: splits at a bound, arithmetic, ranges that are products,
+ * exchange, congruence. */
 #include "validate/smt/obligation_int.h"
 
 /* The sum of body over `n` values of k from `from` on. */
@@ -20,21 +21,25 @@ static void split(cert_writer *w, sx s, sx k, sx body, sx high, sx at) {
   const sx zero = c->zero;
   const cert_name cut = cert_write(w, at), n = cert_write(w, high), whole = cert_real(w, s);
   const bool above = sx_ge0(c, at), below = sx_ge0(c, sx_sub(c, high, at));
-  const cert_name low = cert_real(w, part(c, X_SUM, k, body, zero, at)), up = cert_real(w, part(c, X_SUM, k, body, at, sx_sub(c, high, at)));
-  cert_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s, cut.s, n.s, whole.s, low.s, up.s, cut.s);
+  const cert_name low = cert_real(w, part(c, X_SUM, k, body, zero, at)),
+                  up = cert_real(w, part(c, X_SUM, k, body, at, sx_sub(c, high, at)));
+  cert_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s,
+            cut.s, n.s, whole.s, low.s, up.s, cut.s);
   if (above && below) return;
   const size_t facts = c->n_facts;
   if (facts + 1 >= SC_MAX_FACTS) return;
   if (!below) {
     c->fact[c->n_facts++] = sx_sub(c, at, high); /* wholly below */
     const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
-    cert_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s, cut.s);
+    cert_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s,
+              cut.s);
     c->n_facts = facts;
   }
   if (!above) {
     c->fact[c->n_facts++] = sx_neg(c, at);
     const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
-    cert_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s, cut.s);
+    cert_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s,
+              cut.s);
     c->n_facts = facts;
   }
 }
@@ -83,7 +88,8 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole,
   size_t n_in = 0, n_out = 0;
   if (sc_op(c, body) == X_FN && sc_word(c, body, 0) == F_ADD) {
     *why = "linearity";
-    return sx_fn2(c, F_ADD, sx_close(c, X_SUM, k, sc_word(c, body, 1)), sx_close(c, X_SUM, k, sc_word(c, body, 2)));
+    return sx_fn2(c, F_ADD, sx_close(c, X_SUM, k, sc_word(c, body, 1)),
+                  sx_close(c, X_SUM, k, sc_word(c, body, 2)));
   }
   if (sc_op(c, body) == X_SUM) {
     sx j[8];
@@ -99,7 +105,8 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole,
     if (moves(c, &here, f[i])) in[n_in++] = f[i];
     else out[n_out++] = f[i];
   if (n_out > 0) {
-    const sx rest = n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->sym[sc_word(c, k, 0)].high;
+    const sx rest =
+        n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->sym[sc_word(c, k, 0)].high;
     *why = "a factor that does not move with the index";
     return sx_fn2(c, F_MUL, times_all(c, out, n_out), rest);
   }
@@ -131,7 +138,8 @@ sx cert_factored(sc *c, sx s) {
   sx k[8];
   uint32_t n;
   if (sc_op(c, s) != X_SUM || sc_word(c, s, 0) != 1) return 0;
-  const sx body = sx_open(c, s, k, &n), high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
+  const sx body = sx_open(c, s, k, &n),
+           high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
   const char *why = "";
   if (!high || sx_top_guard(c, body) || sc_op(c, body) == X_SUM) return 0;
   const sx r = by_arithmetic(c, k[0], body, NULL, false, &why);
@@ -167,7 +175,8 @@ static bool is_open(const sc *c, sx x) {
   const sx_node *p = sc_at(c, x);
   if (p->op == X_BOUND) return true;
   if (p->op == X_CONST || p->op == X_SYM) return false;
-  for (uint32_t i = p->op == X_LEAF || p->op == X_FN || p->op == X_SUM || p->op == X_TOP; i < p->n; i++) {
+  for (uint32_t i = p->op == X_LEAF || p->op == X_FN || p->op == X_SUM || p->op == X_TOP; i < p->n;
+       i++) {
     const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : true;
     if (child && is_open(c, sc_word(c, x, i))) return true;
   }
@@ -178,7 +187,8 @@ static bool is_open(const sc *c, sx x) {
 static sx find_fixed(const sc *c, sx x, sx k, int depth) {
   const sx_node p = *sc_at(c, x);
   if (depth > 60 || p.op == X_CONST || p.op == X_SYM || p.op == X_BOUND || p.op == X_LEAF) return 0;
-  if (p.op == X_LT) return sc_has(c, sc_word(c, x, 0), S_INT) && !sx_occurs(c, k, x) && !is_open(c, x) ? x : 0;
+  if (p.op == X_LT)
+    return sc_has(c, sc_word(c, x, 0), S_INT) && !sx_occurs(c, k, x) && !is_open(c, x) ? x : 0;
   for (uint32_t i = p.op == X_FN || p.op == X_SUM || p.op == X_TOP; i < p.n; i++) {
     const bool child = p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true;
     const sx g = child ? find_fixed(c, sc_word(c, x, i), k, depth + 1) : 0;
@@ -197,7 +207,8 @@ static size_t symbols_in(const sc *c, sx x, sx_map *map, size_t n, size_t cap) {
   }
   if (p.op == X_CONST || p.op == X_BOUND) return n;
   for (uint32_t i = p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP; i < p.n; i++)
-    if (p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true) n = symbols_in(c, sc_word(c, x, i), map, n, cap);
+    if (p.op == X_ADD ? i & 1 : p.op == X_MUL ? !(i & 1) : true)
+      n = symbols_in(c, sc_word(c, x, i), map, n, cap);
   return n;
 }
 
@@ -208,7 +219,8 @@ static sx decided(sc *c, sx s, sx g, bool holds) {
   sx_map map[24];
   if (facts == SC_MAX_FACTS) return s;
   c->fact[c->n_facts++] = holds ? sx_sub(c, c->minus_one, p) : p;
-  const sx r = sx_subst(c, s, map, symbols_in(c, g, map, 0, 24)); /* each symbol by itself: all is looked at anew */
+  const sx r = sx_subst(
+      c, s, map, symbols_in(c, g, map, 0, 24)); /* each symbol by itself: all is looked at anew */
   c->n_facts = facts;
   return r;
 }
@@ -218,8 +230,10 @@ static bool by_condition(cert_writer *w, sx s, sx k, sx body) {
   const sx g = find_fixed(c, body, k, 0);
   const sx x = g ? decided(c, s, g, true) : s, y = g ? decided(c, s, g, false) : s;
   if (x == s || y == s || c->failed) return false;
-  const cert_name m = cert_write(w, g), a = cert_real(w, s), t = cert_real(w, x), e = cert_real(w, y);
-  cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n", a.s, m.s, t.s, e.s);
+  const cert_name m = cert_write(w, g), a = cert_real(w, s), t = cert_real(w, x),
+                  e = cert_real(w, y);
+  cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
+            a.s, m.s, t.s, e.s);
   return true;
 }
 
@@ -228,9 +242,11 @@ static int downwards(const sc *c, sx x, sx k, int depth) {
   const sx_node p = *sc_at(c, x);
   int n = 0;
   if (depth > 40 || !sx_occurs(c, k, x)) return 0;
-  for (uint32_t i = 0; p.op == X_ADD && i < p.n; i += 2) n += sc_word(c, x, i + 1) == k ? (pv_q_sign(&c->q, sc_word(c, x, i)) < 0 ? 1 : -1) : 0;
+  for (uint32_t i = 0; p.op == X_ADD && i < p.n; i += 2)
+    n += sc_word(c, x, i + 1) == k ? (pv_q_sign(&c->q, sc_word(c, x, i)) < 0 ? 1 : -1) : 0;
   for (uint32_t i = p.op == X_LEAF || p.op == X_FN; i < p.n; i++)
-    if (p.op == X_LEAF || p.op == X_FN || p.op == X_ITE || p.op == X_MAX) n += sc_word(c, x, i) == k ? -1 : downwards(c, sc_word(c, x, i), k, depth + 1);
+    if (p.op == X_LEAF || p.op == X_FN || p.op == X_ITE || p.op == X_MAX)
+      n += sc_word(c, x, i) == k ? -1 : downwards(c, sc_word(c, x, i), k, depth + 1);
   return n;
 }
 
@@ -238,7 +254,8 @@ static int downwards(const sc *c, sx x, sx k, int depth) {
 static bool reversed(cert_writer *w, sx s, sx k, sx body, sx high) {
   sc *c = w->c;
   if (downwards(c, body, k, 0) <= 0) return false;
-  const sx i = sc_index(c, high), other = sx_subst(c, body, &(sx_map){k, sx_sub(c, sx_sub(c, high, c->one), i)}, 1);
+  const sx i = sc_index(c, high),
+           other = sx_subst(c, body, &(sx_map){k, sx_sub(c, sx_sub(c, high, c->one), i)}, 1);
   if (downwards(c, other, i, 0) > 0) return false;
   equal_to(w, s, sx_close(c, X_SUM, i, other), "from its end");
   return true;
@@ -253,10 +270,13 @@ static bool split_largest(cert_writer *w, sx s) {
   if (n != 1) return false;
   if (k[0] == c->zero) return equal_to(w, s, body, "one element"), true;
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
-  if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at))) return false;
-  const cert_name whole = cert_real(w, s), low = cert_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
+  if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at)))
+    return false;
+  const cert_name whole = cert_real(w, s),
+                  low = cert_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
                   up = cert_real(w, part(c, X_TOP, k[0], body, at, sx_sub(c, high, at)));
-  cert_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s, up.s, low.s, up.s);
+  cert_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s,
+            up.s, low.s, up.s);
   return true;
 }
 
@@ -276,9 +296,11 @@ static bool take_apart(cert_writer *w, sx s) {
   if (k[0] == c->zero) return equal_to(w, s, body, "one term"), true;
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
   if (g && !sx_occurs(c, k[0], g)) {
-    const cert_name m = cert_write(w, g), a = cert_real(w, s), x = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
-               y = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 2)));
-    cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n", a.s, m.s, x.s, y.s);
+    const cert_name m = cert_write(w, g), a = cert_real(w, s),
+                    x = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
+                    y = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 2)));
+    cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
+              a.s, m.s, x.s, y.s);
     return true;
   }
   if (by_condition(w, s, k[0], body)) return true;
@@ -287,7 +309,8 @@ static bool take_apart(cert_writer *w, sx s) {
     const sx u = sc_index(c, q), v = sc_index(c, d);
     const sx two = sx_subst(c, body, &(sx_map){k[0], sx_add(c, sx_mul(c, u, d), v)}, 1);
     const sx inner = v == c->zero ? two : sx_close(c, X_SUM, v, two);
-    equal_to(w, s, u == c->zero ? inner : sx_close(c, X_SUM, u, inner), "a range that is a product");
+    equal_to(w, s, u == c->zero ? inner : sx_close(c, X_SUM, u, inner),
+             "a range that is a product");
     return true;
   }
   if (reversed(w, s, k[0], body, high)) return true;
@@ -309,21 +332,27 @@ static void congruent(cert_writer *w, sx a, sx b) {
   sx k[8], l[8];
   uint32_t n, m;
   const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
-  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_witnesses == CERT_MAX_PAIRS) return;
+  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_witnesses == CERT_MAX_PAIRS)
+    return;
   const unsigned side = w->side;
   const sx high = c->sym[sc_word(c, k[0], 0)].high, at = k[0];
   w->witness[w->n_witnesses++] = at;
-  const cert_name i = cert_write(w, at), top = cert_write(w, high), other = cert_write(w, c->sym[sc_word(c, l[0], 0)].high), s = cert_real(w, a), t = cert_real(w, b);
+  const cert_name i = cert_write(w, at), top = cert_write(w, high),
+                  other = cert_write(w, c->sym[sc_word(c, l[0], 0)].high), s = cert_real(w, a),
+                  t = cert_real(w, b);
   w->side = 1;
   const cert_name u = cert_real(w, x);
   w->side = 2;
   const cert_name v = cert_real(w, sx_subst(c, y, &(sx_map){l[0], at}, 1));
   w->side = side;
-  cert_line(w, "(assert (=> (= %s %s) (or (= %s %s) (and (<= 0 %s) (< %s %s) (distinct %s %s))))) ; equal, or they differ at %s\n", top.s, other.s, s.s, t.s,
-       i.s, i.s, top.s, u.s, v.s, i.s);
+  cert_line(w,
+            "(assert (=> (= %s %s) (or (= %s %s) (and (<= 0 %s) (< %s %s) (distinct %s %s))))) ; "
+            "equal, or they differ at %s\n",
+            top.s, other.s, s.s, t.s, i.s, i.s, top.s, u.s, v.s, i.s);
 }
 
-/* Each of two largest elements stands somewhere, i and j, and is not below its own element at the other's place. */
+/* Each of two largest elements stands somewhere, i and j, and is not below its own element at the
+ * other's place. */
 static void largest(cert_writer *w, sx a, sx b) {
   sc *c = w->c;
   sx k[8], l[8], at[2], e[2][2];
@@ -338,8 +367,12 @@ static void largest(cert_writer *w, sx a, sx b) {
   }
   const cert_name top = cert_write(w, high), s[2] = {cert_real(w, a), cert_real(w, b)};
   for (int i = 0; i < 2; i++) {
-    const cert_name p = cert_write(w, at[i]), own = cert_real(w, e[i][i]), far = cert_real(w, e[1 - i][i]);
-    cert_line(w, "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest stands at %s\n", top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
+    const cert_name p = cert_write(w, at[i]), own = cert_real(w, e[i][i]),
+                    far = cert_real(w, e[1 - i][i]);
+    cert_line(w,
+              "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest "
+              "stands at %s\n",
+              top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
   }
   for (int i = 0; i < 2; i++) cert_monotone(w, e[i][0], e[i][1], 0);
 }
@@ -348,31 +381,44 @@ void cert_positive_sum(cert_writer *w, sx s) {
   sc *c = w->c;
   sx k[8];
   uint32_t n;
-  const sx body = sx_open(c, s, k, &n), high = n == 1 ? sc_word(c, s, 1) : 0, at = high ? cert_witness(w, high) : 0;
+  const sx body = sx_open(c, s, k, &n), high = n == 1 ? sc_word(c, s, 1) : 0,
+           at = high ? cert_witness(w, high) : 0;
   if (!at) return;
-  const cert_name sum = cert_real(w, s), i = cert_write(w, at), top = cert_write(w, high), x = cert_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
-  cert_line(w, "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, or not at %s\n", sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
+  const cert_name sum = cert_real(w, s), i = cert_write(w, at), top = cert_write(w, high),
+                  x = cert_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
+  cert_line(w,
+            "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, "
+            "or not at %s\n",
+            sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
 }
 
 /* The other side has a sum of the same elements over the same range. */
 static bool has_partner(cert_writer *w, const cert_sum *a) {
   for (size_t i = 0; i < w->n_sums; i++) {
     const cert_sum *b = &w->sum[i];
-    if (b->side != a->side && b->contents == a->contents && sc_op(w->c, b->id) == X_SUM && sx_same(w->c, sc_word(w->c, a->id, 1), sc_word(w->c, b->id, 1))) return true;
+    if (b->side != a->side && b->contents == a->contents && sc_op(w->c, b->id) == X_SUM &&
+        sx_same(w->c, sc_word(w->c, a->id, 1), sc_word(w->c, b->id, 1)))
+      return true;
   }
   return false;
 }
 
-/* A sum over more than another one of the same elements is cut where that one ends. One at a time: the parts come first. */
+/* A sum over more than another one of the same elements is cut where that one ends. One at a time:
+ * the parts come first. */
 static void cut_at_others(cert_writer *w) {
   sc *c = w->c;
-  for (size_t i = 0; i < w->n_sums && w->n_sums < CERT_MAX_SUMS / 2 && !w->failed && !c->failed; i++) {
+  for (size_t i = 0; i < w->n_sums && w->n_sums < CERT_MAX_SUMS / 2 && !w->failed && !c->failed;
+       i++) {
     if (w->sum[i].cut || w->sum[i].told || has_partner(w, &w->sum[i])) continue;
     for (size_t j = 0; j < w->n_sums; j++) {
       cert_sum *a = &w->sum[i], *b = &w->sum[j];
-      if (a->told || a->cut || sc_op(c, a->id) != X_SUM || sc_op(c, b->id) != X_SUM || a->contents != b->contents) continue;
+      if (a->told || a->cut || sc_op(c, a->id) != X_SUM || sc_op(c, b->id) != X_SUM ||
+          a->contents != b->contents)
+        continue;
       const sx n = sc_word(c, a->id, 1), m = sc_word(c, b->id, 1);
-      if (sc_word(c, a->id, 0) != 1 || sc_word(c, b->id, 0) != 1 || !sx_gt0(c, m) || !sx_gt0(c, sx_sub(c, n, m))) continue;
+      if (sc_word(c, a->id, 0) != 1 || sc_word(c, b->id, 0) != 1 || !sx_gt0(c, m) ||
+          !sx_gt0(c, sx_sub(c, n, m)))
+        continue;
       sx k[8];
       uint32_t ranges;
       const sx body = sx_open(c, a->id, k, &ranges);
@@ -396,7 +442,8 @@ void cert_tell_axioms(cert_writer *w) {
     for (; paired < told && !w->failed && !c->failed; paired++)
       for (size_t i = 0; i < paired && !w->failed; i++) {
         const cert_sum a = w->sum[i], b = w->sum[paired];
-        if (a.told || b.told || sc_op(c, a.id) != sc_op(c, b.id) || a.contents != b.contents) continue;
+        if (a.told || b.told || sc_op(c, a.id) != sc_op(c, b.id) || a.contents != b.contents)
+          continue;
         if (!sx_same(c, sc_word(c, a.id, 1), sc_word(c, b.id, 1))) continue;
         congruent(w, a.id, b.id);
       }

@@ -2,7 +2,9 @@
 #include "validate/smt/obligation_int.h"
 
 static sx fn(sc *c, sx_func f, sx a) { return sc_node(c, X_FN, (uint32_t[2]){f, a}, 2); }
-static sx of_two(sc *c, sx_func f, sx a, sx b) { return sc_node(c, X_FN, (uint32_t[3]){f, a, b}, 3); }
+static sx of_two(sc *c, sx_func f, sx a, sx b) {
+  return sc_node(c, X_FN, (uint32_t[3]){f, a, b}, 3);
+}
 
 /* Of a sum: of its parts; of k t, for a small whole k: of t and (k - 1) t. */
 sx cert_turned(sc *c, sx x) {
@@ -15,11 +17,15 @@ sx cert_turned(sc *c, sx x) {
   if (cert_is_fn(c, a, F_ADD)) {
     b = sc_word(c, a, 1), d = sc_word(c, a, 2);
   } else {
-    const uint32_t i = cert_is_fn(c, a, F_MUL) ? (sx_is_q(c, sc_word(c, a, 1), &q) ? 1 : sx_is_q(c, sc_word(c, a, 2), &q) ? 2 : 0) : 0;
+    const uint32_t i = cert_is_fn(c, a, F_MUL) ? (sx_is_q(c, sc_word(c, a, 1), &q)   ? 1
+                                                  : sx_is_q(c, sc_word(c, a, 2), &q) ? 2
+                                                                                     : 0)
+                                               : 0;
     if (i == 0 || !pv_q_is_int(&c->q, q, &k) || k < 2 || k > 4) return 0;
     b = sc_word(c, a, 3 - i), d = k == 2 ? b : of_two(c, F_MUL, sx_int(c, k - 1), b);
   }
-  const sx p = of_two(c, F_MUL, fn(c, sine ? F_SIN : F_COS, b), fn(c, F_COS, d)), r = of_two(c, F_MUL, fn(c, sine ? F_COS : F_SIN, b), fn(c, F_SIN, d));
+  const sx p = of_two(c, F_MUL, fn(c, sine ? F_SIN : F_COS, b), fn(c, F_COS, d)),
+           r = of_two(c, F_MUL, fn(c, sine ? F_COS : F_SIN, b), fn(c, F_SIN, d));
   return of_two(c, F_ADD, p, sine ? r : of_two(c, F_MUL, c->minus_one, r));
 }
 
@@ -35,23 +41,28 @@ static void of_sum(cert_writer *w, cert_name r, bool sine, sx b, sx d) {
 /* The angle a = asin u or atan u. */
 static void of_arc(cert_writer *w, cert_name r, bool sine, sx a) {
   sc *c = w->c;
-  const sx u = sc_word(c, a, 1), square = of_two(c, F_MUL, u, u), half = sx_q(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1));
+  const sx u = sc_word(c, a, 1), square = of_two(c, F_MUL, u, u),
+           half = sx_q(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1));
   const cert_name v = cert_real(w, u);
   if (sc_word(c, a, 0) == F_ASIN) {
     const sx rest = of_two(c, F_ADD, c->one, of_two(c, F_MUL, c->minus_one, square));
-    cert_line(w, "(assert (= %s %s)) ; of an arc sine\n", r.s, sine ? v.s : cert_real(w, of_two(c, F_POWER, rest, half)).s);
+    cert_line(w, "(assert (= %s %s)) ; of an arc sine\n", r.s,
+              sine ? v.s : cert_real(w, of_two(c, F_POWER, rest, half)).s);
     return;
   }
-  const sx rest = of_two(c, F_ADD, c->one, square), inverse = of_two(c, F_POWER, of_two(c, F_POWER, rest, half), c->minus_one);
+  const sx rest = of_two(c, F_ADD, c->one, square),
+           inverse = of_two(c, F_POWER, of_two(c, F_POWER, rest, half), c->minus_one);
   const cert_name i = cert_real(w, inverse), p = cert_product(w, v, i);
   cert_line(w, "(assert (= %s %s)) ; of an arc tangent\n", r.s, sine ? p.s : i.s);
 }
 
-/* The angle k t, for a whole k as t + (k - 1) t; for t / 2 the other way round, t as the sum of two. */
+/* The angle k t, for a whole k as t + (k - 1) t; for t / 2 the other way round, t as the sum of
+ * two. */
 static void of_multiple(cert_writer *w, cert_name r, bool sine, uint32_t q, sx t, sx a) {
   sc *c = w->c;
   int64_t k;
-  const bool right = cert_is_fn(c, t, F_ATAN) && sc_word(c, t, 1) == c->one; /* half a right angle */
+  const bool right =
+      cert_is_fn(c, t, F_ATAN) && sc_word(c, t, 1) == c->one; /* half a right angle */
   if (right && q == pv_q_int(&c->q, 2)) {
     cert_line(w, "(assert (= %s %s)) ; of a right angle\n", r.s, sine ? "1.0" : "0.0");
   } else if (pv_q_is_int(&c->q, q, &k) && k > 1 && k <= 4) {
@@ -59,7 +70,8 @@ static void of_multiple(cert_writer *w, cert_name r, bool sine, uint32_t q, sx t
   } else if (q == pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1)) {
     of_sum(w, cert_write(w, fn(c, sine ? F_SIN : F_COS, t)), sine, a, a);
     if (cert_is_fn(c, t, F_ADD)) { /* half a sum is the sum of halves */
-      const sx b = of_two(c, F_MUL, sx_q(c, q), sc_word(c, t, 1)), d = of_two(c, F_MUL, sx_q(c, q), sc_word(c, t, 2));
+      const sx b = of_two(c, F_MUL, sx_q(c, q), sc_word(c, t, 1)),
+               d = of_two(c, F_MUL, sx_q(c, q), sc_word(c, t, 2));
       of_sum(w, r, sine, b, d);
     }
   }
@@ -74,5 +86,6 @@ void cert_tell_turn(cert_writer *w, bool sine, sx a, cert_name r) {
   if (cert_is_fn(c, a, F_ADD)) of_sum(w, r, sine, sc_word(c, a, 1), sc_word(c, a, 2));
   else if (cert_is_fn(c, a, F_ASIN) || cert_is_fn(c, a, F_ATAN)) of_arc(w, r, sine, a);
   for (uint32_t i = 1; i <= 2 && cert_is_fn(c, a, F_MUL); i++)
-    if (sx_is_q(c, sc_word(c, a, i), &q)) return of_multiple(w, r, sine, q, sc_word(c, a, 3 - i), a);
+    if (sx_is_q(c, sc_word(c, a, i), &q))
+      return of_multiple(w, r, sine, q, sc_word(c, a, 3 - i), a);
 }

@@ -1,4 +1,5 @@
-/* Expressions as SMT-LIB: sorts and names, symbols, functions with their axioms at the arguments that occur. */
+/* Expressions as SMT-LIB: sorts and names, symbols, functions with their axioms at the arguments
+ * that occur. */
 #include <stdarg.h>
 
 #include "validate/smt/obligation_int.h"
@@ -9,14 +10,14 @@ void cert_give_up(cert_writer *w, const char *why) {
 
 void cert_line(cert_writer *w, const char *fmt, ...) {
   va_list ap;
-  if (++w->n_lines > CERT_MAX_LINES) cert_give_up(w, "more instances of axioms than a file may have");
+  if (++w->n_lines > CERT_MAX_LINES)
+    cert_give_up(w, "more instances of axioms than a file may have");
   va_start(ap, fmt);
   vfprintf(w->f, fmt, ap);
   va_end(ap);
 }
 
 /* ---- sorts and names ---- */
-
 
 cert_name cert_named(const char *fmt, ...) {
   cert_name n;
@@ -29,12 +30,13 @@ cert_name cert_named(const char *fmt, ...) {
 
 cert_name cert_plain_name(char role, const char *s, size_t at) {
   cert_name n = cert_named("%c_%.40s", role, s);
-  bool changed = strlen(s) > 40 || (role != 'n' && role != 'a'); /* what is not the rule's own may be called alike */
+  bool changed = strlen(s) > 40 ||
+                 (role != 'n' && role != 'a'); /* what is not the rule's own may be called alike */
   for (char *p = n.s; *p; p++)
-    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p)) *p = '_', changed = true;
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p))
+      *p = '_', changed = true;
   return changed ? cert_named("%.42s_%zu", n.s, at) : n;
 }
-
 
 /* As a real number. */
 cert_name cert_real(cert_writer *w, sx x) {
@@ -59,13 +61,15 @@ static void write_scaled(unsigned __int128 v, int32_t e, bool whole, FILE *f) {
     v <<= step, e -= step;
   }
   write_whole(v, whole, f);
-  for (; e > 0; e -= room) fputc(' ', f), write_whole((unsigned __int128)1 << (e < room ? e : room), whole, f);
+  for (; e > 0; e -= room)
+    fputc(' ', f), write_whole((unsigned __int128)1 << (e < room ? e : room), whole, f);
 }
 
 static void write_rational(cert_writer *w, uint32_t q, bool whole, FILE *f) {
   const pv_q v = w->c->q.q[q];
   const bool negative = v.n < 0;
-  const unsigned __int128 n = (unsigned __int128)(negative ? -v.n : v.n), d = (unsigned __int128)v.d;
+  const unsigned __int128 n = (unsigned __int128)(negative ? -v.n : v.n),
+                          d = (unsigned __int128)v.d;
   if (v.e > 1100 || v.e < -1100) return cert_give_up(w, "a number too large to write");
   if (negative) fputs("(- ", f);
   if (d == 1 && v.e == 0) {
@@ -85,10 +89,12 @@ static void write_rational(cert_writer *w, uint32_t q, bool whole, FILE *f) {
 
 static cert_name define(cert_writer *w, sx x, const char *text) {
   static const char *const sort[] = {['b'] = "Bool", ['i'] = "Int", ['r'] = "Real"};
-  if (x < w->cap_memo && *w->memo[x]) return cert_named("%s", w->memo[x]); /* an axiom of a part of it has named it */
+  if (x < w->cap_memo && *w->memo[x])
+    return cert_named("%s", w->memo[x]); /* an axiom of a part of it has named it */
   cert_line(w, "(define-fun t%u () %s %s)\n", (unsigned)x, sort[(int)cert_sort_of(w->c, x)], text);
   const cert_name r = cert_named("t%u", (unsigned)x);
-  if (x < w->cap_memo) snprintf(w->memo[x], CERT_NAME_BYTES, "%s", r.s); /* its axioms may speak of it again */
+  if (x < w->cap_memo)
+    snprintf(w->memo[x], CERT_NAME_BYTES, "%s", r.s); /* its axioms may speak of it again */
   return r;
 }
 
@@ -109,7 +115,8 @@ static cert_name symbol(cert_writer *w, sx x) {
   const uint32_t at = sc_word(c, x, 0);
   const sx_sym s = c->sym[at];
   const bool index = s.role == 'x', whole = s.flags & S_INT;
-  const cert_name n = index ? cert_named("i%u", (unsigned)at) : cert_plain_name(s.role == 's' ? 'n' : s.role, s.name, at);
+  const cert_name n = index ? cert_named("i%u", (unsigned)at)
+                            : cert_plain_name(s.role == 's' ? 'n' : s.role, s.name, at);
   if (at >= 1 << 12) cert_give_up(w, "too many indices");
   if (w->failed || w->sym[at]) return n;
   w->sym[at] = true;
@@ -135,7 +142,8 @@ cert_name cert_within(cert_writer *w, sx x) {
     if (!sx_occurs(w->c, w->witness[i], x)) continue;
     const uint32_t at = sc_word(w->c, w->witness[i], 0);
     const cert_name k = cert_write(w, w->witness[i]), high = cert_write(w, w->c->sym[at].high);
-    cert_line(w, "(define-fun in%u_%zu () Bool (and %s (<= 0 %s) (< %s %s)))\n", (unsigned)at, w->n_lines, r.s, k.s, k.s, high.s);
+    cert_line(w, "(define-fun in%u_%zu () Bool (and %s (<= 0 %s) (< %s %s)))\n", (unsigned)at,
+              w->n_lines, r.s, k.s, k.s, high.s);
     r = cert_named("in%u_%zu", (unsigned)at, w->n_lines - 1);
   }
   return r;
@@ -150,22 +158,32 @@ sx cert_witness(cert_writer *w, sx high) {
 /* ---- real functions, with their axioms at the arguments that occur ---- */
 
 /* Not by their own names: some solvers know a function of that name. */
-static const char *const fn[] = {"f_exp", "f_log", "f_erf", "f_sin", "f_cos", "f_tan", "f_atan", "f_abs", "f_floor", "f_ceil", "f_round", "f_trunc", "f_pow", "f_atan2", "f_safe_inv", "f_f32", "f_f16", "f_bf16", "f_f8", "f_int", "f_asin", "f_and"};
+static const char *const fn[] = {"f_exp",  "f_log",   "f_erf",      "f_sin",  "f_cos",   "f_tan",
+                                 "f_atan", "f_abs",   "f_floor",    "f_ceil", "f_round", "f_trunc",
+                                 "f_pow",  "f_atan2", "f_safe_inv", "f_f32",  "f_f16",   "f_bf16",
+                                 "f_f8",   "f_int",   "f_asin",     "f_and"};
 
 void cert_spoken_of(const cert_writer *w, char *text, size_t cap) {
   size_t n = (size_t)snprintf(text, cap, "products%s", w->n_sums ? ", sums" : "");
   for (size_t f = 0; f < sizeof fn / sizeof *fn; f++)
-    if ((w->fn[f] || w->two[f]) && n + 16 < cap) n += (size_t)snprintf(text + n, cap - n, ", %s", fn[f] + 2);
+    if ((w->fn[f] || w->two[f]) && n + 16 < cap)
+      n += (size_t)snprintf(text + n, cap - n, ", %s", fn[f] + 2);
 }
 
 cert_name cert_product(cert_writer *w, cert_name a, cert_name b) {
   const size_t at = w->n_lines;
   cert_line(w, "(define-fun p%zu () Real (mul %s %s))\n", at, a.s, b.s);
   cert_line(w, "(assert (= p%zu (mul %s %s)))\n", at, b.s, a.s);
-  cert_line(w, "(assert (=> (= %s 0.0) (= p%zu 0.0)))\n(assert (=> (= %s 0.0) (= p%zu 0.0)))\n", a.s, at, b.s, at);
-  cert_line(w, "(assert (=> (= %s 1.0) (= p%zu %s)))\n(assert (=> (= %s 1.0) (= p%zu %s)))\n", a.s, at, b.s, b.s, at, a.s);
-  cert_line(w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n", a.s, b.s, at, b.s, at);
-  cert_line(w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n", b.s, a.s, at, a.s, at);
+  cert_line(w, "(assert (=> (= %s 0.0) (= p%zu 0.0)))\n(assert (=> (= %s 0.0) (= p%zu 0.0)))\n",
+            a.s, at, b.s, at);
+  cert_line(w, "(assert (=> (= %s 1.0) (= p%zu %s)))\n(assert (=> (= %s 1.0) (= p%zu %s)))\n", a.s,
+            at, b.s, b.s, at, a.s);
+  cert_line(
+      w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n",
+      a.s, b.s, at, b.s, at);
+  cert_line(
+      w, "(assert (=> (> %s 0.0) (and (= (> %s 0.0) (> p%zu 0.0)) (= (< %s 0.0) (< p%zu 0.0)))))\n",
+      b.s, a.s, at, a.s, at);
   return cert_named("p%zu", at);
 }
 
@@ -179,7 +197,8 @@ static cert_name inverse(cert_writer *w, cert_name a, sx whose);
 static sx negated_exponent(sc *c, sx x) {
   sx a = cert_is_fn(c, x, F_EXP) ? sc_word(c, x, 1) : 0;
   uint32_t q, all = PV_MINUS_Q;
-  while (a && cert_is_fn(c, a, F_MUL) && sx_is_q(c, sc_word(c, a, 1), &q)) all = pv_q_mul(&c->q, all, q), a = sc_word(c, a, 2);
+  while (a && cert_is_fn(c, a, F_MUL) && sx_is_q(c, sc_word(c, a, 1), &q))
+    all = pv_q_mul(&c->q, all, q), a = sc_word(c, a, 2);
   if (!a || pv_q_sign(&c->q, all) <= 0) return 0;
   return all == PV_ONE_Q ? a : sc_node(c, X_FN, (uint32_t[3]){F_MUL, sx_q(c, all), a}, 3);
 }
@@ -190,11 +209,15 @@ static void inverse_of_sum(cert_writer *w, cert_name a, cert_name r, sx whose) {
   if (!cert_is_fn(c, whose, F_ADD)) return;
   const sx p = sc_word(c, whose, 1), q = sc_word(c, whose, 2);
   const cert_name m = cert_product(w, cert_real(w, p), r), n = cert_product(w, cert_real(w, q), r);
-  cert_line(w, "(assert (=> (distinct %s 0.0) (= (+ %s %s) 1.0))) ; (p + q) / (p + q), multiplied out\n", a.s, m.s, n.s);
+  cert_line(
+      w, "(assert (=> (distinct %s 0.0) (= (+ %s %s) 1.0))) ; (p + q) / (p + q), multiplied out\n",
+      a.s, m.s, n.s);
   const sx minus = p == c->one ? negated_exponent(c, q) : q == c->one ? negated_exponent(c, p) : 0;
   if (!minus) return;
-  const sx up = sc_node(c, X_FN, (uint32_t[2]){F_EXP, minus}, 2), other = sc_node(c, X_FN, (uint32_t[3]){F_ADD, c->one, up}, 3);
-  const cert_name e = cert_real(w, up), o = inverse(w, cert_real(w, other), other), t = cert_product(w, e, o);
+  const sx up = sc_node(c, X_FN, (uint32_t[2]){F_EXP, minus}, 2),
+           other = sc_node(c, X_FN, (uint32_t[3]){F_ADD, c->one, up}, 3);
+  const cert_name e = cert_real(w, up), o = inverse(w, cert_real(w, other), other),
+                  t = cert_product(w, e, o);
   cert_line(w, "(assert (= %s %s)) ; 1 / (1 + e^-a) = e^a / (1 + e^a)\n", r.s, t.s);
 }
 
@@ -207,11 +230,14 @@ static cert_name inverse(cert_writer *w, cert_name a, sx whose) {
   cert_line(w, "(assert (=> %s (distinct %s 0.0))) ; it is divided by\n", in.s, a.s);
   const cert_name p = cert_product(w, a, r);
   cert_line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", a.s, p.s);
-  cert_line(w, "(assert (=> (> %s 0.0) (> %s 0.0)))\n(assert (=> (< %s 0.0) (< %s 0.0)))\n", a.s, r.s, a.s, r.s);
+  cert_line(w, "(assert (=> (> %s 0.0) (> %s 0.0)))\n(assert (=> (< %s 0.0) (< %s 0.0)))\n", a.s,
+            r.s, a.s, r.s);
   inverse_of_sum(w, a, r, whose);
   if (sc_op(w->c, whose) == X_FN && sc_word(w->c, whose, 0) == F_EXP) {
-    const sx minus = sc_node(w->c, X_FN, (uint32_t[3]){F_MUL, w->c->minus_one, sc_word(w->c, whose, 1)}, 3);
-    cert_line(w, "(assert (= %s %s)) ; 1 / e^a = e^-a\n", r.s, cert_real(w, sc_node(w->c, X_FN, (uint32_t[2]){F_EXP, minus}, 2)).s);
+    const sx minus =
+        sc_node(w->c, X_FN, (uint32_t[3]){F_MUL, w->c->minus_one, sc_word(w->c, whose, 1)}, 3);
+    cert_line(w, "(assert (= %s %s)) ; 1 / e^a = e^-a\n", r.s,
+              cert_real(w, sc_node(w->c, X_FN, (uint32_t[2]){F_EXP, minus}, 2)).s);
   }
   return r;
 }
@@ -226,12 +252,15 @@ static cert_name root(cert_writer *w, cert_name a, sx whose) {
   sc *c = w->c;
   if (cert_is_fn(c, whose, F_POWER) && sc_word(c, whose, 2) == sx_int(c, 2)) {
     const cert_name b = cert_real(w, sc_word(c, whose, 1));
-    cert_line(w, "(assert (= %s (ite (>= %s 0.0) %s (- %s)))) ; the root of a square\n", r.s, b.s, b.s, b.s);
+    cert_line(w, "(assert (= %s (ite (>= %s 0.0) %s (- %s)))) ; the root of a square\n", r.s, b.s,
+              b.s, b.s);
   }
   if (cert_is_fn(c, whose, F_MUL)) {
     const sx s = sc_word(c, whose, 1), t = sc_word(c, whose, 2);
-    const cert_name m = cert_real(w, s), n = cert_real(w, t), u = cert_named("(f_sqrt %s)", m.s), v = cert_named("(f_sqrt %s)", n.s), both = cert_product(w, u, v);
-    cert_line(w, "(assert (=> (and (>= %s 0.0) (>= %s 0.0)) (= %s %s))) ; the root of a product\n", m.s, n.s, r.s, both.s);
+    const cert_name m = cert_real(w, s), n = cert_real(w, t), u = cert_named("(f_sqrt %s)", m.s),
+                    v = cert_named("(f_sqrt %s)", n.s), both = cert_product(w, u, v);
+    cert_line(w, "(assert (=> (and (>= %s 0.0) (>= %s 0.0)) (= %s %s))) ; the root of a product\n",
+              m.s, n.s, r.s, both.s);
   }
   return r;
 }
@@ -241,7 +270,8 @@ static cert_name power(cert_writer *w, sx x, uint32_t q) {
   int64_t k;
   cert_name b = cert_real(w, x), r;
   const bool whole = pv_q_is_int(&w->c->q, q, &k);
-  if (!whole && !pv_q_is_int(&w->c->q, pv_q_mul(&w->c->q, q, pv_q_int(&w->c->q, 2)), &k)) cert_give_up(w, "a power that is no multiple of 1/2");
+  if (!whole && !pv_q_is_int(&w->c->q, pv_q_mul(&w->c->q, q, pv_q_int(&w->c->q, 2)), &k))
+    cert_give_up(w, "a power that is no multiple of 1/2");
   if (w->failed || k > 8 || k < -8 || k == 0) {
     cert_give_up(w, "a power too high");
     return b;
@@ -278,7 +308,8 @@ static sx without_numbers(sc *c, sx x, uint32_t *q) {
   return x;
 }
 
-/* An odd or even function of what begins with a negative number, of its opposite; `*sign`: what that changes. 0: it is none. */
+/* An odd or even function of what begins with a negative number, of its opposite; `*sign`: what
+ * that changes. 0: it is none. */
 static sx turned_round(sc *c, sx x, bool *sign) {
   uint32_t q;
   if (!cert_is_fn(c, x, F_SIN) && !cert_is_fn(c, x, F_COS) && !cert_is_fn(c, x, F_ERF)) return 0;
@@ -286,7 +317,12 @@ static sx turned_round(sc *c, sx x, bool *sign) {
   if (pv_q_sign(&c->q, q) >= 0) return 0;
   q = pv_q_mul(&c->q, q, PV_MINUS_Q);
   *sign = !cert_is_fn(c, x, F_COS);
-  return sc_node(c, X_FN, (uint32_t[2]){sc_word(c, x, 0), q == PV_ONE_Q ? rest : sc_node(c, X_FN, (uint32_t[3]){F_MUL, sx_q(c, q), rest}, 3)}, 2);
+  return sc_node(c, X_FN,
+                 (uint32_t[2]){sc_word(c, x, 0),
+                               q == PV_ONE_Q
+                                   ? rest
+                                   : sc_node(c, X_FN, (uint32_t[3]){F_MUL, sx_q(c, q), rest}, 3)},
+                 2);
 }
 
 /* e^a as powers of the exponentials of what a is made of. */
@@ -310,7 +346,8 @@ static bool collect_exp(cert_writer *w, chain *k, sx a, bool inverse) {
 /* A number whose root is written somewhere is the square of it. */
 static sx root_of(cert_writer *w, sx x) {
   sc *c = w->c;
-  const sx half = sx_q(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1)), r = sc_node(c, X_FN, (uint32_t[3]){F_POWER, x, half}, 3);
+  const sx half = sx_q(c, pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1)),
+           r = sc_node(c, X_FN, (uint32_t[3]){F_POWER, x, half}, 3);
   return r < w->cap_memo && *w->memo[r] ? r : 0;
 }
 
@@ -322,7 +359,8 @@ static bool whole_powers(const sc *c, sx x) {
     uint32_t power;
     int64_t e;
     sx_factor(c, x, i, &base, &power);
-    if (!sc_has(c, base, S_INT | S_POS) || !pv_q_is_int(&c->q, power, &e) || e > 4 || e < -4) return false;
+    if (!sc_has(c, base, S_INT | S_POS) || !pv_q_is_int(&c->q, power, &e) || e > 4 || e < -4)
+      return false;
   }
   return true;
 }
@@ -339,8 +377,10 @@ static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
   } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_MUL) {
     collect(w, k, sc_word(c, x, 1), inverse);
     collect(w, k, sc_word(c, x, 2), inverse);
-  } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_POWER && sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_is_int(&c->q, q, &e) && e >= -8 && e <= 8) {
-    for (int64_t i = e < 0 ? -e : e; i > 0; i--) collect(w, k, sc_word(c, x, 1), inverse != (e < 0));
+  } else if (sc_op(c, x) == X_FN && sc_word(c, x, 0) == F_POWER &&
+             sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_is_int(&c->q, q, &e) && e >= -8 && e <= 8) {
+    for (int64_t i = e < 0 ? -e : e; i > 0; i--)
+      collect(w, k, sc_word(c, x, 1), inverse != (e < 0));
   } else if ((r = turned_round(c, x, &sign)) != 0) {
     if (sign) k->coef = pv_q_mul(&c->q, k->coef, PV_MINUS_Q);
     collect(w, k, r, inverse);
@@ -354,7 +394,8 @@ static void collect(cert_writer *w, chain *k, sx x, bool inverse) {
       uint32_t power;
       sx_factor(c, x, i, &base, &power);
       if (!pv_q_is_int(&c->q, power, &e)) k->open = true;
-      else for (int64_t m = e < 0 ? -e : e; m > 0; m--) collect(w, k, base, inverse != (e < 0));
+      else
+        for (int64_t m = e < 0 ? -e : e; m > 0; m--) collect(w, k, base, inverse != (e < 0));
     }
   } else if ((r = cert_factored(c, x)) != 0 && (!inverse || !cert_is_fn(c, r, F_ADD))) {
     collect(w, k, r, inverse);
@@ -389,15 +430,19 @@ static bool has_inverse(const sc *c, sx x, int depth) {
   if (depth > 12 || sc_op(c, x) != X_FN) return false;
   const uint32_t f = sc_word(c, x, 0);
   if (f == F_POWER) return sx_is_q(c, sc_word(c, x, 2), &q) && pv_q_sign(&c->q, q) < 0;
-  return (f == F_ADD || f == F_MUL) && (has_inverse(c, sc_word(c, x, 1), depth + 1) || has_inverse(c, sc_word(c, x, 2), depth + 1));
+  return (f == F_ADD || f == F_MUL) && (has_inverse(c, sc_word(c, x, 1), depth + 1) ||
+                                        has_inverse(c, sc_word(c, x, 2), depth + 1));
 }
 
-/* A factor that is a sum, or the sine or cosine of one, as the sum: those first in which something is divided, so that it cancels. */
+/* A factor that is a sum, or the sine or cosine of one, as the sum: those first in which something
+ * is divided, so that it cancels. */
 static bool a_sum(cert_writer *w, const chain *k, size_t *at, sx *sum) {
   sc *c = w->c;
   for (int quotients = 1; quotients >= 0; quotients--)
     for (size_t i = 0; i < k->n; i++) {
-      const sx x = k->f[i].x, s = k->f[i].inverse ? 0 : cert_is_fn(c, x, F_ADD) ? x : cert_turned(c, x);
+      const sx x = k->f[i].x, s = k->f[i].inverse           ? 0
+                                  : cert_is_fn(c, x, F_ADD) ? x
+                                                            : cert_turned(c, x);
       if (s && (quotients == 0 || has_inverse(c, s, 0))) return *at = i, *sum = s, true;
     }
   return false;
@@ -411,7 +456,8 @@ static bool a_square(const sc *c, const chain *k, size_t *first, size_t *second)
   return false;
 }
 
-/* In one order, sums among the factors multiplied out, of cosines no square; `left`: how many products that may take. */
+/* In one order, sums among the factors multiplied out, of cosines no square; `left`: how many
+ * products that may take. */
 static cert_name in_order(cert_writer *w, chain k, int *left) {
   sc *c = w->c;
   size_t i, j;
@@ -491,12 +537,14 @@ static divisors divisors_of(const sc *c, sx x, int depth) {
       join(&d, &e, 1, f == F_ADD);
     }
   if (f != F_POWER || !sx_is_q(c, sc_word(c, x, 2), &q) || !pv_q_is_int(&c->q, q, &k)) return d;
-  const divisors e = k > 0 ? divisors_of(c, sc_word(c, x, 1), depth + 1) : (divisors){.n = 1, .base = {sc_word(c, x, 1)}, .power = {1}};
+  const divisors e = k > 0 ? divisors_of(c, sc_word(c, x, 1), depth + 1)
+                           : (divisors){.n = 1, .base = {sc_word(c, x, 1)}, .power = {1}};
   join(&d, &e, k > 0 ? k : -k, false);
   return d;
 }
 
-/* Both sides over one denominator: multiplied by what they divide by they are sums of products, of which z3 sees whether they are equal. */
+/* Both sides over one denominator: multiplied by what they divide by they are sums of products, of
+ * which z3 sees whether they are equal. */
 void cert_clear(cert_writer *w, sx x, sx y, cert_name a, cert_name b) {
   sc *c = w->c;
   divisors d = divisors_of(c, x, 0);
@@ -509,7 +557,11 @@ void cert_clear(cert_writer *w, sx x, sx y, cert_name a, cert_name b) {
     for (int64_t p = 0; p < d.power[i]; p++) {
       const cert_name one = cert_real(w, d.base[i]), before = all;
       all = i || p ? cert_product(w, all, one) : one;
-      if (i || p) cert_line(w, "(assert (=> (and (distinct %s 0.0) (distinct %s 0.0)) (distinct %s 0.0))) ; no divisors of 0\n", before.s, one.s, all.s);
+      if (i || p)
+        cert_line(w,
+                  "(assert (=> (and (distinct %s 0.0) (distinct %s 0.0)) (distinct %s 0.0))) ; no "
+                  "divisors of 0\n",
+                  before.s, one.s, all.s);
     }
   for (int s = 0; s < 2; s++) {
     for (size_t i = 0; i < d.n; i++)
@@ -523,7 +575,9 @@ void cert_clear(cert_writer *w, sx x, sx y, cert_name a, cert_name b) {
     cert_line(w, "(assert (= %s %s)) ; multiplied out over one denominator\n", whole.s, side[s].s);
     if (s == 0) continue;
     const cert_name first = d.n ? cert_named("(mul %s %s)", all.s, a.s) : a;
-    cert_line(w, "(assert (=> (and (distinct %s 0.0) (= %s %s)) (= %s %s))) ; a factor that is not 0\n", all.s, first.s, whole.s, a.s, b.s);
+    cert_line(
+        w, "(assert (=> (and (distinct %s 0.0) (= %s %s)) (= %s %s))) ; a factor that is not 0\n",
+        all.s, first.s, whole.s, a.s, b.s);
   }
 }
 
@@ -535,7 +589,8 @@ static cert_name ordered_power(cert_writer *w, sx x, uint32_t q) {
   if (x < w->cap_memo) snprintf(w->memo[x], CERT_NAME_BYTES, "%s", p.s);
   collect(w, &k, x, false);
   const cert_name o = k.open ? p : in_order(w, k, &(int){16});
-  if (strcmp(o.s, p.s) != 0) cert_line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
+  if (strcmp(o.s, p.s) != 0)
+    cert_line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
   return p;
 }
 
@@ -544,10 +599,12 @@ static cert_name absolute(cert_writer *w, sx x, sx a, cert_name n) {
   sc *c = w->c;
   char text[256];
   snprintf(text, sizeof text, "(ite (>= %s 0.0) %s (- %s))", n.s, n.s, n.s);
-  const cert_name r = define_real(w, x, text), real = cert_real(w, x), p = cert_product(w, real, real), o = cert_product(w, n, n);
+  const cert_name r = define_real(w, x, text), real = cert_real(w, x),
+                  p = cert_product(w, real, real), o = cert_product(w, n, n);
   cert_line(w, "(assert (= %s %s)) ; |a| |a| = a a\n", p.s, o.s);
   if (cert_is_fn(c, a, F_MUL)) {
-    const cert_name s = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 1)}, 2)), t = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 2)}, 2));
+    const cert_name s = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 1)}, 2)),
+                    t = cert_real(w, sc_node(c, X_FN, (uint32_t[2]){F_ABS, sc_word(c, a, 2)}, 2));
     const cert_name both = cert_product(w, s, t);
     cert_line(w, "(assert (= %s %s)) ; |a b| = |a| |b|\n", real.s, both.s);
   }
@@ -558,30 +615,39 @@ static cert_name absolute(cert_writer *w, sx x, sx a, cert_name n) {
 static cert_name log_of(cert_writer *w, sx a, cert_name n) {
   sc *c = w->c;
   if (cert_is_fn(c, a, F_EXP)) return cert_real(w, sc_word(c, a, 1));
-  return cert_is_fn(c, a, F_POWER) ? cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, a}, 2)) : cert_named("(f_log %s)", n.s);
+  return cert_is_fn(c, a, F_POWER) ? cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, a}, 2))
+                                   : cert_named("(f_log %s)", n.s);
 }
 
 /* What is known of r = log a. */
 static void facts_of_log(cert_writer *w, sx x, sx a, cert_name n, cert_name r) {
   sc *c = w->c;
   uint32_t q;
-  const cert_name in = cert_within(w, a), e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, x}, 2));
+  const cert_name in = cert_within(w, a),
+                  e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, x}, 2));
   cert_line(w, "(assert (=> %s (> %s 0.0))) ; its logarithm is taken\n", in.s, n.s);
   cert_line(w, "(assert (=> (> %s 0.0) (= %s %s))) ; e^log a = a\n", n.s, e.s, n.s);
-  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_EXP) cert_line(w, "(assert (= %s %s)) ; log e^a = a\n", r.s, cert_real(w, sc_word(c, a, 1)).s);
+  if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_EXP)
+    cert_line(w, "(assert (= %s %s)) ; log e^a = a\n", r.s, cert_real(w, sc_word(c, a, 1)).s);
   int64_t times = 0;
   if (cert_is_fn(c, a, F_POWER) && sx_is_q(c, sc_word(c, a, 2), &q)) {
     const bool half = !pv_q_is_int(&c->q, q, &times);
     if (half && !pv_q_is_int(&c->q, pv_q_mul(&c->q, q, pv_q_int(&c->q, 2)), &times)) times = 0;
-    const cert_name p = cert_real(w, sc_word(c, a, 1)), o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, sc_word(c, a, 1)}, 2));
-    if (times) cert_line(w, "(assert (=> (> %s 0.0) (= %s (* (/ %s%lld.0%s %d.0) %s)))) ; log a^k\n", p.s, r.s, times < 0 ? "(- " : "", (long long)(times < 0 ? -times : times), times < 0 ? ")" : "", half ? 2 : 1, o.s);
+    const cert_name p = cert_real(w, sc_word(c, a, 1)),
+                    o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_LOG, sc_word(c, a, 1)}, 2));
+    if (times)
+      cert_line(w, "(assert (=> (> %s 0.0) (= %s (* (/ %s%lld.0%s %d.0) %s)))) ; log a^k\n", p.s,
+                r.s, times < 0 ? "(- " : "", (long long)(times < 0 ? -times : times),
+                times < 0 ? ")" : "", half ? 2 : 1, o.s);
   }
   const sx product = cert_is_fn(c, a, F_MUL) ? a : cert_factored(c, a);
   if (product && cert_is_fn(c, product, F_MUL)) {
     const sx s = sc_word(c, product, 1), t = sc_word(c, product, 2);
     if (!sx_is_q(c, s, &q) || pv_q_sign(&c->q, q) > 0) {
-      const cert_name p = cert_real(w, s), o = cert_real(w, t), u = log_of(w, s, p), v = log_of(w, t, o);
-      cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ %s %s)))) ; log ab\n", p.s, o.s, r.s, u.s, v.s);
+      const cert_name p = cert_real(w, s), o = cert_real(w, t), u = log_of(w, s, p),
+                      v = log_of(w, t, o);
+      cert_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= %s (+ %s %s)))) ; log ab\n", p.s,
+                o.s, r.s, u.s, v.s);
     }
   }
 }
@@ -593,15 +659,21 @@ static void facts_of_exp(cert_writer *w, sx x, sx a, bool minus, cert_name r) {
   if (cert_is_fn(c, a, F_MUL) && !minus) {
     chain k = {.coef = PV_ONE_Q};
     collect(w, &k, x, false);
-    if (!k.open && k.n > 1) cert_line(w, "(assert (= %s %s)) ; e^(ka) = (e^a)^k\n", r.s, in_order(w, k, &(int){16}).s);
-    const sx h = sc_word(c, a, 1), double_of = cert_is_fn(c, a, F_MUL) && sx_is_q(c, h, &q) ? sx_scale(c, pv_q_int(&c->q, 2), h) : 0;
+    if (!k.open && k.n > 1)
+      cert_line(w, "(assert (= %s %s)) ; e^(ka) = (e^a)^k\n", r.s, in_order(w, k, &(int){16}).s);
+    const sx h = sc_word(c, a, 1), double_of = cert_is_fn(c, a, F_MUL) && sx_is_q(c, h, &q)
+                                                   ? sx_scale(c, pv_q_int(&c->q, 2), h)
+                                                   : 0;
     if (double_of && double_of == c->one) { /* a half: the other way round */
-      const cert_name whole_of = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2)), p = cert_product(w, r, r);
+      const cert_name whole_of = cert_write(
+                          w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2)),
+                      p = cert_product(w, r, r);
       cert_line(w, "(assert (= %s %s)) ; (e^(a / 2))^2 = e^a\n", p.s, whole_of.s);
     }
   }
   if (sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_ADD) {
-    const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), two = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2);
+    const sx one = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2),
+             two = sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2);
     const cert_name p = cert_write(w, one), s = cert_write(w, two), t = cert_product(w, p, s);
     cert_line(w, "(assert (= %s %s)) ; e^(a + b) = e^a e^b\n", r.s, t.s);
   }
@@ -612,14 +684,22 @@ static sx in_case(const sc *c, sx x, sx cond, bool holds) {
   return cert_is_fn(c, x, F_IF) && sc_word(c, x, 1) == cond ? sc_word(c, x, holds ? 2 : 3) : x;
 }
 
-/* p = a b where a or b is one thing or another: a product in either case, in which signs and factors can come out. */
+/* p = a b where a or b is one thing or another: a product in either case, in which signs and
+ * factors can come out. */
 static void by_case(cert_writer *w, sx a, sx b, cert_name p) {
   sc *c = w->c;
-  const sx first = cert_is_fn(c, a, F_IF) ? a : cert_is_fn(c, b, F_IF) ? b : 0, g = first ? sc_word(c, first, 1) : 0;
+  const sx first = cert_is_fn(c, a, F_IF)   ? a
+                   : cert_is_fn(c, b, F_IF) ? b
+                                            : 0,
+           g = first ? sc_word(c, first, 1) : 0;
   cert_name r[2];
   if (!g || w->n_lines > CERT_MAX_LINES / 4) return;
-  for (int k = 0; k < 2; k++) r[k] = cert_real(w, sc_node(c, X_FN, (uint32_t[3]){F_MUL, in_case(c, a, g, k == 0), in_case(c, b, g, k == 0)}, 3));
-  cert_line(w, "(assert (= %s (ite %s %s %s))) ; by case\n", p.s, cert_write(w, g).s, r[0].s, r[1].s);
+  for (int k = 0; k < 2; k++)
+    r[k] = cert_real(
+        w, sc_node(c, X_FN,
+                   (uint32_t[3]){F_MUL, in_case(c, a, g, k == 0), in_case(c, b, g, k == 0)}, 3));
+  cert_line(w, "(assert (= %s (ite %s %s %s))) ; by case\n", p.s, cert_write(w, g).s, r[0].s,
+            r[1].s);
 }
 
 static cert_name call(cert_writer *w, sx x) {
@@ -638,14 +718,20 @@ static cert_name call(cert_writer *w, sx x) {
     if (f == F_MUL && sc_op(c, a) != X_CONST && sc_op(c, b) != X_CONST) {
       p = cert_product(w, m, n);
     } else {
-      if ((f == F_POW || f == F_ATAN2 || f == F_AND) && !w->two[f]) declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
-      snprintf(text, sizeof text, "(%s %s %s)", f == F_ADD ? "+" : f == F_MUL ? "*" : fn[f], m.s, n.s);
+      if ((f == F_POW || f == F_ATAN2 || f == F_AND) && !w->two[f])
+        declare_fn(w, fn[f], 2, "Real"), w->two[f] = true;
+      snprintf(text, sizeof text, "(%s %s %s)",
+               f == F_ADD   ? "+"
+               : f == F_MUL ? "*"
+                            : fn[f],
+               m.s, n.s);
       p = define_real(w, x, text);
     }
     if (f == F_MUL) by_case(w, a, b, p);
     if (f != F_MUL || k.open) return p;
     const cert_name o = in_order(w, k, &(int){16});
-    if (strcmp(o.s, p.s) != 0) cert_line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
+    if (strcmp(o.s, p.s) != 0)
+      cert_line(w, "(assert (= %s %s)) ; multiplied out, factors in one order\n", p.s, o.s);
     return p;
   }
   if (f == F_PLACE) {
@@ -654,7 +740,8 @@ static cert_name call(cert_writer *w, sx x) {
     return o;
   }
   if (f == F_IF) {
-    const cert_name g = cert_write(w, a), m = cert_real(w, sc_word(c, x, 2)), n = cert_real(w, sc_word(c, x, 3));
+    const cert_name g = cert_write(w, a), m = cert_real(w, sc_word(c, x, 2)),
+                    n = cert_real(w, sc_word(c, x, 3));
     snprintf(text, sizeof text, "(ite %s %s %s)", g.s, m.s, n.s);
     return define_real(w, x, text);
   }
@@ -664,25 +751,37 @@ static cert_name call(cert_writer *w, sx x) {
   if (!w->fn[f]) declare_fn(w, fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", fn[f], n.s);
   const cert_name r = whole ? define(w, x, text) : define_real(w, x, text);
-  if (a == c->zero && (f == F_EXP || f == F_SIN || f == F_COS)) return cert_line(w, "(assert (= %s %s)) ; at 0\n", r.s, f == F_SIN ? "0.0" : "1.0"), r;
+  if (a == c->zero && (f == F_EXP || f == F_SIN || f == F_COS))
+    return cert_line(w, "(assert (= %s %s)) ; at 0\n", r.s, f == F_SIN ? "0.0" : "1.0"), r;
   if (f == F_EXP) {
     cert_line(w, "(assert (> %s 0.0))\n", r.s);
     for (size_t i = 0; i < w->n_exponents; i++) {
-      const cert_name m = cert_real(w, w->exponent[i]), e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, w->exponent[i]}, 2));
-      cert_line(w, "(assert (and (= (< %s %s) (< %s %s)) (= (= %s %s) (= %s %s)))) ; e^a rises\n", n.s, m.s, r.s, e.s, n.s, m.s, r.s, e.s);
+      const cert_name m = cert_real(w, w->exponent[i]),
+                      e = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){F_EXP, w->exponent[i]}, 2));
+      cert_line(w, "(assert (and (= (< %s %s) (< %s %s)) (= (= %s %s) (= %s %s)))) ; e^a rises\n",
+                n.s, m.s, r.s, e.s, n.s, m.s, r.s, e.s);
     }
     if (w->n_exponents < CERT_MAX_EXPS) w->exponent[w->n_exponents++] = a;
   }
-  if (f == F_FLOOR) cert_line(w, "(assert (and (<= (to_real %s) %s) (< %s (to_real (+ %s 1)))))\n", r.s, n.s, n.s, r.s);
-  if (f == F_TRUNC) cert_line(w, "(assert (= %s (ite (>= %s 0.0) (to_int %s) (- (to_int (- %s))))))\n", r.s, n.s, n.s, n.s);
-  const sx minus = sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL && sc_word(c, a, 1) == c->minus_one ? sc_word(c, a, 2) : 0;
-  if (minus && (f == F_EXP || f == F_SIN || f == F_TAN || f == F_ERF || f == F_ATAN || f == F_ASIN || f == F_COS)) {
+  if (f == F_FLOOR)
+    cert_line(w, "(assert (and (<= (to_real %s) %s) (< %s (to_real (+ %s 1)))))\n", r.s, n.s, n.s,
+              r.s);
+  if (f == F_TRUNC)
+    cert_line(w, "(assert (= %s (ite (>= %s 0.0) (to_int %s) (- (to_int (- %s))))))\n", r.s, n.s,
+              n.s, n.s);
+  const sx minus =
+      sc_op(c, a) == X_FN && sc_word(c, a, 0) == F_MUL && sc_word(c, a, 1) == c->minus_one
+          ? sc_word(c, a, 2)
+          : 0;
+  if (minus && (f == F_EXP || f == F_SIN || f == F_TAN || f == F_ERF || f == F_ATAN ||
+                f == F_ASIN || f == F_COS)) {
     const cert_name o = cert_write(w, sc_node(c, X_FN, (uint32_t[2]){f, minus}, 2));
     if (f == F_EXP) {
       const cert_name p = cert_product(w, r, o);
       cert_line(w, "(assert (= %s 1.0)) ; e^-a e^a = 1\n", p.s);
     } else {
-      cert_line(w, f == F_COS ? "(assert (= %s %s)) ; even\n" : "(assert (= %s (- %s))) ; odd\n", r.s, o.s);
+      cert_line(w, f == F_COS ? "(assert (= %s %s)) ; even\n" : "(assert (= %s (- %s))) ; odd\n",
+                r.s, o.s);
     }
   }
   if (f == F_LOG) facts_of_log(w, x, a, n, r);
@@ -690,7 +789,8 @@ static cert_name call(cert_writer *w, sx x) {
     const cert_name p = cert_product(w, n, r);
     cert_line(w, "(assert (=> (distinct %s 0.0) (= %s 1.0)))\n", n.s, p.s);
     if (!w->fn[30]) declare_fn(w, "inv", 1, "Real"), w->fn[30] = true;
-    cert_line(w, "(assert (=> (distinct %s 0.0) (= %s (inv %s)))) ; there it is the inverse\n", n.s, r.s, n.s);
+    cert_line(w, "(assert (=> (distinct %s 0.0) (= %s (inv %s)))) ; there it is the inverse\n", n.s,
+              r.s, n.s);
   }
   if (f == F_EXP) facts_of_exp(w, x, a, minus != 0, r);
   if ((f == F_SIN || f == F_COS) && !minus) cert_tell_turn(w, f == F_SIN, a, r);
@@ -705,7 +805,10 @@ static uint64_t contents(const sc *c, sx x, int depth) {
   if (depth > 60 || p->op == X_CONST || p->op == X_SYM || p->op == X_BOUND) return 0;
   if (p->op == X_LEAF) return 1000003ULL * (1 + sc_word(c, x, 0)) * (1 + sc_word(c, x, 0));
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op == X_FN || p->op == X_SUM || p->op == X_TOP ? i > 0 : true;
+    const bool child = p->op == X_ADD                                      ? i & 1
+                       : p->op == X_MUL                                    ? !(i & 1)
+                       : p->op == X_FN || p->op == X_SUM || p->op == X_TOP ? i > 0
+                                                                           : true;
     if (child) h += contents(c, sc_word(c, x, i), depth + 1);
   }
   return p->op == X_FN && sc_word(c, x, 0) < F_ADD ? h * 31 + sc_word(c, x, 0) : h;
@@ -714,7 +817,8 @@ static uint64_t contents(const sc *c, sx x, int depth) {
 static cert_name constant_of_sum(cert_writer *w, sx x) {
   const cert_name n = cert_named("s%u", (unsigned)x);
   char *text = sx_print(w->c, x);
-  cert_line(w, "(declare-const %s %s) ; %.900s\n", n.s, cert_sort_of(w->c, x) == 'i' ? "Int" : "Real", text ? text : "");
+  cert_line(w, "(declare-const %s %s) ; %.900s\n", n.s,
+            cert_sort_of(w->c, x) == 'i' ? "Int" : "Real", text ? text : "");
   free(text);
   if (w->n_sums == CERT_MAX_SUMS) cert_give_up(w, "too many sums");
   else w->sum[w->n_sums++] = (cert_sum){.id = x, .side = w->side, .contents = contents(w->c, x, 0)};
@@ -789,9 +893,11 @@ static cert_name leaf(cert_writer *w, sx x) {
 }
 
 static cert_name quotient(cert_writer *w, sx x) {
-  const cert_name p = cert_write(w, sc_word(w->c, x, 0)), d = cert_write(w, sc_word(w->c, x, 1)), n = cert_named("t%u", (unsigned)x);
+  const cert_name p = cert_write(w, sc_word(w->c, x, 0)), d = cert_write(w, sc_word(w->c, x, 1)),
+                  n = cert_named("t%u", (unsigned)x);
   cert_line(w, "(declare-const %s Int) ; floor(%s / %s)\n", n.s, p.s, d.s);
-  cert_line(w, "(assert (and (<= (* %s %s) %s) (< %s (+ (* %s %s) %s))))\n", d.s, n.s, p.s, p.s, d.s, n.s, d.s);
+  cert_line(w, "(assert (and (<= (* %s %s) %s) (< %s (+ (* %s %s) %s))))\n", d.s, n.s, p.s, p.s,
+            d.s, n.s, d.s);
   return n;
 }
 
@@ -802,14 +908,18 @@ static cert_name compound(cert_writer *w, sx x) {
   cert_name m, n, g;
   bool whole;
   switch (sc_op(c, x)) {
-  case X_ADD: case X_MUL: return list(w, x);
+  case X_ADD:
+  case X_MUL: return list(w, x);
   case X_DIV: return quotient(w, x);
   case X_LEAF: return leaf(w, x);
   case X_FN: return call(w, x);
-  case X_SUM: case X_TOP: return constant_of_sum(w, x);
-  case X_LT: case X_EQ:
+  case X_SUM:
+  case X_TOP: return constant_of_sum(w, x);
+  case X_LT:
+  case X_EQ:
     m = cert_write(w, a);
-    snprintf(text, sizeof text, "(%s %s %s)", sc_op(c, x) == X_LT ? "<" : "=", m.s, cert_sort_of(c, a) == 'i' ? "0" : "0.0");
+    snprintf(text, sizeof text, "(%s %s %s)", sc_op(c, x) == X_LT ? "<" : "=", m.s,
+             cert_sort_of(c, a) == 'i' ? "0" : "0.0");
     return define(w, x, text);
   case X_IVER:
     g = cert_write(w, a);
@@ -817,8 +927,10 @@ static cert_name compound(cert_writer *w, sx x) {
     return define(w, x, text);
   case X_ITE:
     g = cert_write(w, a);
-    m = cert_sort_of(c, x) == 'r' ? cert_real(w, sc_word(c, x, 1)) : cert_write(w, sc_word(c, x, 1));
-    n = cert_sort_of(c, x) == 'r' ? cert_real(w, sc_word(c, x, 2)) : cert_write(w, sc_word(c, x, 2));
+    m = cert_sort_of(c, x) == 'r' ? cert_real(w, sc_word(c, x, 1))
+                                  : cert_write(w, sc_word(c, x, 1));
+    n = cert_sort_of(c, x) == 'r' ? cert_real(w, sc_word(c, x, 2))
+                                  : cert_write(w, sc_word(c, x, 2));
     snprintf(text, sizeof text, "(ite %s %s %s)", g.s, m.s, n.s);
     return define(w, x, text);
   case X_MAX:
@@ -827,21 +939,31 @@ static cert_name compound(cert_writer *w, sx x) {
     for (uint32_t i = 1; i < sc_at(c, x)->n; i++) {
       n = whole ? cert_write(w, sc_word(c, x, i)) : cert_real(w, sc_word(c, x, i));
       const size_t at = w->n_lines;
-      cert_line(w, whole ? "(define-fun m%zu () Int (ite (>= %s %s) %s %s))\n" : "(define-fun m%zu () Real (ite (>= %s %s) %s %s))\n", at, m.s, n.s, m.s, n.s);
+      cert_line(w,
+                whole ? "(define-fun m%zu () Int (ite (>= %s %s) %s %s))\n"
+                      : "(define-fun m%zu () Real (ite (>= %s %s) %s %s))\n",
+                at, m.s, n.s, m.s, n.s);
       m = cert_named("m%zu", at);
     }
     return m;
-  default: cert_give_up(w, sc_op(c, x) == X_NEGINF ? "minus infinity outside an exponential" : "an expression that has no text"); return cert_named("0");
+  default:
+    cert_give_up(w, sc_op(c, x) == X_NEGINF ? "minus infinity outside an exponential"
+                                            : "an expression that has no text");
+    return cert_named("0");
   }
 }
 
 cert_name cert_write(cert_writer *w, sx x) {
   sc *c = w->c;
   int64_t k;
-  if (w->failed || c->failed) return cert_give_up(w, c->reason[0] ? "what the definitions give is too large" : "too large"), cert_named("0");
-  if (sc_op(c, x) == X_TRUE || sc_op(c, x) == X_FALSE) return cert_named(x == c->yes ? "true" : "false");
+  if (w->failed || c->failed)
+    return cert_give_up(w, c->reason[0] ? "what the definitions give is too large" : "too large"),
+           cert_named("0");
+  if (sc_op(c, x) == X_TRUE || sc_op(c, x) == X_FALSE)
+    return cert_named(x == c->yes ? "true" : "false");
   if (sc_op(c, x) == X_SYM) return symbol(w, x);
-  if (sx_is_int(c, x, &k)) return k < 0 ? cert_named("(- %lld)", -(long long)k) : cert_named("%lld", (long long)k);
+  if (sx_is_int(c, x, &k))
+    return k < 0 ? cert_named("(- %lld)", -(long long)k) : cert_named("%lld", (long long)k);
   if (x >= w->cap_memo) {
     const size_t cap = 2 * ((size_t)x + 64);
     char(*more)[CERT_NAME_BYTES] = realloc(w->memo, cap * sizeof *more);

@@ -27,9 +27,7 @@ using at::Tensor;
 bool is_half(const Tensor &x) {
   return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
 }
-Tensor accumulating(const Tensor &x) {
-  return is_half(x) ? x.to(at::kFloat) : x;
-}
+Tensor accumulating(const Tensor &x) { return is_half(x) ? x.to(at::kFloat) : x; }
 
 /* ---- attention ---- */
 
@@ -113,15 +111,17 @@ std::tuple<Tensor, Tensor> fused_add_rms_norm(const Tensor &input, const Tensor 
   return {rms_norm(sum, weight, epsilon), sum};
 }
 
-/* One tensor rotated. cos, sin: [tokens, 1, half the rotary width]; positions: of the tokens, in front of x's other sizes. */
+/* One tensor rotated. cos, sin: [tokens, 1, half the rotary width]; positions: of the tokens, in
+ * front of x's other sizes. */
 Tensor rotate(const Tensor &x, const char *name, int64_t head_size, const Tensor &positions,
               const Tensor &cos, const Tensor &sin, bool is_neox) {
   int64_t tokens = cos.size(0), width = 2 * cos.size(2);
   TORCH_CHECK(x.scalar_type() == cos.scalar_type(), name, " is ", x.scalar_type(),
               ", the table is ", cos.scalar_type());
   if (x.numel() == 0) return x.clone();
-  TORCH_CHECK(x.dim() >= positions.dim() && x.sizes().slice(0, positions.dim()) == positions.sizes(), name,
-              " is ", x.sizes(), ", the positions are ", positions.sizes());
+  TORCH_CHECK(x.dim() >= positions.dim() &&
+                  x.sizes().slice(0, positions.dim()) == positions.sizes(),
+              name, " is ", x.sizes(), ", the positions are ", positions.sizes());
   TORCH_CHECK(tokens > 0 && x.numel() % (tokens * head_size) == 0, name, " is ", x.sizes(),
               ", expected heads of ", head_size, " for ", tokens, " positions");
   Tensor heads = x.reshape({tokens, -1, head_size});
@@ -176,12 +176,8 @@ Tensor gelu_tanh_and_mul(const Tensor &input) {
   return at::gelu(gate, "tanh") * up;
 }
 /* gelu_new and gelu_fast are two ways to write the tanh approximation. */
-Tensor gelu_tanh(const Tensor &input) {
-  return at::gelu(input, "tanh");
-}
-Tensor gelu_quick(const Tensor &input) {
-  return input * at::sigmoid(input * 1.702);
-}
+Tensor gelu_tanh(const Tensor &input) { return at::gelu(input, "tanh"); }
+Tensor gelu_quick(const Tensor &input) { return input * at::sigmoid(input * 1.702); }
 
 /* ---- experts ---- */
 
@@ -199,7 +195,8 @@ std::tuple<Tensor, Tensor, Tensor> topk_softmax(const Tensor &gating_output, int
   return {sorted.narrow(1, 0, topk).contiguous(), order.narrow(1, 0, topk).to(at::kInt), place};
 }
 
-/* The experts' own numbers, by the map of this rank where there is one: below 0 for those of other ranks. */
+/* The experts' own numbers, by the map of this rank where there is one: below 0 for those of other
+ * ranks. */
 Tensor local_experts(const Tensor &topk_ids, int64_t experts, int64_t global_num_experts,
                      const std::optional<Tensor> &expert_map) {
   TORCH_CHECK(at::isIntegralType(topk_ids.scalar_type(), false), "topk_ids is ",
@@ -250,9 +247,11 @@ Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor
   TORCH_CHECK(!apply_router_weight_on_input || topk == 1,
               "router weights go on the input of one expert only");
   TORCH_CHECK(!w1_bias || (w1_bias->dim() == 2 && w1_bias->size(0) == experts &&
-                           w1_bias->size(1) == w1.size(1)), "w1_bias does not fit");
+                           w1_bias->size(1) == w1.size(1)),
+              "w1_bias does not fit");
   TORCH_CHECK(!w2_bias || (w2_bias->dim() == 2 && w2_bias->size(0) == experts &&
-                           w2_bias->size(1) == w2.size(1)), "w2_bias does not fit");
+                           w2_bias->size(1) == w2.size(1)),
+              "w2_bias does not fit");
   Tensor ids = local_experts(topk_ids, experts, global_num_experts, expert_map);
   Tensor weights = topk_weights.reshape({-1, 1}).to(hidden_states.scalar_type());
   Tensor in = hidden_states.repeat_interleave(topk, 0);
@@ -273,12 +272,15 @@ Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor
 Tensor all_reduce(at::TensorList inputs, const std::string &op) {
   TORCH_CHECK(!inputs.empty(), "no ranks");
   TORCH_CHECK(op == "sum" || op == "avg" || op == "max" || op == "min", "reduction \"", op, "\"");
-  TORCH_CHECK(op != "avg" || inputs[0].is_floating_point(), "the average of ", inputs[0].scalar_type());
+  TORCH_CHECK(op != "avg" || inputs[0].is_floating_point(), "the average of ",
+              inputs[0].scalar_type());
   Tensor total = inputs[0];
   for (size_t i = 1; i < inputs.size(); i++) {
     TORCH_CHECK(inputs[i].sizes() == total.sizes(), "rank ", i, " has ", inputs[i].sizes(),
                 ", rank 0 ", total.sizes());
-    total = op == "max" ? at::maximum(total, inputs[i]) : op == "min" ? at::minimum(total, inputs[i]) : total + inputs[i];
+    total = op == "max"   ? at::maximum(total, inputs[i])
+            : op == "min" ? at::minimum(total, inputs[i])
+                          : total + inputs[i];
   }
   return op == "avg" ? total / static_cast<double>(inputs.size()) : total;
 }
@@ -294,7 +296,8 @@ Tensor all_gather(at::TensorList inputs, int64_t dim) {
 std::vector<Tensor> reduce_scatter(at::TensorList inputs, const std::string &op, int64_t dim) {
   Tensor total = all_reduce(inputs, op);
   const int64_t n = static_cast<int64_t>(inputs.size());
-  TORCH_CHECK(total.size(dim) % n == 0, "dimension ", dim, " of ", total.sizes(), " cannot be cut for ", n, " ranks");
+  TORCH_CHECK(total.size(dim) % n == 0, "dimension ", dim, " of ", total.sizes(),
+              " cannot be cut for ", n, " ranks");
   std::vector<Tensor> part;
   for (const Tensor &t : total.split(total.size(dim) / n, dim)) part.push_back(t.contiguous());
   return part;
