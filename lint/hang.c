@@ -98,6 +98,14 @@ static size_t find_cycle(const lint_run_state *s, hop *h) {
   return 0;
 }
 
+static void reverse(hop *h, size_t n) {
+  for (size_t i = 0; i < n / 2; i++) {
+    const hop x = h[i];
+    h[i] = h[n - 1 - i];
+    h[n - 1 - i] = x;
+  }
+}
+
 /* It begins at its lowest rank and event. */
 static void rotate(const lint_trace *t, hop *h, size_t n) {
   size_t best = 0;
@@ -106,11 +114,9 @@ static void rotate(const lint_trace *t, hop *h, size_t n) {
     if (t->proc[a.proc].rank < t->proc[b.proc].rank || (a.proc == b.proc && a.event < b.event))
       best = i;
   }
-  hop *copy = malloc(n * sizeof *copy);
-  if (!copy) return; /* any rotation is right */
-  for (size_t i = 0; i < n; i++) copy[i] = h[(best + i) % n];
-  memcpy(h, copy, n * sizeof *h);
-  free(copy);
+  reverse(h, best);
+  reverse(h + best, n - best);
+  reverse(h, n);
 }
 
 /* ---- one change that mends it ---- */
