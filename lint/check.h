@@ -22,6 +22,7 @@ typedef struct lint_check {
   lint_disorder *disorder;
   size_t n_disorders, cap_disorders;
   lint_progress progress[LINT_MODELS];
+  const char *undecided; /* why, or NULL; it lives for ever */
   double makespan, busy; /* under the deciding model; makespan -1: it hangs */
   uint32_t *peak;        /* of each proc */
 } lint_check;
@@ -51,10 +52,16 @@ void lint_findings_sort(lint_check *c);
 
 /* ---- link.c ---- */
 
+/* Classes of ranks that go through the same states, numbered by their lowest ranks (classes.c). */
+ISO_MUST_USE iso_code lint_classes(lint_check *c, uint32_t *class_of, size_t *n);
 /* Who runs which program, groups and waits. */
 ISO_MUST_USE iso_code lint_link(lint_check *c);
 /* The rank that an event names. Returns: -1 where it is outside of the world. */
 int64_t lint_peer_rank(const lint_trace *t, const lint_proc *p, int32_t peer);
+/* The first rank of a rank's group along axes, and its place in that (classes.c). */
+int64_t lint_first_of(const lint_trace *t, int64_t rank, uint32_t axes, int64_t *place);
+/* How far `to` is from `from` on the mesh, as a number; 0 where there is none. */
+int64_t lint_distance(const lint_trace *t, int64_t from, int64_t to);
 /* The group of an event on a proc, an index into t->group; LINT_NONE: the rank is no member. */
 uint32_t lint_group_of(const lint_proc *p, const lint_event *e);
 /* A new meeting of `n` events. */

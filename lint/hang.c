@@ -23,7 +23,7 @@ static bool obstacle(const lint_run_state *s, lint_at at, lint_at *out) {
   const lint_run_proc *p = &s->proc[at.proc];
   const lint_event *e = lint_event_at(s->t, at);
   const lint_at unit = {at.proc, lint_unit_of(e, at.event)};
-  if (p->seen[unit.event] < 0) {
+  if (p->state[unit.event].seen < 0) {
     const uint32_t i = lint_line_event(s, lint_line_of(s, unit));
     if (i == LINT_NONE || i == unit.event) return false;
     *out = (lint_at){at.proc, i};
@@ -71,7 +71,7 @@ static bool follow(const lint_run_state *s, lint_at at, hop *h) {
   if (u->op != LINT_OP_BATCH) return missing_side(s, unit, &h->awaited, &h->next);
   for (uint32_t i = 1; i <= u->link; i++) {
     const lint_at op = {unit.proc, unit.event + i};
-    if (s->proc[op.proc].done[op.event] < 0 && missing_side(s, op, &h->awaited, &h->next))
+    if (s->proc[op.proc].state[op.event].done < 0 && missing_side(s, op, &h->awaited, &h->next))
       return true;
   }
   return false;

@@ -34,6 +34,14 @@ int64_t lint_peer_rank(const lint_trace *t, const lint_proc *p, int32_t peer) {
   return rank_at(t, at);
 }
 
+int64_t lint_distance(const lint_trace *t, int64_t from, int64_t to) {
+  int64_t a[LINT_MAX_AXES], b[LINT_MAX_AXES];
+  coordinates(t, from, a);
+  coordinates(t, to, b);
+  for (size_t i = 0; i < t->n_axes; i++) a[i] = (b[i] - a[i] + t->axis[i].size) % t->axis[i].size;
+  return rank_at(t, a);
+}
+
 /* ---- groups ---- */
 
 uint32_t lint_group_of(const lint_proc *p, const lint_event *e) {
@@ -65,18 +73,19 @@ static iso_code add_group(lint_check *c, uint32_t name, uint32_t ref, const int6
   return ISO_OK;
 }
 
-/* The groups of ranks that differ in these axes only. */
+/* The groups of ranks that differ in these axes only: those of the procs' ranks. Where one stands
+ * for many, their groups have members of the same classes. */
 static iso_code groups_of_axes(lint_check *c, uint32_t ref) {
   lint_trace *t = c->t;
   const lint_group_ref *g = &t->ref[ref];
   int64_t *rank = malloc(((size_t)t->world + 1) * sizeof *rank), at[LINT_MAX_AXES];
   if (!rank) return lint_no_memory(c->err);
   iso_code code = ISO_OK;
-  for (int64_t first = 0; !code && first < t->world; first++) {
-    bool is_first = true; /* the lowest of its group has 0 on all of its axes */
-    coordinates(t, first, at);
-    for (size_t i = 0; i < t->n_axes; i++) is_first &= !(g->axes >> i & 1) || at[i] == 0;
-    if (!is_first) continue;
+  for (uint32_t p = 0; !code && p < t->n_procs; p++) {
+    if (t->proc[p].group[ref] != LINT_NONE) continue;
+    coordinates(t, t->proc[p].rank, at);
+    for (size_t i = 0; i < t->n_axes; i++)
+      if (g->axes >> i & 1) at[i] = 0;
     size_t n = 0;
     for (bool more = true; more;) {
       rank[n++] = rank_at(t, at);
@@ -108,16 +117,43 @@ static iso_code link_groups(lint_check *c) {
 
 /* ---- procs and waits ---- */
 
+/* Beyond so many events of all procs together it is not gone on, where ranks share programs. */
+enum { MAX_SHARED_EVENTS = 16 << 20 };
+
+static bool are_shared(const lint_trace *t) {
+  return t->n_programs < t->n_ranks;
+}
+
+/* A proc for each rank, or for each class of ranks that cannot be told apart. */
+static iso_code find_procs(lint_check *c) {
+  lint_trace *t = c->t;
+  t->n_procs = t->n_ranks;
+  for (uint32_t i = 0; i < t->n_ranks; i++) t->proc_of[i] = i;
+  if (!are_shared(t)) return ISO_OK;
+  const iso_code code = lint_classes(c, t->proc_of, &t->n_procs);
+  size_t events = 0;
+  for (size_t i = 0; i < t->n_procs && !code; i++) {
+    size_t rank = 0;
+    while (t->proc_of[rank] != i) rank++;
+    events += t->program[t->run_by[rank]].n;
+  }
+  if (!code && events > MAX_SHARED_EVENTS && t->n_procs > t->n_programs)
+    c->undecided = "ranks that share a program are not shown to be alike";
+  return code;
+}
+
 static iso_code link_procs(lint_check *c) {
   lint_trace *t = c->t;
   t->proc = calloc(t->n_ranks + 1, sizeof *t->proc);
   t->proc_of = malloc((t->n_ranks + 1) * sizeof *t->proc_of);
   if (!t->proc || !t->proc_of) return lint_no_memory(c->err);
-  t->n_procs = t->n_ranks;
-  for (uint32_t i = 0; i < t->n_procs; i++) {
-    lint_proc *p = &t->proc[i];
-    *p = (lint_proc){.prog = &t->program[t->run_by[i]], .rank = i, .n_ranks = 1};
-    t->proc_of[i] = i;
+  const iso_code code = find_procs(c);
+  if (code || c->undecided) return code;
+  for (uint32_t i = 0; i < t->n_ranks; i++) {
+    lint_proc *p = &t->proc[t->proc_of[i]];
+    if (p->n_ranks++) continue;
+    p->prog = &t->program[t->run_by[i]];
+    p->rank = i;
     p->group = malloc((t->n_refs + 1) * sizeof *p->group);
     p->meet = malloc((p->prog->n + 1) * sizeof *p->meet);
     if (!p->group || !p->meet) return lint_no_memory(c->err);
@@ -142,6 +178,7 @@ static void link_waits(lint_program *p, uint32_t *last) {
 iso_code lint_link(lint_check *c) {
   lint_trace *t = c->t;
   iso_code code = link_procs(c);
+  if (code || c->undecided) return code;
   if (!code) code = link_groups(c);
   if (code || t->form != LINT_EVENTS) return code;
   uint32_t *last = malloc((t->names.n + 1) * sizeof *last);

@@ -90,6 +90,7 @@ static lint_model deciding(const lint_check *c) {
 
 static iso_code check(lint_check *c, lint_model decides) {
   iso_code code = lint_link(c);
+  if (code || c->undecided) return code;
   if (!code) code = lint_hint_values(c);
   if (!code) code = lint_check_schedule(c);
   if (!code) code = lint_match_messages(c);
@@ -108,7 +109,7 @@ static iso_code peaks(lint_check *c, result *x) {
   const lint_trace *t = c->t;
   uint32_t *peak = iso_arena_alloc(&x->arena, (t->n_ranks + 1) * sizeof *peak);
   if (!peak) return lint_no_memory(c->err);
-  for (size_t i = 0; i < t->n_ranks; i++) peak[i] = c->peak[t->proc_of[i]];
+  for (size_t i = 0; i < t->n_ranks && c->peak; i++) peak[i] = c->peak[t->proc_of[i]];
   x->r.peak = peak;
   return ISO_OK;
 }
@@ -120,10 +121,11 @@ static void summarise(const lint_check *c, result *x, lint_model decides) {
   for (size_t i = 0; i < c->n; i++) *(c->finding[i].error ? &r->n_errors : &r->n_warnings) += 1;
   memcpy(r->progress, c->progress, sizeof r->progress);
   r->decides = decides;
+  r->undecided = c->undecided;
   r->makespan = c->makespan;
   r->n_ranks = c->t->n_ranks;
   for (size_t i = 0; i < r->n_ranks; i++) r->n_events += c->t->program[c->t->run_by[i]].n;
-  if (c->makespan > 0) r->bubble = 1 - c->busy / (c->makespan * (double)c->t->n_procs);
+  if (c->makespan > 0) r->bubble = 1 - c->busy / (c->makespan * (double)c->t->n_ranks);
 }
 
 iso_code lint_run(const char *const *path, size_t n, const lint_options *o, lint_report **out,

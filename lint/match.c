@@ -17,7 +17,7 @@
 
 typedef struct channel {
   uint32_t src, dst, group;
-  int32_t tag;
+  int32_t tag, distance; /* distance: of ranks, as classes may have messages to themselves */
   size_t n[2], first[2]; /* of sends and of receives: their number, and where they begin */
 } channel;
 
@@ -37,11 +37,12 @@ typedef struct matcher {
 /* ---- channels ---- */
 
 static bool same_channel(const channel *a, const channel *b) {
-  return a->src == b->src && a->dst == b->dst && a->group == b->group && a->tag == b->tag;
+  return a->src == b->src && a->dst == b->dst && a->group == b->group && a->tag == b->tag &&
+         a->distance == b->distance;
 }
 
 static uint64_t channel_hash(const channel *a) {
-  const uint32_t k[4] = {a->src, a->dst, a->group, (uint32_t)a->tag};
+  const uint32_t k[5] = {a->src, a->dst, a->group, (uint32_t)a->tag, (uint32_t)a->distance};
   return iso_hash(k, sizeof k, 0);
 }
 
@@ -113,12 +114,15 @@ static iso_code place(matcher *m, lint_at at, bool *has) {
     if (!c) c = lint_meeting(m->c, &at, 1, true);
     return c ? c : remember(m, at, e->op == LINT_OP_SEND);
   }
-  const bool sends = e->op == LINT_OP_SEND;
+  const bool sends = e->op == LINT_OP_SEND, shares = t->n_procs < t->n_ranks;
   const uint32_t other = t->proc_of[peer];
   const channel key = {.src = sends ? at.proc : other,
                        .dst = sends ? other : at.proc,
                        .group = g,
-                       .tag = tags_matter(t) ? e->tag : 0};
+                       .tag = tags_matter(t) ? e->tag : 0,
+                       .distance = shares ? (int32_t)(sends ? lint_distance(t, p->rank, peer)
+                                                            : lint_distance(t, peer, p->rank))
+                                          : 0};
   if (!find_channel(m, &key, &id) || !iso_grow(m->chan_of, m->cap_ops, m->n_ops + 1))
     return lint_no_memory(m->c->err);
   m->chan[id].n[!sends]++;

@@ -180,26 +180,26 @@ static void end_unit(lint_run_state *s, lint_at unit, double time) {
   q->free = time;
   if (++q->head == q->n) return;
   const lint_at next = {unit.proc, q->unit[q->head]};
-  const double posted = s->proc[unit.proc].seen[next.event];
+  const double posted = s->proc[unit.proc].state[next.event].seen;
   if (posted >= 0) plan_start(s, next, posted > time ? posted : time);
 }
 
 static void end_op(lint_run_state *s, lint_at at, double time) {
   lint_run_proc *p = &s->proc[at.proc];
-  if (p->done[at.event] >= 0) return; /* a buffered send, which ended when it started */
+  if (p->state[at.event].done >= 0) return; /* a buffered send, which ended when it started */
   const lint_event *e = lint_event_at(s->t, at);
-  p->done[at.event] = time;
-  wake_all(s, &p->waiter[at.event]);
+  p->state[at.event].done = time;
+  wake_all(s, &p->state[at.event].waiter);
   if (!(e->flags & LINT_IN_BATCH)) {
     end_unit(s, at, time);
     return;
   }
   const lint_at unit = {at.proc, e->link};
-  if (--p->left[unit.event] > 0) return;
+  if (--p->state[unit.event].left > 0) return;
   for (uint32_t i = 1; i <= lint_event_at(s->t, unit)->link; i++)
-    if (p->done[unit.event + i] > time) time = p->done[unit.event + i];
-  p->done[unit.event] = time;
-  wake_all(s, &p->waiter[unit.event]);
+    if (p->state[unit.event + i].done > time) time = p->state[unit.event + i].done;
+  p->state[unit.event].done = time;
+  wake_all(s, &p->state[unit.event].waiter);
   end_unit(s, unit, time);
 }
 
@@ -233,10 +233,10 @@ static void start_unit(lint_run_state *s, lint_at unit, double time) {
 static void post(lint_run_state *s, lint_at unit, double time) {
   lint_run_proc *p = &s->proc[unit.proc];
   const lint_event *e = lint_event_at(s->t, unit);
-  p->seen[unit.event] = time;
+  p->state[unit.event].seen = time;
   if (e->op == LINT_OP_BATCH) {
-    p->left[unit.event] = e->link;
-    for (uint32_t i = 1; i <= e->link; i++) p->seen[unit.event + i] = time;
+    p->state[unit.event].left = e->link;
+    for (uint32_t i = 1; i <= e->link; i++) p->state[unit.event + i].seen = time;
   }
   const lint_queue *q = lint_queue_of(s, unit);
   if (!q) plan_start(s, unit, time);
@@ -272,7 +272,7 @@ static bool pass_stream_wait(lint_run_state *s, lint_line *l, uint32_t i, const 
     const uint32_t last = at > 0 ? p->order[at - 1] : LINT_NONE;
     if (last != LINT_NONE && prog_of(s, l->proc)->event[last].stream == on->stream) {
       const lint_event *x = &prog_of(s, l->proc)->event[last];
-      const double t = is_unit(x) && !x->handle ? p->done[last] : p->seen[last];
+      const double t = is_unit(x) && !x->handle ? p->state[last].done : p->state[last].seen;
       if (t > l->time) l->time = t;
     }
   }
@@ -287,29 +287,29 @@ static bool step(lint_run_state *s, lint_line *l) {
   lint_run_proc *p = &s->proc[l->proc];
   if (e->flags & LINT_IN_BATCH) return true; /* its batch posts it */
   if (is_unit(e)) {
-    if (p->seen[i] < 0) post(s, (lint_at){l->proc, i}, l->time);
+    if (p->state[i].seen < 0) post(s, (lint_at){l->proc, i}, l->time);
     if (e->handle) return true;
-    if (p->done[i] < 0) {
-      wait_on(s, &p->waiter[i], l);
+    if (p->state[i].done < 0) {
+      wait_on(s, &p->state[i].waiter, l);
       return false;
     }
-    if (p->done[i] > l->time) l->time = p->done[i];
+    if (p->state[i].done > l->time) l->time = p->state[i].done;
     return true;
   }
   if (e->op == LINT_OP_WAIT && e->link != LINT_NONE) {
-    if (p->done[e->link] < 0) {
-      wait_on(s, &p->waiter[e->link], l);
+    if (p->state[e->link].done < 0) {
+      wait_on(s, &p->state[e->link].waiter, l);
       return false;
     }
-    if (p->done[e->link] > l->time) l->time = p->done[e->link];
+    if (p->state[e->link].done > l->time) l->time = p->state[e->link].done;
   } else if (e->op == LINT_OP_STREAM_WAIT && !pass_stream_wait(s, l, i, e)) {
     return false;
   }
   const double cost = cost_of(g, e);
   l->time += cost;
-  s->busy += cost;
-  p->seen[i] = p->done[i] = l->time;
-  if (p->waiter[i]) wake_all(s, &p->waiter[i]);
+  s->busy += cost * s->t->proc[l->proc].n_ranks;
+  p->state[i].seen = p->state[i].done = l->time;
+  if (p->state[i].waiter) wake_all(s, &p->state[i].waiter);
   return true;
 }
 
@@ -326,12 +326,9 @@ static void advance(lint_run_state *s, uint32_t line) {
 static bool prepare_proc(lint_run_state *s, uint32_t i) {
   const size_t n = prog_of(s, i)->n;
   lint_run_proc *p = &s->proc[i];
-  p->seen = malloc((n + 1) * sizeof *p->seen);
-  p->done = malloc((n + 1) * sizeof *p->done);
-  p->waiter = calloc(n + 1, sizeof *p->waiter);
-  p->left = calloc(n + 1, sizeof *p->left);
-  if (!p->seen || !p->done || !p->waiter || !p->left) return false;
-  for (size_t k = 0; k < n; k++) p->seen[k] = p->done[k] = -1;
+  p->state = malloc((n + 1) * sizeof *p->state);
+  if (!p->state) return false;
+  for (size_t k = 0; k < n; k++) p->state[k] = (lint_state){.seen = -1, .done = -1};
   return make_lines(s, i) && (!has_queues(s) || make_queues(s, i));
 }
 
@@ -353,7 +350,7 @@ static bool stands_still(const lint_run_state *s) {
   for (uint32_t i = 0; i < s->t->n_procs; i++) {
     const lint_program *g = prog_of(s, i);
     for (uint32_t k = 0; k < g->n; k++)
-      if (is_unit(&g->event[k]) && s->proc[i].done[k] < 0) return true;
+      if (is_unit(&g->event[k]) && s->proc[i].state[k].done < 0) return true;
   }
   return false;
 }
@@ -379,10 +376,7 @@ void lint_run_fini(lint_run_state *s) {
     for (uint32_t k = 0; k < p->n_queues; k++) free(p->queue[k].unit);
     free(p->order);
     free(p->queue);
-    free(p->seen);
-    free(p->done);
-    free(p->waiter);
-    free(p->left);
+    free(p->state);
   }
   free(s->proc);
   free(s->line);

@@ -25,14 +25,19 @@ typedef struct lint_queue {
   double free; /* when the last one ended */
 } lint_queue;
 
+/* Of an event. */
+typedef struct lint_state {
+  double seen, done; /* when it was posted or passed, when it ended; -1: not yet */
+  uint32_t waiter;   /* the line that waits for its end, plus 1 */
+  uint32_t left;     /* of a batch: operations that have not ended */
+} lint_state;
+
 typedef struct lint_run_proc {
   uint32_t *order; /* of events, by line; NULL: as they come */
   uint32_t first_line, n_lines;
   lint_queue *queue;
   uint32_t n_queues, cap_queues;
-  double *seen, *done; /* of each event: when it was posted or passed, when it ended; -1: not yet */
-  uint32_t *waiter;    /* of each event: the line that waits for its end, plus 1 */
-  uint32_t *left;      /* of each event: of a batch, operations that have not ended */
+  lint_state *state; /* of each event */
 } lint_run_proc;
 
 /* A change to try: on `proc`, event `from` stands before (or behind) event `to`. */

@@ -341,18 +341,14 @@ static iso_code check_proc(racer *r) {
 iso_code lint_check_races(lint_check *c) {
   const lint_trace *t = c->t;
   if (t->form != LINT_EVENTS) return ISO_OK;
-  bool *done = calloc(t->n_programs + 1, sizeof *done);
-  iso_code code = done ? ISO_OK : lint_no_memory(c->err);
+  iso_code code = ISO_OK;
+  /* For each proc: of two that run one program, one may be the root of a collective. */
   for (uint32_t i = 0; !code && i < t->n_procs; i++) {
-    const size_t k = (size_t)(t->proc[i].prog - t->program);
-    if (done[k]) continue;
-    done[k] = true;
     racer r = {.c = c,
                .first = {i, 0},
                .prog = t->proc[i].prog,
                .host = t->backend == LINT_GLOO || t->backend == LINT_MPI};
     code = check_proc(&r);
   }
-  free(done);
   return code;
 }

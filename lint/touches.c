@@ -8,7 +8,9 @@ static int is_root(const lint_trace *t, const lint_proc *p, const lint_event *e)
   const uint32_t id = lint_group_of(p, e);
   const lint_group *g = id == LINT_NONE ? NULL : &t->group[id];
   if (!g || !g->by_axes) return root == p->rank;
-  return root < (int64_t)g->n && t->proc[g->member[root]].rank == p->rank;
+  int64_t place;
+  lint_first_of(t, p->rank, t->ref[e->group].axes, &place);
+  return place == root;
 }
 
 static bool has_out(const lint_proc *p, const lint_event *e) {

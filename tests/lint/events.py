@@ -282,7 +282,6 @@ case(
         },
     ),
     ("size-mismatch", 1, 0),
-    ("size-mismatch", 3, 0),
 )
 case(
     "a ring along an axis",
