@@ -120,9 +120,7 @@ static iso_code link_groups(lint_check *c) {
 /* Beyond so many events of all procs together it is not gone on, where ranks share programs. */
 enum { MAX_SHARED_EVENTS = 16 << 20 };
 
-static bool are_shared(const lint_trace *t) {
-  return t->n_programs < t->n_ranks;
-}
+static bool are_shared(const lint_trace *t) { return t->n_programs < t->n_ranks; }
 
 /* A proc for each rank, or for each class of ranks that cannot be told apart. */
 static iso_code find_procs(lint_check *c) {

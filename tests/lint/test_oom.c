@@ -1,5 +1,5 @@
-/* Allocation failure at every n: reading and checking inputs of each kind. Each time ISO_NOMEM comes
- * back with one line, and nothing leaks. */
+/* Allocation failure at every n: reading and checking inputs of each kind. Each time ISO_NOMEM
+ * comes back with one line, and nothing leaks. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 
@@ -9,8 +9,8 @@
 #include "lint/lint.h"
 
 static const char *const inputs[] = {
-    "tests/fuzz/corpus/lint/mesh.json",    "tests/fuzz/corpus/lint/hang.json",
-    "tests/fuzz/corpus/lint/overlap.csv",  "tests/fuzz/corpus/lint/compute.csv",
+    "tests/fuzz/corpus/lint/mesh.json",     "tests/fuzz/corpus/lint/hang.json",
+    "tests/fuzz/corpus/lint/overlap.csv",   "tests/fuzz/corpus/lint/compute.csv",
     "tests/fuzz/corpus/lint/exchange.json", "tests/fuzz/corpus/lint/experts.json",
 };
 
