@@ -56,7 +56,7 @@ EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c)
 
-NO_BUILD = clean help format deps headers fuzz schemas asan ubsan tsan valgrind
+NO_BUILD = clean help format format-check deps headers fuzz schemas asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
 SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/exec/shim.cc),shim) $(if $(wildcard validate/exec/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
@@ -70,7 +70,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -104,7 +104,7 @@ help:
 	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
 	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
-	@echo 'format     clang-format on the C sources'
+	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
 	@echo 'clean'
 
@@ -268,6 +268,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),echo '$(MAKE) -s format-check' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.3'; } >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
@@ -384,8 +385,18 @@ fuzz:
 	@mkdir -p build-fuzz/corpus-$(T)
 	build-fuzz/$(T) -max_total_time=$(SECS) -artifact_prefix=tests/fuzz/corpus/$(T)/ build-fuzz/corpus-$(T) tests/fuzz/corpus/$(T)
 
+# The layout is clang-format 14's, and ruff's for Python; other versions lay out otherwise.
+CLANG_FORMAT ?= $(firstword $(wildcard .venv/bin/clang-format) clang-format)
+RUFF ?= $(firstword $(wildcard .venv/bin/ruff) ruff)
+C_FILES = $$(git ls-files '*.c' '*.h' '*.cc')
+PY_FILES = $$(git ls-files '*.py') .ci/deps .ci/form .ci/test-run
 format:
-	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
+	$(CLANG_FORMAT) -i $(C_FILES)
+	$(RUFF) format -q $(PY_FILES)
+format-check:
+	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
+	@$(RUFF) format --check -q $(PY_FILES)
+	@echo 'format-check: everything is laid out'
 
 # Operators of the libtorch that was found; the result is in the tree, so that building needs none.
 schemas:

@@ -13,21 +13,27 @@ import sys
 import torch
 
 # Operators with a leading underscore that core ATen decompositions and exporters leave in graphs.
-PRIVATE = """_adaptive_avg_pool2d _adaptive_avg_pool3d _addmm_activation _aminmax _assert_tensor_metadata
-_batch_norm_no_update _cdist_forward _chunk_cat _conj _conj_physical _convolution _convolution_mode
-_efficient_attention_forward _embedding_bag _embedding_bag_forward_only _euclidean_dist _fft_c2c _fft_c2r _fft_r2c
-_flash_attention_forward _fused_rms_norm _grouped_mm _int_mm _is_all_true _is_any_true _lazy_clone _linalg_det
-_linalg_slogdet _log_softmax _logcumsumexp _masked_softmax _native_batch_norm_legit_no_training
-_native_batch_norm_legit_functional _native_multi_head_attention _neg_view _pad_circular _pad_enum _pdist_forward
-_prelu_kernel _reshape_alias _reshape_copy _safe_softmax _scaled_dot_product_attention_math
-_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
-_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_fused_attention_overrideable _scaled_mm
-_shape_as_tensor _softmax _stack _to_copy _transform_bias_rescale_qkv _trilinear _unsafe_index _unsafe_index_put
-_unsafe_masked_index _unsafe_view _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d
-_upsample_nearest_exact2d _upsample_nearest_exact3d _weight_norm _weight_norm_interface _weight_int8pack_mm
-__and__ __or__ __xor__ __lshift__ __rshift__""".split()
+PRIVATE = """
+_adaptive_avg_pool2d _adaptive_avg_pool3d _addmm_activation _aminmax _assert_tensor_metadata
+_batch_norm_no_update _cdist_forward _chunk_cat _conj _conj_physical _convolution
+_convolution_mode _efficient_attention_forward _embedding_bag _embedding_bag_forward_only
+_euclidean_dist _fft_c2c _fft_c2r _fft_r2c _flash_attention_forward _fused_rms_norm _grouped_mm
+_int_mm _is_all_true _is_any_true _lazy_clone _linalg_det _linalg_slogdet _log_softmax
+_logcumsumexp _masked_softmax _native_batch_norm_legit_no_training
+_native_batch_norm_legit_functional _native_multi_head_attention _neg_view _pad_circular
+_pad_enum _pdist_forward _prelu_kernel _reshape_alias _reshape_copy _safe_softmax
+_scaled_dot_product_attention_math _scaled_dot_product_cudnn_attention
+_scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention
+_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_fused_attention_overrideable
+_scaled_mm _shape_as_tensor _softmax _stack _to_copy _transform_bias_rescale_qkv _trilinear
+_unsafe_index _unsafe_index_put _unsafe_masked_index _unsafe_view _upsample_bicubic2d_aa
+_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d
+_upsample_nearest_exact3d _weight_norm _weight_norm_interface _weight_int8pack_mm __and__ __or__
+__xor__ __lshift__ __rshift__
+""".split()
 DROPPED = re.compile(
-    r"backward|sparse|quantiz|nested|mkldnn|cudnn|miopen|_test|ctc_loss|jagged|fbgemm|choose_qparams|"
+    r"backward|sparse|quantiz|nested|mkldnn|cudnn|miopen|_test|ctc_loss|jagged|fbgemm|"
+    r"choose_qparams|"
     r"q_per_channel|q_scale|coalesce|lstm|gru|rnn|_coo|_csr|_csc|_bsr|_bsc|int_repr|qscheme|"
     r"_copy_from|ccol_indices|crow_indices|row_indices|col_indices|forward_mode|make_dual|"
     r"refine_names|align_|^rename$|infinitely|functorch|to_padded|from_file|grad_sum"

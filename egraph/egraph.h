@@ -40,8 +40,7 @@
  *     bool ok = false;
  *     iso_error err = {0};
  *     if (eg_new(NULL, &g, &err)) goto done;
- *     if (eg_intern(g, "x", 1, &x, &err) || eg_intern(g, "f", 1, &f, &err))
- *       goto done;
+ *     if (eg_intern(g, "x", 1, &x, &err) || eg_intern(g, "f", 1, &f, &err)) goto done;
  *     if (eg_add(g, x, NULL, 0, &n[0], &err)) goto done;
  *     for (int k = 1; k < 6; k++) {
  *       eg_class child = eg_class_of(g, n[k - 1]);

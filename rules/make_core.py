@@ -24,9 +24,11 @@ import tempfile
 from concurrent import futures
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEAD = """; Rules between Transformers' and vLLM's ways of writing models, for all sizes at their ranks or for all shapes; a few, of several ranks, for the shapes of
-; the captures alone. Found in the comparisons of models/variants and proved by `make core-rules`, which also adds what the families of CAPTURES=DIR need;
-; `make check` decides each again.
+HEAD = """\
+; Rules between Transformers' and vLLM's ways of writing models, for all sizes at their ranks or for
+; all shapes; a few, of several ranks, for the shapes of the captures alone. Found in the
+; comparisons of models/variants and proved by `make core-rules`, which also adds what the families
+; of CAPTURES=DIR need; `make check` decides each again.
 
 """
 

@@ -57,8 +57,7 @@ static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
 }
 static iso_code no_memory(parser *p) { return iso_fail(p->err, ISO_NOMEM, "out of memory"); }
 
-/* ---- s-expressions
- * ------------------------------------------------------------------------------------------- */
+/* ---- s-expressions ---- */
 
 static bool ends_atom(char c) { return isspace((unsigned char)c) || strchr("()\";", c) != NULL; }
 
@@ -160,8 +159,7 @@ static const char *head_of(const form *f) {
   return f->kind == LIST && f->first != NULL && f->first->kind == ATOM ? f->first->text : "";
 }
 
-/* ---- names and numbers
- * --------------------------------------------------------------------------------------- */
+/* ---- names and numbers ---- */
 
 /* Looks like a number: what starts so must be one. */
 static bool numeric(const char *s, size_t n) {
@@ -229,8 +227,7 @@ static const name_entry *find_name(const parser *p, const char *name) {
   return NULL;
 }
 
-/* ---- sizes and conditions
- * ------------------------------------------------------------------------------------ */
+/* ---- sizes and conditions ---- */
 
 bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep) {
   static const struct {
@@ -301,9 +298,7 @@ static iso_code expression(parser *p, const form *f, place where, bool logic,
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-/* ---- terms
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- terms ---- */
 
 static iso_code call(parser *p, const form *f, const rule_term **out);
 
@@ -484,9 +479,7 @@ static iso_code call(parser *p, const form *f, const rule_term **out) {
   return *out != NULL ? ISO_OK : no_memory(p);
 }
 
-/* ---- clauses
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- clauses ---- */
 
 /* Note the sizes that occur in a dimension. */
 static iso_code note_sizes(parser *p, size_t line, const rule_term *t) {

@@ -11,9 +11,7 @@
 #include "egraph/base/vec.h"
 #include "rules/rules_int.h"
 
-/* ---- text
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 void rule_text_add(rule_text *t, const char *s, size_t n) {
   if (t->failed) return;
@@ -77,9 +75,7 @@ void rule_text_quoted(rule_text *t, const char *s) {
   rule_text_str(t, "\"");
 }
 
-/* ---- terms
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- terms ---- */
 
 static void print_term(rule_text *out, const rule_term *t, rule_schemas *s,
                        const char *const *vars);
@@ -154,9 +150,7 @@ char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *va
   return rule_text_take(&out);
 }
 
-/* ---- rules
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 static void print_variable(rule_text *out, const rule_variable *v) {
   rule_text_str(out, "(var ");

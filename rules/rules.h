@@ -31,9 +31,7 @@
 extern "C" {
 #endif
 
-/* ---- schemas
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- schemas ---- */
 
 typedef enum rule_arg_type {
   RULE_ARG_TENSOR,
@@ -94,9 +92,7 @@ bool rule_schemas_starved(rule_schemas *s);
  * schema order. Returns: SIZE_MAX where it is a list whose length depends on the call. */
 size_t rule_schema_outputs(const rule_schema *s);
 
-/* ---- terms
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- terms ---- */
 
 typedef enum rule_kind {
   RULE_VAR,     /* u.i: index of a tensor variable (of a rule, or of whatever the context says) */
@@ -175,9 +171,7 @@ size_t rule_term_size(const rule_term *t);
  * names variables (x0, x1, ... if NULL). Owns: malloc'ed text; NULL when there is no memory. */
 char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *vars);
 
-/* ---- rules
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 typedef enum rule_status {
   RULE_UNKNOWN,
@@ -329,8 +323,7 @@ char *rule_side_print(const rule *r, bool rhs);
 /* Write all rules to `path` (to a temporary file beside it, then renamed). */
 ISO_MUST_USE iso_code rule_set_save(const rule_set *s, const char *path, iso_error *err);
 
-/* ---- the oracle
- * --------------------------------------------------------------------------------------------- */
+/* ---- the oracle ---- */
 
 typedef struct rule_diff {
   bool equal; /* within tolerance */

@@ -55,9 +55,7 @@ void rule_set_free(rule_set *s) {
 size_t rule_set_count(const rule_set *s) { return s->n; }
 const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i].r; }
 
-/* ---- look-up
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- look-up ---- */
 
 static const char *text_of(const rule_set *s, const table *t, size_t i) {
   return t == &s->by_key ? s->at[i].key : s->at[i].r->name;
@@ -83,9 +81,7 @@ static bool reserve(rule_set *s, table *t) {
   return true;
 }
 
-/* ---- keys
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- keys ---- */
 
 /* Numbers given to names in the order of their first use. */
 typedef struct numbering {
@@ -179,9 +175,7 @@ static char *key_of(const rule *r) {
   return rule_text_take(&k.out);
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- copies ---- */
 
 /* Copies into one arena; `ok` is false once memory ran out. */
 typedef struct copier {
@@ -305,9 +299,7 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
   s->at[i].r->scope = scope;
 }
 
-/* ---- files
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 enum { MAX_FILE = 1 << 28 }; /* bytes */
 

@@ -36,8 +36,7 @@ struct rule_schemas {
   bool starved;             /* a look-up found no memory; see rule_schemas_starved */
 };
 
-/* ---- the notation
- * -------------------------------------------------------------------------------------------- */
+/* ---- the notation ---- */
 
 typedef struct cursor {
   const char *p;
@@ -382,9 +381,7 @@ static iso_code parse_schema(iso_arena *a, const char *text, rule_schema **out, 
   return code;
 }
 
-/* ---- the table
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 iso_code rule_schemas_new(rule_schemas **out, iso_error *err) {
   rule_schemas *s = calloc(1, sizeof *s);
@@ -487,8 +484,7 @@ size_t rule_schema_outputs(const rule_schema *s) {
   return n;
 }
 
-/* ---- values of arguments
- * ------------------------------------------------------------------------------------- */
+/* ---- values of arguments ---- */
 
 static bool is_integral(rule_kind k) { return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR; }
 

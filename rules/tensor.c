@@ -52,9 +52,7 @@ bool rule_dtype_is_float(rule_dtype d) { return d <= RULE_F8E5M2; }
 bool rule_dtype_is_complex(rule_dtype d) { return d == RULE_C64 || d == RULE_C128; }
 bool rule_dtype_is_int(rule_dtype d) { return d >= RULE_I64 && d <= RULE_U8; }
 
-/* ---- shapes
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- shapes ---- */
 
 iso_code rule_shape_numel(const rule_shape *s, int64_t *out, iso_error *err) {
   if (s->rank > RULE_MAX_RANK)
@@ -95,9 +93,7 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n) {
   return buf;
 }
 
-/* ---- life
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,
                           void (*release)(void *), rule_tensor **out, iso_error *err) {
@@ -223,9 +219,7 @@ iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shape, rule_tenso
   return ISO_OK;
 }
 
-/* ---- elements
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- elements ---- */
 
 /* The value of a format of 1 sign bit, `ebits` exponent bits and `mbits` mantissa bits; `finite`:
  * no infinities, and NaN is all ones (float8_e4m3fn). */

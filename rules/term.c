@@ -64,8 +64,7 @@ const rule_term *rule_name(iso_arena *a, const char *s) {
   return make_node(a, RULE_NAME, s, NULL, 0);
 }
 
-/* ---- what holds of all kinds
- * --------------------------------------------------------------------------------- */
+/* ---- what holds of all kinds ---- */
 
 static bool has_text(rule_kind k) {
   return k == RULE_OP || k == RULE_STRING || k == RULE_NAME || k == RULE_EXPR;
@@ -112,9 +111,7 @@ size_t rule_term_size(const rule_term *t) {
   return n;
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 const char *rule_status_name(rule_status s) {
   static const char *const name[] = {"unknown", "refuted", "assumed",

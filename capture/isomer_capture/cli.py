@@ -8,9 +8,10 @@ from . import __version__
 from .configs import parse_set
 from .errors import CaptureError
 
-EPILOG = """MODEL is a folder with config.json (and weights), a JSON configuration, a model type of Transformers such as
-llama (its default configuration), or a hub id such as owner/name, which alone is downloaded. Weights are random, from
---seed, unless MODEL has some and nothing was changed; one seed gives hf and vllm the same weights."""
+EPILOG = """MODEL is a folder with config.json (and weights), a JSON configuration, a model type
+of Transformers such as llama (its default configuration), or a hub id such as owner/name, which
+alone is downloaded. Weights are random, from --seed, unless MODEL has some and nothing was
+changed; one seed gives hf and vllm the same weights."""
 
 
 def positive(text):

@@ -230,7 +230,8 @@ def main(argv=None):
         module, _, name = options.adaptor.partition(":")
         adaptor = getattr(importlib.import_module(module), name)
     with contextlib.suppress(ImportError):
-        import torch._dynamo  # noqa: F401  (seconds, which the first call of a custom_op would pay for)
+        # Seconds, which the first call of a custom_op would pay for.
+        import torch._dynamo  # noqa: F401
     send(link, {"isomer-helper": 1, "seconds": max(1, options.seconds)})
     while True:
         request = json.loads(receive(link, struct.unpack("<I", receive(link, 4))[0]))

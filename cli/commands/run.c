@@ -71,9 +71,7 @@ typedef struct run {
   json_t *differences;
 } run;
 
-/* ---- values
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static bool flows(const run *r) { return r->o->propagate || !r->traced; }
 static bool is_getitem(const cap_node *n) {
@@ -179,9 +177,7 @@ static bool is_poison(run *r, const cap_node *n) {
   return false;
 }
 
-/* ---- comparing
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- comparing ---- */
 
 static bool report_difference(run *r, const cap_node *n, size_t k, double ulps, const char *what) {
   if (r->text && (r->n_differ < SHOWN || r->o->verbose)) {
@@ -269,9 +265,7 @@ static iso_code compare_output(run *r, size_t i, size_t k, const rule_tensor *go
   return known ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-/* ---- running
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 /* Keep the results for later nodes; owns them from here on. */
 static iso_code keep(run *r, size_t i, size_t n, iso_error *err) {
@@ -390,9 +384,7 @@ static iso_code run_all(run *r, iso_error *err) {
   return ISO_OK;
 }
 
-/* ---- reports
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 /* One line and one JSON object for each output of the graph. */
 static iso_code report_outputs(run *r, json_t *list, iso_error *err) {
@@ -501,8 +493,7 @@ static iso_code run_capture(const options *o, bool *differs, iso_error *err) {
   return code;
 }
 
-/* ---- command line
- * -------------------------------------------------------------------------------------------- */
+/* ---- command line ---- */
 
 static int usage_error(const char *why) {
   fprintf(stderr, "isomer: run: %s (isomer run --help)\n", why);

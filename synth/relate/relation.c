@@ -21,9 +21,7 @@ enum { FACTOR_RANK = 5 };                     /* dimensions of a permutation */
 static const int64_t WALK_WORK = 200000000;   /* line comparisons per target */
 static const int64_t PERMUTE_WORK = 50000000; /* element comparisons per target */
 
-/* ---- names
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 typedef struct token {
   const char *s;
@@ -86,8 +84,7 @@ static int32_t name_likeness(const char *a, const char *b) {
   return score + common * 450 / (int32_t)(na + nb);
 }
 
-/* ---- one search
- * --------------------------------------------------------------------------------------------- */
+/* ---- one search ---- */
 
 int32_t rel_likeness(search *s, uint32_t src) {
   if (s->like[src] < 0) s->like[src] = name_likeness(s->name, s->x->name[src]);
@@ -105,8 +102,7 @@ bool rel_usable(const search *s, size_t i) {
   return a && a->dtype == s->t->dtype && a->numel > 0;
 }
 
-/* ---- a source as it is, transposed or reshaped
- * -------------------------------------------------------------- */
+/* ---- a source as it is, transposed or reshaped ---- */
 
 /* Keep `i` as the choice if its name is more alike; the second one found makes a tie. */
 static void prefer(search *s, size_t i, int64_t *best, bool *tied) {
@@ -178,8 +174,7 @@ static bool find_reshape(search *s, synth_relation *out) {
          rel_finish(s, rel_reshape(s, rel_source(s, (uint32_t)best), &s->t->shape), tied, out);
 }
 
-/* ---- permutations
- * ------------------------------------------------------------------------------------------- */
+/* ---- permutations ---- */
 
 static bool next_permutation(uint32_t *p, uint32_t n) {
   if (n < 2) return false;
@@ -276,8 +271,7 @@ static bool find_permutation(search *s, synth_relation *out) {
   }
 }
 
-/* ---- parts of a source in another shape
- * ----------------------------------------------------------------------- */
+/* ---- parts of a source in another shape ---- */
 
 /* Rows of a matrix that the target holds in other dimensions (a parameter kept flat): the target is
  * read with the rows' length, and what is found is reshaped. */
@@ -309,8 +303,7 @@ static bool find_refolded(search *s, synth_relation *out) {
   return found;
 }
 
-/* ---- the order of attack
- * ------------------------------------------------------------------------------------ */
+/* ---- the order of attack ---- */
 
 static void attack(search *s, synth_relation *out) {
   if (s->t->numel == 0) {

@@ -207,8 +207,7 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
          (c->n < 4 || shape->rank + 2 > RULE_MAX_RANK || turn_pieces(s, c));
 }
 
-/* ---- from a cover to a term
- * --------------------------------------------------------------------------------- */
+/* ---- from a cover to a term ---- */
 
 static rel_made make_lines(search *s, const cover *c, const piece *p) {
   const line_set *set = &s->x->set[p->set];

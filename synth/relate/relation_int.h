@@ -31,8 +31,7 @@ bool rel_no_memory(search *s);
 /* Source of the target's dtype and with elements? */
 bool rel_usable(const search *s, size_t i);
 
-/* ---- terms with their shapes (relation_term.c)
- * ----------------------------------------------------------------- */
+/* ---- terms with their shapes (relation_term.c) ---- */
 
 typedef struct rel_made {
   const rule_term *term; /* NULL after an error */
@@ -52,8 +51,7 @@ rule_shape rel_shape_split(const rule_shape *s, uint32_t d, const int64_t *facto
 /* Give `m` out, unless there was an error. Requires: the target's shape. */
 bool rel_finish(search *s, rel_made m, bool tied, synth_relation *out);
 
-/* ---- kinds of relations that have a file of their own
- * --------------------------------------------------------------- */
+/* ---- kinds of relations that have a file of their own ---- */
 
 typedef struct piece {
   uint32_t set;

@@ -33,7 +33,7 @@ def twice(x: Tensor, by: float) -> Tensor:
     return x * by
 
 def operator(name, schema):
-    """Not custom_op: its first call imports torch._dynamo, which takes as long as PyTorch itself."""
+    """Not custom_op: its first call imports torch._dynamo, which takes as long as PyTorch."""
     torch.library.define(name, schema)
     return torch.library.impl(name, "cpu")
 

@@ -902,9 +902,11 @@ class Plain(torch.nn.Module):
         return self.down(gelu(self.up(x)))
 class Addmm(Plain):
     def forward(self, x):
-        return torch.addmm(self.down.bias, gelu(torch.addmm(self.up.bias, x, self.up.weight.t())), self.down.weight.t())
+        up = gelu(torch.addmm(self.up.bias, x, self.up.weight.t()))
+        return torch.addmm(self.down.bias, up, self.down.weight.t())
 for m in Plain, Addmm:
-    torch.export.save(torch.export.export(m().eval(), (torch.randn(3, 8),)), "%s/%s.pt2" % (sys.argv[1], m.__name__))
+    program = torch.export.export(m().eval(), (torch.randn(3, 8),))
+    torch.export.save(program, "%s/%s.pt2" % (sys.argv[1], m.__name__))
 """
 
 

@@ -61,7 +61,9 @@ while True:
         if mode == "shape": send({"outputs": [["float64", [1 << 30], 0]]}); continue
         if mode == "none": send({"outputs": 5}); continue
         if mode == "memory": send({"error": "MemoryError: "}); continue
-        if mode == "cuda": send({"error": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"}); continue
+        if mode == "cuda":
+            send({"error": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"})
+            continue
     args = call["args"]["list"] if isinstance(call["args"], dict) else call["args"]
     if call["op"] == "mine::rows":
         dtype, shape, v = tensor(args[0])

@@ -154,7 +154,8 @@ def attention_with_any_scale():
             r
             for r in re.split(r"\n(?=\(rule )", library)
             if re.match(
-                r"\(rule (matmul-(scaled_dot_product_attention-4|unified_attention-2)|scaled_dot_product_attention-unified_attention-3)\n",
+                r"\(rule (matmul-(scaled_dot_product_attention-4|unified_attention-2)"
+                r"|scaled_dot_product_attention-unified_attention-3)\n",
                 r,
             )
         )
@@ -586,11 +587,13 @@ def smtlib_is_proved():
 EGGLOG = r"""
 import glob, importlib.machinery, importlib.util, re, sys
 so = glob.glob(sys.argv[1] + "/egglog/bindings*.so")[0]
-spec = importlib.util.spec_from_file_location("egglog.bindings", so, loader=importlib.machinery.ExtensionFileLoader("egglog.bindings", so))
+loader = importlib.machinery.ExtensionFileLoader("egglog.bindings", so)
+spec = importlib.util.spec_from_file_location("egglog.bindings", so, loader=loader)
 b = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(b)
 eg = b.EGraph()
-for form in re.split(r"(?m)^(?=\()", open(sys.argv[2]).read()): # each of a program's parts would keep a copy of its whole text
+# each of a program's parts would keep a copy of its whole text
+for form in re.split(r"(?m)^(?=\()", open(sys.argv[2]).read()):
     eg.run_program(*eg.parse_program(form))
 if len(sys.argv) > 3:
     eg.run_program(*eg.parse_program(sys.argv[3]))

@@ -13,6 +13,7 @@ run it on the machine that it is to hold for. The last line is `N passed, N fail
 import argparse
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ class Busy:
         self.n, self.loops = n, []
 
     def __enter__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # no loop outlives this program
         self.loops = [
             subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.n)
         ]

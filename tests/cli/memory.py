@@ -126,7 +126,8 @@ def rules(folder, seed, isomer):
 # Operands that vanish beside others, bounds exchanged, factors of any sign, complex numbers: all
 # but the last are false.
 ADVERSE = """
-(rule absorbed (var x f (N)) (lhs (aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)) (rhs (aten::mul.Scalar x 0)))
+(rule absorbed (var x f (N))
+  (lhs (aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)) (rhs (aten::mul.Scalar x 0)))
 (rule amax-mul (var x f (N M)) (lhs (aten::amax (aten::mul.Scalar x S) (list 1) false))
  (rhs (aten::mul.Scalar (aten::amax x (list 1) false) S)))
 (rule clamp (var x f (N)) (lhs (aten::clamp x A B)) (rhs (aten::clamp x B A)))

@@ -540,10 +540,27 @@ def everything(b, what):
 
 def contrast(b, what):
     """Every mark's colour stands off the ground, and no two marks have one shape."""
-    code = """(() => { const rgb = c => { const e = document.createElement('i'); e.style.color = c; document.body.append(e); const m = getComputedStyle(e).color.match(/[\\d.]+/g).map(Number); e.remove(); return m; };
-      const lum = c => c.slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
-      const ratio = (a, b) => { const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p); return (x + .05) / (y + .05); };
-      return JSON.stringify(['same', 'rule', 'assumed', 'alone', 'after', 'diverges', 'unread', 'text', 'dim', 'link'].map(n => [n, Math.min(...['bg', 'panel'].map(g => ratio(rgb(`var(--${n})`), rgb(`var(--${g})`))))])); })()"""
+    code = """(() => {
+      const rgb = c => {
+        const e = document.createElement('i');
+        e.style.color = c;
+        document.body.append(e);
+        const m = getComputedStyle(e).color.match(/[\\d.]+/g).map(Number);
+        e.remove();
+        return m;
+      };
+      const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+      const lum = c => c.slice(0, 3).map(v => linear(v / 255))
+        .reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+      const ratio = (a, b) => {
+        const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p);
+        return (x + .05) / (y + .05);
+      };
+      const on = (n, g) => ratio(rgb(`var(--${n})`), rgb(`var(--${g})`));
+      const names = ['same', 'rule', 'assumed', 'alone', 'after', 'diverges', 'unread', 'text',
+        'dim', 'link'];
+      return JSON.stringify(names.map(n => [n, Math.min(...['bg', 'panel'].map(g => on(n, g)))]));
+    })()"""
     for theme in ("light", "dark"):
         b.js("document.documentElement.dataset.theme = '%s'" % theme)
         low = [x for x in json.loads(b.js(code)) if x[1] < 4.5]
@@ -623,10 +640,8 @@ def shown(where, hostile_page, two_page):
 
         b.open(os.path.join(where, "scale.html"))
         rows = b.js(
-            (
-                "[...document.querySelector('[data-divergence]').querySelectorAll('tr.differs')].map(x "
-                "=> x.textContent)"
-            )
+            "[...document.querySelector('[data-divergence]').querySelectorAll('tr.differs')]"
+            ".map(x => x.textContent)"
         )
         check(
             len(rows) == 1 and rows[0].startswith("scale0.28867513459481287"),

@@ -491,7 +491,8 @@ def usage_errors():
 def an_operator_that_dies_is_one_unknown():
     """Sizes that no machine has: the rule is unknown, its neighbours are decided."""
     text = """(rule a (var x f _) (lhs (aten::relu (aten::relu x))) (rhs (aten::relu x)))
-(rule huge (var x f (N)) (lhs (aten::sum (aten::ones (list 1000000 1000000 1000000)))) (rhs (aten::sum x)))
+(rule huge (var x f (N))
+  (lhs (aten::sum (aten::ones (list 1000000 1000000 1000000)))) (rhs (aten::sum x)))
 (rule b (var x f _) (lhs (aten::neg (aten::neg x))) (rhs x))"""
     s = status_of(text)
     expect(s["huge"] == "unknown" and s["a"] != "unknown" and s["b"] != "unknown", "%s", s)

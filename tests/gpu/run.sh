@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Isomer on a GPU, in one command and under ten minutes: build against the active Python's PyTorch, run
-# campaign.py, and leave its figures in OUT. Where no package registry is reachable, --debs names a folder of
-# Debian packages, which are unpacked and not installed; `tests/gpu/run.sh --fetch-debs DIR` fills one elsewhere.
-#   --dry         no GPU: the CPU is treated as a device with memory of its own (validate/exec/device.h)
+# Isomer on a GPU, in one command and under ten minutes: build against the active Python's PyTorch,
+# run campaign.py, and leave its figures in OUT. Where no registry is reachable, --debs names
+# a folder of Debian packages, which are unpacked and not installed;
+# `tests/gpu/run.sh --fetch-debs DIR` fills one elsewhere.
+#   --dry         no GPU: the CPU is treated as a device with memory of its own
+#                 (validate/exec/device.h)
 #   --quick       a few of everything
 #   --debs DIR    take compilers' headers and libraries from the packages in DIR
 #   --out DIR     where gpu.json and gpu.md go (build-gpu/out)
@@ -10,8 +12,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 dry= quick= debs= out= build=build-gpu make=yes
-packages="libz3-4 libz3-dev libgmp10 libgmp-dev libmpfr6 libmpfr-dev libjansson4 libjansson-dev libminizip1
-  libminizip-dev zlib1g zlib1g-dev libxxhash0 libxxhash-dev uthash-dev check libsubunit0 libsubunit-dev"
+packages="libz3-4 libz3-dev libgmp10 libgmp-dev libmpfr6 libmpfr-dev libjansson4 libjansson-dev
+  libminizip1 libminizip-dev zlib1g zlib1g-dev libxxhash0 libxxhash-dev uthash-dev check libsubunit0
+  libsubunit-dev"
 stop() { echo "gpu: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -44,7 +47,9 @@ if [ -n "$debs" ]; then
     dpkg-deb -x "$package" "$root"
   done
   # A few links name the file where an installed package would have it.
-  find "$root" -xtype l -lname '/*' | while read -r link; do ln -sfn "$root$(readlink "$link")" "$link"; done
+  find "$root" -xtype l -lname '/*' | while read -r link; do
+    ln -sfn "$root$(readlink "$link")" "$link"
+  done
   libraries=$root/usr/lib/$(gcc -print-multiarch 2> /dev/null || echo x86_64-linux-gnu)
   export C_INCLUDE_PATH=$root/usr/include CPLUS_INCLUDE_PATH=$root/usr/include
   export LIBRARY_PATH=$libraries:$root/usr/lib:$root/lib
@@ -63,4 +68,5 @@ if [ -n "$make" ]; then
   echo "gpu: building into $build"
   make -s -j "$(nproc)" B="$build" all || stop "the build failed"
 fi
-exec $python tests/gpu/campaign.py --isomer "$build/isomer" --out "$out" ${dry:+--dry} ${quick:+--quick}
+exec $python tests/gpu/campaign.py --isomer "$build/isomer" --out "$out" \
+  ${dry:+--dry} ${quick:+--quick}

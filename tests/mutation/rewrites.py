@@ -226,7 +226,9 @@ def attention(g, n):
         if not kw.get("enable_gqa"):
 
             def baddbmm(m, g, n, x):
-                flat = lambda r, s: m("_f" + s, "aten::reshape", r, [-1] + g.shape(r["ref"])[2:])  # noqa: E731
+                def flat(r, s):
+                    return m("_f" + s, "aten::reshape", r, [-1] + g.shape(r["ref"])[2:])
+
                 kt = m("_kt", "aten::transpose.int", flat(n["args"][1], "k"), 1, 2)
                 bias = m(
                     "_bias", "aten::triu", m("_full", "aten::full", [t, t], {"float": "-inf"}), 1

@@ -345,7 +345,9 @@ def products(g, n):
     if op == "aten::matmul" and rank == 4 and g.shape(a[0]["ref"])[:2] == g.shape(a[1]["ref"])[:2]:
 
         def batched(m, g, n, x):
-            flat = lambda r, s: m("_f" + s, "aten::reshape", r, [-1] + g.shape(r["ref"])[2:])  # noqa: E731
+            def flat(r, s):
+                return m("_f" + s, "aten::reshape", r, [-1] + g.shape(r["ref"])[2:])
+
             m.end(
                 "aten::view",
                 m("_bmm", "aten::bmm", flat(x, "a"), flat(n["args"][1], "b")),

@@ -1982,8 +1982,8 @@ law(
     "(var x f (T K)) (var w f (V K)) (var u f (U K))",
     "(softmax (lin x (cat (list w u) 0)) 1)",
     (
-        "(div (exp (cat (list (lin x w) (lin x u)) 1)) (add (sum (exp (lin x w)) (list 1) true) (sum "
-        "(exp (lin x u)) (list 1) true)))"
+        "(div (exp (cat (list (lin x w) (lin x u)) 1)) (add (sum (exp (lin x w)) (list 1) true) "
+        "(sum (exp (lin x u)) (list 1) true)))"
     ),
     "(div (exp (cat (list (lin x w) (lin x u)) 1)) (sum (exp (lin x w)) (list 1) true))",
 )
@@ -1999,8 +1999,8 @@ law(
     "(var w f (E O K)) (var i i (T)) (var x f (T K))",
     "(squeeze (bmm (index_select w 0 i) (unsqueeze x 2)) 2)",
     (
-        '(sum (mul (unsqueeze (to (one_hot i E) float64) 2) (einsum "eok,tk->teo" (list w x))) (list '
-        "1))"
+        '(sum (mul (unsqueeze (to (one_hot i E) float64) 2) (einsum "eok,tk->teo" (list w x))) '
+        "(list 1))"
     ),
     '(sum (einsum "eok,tk->teo" (list w x)) (list 1))',
 )
@@ -2265,8 +2265,8 @@ law(
     "(var x f (N M)) (var y f (N M))",
     "(sum (square (sub x y)) (list 1))",
     (
-        "(add (sub (sum (square x) (list 1)) (muls (sum (mul x y) (list 1)) 2)) (sum (square y) (list "
-        "1)))"
+        "(add (sub (sum (square x) (list 1)) (muls (sum (mul x y) (list 1)) 2)) "
+        "(sum (square y) (list 1)))"
     ),
     "(sub (sum (square x) (list 1)) (sum (square y) (list 1)))",
 )
@@ -2275,8 +2275,8 @@ law(
     "(var x f (N K)) (var y f (M K))",
     "(sum (square (sub (unsqueeze x 1) (unsqueeze y 0))) (list 2))",
     (
-        "(add (sub (sum (square x) (list 1) true) (muls (mm x (T y 0 1)) 2)) (sum (square y) (list "
-        "1)))"
+        "(add (sub (sum (square x) (list 1) true) (muls (mm x (T y 0 1)) 2)) "
+        "(sum (square y) (list 1)))"
     ),
     "(add (sub (sum (square x) (list 1) true) (mm x (T y 0 1))) (sum (square y) (list 1)))",
 )

@@ -357,9 +357,7 @@ START_TEST(truncations) {
 }
 END_TEST
 
-/* ---- sets
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- sets ---- */
 
 START_TEST(duplicates_up_to_names) {
   rule_set *s = parse(

@@ -90,9 +90,7 @@ void val_free(val_engine *e) {
 const val_options *val_engine_options(const val_engine *e) { return &e->o; }
 rule_schemas *val_engine_schemas(val_engine *e) { return e->schemas; }
 
-/* ---- loading
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- loading ---- */
 
 static bool library_in(const char *folder, const char *name, char path[PATH_BYTES + 64]) {
   int n = snprintf(path, PATH_BYTES + 64, "%s/%s", folder, name);
@@ -238,9 +236,7 @@ iso_code val_torch_schema(val_engine *e, const char *op, char **out, iso_error *
   return ISO_OK;
 }
 
-/* ---- one call
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one call ---- */
 
 static double coarsest(const rule_term *t, rule_tensor *const *bind) {
   if (t->kind == RULE_VAR) return bind[t->u.i] == NULL ? 0 : bind[t->u.i]->coarse;
@@ -276,9 +272,7 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
 
 const char *val_lost(const val_engine *e) { return e->lost.code == ISO_OK ? NULL : e->lost.msg; }
 
-/* ---- terms
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- terms ---- */
 
 /* The results of an operator that was run. */
 typedef struct results {

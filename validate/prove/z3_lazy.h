@@ -8,22 +8,20 @@
 
 #include <z3.h>
 
+/* Laid out by hand: clang-format moves each line further to the right. */
+/* clang-format off */
 #define VAL_Z3_FUNCTIONS(F) \
-  F(del_config) \
-  F(del_context) \
-  F(eval_smtlib2_string) \
-  F(get_error_code) F(get_numeral_double) F(get_numeral_int64) F(get_sort) F(get_sort_kind) \
-      F(get_version) F(mk_add) F(mk_and) F(mk_config) F(mk_const) F(mk_context) F(mk_div) F(mk_eq) \
-          F(mk_false) F(mk_fresh_const) F(mk_ge) F(mk_gt) F(mk_iff) F(mk_implies) F(mk_int) \
-              F(mk_int2real) F(mk_int64) F(mk_int_sort) F(mk_ite) F(mk_le) F(mk_lt) F(mk_mod) \
-                  F(mk_mul) F(mk_not) F(mk_numeral) F(mk_or) F(mk_params) F(mk_real_sort) \
-                      F(mk_simple_solver) F(mk_solver) F(mk_string_symbol) F(mk_sub) F(mk_true) \
-                          F(mk_unary_minus) F(model_dec_ref) F(model_eval) F(model_inc_ref) \
-                              F(params_dec_ref) F(params_inc_ref) F(params_set_uint) \
-                                  F(set_error_handler) F(simplify) F(solver_assert) \
-                                      F(solver_check) F(solver_dec_ref) F(solver_get_model) \
-                                          F(solver_get_reason_unknown) F(solver_inc_ref) \
-                                              F(solver_pop) F(solver_push) F(solver_set_params)
+  F(del_config) F(del_context) F(eval_smtlib2_string) F(get_error_code) F(get_numeral_double) \
+  F(get_numeral_int64) F(get_sort) F(get_sort_kind) F(get_version) F(mk_add) F(mk_and) \
+  F(mk_config) F(mk_const) F(mk_context) F(mk_div) F(mk_eq) F(mk_false) F(mk_fresh_const) \
+  F(mk_ge) F(mk_gt) F(mk_iff) F(mk_implies) F(mk_int) F(mk_int2real) F(mk_int64) F(mk_int_sort) \
+  F(mk_ite) F(mk_le) F(mk_lt) F(mk_mod) F(mk_mul) F(mk_not) F(mk_numeral) F(mk_or) F(mk_params) \
+  F(mk_real_sort) F(mk_simple_solver) F(mk_solver) F(mk_string_symbol) F(mk_sub) F(mk_true) \
+  F(mk_unary_minus) F(model_dec_ref) F(model_eval) F(model_inc_ref) F(params_dec_ref) \
+  F(params_inc_ref) F(params_set_uint) F(set_error_handler) F(simplify) F(solver_assert) \
+  F(solver_check) F(solver_dec_ref) F(solver_get_model) F(solver_get_reason_unknown) \
+  F(solver_inc_ref) F(solver_pop) F(solver_push) F(solver_set_params)
+/* clang-format on */
 
 typedef struct val_z3 {
 #define VAL_Z3_MEMBER(name) __typeof__(Z3_##name) *name;
