@@ -231,7 +231,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
-LINT = schedules events mutations sharing
+LINT = schedules events mutations sharing recorder
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer

@@ -9,6 +9,7 @@
 
 #include "lint/check.h"
 #include "lint/json.h"
+#include "lint/recorder.h"
 
 typedef struct result {
   lint_report r;
@@ -56,6 +57,10 @@ static iso_code sniff(const char *path, lint_form *form, iso_error *err) {
   ssize_t i = 0;
   while (i < n && (head[i] == ' ' || head[i] == '\t' || head[i] == '\r' || head[i] == '\n')) i++;
   if (i < n && head[i] == '{') return sniff_json(path, form, err);
+  if (n > 1 && head[0] == 0x80 && head[1] <= 5) {
+    *form = LINT_RECORDER;
+    return ISO_OK;
+  }
   *form = LINT_TABLE;
   for (ssize_t k = 0; k < n; k++)
     if (head[k] >= 0x7F || (head[k] < 0x20 && !memchr("\t\r\n", head[k], 3)))
@@ -68,9 +73,7 @@ static iso_code read_input(lint_check *c, const char *const *path, size_t n) {
   c->t->path = path[0];
   iso_code code = sniff(path[0], &form, c->err);
   if (code) return code;
-  if (form == LINT_RECORDER)
-    return iso_fail(c->err, ISO_UNSUPPORTED, "%s: flight recorder dumps cannot be read yet",
-                    path[0]);
+  if (form == LINT_RECORDER) return lint_read_dumps(c->t, path, n, c->err);
   if (n > 1)
     return iso_fail(c->err, ISO_USAGE, "%s: a table or a file of events stands alone", path[1]);
   if (form == LINT_TABLE) return lint_read_table(c->t, path[0], &c->o, c->err);
@@ -91,6 +94,11 @@ static lint_model deciding(const lint_check *c) {
 static iso_code check(lint_check *c, lint_model decides) {
   iso_code code = lint_link(c);
   if (code || c->undecided) return code;
+  if (c->t->form == LINT_RECORDER) {
+    code = lint_check_dumps(c);
+    if (!code) lint_findings_sort(c);
+    return code;
+  }
   if (!code) code = lint_hint_values(c);
   if (!code) code = lint_check_schedule(c);
   if (!code) code = lint_match_messages(c);

@@ -92,6 +92,8 @@ typedef struct lint_program {
   lint_access *access;
   lint_extra *extra;
   uint32_t *hint; /* of each event: the value that its message carries, as far as that is said */
+  int64_t first_record; /* of a dump: the number of its first entry */
+  bool is_there;        /* of a dump: it was given */
   size_t n, cap, n_access, cap_access, n_extra, cap_extra;
 } lint_program;
 

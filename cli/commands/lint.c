@@ -20,22 +20,23 @@ typedef struct options {
 } options;
 
 static void help(FILE *f) {
-  fputs("usage: isomer lint INPUT... [options]\n"
-        "  INPUT           a pipeline table, or events in JSON (docs/events.md), told apart by "
-        "content\n"
-        "  --stages N      stages of the pipeline; else as many as the input has\n"
-        "  --microbatches N  microbatches of the pipeline; else as many as the input has\n"
-        "  --progress MODEL  buffered, rendezvous, stream or serial decides; else the backend's\n"
-        "  --max-in-flight N  more activations held on a rank are a finding\n"
-        "  --strict        warnings are findings too\n"
-        "  --json FILE     write the findings as JSON (\"-\": to stdout, and the text to stderr)\n"
-        "  --sarif FILE    write them for code scanning\n"
-        "  --junit FILE    write them for test runners\n"
-        "  --github        print them as workflow commands before the last line\n"
-        "  --baseline FILE  findings that are known, each with a reason\n"
-        "  -q              the last line only\n"
-        "exit status: 0 clean, 1 findings, 2 malformed, 3 undecided\n",
-        f);
+  fputs(
+      "usage: isomer lint INPUT... [options]\n"
+      "  INPUT           a pipeline table, events in JSON, or dumps of the flight recorder, told\n"
+      "                  apart by content (docs/events.md)\n"
+      "  --stages N      stages of the pipeline; else as many as the input has\n"
+      "  --microbatches N  microbatches of the pipeline; else as many as the input has\n"
+      "  --progress MODEL  buffered, rendezvous, stream or serial decides; else the backend's\n"
+      "  --max-in-flight N  more activations held on a rank are a finding\n"
+      "  --strict        warnings are findings too\n"
+      "  --json FILE     write the findings as JSON (\"-\": to stdout, and the text to stderr)\n"
+      "  --sarif FILE    write them for code scanning\n"
+      "  --junit FILE    write them for test runners\n"
+      "  --github        print them as workflow commands before the last line\n"
+      "  --baseline FILE  findings that are known, each with a reason\n"
+      "  -q              the last line only\n"
+      "exit status: 0 clean, 1 findings, 2 malformed, 3 undecided\n",
+      f);
 }
 
 static int usage_error(const char *what, const char *arg) {

@@ -12,6 +12,7 @@ static const char *const inputs[] = {
     "tests/fuzz/corpus/lint/mesh.json",     "tests/fuzz/corpus/lint/hang.json",
     "tests/fuzz/corpus/lint/overlap.csv",   "tests/fuzz/corpus/lint/compute.csv",
     "tests/fuzz/corpus/lint/exchange.json", "tests/fuzz/corpus/lint/experts.json",
+    "tests/fuzz/corpus/lint/dump-0.json",   "tests/fuzz/corpus/lint/dump-1.pickle",
 };
 
 static iso_code run(const char *path, iso_error *err) {
