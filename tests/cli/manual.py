@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Options: settings, usage texts, manual pages and completion say the same. Plain Python 3; manual
+"""Options: settings, usage texts, manual pages and completion say the same, and the files that
+documents for developers name are there. Plain Python 3; manual
 pages are held against mandoc, and completion is tried in zsh and fish, where these are installed.
 
     tests/cli/manual.py [--isomer build/isomer]
@@ -381,6 +382,32 @@ def typed(words, want, env, where):
     return got
 
 
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?)`")
+MADE = ("build/",)  # what only a build or an installation has
+
+
+def paths():
+    """Every path of the tree that a page for developers names is there, and each folder of C is
+    said of."""
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files"], stdout=subprocess.PIPE, text=True
+    ).stdout.split()
+    if not names:
+        return print("note: no checkout; paths named in documents were not looked at")
+    pages = [n for n in names if os.path.basename(n) in ("README.md", "CONTRIBUTING.md")]
+    pages.append("docs/architecture.md")
+    for page in pages:
+        for path in sorted(set(PATH.findall(text_of(page)))):
+            here = [os.path.join(ROOT, path), os.path.join(ROOT, os.path.dirname(page), path)]
+            first = path.split("/")[0]
+            if path.startswith(MADE) or not os.path.isdir(os.path.join(ROOT, first)):
+                continue
+            check(any(map(os.path.exists, here)), "%s names %s, which is not here" % (page, path))
+    told = text_of("docs/architecture.md")
+    for folder in sorted({n.split("/")[0] for n in names if n.endswith(".c")} - {"tests"}):
+        check("| `%s/` |" % folder in told, "docs/architecture.md says nothing of %s/" % folder)
+
+
 def main():
     global O
     a = argparse.ArgumentParser(
@@ -397,6 +424,7 @@ def main():
         fish_and_zsh(by_usage, where)
     pages(by_usage)
     documents(by_usage)
+    paths()
     print("%d passed, %d failed" % tuple(TALLY))
     return 1 if TALLY[1] else 0
 
