@@ -2,8 +2,6 @@
 #ifndef RULES_RULES_INT_H
 #define RULES_RULES_INT_H
 
-#include <string.h>
-
 #include "rules/rules.h"
 
 /* Growing text. After memory ran out, further text is dropped and `failed` stays. */
@@ -42,15 +40,5 @@ ISO_MUST_USE iso_code rule_set_read(const char *text, size_t n, const char *file
                                     rule_set **out, iso_error *err);
 /* Add `r` even if the set has an equal rule. */
 ISO_MUST_USE iso_code rule_set_append(rule_set *s, const rule *r, iso_error *err);
-
-/* Whether `op` is aten::NAME or an overload of it, of a list of names that ends with NULL. */
-static inline bool rule_is_one_of(const char *op, const char *const *name) {
-  if (strncmp(op, "aten::", 6) != 0) return false;
-  op += 6;
-  const size_t n = strcspn(op, ".");
-  for (; *name; name++)
-    if (strlen(*name) == n && strncmp(op, *name, n) == 0) return true;
-  return false;
-}
 
 #endif

@@ -3,12 +3,11 @@
  * another order, and all that is computed elementwise of them, do not lie so. */
 #include <string.h>
 
-#include "rules/rules_int.h"
+#include "rules/operators.h"
+#include "rules/rules.h"
 
 bool rule_reads_memory(const rule_term *call) {
-  static const char *const readers[] = {"as_strided", "as_strided_copy", "as_strided_scatter",
-                                        NULL};
-  return call->kind == RULE_OP && rule_is_one_of(call->u.s, readers);
+  return call->kind == RULE_OP && rule_operator_of(call->u.s)->reads_memory;
 }
 
 static bool operands_dense(const rule_term *t, const bool *dense) {
@@ -26,42 +25,7 @@ static bool names_a_format(const rule_term *t) {
 }
 
 bool rule_gives_dense(const rule_term *call, const bool *dense) {
-  static const char *const makes[] = {
-      "contiguous",   "mm",     "addmm", "bmm",   "baddbmm", "linear", "embedding",
-      "index_select", "arange", "full",  "zeros", "ones",    NULL};
-  static const char *const moves[] = {"t",
-                                      "numpy_T",
-                                      "mT",
-                                      "mH",
-                                      "adjoint",
-                                      "transpose",
-                                      "swapaxes",
-                                      "swapdims",
-                                      "permute",
-                                      "movedim",
-                                      "moveaxis",
-                                      "slice",
-                                      "narrow",
-                                      "select",
-                                      "unbind",
-                                      "diagonal",
-                                      "split",
-                                      "split_with_sizes",
-                                      "chunk",
-                                      "tensor_split",
-                                      "unsafe_split",
-                                      "unsafe_chunk",
-                                      "unsafe_split_with_sizes",
-                                      "expand",
-                                      "expand_as",
-                                      "broadcast_to",
-                                      "unfold",
-                                      "as_strided",
-                                      "real",
-                                      "imag",
-                                      NULL};
+  const rule_operator *o = rule_operator_of(call->u.s);
   if (names_a_format(call)) return false;
-  if (rule_is_one_of(call->u.s, makes)) return true;
-  return !rule_is_one_of(call->u.s, moves) && strncmp(call->u.s, "aten::conv", 10) != 0 &&
-         operands_dense(call, dense);
+  return o->dense || (!o->strided && operands_dense(call, dense));
 }

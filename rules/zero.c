@@ -2,34 +2,12 @@
  * of a quotient. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "rules/rules_int.h"
+#include "rules/operators.h"
+#include "rules/rules.h"
 
 bool rule_reads_zero_sign(const rule_term *call) {
-  static const char *const reads[] = {"signbit",   "copysign", "atan2", "arctan2",
-                                      "nextafter", "angle",    "frexp", NULL};
-  return call->kind == RULE_OP &&
-         (rule_is_one_of(call->u.s, reads) || strcmp(call->u.s, "aten::view.dtype") == 0);
-}
-
-static bool has_pole(const rule_term *call) {
-  static const char *const poles[] = {"reciprocal",  "rsqrt", "div", "divide",
-                                      "true_divide", "pow",   NULL};
-  return rule_is_one_of(call->u.s, poles);
-}
-
-/* What has one result for both. */
-static bool forgets(const rule_term *call) {
-  static const char *const ops[] = {
-      "add",      "sub",        "rsub",       "sum",         "mean",
-      "mm",       "matmul",     "linear",     "addmm",       "bmm",
-      "baddbmm",  "einsum",     "softmax",    "log_softmax", "layer_norm",
-      "rms_norm", "group_norm", "batch_norm", "exp",         "cos",
-      "sigmoid",  "abs",        "square",     "eq",          "ne",
-      "lt",       "le",         "gt",         "ge",          "scaled_dot_product_attention",
-      "conv1d",   "conv2d",     "conv3d",     NULL};
-  return rule_is_one_of(call->u.s, ops);
+  return call->kind == RULE_OP && rule_operator_of(call->u.s)->reads_zero_sign;
 }
 
 static bool uses(const rule_term *t, const bool *flag) {
@@ -41,11 +19,12 @@ static bool uses(const rule_term *t, const bool *flag) {
 
 bool rule_zero_sign_matters(const rule_term *call, bool *carries, size_t node) {
   if (call == NULL || !uses(call, carries)) return false;
-  if (call->kind != RULE_OP || rule_reads_zero_sign(call) || has_pole(call) ||
-      strncmp(call->u.s, "aten::", 6) != 0) {
-    if (call->kind != RULE_OP || strcmp(call->u.s, "getitem") != 0) return true;
-  }
-  carries[node] = !forgets(call);
+  if (call->kind != RULE_OP) return true;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  if (!rule_is_getitem(call->u.s) &&
+      (!rule_is_aten(call->u.s) || o->reads_zero_sign || o->signed_pole))
+    return true;
+  carries[node] = !o->drops_zero_sign;
   return false;
 }
 

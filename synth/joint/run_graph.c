@@ -5,6 +5,7 @@
  * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic
  * arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation", 1993): how far
  * the outputs move tells how far two ways to write one function may be apart. */
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <float.h>
@@ -14,115 +15,18 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static bool listed(const char *op, const char *const *list, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    const size_t len = strlen(list[i]);
-    if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
-  }
-  return false;
-}
-
-/* Operators whose results are elements of their arguments, or exact: nothing is rounded. */
-bool st_op_rounds(const char *op) {
-  static const char *const exact[] = {"getitem",
-                                      "aten::view",
-                                      "aten::reshape",
-                                      "aten::_unsafe_view",
-                                      "aten::alias",
-                                      "aten::detach",
-                                      "aten::contiguous",
-                                      "aten::clone",
-                                      "aten::unsqueeze",
-                                      "aten::squeeze",
-                                      "aten::transpose",
-                                      "aten::permute",
-                                      "aten::t",
-                                      "aten::expand",
-                                      "aten::expand_as",
-                                      "aten::flatten",
-                                      "aten::slice",
-                                      "aten::select",
-                                      "aten::narrow",
-                                      "aten::split",
-                                      "aten::split_with_sizes",
-                                      "aten::chunk",
-                                      "aten::unbind",
-                                      "aten::cat",
-                                      "aten::stack",
-                                      "aten::repeat",
-                                      "aten::repeat_interleave",
-                                      "aten::roll",
-                                      "aten::flip",
-                                      "aten::tril",
-                                      "aten::triu",
-                                      "aten::embedding",
-                                      "aten::index_select",
-                                      "aten::gather",
-                                      "aten::index",
-                                      "aten::where",
-                                      "aten::masked_fill",
-                                      "aten::constant_pad_nd",
-                                      "aten::pad",
-                                      "aten::relu",
-                                      "aten::neg",
-                                      "aten::abs",
-                                      "aten::clamp",
-                                      "aten::clamp_min",
-                                      "aten::clamp_max",
-                                      "aten::maximum",
-                                      "aten::minimum",
-                                      "aten::amax",
-                                      "aten::amin",
-                                      "aten::max",
-                                      "aten::min",
-                                      "aten::round",
-                                      "aten::floor",
-                                      "aten::ceil",
-                                      "aten::trunc",
-                                      "aten::sign",
-                                      "aten::sort",
-                                      "aten::topk",
-                                      "aten::to",
-                                      "aten::_to_copy",
-                                      "aten::type_as",
-                                      "aten::dropout",
-                                      "aten::lift_fresh_copy",
-                                      "aten::movedim",
-                                      "aten::unfold",
-                                      "aten::as_strided",
-                                      "aten::zeros_like",
-                                      "aten::ones_like",
-                                      "aten::full_like",
-                                      "aten::new_zeros",
-                                      "aten::new_ones",
-                                      "aten::new_full",
-                                      "aten::one_hot",
-                                      "aten::scatter",
-                                      "aten::index_copy",
-                                      "aten::index_put",
-                                      "aten::nan_to_num"};
-  return !listed(op, exact, sizeof exact / sizeof *exact);
-}
+bool st_op_rounds(const char *op) { return !rule_operator_of(op)->exact; }
 
 /* Operators that add many products: cancellation happens inside, so that their arguments are
- * disturbed as well. */
+ * disturbed as well. So are those of operators that nobody knows. */
 static bool contracts(const char *op) {
-  static const char *const elementwise[] = {
-      "aten::add",      "aten::sub",    "aten::rsub",       "aten::mul",     "aten::div",
-      "aten::pow",      "aten::exp",    "aten::log",        "aten::log1p",   "aten::expm1",
-      "aten::sqrt",     "aten::rsqrt",  "aten::reciprocal", "aten::sigmoid", "aten::tanh",
-      "aten::silu",     "aten::gelu",   "aten::erf",        "aten::sin",     "aten::cos",
-      "aten::softplus", "aten::square", "aten::eq",         "aten::ne",      "aten::lt",
-      "aten::le",       "aten::gt",     "aten::ge"};
-  return st_op_rounds(op) && !listed(op, elementwise, sizeof elementwise / sizeof *elementwise);
+  const rule_operator *o = rule_operator_of(op);
+  return !o->exact && !o->elementwise;
 }
 
 /* Operators whose result has few digits only where nothing was rounded: what was rounded before has
  * been disturbed and has many. */
-static bool shows_rounding(const char *op) {
-  static const char *const ops[] = {"aten::add", "aten::sub", "aten::rsub", "aten::mul"};
-  return listed(op, ops, sizeof ops / sizeof *ops);
-}
+static bool shows_rounding(const char *op) { return rule_operator_of(op)->arithmetic; }
 
 static bool few_digits(double x, double digits) {
   int exponent;
@@ -152,24 +56,14 @@ static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) {
 /* Whether infinities among the results are those of 1/0 and the like, and not of numbers that
  * became too large. */
 static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
-  static const char *const ops[] = {"aten::div",  "aten::reciprocal", "aten::rsqrt", "aten::log",
-                                    "aten::log2", "aten::log10",      "aten::pow"};
-  return listed(call->u.s, ops, sizeof ops / sizeof *ops) && !holds_tiny(call, bind) &&
+  return rule_operator_of(call->u.s)->pole && !holds_tiny(call, bind) &&
          !holds_between(call, bind, 1e100, INFINITY) && holds_between(call, bind, 0, DBL_TRUE_MIN);
 }
 
 /* Whether a zero among the results may be a small number that underflowed: an exponential, or
  * something of tiny numbers. Else it is 0. */
 static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
-  static const char *const exponentials[] = {"aten::exp",     "aten::exp2",
-                                             "aten::softmax", "aten::_softmax",
-                                             "aten::sigmoid", "aten::silu",
-                                             "aten::gelu",    "aten::erfc",
-                                             "aten::pow",     "aten::prod",
-                                             "aten::cumprod", "aten::softplus",
-                                             "aten::mish",    "aten::scaled_dot_product_attention"};
-  return strncmp(call->u.s, "aten::", 6) != 0 ||
-         listed(call->u.s, exponentials, sizeof exponentials / sizeof *exponentials) ||
+  return !rule_is_aten(call->u.s) || rule_operator_of(call->u.s)->underflows ||
          holds_tiny(call, bind);
 }
 

@@ -40,7 +40,7 @@ START_TEST(every_definition_is_listed) {
     snprintf(name, sizeof name, "%.*s", (int)strcspn(signatures[i], "("), signatures[i]);
     if (strncmp(name, "dist::", 6) == 0 || !defined(name)) continue;
     found++;
-    ck_assert_msg(val_choice_of(name) != VAL_CHOICE_UNLISTED,
+    ck_assert_msg(rule_operator_of(name)->choice != RULE_CHOICE_UNLISTED,
                   "%s has a definition and no line in rules/operators.def", name);
   }
   ck_assert_int_gt(found, 350);
@@ -48,12 +48,12 @@ START_TEST(every_definition_is_listed) {
 END_TEST
 
 START_TEST(names_are_found) {
-  ck_assert_int_eq(val_choice_of("aten::gt.Scalar"), VAL_CHOICE_COMPARE);
-  ck_assert_int_eq(val_choice_of("aten::special_round"), VAL_CHOICE_ROUND);
-  ck_assert_int_eq(val_choice_of("aten::view_copy"), VAL_CHOICE_NONE);
-  ck_assert_int_eq(val_choice_of("_C::silu_and_mul.isomer"), VAL_CHOICE_NONE);
-  ck_assert_int_eq(val_choice_of("mine::gt"), VAL_CHOICE_UNLISTED);
-  ck_assert_int_eq(val_choice_of("aten::gtx"), VAL_CHOICE_UNLISTED);
+  ck_assert_int_eq(rule_operator_of("aten::gt.Scalar")->choice, RULE_CHOICE_COMPARE);
+  ck_assert_int_eq(rule_operator_of("aten::special_round")->choice, RULE_CHOICE_ROUND);
+  ck_assert_int_eq(rule_operator_of("aten::view_copy")->choice, RULE_CHOICE_NONE);
+  ck_assert_int_eq(rule_operator_of("_C::silu_and_mul.isomer")->choice, RULE_CHOICE_NONE);
+  ck_assert_int_eq(rule_operator_of("mine::gt")->choice, RULE_CHOICE_UNLISTED);
+  ck_assert_int_eq(rule_operator_of("aten::gtx")->choice, RULE_CHOICE_UNLISTED);
 }
 END_TEST
 
@@ -161,10 +161,10 @@ static void scan_line(scan *s, iso_rng *rng, found *f) {
 static bool says(const rule_term *t, bool jump) {
   bool yes = false;
   if (t->kind == RULE_OP) {
-    const val_choice c = val_choice_of(t->u.s);
+    const rule_choice c = rule_operator_of(t->u.s)->choice;
     const bool steady =
-        c == VAL_CHOICE_NONE || (jump && (c == VAL_CHOICE_EXTREME || c == VAL_CHOICE_BOUND ||
-                                          c == VAL_CHOICE_DISTANCE || c == VAL_CHOICE_END));
+        c == RULE_CHOICE_NONE || (jump && (c == RULE_CHOICE_EXTREME || c == RULE_CHOICE_BOUND ||
+                                           c == RULE_CHOICE_DISTANCE || c == RULE_CHOICE_END));
     yes = !steady;
   }
   for (uint32_t i = 0; i < t->n; i++) yes |= says(t->child[i], jump);

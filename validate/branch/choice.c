@@ -1,43 +1,9 @@
-/* What the operators of rules/operators.def choose, element by element. */
+/* What the operators that choose do, element by element. */
 #include "validate/branch/choice_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the table ---- */
-
-typedef struct listing {
-  const char *name;
-  val_choice choice;
-} listing;
-
-static const listing table[] = {
-#define OPERATOR(name, kind) {name, VAL_CHOICE_##kind},
-#include "rules/operators.def"
-#undef OPERATOR
-};
-
-static val_choice find(const char *name, size_t n) {
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (strncmp(table[i].name, name, n) == 0 && table[i].name[n] == 0) return table[i].choice;
-  return VAL_CHOICE_UNLISTED;
-}
-
-val_choice val_choice_of(const char *op) {
-  static const char aten[] = "aten::", special[] = "special_", copy[] = "_copy";
-  if (strcmp(op, "getitem") == 0) return VAL_CHOICE_NONE;
-  const char *name = strncmp(op, aten, sizeof aten - 1) == 0 ? op + sizeof aten - 1 : op;
-  size_t n = strcspn(name, ".");
-  val_choice found = find(name, n);
-  if (found || name == op) return found;
-  if (strncmp(name, special, sizeof special - 1) == 0)
-    name += sizeof special - 1, n -= sizeof special - 1;
-  if ((found = find(name, n))) return found;
-  if (n < sizeof copy || strncmp(name + n - (sizeof copy - 1), copy, sizeof copy - 1) != 0)
-    return found;
-  return find(name, n - (sizeof copy - 1));
-}
 
 /* ---- a call ---- */
 
@@ -84,37 +50,41 @@ static const rule_tensor *tensor(const val_site *s, uint32_t k) {
 
 /* Overloads of one name that do other things: a cast that casts nothing, a quotient without
  * rounding, a maximum of two tensors. */
-static val_choice refined(const val_site *s) {
-  const val_choice c = s->choice;
+static rule_choice refined(const val_site *s) {
+  const rule_choice c = s->choice;
   const rule_tensor *x = tensor(s, 0);
-  if (c == VAL_CHOICE_DIVISION) {
+  if (c == RULE_CHOICE_DIVISION) {
     for (uint32_t i = 2; i < s->call->n; i++)
-      if (s->call->child[i]->kind == RULE_STRING) return VAL_CHOICE_QUOTIENT;
-    return VAL_CHOICE_NONE;
+      if (s->call->child[i]->kind == RULE_STRING) return RULE_CHOICE_QUOTIENT;
+    return RULE_CHOICE_NONE;
   }
-  if (c == VAL_CHOICE_CAST) {
+  if (c == RULE_CHOICE_CAST) {
     const rule_tensor *from = named(s, "copy") ? tensor(s, 1) : x;
-    if (!from || from->dtype == RULE_BOOL || s->out->dtype == from->dtype) return VAL_CHOICE_NONE;
-    if (s->out->dtype == RULE_BOOL) return VAL_CHOICE_CAST;
+    if (!from || from->dtype == RULE_BOOL || s->out->dtype == from->dtype) return RULE_CHOICE_NONE;
+    if (s->out->dtype == RULE_BOOL) return RULE_CHOICE_CAST;
     return rule_dtype_is_float(from->dtype) && rule_dtype_is_int(s->out->dtype) && !named(s, "copy")
-               ? VAL_CHOICE_CAST
-               : VAL_CHOICE_NONE;
+               ? RULE_CHOICE_CAST
+               : RULE_CHOICE_NONE;
   }
   if (named(s, "logit") && s->call->n > 1 && s->call->child[1]->kind != RULE_NONE)
-    return VAL_CHOICE_PIECES; /* within eps and 1 - eps */
-  if (c == VAL_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return VAL_CHOICE_BOUND;
-  if (c == VAL_CHOICE_EXTREME && val_finds_places(s->call)) return VAL_CHOICE_ORDER;
-  if (c == VAL_CHOICE_LOGIC && s->out->dtype != RULE_BOOL) return VAL_CHOICE_STEP;
+    return RULE_CHOICE_PIECES; /* within eps and 1 - eps */
+  if (c == RULE_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return RULE_CHOICE_BOUND;
+  if (c == RULE_CHOICE_EXTREME && val_finds_places(s->call)) return RULE_CHOICE_ORDER;
+  if (c == RULE_CHOICE_LOGIC && s->out->dtype != RULE_BOOL) return RULE_CHOICE_STEP;
   return c;
 }
 
 val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out) {
-  val_site s = {.call = call, .bind = bind, .n = n, .out = out, .choice = val_choice_of(call->u.s)};
-  if (s.choice <= VAL_CHOICE_NONE) return s;
-  if (any_complex(&s)) s.choice = VAL_CHOICE_NONE;
+  val_site s = {.call = call,
+                .bind = bind,
+                .n = n,
+                .out = out,
+                .choice = rule_operator_of(call->u.s)->choice};
+  if (s.choice <= RULE_CHOICE_NONE) return s;
+  if (any_complex(&s)) s.choice = RULE_CHOICE_NONE;
   s.choice = refined(&s);
-  s.aligned = s.choice > VAL_CHOICE_NONE && n > 0 && val_operands_of(call, bind, n, out, &s.o);
+  s.aligned = s.choice > RULE_CHOICE_NONE && n > 0 && val_operands_of(call, bind, n, out, &s.o);
   return s;
 }
 
@@ -164,16 +134,16 @@ static bool edge_of(uint16_t bit, bool jump, double x) {
 static double decimals(const val_site *s) { return pow(10, number_or(s, 1, 0)); }
 
 static bool rounding(const val_site *s, uint16_t bit, double x, double y, double *other) {
-  const double scale = s->choice == VAL_CHOICE_ROUND ? decimals(s) : 1, v = x * scale,
+  const double scale = s->choice == RULE_CHOICE_ROUND ? decimals(s) : 1, v = x * scale,
                toward = v > 0 ? 1 : -1;
   const bool whole = v == nearbyint(v) && fabs(v) < 1e9, half = !whole && 2 * v == nearbyint(2 * v);
   *other = 0;
   if (bit == VAL_SOME) return y != 0;
   switch (s->choice) {
-  case VAL_CHOICE_ROUND: return *other = 2 * x - y, edge_of(bit, half, v);
-  case VAL_CHOICE_FLOOR: return *other = y - 1, edge_of(bit, whole, x);
-  case VAL_CHOICE_CEIL: return *other = y + 1, edge_of(bit, whole, x);
-  case VAL_CHOICE_FRAC: return *other = y + toward, edge_of(bit, whole && x != 0, x);
+  case RULE_CHOICE_ROUND: return *other = 2 * x - y, edge_of(bit, half, v);
+  case RULE_CHOICE_FLOOR: return *other = y - 1, edge_of(bit, whole, x);
+  case RULE_CHOICE_CEIL: return *other = y + 1, edge_of(bit, whole, x);
+  case RULE_CHOICE_FRAC: return *other = y + toward, edge_of(bit, whole && x != 0, x);
   default: return *other = y - toward, edge_of(bit, whole && x != 0, x);
   }
 }
@@ -194,7 +164,7 @@ static bool quotient(const val_site *s, uint16_t bit, double x, double y, double
   const bool whole =
       any_float(s) ? x != 0 && by != 0 && fmod(x, by) == 0 : by != 0 && fmod(x, by) == 0;
   if (named(s, "fmod")) by = copysign(by, x); /* it jumps away from 0 */
-  if (s->choice == VAL_CHOICE_REMAINDER)
+  if (s->choice == RULE_CHOICE_REMAINDER)
     return *other = bit == VAL_SOME ? 0 : y + by,
            bit == VAL_SOME ? y != 0 : edge_of(bit, whole, x / by);
   *other = bit == VAL_SOME ? 0 : y - 1;
@@ -220,7 +190,8 @@ static bool truth(const val_site *s, uint16_t bit, double x, double y, double by
   *other = y == 0;
   if (bit == VAL_YES) return y != 0;
   if (bit == VAL_NO) return y == 0;
-  return (bit & (VAL_EDGE | VAL_MEET)) && s->choice == VAL_CHOICE_COMPARE && x == by && isfinite(x);
+  return (bit & (VAL_EDGE | VAL_MEET)) && s->choice == RULE_CHOICE_COMPARE && x == by &&
+         isfinite(x);
 }
 
 /* ---- buckets ---- */
@@ -272,27 +243,27 @@ static bool count(const val_site *s, uint16_t bit, double y, double *other) {
 
 bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
   const double y = rule_tensor_get(s->out, i);
-  if (s->choice == VAL_CHOICE_ORDER) return val_order_slip(s, bit, i, other);
-  if (s->choice == VAL_CHOICE_LOGIC) return truth(s, bit, 0, y, 1, other);
-  if (s->choice == VAL_CHOICE_BUCKET) return bucket(s, bit, i, y, other);
-  if (s->choice == VAL_CHOICE_COUNT) return count(s, bit, y, other);
-  if (s->choice == VAL_CHOICE_STEP) return *other = 0, bit == VAL_SOME && y != 0;
+  if (s->choice == RULE_CHOICE_ORDER) return val_order_slip(s, bit, i, other);
+  if (s->choice == RULE_CHOICE_LOGIC) return truth(s, bit, 0, y, 1, other);
+  if (s->choice == RULE_CHOICE_BUCKET) return bucket(s, bit, i, y, other);
+  if (s->choice == RULE_CHOICE_COUNT) return count(s, bit, y, other);
+  if (s->choice == RULE_CHOICE_STEP) return *other = 0, bit == VAL_SOME && y != 0;
   if (!s->aligned) return false;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {
-  case VAL_CHOICE_COMPARE: return truth(s, bit, x, y, by, other);
-  case VAL_CHOICE_FLOOR:
-  case VAL_CHOICE_CEIL:
-  case VAL_CHOICE_TRUNC:
-  case VAL_CHOICE_FRAC:
-  case VAL_CHOICE_ROUND: return rounding(s, bit, x, y, other);
-  case VAL_CHOICE_CAST: return cast(s, bit, x, y, other);
-  case VAL_CHOICE_SIGN: return sign(bit, x, y, other);
-  case VAL_CHOICE_QUOTIENT:
-  case VAL_CHOICE_REMAINDER: return quotient(s, bit, x, y, by, other);
-  case VAL_CHOICE_BOUND: return bound(s, bit, x, y, by, other);
-  case VAL_CHOICE_PIECES: return piece(s, bit, x, y, other);
-  case VAL_CHOICE_CUT: return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
+  case RULE_CHOICE_COMPARE: return truth(s, bit, x, y, by, other);
+  case RULE_CHOICE_FLOOR:
+  case RULE_CHOICE_CEIL:
+  case RULE_CHOICE_TRUNC:
+  case RULE_CHOICE_FRAC:
+  case RULE_CHOICE_ROUND: return rounding(s, bit, x, y, other);
+  case RULE_CHOICE_CAST: return cast(s, bit, x, y, other);
+  case RULE_CHOICE_SIGN: return sign(bit, x, y, other);
+  case RULE_CHOICE_QUOTIENT:
+  case RULE_CHOICE_REMAINDER: return quotient(s, bit, x, y, by, other);
+  case RULE_CHOICE_BOUND: return bound(s, bit, x, y, by, other);
+  case RULE_CHOICE_PIECES: return piece(s, bit, x, y, other);
+  case RULE_CHOICE_CUT: return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
   default: return false;
   }
 }
@@ -334,39 +305,39 @@ static uint16_t piece_needs(const val_site *s) {
 uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
   static const uint16_t edges = VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE;
   *wanted = 0;
-  if (s->choice <= VAL_CHOICE_NONE || s->n == 0 || s->out->numel == 0) return 0;
+  if (s->choice <= RULE_CHOICE_NONE || s->n == 0 || s->out->numel == 0) return 0;
   for (uint32_t i = 0; i < s->call->n; i++)
     if (mask_literal(s->call->child[i])) return 0; /* a question about masks */
   switch (s->choice) {
-  case VAL_CHOICE_COMPARE:
+  case RULE_CHOICE_COMPARE:
     return s->aligned                   ? VAL_YES | VAL_NO | VAL_MEET
            : s->out->dtype == RULE_BOOL ? VAL_YES | VAL_NO
                                         : 0;
-  case VAL_CHOICE_ORDER: return val_order_needs(s, wanted);
-  case VAL_CHOICE_LOGIC: return VAL_YES | VAL_NO;
-  case VAL_CHOICE_FLOOR:
-  case VAL_CHOICE_CEIL:
-  case VAL_CHOICE_TRUNC:
-  case VAL_CHOICE_FRAC:
-  case VAL_CHOICE_ROUND:
+  case RULE_CHOICE_ORDER: return val_order_needs(s, wanted);
+  case RULE_CHOICE_LOGIC: return VAL_YES | VAL_NO;
+  case RULE_CHOICE_FLOOR:
+  case RULE_CHOICE_CEIL:
+  case RULE_CHOICE_TRUNC:
+  case RULE_CHOICE_FRAC:
+  case RULE_CHOICE_ROUND:
     if (!s->aligned || !any_float(s)) return 0;
     *wanted = edges;
     return VAL_SOME | VAL_EDGE;
-  case VAL_CHOICE_QUOTIENT:
-  case VAL_CHOICE_REMAINDER:
+  case RULE_CHOICE_QUOTIENT:
+  case RULE_CHOICE_REMAINDER:
     if (!s->aligned) return 0;
     *wanted = edges;
     return VAL_SOME | VAL_EDGE;
-  case VAL_CHOICE_CAST:
+  case RULE_CHOICE_CAST:
     if (s->out->dtype == RULE_BOOL) return VAL_YES | VAL_NO;
     *wanted = edges;
     return VAL_SOME | VAL_EDGE | VAL_FAR;
-  case VAL_CHOICE_SIGN: return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
-  case VAL_CHOICE_COUNT:
-  case VAL_CHOICE_BUCKET: return VAL_EDGE;
-  case VAL_CHOICE_CUT: return s->aligned ? VAL_EDGE : 0;
-  case VAL_CHOICE_BOUND: return s->aligned ? bound_needs(s) : 0;
-  case VAL_CHOICE_PIECES: return s->aligned ? piece_needs(s) : 0;
+  case RULE_CHOICE_SIGN: return s->aligned ? VAL_EDGE | VAL_UP | VAL_DOWN : 0;
+  case RULE_CHOICE_COUNT:
+  case RULE_CHOICE_BUCKET: return VAL_EDGE;
+  case RULE_CHOICE_CUT: return s->aligned ? VAL_EDGE : 0;
+  case RULE_CHOICE_BOUND: return s->aligned ? bound_needs(s) : 0;
+  case RULE_CHOICE_PIECES: return s->aligned ? piece_needs(s) : 0;
   default: return 0;
   }
 }
@@ -409,33 +380,33 @@ static double bound_distance(const val_site *s, uint16_t bit, double x, double b
 }
 
 double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pick, double *at) {
-  const rule_tensor *counted = s->choice == VAL_CHOICE_COUNT ? tensor(s, 0) : NULL;
-  if (s->choice == VAL_CHOICE_BUCKET) return bucket_distance(s, i, pick);
-  if (s->choice == VAL_CHOICE_ORDER) return val_order_distance(s, i, pick);
+  const rule_tensor *counted = s->choice == RULE_CHOICE_COUNT ? tensor(s, 0) : NULL;
+  if (s->choice == RULE_CHOICE_BUCKET) return bucket_distance(s, i, pick);
+  if (s->choice == RULE_CHOICE_ORDER) return val_order_distance(s, i, pick);
   if (counted && counted->numel)
     return rule_tensor_get(counted, (int64_t)(pick % (uint64_t)counted->numel));
   if (!s->aligned || i >= s->out->numel) return (double)NAN;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {
-  case VAL_CHOICE_COMPARE: return x - by;
-  case VAL_CHOICE_CUT:
-  case VAL_CHOICE_SIGN: return x;
-  case VAL_CHOICE_PIECES: return piece_distance(s, x, pick);
-  case VAL_CHOICE_BOUND: return bound_distance(s, bit, x, by, i);
-  case VAL_CHOICE_ROUND:
+  case RULE_CHOICE_COMPARE: return x - by;
+  case RULE_CHOICE_CUT:
+  case RULE_CHOICE_SIGN: return x;
+  case RULE_CHOICE_PIECES: return piece_distance(s, x, pick);
+  case RULE_CHOICE_BOUND: return bound_distance(s, bit, x, by, i);
+  case RULE_CHOICE_ROUND:
     if (isnan(*at)) *at = near_whole(x * decimals(s), 0.5, pick) / decimals(s);
     return x - *at;
-  case VAL_CHOICE_QUOTIENT:
-  case VAL_CHOICE_REMAINDER:
+  case RULE_CHOICE_QUOTIENT:
+  case RULE_CHOICE_REMAINDER:
     if (isnan(*at)) *at = near_whole(by != 0 ? x / by : 0, 0, pick);
     return x - *at * by;
-  case VAL_CHOICE_CAST:
+  case RULE_CHOICE_CAST:
     if (s->out->dtype == RULE_BOOL) return x;
     /* fall through */
-  case VAL_CHOICE_FLOOR:
-  case VAL_CHOICE_CEIL:
-  case VAL_CHOICE_TRUNC:
-  case VAL_CHOICE_FRAC:
+  case RULE_CHOICE_FLOOR:
+  case RULE_CHOICE_CEIL:
+  case RULE_CHOICE_TRUNC:
+  case RULE_CHOICE_FRAC:
     if (isnan(*at)) *at = near_whole(x, 0, pick);
     return x - *at;
   default: return (double)NAN;

@@ -1,45 +1,14 @@
 /* Private to validate/: which operators choose between values or jump, and what such a call would
  * have given had it chosen otherwise.
  *
- * The kinds are those of rules/operators.def. A call is looked at element by element: on which side
+ * The kinds are those of rules/operators.h. A call is looked at element by element: on which side
  * of its choice it lies, and the number that an operator like it, with the other convention there,
  * would have put in its place (cover.c, observe.c). */
 #ifndef VALIDATE_CHOICE_INT_H
 #define VALIDATE_CHOICE_INT_H
 
+#include "rules/operators.h"
 #include "validate/exec/engine_int.h"
-
-typedef enum val_choice {
-  VAL_CHOICE_UNLISTED, /* an operator that the table does not have: nothing is known */
-  VAL_CHOICE_NONE,
-  VAL_CHOICE_COMPARE,   /* of two numbers, to a truth value */
-  VAL_CHOICE_LOGIC,     /* of truth values, or of bits */
-  VAL_CHOICE_UNDEFINED, /* about NaN and infinities, of which samples have none */
-  VAL_CHOICE_FLOOR,
-  VAL_CHOICE_CEIL,
-  VAL_CHOICE_TRUNC,
-  VAL_CHOICE_FRAC,
-  VAL_CHOICE_ROUND,
-  VAL_CHOICE_SIGN,
-  VAL_CHOICE_SIGNED,   /* by the sign bit, which tells 0 from -0 */
-  VAL_CHOICE_QUOTIENT, /* rounded; VAL_CHOICE_DIVISION: where it has a rounding mode */
-  VAL_CHOICE_DIVISION,
-  VAL_CHOICE_REMAINDER,
-  VAL_CHOICE_BUCKET,    /* among boundaries */
-  VAL_CHOICE_CAST,      /* floats to integers or truth values */
-  VAL_CHOICE_BOUND,     /* its first operand, or a bound */
-  VAL_CHOICE_PIECES,    /* other functions below and above numbers that its arguments give */
-  VAL_CHOICE_STEP,      /* of integers alone */
-  VAL_CHOICE_ORDER,     /* places, by comparing values */
-  VAL_CHOICE_EXTREME,   /* a value, by comparing values: continuous */
-  VAL_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
-  VAL_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
-  VAL_CHOICE_COUNT,     /* of what is not 0 */
-  VAL_CHOICE_CUT,       /* an angle: it jumps where the second operand is below 0 */
-  VAL_CHOICE_END,       /* steep where its domain ends */
-  VAL_CHOICE_SELECT,    /* by a truth value that it is given */
-  VAL_CHOICE_INDEX      /* by an integer that it is given */
-} val_choice;
 
 /* What a call may be seen to do. The first eight are told of everywhere; the others are kinds of
  * VAL_EDGE. */
@@ -66,12 +35,11 @@ typedef struct val_site {
   rule_tensor *const *bind;
   size_t n;
   const rule_tensor *out;
-  val_choice choice;
+  rule_choice choice;
   val_operands o;
   bool aligned; /* o is set */
 } val_site;
 
-val_choice val_choice_of(const char *op);
 val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out);
 /* What has to be seen of the call before samples show anything of it, and in `wanted` what is worth

@@ -71,7 +71,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_t
   uint16_t want, need = val_site_needs(&s, &want);
   if (!(need | want) || !varies(term)) return;
   if ((need & (VAL_UP | VAL_DOWN)) && term->n && places(term->child[0])) return;
-  if (s.choice == VAL_CHOICE_ORDER && val_orders_places(term)) return;
+  if (s.choice == RULE_CHOICE_ORDER && val_orders_places(term)) return;
   if (c->n >= VAL_COVER) {
     c->full = true;
     return;
@@ -80,7 +80,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_t
   *o = (val_covered){.at = at, .where = term, .need = need, .want = want, .numel = out->numel};
   snprintf(o->name, sizeof o->name, "%s", call->u.s);
   o->term = val_term_hash(term, 0);
-  o->orders = s.choice == VAL_CHOICE_ORDER;
+  o->orders = s.choice == RULE_CHOICE_ORDER;
   for (unsigned b = 0; b < VAL_BITS; b++)
     if (((need | want) & ~VAL_MEET) >> b & 1 && val_site_takes(&s, (uint16_t)(1U << b)))
       o->taken |= (uint16_t)(1U << b);

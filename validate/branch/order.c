@@ -13,10 +13,10 @@ static bool named(const rule_term *call, const char *name) {
 }
 
 bool val_finds_places(const rule_term *call) {
-  const val_choice c = val_choice_of(call->u.s);
-  return c == VAL_CHOICE_ORDER || (c == VAL_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
-                                   (named(call, "max") || named(call, "min") ||
-                                    named(call, "median") || named(call, "nanmedian")));
+  const rule_choice c = rule_operator_of(call->u.s)->choice;
+  return c == RULE_CHOICE_ORDER || (c == RULE_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
+                                    (named(call, "max") || named(call, "min") ||
+                                     named(call, "median") || named(call, "nanmedian")));
 }
 
 size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out) {

@@ -1,0 +1,100 @@
+/* The table of operators, and looking one up by its name. */
+#include "rules/operators.h"
+
+#include <string.h>
+
+/* The words of rules/operators.def. A word that names a special case has what it is a case of. */
+#define EXACT .exact = true
+#define MOVES .moves = true, EXACT
+#define REARRANGES .rearranges = true, MOVES
+#define IDENTITY .identity = true, MOVES
+#define PART .part = true, MOVES
+#define FILLS .fills = true, MOVES
+#define CASTS .cast = true, EXACT
+#define ELEMENTWISE .elementwise = true
+#define UNSPECIFIED .unspecified = true
+#define COLLECTIVE .collective = true
+#define TABLE(k) .table = (k)
+#define ARITHMETIC .arithmetic = true
+#define ALGEBRAIC .algebraic = true
+#define TRANSCENDENTAL .transcendental = true
+#define SUMS .sums = true
+#define UNORDERED .unordered = true
+#define SERIES .series = true
+#define PRODUCT .product = true
+#define POWER .power = true
+#define NORM .norm = true
+#define POLE .pole = true
+#define SIGNED_POLE .signed_pole = true, POLE
+#define POSITIVE .positive = true
+#define UNDERFLOWS .underflows = true
+#define READS_ZERO_SIGN .reads_zero_sign = true
+#define DROPS_ZERO_SIGN .drops_zero_sign = true
+#define SEES_UNDEFINED .sees_undefined = true
+#define TIES .ties = true
+#define DENSE .dense = true
+#define STRIDED .strided = true
+#define READS_MEMORY .reads_memory = true
+#define RELATES .relates = true
+#define SIBLINGS(...) .sibling = {__VA_ARGS__}
+
+static const rule_operator table[] = {
+#define OPERATOR(text, kind, ...) {.name = text, .choice = RULE_CHOICE_##kind, __VA_ARGS__},
+#include "rules/operators.def"
+#undef OPERATOR
+};
+
+enum { N = sizeof table / sizeof *table };
+
+static const rule_operator unlisted;
+
+const rule_operator *rule_operators(size_t *n) { return *n = N, table; }
+
+/* The line of a name of `n` bytes, NULL if there is none. */
+static const rule_operator *find(const char *name, size_t n) {
+  size_t low = 0, high = N;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strncmp(table[middle].name, name, n);
+    if (order == 0 && table[middle].name[n] == 0) return &table[middle];
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return NULL;
+}
+
+static bool begins(const char *s, size_t n, const char *with) {
+  const size_t m = strlen(with);
+  return n > m && strncmp(s, with, m) == 0;
+}
+
+/* Operators of torch.special, and those that copy where others give views, are named after the
+ * operator that they are. */
+static const rule_operator *of_base(const char *name, size_t n) {
+  static const char special[] = "special_", copy[] = "_copy";
+  const rule_operator *o = find(name, n);
+  if (o) return o;
+  if (begins(name, n, special)) {
+    name += sizeof special - 1, n -= sizeof special - 1;
+    if ((o = find(name, n))) return o;
+  }
+  const size_t m = sizeof copy - 1;
+  return n > m && strncmp(name + n - m, copy, m) == 0 ? find(name, n - m) : NULL;
+}
+
+static const char aten[] = "aten::", dist[] = "dist::";
+
+bool rule_is_aten(const char *op) { return strncmp(op, aten, sizeof aten - 1) == 0; }
+bool rule_is_collective(const char *op) { return strncmp(op, dist, sizeof dist - 1) == 0; }
+bool rule_is_getitem(const char *op) { return strcmp(op, "getitem") == 0; }
+
+const rule_operator *rule_operator_of(const char *op) {
+  const bool plain = rule_is_aten(op);
+  const char *name = plain ? op + sizeof aten - 1 : op;
+  if (plain == (strstr(name, "::") || rule_is_getitem(name))) return &unlisted;
+  const rule_operator *o = find(name, strlen(name));
+  if (o) return o;
+  const size_t n = strcspn(name, ".");
+  o = plain ? of_base(name, n) : find(name, n);
+  return o ? o : &unlisted;
+}

@@ -1,0 +1,112 @@
+/* What any module may ask of an operator: the table rules/operators.def, one line for each.
+ *
+ * An operator is looked up by its dispatcher's name with overload ("aten::max.dim"). A line names
+ * one overload ("max.dim"), or all that have no line of their own ("max"); the namespace aten is
+ * left out. What has no line is unlisted: no fact is known of it, and none may be assumed.
+ *
+ * Facts that can be seen by running an operator are checked so (tests/rules/test_operators.c). To
+ * add a fact: a member here, a word in operators.c, and the word in the lines of the table. */
+#ifndef RULES_OPERATORS_H
+#define RULES_OPERATORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How an operator chooses between values, or jumps. */
+typedef enum rule_choice {
+  RULE_CHOICE_UNLISTED, /* nobody has looked: nothing is known */
+  RULE_CHOICE_NONE,
+  RULE_CHOICE_COMPARE,   /* of two numbers, to a truth value */
+  RULE_CHOICE_LOGIC,     /* of truth values, or of bits */
+  RULE_CHOICE_UNDEFINED, /* about NaN and infinities, of which samples have none */
+  RULE_CHOICE_FLOOR,
+  RULE_CHOICE_CEIL,
+  RULE_CHOICE_TRUNC,
+  RULE_CHOICE_FRAC,
+  RULE_CHOICE_ROUND,
+  RULE_CHOICE_SIGN,
+  RULE_CHOICE_SIGNED,   /* by the sign bit, which tells 0 from -0 */
+  RULE_CHOICE_QUOTIENT, /* rounded; RULE_CHOICE_DIVISION: where it has a rounding mode */
+  RULE_CHOICE_DIVISION,
+  RULE_CHOICE_REMAINDER,
+  RULE_CHOICE_BUCKET,    /* among boundaries */
+  RULE_CHOICE_CAST,      /* floats to integers or truth values */
+  RULE_CHOICE_BOUND,     /* its first operand, or a bound */
+  RULE_CHOICE_PIECES,    /* other functions below and above numbers that its arguments give */
+  RULE_CHOICE_STEP,      /* of integers alone */
+  RULE_CHOICE_ORDER,     /* places, by comparing values */
+  RULE_CHOICE_EXTREME,   /* a value, by comparing values: continuous */
+  RULE_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
+  RULE_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
+  RULE_CHOICE_COUNT,     /* of what is not 0 */
+  RULE_CHOICE_CUT,       /* an angle: it jumps where the second operand is below 0 */
+  RULE_CHOICE_END,       /* steep where its domain ends */
+  RULE_CHOICE_SELECT,    /* by a truth value that it is given */
+  RULE_CHOICE_INDEX      /* by an integer that it is given */
+} rule_choice;
+
+enum { RULE_MOST_SIBLINGS = 4 };
+
+typedef struct rule_operator {
+  const char *name;
+  rule_choice choice;
+
+  /* Where the result's numbers come from. */
+  bool moves : 1; /* they are operands' numbers, moved by their places, or the call's literals */
+  bool rearranges : 1;  /* moves all numbers of its first operand and no others: another layout */
+  bool identity : 1;    /* gives its first operand as it is */
+  bool part : 1;        /* moves some of its first operand's numbers, in their order */
+  bool fills : 1;       /* makes a tensor of literals and sizes alone */
+  bool cast : 1;        /* changes the dtype */
+  bool elementwise : 1; /* each element is one function of the operands' elements at its place */
+  bool unspecified : 1; /* leaves open what its result holds */
+  bool collective : 1;  /* joins the ranks' tensors */
+  uint8_t table;        /* the argument by whose integers it reads rows of its first; 0: none */
+
+  /* How it computes. */
+  bool exact : 1;      /* nothing is rounded: what it gives is given, or an integer */
+  bool arithmetic : 1; /* one sum or one product of two numbers */
+  bool algebraic : 1;  /* by + - * / and roots: a short result of short numbers is not rounded */
+  bool transcendental : 1; /* no two libraries round it alike */
+  bool sums : 1;           /* adds up many numbers, in an order that it chooses */
+  bool unordered : 1;      /* adds to places that may coincide, in any order */
+  bool series : 1;         /* by series, fractions or iterations: few digits are right */
+  bool product : 1;        /* a product of matrices */
+  bool power : 1;          /* an error of its operand grows as a power */
+  bool norm : 1;           /* normalises rows */
+
+  /* At the ends of the numbers. */
+  bool pole : 1;            /* infinite where an operand is 0 */
+  bool signed_pole : 1;     /* and of the sign of that 0 */
+  bool positive : 1;        /* never 0 over the reals: a 0 has underflowed */
+  bool underflows : 1;      /* may give a 0 that has underflowed, of numbers that are not tiny */
+  bool reads_zero_sign : 1; /* tells 0 from -0 */
+  bool drops_zero_sign : 1; /* gives the same for both, or a sum */
+  bool sees_undefined : 1;  /* tells NaN or infinities from numbers */
+  bool ties : 1;            /* leaves open which of equal elements' places it gives */
+
+  /* In memory. */
+  bool dense : 1;        /* its result lies row by row, whatever it is given */
+  bool strided : 1;      /* its result may be a view in another order */
+  bool reads_memory : 1; /* reads its operand as it lies in memory */
+
+  /* For searches. */
+  bool relates : 1; /* relations between tensors of two graphs are written with it */
+  const char *sibling[RULE_MOST_SIBLINGS]; /* what is easily mistaken for it, likeliest first: with
+                                              an overload, else with that of the call */
+} rule_operator;
+
+/* What is known of `op`. Returns: never NULL; a line without facts where it is unlisted. */
+const rule_operator *rule_operator_of(const char *op);
+
+/* Whether the name is of PyTorch's own operators, or of those between ranks. */
+bool rule_is_aten(const char *op);
+bool rule_is_collective(const char *op);
+/* Whether it is the choice of one of a call's several results. */
+bool rule_is_getitem(const char *op);
+
+/* The table, sorted by name, for those who read all of it. */
+const rule_operator *rule_operators(size_t *n);
+
+#endif
