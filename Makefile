@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
+.PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -102,6 +102,7 @@ help:
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
 	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
+	@echo 'lint-campaign  schedules that torch makes, programs on real gloo, what lint costs: [COUNT=100] [SEED=0]'
 	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
@@ -231,7 +232,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
-LINT = schedules events mutations sharing recorder
+LINT = schedules events mutations sharing recorder lint_reports
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
@@ -360,6 +361,13 @@ campaign: $(B)/tests/prop/test_saturate
 	TRACES=$(or $(TRACES),1000000) $(B)/tests/prop/test_saturate
 bench-real: all
 	@$(PYTHON_TORCH) tests/bench/real.py --isomer $(B)/isomer
+# What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
+lint-campaign: all
+	@$(PYTHON_TORCH) tests/lint/schedules.py --isomer $(B)/isomer --torch --ranks 2,3,4,8,16 --shuffles 400
+	@$(PYTHON_TORCH) tests/lint/gloo.py --isomer $(B)/isomer --count $(or $(COUNT),100) --seed $(or $(SEED),0)
+	@python3 tests/lint/recorder.py --isomer $(B)/isomer --count 400
+	@python3 tests/lint/sharing.py --isomer $(B)/isomer --count 600
+	@python3 tests/lint/scale.py --isomer $(B)/isomer
 # Mutants of the captures in models/ or in a folder of families, and what becomes of them.
 mutation: all
 	@$(PYTHON_TORCH) tests/mutation/campaign.py $(CAPTURES) --isomer $(B)/isomer --breaking $(or $(BREAKING),24) --preserving $(or $(PRESERVING),12) --seed $(or $(SEED),1) $(if $(FAULTS),--faults $(FAULTS))

@@ -9,6 +9,8 @@ typedef struct handles {
   lint_check *c;
   uint32_t proc;
   uint32_t *wait; /* of each event: the first wait for it, or LINT_NONE */
+  bool *implied;  /* of each event: a later one of its queue is waited for */
+  bool *ends;     /* scratch, of each group */
 } handles;
 
 static iso_code tell(const handles *h, lint_kind k, uint32_t i, uint32_t other, const char *mend,
@@ -34,22 +36,25 @@ static iso_code bare_wait(const handles *h, uint32_t i) {
   return tell(h, LINT_WAIT_BEFORE_POST, i, LINT_NONE, NULL, "waits for a handle that nothing has");
 }
 
-/* Whether a later operation of the same queue is waited for: then this one has ended too. */
-static bool is_implied(const handles *h, uint32_t i) {
-  const lint_program *p = h->c->t->proc[h->proc].prog;
-  const lint_event *e = &p->event[i];
-  if (h->c->t->backend != LINT_NCCL) return false;
-  for (uint32_t k = i + 1; k < p->n; k++) {
-    const lint_event *f = &p->event[k];
-    if (lint_op_classify(f->op) < LINT_P2P || f->group != e->group) continue;
-    if (!f->handle || h->wait[k] != LINT_NONE) return true;
+/* Operations of which a later one of the same queue is waited for: then they have ended too. */
+static void find_implied(handles *h) {
+  const lint_trace *t = h->c->t;
+  const lint_program *p = t->proc[h->proc].prog;
+  for (size_t i = 0; i <= t->n_refs; i++) h->ends[i] = false;
+  for (uint32_t i = (uint32_t)p->n; i-- > 0;) {
+    const lint_event *e = &p->event[i];
+    h->implied[i] = false;
+    if (lint_op_classify(e->op) < LINT_P2P) continue;
+    bool *ends = &h->ends[e->group == LINT_NONE ? t->n_refs : e->group];
+    const uint32_t unit = e->flags & LINT_IN_BATCH ? e->link : i;
+    h->implied[i] = *ends;
+    *ends |= !p->event[unit].handle || h->wait[i] != LINT_NONE || h->wait[unit] != LINT_NONE;
   }
-  return false;
 }
 
 static iso_code unwaited(const handles *h, uint32_t i) {
   const lint_event *e = &h->c->t->proc[h->proc].prog->event[i];
-  if (is_implied(h, i))
+  if (h->c->t->backend == LINT_NCCL && h->implied[i])
     return tell(h, LINT_UNWAITED_IMPLIED, i, LINT_NONE, NULL,
                 "is never waited for, but a later operation of its queue is");
   if (e->op == LINT_OP_SEND)
@@ -73,6 +78,7 @@ static iso_code check_proc(handles *h) {
       c = tell(h, LINT_DOUBLE_WAIT, i, h->wait[e->link], "remove it", "waits a second time");
     else h->wait[e->link] = i;
   }
+  if (!c) find_implied(h);
   for (uint32_t i = 0; !c && i < p->n; i++)
     if (posts(&p->event[i]) && h->wait[i] == LINT_NONE) c = unwaited(h, i);
   return c;
@@ -85,9 +91,12 @@ iso_code lint_check_handles(lint_check *c) {
   size_t most = 0;
   for (size_t i = 0; i < t->n_programs; i++)
     if (t->program[i].n > most) most = t->program[i].n;
-  handles h = {.c = c, .wait = malloc((most + 1) * sizeof *h.wait)};
+  handles h = {.c = c,
+               .wait = malloc((most + 1) * sizeof *h.wait),
+               .implied = malloc((most + 1) * sizeof *h.implied),
+               .ends = malloc((t->n_refs + 1) * sizeof *h.ends)};
   bool *told = calloc(t->n_programs + 1, sizeof *told);
-  iso_code code = h.wait && told ? ISO_OK : lint_no_memory(c->err);
+  iso_code code = h.wait && h.implied && h.ends && told ? ISO_OK : lint_no_memory(c->err);
   for (uint32_t i = 0; !code && i < t->n_procs; i++) {
     const size_t k = (size_t)(t->proc[i].prog - t->program);
     if (told[k]) continue;
@@ -96,6 +105,8 @@ iso_code lint_check_handles(lint_check *c) {
     code = check_proc(&h);
   }
   free(h.wait);
+  free(h.implied);
+  free(h.ends);
   free(told);
   return code;
 }
