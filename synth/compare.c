@@ -356,12 +356,21 @@ static iso_code hold_together(state *s, const pairing *p, bool *apart, bool *equ
   return ISO_OK;
 }
 
-static int64_t leaf_elements(const synth_graph *g) {
-  int64_t n = 0;
-  for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind != SYNTH_OP && g->node[i].value && g->node[i].value[0])
-      n += g->node[i].value[0]->numel;
-  return n;
+/* The same over the real numbers: where float64 tells the outputs apart on a draw, many digits may
+ * say that rounding did. What they are made of may be equal all the same. */
+static iso_code hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,
+                                iso_error *err) {
+  bool *here = calloc(s->n_draws + 1, 1);
+  iso_code c = here ? hold_together(s, p, here, equal, err) : nomem(err);
+  const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p->left].node];
+  bool same = true;
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    apart[d] |= here[d];
+    if (here[d] && same) c = st_same_numbers(s, d, l, p->aux, &same, err);
+  }
+  if (!c) *equal = same;
+  free(here);
+  return c;
 }
 
 /* Many candidates in vain: perhaps there is no rule to be found, and a witness tells so sooner than
@@ -374,7 +383,7 @@ static iso_code hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error
   }; /* of large models a search for a witness takes long, too */
   if (s->hunted || s->n_wasted < MANY || st_stopped(s)) return ISO_OK;
   if (s->n_wasted < VERY_MANY &&
-      leaf_elements(s->graph[LEFT]) + leaf_elements(s->graph[RIGHT]) > LARGE)
+      st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > LARGE)
     return ISO_OK;
   s->hunted = true;
   bool *apart = calloc(s->n_draws + 1, 1), equal;
@@ -415,7 +424,7 @@ static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, iso_err
   for (size_t i = 0; i < n_pairs && !c && !st_stopped(s); i++) {
     const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p[i].left].node];
     bool equal = true, done = eg_equal(s->g, l, p[i].aux);
-    if (!done) c = hold_together(s, &p[i], apart, &equal, err);
+    if (!done) c = hold_as_numbers(s, &p[i], apart, &equal, err);
     if (!c && !done && equal) c = st_prove(s, l, p[i].aux, &done, err);
   }
   free(apart);
@@ -464,7 +473,7 @@ static iso_code judge(state *s, pairing *p, iso_error *err) {
     const eg_node l = s->map[LEFT][L->output[p[i].left].node];
     const char *name = L->output[p[i].left].name;
     bool equal_values = true;
-    c = hold_together(s, &p[i], apart, &equal_values, err);
+    c = hold_as_numbers(s, &p[i], apart, &equal_values, err);
     if (c) break;
     bool done = eg_equal(s->g, l, p[i].aux);
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);

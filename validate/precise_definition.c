@@ -504,33 +504,44 @@ static const rule_term *named(vp *v, const rule_term *t, literals *l) {
                             : rule_list(&v->arena, child, t->n);
 }
 
-bool vp_by_definition(vp *v, const vp_call *k, const vp_tensor **out) {
+/* The call `r` as its definition says. `decimals`: with literals read as such in the definition. */
+static bool define(vp *v, const vp_call *k, const rule *r, const literals *l, bool decimals,
+                   const vp_tensor **out) {
   enum { MOST_SETUP = 1 << 18 };
-  rule r;
-  for (size_t i = 0; i < k->n; i++)
-    if (rule_dtype_is_complex(k->in[i]->dtype)) return false;
-  if (!vp_go(v, SETUP) || !as_rule(v, k, &r)) return false;
-  literals l = {.n = 0};
-  if (v->reading != VP_DOUBLES) {
-    r.attr = l.attr;
-    r.lhs = r.rhs = named(v, k->call, &l);
-    r.n_attrs = (uint32_t)l.n;
-    if (!r.lhs) return v->no_memory = true, false;
-  }
   sc *c = calloc(1, sizeof *c);
   bool ok = false;
   if (!c) v->no_memory = true;
-  else if (!sc_init(c, &r, val_engine_schemas(v->e), NULL)) v->no_memory = true;
+  else if (!sc_init(c, r, val_engine_schemas(v->e), NULL)) v->no_memory = true;
   else {
     c->max_work = MOST_SETUP;
+    c->decimals = decimals;
     sc_declare_names(c);
-    walk w = {.v = v, .c = c, .k = k, .literals = &l};
-    ok = all_results(&w, &r, out);
+    walk w = {.v = v, .c = c, .k = k, .literals = l};
+    ok = all_results(&w, r, out);
     free(w.spare);
     v->no_memory |= c->no_memory;
   }
   if (c) sc_fini(c);
   free(c);
   return ok;
+}
+
+bool vp_by_definition(vp *v, const vp_call *k, const vp_tensor **out) {
+  rule r;
+  for (size_t i = 0; i < k->n; i++)
+    if (rule_dtype_is_complex(k->in[i]->dtype)) return false;
+  if (!vp_go(v, SETUP) || !as_rule(v, k, &r)) return false;
+  literals l = {.n = 0};
+  if (v->reading == VP_DOUBLES) return define(v, k, &r, &l, false, out);
+  rule n = r;
+  n.attr = l.attr;
+  n.lhs = n.rhs = named(v, k->call, &l);
+  n.n_attrs = (uint32_t)l.n;
+  if (!n.lhs) return v->no_memory = true, false;
+  if (define(v, k, &n, &l, false, out)) return true;
+  /* A definition that asks where a number lies cannot be had with a name for it. */
+  const literals none = {.n = 0};
+  return v->reading == VP_DECIMALS && l.n > 0 && vp_go(v, SETUP) &&
+         define(v, k, &r, &none, true, out);
 }
 #endif

@@ -114,28 +114,39 @@ static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_st
   return c;
 }
 
-/* Whether the left's output `o` is the right's in real numbers, so that what tells them apart is
- * what rounding made of it: a sum that swallowed an operand, say, which stochastic arithmetic need
- * not notice. */
-static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes,
-                                 iso_error *err) {
+typedef struct place { /* a node of a graph */
+  int side;
+  size_t node;
+} place;
+
+/* Whether two nodes are the same in real numbers, so that what tells them apart is what rounding
+ * made of it: a sum that swallowed an operand, say, which stochastic arithmetic need not notice. */
+static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], const place at[2],
+                                 bool *yes, iso_error *err) {
   rule_step *step[2] = {NULL, NULL};
   rule_program side[2];
   iso_code c = ISO_OK;
   *yes = false;
   if (!s->oracle->same_numbers) return ISO_OK;
   for (int k = 0; k < 2 && !c; k++) {
-    c = program_of(s, k, leaf[k], &step[k], err);
-    side[k] = (rule_program){step[k], s->graph[k]->n_nodes,
-                             s->graph[k]->output[k == LEFT ? o : s->right_of[o]].node};
+    c = program_of(s, at[k].side, leaf[at[k].side], &step[k], err);
+    side[k] = (rule_program){step[k], s->graph[at[k].side]->n_nodes, at[k].node};
   }
   if (!c) c = s->oracle->same_numbers(s->oracle->ctx, side, yes, err);
   for (int k = 0; k < 2; k++) {
-    for (size_t i = 0; step[k] && i < s->graph[k]->n_nodes; i++)
+    for (size_t i = 0; step[k] && i < s->graph[at[k].side]->n_nodes; i++)
       rule_tensor_unref(step[k][i].value);
     free(step[k]);
   }
   return c;
+}
+
+/* The left's output `o` and its counterpart. */
+static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes,
+                                   iso_error *err) {
+  const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node},
+                       {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node}};
+  return made_by_rounding(s, leaf, at, yes, err);
 }
 
 /* The first output (of the left) that differs beyond rounding between two runs from the given
@@ -164,7 +175,7 @@ static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base
     *found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, diff);
     if (!*found) continue;
     bool rounding = false;
-    c = made_by_rounding(s, leaf, o, &rounding, err);
+    c = output_by_rounding(s, leaf, o, &rounding, err);
     *found = !c && !rounding;
     if (*found) *which = o;
   }
@@ -205,6 +216,33 @@ static void free_leaves(const state *s, rule_tensor **leaf[2]) {
       rule_tensor_unref(leaf[side][i]);
     free(leaf[side]);
   }
+}
+
+int64_t st_leaf_elements(const synth_graph *g) {
+  int64_t n = 0;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind != SYNTH_OP && g->node[i].value && g->node[i].value[0])
+      n += g->node[i].value[0]->numel;
+  return n;
+}
+
+iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes, iso_error *err) {
+  enum { MOST_ELEMENTS = 60000 }; /* more are not evaluated so */
+  const eg_node e[2] = {a, b};
+  place at[2];
+  rule_tensor **leaf[2];
+  *yes = false;
+  for (int k = 0; k < 2; k++) {
+    const int32_t *node = s->rec[e[k].i].node;
+    at[k].side = node[LEFT] >= 0 ? LEFT : RIGHT;
+    if (node[at[k].side] < 0) return ISO_OK;
+    at[k].node = (size_t)node[at[k].side];
+  }
+  if (st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > MOST_ELEMENTS) return ISO_OK;
+  iso_code c = leaves_of_draw(s, d, leaf, err);
+  if (!c) c = made_by_rounding(s, leaf, at, yes, err);
+  free_leaves(s, leaf);
+  return c;
 }
 
 iso_code st_run_draw(state *s, size_t d, iso_error *err) {

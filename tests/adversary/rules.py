@@ -77,30 +77,50 @@ def safely(f, domain=lambda *v: True):
     return g
 
 
+def plus(a, b):
+    """Where these digits lose an operand, too, a point says nothing."""
+    y = a + b
+    if (a != 0 and y == b) or (b != 0 and y == a):
+        raise Undefined
+    return y
+
+
+def saturates(f):
+    """The same of what goes to 1."""
+
+    def g(a):
+        y = f(a)
+        if abs(y) == 1:
+            raise Undefined
+        return y
+
+    return g
+
+
 add, sub, mul = (
-    call2("add.Tensor", lambda a, b: a + b),
-    call2("sub.Tensor", lambda a, b: a - b),
+    call2("add.Tensor", plus),
+    call2("sub.Tensor", lambda a, b: plus(a, -b)),
     call2("mul.Tensor", lambda a, b: a * b),
 )
 div = call2("div.Tensor", safely(lambda a, b: a / b, lambda a, b: b != 0))
 maximum, minimum = call2("maximum", max), call2("minimum", min)
 adds, subs, muls = (
-    with_number("add.Scalar", lambda a, c: a + c),
-    with_number("sub.Scalar", lambda a, c: a - c),
+    with_number("add.Scalar", plus),
+    with_number("sub.Scalar", lambda a, c: plus(a, -c)),
     with_number("mul.Scalar", lambda a, c: a * c),
 )
 divs = with_number("div.Scalar", safely(lambda a, c: a / c, lambda a, c: c != 0))
 exp, tanh, sin, cos = (
     call1("exp", mp.exp),
-    call1("tanh", mp.tanh),
+    call1("tanh", saturates(mp.tanh)),
     call1("sin", mp.sin),
     call1("cos", mp.cos),
 )
 log = call1("log", safely(mp.log, lambda a: mp.im(a) != 0 or a > 0))
 sqrt = call1("sqrt", safely(mp.sqrt, lambda a: mp.im(a) != 0 or a >= 0))
 erf, sigmoid, neg, absolute = (
-    call1("erf", mp.erf),
-    call1("sigmoid", lambda a: 1 / (1 + mp.exp(-a))),
+    call1("erf", saturates(mp.erf)),
+    call1("sigmoid", lambda a: 1 / plus(mp.mpf(1), mp.exp(-a))),
     call1("neg", lambda a: -a),
     call1("abs", abs),
 )
@@ -113,7 +133,7 @@ log1p, expm1 = call1("log1p", safely(mp.log1p, lambda a: a > -1)), call1("expm1"
 relu = call1("relu", lambda a: max(a, mp.mpf(0)))
 erfinv = call1("erfinv", safely(mp.erfinv, lambda a: -1 < a < 1))
 i0 = call1("special_i0", lambda a: mp.besseli(0, a))
-silu = call1("silu", lambda a: a / (1 + mp.exp(-a)))
+silu = call1("silu", lambda a: a / plus(mp.mpf(1), mp.exp(-a)))
 
 
 def fold(op, g):

@@ -172,6 +172,12 @@ def truth(rule, attrs, rng):
     return True if good >= 8 else None
 
 
+def both_read_all(rule):
+    """A graph has the inputs that it reads, and the other one must have these."""
+    words = [set(re.findall(r"[^\s()]+", e.text)) for e in (rule.lhs, rule.rhs)]
+    return all(set(rule.vars) & w == set(rule.vars) & words[0] for w in words)
+
+
 MAGNITUDE = rules.magnitude
 
 
@@ -190,7 +196,7 @@ def cases(seed, count, only):
         rule = rules.MAKERS[kinds[k % len(kinds)]](rng, k)
         attrs = numbers(rng, rule)
         same = truth(rule, attrs, rng)
-        if same is None:
+        if same is None or not both_read_all(rule):
             continue
         yield k, Case(rule, same, attrs, rng)
         k += 1

@@ -807,6 +807,18 @@ def rounds(name, left, right, why="equal over the reals", **how):
 
 
 rounds("(x + 1e9) - 1e9", same, lambda x: (x + 1e9) - 1e9)
+two("a millionth beside what rounding makes", "", same, lambda x: ((x + 1e3) - 1e3) + x * 1e-6)
+two(
+    "a thousandth of what log cannot see",
+    "float64 has nothing of it",
+    lambda x: (x * 1e-20).log1p(),
+    lambda x: (x * 1.001e-20).log1p(),
+)
+rounds(
+    "log of nearly one",
+    lambda x: (x.tanh() * 1e-20 + 1.0).log(),
+    lambda x: (x.tanh() * 1e-20).log1p(),
+)
 rounds("(x + 1e12) - 1e12", same, lambda x: (x + 1e12) - 1e12)
 rounds("(x + 1e13) - 1e13, then exp", lambda x: x.exp(), lambda x: ((x + 1e13) - 1e13).exp())
 rounds("sum from the other end", lambda x: x.sum(-1), lambda x: x.flip(-1).sum(-1), shape=(4, 64))

@@ -80,7 +80,6 @@ TESTED = {
         "experts gathered for each token",
         "all experts, the chosen gathered",
         "tokens dispatched by one-hot rows",
-        "tokens sorted by their experts",
         "experts of two ranks",
         "exponential moving average",
         "retention, recurrent",

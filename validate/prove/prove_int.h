@@ -259,6 +259,8 @@ struct sc {
   bool has_frames;    /* there are such */
   bool read_literals; /* float literals as the roots that they stand for */
   bool readable;      /* there was one that could be read so */
+  bool decimals;      /* float literals as the decimals that they are printed as, where these are
+                         short: for evaluations */
   bool read_masks;    /* finite masks as minus infinity: then each row of a softmax has to keep an
                          element (mask.c) */
   sx_node *node;

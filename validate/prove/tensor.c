@@ -428,10 +428,31 @@ static root_kind root_of(double a, int64_t *n) {
   return NO_ROOT;
 }
 
+/* The shortest decimal that is this double, where it has at most 15 digits. */
+static bool short_decimal(sc *c, double f, uint32_t *out) {
+  enum { MOST_DIGITS = 15 };
+  char text[40];
+  for (int digits = 1; isfinite(f) && digits <= MOST_DIGITS; digits++) {
+    int64_t n = 0;
+    snprintf(text, sizeof text, "%.*e", digits - 1, f);
+    const double d = strtod(text, NULL);
+    if (d < f || d > f) continue;
+    for (const char *p = text; *p && *p != 'e'; p++)
+      if (*p >= '0' && *p <= '9') n = 10 * n + (*p - '0');
+    const int e = atoi(strchr(text, 'e') + 1) - (digits - 1);
+    *out =
+        pv_q_mul(&c->q, pv_q_int(&c->q, f < 0 ? -n : n), pv_q_pow(&c->q, pv_q_int(&c->q, 10), e));
+    return true;
+  }
+  return false;
+}
+
 /* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption
  * `literal`, proofs.md). */
 sx pt_literal(sc *c, double f) {
+  uint32_t decimal;
   if (f == -INFINITY) return c->neginf;
+  if (c->decimals && short_decimal(c, f, &decimal)) return sx_q(c, decimal);
   if (c->read_masks && sc_mask_literal(f)) {
     c->literal = c->masks = true;
     return c->neginf;
