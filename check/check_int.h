@@ -3,6 +3,7 @@
 #define CHECK_CHECK_INT_H
 
 #include "check/check.h"
+#include "egraph/base/rng.h"
 #include "rules/masks.h"
 
 enum { CHK_NONE = UINT32_MAX };
@@ -233,6 +234,28 @@ iso_code chk_agreed(chk_state *k);
 bool chk_has_domain(const chk_state *k, uint32_t leaf);
 /* Put what was drawn for an input inside of its domain; false: it is not. `number` of the draw. */
 bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor *t);
+
+/* ---- edges.c ---- */
+typedef struct chk_edges chk_edges;
+/* How elements of a leaf are drawn, in turn by the number of the draw: each anywhere, all alike,
+ * one after the other, beside edges, in steps as large as edges. */
+enum {
+  CHK_EDGE_ANY,
+  CHK_EDGE_ONE,
+  CHK_EDGE_IN_TURN,
+  CHK_EDGE_BESIDE,
+  CHK_EDGE_RAMP,
+  CHK_EDGE_KINDS
+};
+/* Behind chk_run: numbers at which what is needed jumps or bends, by free leaf. Owns: in `out`, to
+ * be freed after an error, too. */
+iso_code chk_edges_new(chk_state *k, const bool *need, chk_edges **out);
+void chk_edges_free(chk_edges *e);
+bool chk_any_edges(const chk_edges *e);
+bool chk_has_edges(chk_state *k, const chk_edges *e, uint32_t leaf);
+/* Element `i` of a leaf that has edges: beside one, between two or past them. */
+double chk_draw_edge(chk_state *k, const chk_edges *e, uint32_t leaf, size_t number, int64_t i,
+                     iso_rng *rng);
 
 /* ---- redrawn.c ---- */
 /* Behind all else: outputs agree on other inputs and parameters, too, and are NaN together. */

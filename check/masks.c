@@ -129,15 +129,16 @@ static bool rules_read(const chk_state *k) {
   return false;
 }
 
-/* The term as it is read. */
-static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i) {
+/* The term as it is read; `any` where that is another than the captured one. */
+static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i, bool *any) {
   if (!rule_masks_source(m, i)) {
     const rule_term *call = k->captured[i] ? rule_masks_read(m, i, k->arena) : NULL;
     if (k->captured[i] && !call) return chk_nomem(k);
-    if (call != k->captured[i]) k->term[i].call = call;
+    if (call != k->captured[i]) k->term[i].call = call, *any = true;
     return ISO_OK;
   }
   rule_tensor *v;
+  *any = true;
   iso_code c = rule_masks_value(m, i, &v, k->err);
   if (c) return c;
   c = chk_set_constant(k, i, v);
@@ -150,13 +151,16 @@ static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i) {
 
 static iso_code read_masks(chk_state *k, const rule_masks *m, const char *text) {
   size_t where;
+  bool any = false;
   iso_code c = ISO_OK;
   if (!rule_masks_vanish(m, &where))
     return chk_settle(k, CHK_REFUSED,
                       "masks are read as minus infinity, and one does not vanish at %s \"%s\"",
                       k->term[where].side == LEFT ? "left's" : "right's", k->term[where].node->id);
   for (uint32_t i = 0; i < k->masks->n && !c; i++)
-    if (k->masks->node[i].live) c = read_term(k, m, i);
+    if (k->masks->node[i].live) c = read_term(k, m, i, &any);
+  if (!c && !any)
+    return chk_settle(k, CHK_REFUSED, "masks are said to be read, and there are none");
   return c ? c : chk_assume(k, RULE_ASSUMES_LITERAL, text);
 }
 

@@ -120,6 +120,8 @@ static iso_code check_output(chk_state *k, const chk_output *o, bool by_name,
     return chk_settle(k, CHK_REFUSED,
                       "outputs %s and %s are not equal by the steps of the certificate", o->left,
                       o->right);
+  if (covered[LEFT][i] && covered[RIGHT][j]) /* of ranks each pair has one that is new */
+    return chk_settle(k, CHK_REFUSED, "outputs %s and %s are listed twice", o->left, o->right);
   covered[LEFT][i] = covered[RIGHT][j] = true;
   return ISO_OK;
 }

@@ -30,7 +30,8 @@ typedef enum how {
   NORMAL,
   POSITIVE,
   NEGATIVE,
-  ANY
+  ANY,
+  AT_EDGES
 } how; /* ANY: each leaf as one of those before */
 
 typedef struct kind {
@@ -41,6 +42,9 @@ typedef struct kind {
 /* On which values are compared, too. */
 static const kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
 enum { N_PLAIN = sizeof plain / sizeof *plain, FEW = 1 << 12, MORE_DRAWS = 8 * N_PLAIN };
+/* Where the graphs compare, clamp or fill (edges.c). */
+static const kind at_edges = {AT_EDGES, AT_EDGES, 1};
+enum { EDGE_DRAWS = 64, FEW_EDGE_DRAWS = 8, SOME = 1 << 17 };
 enum { MANY = 1 << 24, SMALL = 1 << 16 }; /* elements of a model, and of a leaf */
 
 /* The first ones show what is undefined without any guard; further ones, what parameters can make
@@ -79,7 +83,9 @@ typedef struct look {
   chk_elements elements;
   double *value; /* by class of elements: what is drawn */
   bool *is_drawn;
-  bool *need;             /* by term */
+  bool *need; /* by term */
+  chk_edges *edges;
+  size_t number;          /* of the draw */
   bool few;               /* only small leaves are drawn */
   bool ties;              /* an operator leaves an order open: integers may differ */
   bool overflow, outside; /* outside: of a domain */
@@ -143,13 +149,19 @@ static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, 
   double mean = 0, deviation = 0;
   how m = input ? as->input : as->parameter;
   if (m == ANY) m = (how)iso_rng_below(rng, ANY);
+  const bool edges = m == AT_EDGES && (input || v->numel <= SMALL) &&
+                     chk_has_edges(k, x->edges, leaf) && iso_rng_below(rng, 8) > 0;
+  if (m == AT_EDGES) m = input ? NORMAL : CAPTURED;
   if (real) spread(v, &mean, &deviation);
   for (int64_t i = 0; i < v->numel; i++) {
     const int64_t at = chk_element(&x->elements, leaf, i);
     if (at < 0) return; /* it stays as it was captured */
     if (x->is_drawn[at]) continue;
     x->is_drawn[at] = true;
-    if (!real) x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
+    if (edges && iso_rng_below(rng, 16) > 0)
+      x->value[at] = chk_draw_edge(k, x->edges, leaf, x->number, i, rng);
+    else if (!real)
+      x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
     else if (m == CAPTURED) x->value[at] = rule_tensor_get(v, i);
     else x->value[at] = (input ? 1 : as->scale) * draw_float(m, mean, deviation, i < row, rng);
   }
@@ -299,6 +311,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
 static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng,
                      bool *done) {
   *done = false;
+  x->number = number;
   memset(x->is_drawn, 0, x->elements.n);
   x->outside = false;
   for (uint32_t leaf = 0; leaf < k->n_terms; leaf++)
@@ -308,11 +321,11 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
   return c || x->outside ? c : run(k, x, done);
 }
 
-/* Values agree on plain draws. */
-static iso_code try_plain(chk_state *k, look *x, size_t number) {
+/* Values agree on draw `number` of this kind. */
+static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool sure, done;
-  iso_code c = draw(k, x, &plain[number % N_PLAIN], number, &rng, &done);
+  iso_code c = draw(k, x, as, number, &rng, &done);
   const size_t o = !c && done ? differs(k, x) : k->n_outputs;
   if (c || o == k->n_outputs) return c;
   const double by = distance(k, x, o);
@@ -368,7 +381,7 @@ static iso_code prepare(chk_state *k, look *x) {
   for (size_t i = 0; i < k->n_outputs; i++)
     x->need[k->output[i].a] = x->need[k->output[i].b] = true;
   chk_mark_below(k, x->need);
-  return ISO_OK;
+  return chk_edges_new(k, x->need, &x->edges);
 }
 
 iso_code chk_redrawn(chk_state *k) {
@@ -387,13 +400,20 @@ iso_code chk_redrawn(chk_state *k) {
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
     c = prepare(k, &x);
-    for (size_t i = 0; i < n_plain && !c && !chk_settled(k); i++) c = try_plain(k, &x, i);
+    const size_t n_edges = c || x.few || !chk_any_edges(x.edges) ? 0
+                           : elements < SOME                     ? EDGE_DRAWS
+                                                                 : FEW_EDGE_DRAWS;
+    for (size_t i = 0; i < n_plain && !c && !chk_settled(k); i++)
+      c = try_values(k, &x, &plain[i % N_PLAIN], i);
+    for (size_t i = 0; i < n_edges && !c && !chk_settled(k); i++)
+      c = try_values(k, &x, &at_edges, MORE_DRAWS + i);
     for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
   }
   for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
   free(k->drawn);
   k->drawn = NULL;
   chk_elements_free(&x.elements);
+  chk_edges_free(x.edges);
   free(x.value);
   free(x.is_drawn);
   free(x.need);

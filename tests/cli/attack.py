@@ -357,6 +357,58 @@ def pairs(rng):
         xs,
         between={"aten::gt.Scalar": ([n], "bool")},
     )
+    yield from rarely(rng, n, xs)
+
+
+def rarely(rng, n, xs):
+    """False where several things happen at once, or far from what was captured."""
+
+    def flag(of, at, op="aten::gt.Scalar"):
+        return ("aten::to.dtype", (op, of, at), {"dtype": "float32"})
+
+    def both(a, b):
+        total = ("aten::add.Tensor", a, b)
+        return total, ("aten::add.Tensor", total, ("aten::mul.Tensor", a, b))
+
+    truth = {"aten::gt.Scalar": ([n], "bool"), "aten::lt.Scalar": ([n], "bool")}
+    a, b = flag("x", rng.uniform(30, 90)), flag("w", -rng.uniform(30, 90), "aten::lt.Scalar")
+    yield Pair("flags", both(a, b), [n], xs, w=([n], [-v for v in xs]), between=truth)
+
+    def band(of, at):
+        away = ("aten::abs", ("aten::sub.Tensor", of, round(at, 2)))
+        return flag(away, rng.choice([0.05, 0.02]), "aten::lt.Scalar")
+
+    a, b = band("x", rng.uniform(6, 9)), band("w", rng.uniform(-9, -6))
+    yield Pair("bands", both(a, b), [n], xs, w=([n], xs), between=truth)
+    fill = float(rng.choice([1e3, 1e4, 65504.0, 1e6]))
+    for op, by in (("aten::amax", -fill), ("aten::amin", fill)):
+        small = {op: ([1], "float32"), "aten::constant_pad_nd": ([n + 1], "float32")}
+        padded = (op, ("aten::constant_pad_nd", "x", [0, 1], by), [0], True)
+        yield Pair("filled " + op, ((op, "x", [0], True), padded), [n], xs, out=[1], between=small)
+    steps = (
+        "aten::sub.Tensor",
+        ("aten::slice.Tensor", "x", 0, 1, n, 1),
+        ("aten::slice.Tensor", "x", 0, 0, n - 1, 1),
+    )
+    some = {k: ([n - 1], "float32") for k in ("aten::slice.Tensor", "aten::sub.Tensor")}
+    some["aten::constant_pad_nd"] = ([n], "float32")
+    padded = ("aten::amax", ("aten::constant_pad_nd", steps, [0, 1], -fill), [0], True)
+    whole = ("aten::amax", steps, [0], True)
+    yield Pair("filled steps", (whole, padded), [n], xs, out=[1], between=some)
+    ids = rng.sample(range(500), n)
+    first, then = (v for v in rng.sample(range(500, 900), 2))
+    a = ("aten::slice.Tensor", flag("x", first, "aten::eq.Scalar"), 0, 0, n - 1, 1)
+    b = ("aten::slice.Tensor", flag("x", then, "aten::eq.Scalar"), 0, 1, n, 1)
+    some = {k: ([n - 1], "float32") for k in ("aten::slice.Tensor", "aten::add.Tensor")}
+    some.update({"aten::mul.Tensor": ([n - 1], "float32"), "aten::eq.Scalar": ([n], "bool")})
+    yield Pair("in a row", both(a, b), [n], ids, dtype="int64", out=[n - 1], between=some)
+    put, summed = (
+        (op, ("aten::mul.Scalar", "w", 0.0), 0, "x", ("aten::slice.Tensor", "w", 0, 0, n, 1))
+        for op in ("aten::index_copy", "aten::index_add")
+    )
+    some = {"aten::mul.Scalar": ([9], "float32"), "aten::slice.Tensor": ([n], "float32")}
+    ids, w = rng.sample(range(9), n), ([9], [rng.uniform(-2, 2) for _ in range(9)])
+    yield Pair("twice", (put, summed), [n], ids, w=w, dtype="int64", out=[9], between=some)
 
 
 # ---- how a false rule is spelled ----
