@@ -26,7 +26,7 @@ LDFLAGS += $(SAN)
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
 LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
 # Samples are evaluated in many digits where MPFR is there (validate/precise/precise_int.h); without it rules that need that are unknown.
-LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr -lgmp)
+LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr) -lgmp
 # AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
 ifneq ($(findstring address,$(SAN)),)
 LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state

@@ -97,15 +97,24 @@ static void wide_int(vp *v, vn *r, __int128 i) {
   mpfr_set(&r->hi, &r->lo, MPFR_RNDU);
 }
 
-void vn_rational(vp *v, vn *r, __int128 n, __int128 d, int32_t e) {
+/* A whole number of any length. */
+static void long_int(vn *r, mpz_srcptr i) {
+  mpfr_set_z(&r->lo, i, MPFR_RNDD);
+  mpfr_set_z(&r->hi, i, MPFR_RNDU);
+}
+
+void vn_rational(vp *v, vn *r, const pv_rationals *c, uint32_t q) {
   vn *t = &v->tmp[10];
-  wide_int(v, r, n);
-  if (d != 1) {
-    wide_int(v, t, d);
+  const pv_number *x = &c->q[q];
+  if (x->large) long_int(r, x->large->n);
+  else wide_int(v, r, x->small.n);
+  if (x->large || x->small.d != 1) {
+    if (x->large) long_int(t, x->large->d);
+    else wide_int(v, t, x->small.d);
     vn_div(v, r, r, t);
   }
-  mpfr_mul_2si(&r->lo, &r->lo, e, MPFR_RNDD);
-  mpfr_mul_2si(&r->hi, &r->hi, e, MPFR_RNDU);
+  mpfr_mul_2si(&r->lo, &r->lo, x->small.e, MPFR_RNDD);
+  mpfr_mul_2si(&r->hi, &r->hi, x->small.e, MPFR_RNDU);
   note(v, r);
 }
 

@@ -34,10 +34,13 @@ ISO_MUST_USE iso_code val_precise_sides(val_engine *e, const rule *r, rule_tenso
 ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program side[2],
                                            val_precise *out, iso_error *err);
 
-/* The rest is between precise*.c. */
+/* The rest is between the files of this folder. */
 #if __has_include(<mpfr.h>)
 #define VAL_HAS_MPFR 1
 #include <mpfr.h>
+
+#include "validate/prove/rational.h"
+#include "validate/prove/gmp_memory.h"
 
 typedef struct vn { /* a number between lo and hi */
   __mpfr_struct lo, hi;
@@ -62,18 +65,9 @@ typedef struct vp_value {
 
 enum { VP_TEMPS = 12 };
 
-/* What MPFR falls back on where the system has no memory (precise_memory.c); of one thread. */
-typedef struct vp_memory {
-  char *base;
-  size_t used;
-  bool needed; /* the system had none: the evaluation ends */
-} vp_memory;
-bool vp_memory_begin(vp_memory *m); /* false: no memory */
-void vp_memory_end(vp_memory *m);   /* and no number is alive */
-
 typedef struct vp {
   val_engine *e;
-  vp_memory *memory;
+  gmp_memory *memory;
   const vp_value **var; /* of RULE_VAR i; NULL: it has none */
   size_t n_var;
   mpfr_prec_t prec;
@@ -142,7 +136,7 @@ vn_unary vn_unary_find(const char *name, int *cost);
 vn_binary vn_binary_find(const char *name, int *cost);
 
 /* r = n / d * 2^e, and 2 / pi's root, which GELU has. */
-void vn_rational(vp *v, vn *r, __int128 n, __int128 d, int32_t e);
+void vn_rational(vp *v, vn *r, const pv_rationals *c, uint32_t q);
 void vn_gelu_root(vp *v, vn *r);
 void vn_hull(vn *r, const vn *a, const vn *b); /* both of them */
 

@@ -68,7 +68,8 @@ static bool is_child(sx_op op, size_t i) {
 }
 
 static uint64_t q_hash(const sc *c, uint32_t q) {
-  const pv_q *v = &c->q.q[q];
+  if (c->q.q[q].large) return pv_q_hash(&c->q, q);
+  const pv_q *v = &c->q.q[q].small;
   return mix(mix((uint64_t)v->n, (uint64_t)v->d), (uint64_t)(int64_t)v->e);
 }
 
@@ -599,7 +600,8 @@ sx sx_sub(sc *c, sx a, sx b) {
 int64_t sx_q_floor(const sc *c, uint32_t q) {
   int64_t k;
   if (pv_q_is_int(&c->q, q, &k)) return k;
-  pv_q v = c->q.q[q];
+  pv_q v;
+  if (!pv_q_small(&c->q, q, &v)) return 0; /* out of reach: kept as it is */
   for (; v.e < 0 && v.d < ((__int128)1 << 100); v.e++) v.d *= 2;
   for (; v.e > 0 && v.n < ((__int128)1 << 100) && v.n > -((__int128)1 << 100); v.e--) v.n *= 2;
   if (v.e) return 0; /* out of reach: kept as it is */
@@ -755,13 +757,14 @@ sx sx_mul3(sc *c, sx a, sx b, sx d) { return sx_mul(c, sx_mul(c, a, b), d); }
 
 /* n^(1/2) for a rational: square factors come out, primes stay. Other roots stand as they are. */
 static sx root_of_number(sc *c, uint32_t v, uint32_t e) {
-  const pv_q x = c->q.q[v];
+  pv_q x;
+  const bool fits = pv_q_small(&c->q, v, &x);
   if (pv_q_sign(&c->q, v) < 0) {
     sc_fail(c, "a root of a negative number");
     return c->zero;
   }
-  if (x.n == 0) return c->zero;
-  if (x.n > 100000000 || x.d > 100000000) {
+  if (v == PV_ZERO_Q) return c->zero;
+  if (!fits || x.n > 100000000 || x.d > 100000000) {
     const size_t start = c->sp;
     push(c, sx_q(c, v), e);
     return finish_product(c, start, PV_ONE_Q);

@@ -169,8 +169,8 @@ static int64_t common_denominator(const sc *c, sx a) {
     uint32_t q;
     sx m;
     sx_term(c, a, i, &q, &m);
-    const pv_q v = c->q.q[q];
-    if (v.d > (1 << 20) || v.e < -20) return 0;
+    pv_q v;
+    if (!pv_q_small(&c->q, q, &v) || v.d > (1 << 20) || v.e < -20) return 0;
     int64_t d = (int64_t)v.d << (v.e < 0 ? -v.e : 0), x = all, y = d;
     while (y) {
       const int64_t t = x % y;

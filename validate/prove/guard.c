@@ -211,8 +211,8 @@ static sx scaled(sc *c, sx p) {
     int64_t k;
     sx_term(c, p, i, &q, &m);
     if (pv_q_is_int(&c->q, q, &k)) continue;
-    const pv_q v = c->q.q[q];
-    if (v.d > (1 << 30) || v.e < -60 || (v.d == 1 && v.e >= 0))
+    pv_q v;
+    if (!pv_q_small(&c->q, q, &v) || v.d > (1 << 30) || v.e < -60 || (v.d == 1 && v.e >= 0))
       return p; /* too large, or whole and larger */
     uint32_t d = pv_q_int(&c->q, (int64_t)v.d);
     if (v.e < 0) d = pv_q_mul(&c->q, d, pv_q_int(&c->q, (int64_t)1 << -v.e));

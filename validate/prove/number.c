@@ -19,10 +19,7 @@ typedef struct numbers {
 
 enum { MAX_STEPS = 10000000 };
 
-static double q_value(const sc *c, uint32_t q) {
-  const pv_q v = c->q.q[q];
-  return ldexp((double)v.n / (double)v.d, v.e);
-}
+static double q_value(const sc *c, uint32_t q) { return pv_q_value(&c->q, q); }
 
 static double value(numbers *m, sx x);
 

@@ -462,7 +462,8 @@ sx pt_literal(sc *c, double f) {
     return c->zero;
   }
   const uint32_t q = pv_q_double(&c->q, f);
-  const pv_q v = c->q.q[q];
+  pv_q v;
+  (void)pv_q_small(&c->q, q, &v); /* doubles have 53 bits */
   int64_t n = 0;
   const root_kind is = v.n < (1 << 24) && v.n > -(1 << 24) ? NO_ROOT : root_of(fabs(f), &n);
   if (is == NO_ROOT || !c->read_literals) {

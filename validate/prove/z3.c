@@ -40,13 +40,29 @@ static Z3_ast numeral(solver *m, __int128 v, Z3_sort sort) {
 }
 static Z3_ast integer(solver *m, __int128 v) { return numeral(m, v, m->real); }
 
+/* n / d of a number of any length. */
+static Z3_ast quotient(solver *m, uint32_t q) {
+  pv_q v;
+  if (pv_q_small(&m->c->q, q, &v)) return z3.mk_div(m->z, integer(m, v.n), integer(m, v.d));
+  char *n, *d;
+  if (!pv_q_decimals(&m->c->q, q, &n, &d)) {
+    m->failed = m->c->no_memory = true;
+    return integer(m, 0);
+  }
+  const Z3_ast r =
+      z3.mk_div(m->z, z3.mk_numeral(m->z, n, m->real), z3.mk_numeral(m->z, d, m->real));
+  free(n);
+  free(d);
+  return pv_q_sign(&m->c->q, q) < 0 ? z3.mk_unary_minus(m->z, r) : r;
+}
+
 static Z3_ast rational(solver *m, uint32_t q) {
-  const pv_q v = m->c->q.q[q];
-  Z3_ast r = z3.mk_div(m->z, integer(m, v.n), integer(m, v.d));
-  int32_t e = v.e < 0 ? -v.e : v.e;
+  Z3_ast r = quotient(m, q);
+  const int32_t power = pv_q_exponent(&m->c->q, q);
+  int32_t e = power < 0 ? -power : power;
   for (; e > 0; e -= 62) {
     Z3_ast p = integer(m, (__int128)1 << (e < 62 ? e : 62));
-    r = v.e < 0 ? z3.mk_div(m->z, r, p) : z3.mk_mul(m->z, 2, (Z3_ast[2]){r, p});
+    r = power < 0 ? z3.mk_div(m->z, r, p) : z3.mk_mul(m->z, 2, (Z3_ast[2]){r, p});
   }
   return z3.simplify(m->z, r);
 }

@@ -65,8 +65,33 @@ static void write_scaled(unsigned __int128 v, int32_t e, bool whole, FILE *f) {
     fputc(' ', f), write_whole((unsigned __int128)1 << (e < room ? e : room), whole, f);
 }
 
+static void write_power(int32_t e, FILE *f) {
+  for (; e > 0; e -= 60) fprintf(f, " %lld.0", 1LL << (e < 60 ? e : 60));
+}
+
+/* A number that 128 bits do not hold. It is no integer's coefficient: those are int64. */
+static void write_large(cert_writer *w, uint32_t q, bool whole, FILE *f) {
+  const int32_t e = pv_q_exponent(&w->c->q, q);
+  char *n, *d;
+  if (whole || e > 1100 || e < -1100) return cert_give_up(w, "a number too large to write");
+  if (!pv_q_decimals(&w->c->q, q, &n, &d)) {
+    w->c->no_memory = true;
+    return;
+  }
+  const bool negative = pv_q_sign(&w->c->q, q) < 0;
+  fputs(negative ? "(- (/ (* " : "(/ (* ", f);
+  fprintf(f, "%s.0 1.0", n);
+  write_power(e, f);
+  fprintf(f, ") (* %s.0 1.0", d);
+  write_power(-e, f);
+  fputs(negative ? ")))" : "))", f);
+  free(n);
+  free(d);
+}
+
 static void write_rational(cert_writer *w, uint32_t q, bool whole, FILE *f) {
-  const pv_q v = w->c->q.q[q];
+  pv_q v;
+  if (!pv_q_small(&w->c->q, q, &v)) return write_large(w, q, whole, f);
   const bool negative = v.n < 0;
   const unsigned __int128 n = (unsigned __int128)(negative ? -v.n : v.n),
                           d = (unsigned __int128)v.d;

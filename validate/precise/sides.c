@@ -169,7 +169,7 @@ static bool close_by(const vp_tensor *a, const vp_tensor *b) {
 }
 
 /* One evaluation. `more`: the bits that it takes for an answer, where these are too few. */
-static iso_code once(val_engine *e, const question *q, vp_memory *memory, long bits,
+static iso_code once(val_engine *e, const question *q, gmp_memory *memory, long bits,
                      vp_reading reading, val_precise *out, long *more, iso_error *err) {
   vp v = {.e = e, .memory = memory, .prec = bits, .reading = reading};
   bool wide = false;
@@ -197,7 +197,7 @@ static iso_code once(val_engine *e, const question *q, vp_memory *memory, long b
   return no_memory ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
 }
 
-static iso_code at_reading(val_engine *e, const question *q, vp_memory *memory, vp_reading reading,
+static iso_code at_reading(val_engine *e, const question *q, gmp_memory *memory, vp_reading reading,
                            val_precise *out, iso_error *err) {
   enum { ROUNDS = 4 };
   long bits = VP_LEAST_BITS, more = 0;
@@ -230,7 +230,7 @@ static bool by_literals(const question *q) {
 
 /* A literal may stand for its decimal, or for a number of which it has the first digits: what
  * differs by that alone is no difference. */
-static iso_code answer(val_engine *e, const question *q, vp_memory *memory, val_precise *out,
+static iso_code answer(val_engine *e, const question *q, gmp_memory *memory, val_precise *out,
                        iso_error *err) {
   iso_code c = at_reading(e, q, memory, VP_DOUBLES, out, err);
   if (c || out->answer != VAL_PRECISE_APART) return c;
@@ -252,10 +252,11 @@ static iso_code answer(val_engine *e, const question *q, vp_memory *memory, val_
 }
 
 static iso_code with_memory(val_engine *e, const question *q, val_precise *out, iso_error *err) {
-  vp_memory memory;
-  if (!vp_memory_begin(&memory)) return iso_fail(err, ISO_NOMEM, "out of memory");
+  gmp_memory memory;
+  if (!gmp_memory_begin(&memory)) return iso_fail(err, ISO_NOMEM, "out of memory");
   const iso_code c = answer(e, q, &memory, out, err);
-  vp_memory_end(&memory);
+  mpfr_free_cache(); /* some of it may lie in the reserve */
+  gmp_memory_end(&memory);
   return c;
 }
 

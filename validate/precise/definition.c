@@ -56,7 +56,8 @@ static uint32_t word(const walk *w, sx x, size_t i) { return sc_word(w->c, x, i)
 static bool whole(walk *w, sx x, int64_t *out);
 
 static bool whole_rational(const walk *w, uint32_t q, int64_t *out) {
-  const pv_q v = w->c->q.q[q];
+  pv_q v;
+  if (!pv_q_small(&w->c->q, q, &v)) return false;
   if (v.d != 1 || v.e < 0 || v.e > 40 || v.n > (1 << 20) || v.n < -(1 << 20)) return false;
   *out = (int64_t)v.n * ((int64_t)1 << v.e);
   return true;
@@ -149,19 +150,18 @@ static void choose(walk *w, sx cond, sx yes, sx no, vn *r) {
 
 /* ---- numbers ---- */
 
-static void rational(walk *w, uint32_t q, vn *r) {
-  const pv_q v = w->c->q.q[q];
-  vn_rational(w->v, r, v.n, v.d, v.e);
-}
+static void rational(walk *w, uint32_t q, vn *r) { vn_rational(w->v, r, &w->c->q, q); }
 
 static void to_power(walk *w, vn *x, uint32_t q) {
   vn *e = q == PV_ONE_Q ? NULL : get(w);
   if (!e) return;
   rational(w, q, e);
-  const bool root = w->c->q.q[q].e == -1 && w->c->q.q[q].d == 1;
+  pv_q half;
+  const bool root = pv_q_small(&w->c->q, q, &half) && half.e == -1 && half.d == 1 &&
+                    half.n <= INT64_MAX && half.n >= -INT64_MAX;
   if (root) { /* of odd powers: by the root, which is defined at 0 */
     vn_sqrt(w->v, x, x);
-    vn_rational(w->v, e, w->c->q.q[q].n, 1, 0);
+    vn_int(w->v, e, (int64_t)half.n);
   }
   if (vp_go(w->v, 4)) vn_pow(w->v, x, x, e);
   put(w, e);

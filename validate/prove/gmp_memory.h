@@ -1,0 +1,25 @@
+/* Private to validate/: memory for GMP and MPFR, which take no for no answer. An allocator of
+ * theirs may not give NULL.
+ *
+ * So each piece of work takes a reserve before it begins, and may fail there. While it runs, what
+ * the system does not give comes from the reserve, and `needed` says so: the work ends soon after,
+ * lets everything go, and reports that there was no memory. The reserve is larger than what any one
+ * step takes: tests/validate/test_precise_oom.c lets every allocation fail from some point on. */
+#ifndef VALIDATE_GMP_MEMORY_H
+#define VALIDATE_GMP_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct gmp_memory { /* of one thread */
+  char *base;
+  size_t used;
+  bool needed;              /* the system had none */
+  struct gmp_memory *outer; /* pieces of work may stand within each other */
+} gmp_memory;
+
+bool gmp_memory_begin(gmp_memory *m); /* false: no memory */
+/* Requires: no number that was made since gmp_memory_begin is alive, MPFR's caches included. */
+void gmp_memory_end(gmp_memory *m);
+
+#endif
