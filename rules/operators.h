@@ -103,6 +103,8 @@ const rule_operator *rule_operator_of(const char *op);
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */
 bool rule_is_aten(const char *op);
 bool rule_is_collective(const char *op);
+/* Whether it is `base`, or an overload of it. */
+bool rule_is_overload(const char *op, const char *base);
 /* Whether it is the choice of one of a call's several results. */
 bool rule_is_getitem(const char *op);
 
