@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "capture/pt2_int.h"
+#include "rules/names.h"
 
 enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
@@ -208,7 +209,7 @@ static iso_code as_before(const inverse *v) {
     *v->out = v->fresh;
     return ISO_OK;
   }
-  return give(v, "aten::reshape",
+  return give(v, OP_RESHAPE,
               json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "shape", sizes(&v->old->shape)));
 }
 
@@ -254,12 +255,12 @@ static iso_code permuted_back(const inverse *v) {
   json_t *dims = json_array();
   for (uint32_t k = 0; k < v->old->shape.rank; k++)
     json_array_append_new(dims, json_integer(back[k]));
-  return give(v, "aten::permute", json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "dims", dims));
+  return give(v, OP_PERMUTE, json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "dims", dims));
 }
 
 static iso_code scattered_slice(const inverse *v, int64_t dim, json_t *start, json_t *end,
                                 int64_t step) {
-  return give(v, "aten::slice_scatter",
+  return give(v, OP_SLICE_SCATTER,
               json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "dim", (json_int_t)dim, "start", start, "end", end,
                         "step", (json_int_t)step));
@@ -292,7 +293,7 @@ static iso_code scattered_part(const inverse *v) {
 }
 
 static iso_code scattered_select(const inverse *v, int64_t index) {
-  return give(v, "aten::select_scatter",
+  return give(v, OP_SELECT_SCATTER,
               json_pack("{s:o, s:o, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "dim",
                         (json_int_t)dim_of(v->kwargs, "dim", 0, v->old->shape.rank), "index",
@@ -300,7 +301,7 @@ static iso_code scattered_select(const inverse *v, int64_t index) {
 }
 
 static iso_code scattered_diagonal(const inverse *v) {
-  return give(v, "aten::diagonal_scatter",
+  return give(v, OP_DIAGONAL_SCATTER,
               json_pack("{s:o, s:o, s:I, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "offset", (json_int_t)int_of(v->kwargs, "offset", 0),
                         "dim1", (json_int_t)int_of(v->kwargs, "dim1", 0), "dim2",
@@ -344,8 +345,7 @@ static iso_code invert(const inverse *v) {
   if (strcmp(name, "unbind") == 0) return scattered_select(v, v->view->index);
   if (strcmp(name, "diagonal") == 0) return scattered_diagonal(v);
   if (strcmp(name, "view_as_complex") == 0 || strcmp(name, "view_as_real") == 0)
-    return give(v,
-                strcmp(name, "view_as_real") == 0 ? "aten::view_as_complex" : "aten::view_as_real",
+    return give(v, strcmp(name, "view_as_real") == 0 ? OP_VIEW_AS_COMPLEX : OP_VIEW_AS_REAL,
                 json_pack("{s:o}", "self", pt2_ref(v->fresh)));
   return refused(v);
 }
@@ -432,7 +432,7 @@ static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt
 }
 
 static iso_code to_dtype(pt2_writer *w, const pt2_cell *like, const char **id) {
-  return pt2_emit(w, "aten::to.dtype",
+  return pt2_emit(w, OP_TO_DTYPE,
                   json_pack("{s:o, s:{s:s}}", "self", pt2_ref(*id), "dtype", "dtype",
                             rule_dtype_name(like->dtype)),
                   pt2_outputs(like), "to", id, NULL);
@@ -445,7 +445,7 @@ static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src,
   cast.dtype = self->dtype;
   iso_code code = src->dtype != self->dtype ? to_dtype(w, &cast, id) : ISO_OK;
   if (code == ISO_OK && !rule_shape_eq(&src->shape, &self->shape))
-    code = pt2_emit(w, "aten::expand",
+    code = pt2_emit(w, OP_EXPAND,
                     json_pack("{s:o, s:o}", "self", pt2_ref(*id), "size", sizes(&self->shape)),
                     pt2_outputs(self), "expand", id, NULL);
   return code;

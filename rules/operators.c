@@ -9,6 +9,9 @@
 #define REARRANGES .rearranges = true, MOVES
 #define IDENTITY .identity = true, MOVES
 #define PART .part = true, MOVES
+#define JOINS .joins = true, MOVES
+#define ACCUMULATES .accumulates = true, MOVES
+#define UNCHANGED .identity = true, EXACT
 #define FILLS .fills = true, MOVES
 #define CASTS .cast = true, EXACT
 #define ELEMENTWISE .elementwise = true

@@ -58,6 +58,8 @@ typedef struct rule_operator {
   bool identity : 1;    /* gives its first operand as it is */
   bool part : 1;        /* moves some of its first operand's numbers, in their order */
   bool fills : 1;       /* makes a tensor of literals and sizes alone */
+  bool joins : 1;       /* its operands' numbers in turn: joined, or repeated */
+  bool accumulates : 1; /* moves numbers, unless an argument says that those of one place add up */
   bool cast : 1;        /* changes the dtype */
   bool elementwise : 1; /* each element is one function of the operands' elements at its place */
   bool unspecified : 1; /* leaves open what its result holds */

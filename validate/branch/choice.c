@@ -1,5 +1,6 @@
 /* What the operators that choose do, element by element. */
 #include "validate/branch/choice_int.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdlib.h>

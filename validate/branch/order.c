@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "validate/branch/choice_int.h"
+#include "rules/operators.h"
 
 static bool named(const rule_term *call, const char *name) {
   char buf[64];
@@ -24,7 +25,7 @@ size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n
 }
 
 bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
-  if (k == 0 || (strcmp(side->kind == RULE_OP ? side->u.s : "", "getitem") == 0 &&
+  if (k == 0 || (rule_is_getitem(side->kind == RULE_OP ? side->u.s : "") &&
                  side->child[0] == term && side->child[1]->u.i == (int64_t)k))
     return true;
   for (uint32_t i = 0; i < side->n; i++)
@@ -69,7 +70,7 @@ static bool dimension_of(const rule_term *call, const rule_tensor *x, uint32_t *
 bool val_orders_places(const rule_term *term) {
   const rule_term *x = term->n ? term->child[0] : NULL;
   if (!x || x->kind != RULE_OP || of_all(term)) return false;
-  const bool second = strcmp(x->u.s, "getitem") == 0;
+  const bool second = rule_is_getitem(x->u.s);
   if (second && x->child[1]->u.i != 1) return false;
   if (second) x = x->child[0];
   return named(x, second ? "sort" : "argsort") && dimension(x) == dimension(term);
@@ -86,7 +87,7 @@ static bool row_of(const val_site *s, int64_t i, row *r) {
   const rule_term *t = s->call->n ? s->call->child[0] : NULL;
   uint32_t d;
   if (!t || t->kind != RULE_VAR || (size_t)t->u.i >= s->n) return false;
-  if (strncmp(s->call->u.s, "aten::", 6) != 0 || strstr(s->call->u.s, "pool")) return false;
+  if (!rule_is_aten(s->call->u.s) || strstr(s->call->u.s, "pool")) return false;
   const rule_tensor *x = s->bind[t->u.i];
   *r = (row){x, 0, 1, x->numel};
   if (s->out->numel == 1 && of_all(s->call)) return true;
