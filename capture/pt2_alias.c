@@ -25,6 +25,7 @@ static bool is_any(const char *name, const char *const *names) {
 /* ---- who shares memory ---- */
 
 /* Views in row-major order of what they view, by name. */
+/* operator: what shares memory is a matter of captures alone, and an archive has bare names */
 static const char *const same_order[] = {
     "view",      "_unsafe_view", "unsqueeze",  "squeeze",      "alias",       "detach", "view_as",
     "unflatten", "positive",     "lift_fresh", "resolve_conj", "resolve_neg", NULL};
@@ -105,6 +106,7 @@ static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_ce
 
 pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base,
                        const pt2_cell *out) {
+  /* operator: of these the arguments or strides say whether they copy */
   if (is_any(name, same_order)) return base->dtype == out->dtype ? PT2_SAME : PT2_UNSURE;
   if (is_any(name, other_views)) return PT2_VIEW;
   if (is_any(name, unsure)) return PT2_UNSURE;
@@ -215,6 +217,7 @@ static iso_code as_before(const inverse *v) {
 
 /* out: order of the viewed dimensions in the view. Returns: false where it is no permutation. */
 static bool order_of(const inverse *v, int64_t *order) {
+  /* operator: each has an inverse of its own */
   const uint32_t n = v->old->shape.rank;
   for (uint32_t k = 0; k < n; k++) order[k] = k;
   int64_t a = n >= 2 ? (int64_t)n - 2 : 0, b = n >= 2 ? (int64_t)n - 1 : 0;
@@ -321,6 +324,7 @@ static iso_code scattered_narrow(const inverse *v) {
 
 /* In *v->out, the new value of what is viewed. */
 static iso_code invert(const inverse *v) {
+  /* operator: each has an inverse of its own */
   static const char *const turns[] = {"t",        "numpy_T", "mT",        "adjoint",
                                       "matrix_H", "mH",      "transpose", "swapaxes",
                                       "swapdims", "permute", NULL};
@@ -399,6 +403,7 @@ static int width(rule_dtype d) { return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 
  * promotion, as far as a result that fits back into `self` can need it. */
 static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self,
                      rule_dtype *out) {
+  /* operator: in-place forms, which only archives have */
   static const char *const tests[] = {
       "eq",        "ne",          "lt",         "le",          "gt",
       "ge",        "less",        "less_equal", "greater",     "greater_equal",
@@ -464,6 +469,7 @@ static const rule_schema *counterpart(pt2_writer *w, const char *name, const cha
 
 iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs,
                       pt2_cell *const *args, size_t n_args, pt2_cell *self, const char *hint) {
+  /* operator: in-place forms, which only archives have */
   /* These change what the tensor is, not what is in it. */
   static const char *const reshape_in_place[] = {
       "set_",      "resize_",   "resize_as_", "swap_",      "as_strided_",   "t_", "transpose_",

@@ -413,7 +413,7 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
     const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, rank)};
     c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, OP_PERMUTE, arg, 2) : NULL, err);
     if (!c && r->found)
-      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s",
+      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be " OP_PERMUTE " to %s",
                                  call->u.s, rp_show(r, arg[1]));
   }
   return c;

@@ -332,6 +332,7 @@ static iso_code parse_returns(cursor *c, rule_schema *s) {
 
 /* Whether an operator may draw random numbers, by its name without namespace and overload. */
 static bool is_random(const char *name) {
+  /* operator: prefixes of names, of which PyTorch adds some with each release */
   static const char *const draws[] = {"alpha_dropout",
                                       "bernoulli",
                                       "binomial",

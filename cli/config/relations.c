@@ -307,6 +307,7 @@ static iso_code add(reader *r, tensor *x) {
   return call(r, OP_ADD_TENSOR, arg, 2, &to, x);
 }
 
+/* operator: the words of relation files */
 static iso_code apply(reader *r, const char *f, tensor *x) {
   if (strcmp(f, "cat") == 0) return cat(r, x);
   static const char *const known[] = {"t",         "transpose", "permute", "reshape",

@@ -711,8 +711,8 @@ static iso_code relate_parts(state *s, eg_node e, eg_node part[2], iso_error *er
   else s->rec[whole.i].def = whole.i;
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   const char *id = st_any_id(s, e),
-             *text = iso_arena_printf(&s->arena, "(aten::complex (aten::real %s) (aten::imag %s))",
-                                      id, id);
+             *text = iso_arena_printf(&s->arena,
+                                      "(" OP_COMPLEX " (" OP_REAL " %s) (" OP_IMAG " %s))", id, id);
   if (!text) return nomem(err);
   c = note_constant(s, left ? e : whole, left ? whole : e, text, err);
   return c ? c : merge_constants(s, e, whole, err);

@@ -38,6 +38,7 @@ static bool one_of(const char *op, const char *const *name, size_t n) {
  * these in another layout. They range over that dimension whatever is drawn: a bound past its end
  * is never met, and needs not be. */
 static bool places(const rule_term *t) {
+  /* operator: which of its results are places */
   static const char *const gives[] = {"argmax", "argmin", "argsort"}, *const second[] = {
                                                                           "max", "min", "topk",
                                                                           "sort"};

@@ -13,6 +13,7 @@ static bool named(const rule_term *call, const char *name) {
   return strcmp(val_base_name(call->u.s, buf), name) == 0;
 }
 
+/* operator: of these the overload by a dimension finds places too */
 bool val_finds_places(const rule_term *call) {
   const rule_choice c = rule_operator_of(call->u.s)->choice;
   return c == RULE_CHOICE_ORDER || (c == RULE_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
@@ -33,6 +34,7 @@ bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
   return false;
 }
 
+/* operator: its manual says what others leave open */
 /* libtorch's manual says of these which of equal numbers is meant. */
 static bool says_which(const rule_term *call) {
   if (named(call, "argmax") || named(call, "argmin") || named(call, "max") || named(call, "min"))
