@@ -381,6 +381,7 @@ bench-compare: all
 
 deps:
 	@.ci/deps
+	@.ci/operators
 headers:
 	@CC='$(CC)' CXX='$(CXX)' .ci/headers
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/pt2_int.h"
+#include "rules/operators.h"
 #include "egraph/base/vec.h"
 
 typedef struct impl {
@@ -142,7 +143,7 @@ static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t ind
 }
 
 static iso_code check_getitem(const cap_node *node, const cap_node *of, int64_t k, iso_error *err) {
-  if (of->call == NULL || strcmp(of->op, "getitem") == 0)
+  if (of->call == NULL || rule_is_getitem(of->op))
     return iso_fail(err, ISO_FORMAT, "takes an output of \"%.120s\", which is no operator", of->id);
   if (k < 0 || (uint64_t)k >= of->n_outputs)
     return iso_fail(err, ISO_FORMAT, "takes output %" PRId64 " of \"%.120s\", which has %zu", k,
@@ -212,7 +213,7 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if ((code = member(v, "attributes", JSON_OBJECT, &raw.attributes, err)) != ISO_OK) return code;
   if ((code = member(v, "functionalized", JSON_OBJECT, &f, err)) != ISO_OK) return code;
   if (f != NULL && (code = read_functionalized(f, node, &raw, err)) != ISO_OK) return code;
-  if (strcmp(node->op, "getitem") == 0) return read_getitem(r, node, &raw, err);
+  if (rule_is_getitem(node->op)) return read_getitem(r, node, &raw, err);
   if (!is_operator_name(node->op))
     return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
                     node->op);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "capture/capture_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 
 enum { MAX_DEPTH = 64 }; /* of lists in lists */
 
@@ -296,8 +298,8 @@ static bool is_any(const char *op, const char *const *names) {
  * the few operators that broadcast first. NULL where no argument is a tensor. */
 static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
                                        const rule_term *const *child, size_t n) {
-  static const char *const broadcast[] = {"aten::cosine_similarity", "aten::linalg_vecdot",
-                                          "aten::linalg_cross", "aten::cross", NULL};
+  static const char *const broadcast[] = {OP_COSINE_SIMILARITY, OP_LINALG_VECDOT, OP_LINALG_CROSS,
+                                          OP_CROSS, NULL};
   const bool all = is_any(op, broadcast);
   const rule_shape *found = NULL;
   for (size_t i = 0; i < n; i++) {
@@ -316,7 +318,7 @@ static bool is_dim(const char *op, const char *arg) {
                                      "axis", "axis0", "axis1", "start_dim", "end_dim", NULL};
   for (size_t i = 0; name[i] != NULL; i++)
     if (strcmp(arg, name[i]) == 0) return true;
-  static const char *const moves[] = {"aten::movedim", "aten::moveaxis", NULL};
+  static const char *const moves[] = {OP_MOVEDIM, OP_MOVEAXIS, NULL};
   return is_any(op, moves) && (strcmp(arg, "source") == 0 || strcmp(arg, "destination") == 0);
 }
 
@@ -324,10 +326,10 @@ static bool is_dim(const char *op, const char *arg) {
  * can be anything, say a head's size; weight norms take -1 for "all"; gradients' first tensor may
  * be of another rank. */
 static bool has_dims(const char *op) {
-  static const char *const no[] = {"aten::norm_except_dim", "aten::_weight_norm",
-                                   "aten::_weight_norm_interface", NULL};
-  if (strncmp(op, "dist::", 6) == 0) return true;
-  return strncmp(op, "aten::", 6) == 0 && strstr(op, "backward") == NULL && !is_any(op, no);
+  static const char *const no[] = {OP_NORM_EXCEPT_DIM, OP__WEIGHT_NORM, OP__WEIGHT_NORM_INTERFACE,
+                                   NULL};
+  if (rule_is_collective(op)) return true;
+  return rule_is_aten(op) && strstr(op, "backward") == NULL && !is_any(op, no);
 }
 
 static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank) {
@@ -343,8 +345,8 @@ static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank
 
 static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                           const rule_term **child, iso_error *err) {
-  static const char *const grows[] = {"aten::unsqueeze", "aten::unsqueeze_copy", "aten::stack",
-                                      "aten::_stack",    "aten::diag_embed",     NULL};
+  static const char *const grows[] = {OP_UNSQUEEZE, OP_UNSQUEEZE_COPY, OP_STACK,
+                                      OP__STACK,    OP_DIAG_EMBED,     NULL};
   if (!has_dims(s->name) || shape == NULL) return ISO_OK;
   uint32_t rank = shape->rank + (is_any(s->name, grows) ? 1 : 0);
   if (rank == 0) rank = 1; /* a scalar's one dimension may be called 0 or -1 */
@@ -360,10 +362,9 @@ static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rul
  * output's. */
 static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                            const rule_term **child, iso_error *err) {
-  static const char *const views[] = {
-      "aten::view",        "aten::reshape",        "aten::_unsafe_view",
-      "aten::expand",      "aten::view_copy",      "aten::_reshape_copy",
-      "aten::expand_copy", "aten::_reshape_alias", NULL};
+  static const char *const views[] = {OP_VIEW,        OP_RESHAPE,        OP__UNSAFE_VIEW,
+                                      OP_EXPAND,      OP_VIEW_COPY,      OP__RESHAPE_COPY,
+                                      OP_EXPAND_COPY, OP__RESHAPE_ALIAS, NULL};
   if (!is_any(s->name, views)) return ISO_OK;
   size_t k = find_arg(s, "size");
   if (k == CAP_NO_INDEX) k = find_arg(s, "shape");
@@ -404,8 +405,7 @@ static int64_t bound_of(const rule_term *t, int64_t none, int64_t size) {
 
 static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                             const rule_term **child, iso_error *err) {
-  static const char *const slices[] = {"aten::slice", "aten::slice_copy", "aten::slice_scatter",
-                                       NULL};
+  static const char *const slices[] = {OP_SLICE, OP_SLICE_COPY, OP_SLICE_SCATTER, NULL};
   int64_t size;
   if (!is_any(s->name, slices) || !size_at(s, shape, child, &size)) return ISO_OK;
   size_t b = find_arg(s, "start"), e = find_arg(s, "end");
@@ -419,8 +419,7 @@ static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const r
 
 static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                            const rule_term **child, iso_error *err) {
-  static const char *const selects[] = {"aten::select", "aten::select_copy", "aten::select_scatter",
-                                        NULL};
+  static const char *const selects[] = {OP_SELECT, OP_SELECT_COPY, OP_SELECT_SCATTER, NULL};
   int64_t size;
   if (!is_any(s->name, selects) || !size_at(s, shape, child, &size)) return ISO_OK;
   size_t k = find_arg(s, "index");

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "capture/pt2_int.h"
+#include "rules/names.h"
 
 enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
@@ -24,6 +25,7 @@ static bool is_any(const char *name, const char *const *names) {
 /* ---- who shares memory ---- */
 
 /* Views in row-major order of what they view, by name. */
+/* operator: what shares memory is a matter of captures alone, and an archive has bare names */
 static const char *const same_order[] = {
     "view",      "_unsafe_view", "unsqueeze",  "squeeze",      "alias",       "detach", "view_as",
     "unflatten", "positive",     "lift_fresh", "resolve_conj", "resolve_neg", NULL};
@@ -104,6 +106,7 @@ static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_ce
 
 pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base,
                        const pt2_cell *out) {
+  /* operator: of these the arguments or strides say whether they copy */
   if (is_any(name, same_order)) return base->dtype == out->dtype ? PT2_SAME : PT2_UNSURE;
   if (is_any(name, other_views)) return PT2_VIEW;
   if (is_any(name, unsure)) return PT2_UNSURE;
@@ -208,12 +211,13 @@ static iso_code as_before(const inverse *v) {
     *v->out = v->fresh;
     return ISO_OK;
   }
-  return give(v, "aten::reshape",
+  return give(v, OP_RESHAPE,
               json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "shape", sizes(&v->old->shape)));
 }
 
 /* out: order of the viewed dimensions in the view. Returns: false where it is no permutation. */
 static bool order_of(const inverse *v, int64_t *order) {
+  /* operator: each has an inverse of its own */
   const uint32_t n = v->old->shape.rank;
   for (uint32_t k = 0; k < n; k++) order[k] = k;
   int64_t a = n >= 2 ? (int64_t)n - 2 : 0, b = n >= 2 ? (int64_t)n - 1 : 0;
@@ -254,12 +258,12 @@ static iso_code permuted_back(const inverse *v) {
   json_t *dims = json_array();
   for (uint32_t k = 0; k < v->old->shape.rank; k++)
     json_array_append_new(dims, json_integer(back[k]));
-  return give(v, "aten::permute", json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "dims", dims));
+  return give(v, OP_PERMUTE, json_pack("{s:o, s:o}", "self", pt2_ref(v->fresh), "dims", dims));
 }
 
 static iso_code scattered_slice(const inverse *v, int64_t dim, json_t *start, json_t *end,
                                 int64_t step) {
-  return give(v, "aten::slice_scatter",
+  return give(v, OP_SLICE_SCATTER,
               json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "dim", (json_int_t)dim, "start", start, "end", end,
                         "step", (json_int_t)step));
@@ -292,7 +296,7 @@ static iso_code scattered_part(const inverse *v) {
 }
 
 static iso_code scattered_select(const inverse *v, int64_t index) {
-  return give(v, "aten::select_scatter",
+  return give(v, OP_SELECT_SCATTER,
               json_pack("{s:o, s:o, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "dim",
                         (json_int_t)dim_of(v->kwargs, "dim", 0, v->old->shape.rank), "index",
@@ -300,7 +304,7 @@ static iso_code scattered_select(const inverse *v, int64_t index) {
 }
 
 static iso_code scattered_diagonal(const inverse *v) {
-  return give(v, "aten::diagonal_scatter",
+  return give(v, OP_DIAGONAL_SCATTER,
               json_pack("{s:o, s:o, s:I, s:I, s:I}", "self", pt2_ref(v->old->id), "src",
                         pt2_ref(v->fresh), "offset", (json_int_t)int_of(v->kwargs, "offset", 0),
                         "dim1", (json_int_t)int_of(v->kwargs, "dim1", 0), "dim2",
@@ -320,6 +324,7 @@ static iso_code scattered_narrow(const inverse *v) {
 
 /* In *v->out, the new value of what is viewed. */
 static iso_code invert(const inverse *v) {
+  /* operator: each has an inverse of its own */
   static const char *const turns[] = {"t",        "numpy_T", "mT",        "adjoint",
                                       "matrix_H", "mH",      "transpose", "swapaxes",
                                       "swapdims", "permute", NULL};
@@ -344,8 +349,7 @@ static iso_code invert(const inverse *v) {
   if (strcmp(name, "unbind") == 0) return scattered_select(v, v->view->index);
   if (strcmp(name, "diagonal") == 0) return scattered_diagonal(v);
   if (strcmp(name, "view_as_complex") == 0 || strcmp(name, "view_as_real") == 0)
-    return give(v,
-                strcmp(name, "view_as_real") == 0 ? "aten::view_as_complex" : "aten::view_as_real",
+    return give(v, strcmp(name, "view_as_real") == 0 ? OP_VIEW_AS_COMPLEX : OP_VIEW_AS_REAL,
                 json_pack("{s:o}", "self", pt2_ref(v->fresh)));
   return refused(v);
 }
@@ -399,6 +403,7 @@ static int width(rule_dtype d) { return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 
  * promotion, as far as a result that fits back into `self` can need it. */
 static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self,
                      rule_dtype *out) {
+  /* operator: in-place forms, which only archives have */
   static const char *const tests[] = {
       "eq",        "ne",          "lt",         "le",          "gt",
       "ge",        "less",        "less_equal", "greater",     "greater_equal",
@@ -432,7 +437,7 @@ static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt
 }
 
 static iso_code to_dtype(pt2_writer *w, const pt2_cell *like, const char **id) {
-  return pt2_emit(w, "aten::to.dtype",
+  return pt2_emit(w, OP_TO_DTYPE,
                   json_pack("{s:o, s:{s:s}}", "self", pt2_ref(*id), "dtype", "dtype",
                             rule_dtype_name(like->dtype)),
                   pt2_outputs(like), "to", id, NULL);
@@ -445,7 +450,7 @@ static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src,
   cast.dtype = self->dtype;
   iso_code code = src->dtype != self->dtype ? to_dtype(w, &cast, id) : ISO_OK;
   if (code == ISO_OK && !rule_shape_eq(&src->shape, &self->shape))
-    code = pt2_emit(w, "aten::expand",
+    code = pt2_emit(w, OP_EXPAND,
                     json_pack("{s:o, s:o}", "self", pt2_ref(*id), "size", sizes(&self->shape)),
                     pt2_outputs(self), "expand", id, NULL);
   return code;
@@ -464,6 +469,7 @@ static const rule_schema *counterpart(pt2_writer *w, const char *name, const cha
 
 iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs,
                       pt2_cell *const *args, size_t n_args, pt2_cell *self, const char *hint) {
+  /* operator: in-place forms, which only archives have */
   /* These change what the tensor is, not what is in it. */
   static const char *const reshape_in_place[] = {
       "set_",      "resize_",   "resize_as_", "swap_",      "as_strided_",   "t_", "transpose_",

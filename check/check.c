@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/operators.h"
 #include "egraph/base/vec.h"
 
 iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
@@ -151,38 +152,23 @@ static iso_code note_shared(chk_state *k) {
   return c;
 }
 
-static bool named(const char *op, const char *const *list, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    const size_t len = strlen(list[i]);
-    if (strncmp(op, list[i], len) == 0 && (op[len] == 0 || op[len] == '.')) return true;
-  }
-  return false;
-}
-
 static iso_code assume_kernel(chk_state *k, const char *op) {
   rule_relative r;
   if (!rule_relative_of(k->arena, op, &r)) return chk_nomem(k);
   return chk_assume(k, r.kind, rule_relative_print(k->arena, r));
 }
 
-bool chk_leaves_ties(const char *op) {
-  static const char *const ties[] = {
-      "aten::argmax",   "aten::argmin", "aten::topk",   "aten::sort",    "aten::argsort",
-      "aten::kthvalue", "aten::mode",   "aten::median", "aten::max.dim", "aten::min.dim"};
-  return named(op, ties, sizeof ties / sizeof *ties);
-}
+bool chk_leaves_ties(const char *op) { return rule_operator_of(op)->ties; }
 
 static iso_code assume_kernels(chk_state *k) {
-  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce",
-                                     "aten::index_reduce"};
   bool any_ties = false, any_sums = false;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->n_terms && !c; i++) {
     const rule_term *t = k->term[i].call;
     if (!t) continue;
     any_ties |= chk_leaves_ties(t->u.s);
-    any_sums |= named(t->u.s, sums, sizeof sums / sizeof *sums);
-    bool seen = strncmp(t->u.s, "aten::", 6) == 0 || strcmp(t->u.s, "getitem") == 0;
+    any_sums |= rule_operator_of(t->u.s)->unordered;
+    bool seen = rule_is_aten(t->u.s) || rule_is_getitem(t->u.s);
     for (size_t j = 0; j < i && !seen; j++)
       seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
     if (!seen) c = assume_kernel(k, t->u.s);

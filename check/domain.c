@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/names.h"
 #include "egraph/base/rng.h"
 #include "rules/permutation.h"
 
@@ -25,18 +26,17 @@ static bool gives_back(const chk_state *k, const rule_domain *d, uint32_t a, uin
   double low = -INFINITY, high = INFINITY, x;
   if (id == a) return true;
   if (!t || depth > CHK_LAYOUT_DEPTH || t->n != 3) return false;
-  if (strcmp(t->u.s, "aten::clamp") == 0)
+  if (strcmp(t->u.s, OP_CLAMP) == 0)
     return t->child[0]->kind == RULE_VAR && bound(t->child[1], &low) && bound(t->child[2], &high) &&
            low <= d->low && high >= d->high &&
            gives_back(k, d, a, (uint32_t)t->child[0]->u.i, depth + 1);
-  if (strcmp(t->u.s, "aten::where.ScalarSelf") != 0 || t->child[0]->kind != RULE_VAR ||
+  if (strcmp(t->u.s, OP_WHERE_SCALARSELF) != 0 || t->child[0]->kind != RULE_VAR ||
       t->child[2]->kind != RULE_VAR)
     return false;
   const rule_term *is = k->term[t->child[0]->u.i].call;
-  return is && strcmp(is->u.s, "aten::eq.Scalar") == 0 && is->n == 2 &&
-         is->child[0]->kind == RULE_VAR && is->child[0]->u.i == t->child[2]->u.i &&
-         literal(is->child[1], &x) && !rule_domain_has(d, x) &&
-         gives_back(k, d, a, (uint32_t)t->child[2]->u.i, depth + 1);
+  return is && strcmp(is->u.s, OP_EQ_SCALAR) == 0 && is->n == 2 && is->child[0]->kind == RULE_VAR &&
+         is->child[0]->u.i == t->child[2]->u.i && literal(is->child[1], &x) &&
+         !rule_domain_has(d, x) && gives_back(k, d, a, (uint32_t)t->child[2]->u.i, depth + 1);
 }
 
 /* Whether an argument is this one, with the terms that it refers to written out. */

@@ -1,6 +1,7 @@
 /* Which inputs may be kept as they were captured: those whose values have a visible structure, and
  * positions that one side computes with and the other looks up in a table of what was computed. */
 #include "check/check_int.h"
+#include "rules/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,13 +77,8 @@ static bool refers_only(const rule_term *t, const bool *flag) {
 
 /* What a call takes as indices of its first argument; NULL: it takes none. */
 static const rule_term *indices(const rule_term *call) {
-  static const struct {
-    const char *op;
-    uint32_t at;
-  } all[] = {{"aten::embedding", 1}, {"aten::index.Tensor", 1}, {"aten::index_select", 2}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(call->u.s, all[i].op) == 0 && call->n > all[i].at) return call->child[all[i].at];
-  return NULL;
+  const uint32_t at = rule_operator_of(call->u.s)->table;
+  return at && at < call->n ? call->child[at] : NULL;
 }
 
 /* `flow`: integers that come of the input; `konst`: what depends on neither inputs nor floating

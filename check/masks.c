@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/operators.h"
 
 enum { MAX_OUT = 64 };
 
@@ -54,8 +55,7 @@ static iso_code fix(chk_state *k, chk_masks *m, uint32_t i) {
     if (leaf_stays(k, i)) m->fixed[i] = rule_tensor_ref(chk_captured(k, i, k->set));
     return ISO_OK;
   }
-  if (!k->oracle || t->node->n_outputs != 1 || strcmp(call->u.s, "getitem") == 0 ||
-      !all_fixed(m, call))
+  if (!k->oracle || t->node->n_outputs != 1 || rule_is_getitem(call->u.s) || !all_fixed(m, call))
     return ISO_OK;
   const iso_code c = k->oracle->call(k->oracle->ctx, call, m->fixed, false, out, MAX_OUT, &n, &why);
   if (c) return c == ISO_NOMEM ? chk_nomem(k) : ISO_OK;

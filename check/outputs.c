@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 
 /* ---- pairing: by names, else by positions; NAME_rank<r> is rank r's NAME ---- */
 
@@ -79,8 +81,8 @@ static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int dept
     return CHK_NONE;
   const uint32_t below = peel(k, (uint32_t)x->call->child[0]->u.i, shape, depth + 1);
   const int64_t d = x->call->child[1]->u.i;
-  const bool in = strcmp(x->call->u.s, "aten::unsqueeze") == 0,
-             out = strcmp(x->call->u.s, "aten::squeeze.dim") == 0;
+  const bool in = strcmp(x->call->u.s, OP_UNSQUEEZE) == 0,
+             out = strcmp(x->call->u.s, OP_SQUEEZE_DIM) == 0;
   if (below == CHK_NONE || d < 0) return CHK_NONE;
   if (in && d <= shape->rank && shape->rank < RULE_MAX_RANK) {
     memmove(shape->dim + d + 1, shape->dim + d, (size_t)(shape->rank - d) * sizeof *shape->dim);
@@ -154,14 +156,8 @@ iso_code chk_outputs(chk_state *k) {
 
 /* Whether every element of the call's value is an element of its first argument. */
 static bool passes_on(const char *op) {
-  static const char *const ops[] = {
-      "aten::to.",     "aten::_to_copy",   "aten::view",      "aten::_unsafe_view", "aten::reshape",
-      "aten::flatten", "aten::unsqueeze",  "aten::squeeze",   "aten::slice.",       "aten::select.",
-      "aten::expand",  "aten::transpose.", "aten::permute",   "aten::alias",        "aten::detach",
-      "aten::clone",   "aten::contiguous", "aten::lift_fresh"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->identity || o->rearranges || o->part || o->cast;
 }
 
 /* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
@@ -174,9 +170,9 @@ static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow)
   while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
-    const uint32_t at = strcmp(t->u.s, "aten::embedding") == 0      ? 1
-                        : strcmp(t->u.s, "aten::index_select") == 0 ? 2
-                                                                    : 0;
+    const uint32_t at = strcmp(t->u.s, OP_EMBEDDING) == 0      ? 1
+                        : strcmp(t->u.s, OP_INDEX_SELECT) == 0 ? 2
+                                                               : 0;
     if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return i;
     if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
       flow[i] = true;
@@ -187,7 +183,7 @@ static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow)
 /* One past the last row of a table that is not all zeros; 0 where the call looks up no captured one
  * by rows. */
 static int64_t used_rows(const cap_graph *g, const rule_term *t) {
-  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, "aten::index_select") == 0 &&
+  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, OP_INDEX_SELECT) == 0 &&
                                         !(t->child[1]->kind == RULE_INT && t->child[1]->u.i == 0)))
     return 0;
   const cap_node *table = &g->node[t->child[0]->u.i];
@@ -254,7 +250,7 @@ static bool writes(const chk_state *k, const cap_node *n) {
   if (n->kind != CAP_OP) return false;
   const rule_schema *s = rule_schemas_find(k->schemas, n->call->u.s);
   if (s && s->writes) return true;
-  if (n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0) return false;
+  if (n->n_outputs != 1 || !rule_is_aten(n->call->u.s)) return false;
   const char *name = n->call->u.s + 6;
   const size_t len = strcspn(name, ".");
   return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';

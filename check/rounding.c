@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "egraph/base/rng.h"
 
 enum { RUNS = 8, MAX_OUT = 64 };
@@ -121,7 +123,7 @@ static int written_digits(const rule_term *number) {
 
 /* A literal of a capture as a tensor, which the certificate makes of it. */
 static bool is_written(const chk_term *t) {
-  return !t->node && strcmp(t->call->u.s, "aten::full") == 0 && t->call->n > 1 &&
+  return !t->node && strcmp(t->call->u.s, OP_FULL) == 0 && t->call->n > 1 &&
          t->call->child[1]->kind == RULE_FLOAT;
 }
 
@@ -139,7 +141,7 @@ static void computed(run *r, const char *op, rule_tensor *t) {
   const uint32_t i = r->steps - 1;
   if (r->how.formula) chk_by_formula(r->how.formula, t);
   if (r->how.noise && !chk_rounds_nothing(op)) move(r, t, 24, 1);
-  if (r->how.noise && strncmp(op, "aten::pow.", 10) == 0) move_power(r, t);
+  if (r->how.noise && rule_is_overload(op, OP_POW)) move_power(r, t);
   if (r->how.digits && i >= r->how.first && i < r->how.last) round_to(r->how.digits, t);
 }
 
@@ -191,7 +193,7 @@ static iso_code called(run *r, uint32_t id, int depth, size_t step) {
     free(bind);
     return c;
   }
-  if (strcmp(t->call->u.s, "getitem") == 0) {
+  if (rule_is_getitem(t->call->u.s)) {
     const chk_values *from =
         t->call->child[0]->kind == RULE_VAR ? &r->at[t->call->child[0]->u.i] : NULL;
     const int64_t i =
@@ -215,8 +217,7 @@ static iso_code called(run *r, uint32_t id, int depth, size_t step) {
 /* A call of the certificate's own must round nothing, else it could drift. */
 static bool may_round(const chk_state *k, uint32_t id) {
   const chk_term *t = &k->term[id];
-  return t->node || chk_rounds_nothing(t->call->u.s) ||
-         strcmp(t->call->u.s, "aten::reciprocal") == 0;
+  return t->node || chk_rounds_nothing(t->call->u.s) || strcmp(t->call->u.s, OP_RECIPROCAL) == 0;
 }
 
 /* One that rounds is a captured one, with arguments that are equal to its own. */

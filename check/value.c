@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 
 enum { MAX_CALL = 1024, MAX_OUT = 64, MAX_CONSTANT_DEPTH = 2000, MAX_SCALE = 1 << 28 };
 
@@ -120,7 +122,7 @@ static bool oversized(const rule_term *t) {
   for (uint32_t i = 0; i < t->n; i++) {
     const rule_term *x = t->child[i];
     if (x->kind == RULE_INT && t->kind == RULE_LIST) product *= fmax(1, fabs((double)x->u.i));
-    if (x->kind == RULE_INT && t->kind == RULE_OP && strncmp(t->u.s, "aten::slice", 11) != 0 &&
+    if (x->kind == RULE_INT && t->kind == RULE_OP && !rule_is_overload(t->u.s, OP_SLICE) &&
         fabs((double)x->u.i) > MAX_SCALE)
       return true;
     if (x->kind == RULE_LIST && oversized(x)) return true;
@@ -156,12 +158,10 @@ static iso_code call(chk_state *k, uint32_t t, const local *l, rule_tensor *cons
                                              name);
 }
 
-static bool unspecified(const rule_term *t) {
-  return strncmp(t->u.s, "aten::empty", 11) == 0 || strncmp(t->u.s, "aten::new_empty", 15) == 0;
-}
+static bool unspecified(const rule_term *t) { return rule_operator_of(t->u.s)->unspecified; }
 
 static bool is_getitem(const rule_term *t) {
-  return strcmp(t->u.s, "getitem") == 0 && t->n == 2 && t->child[0]->kind == RULE_VAR &&
+  return rule_is_getitem(t->u.s) && t->n == 2 && t->child[0]->kind == RULE_VAR &&
          t->child[1]->kind == RULE_INT;
 }
 
@@ -179,51 +179,13 @@ static iso_code project(chk_state *k, const rule_term *t, const chk_values *from
 /* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a
  * beginning. */
 bool chk_rounds_nothing(const char *op) {
-  static const char *const ops[] = {"alias",        "arange.",
-                                    "bitwise_",     "cat",
-                                    "chunk",        "clone",
-                                    "complex",      "constant_pad_nd",
-                                    "contiguous",   "detach",
-                                    "embedding",    "eq.",
-                                    "expand",       "expand_as",
-                                    "flatten.",     "flip",
-                                    "full",         "full_like",
-                                    "gather",       "ge.",
-                                    "gt.",          "imag",
-                                    "index_select", "le.",
-                                    "lift_fresh",   "lift_fresh_copy",
-                                    "logical_",     "lt.",
-                                    "masked_fill.", "movedim.",
-                                    "narrow",       "ne.",
-                                    "neg",          "new_full",
-                                    "new_ones",     "new_zeros",
-                                    "ones",         "ones_like",
-                                    "permute",      "real",
-                                    "repeat",       "repeat_interleave.",
-                                    "reshape",      "roll",
-                                    "select.",      "slice.",
-                                    "split.",       "split_with_sizes",
-                                    "squeeze",      "squeeze.",
-                                    "stack",        "t",
-                                    "transpose.",   "tril",
-                                    "triu",         "unbind.",
-                                    "unsqueeze",    "unsqueeze_",
-                                    "view",         "where.",
-                                    "zeros",        "zeros_like",
-                                    "__and__.",     "__or__."};
-  if (strncmp(op, "aten::", 6) != 0) return strcmp(op, "getitem") == 0;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-    const size_t n = strlen(ops[i]);
-    if (strncmp(op + 6, ops[i], n) == 0 &&
-        (op[6 + n] == 0 || ops[i][n - 1] == '.' || ops[i][n - 1] == '_'))
-      return true;
-  }
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return (o->moves && !o->accumulates) || o->choice == RULE_CHOICE_COMPARE ||
+         o->choice == RULE_CHOICE_LOGIC || rule_is_overload(op, OP_NEG) ||
+         rule_is_overload(op, OP_COMPLEX);
 }
 
-static bool is_cast(const char *op) {
-  return strncmp(op, "aten::to.", 9) == 0 || strcmp(op, "aten::_to_copy") == 0;
-}
+static bool is_cast(const char *op) { return rule_operator_of(op)->cast; }
 
 /* Computed among integers and truth values alone, or a cast that changes no number. `bind`: what it
  * was computed from. */
@@ -472,14 +434,7 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
 
 /* ---- leaves ---- */
 
-static bool moves_elements(const char *op) {
-  static const char *const ops[] = {"aten::t",           "aten::transpose.int", "aten::permute",
-                                    "aten::reshape",     "aten::view",          "aten::unsqueeze",
-                                    "aten::squeeze.dim", "aten::slice.Tensor",  "aten::cat"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
+static bool moves_elements(const char *op) { return rule_operator_of(op)->relates; }
 
 /* A layout of leaves at what `leaf` gives for each of them. */
 static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_leaf_value leaf,
@@ -618,7 +573,7 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[a].call || k->term[a].node->kind != CAP_INPUT ||
       !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);
-  if (!t || strcmp(t->u.s, "aten::clamp") != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR ||
+  if (!t || strcmp(t->u.s, OP_CLAMP) != 0 || t->n != 3 || t->child[0]->kind != RULE_VAR ||
       t->child[0]->u.i != a || t->child[1]->kind != RULE_INT || t->child[2]->kind != RULE_INT)
     return chk_settle(k, CHK_REFUSED, "step %zu: it is not the input clamped to a range", step);
   bool covers;

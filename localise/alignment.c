@@ -1,6 +1,7 @@
 /* Two runs of the graphs side by side: which value has a counterpart on the other side, which
  * operators make none of their own, which outputs differ. */
 #include "localise/alignment.h"
+#include "rules/operators.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -195,7 +196,7 @@ static bool drops_imaginary(const synth_graph *g, uint32_t i) {
     const synth_node *n = &g->node[i];
     const rule_term *x = n->kind == SYNTH_OP && n->call->n ? n->call->child[0] : NULL;
     if (!x || x->kind != RULE_VAR || !pt_transparent(n->op)) return false;
-    const bool cast = strncmp(n->op, "aten::to.", 9) == 0 || strcmp(n->op, "aten::_to_copy") == 0;
+    const bool cast = rule_operator_of(n->op)->cast;
     if (cast && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype))
       return true;
     i = (uint32_t)x->u.i;
@@ -237,40 +238,13 @@ bool pt_in_region(const parting *p, int side, uint32_t i) {
 /* ---- operators that make no value ---- */
 
 bool pt_transparent(const char *op) {
-  static const char *const ops[] = {"aten::to.dtype",
-                                    "aten::to.dtype_layout",
-                                    "aten::_to_copy",
-                                    "aten::type_as",
-                                    "aten::view",
-                                    "aten::reshape",
-                                    "aten::_unsafe_view",
-                                    "aten::alias",
-                                    "aten::detach",
-                                    "aten::contiguous",
-                                    "aten::clone",
-                                    "aten::unsqueeze",
-                                    "aten::squeeze.dim",
-                                    "aten::transpose.int",
-                                    "aten::permute",
-                                    "aten::t",
-                                    "aten::numpy_T",
-                                    "aten::expand",
-                                    "aten::flatten.using_ints",
-                                    "aten::dropout",
-                                    "aten::lift_fresh_copy",
-                                    "getitem"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->identity || o->rearranges || o->cast || rule_is_getitem(op);
 }
 
 bool pt_takes_part(const char *op) {
-  static const char *const ops[] = {"aten::chunk", "aten::split",  "aten::unbind",
-                                    "aten::slice", "aten::select", "aten::narrow",
-                                    "aten::index", "aten::gather", "aten::embedding"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
-  return strcmp(op, "getitem") == 0;
+  const rule_operator *o = rule_operator_of(op);
+  return o->part || o->table || rule_is_getitem(op);
 }
 
 /* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an
@@ -278,7 +252,7 @@ bool pt_takes_part(const char *op) {
 static bool casts(const synth_graph *g, uint32_t i) {
   const rule_term *t = g->node[i].call;
   const char *op = t->u.s;
-  if (strncmp(op, "aten::to.", 9) != 0 && strcmp(op, "aten::_to_copy") != 0) return false;
+  if (!rule_operator_of(op)->cast) return false;
   const rule_dtype from = t->n && t->child[0]->kind == RULE_VAR ? g->node[t->child[0]->u.i].dtype
                                                                 : g->node[i].dtype,
                    to = g->node[i].dtype;

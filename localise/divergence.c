@@ -4,6 +4,8 @@
  * right graph runs on: what still differs is a divergence of its own (architecture.md, section 2).
  * Nothing found here enters a rule or a merge. */
 #include "localise/alignment.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "localise/localise.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -86,13 +88,10 @@ static bool columns_occur(const rule_tensor *v, const rule_tensor *const *w, siz
 
 /* A node's value where it is a product with a weight, NULL else. */
 static const rule_tensor *product(const parting *p, int side, uint32_t i) {
-  static const char *const ops[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::matmul"};
   const synth_node *n = &p->s->graph[side]->node[i];
   const rule_tensor *v = n->kind == SYNTH_OP ? pt_value(p, side, i) : NULL;
   if (!v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0) return NULL;
-  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
-    if (strcmp(n->op, ops[k]) == 0) return v;
-  return NULL;
+  return rule_operator_of(n->op)->product ? v : NULL;
 }
 
 enum { MAX_PEERS = 64 };
@@ -312,8 +311,7 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
 /* The first reader of a leaf does more than put it in: without the leaf something would be left of
  * it. */
 static bool does_more(const state *s, int side, uint32_t leaf) {
-  static const char *const plain[] = {"aten::mul.Tensor", "aten::add.Tensor", "aten::sub.Tensor",
-                                      "aten::div.Tensor"};
+  static const char *const plain[] = {OP_MUL_TENSOR, OP_ADD_TENSOR, OP_SUB_TENSOR, OP_DIV_TENSOR};
   const synth_node *n = &s->graph[side]->node[pt_consumer(s, side, leaf)];
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;

@@ -1,6 +1,7 @@
 /* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which
  * its two places differ. */
 #include "localise/alignment.h"
+#include "rules/operators.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -182,9 +183,7 @@ static const char *leaf_hint(const parting *p, int side, int64_t i) {
 
 /* A cast of complex numbers to real ones. */
 static bool drops_imaginary(const synth_graph *g, const synth_node *n) {
-  if (n->kind != SYNTH_OP ||
-      (strncmp(n->op, "aten::to.", 9) != 0 && strcmp(n->op, "aten::_to_copy") != 0))
-    return false;
+  if (n->kind != SYNTH_OP || !rule_operator_of(n->op)->cast) return false;
   const rule_term *x = n->call->n ? n->call->child[0] : NULL;
   return x && x->kind == RULE_VAR && rule_dtype_is_complex(g->node[x->u.i].dtype) &&
          !rule_dtype_is_complex(n->dtype);

@@ -1,6 +1,7 @@
 /* Layers repeat: where one block of a graph departs from its sibling in one operator, that operator
  * is suspect. */
 #include "localise/localise_int.h"
+#include "rules/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static bool compare_terms(twins *t, const rule_term *x, const rule_term *y, int 
 
 /* The number of an operator's output that a node takes, -1 for other nodes. */
 static int64_t part(const synth_node *n) {
-  return n->kind == SYNTH_OP && strcmp(n->call->u.s, "getitem") == 0 ? n->call->child[1]->u.i : -1;
+  return n->kind == SYNTH_OP && rule_is_getitem(n->call->u.s) ? n->call->child[1]->u.i : -1;
 }
 
 /* Joined, or constants of one value: tables that each layer computes for itself. */

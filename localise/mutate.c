@@ -7,6 +7,7 @@
  * that change are the explanation ("mutation-based fault localisation", Papadakis and Le Traon,
  * 2015). It is a hint: no verdict rests on it. */
 #include "localise/mutate.h"
+#include "rules/operators.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 
@@ -136,7 +137,7 @@ static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_o
   bool fits = n_out == r->g->node[n].n_outputs, differs = false;
   for (uint32_t m = n + 1; m < r->g->n_nodes && fits; m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 || o->child[0]->u.i != n)
+    if (r->g->node[m].kind != SYNTH_OP || !rule_is_getitem(o->u.s) || o->child[0]->u.i != n)
       continue;
     const rule_tensor *old = rp_value(r->task->run, m);
     rule_tensor *v = out[o->child[1]->u.i];

@@ -1,6 +1,7 @@
 /* The same fault in several places: a bound on queries, keys and values, a threshold for each
  * choice. None of them alone mends it. */
 #include "localise/mutate.h"
+#include "rules/names.h"
 #include "localise/localise_int.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static bool alike(const synth_node *a, const synth_node *b) {
 static const rule_term *changed(repair *r, const rule_term *call, const st_change *g) {
   if (g->to) return rp_with_child(r, call, g->k, g->to);
   const rule_term *arg[1] = {call->child[g->k]};
-  return rule_op(&r->arena, "aten::alias", arg, 1);
+  return rule_op(&r->arena, OP_ALIAS, arg, 1);
 }
 
 /* Whether a node is one that `g` changes, and is another one afterwards as far as its shape tells.

@@ -1,6 +1,8 @@
 /* The ways in which an operator itself can be wrong: its attributes, the order of its arguments,
  * another one of its kind. */
 #include "localise/alignment.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "localise/mutate.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -74,8 +76,8 @@ static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint
  * beginning, as most do; else the others. */
 static iso_code shifted_bounds(repair *r, uint32_t n, bool to_zero, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  const bool slice = strncmp(call->u.s, "aten::slice", 11) == 0,
-             range = strncmp(call->u.s, "aten::arange.start", 18) == 0;
+  const bool slice = rule_is_overload(call->u.s, OP_SLICE),
+             range = strncmp(call->u.s, OP_ARANGE_START, strlen(OP_ARANGE_START)) == 0;
   const uint32_t k = slice ? 2 : 0;
   if (!(slice || range) || call->n < k + 2 || call->child[k]->kind != RULE_INT ||
       call->child[k + 1]->kind != RULE_INT)
@@ -119,7 +121,7 @@ static bool holds_tensors(const rule_term *t) {
 /* Arguments that may be left out: no tensors, nor what only says how. */
 static bool optional(const repair *r, const rule_term *call, uint32_t k) {
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
-  if (!sc || k >= sc->n_args || strncmp(call->u.s, "aten::slice", 11) == 0) return false;
+  if (!sc || k >= sc->n_args || rule_is_overload(call->u.s, OP_SLICE)) return false;
   return sc->arg[k].optional && !holds_tensors(call->child[k]) &&
          sc->arg[k].type != RULE_ARG_CONTEXT && sc->arg[k].type != RULE_ARG_DTYPE;
 }
@@ -146,8 +148,7 @@ iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
  * as well mended by shifting the other. */
 iso_code rp_added_number(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  static const char *const ops[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::add.Scalar",
-                                    "aten::sub.Scalar"};
+  static const char *const ops[] = {OP_ADD_TENSOR, OP_SUB_TENSOR, OP_ADD_SCALAR, OP_SUB_SCALAR};
   bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0,
        of = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) of |= strcmp(call->u.s, ops[i]) == 0;
@@ -186,12 +187,9 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
 
 /* What a mask fills with is nothing else than far below everything, or nothing. */
 iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
-  static const char *const fills[] = {"aten::masked_fill.Scalar",
-                                      "aten::where.ScalarOther",
-                                      "aten::where.ScalarSelf",
-                                      "aten::where.Scalar",
-                                      "aten::full",
-                                      "aten::full_like"};
+  static const char *const fills[] = {
+      OP_MASKED_FILL_SCALAR, OP_WHERE_SCALAROTHER, OP_WHERE_SCALARSELF, OP_WHERE_SCALAR, OP_FULL,
+      OP_FULL_LIKE};
   const rule_term *call = r->g->node[n].call;
   bool fill = false;
   iso_code c = ISO_OK;
@@ -260,20 +258,6 @@ iso_code rp_like_a_sibling(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-static const char *const families[][8] = {
-    {"aten::sin", "aten::cos"},
-    {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"},
-    {"aten::gelu", "aten::silu", "aten::relu", "aten::tanh", "aten::sigmoid"},
-    {"aten::gt.Scalar", "aten::ge.Scalar", "aten::lt.Scalar", "aten::le.Scalar"},
-    {"aten::gt.Tensor", "aten::ge.Tensor", "aten::lt.Tensor", "aten::le.Tensor"},
-    {"aten::maximum", "aten::minimum"},
-    {"aten::amax", "aten::amin"},
-    {"aten::mean.dim", "aten::sum.dim_IntList"},
-    {"aten::floor", "aten::ceil", "aten::round", "aten::trunc"},
-    {"aten::rsqrt", "aten::sqrt"},
-    {"aten::tril", "aten::triu"},
-    {"aten::argmax", "aten::argmin"}};
-
 static iso_code renamed(repair *r, uint32_t n, const char *op, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *arg[MAX_CHILDREN], *t = NULL;
   const rule_schema *from = rule_schemas_find(r->s->schemas, call->u.s),
@@ -293,13 +277,13 @@ static iso_code renamed(repair *r, uint32_t n, const char *op, iso_error *err) {
 }
 
 iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
-  const char *op = r->g->node[n].call->u.s;
+  const char *op = r->g->node[n].call->u.s, *overload = strchr(op, '.');
+  const char *const *sibling = rule_operator_of(op)->sibling;
   iso_code c = ISO_OK;
-  for (size_t f = 0; f < sizeof families / sizeof *families && !c; f++) {
-    bool in = false;
-    for (size_t k = 0; k < 8 && families[f][k]; k++) in |= strcmp(op, families[f][k]) == 0;
-    for (size_t k = 0; k < 8 && families[f][k] && in && !c && !r->found; k++)
-      c = renamed(r, n, families[f][k], err);
+  for (size_t k = 0; k < RULE_MOST_SIBLINGS && sibling[k] && !c && !r->found; k++) {
+    const char *name = iso_arena_printf(&r->s->res->arena, "%s%s%s", OP_ATEN, sibling[k],
+                                        overload && !strchr(sibling[k], '.') ? overload : "");
+    c = name ? renamed(r, n, name, err) : nomem(err);
   }
   /* An operator of the other side's region over these arguments, with its attributes; what only
    * passes its argument on may lack one behind it. */
@@ -365,14 +349,14 @@ iso_code rp_repeated(repair *r, uint32_t n, iso_error *err) {
   const char *to = NULL;
   if (rank == 0 || rank > RULE_MAX_RANK || call->n == 0 || call->child[0]->kind != RULE_VAR)
     return ISO_OK;
-  if (strcmp(call->u.s, "aten::repeat_interleave.self_int") == 0 && call->n > 2 &&
+  if (strcmp(call->u.s, OP_REPEAT_INTERLEAVE_SELF_INT) == 0 && call->n > 2 &&
       call->child[1]->kind == RULE_INT && call->child[2]->kind == RULE_INT) {
     times = call->child[1]->u.i,
     dim = call->child[2]->u.i < 0 ? call->child[2]->u.i + rank : call->child[2]->u.i;
-    to = "aten::repeat";
-  } else if (strcmp(call->u.s, "aten::repeat") == 0 && call->n > 1 &&
+    to = OP_REPEAT;
+  } else if (strcmp(call->u.s, OP_REPEAT) == 0 && call->n > 1 &&
              call->child[1]->kind == RULE_LIST && call->child[1]->n == rank) {
-    to = "aten::repeat_interleave.self_int";
+    to = OP_REPEAT_INTERLEAVE_SELF_INT;
     for (uint32_t k = 0; k < rank && to; k++) {
       const rule_term *c = call->child[1]->child[k];
       if (c->kind != RULE_INT || (c->u.i != 1 && dim >= 0)) to = NULL;
@@ -380,7 +364,7 @@ iso_code rp_repeated(repair *r, uint32_t n, iso_error *err) {
     }
   }
   if (!to || dim < 0 || times < 2) return ISO_OK;
-  const bool over = strcmp(to, "aten::repeat") == 0;
+  const bool over = strcmp(to, OP_REPEAT) == 0;
   const rule_term *each[RULE_MAX_RANK];
   for (int64_t k = 0; k < rank; k++)
     if (!(each[k] = rule_int(&r->arena, k == dim ? times : 1))) return nomem(err);
@@ -404,7 +388,7 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
   const rule_tensor *x = call->n && call->child[0]->kind == RULE_VAR
                              ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i)
                              : NULL;
-  static const char *const views[] = {"aten::view", "aten::reshape", "aten::_unsafe_view"};
+  static const char *const views[] = {OP_VIEW, OP_RESHAPE, OP__UNSAFE_VIEW};
   bool view = false;
   for (size_t i = 0; i < sizeof views / sizeof *views; i++)
     view |= strcmp(call->u.s, views[i]) == 0;
@@ -427,9 +411,9 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
     }
     if (!fits || !moved || seen != (1u << rank) - 1) continue;
     const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, rank)};
-    c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::permute", arg, 2) : NULL, err);
+    c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, OP_PERMUTE, arg, 2) : NULL, err);
     if (!c && r->found)
-      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be aten::permute to %s",
+      r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be " OP_PERMUTE " to %s",
                                  call->u.s, rp_show(r, arg[1]));
   }
   return c;
@@ -440,14 +424,14 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
 iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *dim[RULE_MAX_RANK];
   const rule_tensor *v = rp_value(r->task->run, n);
-  if ((strcmp(call->u.s, "aten::transpose.int") != 0 && strcmp(call->u.s, "aten::permute") != 0 &&
-       strcmp(call->u.s, "aten::t") != 0) ||
+  if ((strcmp(call->u.s, OP_TRANSPOSE_INT) != 0 && strcmp(call->u.s, OP_PERMUTE) != 0 &&
+       strcmp(call->u.s, OP_T) != 0) ||
       !v || v->shape.rank > RULE_MAX_RANK)
     return ISO_OK;
   for (uint32_t k = 0; k < v->shape.rank; k++)
     if (!(dim[k] = rule_int(&r->arena, v->shape.dim[k]))) return nomem(err);
   const rule_term *arg[] = {call->child[0], rule_list(&r->arena, dim, v->shape.rank)};
-  iso_code c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, "aten::reshape", arg, 2) : NULL, err);
+  iso_code c = rp_try_call(r, n, arg[1] ? rule_op(&r->arena, OP_RESHAPE, arg, 2) : NULL, err);
   if (!c && r->found)
     r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be a view", call->u.s);
   return c;
@@ -458,12 +442,12 @@ iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
  * happened. */
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  if (strcmp(call->u.s, "getitem") != 0 || r->found) return ISO_OK;
+  if (!rule_is_getitem(call->u.s) || r->found) return ISO_OK;
   bool ordered = true;
   int64_t last = -1;
   for (uint32_t m = 0; m < r->g->n_nodes; m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 ||
+    if (r->g->node[m].kind != SYNTH_OP || !rule_is_getitem(o->u.s) ||
         o->child[0]->u.i != call->child[0]->u.i)
       continue;
     ordered &= o->child[1]->u.i > last;
@@ -474,8 +458,7 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && !rp_spent(r); m++) {
     const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || strcmp(o->u.s, "getitem") != 0 ||
-        o->child[0]->u.i != from)
+    if (r->g->node[m].kind != SYNTH_OP || !rule_is_getitem(o->u.s) || o->child[0]->u.i != from)
       continue;
     rule_tensor *a = rp_value(r->task->run, n), *b = rp_value(r->task->run, m);
     if (!a || !b || !rule_shape_eq(&a->shape, &b->shape)) continue;

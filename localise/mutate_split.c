@@ -2,6 +2,8 @@
  * turn where they are to be its first and second part (or the other way about): a gate and what it
  * gates, the pairs of a rotation. */
 #include "localise/mutate.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "localise/localise_int.h"
 
 #include <string.h>
@@ -35,9 +37,9 @@ static bool half_of_split(const repair *r, const rule_term *call, int64_t k, hal
   const rule_term *by = call->child[1];
   const bool list = by->kind == RULE_LIST && by->n == 2 && is_int(by->child[0], h->size / 2) &&
                     is_int(by->child[1], h->size / 2);
-  const bool two = (strcmp(call->u.s, "aten::chunk") == 0 && is_int(by, 2)) ||
-                   (strcmp(call->u.s, "aten::split.Tensor") == 0 && is_int(by, h->size / 2)) ||
-                   (strcmp(call->u.s, "aten::split_with_sizes") == 0 && list);
+  const bool two = (strcmp(call->u.s, OP_CHUNK) == 0 && is_int(by, 2)) ||
+                   (strcmp(call->u.s, OP_SPLIT_TENSOR) == 0 && is_int(by, h->size / 2)) ||
+                   (strcmp(call->u.s, OP_SPLIT_WITH_SIZES) == 0 && list);
   h->of = (uint32_t)call->child[0]->u.i;
   h->which = k == 1;
   h->in_turn = false;
@@ -68,8 +70,8 @@ static bool is_half(const repair *r, uint32_t i, half *h) {
   if (n->kind != SYNTH_OP || !r->to_goal[i] || r->s->map[r->task->side][i].i == EG_NONE ||
       r->s->rec[r->s->map[r->task->side][i].i].konst)
     return false;
-  if (strcmp(n->call->u.s, "aten::slice.Tensor") == 0) return half_by_slice(r, n->call, h);
-  if (strcmp(n->call->u.s, "getitem") != 0) return false;
+  if (strcmp(n->call->u.s, OP_SLICE_TENSOR) == 0) return half_by_slice(r, n->call, h);
+  if (!rule_is_getitem(n->call->u.s)) return false;
   const synth_node *from = &r->g->node[n->call->child[0]->u.i];
   return from->kind == SYNTH_OP && half_of_split(r, from->call, n->call->child[1]->u.i, h);
 }
@@ -83,7 +85,7 @@ static const rule_term *taken(repair *r, const half *h, int which, bool in_turn)
                             rule_int(&r->arena, in_turn ? 2 : 1)};
   for (size_t i = 0; i < sizeof arg / sizeof *arg; i++)
     if (!arg[i]) return NULL;
-  return rule_op(&r->arena, "aten::slice.Tensor", arg, sizeof arg / sizeof *arg);
+  return rule_op(&r->arena, OP_SLICE_TENSOR, arg, sizeof arg / sizeof *arg);
 }
 
 /* All of them at once, in another way: `turn`, else exchanged. */
@@ -108,10 +110,7 @@ static bool is_near(const repair *r, uint32_t i) {
 }
 
 static bool makes_product(const synth_node *n) {
-  static const char *const ops[] = {"aten::linear", "aten::addmm", "aten::mm"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops && n->kind == SYNTH_OP; i++)
-    if (strcmp(n->op, ops[i]) == 0) return true;
-  return false;
+  return n->kind == SYNTH_OP && rule_operator_of(n->op)->product;
 }
 
 /* Halves of the tensor that node n is one of, where n is the first. */
@@ -152,7 +151,7 @@ static iso_code in_turn(repair *r, const half *first, iso_error *err) {
   if (!c && n > n_own && h[0].node == first->node) c = try_halves(r, h, n, true, err);
   if (c || !r->found) return c;
   const rule_term *call = r->g->node[h[0].node].call;
-  if (strcmp(call->u.s, "getitem") == 0)
+  if (rule_is_getitem(call->u.s))
     r->node = (uint32_t)call->child[0]->u.i; /* the split is what does it */
   r->what =
       iso_arena_printf(&r->s->res->arena, "its halves are %s, and would have to be %s",

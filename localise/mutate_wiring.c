@@ -1,5 +1,7 @@
 /* Operators and operands too many, too few, or others than are meant. */
 #include "localise/mutate.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "localise/localise_int.h"
 
 #include <string.h>
@@ -26,7 +28,7 @@ static iso_code try_instead(repair *r, uint32_t n, rule_tensor *v, const char *w
 /* Another part of an operator's results. */
 iso_code rp_other_part(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  if (strcmp(call->u.s, "getitem") != 0) return ISO_OK;
+  if (!rule_is_getitem(call->u.s)) return ISO_OK;
   const st_value_list *parts = &r->task->run->value[call->child[0]->u.i];
   iso_code c = ISO_OK;
   for (size_t k = 0; k < parts->n && !c && !r->found; k++) {
@@ -59,10 +61,10 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
   const uint32_t extra = (uint32_t)r->g->n_nodes;
   const rule_tensor *v = rp_value(r->task->run, n);
   iso_code c = ISO_OK;
-  if (!v || !rule_dtype_is_float(v->dtype) || strcmp(r->g->node[n].call->u.s, "getitem") == 0)
+  if (!v || !rule_dtype_is_float(v->dtype) || rule_is_getitem(r->g->node[n].call->u.s))
     return ISO_OK;
   const rule_term *self = rule_var(&r->arena, n), *neg[1] = {self};
-  c = rp_try_call(r, n, rule_op(&r->arena, "aten::neg", neg, 1), err);
+  c = rp_try_call(r, n, rule_op(&r->arena, OP_NEG, neg, 1), err);
   if (!c && r->found) r->what = "its sign is wrong";
   /* What the other side's region applies, its other arguments as they are there. */
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
@@ -99,7 +101,7 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
     }
   }
   /* A sum or product that lost one of its operands. */
-  static const char *const binary[] = {"aten::add.Tensor", "aten::mul.Tensor"};
+  static const char *const binary[] = {OP_ADD_TENSOR, OP_MUL_TENSOR};
   for (uint32_t i = n, near = 0; i-- > 0 && !c && !r->found && near < RP_MAX_NEAR;) {
     const rule_tensor *y = rp_value(r->task->run, i);
     if (!y || !rule_shape_eq(&y->shape, &v->shape) || y->dtype != v->dtype) continue;
@@ -123,7 +125,7 @@ iso_code rp_other_tensors(repair *r, uint32_t n, iso_error *err) {
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
   const uint32_t extra = (uint32_t)r->g->n_nodes;
   iso_code c = ISO_OK;
-  if (!sc || strcmp(call->u.s, "getitem") == 0) return ISO_OK;
+  if (!sc || rule_is_getitem(call->u.s)) return ISO_OK;
   for (uint32_t k = 0; k < call->n && k < sc->n_args && !c && !r->found; k++) {
     if (sc->arg[k].type != RULE_ARG_TENSOR) continue;
     const rule_term *now = call->child[k];

@@ -4,6 +4,7 @@
  * several operators were given another tensor, which the other side has too, that one ends a region
  * of its own: nothing is in it. */
 #include "localise/alignment.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <math.h>
@@ -107,9 +108,7 @@ static size_t needed_for(const synth_graph *g, readers *r, uint32_t node, uint32
  * place. */
 static bool only_in_parts(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
-  bool parts = false, all = strcmp(g->node[i].op, "aten::linear") == 0 ||
-                            strcmp(g->node[i].op, "aten::addmm") == 0 ||
-                            strcmp(g->node[i].op, "aten::mm") == 0;
+  bool parts = false, all = rule_operator_of(g->node[i].op)->product;
   bool *flag = all ? calloc(g->n_nodes + 1, 1) : NULL;
   if (flag) flag[i] = true;
   for (uint32_t k = i + 1; k < g->n_nodes && flag && all; k++) {
@@ -137,7 +136,7 @@ static iso_code find_readers(const parting *p, int side, uint32_t node, readers 
     if (g->node[i].kind != SYNTH_OP || p->s->map[side][i].i == EG_NONE) continue;
     const bool inside = pt_in_region(p, side, i);
     if (inside && st_term_uses(g->node[i].call, r->several)) {
-      if (pt_passes(g, i) && strcmp(g->node[i].op, "getitem") != 0) r->several[i] = true;
+      if (pt_passes(g, i) && !rule_is_getitem(g->node[i].op)) r->several[i] = true;
       else if (g->node[i].n_outputs != 1) r->several[i] = true;
       else r->use[r->n++] = i;
     } else if (!st_term_uses(g->node[i].call, r->via)) continue;

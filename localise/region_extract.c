@@ -2,6 +2,8 @@
  * hold alike and the two tensors that should be one, with the values that they read there on the
  * witness. What a script that runs alone needs. */
 #include "localise/localise_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <math.h>
@@ -29,7 +31,7 @@ static iso_code between(const state *s, int side, const synth_divergence *d, uin
   for (size_t i = 0; i <= end; i++)
     if (is_op(g, i) && above[i] && st_term_uses(g->node[i].call, in)) in[i] = true;
   for (size_t i = (size_t)end + 1; i-- > 0;) /* an output of several stands with its operator */
-    if (in[i] && is_op(g, i) && strcmp(g->node[i].call->u.s, "getitem") == 0)
+    if (in[i] && is_op(g, i) && rule_is_getitem(g->node[i].call->u.s))
       in[g->node[i].call->child[0]->u.i] = true;
   in[end] = true;
   free(above);
@@ -88,7 +90,7 @@ static const rule_term *reshaped(state *s, uint32_t i, const rule_tensor *from,
     size[k] = rule_int(&s->res->arena, to->shape.dim[k]);
   const rule_term *arg[] = {x, rule_list(&s->res->arena, size, to->shape.rank)};
   iso_error ignored;
-  return rule_call(&s->res->arena, s->schemas, "aten::reshape", arg, 2, &call, &ignored) == ISO_OK
+  return rule_call(&s->res->arena, s->schemas, OP_RESHAPE, arg, 2, &call, &ignored) == ISO_OK
              ? call
              : NULL;
 }

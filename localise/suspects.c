@@ -1,6 +1,7 @@
 /* Which operator of a divergence it was: the change that mends it, or the constant that the other
  * side does not have. */
 #include "localise/alignment.h"
+#include "rules/operators.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 
@@ -430,14 +431,6 @@ static bool lone_table(const parting *p, int side, uint32_t i) {
          !pt_constant_tied(s, e, !side);
 }
 
-static bool reads_rows(const rule_term *call) {
-  static const char *const ops[] = {"aten::index_select", "aten::embedding", "aten::index.Tensor",
-                                    "aten::gather"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(call->u.s, ops[i]) == 0) return true;
-  return false;
-}
-
 /* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of
  * another base. Which rows of a table are read is another matter. */
 static int64_t first_lone(const parting *p, int side, int64_t from) {
@@ -445,7 +438,7 @@ static int64_t first_lone(const parting *p, int side, int64_t from) {
   bool *flag = calloc(g->n_nodes + 1, 1);
   for (bool more = flag != NULL; more;) {
     more = false;
-    if (g->node[from].kind != SYNTH_OP || reads_rows(g->node[from].call)) break;
+    if (g->node[from].kind != SYNTH_OP || rule_operator_of(g->node[from].call->u.s)->table) break;
     memset(flag, 0, g->n_nodes);
     st_term_mark(g->node[from].call, flag);
     for (int64_t k = from; k-- > 0 && !more;)
@@ -489,9 +482,7 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
   free(flag);
   while (found >= 0) { /* what took a part of a table is not what made it */
     const rule_term *call = g->node[found].call;
-    const bool part = pt_transparent(call->u.s) || strncmp(call->u.s, "aten::chunk", 11) == 0 ||
-                      strncmp(call->u.s, "aten::split", 11) == 0 ||
-                      strncmp(call->u.s, "aten::slice", 11) == 0;
+    const bool part = pt_transparent(call->u.s) || rule_operator_of(call->u.s)->part;
     if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR ||
         g->node[call->child[0]->u.i].kind != SYNTH_OP)
       break;

@@ -33,6 +33,7 @@ bool rule_is_mask(rule_dtype dtype, double x) {
 
 /* ---- operators ---- */
 
+/* operator: where masks go is told by argument, of the few operators by which they do */
 #define ARG(k) (1u << (k))
 #define MOVES(name) \
   { "aten::" name, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1 }

@@ -9,6 +9,9 @@
 #define REARRANGES .rearranges = true, MOVES
 #define IDENTITY .identity = true, MOVES
 #define PART .part = true, MOVES
+#define JOINS .joins = true, MOVES
+#define ACCUMULATES .accumulates = true, MOVES
+#define UNCHANGED .identity = true, EXACT
 #define FILLS .fills = true, MOVES
 #define CASTS .cast = true, EXACT
 #define ELEMENTWISE .elementwise = true
@@ -86,6 +89,10 @@ static const char aten[] = "aten::", dist[] = "dist::";
 
 bool rule_is_aten(const char *op) { return strncmp(op, aten, sizeof aten - 1) == 0; }
 bool rule_is_collective(const char *op) { return strncmp(op, dist, sizeof dist - 1) == 0; }
+bool rule_is_overload(const char *op, const char *base) {
+  const size_t n = strlen(base);
+  return strncmp(op, base, n) == 0 && (op[n] == 0 || op[n] == '.');
+}
 bool rule_is_getitem(const char *op) { return strcmp(op, "getitem") == 0; }
 
 const rule_operator *rule_operator_of(const char *op) {

@@ -58,6 +58,8 @@ typedef struct rule_operator {
   bool identity : 1;    /* gives its first operand as it is */
   bool part : 1;        /* moves some of its first operand's numbers, in their order */
   bool fills : 1;       /* makes a tensor of literals and sizes alone */
+  bool joins : 1;       /* its operands' numbers in turn: joined, or repeated */
+  bool accumulates : 1; /* moves numbers, unless an argument says that those of one place add up */
   bool cast : 1;        /* changes the dtype */
   bool elementwise : 1; /* each element is one function of the operands' elements at its place */
   bool unspecified : 1; /* leaves open what its result holds */
@@ -103,6 +105,8 @@ const rule_operator *rule_operator_of(const char *op);
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */
 bool rule_is_aten(const char *op);
 bool rule_is_collective(const char *op);
+/* Whether it is `base`, or an overload of it. */
+bool rule_is_overload(const char *op, const char *base);
 /* Whether it is the choice of one of a call's several results. */
 bool rule_is_getitem(const char *op);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
+#include "rules/operators.h"
 #include "rules/rules_int.h"
 
 enum { MAX_DEPTH = 200, MAX_NAMES = 1024, MAX_FORMS = 32768 };
@@ -446,7 +447,7 @@ static iso_code call_arg(parser *p, const rule_schema *s, const form *item, size
   if (code != ISO_OK && item->kind == ATOM && v->kind == RULE_NAME)
     return bad(p, item->line, "%s: %s; %.60s is not declared so", s->name, why.msg, item->text);
   if (code != ISO_OK) return bad(p, item->line, "%s: %s", s->name, why.msg);
-  return strcmp(s->name, "getitem") == 0 ? ISO_OK : check_single(p, item->line, arg[k]);
+  return rule_is_getitem(s->name) ? ISO_OK : check_single(p, item->line, arg[k]);
 }
 
 /* An operator with its arguments, complete. */
@@ -472,8 +473,8 @@ static iso_code call(parser *p, const form *f, const rule_term **out) {
       return bad(p, f->line, "%s: argument %s is missing", op, s->arg[i].name);
     arg[i] = s->arg[i].deflt; /* the schemas outlive this rule, and sets copy */
   }
-  iso_code code = strcmp(op, "getitem") == 0 ? check_getitem(p, f->line, arg)
-                                             : check_tensors(p, f->line, s, arg);
+  iso_code code =
+      rule_is_getitem(op) ? check_getitem(p, f->line, arg) : check_tensors(p, f->line, s, arg);
   if (code != ISO_OK) return code;
   *out = rule_op(&p->a, op, arg, s->n_args);
   return *out != NULL ? ISO_OK : no_memory(p);

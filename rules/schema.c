@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "egraph/base/hash.h"
+#include "rules/operators.h"
 #include "egraph/base/vec.h"
 #include "rules/rules_int.h"
 
@@ -331,6 +332,7 @@ static iso_code parse_returns(cursor *c, rule_schema *s) {
 
 /* Whether an operator may draw random numbers, by its name without namespace and overload. */
 static bool is_random(const char *name) {
+  /* operator: prefixes of names, of which PyTorch adds some with each release */
   static const char *const draws[] = {"alpha_dropout",
                                       "bernoulli",
                                       "binomial",
@@ -357,7 +359,7 @@ static bool is_random(const char *name) {
                                       "rrelu",
                                       "rrelu_with_noise_functional",
                                       "uniform"};
-  if (strncmp(name, "aten::", 6) != 0) return false;
+  if (!rule_is_aten(name)) return false;
   name += 6;
   const size_t n = strcspn(name, ".");
   for (size_t i = 0; i < sizeof draws / sizeof draws[0]; i++)

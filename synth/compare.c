@@ -2,6 +2,8 @@
  * rule justifies until the outputs meet or nothing moves (Emerge, Algorithm 1, with the candidates
  * in topological order). */
 #include "synth/constants/constants.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
@@ -41,8 +43,7 @@ static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
 /* PyTorch's in-place operators are named with an underscore; in functional form they have one more
  * output. Where nothing reads the result, others may read what was written. */
 static bool writes_in_place(const synth_node *n) {
-  if (n->kind != SYNTH_OP || n->n_outputs != 1 || strncmp(n->call->u.s, "aten::", 6) != 0)
-    return false;
+  if (n->kind != SYNTH_OP || n->n_outputs != 1 || !rule_is_aten(n->call->u.s)) return false;
   const char *name = n->call->u.s + 6;
   const size_t len = strcspn(name, ".");
   return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
@@ -50,7 +51,7 @@ static bool writes_in_place(const synth_node *n) {
 
 /* Operators that compute no function of their arguments are refused. */
 static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_error *err) {
-  if (n->kind != SYNTH_OP || strcmp(n->call->u.s, "getitem") == 0) return ISO_OK;
+  if (n->kind != SYNTH_OP || rule_is_getitem(n->call->u.s)) return ISO_OK;
   const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
   if (writes_in_place(n) || (sc && sc->writes))
     return iso_fail(err, ISO_UNSUPPORTED,
@@ -133,14 +134,14 @@ static iso_code pair_outputs(state *s, pairing *p, iso_error *err) {
     for (uint32_t d = b->rank; d-- > 0 && t;)
       if (b->dim[d] == 1) {
         const rule_term *c[2] = {t, rule_int(&s->arena, d)};
-        t = rule_op(&s->arena, "aten::squeeze.dim", c, 2);
+        t = rule_op(&s->arena, OP_SQUEEZE_DIM, c, 2);
         text = iso_arena_printf(&s->arena, "squeeze(%s, %u)", text, d);
         rank--;
       }
     for (uint32_t d = 0; d < a->rank && t; d++)
       if (a->dim[d] == 1) {
         const rule_term *c[2] = {t, rule_int(&s->arena, d)};
-        t = rule_op(&s->arena, "aten::unsqueeze", c, 2);
+        t = rule_op(&s->arena, OP_UNSQUEEZE, c, 2);
         text = iso_arena_printf(&s->arena, "unsqueeze(%s, %u)", text, d);
         rank++;
       }

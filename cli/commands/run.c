@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "capture/capture.h"
+#include "rules/operators.h"
 #include "cli/cli.h"
 #include "egraph/base/arena.h"
 #include "egraph/base/vec.h"
@@ -74,9 +75,7 @@ typedef struct run {
 /* ---- values ---- */
 
 static bool flows(const run *r) { return r->o->propagate || !r->traced; }
-static bool is_getitem(const cap_node *n) {
-  return n->call && strcmp(n->call->u.s, "getitem") == 0;
-}
+static bool is_getitem(const cap_node *n) { return n->call && rule_is_getitem(n->call->u.s); }
 
 /* Calls `f` on the index of every node that `t` reads. */
 static void each_use(const rule_term *t, void (*f)(void *ctx, uint32_t node), void *ctx) {
@@ -135,46 +134,13 @@ static void drop_used(void *ctx, uint32_t node) {
 
 /* Views of what is unspecified are unspecified too; writing over all of it is not looked into. */
 static bool is_poison(run *r, const cap_node *n) {
-  static const char *const views[] = {"getitem",
-                                      "aten::view",
-                                      "aten::reshape",
-                                      "aten::_unsafe_view",
-                                      "aten::slice.Tensor",
-                                      "aten::select.int",
-                                      "aten::transpose.int",
-                                      "aten::t",
-                                      "aten::permute",
-                                      "aten::unsqueeze",
-                                      "aten::squeeze",
-                                      "aten::squeeze.dim",
-                                      "aten::squeeze.dims",
-                                      "aten::expand",
-                                      "aten::alias",
-                                      "aten::detach",
-                                      "aten::clone",
-                                      "aten::contiguous",
-                                      "aten::flatten.using_ints",
-                                      "aten::unflatten.int",
-                                      "aten::split.Tensor",
-                                      "aten::split_with_sizes",
-                                      "aten::chunk",
-                                      "aten::unbind.int",
-                                      "aten::narrow",
-                                      "aten::to.dtype",
-                                      "aten::to.dtype_layout",
-                                      "aten::_to_copy",
-                                      "aten::lift_fresh_copy",
-                                      "aten::view_as",
-                                      "aten::movedim.int"};
-  if (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0)
-    return true;
-  for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-    if (strcmp(n->op, views[i]) == 0) {
-      use u = {.r = r};
-      each_use(n->call, note_poison, &u);
-      return u.poison;
-    }
-  return false;
+  const rule_operator *o = rule_operator_of(n->op);
+  if (o->unspecified) return true;
+  if (!o->identity && !o->rearranges && !o->part && !o->cast && !rule_is_getitem(n->op))
+    return false;
+  use u = {.r = r};
+  each_use(n->call, note_poison, &u);
+  return u.poison;
 }
 
 /* ---- comparing ---- */

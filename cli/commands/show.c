@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/capture.h"
+#include "rules/operators.h"
 #include "cli/cli.h"
 
 enum { MAX_INPUTS = 64 };
@@ -147,8 +148,7 @@ static bool show_operators(const cap_graph *g) {
  * there are none. Returns: false when there is no memory. */
 static bool attributes_of(const cap_graph *g, const cap_node *x, char **out) {
   *out = NULL;
-  if (x->kind != CAP_OP || strncmp(x->op, "aten::", 6) == 0 || strcmp(x->op, "getitem") == 0)
-    return true;
+  if (x->kind != CAP_OP || rule_is_aten(x->op) || rule_is_getitem(x->op)) return true;
   const rule_schema *s = rule_schemas_find(g->schemas, x->call->u.s);
   size_t size;
   FILE *f = open_memstream(out, &size);

@@ -1,6 +1,7 @@
 /* The reader of relations.h. Expressions are built as they are read, with their shapes, so that
  * what does not fit is said with its line. */
 #include "cli/config/relations.h"
+#include "rules/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -189,7 +190,7 @@ static iso_code permute(reader *r, tensor *x) {
   }
   if (n != to.shape.rank) return WRONG(r, "permute: every dimension once is expected");
   const rule_term *arg[2] = {x->term, int_list(a, d, n)};
-  return call(r, "aten::permute", arg, 2, &to, x);
+  return call(r, OP_PERMUTE, arg, 2, &to, x);
 }
 
 static iso_code reshape(reader *r, tensor *x) {
@@ -207,7 +208,7 @@ static iso_code reshape(reader *r, tensor *x) {
     return WRONG(r, "reshape: %" PRId64 " elements are not %" PRId64, before, after);
   to.shape.rank = (uint32_t)n;
   const rule_term *arg[2] = {x->term, int_list(a, to.shape.dim, n)};
-  return call(r, "aten::reshape", arg, 2, &to, x);
+  return call(r, OP_RESHAPE, arg, 2, &to, x);
 }
 
 static iso_code transpose(reader *r, tensor *x, bool plain) {
@@ -221,7 +222,7 @@ static iso_code transpose(reader *r, tensor *x, bool plain) {
   to.shape.dim[d] = x->what.shape.dim[e];
   to.shape.dim[e] = x->what.shape.dim[d];
   const rule_term *arg[3] = {x->term, rule_int(a, d), rule_int(a, e)};
-  return call(r, plain ? "aten::t" : "aten::transpose.int", arg, plain ? 1 : 3, &to, x);
+  return call(r, plain ? OP_T : OP_TRANSPOSE_INT, arg, plain ? 1 : 3, &to, x);
 }
 
 static iso_code squeeze(reader *r, tensor *x, bool out) {
@@ -239,7 +240,7 @@ static iso_code squeeze(reader *r, tensor *x, bool out) {
   if (out) s->rank--;
   else s->dim[d] = 1, s->rank++;
   const rule_term *arg[2] = {x->term, rule_int(a, d)};
-  return call(r, out ? "aten::squeeze.dim" : "aten::unsqueeze", arg, 2, &to, x);
+  return call(r, out ? OP_SQUEEZE_DIM : OP_UNSQUEEZE, arg, 2, &to, x);
 }
 
 static iso_code slice(reader *r, tensor *x) {
@@ -257,7 +258,7 @@ static iso_code slice(reader *r, tensor *x) {
                  to.shape.dim[d]);
   to.shape.dim[d] = end - from;
   const rule_term *arg[4] = {x->term, rule_int(a, d), rule_int(a, from), rule_int(a, end)};
-  return call(r, "aten::slice.Tensor", arg, 4, &to, x);
+  return call(r, OP_SLICE_TENSOR, arg, 4, &to, x);
 }
 
 static iso_code expression(reader *r, tensor *out);
@@ -290,7 +291,7 @@ static iso_code cat(reader *r, tensor *out) {
       else if (other[i].dim[k] != to.shape.dim[k])
         return WRONG(r, "cat: the tensors differ in another dimension than %" PRId64, d);
   const rule_term *arg[2] = {rule_list(a, item, n), rule_int(a, d)};
-  return call(r, "aten::cat", arg, 2, &to, out);
+  return call(r, OP_CAT, arg, 2, &to, out);
 }
 
 static iso_code add(reader *r, tensor *x) {
@@ -303,9 +304,10 @@ static iso_code add(reader *r, tensor *x) {
     return WRONG(r, "add: tensors of one shape and dtype are expected");
   const cap_output to = x->what;
   const rule_term *arg[2] = {x->term, y.term};
-  return call(r, "aten::add.Tensor", arg, 2, &to, x);
+  return call(r, OP_ADD_TENSOR, arg, 2, &to, x);
 }
 
+/* operator: the words of relation files */
 static iso_code apply(reader *r, const char *f, tensor *x) {
   if (strcmp(f, "cat") == 0) return cat(r, x);
   static const char *const known[] = {"t",         "transpose", "permute", "reshape",

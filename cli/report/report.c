@@ -1,6 +1,7 @@
 /* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing
  * stronger than was shown. */
 #include "cli/report/report.h"
+#include "rules/operators.h"
 #include "cli/config/utf8.h"
 
 #include <errno.h>
@@ -329,7 +330,7 @@ static json_t *relative_to(const report *p) {
 /* What a term is relative to: its operators outside PyTorch, each once. */
 static void kernels_in(iso_arena *names, const rule_term *t, json_t *out) {
   rule_relative r;
-  if (t->kind == RULE_OP && strncmp(t->u.s, "aten::", 6) != 0 && strcmp(t->u.s, "getitem") != 0 &&
+  if (t->kind == RULE_OP && !rule_is_aten(t->u.s) && !rule_is_getitem(t->u.s) &&
       rule_relative_of(names, t->u.s, &r)) {
     bool seen = false;
     for (size_t i = 0; i < json_array_size(out) && !seen; i++)

@@ -1,5 +1,6 @@
 /* A divergence as a PyTorch script that runs alone; see repro.h. */
 #include "cli/embedded.h"
+#include "rules/operators.h"
 #include "cli/report/repro.h"
 
 #include <inttypes.h>
@@ -118,7 +119,7 @@ static void given_name(const script *s, int side, uint32_t var) {
 }
 
 static void print_call(const script *s, int side, const rule_term *t, name_of *name) {
-  if (strcmp(t->u.s, "getitem") == 0) {
+  if (rule_is_getitem(t->u.s)) {
     print_term(s, side, t->child[0], name);
     fprintf(s->f, "[%" PRId64 "]", t->child[1]->u.i);
     return;
@@ -128,8 +129,7 @@ static void print_call(const script *s, int side, const rule_term *t, name_of *n
   const char *op;
   size_t base;
   split_op(t->u.s, &space, &op, &base);
-  if (strncmp(t->u.s, "aten::", 6) != 0 && kernel_piece(op, base))
-    fprintf(s->f, "%.*s(", (int)base, op);
+  if (!rule_is_aten(t->u.s) && kernel_piece(op, base)) fprintf(s->f, "%.*s(", (int)base, op);
   else
     fprintf(s->f, "torch.ops.%.*s.%.*s.%s(", space, t->u.s, (int)base, op,
             op[base] ? op + base + 1 : "default");
@@ -312,7 +312,7 @@ static void print_kernels(const script *s) {
       const char *op, *call = graph(s, side)->node[s->cut->node[side][i]].call->u.s;
       size_t base;
       split_op(call, &space, &op, &base);
-      bool seen = strncmp(call, "aten::", 6) == 0 || !kernel_piece(op, base);
+      bool seen = rule_is_aten(call) || !kernel_piece(op, base);
       for (size_t k = 0; k < n; k++) seen |= length[k] == base && strncmp(todo[k], op, base) == 0;
       if (!seen && n < 32) todo[n] = op, length[n++] = base;
     }

@@ -40,6 +40,7 @@ static void as_call(const rules_code *o, const rule_term *t) {
 }
 
 void rules_code_number(const rules_code *o, const rule_term *t, bool as_real) {
+  /* operator: MLIR's names of arithmetic */
   static const char *const op[][3] = {
       {"+", "add", " + "}, {"-", "sub", " - "}, {"*", "mul", " * "}};
   FILE *f = o->f;

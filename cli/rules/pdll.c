@@ -25,6 +25,7 @@ static const char head[] =
 static const struct {
   const char *name, *text;
 } helpers[] = {
+    /* operator: names of what is generated */
     {"typed", "  auto typed = [&](mlir::Value v) { return "
               "mlir::dyn_cast<mlir::RankedTensorType>(v.getType()); };\n"},
     {"known", "  auto known = [&](mlir::Value v) {\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/rules/report.h"
+#include "rules/operators.h"
 
 typedef struct python {
   FILE *f;
@@ -46,7 +47,7 @@ static void print_name(const python *p, uint32_t i) {
 static void print_term(const python *p, const rule_term *t);
 
 static void print_call(const python *p, const rule_term *t) {
-  if (strcmp(t->u.s, "getitem") == 0) {
+  if (rule_is_getitem(t->u.s)) {
     print_term(p, t->child[0]);
     fprintf(p->f, "[%" PRId64 "]", t->child[1]->u.i);
     return;

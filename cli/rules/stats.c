@@ -10,57 +10,33 @@
 #include <string.h>
 
 #include "cli/report/report.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "cli/rules/library.h"
-
-/* Whether `op`, without its overload, is in the list. */
-static bool is_one(const char *op, const char *const *list, size_t n) {
-  const size_t base = strcspn(op, ".");
-  for (size_t i = 0; i < n; i++)
-    if (strlen(list[i]) == base && strncmp(op, list[i], base) == 0) return true;
-  return false;
-}
 
 typedef struct mentions {
   size_t casts, wrappers, layouts, collectives, foreign, norms, others, squares, means, roots;
 } mentions;
 
 static void look(const rule_term *t, mentions *m) {
-  static const char *const cast[] = {"aten::to", "aten::_to_copy", "aten::type_as"};
-  static const char *const wrapper[] = {"aten::dropout",   "aten::clone",  "aten::contiguous",
-                                        "aten::alias",     "aten::detach", "aten::lift_fresh_copy",
-                                        "aten::lift_fresh"};
-  static const char *const layout[] = {"aten::view",         "aten::reshape",
-                                       "aten::_unsafe_view", "aten::unsqueeze",
-                                       "aten::squeeze",      "aten::transpose",
-                                       "aten::permute",      "aten::t",
-                                       "aten::expand",       "aten::flatten",
-                                       "aten::unflatten",    "aten::slice",
-                                       "aten::select",       "aten::narrow",
-                                       "aten::split",        "aten::split_with_sizes",
-                                       "aten::chunk",        "aten::unbind",
-                                       "aten::cat",          "aten::stack",
-                                       "aten::repeat",       "aten::repeat_interleave",
-                                       "aten::movedim",      "aten::expand_as",
-                                       "aten::view_as",      "getitem"};
-  static const char *const norm[] = {"aten::layer_norm", "aten::native_layer_norm",
-                                     "aten::rms_norm",   "aten::_fused_rms_norm",
-                                     "aten::group_norm", "aten::native_group_norm"};
   if (t->kind == RULE_OP) {
     const char *op = t->u.s;
+    const rule_operator *o = rule_operator_of(op);
+    /* operator: the spaces and names that libraries give collectives */
     if (strncmp(op, "_c10d_functional::", 18) == 0 || strncmp(op, "c10d_functional::", 17) == 0 ||
         strncmp(op, "c10d::", 6) == 0 || strstr(op, "all_reduce") != NULL ||
         strstr(op, "all_gather") != NULL || strstr(op, "reduce_scatter") != NULL)
       m->collectives++;
-    else if (strncmp(op, "aten::", 6) != 0 && strcmp(op, "getitem") != 0) m->foreign++;
-    else if (is_one(op, cast, sizeof cast / sizeof *cast)) m->casts++;
-    else if (is_one(op, wrapper, sizeof wrapper / sizeof *wrapper)) m->wrappers++;
-    else if (is_one(op, layout, sizeof layout / sizeof *layout)) m->layouts++;
-    else if (is_one(op, norm, sizeof norm / sizeof *norm)) m->norms++;
+    else if (!rule_is_aten(op) && !rule_is_getitem(op)) m->foreign++;
+    else if (o->cast) m->casts++;
+    else if (o->identity) m->wrappers++;
+    else if (o->rearranges || o->part || o->joins || rule_is_getitem(op)) m->layouts++;
+    else if (o->norm) m->norms++;
     else {
       m->others++;
-      m->squares += strncmp(op, "aten::pow", 9) == 0 || strncmp(op, "aten::square", 12) == 0;
-      m->means += strncmp(op, "aten::mean", 10) == 0;
-      m->roots += strncmp(op, "aten::rsqrt", 11) == 0;
+      m->squares += rule_is_overload(op, OP_POW) || rule_is_overload(op, OP_SQUARE);
+      m->means += rule_is_overload(op, OP_MEAN);
+      m->roots += rule_is_overload(op, OP_RSQRT);
     }
   }
   for (uint32_t i = 0; i < t->n; i++) look(t->child[i], m);
@@ -89,7 +65,7 @@ static bool bump(json_t *counts, const char *key) {
 }
 
 static void count_ops(const rule_term *t, json_int_t *n) {
-  if (t->kind == RULE_OP && strcmp(t->u.s, "getitem") != 0) ++*n;
+  if (t->kind == RULE_OP && !rule_is_getitem(t->u.s)) ++*n;
   for (uint32_t i = 0; i < t->n; i++) count_ops(t->child[i], n);
 }
 

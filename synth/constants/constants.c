@@ -2,6 +2,7 @@
  * positions). They are evaluated in their captured dtypes, where two frameworks agree to 2 ulp,
  * related by those values, and never redrawn. */
 #include "synth/constants/rounding.h"
+#include "rules/names.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -109,7 +110,7 @@ static bool is_part(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) return false;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  return strcmp(op, "aten::real") == 0 || strcmp(op, "aten::imag") == 0;
+  return strcmp(op, OP_REAL) == 0 || strcmp(op, OP_IMAG) == 0;
 }
 
 /* One of a class's members is of that side, or a part of what is. */
@@ -255,8 +256,7 @@ iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synt
                   *out;
   rel->term = NULL;
   if (!arg[1] || !arg[2]) return nomem(err);
-  if (!(c = rule_call(&s->arena, s->schemas, "aten::repeat_interleave.self_int", arg, 3, &out,
-                      err)))
+  if (!(c = rule_call(&s->arena, s->schemas, OP_REPEAT_INTERLEAVE_SELF_INT, arg, 3, &out, err)))
     rel->term = out;
   return c;
 }
@@ -428,12 +428,11 @@ static const rule_term *triangle_term(state *s, const rule_tensor *t, triangle k
                   *fill = kind == UPPER_LOW ? rule_float(a, low) : rule_bool(a, true);
   const rule_term *full[3] = {rule_list(a, dim, t->shape.rank), fill, dtype};
   iso_error ignored;
-  if (!full[0] || !fill || !dtype ||
-      rule_call(a, s->schemas, "aten::full", full, 3, &made, &ignored))
+  if (!full[0] || !fill || !dtype || rule_call(a, s->schemas, OP_FULL, full, 3, &made, &ignored))
     return NULL;
   const rule_term *cut[2] = {made, rule_int(a, kind == LOWER_TRUE ? 0 : 1)};
-  if (!cut[1] || rule_call(a, s->schemas, kind == LOWER_TRUE ? "aten::tril" : "aten::triu", cut, 2,
-                           &out, &ignored))
+  if (!cut[1] ||
+      rule_call(a, s->schemas, kind == LOWER_TRUE ? OP_TRIL : OP_TRIU, cut, 2, &out, &ignored))
     return NULL;
   return out;
 }
@@ -474,7 +473,7 @@ const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term 
   const rule_term *arg[3] = {shape, number, rule_dtype_term(&s->arena, dtype)}, *out;
   iso_error ignored;
   return arg[0] && arg[1] && arg[2] &&
-                 !rule_call(&s->arena, s->schemas, "aten::full", arg, 3, &out, &ignored)
+                 !rule_call(&s->arena, s->schemas, OP_FULL, arg, 3, &out, &ignored)
              ? out
              : NULL;
 }
@@ -501,14 +500,12 @@ static const rule_term *list_term(state *s, const rule_tensor *t) {
   }
   const rule_term *arg[2] = {rule_list(a, part, n), rule_int(a, 0)};
   iso_error ignored;
-  if (!arg[0] || !arg[1] || rule_call(a, s->schemas, "aten::cat", arg, 2, &out, &ignored))
-    return NULL;
+  if (!arg[0] || !arg[1] || rule_call(a, s->schemas, OP_CAT, arg, 2, &out, &ignored)) return NULL;
   if (t->shape.rank == 1) return out;
   for (uint32_t i = 0; i < t->shape.rank; i++)
     if (!(dim[i] = rule_int(a, t->shape.dim[i]))) return NULL;
   const rule_term *view[2] = {out, rule_list(a, dim, t->shape.rank)};
-  return view[1] && !rule_call(a, s->schemas, "aten::reshape", view, 2, &out, &ignored) ? out
-                                                                                        : NULL;
+  return view[1] && !rule_call(a, s->schemas, OP_RESHAPE, view, 2, &out, &ignored) ? out : NULL;
 }
 
 /* first, first + 1, ... along the one dimension that is not of size 1. */
@@ -516,13 +513,12 @@ static const rule_term *steps_term(state *s, const rule_tensor *t, int64_t first
   iso_arena *a = &s->arena;
   const rule_term *bound[2] = {rule_int(a, first), rule_int(a, first + t->numel)}, *out;
   iso_error ignored;
-  if (!bound[0] || !bound[1] ||
-      rule_call(a, s->schemas, "aten::arange.start", bound, 2, &out, &ignored))
+  if (!bound[0] || !bound[1] || rule_call(a, s->schemas, OP_ARANGE_START, bound, 2, &out, &ignored))
     return NULL;
   for (uint32_t d = 0, rank = 1; d < t->shape.rank && rank < t->shape.rank; d++) {
     if (t->shape.dim[d] != 1) continue;
     const rule_term *arg[2] = {out, rule_int(a, d)};
-    if (!arg[1] || rule_call(a, s->schemas, "aten::unsqueeze", arg, 2, &out, &ignored)) return NULL;
+    if (!arg[1] || rule_call(a, s->schemas, OP_UNSQUEEZE, arg, 2, &out, &ignored)) return NULL;
     rank++;
   }
   return out;
@@ -633,12 +629,11 @@ static const rule_term *runs_term(state *s, const rule_tensor *t) {
     return shape ? st_fill_term(s, shape, rule_int(a, rule_tensor_get_int(t, 0)), t->dtype) : NULL;
   const rule_term *cat[2] = {rule_list(a, run, n), rule_int(a, 0)}, *view[2] = {NULL, shape};
   iso_error ignored;
-  if (!cat[0] || !cat[1] || !shape ||
-      rule_call(a, s->schemas, "aten::cat", cat, 2, &view[0], &ignored))
+  if (!cat[0] || !cat[1] || !shape || rule_call(a, s->schemas, OP_CAT, cat, 2, &view[0], &ignored))
     return NULL;
-  return t->shape.rank == 1                                                   ? view[0]
-         : rule_call(a, s->schemas, "aten::reshape", view, 2, &out, &ignored) ? NULL
-                                                                              : out;
+  return t->shape.rank == 1                                              ? view[0]
+         : rule_call(a, s->schemas, OP_RESHAPE, view, 2, &out, &ignored) ? NULL
+                                                                         : out;
 }
 
 static bool flags(const rule_tensor *t) {
@@ -654,10 +649,9 @@ static const rule_term *truth_term(state *s, rule_dtype dtype) {
   const rule_term *ne[2] = {rule_var(a, 0), rule_int(a, 0)},
                   *to[2] = {NULL, rule_dtype_term(a, dtype)}, *out;
   iso_error ignored;
-  if (!ne[0] || !ne[1] || !to[1] ||
-      rule_call(a, s->schemas, "aten::ne.Scalar", ne, 2, &to[0], &ignored))
+  if (!ne[0] || !ne[1] || !to[1] || rule_call(a, s->schemas, OP_NE_SCALAR, ne, 2, &to[0], &ignored))
     return NULL;
-  return rule_call(a, s->schemas, "aten::to.dtype", to, 2, &out, &ignored) ? NULL : out;
+  return rule_call(a, s->schemas, OP_TO_DTYPE, to, 2, &out, &ignored) ? NULL : out;
 }
 
 /* An input of zeros and ones (which tokens are padding) is one of truth values: a rule that
@@ -708,17 +702,17 @@ static iso_code add_call(state *s, const char *op, const eg_node *arg, size_t n,
 /* Returns: in `part` the real and the imaginary part of `e`. */
 static iso_code relate_parts(state *s, eg_node e, eg_node part[2], iso_error *err) {
   eg_node whole;
-  iso_code c = add_call(s, "aten::real", &e, 1, &part[0], err);
-  if (!c) c = add_call(s, "aten::imag", &e, 1, &part[1], err);
-  if (!c) c = add_call(s, "aten::complex", part, 2, &whole, err);
+  iso_code c = add_call(s, OP_REAL, &e, 1, &part[0], err);
+  if (!c) c = add_call(s, OP_IMAG, &e, 1, &part[1], err);
+  if (!c) c = add_call(s, OP_COMPLEX, part, 2, &whole, err);
   if (c || eg_equal(s->g, e, whole)) return c;
   ISO_CHECK(identical_constants(s, e, whole));
   if (s->rec[e.i].leaf) s->rec[part[0].i].def = part[0].i, s->rec[part[1].i].def = part[1].i;
   else s->rec[whole.i].def = whole.i;
   const bool left = s->rec[e.i].node[LEFT] >= 0;
   const char *id = st_any_id(s, e),
-             *text = iso_arena_printf(&s->arena, "(aten::complex (aten::real %s) (aten::imag %s))",
-                                      id, id);
+             *text = iso_arena_printf(&s->arena,
+                                      "(" OP_COMPLEX " (" OP_REAL " %s) (" OP_IMAG " %s))", id, id);
   if (!text) return nomem(err);
   c = note_constant(s, left ? e : whole, left ? whole : e, text, err);
   return c ? c : merge_constants(s, e, whole, err);
@@ -768,8 +762,8 @@ static const rule_term *hiding_term(state *s, const rule_tensor *t) {
   const rule_term *fill[3] = {NULL, rule_var(a, 0), rule_float(a, -INFINITY)};
   iso_error ignored;
   if (!zeros[0] || !zeros[1] || !fill[1] || !fill[2]) return NULL;
-  if (rule_call(a, s->schemas, "aten::zeros", zeros, 2, &fill[0], &ignored)) return NULL;
-  return rule_call(a, s->schemas, "aten::masked_fill.Scalar", fill, 3, &out, &ignored) ? NULL : out;
+  if (rule_call(a, s->schemas, OP_ZEROS, zeros, 2, &fill[0], &ignored)) return NULL;
+  return rule_call(a, s->schemas, OP_MASKED_FILL_SCALAR, fill, 3, &out, &ignored) ? NULL : out;
 }
 
 /* A stored mask that is added is one that chooses: by truth values that the other side may have. */
@@ -782,7 +776,7 @@ static iso_code relate_hiding(state *s, eg_node e, eg_node *all, size_t *n, iso_
                   *term = hiding_term(s, t);
   if (!eq[0] || !eq[1] || !term) return nomem(err);
   eg_node b, def;
-  iso_code c = rule_call(&s->arena, s->schemas, "aten::eq.Scalar", eq, 2, &which, err);
+  iso_code c = rule_call(&s->arena, s->schemas, OP_EQ_SCALAR, eq, 2, &which, err);
   if (!c) c = st_add_term(s, which, &e, &b, err);
   if (!c) c = st_value(s, b, err);
   if (!c) c = join_equal(s, all, n, b, err);

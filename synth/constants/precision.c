@@ -2,6 +2,7 @@
  * formula for the same numbers, and with each rounding's error drawn. What of these a stored table
  * agrees with tells how it may have come to be. */
 #include "synth/constants/precision.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <float.h>
@@ -178,32 +179,6 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
   return ISO_OK;
 }
 
-static bool is(const char *op, const char *name) {
-  const size_t n = strlen(name);
-  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 &&
-         (op[6 + n] == 0 || op[6 + n] == '.');
-}
-
-static bool any_of(const char *op, const char *const *names, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (is(op, names[i])) return true;
-  return false;
-}
-
-/* Which no library rounds as another does. */
-static bool transcendental(const char *op) {
-  static const char *const names[] = {
-      "exp", "exp2",     "expm1",   "log",      "log2", "log10",   "log1p",
-      "pow", "sin",      "cos",     "tan",      "tanh", "sigmoid", "rsqrt",
-      "erf", "softplus", "softmax", "_softmax", "atan", "sinh",    "cosh"};
-  return any_of(op, names, sizeof names / sizeof *names);
-}
-
-static bool is_power(const char *op) {
-  static const char *const names[] = {"exp", "exp2", "pow"};
-  return any_of(op, names, sizeof names / sizeof *names);
-}
-
 static void mark_before(pr_cone *c, const rule_term *t) {
   if (t->kind == RULE_VAR) c->step[t->u.i].before_power = true;
   for (uint32_t k = 0; k < t->n; k++) mark_before(c, t->child[k]);
@@ -218,7 +193,8 @@ iso_code pr_cone_new(state *s, eg_node e, pr_cone *out, iso_error *err) {
   int32_t top;
   iso_code c = add_step(out, e, true, &top, err);
   for (size_t i = out->n; i-- > 0 && !c;)
-    if (out->step[i].call && (out->step[i].before_power || is_power(out->step[i].call->u.s)))
+    if (out->step[i].call &&
+        (out->step[i].before_power || rule_operator_of(out->step[i].call->u.s)->power))
       mark_before(out, out->step[i].call);
   return c;
 }
@@ -324,7 +300,7 @@ static iso_code own(rule_tensor **t, bool *writable, iso_error *err) {
 
 static iso_code adjust(pr_cone *c, size_t i, const pr_how *how, iso_rng *rng, iso_error *err) {
   pr_step *x = &c->step[i];
-  const bool power = x->call && transcendental(x->call->u.s),
+  const bool power = x->call && rule_operator_of(x->call->u.s)->transcendental,
              rounds = x->call && st_op_rounds(x->call->u.s);
   for (size_t k = 0; k < x->n; k++) {
     bool writable;
@@ -352,7 +328,7 @@ static iso_code run_step(pr_cone *c, size_t i, const pr_how *how, size_t set, is
     const eg_node rep =
         s->rec[x->e.i].leaf && !on_both_sides(s, x->e) ? x->e : st_rep(s, eg_class_of(s->g, x->e));
     if (!(out[0] = rule_tensor_ref(st_val(s, rep, set)))) code = st_lost(s, err);
-  } else if (!code && strcmp(x->call->u.s, "getitem") == 0) {
+  } else if (!code && rule_is_getitem(x->call->u.s)) {
     const pr_step *from = &c->step[x->call->child[0]->u.i];
     const size_t k = (size_t)x->call->child[1]->u.i;
     if (k >= from->n) code = iso_fail(err, ISO_RANGE, "there is no such output");

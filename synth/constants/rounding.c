@@ -3,6 +3,7 @@
  * scales stored and written. Runs behind the relations by value (constants.c), on what these leave
  * without a counterpart. */
 #include "synth/constants/rounding.h"
+#include "rules/names.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 
@@ -128,7 +129,7 @@ static iso_code in_shape(search *x, eg_node e, eg_node like, eg_node *out, char 
   for (uint32_t i = 0; i < to->rank; i++)
     if (!(dim[i] = rule_int(&s->arena, to->dim[i]))) return nomem(err);
   if (!arg[0] || !(arg[1] = rule_list(&s->arena, dim, to->rank))) return nomem(err);
-  iso_code c = rule_call(&s->arena, s->schemas, "aten::reshape", arg, 2, &term, err);
+  iso_code c = rule_call(&s->arena, s->schemas, OP_RESHAPE, arg, 2, &term, err);
   if (!c) c = st_add_term(s, term, &e, out, err);
   if (!c) c = st_value(s, *out, err);
   const char *name = st_any_id(s, e);
@@ -267,7 +268,7 @@ static iso_code try_reciprocals(search *x, eg_node target, found *best, iso_erro
     const rule_term *arg = rule_var(&s->arena, 0), *term;
     found now = {.fit = RX_NO};
     if (!arg) return nomem(err);
-    iso_code c = rule_call(&s->arena, s->schemas, "aten::reciprocal", &arg, 1, &term, err);
+    iso_code c = rule_call(&s->arena, s->schemas, OP_RECIPROCAL, &arg, 1, &term, err);
     if (!c) c = st_add_term(s, term, &e, &now.of, err);
     if (!c) c = st_value(s, now.of, err);
     if (!c && !eg_equal(s->g, now.of, target)) c = rx_explained(s, target, now.of, &now.fit, err);

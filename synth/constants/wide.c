@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "synth/constants/constants.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -82,7 +83,7 @@ static iso_code project(state *s, eg_node e, size_t d, rule_tensor **out, size_t
 
 static iso_code call_wide(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
                           iso_error *err) {
-  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0)
+  if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
     return project(s, e, d, out, n, err);
   return st_call_again(s, e, d, out, n, err);
 }

@@ -4,6 +4,8 @@
  * Values are kept per e-node and looked up per class (the oldest valued member stands for the
  * class), so that after two constants were related both sides go on with one of the two values. */
 #include "synth/constants/constants.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
@@ -553,7 +555,7 @@ static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scra
  * then `ids` is the other one. -1: none. */
 static int64_t absent_table(state *s, const call_builder *b, size_t d, rule_tensor **ids) {
   const rule_term *t = b->term;
-  if (strcmp(t->u.s, "aten::embedding") != 0 || t->n < 2 || t->child[0]->kind != RULE_VAR ||
+  if (strcmp(t->u.s, OP_EMBEDDING) != 0 || t->n < 2 || t->child[0]->kind != RULE_VAR ||
       t->child[1]->kind != RULE_VAR)
     return -1;
   const eg_node table = st_home(s, b->dep[t->child[0]->u.i]);
@@ -620,7 +622,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   ISO_CHECK(!s->rec[e.i].leaf);
   iso_code early = value_children(s, e, err);
   if (early) return early;
-  if (strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "getitem") == 0)
+  if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
     return eval_getitem(s, e, err);
   call_builder *b = malloc(sizeof *b);
   if (!b) return nomem(err);

@@ -5,6 +5,7 @@
  * were captured, so that a witness is one of the captured graph. Masks of one kind are read in both
  * graphs, or in none: what is one e-node stands for nodes of both. */
 #include "synth/joint/joint.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static iso_code run_fixed(state *s, st_masks *m, size_t i, iso_error *err) {
   size_t n = 0;
   iso_error why;
   const rule_term *call = m->node[i].call;
-  if (strcmp(call->u.s, "getitem") == 0) return ISO_OK;
+  if (rule_is_getitem(call->u.s)) return ISO_OK;
   const iso_code c = s->oracle->call(s->oracle->ctx, call, m->fixed, false, out, MAX_OUT, &n, &why);
   if (c == ISO_NOMEM) return nomem(err);
   if (c) return ISO_OK;

@@ -218,7 +218,7 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
   rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
   size_t n_out = 0, n_own = 0;
   iso_code c = ISO_OK;
-  if (strcmp(n->call->u.s, "getitem") == 0) {
+  if (rule_is_getitem(n->call->u.s)) {
     const st_value_list *from = &r->value[n->call->child[0]->u.i];
     const int64_t k = n->call->child[1]->u.i;
     if (k < 0 || (size_t)k >= from->n)

@@ -1,5 +1,6 @@
 /* Inputs on all of their sets, and within what their captures say that they may be. */
 #include "synth/joint/joint.h"
+#include "rules/names.h"
 #include "synth/leaves/leaves.h"
 
 #include <math.h>
@@ -205,16 +206,15 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
   iso_code c = t ? ISO_OK : nomem(err);
   if (!c && (isfinite(d->low) || isfinite(d->high))) {
     const rule_term *arg[3] = {t, number(s, ints, d->low), number(s, ints, d->high)};
-    c = arg[1] && arg[2] ? rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &t, err)
-                         : nomem(err);
+    c = arg[1] && arg[2] ? rule_call(&s->arena, s->schemas, OP_CLAMP, arg, 3, &t, err) : nomem(err);
   }
   for (size_t k = 0; ints && k < d->n_exclude && !c; k++) {
     const int64_t x = (int64_t)d->exclude[k];
     const rule_term *eq[2] = {t, rule_int(&s->arena, x)}, *is;
     if (!eq[1]) return nomem(err);
-    if ((c = rule_call(&s->arena, s->schemas, "aten::eq.Scalar", eq, 2, &is, err))) return c;
+    if ((c = rule_call(&s->arena, s->schemas, OP_EQ_SCALAR, eq, 2, &is, err))) return c;
     const rule_term *arg[3] = {is, rule_int(&s->arena, instead(d, x)), t};
-    c = arg[1] ? rule_call(&s->arena, s->schemas, "aten::where.ScalarSelf", arg, 3, &t, err)
+    c = arg[1] ? rule_call(&s->arena, s->schemas, OP_WHERE_SCALARSELF, arg, 3, &t, err)
                : nomem(err);
   }
   *out = t;

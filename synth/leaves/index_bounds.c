@@ -1,6 +1,8 @@
 /* The ranges of integer inputs: the rows of the tables that they index, and what their domains say.
  */
 #include "synth/joint/joint.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 
 #include <math.h>
@@ -12,19 +14,8 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 /* Every element of the result is an element of the first argument. */
 static bool moves_elements(const char *op) {
-  static const char *const ops[] = {
-      "aten::to.",        "aten::_to_copy",   "aten::view",      "aten::_unsafe_view",
-      "aten::reshape",    "aten::flatten",    "aten::unsqueeze", "aten::squeeze",
-      "aten::slice",      "aten::select.",    "aten::expand",    "aten::transpose.",
-      "aten::permute",    "aten::alias",      "aten::detach",    "aten::clone",
-      "aten::contiguous", "aten::lift_fresh", "aten::t"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-    const size_t n = strlen(ops[i]);
-    if (strncmp(op, ops[i], n) == 0 &&
-        (op[n] == 0 || ops[i][n - 1] == '.' || op[n] == '.' || op[n] == '_'))
-      return true;
-  }
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->identity || o->rearranges || o->part || o->cast;
 }
 
 /* The rows of a table less those at the end that are zero: padding of a vocabulary to a size that
@@ -49,15 +40,15 @@ static bool all_below(const synth_graph *g, size_t i, int64_t limit) {
  * and the tensor of indices. Returns: false where it is none, or reads by more than one tensor. */
 static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim,
                        const rule_term **index) {
-  const bool rows = strcmp(t->u.s, "aten::embedding") == 0,
-             select = strcmp(t->u.s, "aten::index_select") == 0;
+  const bool rows = strcmp(t->u.s, OP_EMBEDDING) == 0,
+             select = strcmp(t->u.s, OP_INDEX_SELECT) == 0;
   *dim = 0;
   *table = t->n ? t->child[0] : NULL;
   if (rows || select) {
     *index = t->child[rows ? 1 : 2];
     if (select) *dim = t->child[1]->u.i;
   } else {
-    if (strcmp(t->u.s, "aten::index.Tensor") != 0 || t->n < 2 || t->child[1]->kind != RULE_LIST)
+    if (strcmp(t->u.s, OP_INDEX_TENSOR) != 0 || t->n < 2 || t->child[1]->kind != RULE_LIST)
       return false;
     const rule_term *list = t->child[1];
     while (*dim < list->n && list->child[*dim]->kind == RULE_NONE) ++*dim;
@@ -91,7 +82,7 @@ int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int6
       const int64_t used = used_rows(&g->node[table->u.i], dim);
       if (sh->dim[dim] < *all) *all = sh->dim[dim];
       if (used < limit) limit = used;
-      if (wraps && strcmp(t->u.s, "aten::index.Tensor") == 0) *wraps = true;
+      if (wraps && strcmp(t->u.s, OP_INDEX_TENSOR) == 0) *wraps = true;
       continue;
     }
     if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) &&
@@ -173,7 +164,7 @@ iso_code st_bound_indices(state *s, iso_error *err) {
                                  rule_int(&s->arena, limit - 1)},
                       *term;
       if (!arg[0] || !arg[1] || !arg[2] ||
-          rule_call(&s->arena, s->schemas, "aten::clamp", arg, 3, &term, err))
+          rule_call(&s->arena, s->schemas, OP_CLAMP, arg, 3, &term, err))
         return nomem(err);
       const char *text =
           iso_arena_printf(&s->arena,

@@ -1,6 +1,7 @@
 /* What integer inputs carry: tokens, which are drawn anew, or positions and bounds, which are kept.
  */
 #include "synth/joint/joint.h"
+#include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 
 #include <stdio.h>
@@ -18,11 +19,8 @@ typedef struct integer_use {
 } integer_use;
 
 static const rule_term *index_of(const rule_term *call) {
-  const char *op = call->u.s;
-  const int at = strcmp(op, "aten::embedding") == 0 || strcmp(op, "aten::index.Tensor") == 0 ? 1
-                 : strcmp(op, "aten::index_select") == 0                                     ? 2
-                                                                                             : 0;
-  return at && (uint32_t)at < call->n ? call->child[at] : NULL;
+  const uint32_t at = rule_operator_of(call->u.s)->table;
+  return at && at < call->n ? call->child[at] : NULL;
 }
 
 static bool all_flagged(const rule_term *t, const bool *flag) {

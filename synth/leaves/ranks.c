@@ -5,6 +5,8 @@
  * to know of ranks. What is left is the outputs: each rank gives its own, "NAME" the first and
  * "NAME_rank<r>" the others, and every one of them must equal its counterpart. */
 #include "synth/joint/joint.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 
 #include <stdlib.h>
@@ -212,11 +214,9 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
 /* ---- where parts end ---- */
 
 static bool compares(const char *op) {
-  static const char *const ops[] = {"aten::ge.", "aten::gt.", "aten::le.",  "aten::lt.",
-                                    "aten::eq.", "aten::ne.", "aten::sub.", "aten::clamp"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strncmp(op, ops[i], strlen(ops[i])) == 0) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->choice == RULE_CHOICE_COMPARE || o->choice == RULE_CHOICE_BOUND ||
+         rule_is_overload(op, OP_SUB);
 }
 
 size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap) {

@@ -4,6 +4,7 @@
  * the outputs agreed on every draw and no rule joins them, more kinds of values are tried: other
  * scales and signs, values at the graphs' literals. */
 #include "synth/joint/joint.h"
+#include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
 
@@ -312,8 +313,7 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
 }
 
 static bool makes_empty(const synth_node *n) {
-  return n->kind == SYNTH_OP &&
-         (strncmp(n->op, "aten::empty", 11) == 0 || strncmp(n->op, "aten::new_empty", 15) == 0);
+  return n->kind == SYNTH_OP && rule_operator_of(n->op)->unspecified;
 }
 
 /* What `base` gives where empty memory holds `fill`. */

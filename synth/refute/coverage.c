@@ -2,6 +2,8 @@
  * reaches, draws that were made, and branches on values (a mask, a clamp, a window) of which one
  * side was never taken on any of them. */
 #include "synth/joint/joint.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/refute/refute.h"
 
 #include <math.h>
@@ -21,12 +23,6 @@ typedef struct point {
   uint32_t node;
   size_t cap;
 } point;
-
-static bool is(const char *op, const char *name) {
-  const size_t n = strlen(name);
-  return strncmp(op, "aten::", 6) == 0 && strncmp(op + 6, name, n) == 0 &&
-         (op[6 + n] == 0 || op[6 + n] == '.' || op[6 + n] == '_');
-}
 
 static bool valued(const point *p, uint32_t k) {
   if (k >= p->n->call->n || p->n->call->child[k]->kind != RULE_VAR) return false;
@@ -112,21 +108,25 @@ static iso_code window(const point *p, iso_error *err) {
 
 static iso_code look(const point *p, iso_error *err) {
   const char *op = p->n->op;
-  if (is(op, "where") && valued(p, 0))
+  if (rule_is_overload(op, OP_WHERE) && valued(p, 0))
     return choice(p, against(p, 0, 0.5, -1), "the condition is never false",
                   "the condition is never true", err);
-  if (is(op, "masked_fill") && valued(p, 1))
+  if (rule_is_overload(op, OP_MASKED_FILL) && valued(p, 1))
     return choice(p, against(p, 1, 0.5, -1), "the mask keeps nothing", "the mask hides nothing",
                   err);
-  if ((is(op, "relu") || is(op, "leaky_relu") || is(op, "elu")) && valued(p, 0))
+  if ((rule_is_overload(op, OP_RELU) || rule_is_overload(op, OP_LEAKY_RELU) ||
+       rule_is_overload(op, OP_ELU)) &&
+      valued(p, 0))
     return choice(p, against(p, 0, 0, -1), "no value below 0", "no value above 0", err);
-  if ((is(op, "maximum") || is(op, "minimum")) && valued(p, 0) && valued(p, 1))
+  if ((rule_is_overload(op, OP_MAXIMUM) || rule_is_overload(op, OP_MINIMUM)) && valued(p, 0) &&
+      valued(p, 1))
     return choice(p, against(p, 0, 0, 1), "the first is never the smaller one",
                   "the first is never the larger one", err);
-  if (is(op, "clamp_min")) return valued(p, 0) ? bounds(p, 1, 0, err) : ISO_OK;
-  if (is(op, "clamp_max")) return valued(p, 0) ? bounds(p, 0, 1, err) : ISO_OK;
-  if (is(op, "clamp") || is(op, "hardtanh")) return valued(p, 0) ? bounds(p, 1, 2, err) : ISO_OK;
-  return strncmp(op, "aten::", 6) == 0 ? ISO_OK : window(p, err);
+  if (rule_is_overload(op, OP_CLAMP_MIN)) return valued(p, 0) ? bounds(p, 1, 0, err) : ISO_OK;
+  if (rule_is_overload(op, OP_CLAMP_MAX)) return valued(p, 0) ? bounds(p, 0, 1, err) : ISO_OK;
+  if (rule_is_overload(op, OP_CLAMP) || rule_is_overload(op, OP_HARDTANH))
+    return valued(p, 0) ? bounds(p, 1, 2, err) : ISO_OK;
+  return rule_is_aten(op) ? ISO_OK : window(p, err);
 }
 
 iso_code st_cover(state *s, const bool *const live[2], iso_error *err) {

@@ -1,6 +1,7 @@
 /* Two tensors with the same elements: the layout term (unsqueeze, reshape, transpose, permute) that
  * turns one into the other, read off the values. */
 #include "synth/relate/layout.h"
+#include "rules/names.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,10 +86,10 @@ static const rule_term *regroup(iso_arena *a, const rule_term *x, const rule_sha
     else inserts = false;
   }
   if (inserts && k == has->rank) {
-    for (uint32_t i = 0; i < n_at; i++) x = op2(a, "aten::unsqueeze", x, rule_int(a, at[i]));
+    for (uint32_t i = 0; i < n_at; i++) x = op2(a, OP_UNSQUEEZE, x, rule_int(a, at[i]));
     return x;
   }
-  return op2(a, "aten::reshape", x, ints(a, want->dim, want->rank));
+  return op2(a, OP_RESHAPE, x, ints(a, want->dim, want->rank));
 }
 
 const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from,
@@ -123,9 +124,9 @@ const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor 
     }
     if (moved == 2) {
       const rule_term *c[3] = {x, rule_int(a, first), rule_int(a, last)};
-      x = rule_op(a, "aten::transpose.int", c, 3);
+      x = rule_op(a, OP_TRANSPOSE_INT, c, 3);
     } else {
-      x = op2(a, "aten::permute", x, ints(a, order, t.rank));
+      x = op2(a, OP_PERMUTE, x, ints(a, order, t.rank));
     }
     return regroup(a, x, &t, &to->shape);
   }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "synth/relate/relation_int.h"
+#include "rules/names.h"
 
 static rel_made make_call(search *s, const char *op, const rule_term *const *arg, size_t n,
                           const rule_shape *shape) {
@@ -29,13 +30,13 @@ rel_made rel_slice(search *s, rel_made a, uint32_t d, int64_t from, int64_t to) 
   const rule_term *arg[5] = {a.term, rule_int(s->arena, d), rule_int(s->arena, from),
                              rule_int(s->arena, to), rule_int(s->arena, 1)};
   a.shape.dim[d] = to - from;
-  return make_call(s, "aten::slice.Tensor", arg, 5, &a.shape);
+  return make_call(s, OP_SLICE_TENSOR, arg, 5, &a.shape);
 }
 
 rel_made rel_transpose(search *s, rel_made a) {
   const rule_term *arg[3] = {a.term, rule_int(s->arena, 0), rule_int(s->arena, 1)};
   rule_shape shape = view_shape2(a.shape.dim[1], a.shape.dim[0]);
-  return make_call(s, "aten::transpose.int", arg, 3, &shape);
+  return make_call(s, OP_TRANSPOSE_INT, arg, 3, &shape);
 }
 
 /* Is `to` the shape `from` with a size 1 put in? Returns where, or -1. */
@@ -55,7 +56,7 @@ rel_made rel_reshape(search *s, rel_made a, const rule_shape *shape) {
   int d = inserted_one(&a.shape, shape);
   const rule_term *arg[2] = {a.term, d >= 0 ? rule_int(s->arena, d)
                                             : make_ints(s, shape->dim, shape->rank)};
-  return make_call(s, d >= 0 ? "aten::unsqueeze" : "aten::reshape", arg, 2, shape);
+  return make_call(s, d >= 0 ? OP_UNSQUEEZE : OP_RESHAPE, arg, 2, shape);
 }
 
 rel_made rel_permute(search *s, rel_made a, const uint32_t *perm) {
@@ -66,7 +67,7 @@ rel_made rel_permute(search *s, rel_made a, const uint32_t *perm) {
     shape.dim[d] = a.shape.dim[perm[d]];
   }
   const rule_term *arg[2] = {a.term, make_ints(s, p, shape.rank)};
-  return make_call(s, "aten::permute", arg, 2, &shape);
+  return make_call(s, OP_PERMUTE, arg, 2, &shape);
 }
 
 rel_made rel_cat(search *s, const rel_made *part, size_t n, uint32_t d) {
@@ -84,7 +85,7 @@ rel_made rel_cat(search *s, const rel_made *part, size_t n, uint32_t d) {
   }
   const rule_term *arg[2] = {rule_list(s->arena, list, n), rule_int(s->arena, d)};
   free(list);
-  return make_call(s, "aten::cat", arg, 2, &shape);
+  return make_call(s, OP_CAT, arg, 2, &shape);
 }
 
 bool rel_finish(search *s, rel_made m, bool tied, synth_relation *out) {

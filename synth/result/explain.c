@@ -1,6 +1,7 @@
 /* Why the outputs are equal: the e-graph's explanations, checked step by step, with what their
  * rules relied on; and what is taken for granted. */
 #include "synth/joint/joint.h"
+#include "rules/operators.h"
 #include "synth/refute/refute.h"
 #include "synth/result/result.h"
 
@@ -234,8 +235,8 @@ static iso_code assume_kernels(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
-      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || strncmp(n->op, "aten::", 6) == 0 ||
-          strcmp(n->op, "getitem") == 0)
+      if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE || rule_is_aten(n->op) ||
+          rule_is_getitem(n->op))
         continue;
       bool seen = false;
       for (size_t k = 0; k < i && !seen; k++)
@@ -255,33 +256,29 @@ static iso_code assume_kernels(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-static bool calls_one_of(const state *s, const char *const *op, size_t n) {
+/* Whether the graphs call an operator of which `fact` holds. */
+static bool calls_any(const state *s, bool (*fact)(const rule_operator *)) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *d = &s->graph[side]->node[i];
-      if (d->kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
-      for (size_t k = 0; k < n; k++) {
-        const size_t len = strlen(op[k]);
-        if (strncmp(d->op, op[k], len) == 0 && (d->op[len] == 0 || d->op[len] == '.')) return true;
-      }
+      if (d->kind == SYNTH_OP && s->map[side][i].i != EG_NONE && fact(rule_operator_of(d->op)))
+        return true;
     }
   return false;
 }
 
+static bool leaves_ties(const rule_operator *o) { return o->ties; }
+static bool adds_unordered(const rule_operator *o) { return o->unordered; }
+
 /* What equal elements leave open, and orders in which sums are taken. */
 static iso_code assume_ties(state *s, iso_error *err) {
-  static const char *const ties[] = {
-      "aten::argmax",   "aten::argmin",  "aten::topk",    "aten::sort", "aten::argsort",
-      "aten::kthvalue", "aten::max.dim", "aten::min.dim", "aten::mode", "aten::median"};
-  static const char *const sums[] = {"aten::index_add", "aten::scatter_add", "aten::scatter_reduce",
-                                     "aten::index_reduce"};
   const eg_node none = {EG_NONE};
-  if (calls_one_of(s, ties, sizeof ties / sizeof *ties) &&
+  if (calls_any(s, leaves_ties) &&
       !st_assume(
           s, RULE_ASSUMES_TIES, none, none, NULL,
           "an order among equal elements is left open: indices are compared where values differ"))
     return nomem(err);
-  if (calls_one_of(s, sums, sizeof sums / sizeof *sums) &&
+  if (calls_any(s, adds_unordered) &&
       !st_assume(s, RULE_ASSUMES_ORDER, none, none, NULL,
                  "sums over unordered elements are equal up to their order"))
     return nomem(err);

@@ -1,6 +1,7 @@
 /* What the e-graph found, said of the captured nodes: which share a class, and what each one's
  * equality with the other side rests on. */
 #include "synth/joint/joint.h"
+#include "rules/operators.h"
 #include "synth/result/result.h"
 
 #include <stdlib.h>
@@ -16,14 +17,11 @@ static uint32_t root(uint32_t *up, uint32_t i) {
 /* Layouts that the comparison made (unsqueeze(x) on the way from one graph to the other) join the
  * classes of both ends. */
 static bool made_layout(const state *s, eg_node e) {
-  static const char *const ops[] = {"aten::unsqueeze",     "aten::squeeze.dim", "aten::reshape",
-                                    "aten::transpose.int", "aten::permute",     "aten::t"};
   const rec *r = &s->rec[e.i];
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->relates && o->rearranges;
 }
 
 static iso_code join_layouts(state *s, iso_error *err) {

@@ -5,6 +5,8 @@
  * shared frontier. Where validation refutes the rule, a class used by it is opened (taken out of
  * the set) and the pattern grows on both sides alike: a best-first search by total pattern size. */
 #include "synth/search/frontier.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -140,7 +142,7 @@ static bool class_written_out(state *s, eg_class c, const asked *above);
 static bool written_out(state *s, eg_node e, const asked *above) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
-  const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), "aten::reshape") == 0;
+  const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), OP_RESHAPE) == 0;
   for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
@@ -172,7 +174,7 @@ static double node_cost(state *s, cone *k, eg_node e) {
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   if (k->opened[eg_class_of(s->g, e).i] == READ && written_out(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  double sum = strcmp(op, "#list") == 0 || strcmp(op, "getitem") == 0 ? 0.01 : 1;
+  double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
   /* What a graph computes is more general than a constant's layout that was read off its values. */
   if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {

@@ -10,6 +10,8 @@
  * feed-forward block against its two halves and their sum is one rule); only where that fails is it
  * taken apart at its shards. */
 #include "synth/joint/joint.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/relate/layout.h"
 #include "synth/search/search.h"
 
@@ -105,7 +107,7 @@ static void follow(table *t) {
 /* The tensors that a collective takes, one of each rank. */
 static void propose_collective(table *t, const synth_node *n) {
   uint32_t node[MAX_RANKS];
-  if (n->kind != SYNTH_OP || strncmp(n->call->u.s, "dist::", 6) != 0 || n->call->n == 0) return;
+  if (n->kind != SYNTH_OP || !rule_is_collective(n->call->u.s) || n->call->n == 0) return;
   const rule_term *list = n->call->child[0];
   if (list->kind != RULE_LIST || list->n > MAX_RANKS) return;
   for (uint32_t r = 0; r < list->n; r++) {
@@ -240,7 +242,7 @@ static const rule_term *put_together(state *s, uint32_t n, int64_t dim) {
     if (!(part[k] = rule_var(a, k))) return NULL;
   arg[0] = rule_list(a, part, n);
   arg[1] = dim < 0 ? rule_string(a, "sum") : rule_int(a, dim);
-  return arg[0] && arg[1] ? rule_op(a, dim < 0 ? "dist::all_reduce" : "aten::cat", arg, 2) : NULL;
+  return arg[0] && arg[1] ? rule_op(a, dim < 0 ? OP_DIST_ALL_REDUCE : OP_CAT, arg, 2) : NULL;
 }
 
 static bool can_join(const state *s, const eg_node *e, uint32_t n, int64_t dim) {

@@ -1,6 +1,8 @@
 /* What is finer than a frontier that validation refuted: which of its variables depend on others,
  * in the graphs, and how they are expressed by what they depend on. */
 #include "synth/search/frontier.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <stdlib.h>
@@ -11,14 +13,12 @@ bool fr_shared(state *s, uint32_t c) {
   return rep.i != EG_NONE && s->rec[rep.i].tensor;
 }
 
+/* Rules are named after what is none of these; after a transposed matrix too, which says more than
+ * the other layouts do. */
 bool fr_layout_op(const char *op) {
-  static const char *const ops[] = {"aten::unsqueeze",  "aten::reshape",       "aten::view",
-                                    "aten::permute",    "aten::transpose.int", "getitem",
-                                    "aten::alias",      "aten::contiguous",    "aten::slice.Tensor",
-                                    "aten::squeeze.dim"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  if (rule_is_overload(op, OP_T)) return false;
+  return o->identity || (o->relates && (o->rearranges || o->part)) || rule_is_getitem(op);
 }
 
 /* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of

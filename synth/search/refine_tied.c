@@ -6,6 +6,7 @@
  * part, it is one of these. So several are opened at once, where best first would try every choice
  * of them. */
 #include "synth/search/frontier.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <stdlib.h>
@@ -29,9 +30,7 @@ typedef struct plan {
   rule_tensor **bind; /* variables, then the steps' first outputs */
 } plan;
 
-static bool projects(const rule_term *t) {
-  return t->kind == RULE_OP && strcmp(t->u.s, "getitem") == 0;
-}
+static bool projects(const rule_term *t) { return t->kind == RULE_OP && rule_is_getitem(t->u.s); }
 
 static bool add_step(plan *p, const rule_term *t);
 

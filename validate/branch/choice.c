@@ -1,5 +1,6 @@
 /* What the operators that choose do, element by element. */
 #include "validate/branch/choice_int.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,6 +91,7 @@ val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
 
 /* ---- pieces ---- */
 
+/* operator: its own pieces, by its own arguments */
 /* Between which the operator is one function. Returns: how many, at most two. `jumps`: it does at
  * each. */
 static int breaks(const val_site *s, double at[2], bool *jumps) {
@@ -281,6 +283,7 @@ static bool mask_literal(const rule_term *t) {
   return !(a <= 1.79e308) || (a > 3.38e38 && a < 3.41e38);
 }
 
+/* operator: below, above or both */
 static uint16_t bound_needs(const val_site *s) {
   if (named(s, "relu") || named(s, "clamp_min") || named(s, "maximum") || named(s, "fmax") ||
       named(s, "max"))
@@ -364,6 +367,7 @@ static double piece_distance(const val_site *s, double x, uint64_t pick) {
   return x - at[n == 2 ? pick % 2 : 0];
 }
 
+/* operator: its own bounds, by its own arguments */
 /* A clamp's own bounds; of two tensors, the other one. */
 static double bound_distance(const val_site *s, uint16_t bit, double x, double by, int64_t i) {
   if (named(s, "relu")) return x;

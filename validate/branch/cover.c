@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "egraph/base/hash.h"
+#include "rules/operators.h"
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
 
@@ -37,12 +38,10 @@ static bool one_of(const char *op, const char *const *name, size_t n) {
  * these in another layout. They range over that dimension whatever is drawn: a bound past its end
  * is never met, and needs not be. */
 static bool places(const rule_term *t) {
-  static const char *const gives[] = {"argmax", "argmin", "argsort"},
-                           *const second[] = {"max", "min", "topk", "sort"},
-                           *const moves[] = {
-                               "view",       "reshape", "flatten",   "cat",    "concat",  "stack",
-                               "unsqueeze",  "squeeze", "transpose", "t",      "permute", "expand",
-                               "contiguous", "clone",   "alias",     "select", "slice",   "narrow"};
+  /* operator: which of its results are places */
+  static const char *const gives[] = {"argmax", "argmin", "argsort"}, *const second[] = {
+                                                                          "max", "min", "topk",
+                                                                          "sort"};
   if (t->kind == RULE_LIST) {
     for (uint32_t i = 0; i < t->n; i++)
       if (!places(t->child[i])) return false;
@@ -50,10 +49,11 @@ static bool places(const rule_term *t) {
   }
   if (t->kind != RULE_OP || t->n == 0) return false;
   if (one_of(t->u.s, gives, sizeof gives / sizeof *gives)) return true;
-  if (strcmp(t->u.s, "getitem") == 0)
+  if (rule_is_getitem(t->u.s))
     return t->child[0]->kind == RULE_OP && t->child[1]->kind == RULE_INT && t->child[1]->u.i == 1 &&
            one_of(t->child[0]->u.s, second, sizeof second / sizeof *second);
-  return one_of(t->u.s, moves, sizeof moves / sizeof *moves) && places(t->child[0]);
+  const rule_operator *o = rule_operator_of(t->u.s);
+  return (o->identity || o->rearranges || o->part || o->joins) && places(t->child[0]);
 }
 
 uint64_t val_term_hash(const rule_term *t, uint64_t seed) {

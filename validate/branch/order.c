@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "validate/branch/choice_int.h"
+#include "rules/operators.h"
 
 static bool named(const rule_term *call, const char *name) {
   char buf[64];
   return strcmp(val_base_name(call->u.s, buf), name) == 0;
 }
 
+/* operator: of these the overload by a dimension finds places too */
 bool val_finds_places(const rule_term *call) {
   const rule_choice c = rule_operator_of(call->u.s)->choice;
   return c == RULE_CHOICE_ORDER || (c == RULE_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
@@ -24,7 +26,7 @@ size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n
 }
 
 bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
-  if (k == 0 || (strcmp(side->kind == RULE_OP ? side->u.s : "", "getitem") == 0 &&
+  if (k == 0 || (rule_is_getitem(side->kind == RULE_OP ? side->u.s : "") &&
                  side->child[0] == term && side->child[1]->u.i == (int64_t)k))
     return true;
   for (uint32_t i = 0; i < side->n; i++)
@@ -32,6 +34,7 @@ bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
   return false;
 }
 
+/* operator: its manual says what others leave open */
 /* libtorch's manual says of these which of equal numbers is meant. */
 static bool says_which(const rule_term *call) {
   if (named(call, "argmax") || named(call, "argmin") || named(call, "max") || named(call, "min"))
@@ -69,7 +72,7 @@ static bool dimension_of(const rule_term *call, const rule_tensor *x, uint32_t *
 bool val_orders_places(const rule_term *term) {
   const rule_term *x = term->n ? term->child[0] : NULL;
   if (!x || x->kind != RULE_OP || of_all(term)) return false;
-  const bool second = strcmp(x->u.s, "getitem") == 0;
+  const bool second = rule_is_getitem(x->u.s);
   if (second && x->child[1]->u.i != 1) return false;
   if (second) x = x->child[0];
   return named(x, second ? "sort" : "argsort") && dimension(x) == dimension(term);
@@ -86,7 +89,7 @@ static bool row_of(const val_site *s, int64_t i, row *r) {
   const rule_term *t = s->call->n ? s->call->child[0] : NULL;
   uint32_t d;
   if (!t || t->kind != RULE_VAR || (size_t)t->u.i >= s->n) return false;
-  if (strncmp(s->call->u.s, "aten::", 6) != 0 || strstr(s->call->u.s, "pool")) return false;
+  if (!rule_is_aten(s->call->u.s) || strstr(s->call->u.s, "pool")) return false;
   const rule_tensor *x = s->bind[t->u.i];
   *r = (row){x, 0, 1, x->numel};
   if (s->out->numel == 1 && of_all(s->call)) return true;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "egraph/base/arena.h"
+#include "rules/operators.h"
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "validate/branch/choice_int.h"
@@ -255,14 +256,14 @@ static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_t
 
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
-  if (call == NULL || call->kind != RULE_OP || strcmp(call->u.s, "getitem") == 0)
+  if (call == NULL || call->kind != RULE_OP || rule_is_getitem(call->u.s))
     return iso_fail(err, ISO_USAGE, "not a call of an operator");
   iso_code code = load(e, err);
   if (code != ISO_OK) return code;
   if (e->lost.code != ISO_OK) return iso_fail(err, ISO_DEVICE, "%s", e->lost.msg);
   const bool float64 = (flags & VAL_FLOAT64) != 0;
   code = e->api->call(call, bind, float64, out, cap, n_out, err);
-  if (code == ISO_UNSUPPORTED && e->helper != NULL && strncmp(call->u.s, "aten::", 6) != 0)
+  if (code == ISO_UNSUPPORTED && e->helper != NULL && !rule_is_aten(call->u.s))
     code = helper_call(e->helper, call, bind, float64, out, cap, n_out, err);
   if (code == ISO_OK && float64) carry_coarse(call, bind, out, *n_out);
   if (code == ISO_DEVICE)
@@ -330,9 +331,9 @@ static iso_code eval_tensor(eval *v, const rule_term *t, rule_tensor **out, iso_
     return iso_fail(err, ISO_USAGE, "a literal stands where a tensor is needed");
   const results *r = NULL;
   int64_t k = 0;
-  bool projected = strcmp(t->u.s, "getitem") == 0;
+  bool projected = rule_is_getitem(t->u.s);
   if (projected) {
-    if (t->n != 2 || t->child[0]->kind != RULE_OP || strcmp(t->child[0]->u.s, "getitem") == 0 ||
+    if (t->n != 2 || t->child[0]->kind != RULE_OP || rule_is_getitem(t->child[0]->u.s) ||
         t->child[1]->kind != RULE_INT)
       return iso_fail(err, ISO_USAGE, "getitem takes an operator and an index");
     k = t->child[1]->u.i;

@@ -14,8 +14,6 @@ static inline const char *val_stopped(const val_options *o) {
 
 /* An operator's name without namespace and overload, in `buf`. */
 const char *val_base_name(const char *op, char buf[64]);
-/* Whether an operator, by that name, moves numbers by their places alone: whatever they are. */
-bool val_moves_only(const char *name);
 
 /* The operands of an elementwise call: tensors that broadcast to the result's shape, or numbers. */
 typedef struct val_operands {

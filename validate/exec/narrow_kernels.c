@@ -1,6 +1,7 @@
 /* Samples of rules with operators that compute in a narrower dtype than float64 (narrow_kernels.h).
  */
 #include "validate/exec/narrow_kernels.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +33,7 @@ void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bi
   bool narrow = false;
   for (size_t k = 0; k < n; k++) narrow |= out[k]->coarse > 0;
   /* A sum: the order in which a side calls them is not looked at. */
-  if (narrow && strncmp(call->u.s, "aten::", 6) != 0) p->narrow_calls += hash_of(call, bind, 0);
+  if (narrow && !rule_is_aten(call->u.s)) p->narrow_calls += hash_of(call, bind, 0);
 }
 
 bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b) {

@@ -4,6 +4,7 @@
  * libtorch does to integers and booleans it does here too. The rest is computed element by element.
  */
 #include "validate/precise/precise_int.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ static rule_tensor *as_doubles(vp *v, const vp_tensor *t, int64_t *next) {
 /* ---- calls ---- */
 
 const vp_tensor *vp_tensor_of(vp *v, const rule_term *t) {
-  const bool projected = t->kind == RULE_OP && strcmp(t->u.s, "getitem") == 0;
+  const bool projected = t->kind == RULE_OP && rule_is_getitem(t->u.s);
   const rule_term *of = projected ? t->child[0] : t;
   const int64_t k = projected ? t->child[1]->u.i : 0;
   const vp_value *x = NULL;
@@ -224,16 +225,12 @@ static bool not_by_places(vp *v, const rule_term *call) {
 }
 
 /* Parts of complex numbers are moved too, and turned round. */
-static bool moves_numbers(const char *name) {
+static bool moves_numbers(const rule_operator *o, const char *name) {
+  /* operator: of the parts of complex numbers, which only a computation by places tells apart */
   static const char *const parts[] = {"view_as_real", "view_as_complex", "complex",
                                       "conj",         "conj_physical",   "resolve_conj",
                                       "resolve_neg",  "masked_scatter"};
-  return val_moves_only(name) || one_of(name, parts, sizeof parts / sizeof *parts);
-}
-
-static bool is_cast(const char *name) {
-  static const char *const casts[] = {"to", "_to_copy", "type_as"};
-  return one_of(name, casts, sizeof casts / sizeof *casts);
+  return o->moves || one_of(name, parts, sizeof parts / sizeof *parts);
 }
 
 /* Floating casts are identities: it is about real numbers. */
@@ -265,7 +262,8 @@ static void compute(vp *v, const vp_call *k, const flat *f, const vp_tensor **ou
 
 static bool results(vp *v, const rule_term *call, const flat *f, const char *name, vp_value *out) {
   rule_tensor *got[MOST_RESULTS];
-  const bool moves = moves_numbers(name) && !not_by_places(v, call);
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool moves = moves_numbers(o, name) && !not_by_places(v, call);
   const size_t n = run(v, call, f, moves, got);
   out->out = n ? vp_take(v, n * sizeof *out->out) : NULL;
   out->n = out->out ? n : 0;
@@ -277,7 +275,7 @@ static bool results(vp *v, const rule_term *call, const flat *f, const char *nam
                      .got = got,
                      .n_got = n};
   for (size_t i = 0; i < out->n && moves; i++) out->out[i] = moved(v, f, got[i]);
-  if (out->n && !moves && is_cast(name)) out->out[0] = cast_result(v, f, got[0]);
+  if (out->n && !moves && o->cast) out->out[0] = cast_result(v, f, got[0]);
   else if (out->n && !moves) compute(v, &k, f, out->out);
   for (size_t i = 0; i < n; i++) rule_tensor_unref(got[i]);
   if (out->n && !out->out[0]) v->lacks |= !v->open && !v->no_memory;

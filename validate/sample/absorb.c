@@ -56,6 +56,7 @@ static bool many_lose(rule_tensor *const *bind, size_t n) {
 
 void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call,
                      rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+  /* operator: sums by which a small number may be lost, of two or of many */
   static const char *const pairs[] = {"add", "sub", "subtract", "rsub"};
   static const char *const sums[] = {"sum",       "mean",
                                      "cumsum",    "mm",

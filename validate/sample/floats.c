@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "validate/oracle_int.h"
+#include "rules/operators.h"
 #include "validate/sample/sample_int.h"
 
 enum { INSTANCES = 6, EXTREMES = 26, OPPOSITES = 14, SHAKES = 3, MORE_SHAKES = 8 };
@@ -174,84 +175,8 @@ static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, is
 /* Operators whose elements are not correctly rounded: how they are may depend on where an element
  * stands, and on the sizes. */
 static bool rounds_by_place(const char *op) {
-  static const char *const names[] = {"exp",
-                                      "exp2",
-                                      "expm1",
-                                      "log",
-                                      "log2",
-                                      "log10",
-                                      "log1p",
-                                      "sin",
-                                      "cos",
-                                      "tan",
-                                      "sinh",
-                                      "cosh",
-                                      "tanh",
-                                      "atan",
-                                      "atan2",
-                                      "asin",
-                                      "acos",
-                                      "asinh",
-                                      "acosh",
-                                      "atanh",
-                                      "xlogy",
-                                      "erf",
-                                      "erfc",
-                                      "sigmoid",
-                                      "silu",
-                                      "gelu",
-                                      "mish",
-                                      "softplus",
-                                      "elu",
-                                      "celu",
-                                      "selu",
-                                      "logit",
-                                      "log_sigmoid",
-                                      "logaddexp",
-                                      "pow",
-                                      "rsqrt",
-                                      "hypot",
-                                      "softmax",
-                                      "_softmax",
-                                      "log_softmax",
-                                      "_log_softmax",
-                                      "logsumexp",
-                                      "sum",
-                                      "mean",
-                                      "var",
-                                      "std",
-                                      "var_mean",
-                                      "std_mean",
-                                      "norm",
-                                      "linalg_vector_norm",
-                                      "cumsum",
-                                      "mm",
-                                      "bmm",
-                                      "matmul",
-                                      "addmm",
-                                      "baddbmm",
-                                      "addmv",
-                                      "mv",
-                                      "dot",
-                                      "linear",
-                                      "einsum",
-                                      "conv1d",
-                                      "conv2d",
-                                      "conv3d",
-                                      "convolution",
-                                      "avg_pool1d",
-                                      "avg_pool2d",
-                                      "layer_norm",
-                                      "native_layer_norm",
-                                      "rms_norm",
-                                      "group_norm",
-                                      "batch_norm",
-                                      "scaled_dot_product_attention"};
-  if (strncmp(op, "aten::", 6) != 0) return false;
-  const size_t n = strcspn(op + 6, ".");
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strlen(names[i]) == n && !strncmp(names[i], op + 6, n)) return true;
-  return false;
+  const rule_operator *o = rule_operator_of(op);
+  return o->transcendental || o->sums;
 }
 
 static bool contains(const rule_term *in, const rule_term *t) {

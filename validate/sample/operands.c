@@ -59,6 +59,7 @@ typedef struct stepwise {
   val_step step;
 } stepwise;
 
+/* operator: which step of arithmetic it is, in doubles */
 static const stepwise steps[] = {{"add", VAL_ADD},
                                  {"sub", VAL_SUB},
                                  {"subtract", VAL_SUB},

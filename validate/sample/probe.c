@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "validate/branch/choice_int.h"
 
 enum { EXACT, GRID, ROUNDS };
@@ -42,65 +43,6 @@ static bool listed(const char *list, const char *word) {
     if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0')) return true;
   return false;
 }
-
-/* Operators that move numbers by their places alone, or make them of numbers that the call gives.
- */
-static const char layout[] =
-    "view reshape _unsafe_view _reshape_alias transpose t mT numpy_T permute expand expand_as "
-    "view_as reshape_as unsqueeze squeeze flatten unflatten contiguous clone alias detach "
-    "lift_fresh lift_fresh_copy slice select narrow split split_with_sizes tensor_split chunk "
-    "unbind unsafe_chunk unsafe_split stack cat concat concatenate hstack vstack dstack "
-    "column_stack row_stack roll flip fliplr flipud rot90 tril triu pad constant_pad_nd "
-    "reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d repeat "
-    "repeat_interleave tile index index_select gather take take_along_dim embedding where "
-    "masked_fill masked_select copy full full_like zeros zeros_like ones ones_like new_full "
-    "new_zeros new_ones eye tril_indices triu_indices scalar_tensor fill zero diag diagonal "
-    "diag_embed movedim moveaxis swapaxes swapdims unfold as_strided real imag positive "
-    "meshgrid broadcast_to broadcast_tensors atleast_1d atleast_2d atleast_3d scatter "
-    "slice_scatter select_scatter diagonal_scatter index_put index_copy index_fill "
-    "pixel_shuffle pixel_unshuffle channel_shuffle upsample_nearest1d upsample_nearest2d "
-    "unsafe_split_with_sizes";
-
-/* Operators that look at numbers and hand one of them on, or a fact about it. */
-static const char selects[] =
-    "relu abs absolute neg negative sign sgn clamp clamp_min clamp_max clip maximum minimum "
-    "max min fmax fmin amax amin aminmax argmax argmin sort argsort topk kthvalue median "
-    "nanmedian mode floor ceil round trunc fix hardtanh relu6 eq ne lt le gt ge equal greater "
-    "less greater_equal less_equal not_equal logical_and logical_or logical_not logical_xor "
-    "bitwise_and bitwise_or bitwise_xor bitwise_not isnan isinf isfinite isneginf isposinf "
-    "any all nonzero to _to_copy type_as conj threshold heaviside nan_to_num copysign signbit "
-    "cummax cummin one_hot bucketize searchsorted unique max_pool1d max_pool2d "
-    "max_pool2d_with_indices adaptive_max_pool2d dropout native_dropout item complex empty "
-    "empty_like new_empty empty_strided view_as_real view_as_complex masked_scatter";
-
-static const char algebra[] = "add sub subtract rsub mul multiply div divide true_divide "
-                              "floor_divide sum mean mm bmm matmul linear addmm baddbmm "
-                              "addbmm addmv addr addcmul addcdiv mv dot vdot inner outer kron "
-                              "cumsum cumprod prod square pow sqrt reciprocal "
-                              "remainder fmod frac lerp trace tensordot einsum diff leaky_relu "
-                              "hardsigmoid hardswish index_add scatter_add "
-                              "scatter_reduce sum_to_size cross dist";
-
-static const char series[] = "digamma polygamma lgamma mvlgamma erfinv special_erfinv "
-                             "special_ndtri special_log_ndtr special_i0 special_i0e special_i1 "
-                             "special_i1e i0 igamma igammac special_gammainc special_gammaincc "
-                             "special_zeta special_bessel_j0 special_bessel_j1 "
-                             "special_bessel_y0 special_bessel_y1 special_modified_bessel_i0 "
-                             "special_modified_bessel_i1 special_modified_bessel_k0 "
-                             "special_modified_bessel_k1 special_airy_ai special_erfcx erfc "
-                             "special_psi special_gammaln special_digamma special_multigammaln "
-                             "upsample_bilinear2d upsample_bicubic2d upsample_linear1d "
-                             "upsample_trilinear3d grid_sampler grid_sampler_2d inverse "
-                             "linalg_inv linalg_solve linalg_det det logdet slogdet cholesky "
-                             "linalg_cholesky matrix_exp linalg_matrix_exp "
-                             "linalg_norm linalg_vector_norm";
-
-/* Never 0: where the result is 0 it underflowed, and equal ones are no tie. */
-static const char positive[] =
-    "exp exp2 softmax _softmax sigmoid softplus erfc special_erfc special_exp2";
-
-static bool moves(const char *name) { return listed(layout, name) || listed(selects, name); }
-bool val_moves_only(const char *name) { return listed(layout, name); }
 
 /* ---- the grid of numbers on which polynomials do not round ---- */
 
@@ -244,8 +186,9 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
                         iso_error *err) {
   char name[64];
   val_base_name(call->u.s, name);
-  p->how = moves(name) ? EXACT : ROUNDS;
-  if (p->how == ROUNDS && listed(algebra, name) && literals_on_grid(call)) {
+  const rule_operator *o = rule_operator_of(call->u.s);
+  p->how = o->exact ? EXACT : ROUNDS;
+  if (p->how == ROUNDS && o->algebraic && literals_on_grid(call)) {
     p->how = GRID;
     for (size_t i = 0; i < n; i++)
       if (!tensor_on_grid(bind[i])) p->how = ROUNDS;
@@ -369,10 +312,6 @@ static bool has_duplicates(const rule_tensor *t) {
   return false;
 }
 
-static bool is_empty_maker(const char *name) {
-  return strncmp(name, "empty", 5) == 0 || strncmp(name, "new_empty", 9) == 0;
-}
-
 /* Infinite at 0. */
 static const char poles[] = "div divide true_divide reciprocal rsqrt log log2 log10 log1p pow";
 
@@ -411,7 +350,7 @@ static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *con
   char name[64];
   const bool first = !p->undefined && !p->far;
   val_base_name(call->u.s, name);
-  if (nan && !is_empty_maker(name) && !nan_literal(call)) {
+  if (nan && !rule_operator_of(call->u.s)->unspecified && !nan_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], true);
     if (!given) p->undefined = true, p->pole |= first;
@@ -425,8 +364,7 @@ static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *con
 
 /* Not a mask that was given: an operator that computes, on smaller numbers. */
 static bool made_huge(const rule_term *call, rule_tensor *const *bind, size_t n) {
-  char name[64];
-  if (moves(val_base_name(call->u.s, name)) || largest_literal(call) >= huge_value) return false;
+  if (rule_operator_of(call->u.s)->exact || largest_literal(call) >= huge_value) return false;
   for (size_t i = 0; i < n; i++)
     if (largest_number(bind[i]) >= huge_value) return false;
   return true;
@@ -468,6 +406,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   }
   if (nan || inf) note_undefined(p, call, bind, n, nan, inf);
   if (p->noise == NULL) return ISO_OK;
+  const rule_operator *about = rule_operator_of(call->u.s);
   char name[64];
   val_base_name(call->u.s, name);
   for (size_t i = 0; i < n && val_finds_places(call); i++)
@@ -483,8 +422,8 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
     if (step && !keep) code = iso_fail(err, ISO_NOMEM, "out of memory");
     else if (step) mark_exact(step, &o, keep, NULL);
     if (!code)
-      code = shaken_copy(p, out[k], listed(series, name) ? poor : unit, p->how == GRID,
-                         listed(positive, name), keep, &now, err);
+      code = shaken_copy(p, out[k], about->series ? poor : unit, p->how == GRID, about->positive,
+                         keep, &now, err);
     free(keep);
     if (code != ISO_OK) break;
     if (n && listed(cancels_within, name)) shake_absolutely(p, now, bind[0]);
