@@ -12,8 +12,8 @@
  * values of all where a graph looks at what is no number. What an operator cannot take, and what
  * grows past the largest number, says nothing.
  *
- * Integers are some that were captured. Of models of many elements only small leaves are drawn:
- * matrices vary where they were captured, norms and biases do not. */
+ * Integers are some that were captured, or that the graphs compare with. Of models of many elements
+ * only small leaves are drawn: matrices vary where they were captured, norms and biases do not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

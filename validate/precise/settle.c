@@ -56,6 +56,11 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   iso_code c = val_precise_sides(e, r, bind, &p, err);
   if (c) return c;
+  /* What a literal's last digits leave open hides an operand that is smaller than these. */
+  if (t->outcome == VAL_AGREE && p.answer == VAL_PRECISE_SAME && p.by_literals) {
+    c = by_losses(e, r, bind, t, err);
+    if (c || t->outcome == VAL_BLIND) return c;
+  }
   if (p.answer == VAL_PRECISE_LACKS)
     return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
   /* What float64 made of it is not what the numbers do: it met no threshold. */
