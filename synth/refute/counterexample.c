@@ -239,7 +239,8 @@ iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes, is
     if (node[at[k].side] < 0) return ISO_OK;
     at[k].node = (size_t)node[at[k].side];
   }
-  if (st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > MOST_ELEMENTS) return ISO_OK;
+  if (st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > MOST_ELEMENTS)
+    return ISO_OK;
   iso_code c = leaves_of_draw(s, d, leaf, err);
   if (!c) c = made_by_rounding(s, leaf, at, yes, err);
   free_leaves(s, leaf);

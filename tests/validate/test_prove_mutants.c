@@ -52,9 +52,11 @@ static const struct {
     {"order", "over_sum ? sx_neg(c, sx_inv(c, m)) : m", "sx_inv", 1,
      "an even number of steps, each of which turns the order around"},
     {"order", "r = sx_add(c, r, sx_scale(c, q, m))", "sx_scale", 1,
-     "a body is made simple twice, in an odd number of steps, each of which turns the order around"},
+     "a body is made simple twice, in an odd number of steps, each of which turns the order "
+     "around"},
     {"order", "r = sx_add(c, r, sx_scale(c, q, m))", "sx_add", 1,
-     "a body is made simple twice, in an odd number of steps, each of which turns the order around"},
+     "a body is made simple twice, in an odd number of steps, each of which turns the order "
+     "around"},
     {"composite", "sx_mul(c, scale, x), below)", "sx_lt", 1, "at 0 both branches are 0"},
     {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1,
      "at 1 the logarithm is infinite, which is no value either"},
