@@ -178,7 +178,9 @@ static iso_code advance(meeting *m, size_t r, size_t i, bool *takes_part, bool *
     }
     const lint_at extra = q->at[q->next++];
     iso_code c = lint_meeting(m->c, &extra, 1, true);
-    if (!c) c = lint_collective_lose(m->lost, extra, m->g->member[i], false);
+    /* Of two members, one has it too often or the other too seldom: nobody knows. */
+    const bool two = m->g->n == 2;
+    if (!c) c = lint_collective_lose(m->lost, extra, m->g->member[two ? r : i], two);
     if (c) return c;
   }
 }

@@ -120,15 +120,16 @@ iso_code lint_found(lint_check *c, lint_kind kind, const lint_at *at, size_t n, 
   return ISO_OK;
 }
 
+static int by_number(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
+
 static int by_place(const void *a, const void *b) {
   const lint_finding *x = a, *y = b;
-  if (x->error != y->error) return x->error ? -1 : 1;
-  if (!x->n_events || !y->n_events) return (x->n_events > 0) - (y->n_events > 0);
-  const lint_place p = x->event[0], q = y->event[0];
-  if (p.rank != q.rank) return p.rank < q.rank ? -1 : 1;
-  if (p.position != q.position) return p.position < q.position ? -1 : 1;
-  if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-  return strcmp(x->text, y->text);
+  int d = x->error != y->error ? (x->error ? -1 : 1) : 0;
+  if (!d) d = by_number(x->n_events > 0, y->n_events > 0);
+  if (!d && x->n_events) d = by_number(x->event[0].rank, y->event[0].rank);
+  if (!d && x->n_events) d = by_number(x->event[0].position, y->event[0].position);
+  if (!d) d = by_number(x->kind, y->kind);
+  return d ? d : strcmp(x->text, y->text);
 }
 
 iso_code lint_disordered(lint_check *c, lint_at at, lint_at other) {

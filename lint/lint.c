@@ -53,6 +53,10 @@ static iso_code sniff(const char *path, lint_form *form, iso_error *err) {
   ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
   const int why = errno;
   if (fd >= 0) close(fd);
+  if (n < 0 && why == EISDIR)
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "%s: a folder; captures cannot be checked yet, and dumps are given as files",
+                    path);
   if (n < 0) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(why));
   ssize_t i = 0;
   while (i < n && (head[i] == ' ' || head[i] == '\t' || head[i] == '\r' || head[i] == '\n')) i++;

@@ -597,6 +597,33 @@ def malformed(isomer, where):
         )
 
 
+def other_inputs(isomer, where):
+    """Folders, what is not there, two files that do not go together."""
+    path = os.path.join(where, "one.csv")
+    with open(path, "w") as f:
+        f.write("0F0,0B0\n")
+    check(Lint(isomer, path).status == 0, "a table of one rank")
+    for args, says in (
+        ([where], "captures cannot be checked yet"),
+        ([os.path.join(where, "none")], "No such file"),
+        ([path, path], "stands alone"),
+        ([path, "--progress", "fast"], "no progress model"),
+        ([path, "--stages", "0"], "--stages takes a number"),
+        ([path, "--html"], "unknown option"),
+        ([], "an input is needed"),
+    ):
+        x = Lint(isomer, *args)
+        check(x.status == 2 and x.text.count("\n") == 1 and says in x.text, "%s: %s", args, x.text)
+    x = Lint(isomer, path, "--stages", "2")
+    check(x.kinds() == ["missing-microbatch"], "a stage that is said to be there: %s", x.text)
+    x = Lint(isomer, path, "--microbatches", "3")
+    check(
+        x.kinds() == ["missing-microbatch"] * 4,
+        "microbatches that are said to be there: %s",
+        x.text,
+    )
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
@@ -607,6 +634,7 @@ def main():
             if o.only in name:
                 run_case(o.isomer, where, name, *rest)
         malformed(o.isomer, where)
+        other_inputs(o.isomer, where)
     finish()
 
 
