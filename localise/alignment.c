@@ -12,7 +12,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 /* ---- values ---- */
 
-rule_tensor *pt_value(const parting *p, int side, uint32_t i) {
+rule_tensor *lo_value(const parting *p, int side, uint32_t i) {
   const st_value_list *v = &p->run[side].value[i];
   return v->n == 1 ? v->v[0] : NULL;
 }
@@ -23,13 +23,13 @@ static int by_moment(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-iso_code pt_index(parting *p, int side, iso_error *err) {
+iso_code lo_index(parting *p, int side, iso_error *err) {
   const synth_graph *g = p->s->graph[side];
   free(p->by_size[side]);
   p->n_feature[side] = 0;
   if (!(p->by_size[side] = calloc(g->n_nodes + 1, sizeof *p->by_size[side]))) return nomem(err);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const rule_tensor *v = pt_value(p, side, i);
+    const rule_tensor *v = lo_value(p, side, i);
     if (!v) continue;
     feature *f = &p->by_size[side][p->n_feature[side]++];
     *f = (feature){.numel = v->numel, .node = i};
@@ -39,7 +39,7 @@ iso_code pt_index(parting *p, int side, iso_error *err) {
   return ISO_OK;
 }
 
-bool pt_same_but_ones(const rule_shape *a, const rule_shape *b) {
+bool lo_same_but_ones(const rule_shape *a, const rule_shape *b) {
   uint32_t i = 0, j = 0;
   for (;;) {
     while (i < a->rank && a->dim[i] == 1) i++;
@@ -50,10 +50,10 @@ bool pt_same_but_ones(const rule_shape *a, const rule_shape *b) {
 }
 
 /* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
-bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+bool lo_agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
   if (a->numel != b->numel || rule_dtype_is_float(a->dtype) != rule_dtype_is_float(b->dtype))
     return false;
-  if (pt_same_but_ones(&a->shape, &b->shape))
+  if (lo_same_but_ones(&a->shape, &b->shape))
     return p->s->oracle->compare(p->s->oracle->ctx, a, b, p->s->o->rel_tol).equal;
   double ma[4], mb[4];
   st_moments(a, ma);
@@ -62,12 +62,12 @@ bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b) {
 }
 
 /* Some node of the other side has this value, as it is now. */
-bool pt_occurs(const parting *p, int side, uint32_t i) {
-  const rule_tensor *v = pt_value(p, side, i);
-  return v && pt_has(p, !side, v);
+bool lo_occurs(const parting *p, int side, uint32_t i) {
+  const rule_tensor *v = lo_value(p, side, i);
+  return v && lo_has(p, !side, v);
 }
 
-bool pt_has(const parting *p, int side, const rule_tensor *v) {
+bool lo_has(const parting *p, int side, const rule_tensor *v) {
   double m[4];
   st_moments(v, m);
   const double slack = 1e-7 * fabs(m[1]);
@@ -79,7 +79,7 @@ bool pt_has(const parting *p, int side, const rule_tensor *v) {
     else hi = mid;
   }
   for (; lo < p->n_feature[side] && f[lo].moment[1] <= m[1] + slack; lo++)
-    if (f[lo].numel == v->numel && pt_agree(p, v, pt_value(p, side, f[lo].node))) return true;
+    if (f[lo].numel == v->numel && lo_agree(p, v, lo_value(p, side, f[lo].node))) return true;
   return false;
 }
 
@@ -89,7 +89,7 @@ static bool changed(const parting *p, int side, uint32_t i) {
 
 /* Joined with a node of the other side, or in one group with it (equal up to layout on every draw)
  * and equal here. */
-bool pt_joined(const parting *p, int side, uint32_t i) {
+bool lo_joined(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node *m, e = s->map[side][i];
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
@@ -97,12 +97,12 @@ bool pt_joined(const parting *p, int side, uint32_t i) {
     const rec *r = &s->rec[m[k].i];
     if (r->node[!side] >= 0 && !changed(p, !side, (uint32_t)r->node[!side])) return true;
     if (r->group < 0 || p->gap) continue;
-    const group *g = &s->group[r->group];
+    const group *g = &s->groups.of[r->group];
     for (size_t j = 0; j < g->n; j++) {
       const int32_t o = s->rec[g->member[j].i].node[!side];
       if (o < 0 || changed(p, !side, (uint32_t)o)) continue;
-      const rule_tensor *a = pt_value(p, side, i), *b = pt_value(p, !side, (uint32_t)o);
-      if (!a || !b || pt_agree(p, a, b)) return true;
+      const rule_tensor *a = lo_value(p, side, i), *b = lo_value(p, !side, (uint32_t)o);
+      if (!a || !b || lo_agree(p, a, b)) return true;
     }
   }
   return false;
@@ -125,11 +125,11 @@ static bool class_related(const state *s, eg_node e) {
 
 static const rule_tensor *constant_value(const state *s, uint32_t i) {
   const rec *r = &s->rec[i];
-  return r->konst && r->tensor && r->valued && r->n_out == 1 ? r->val[s->run_set] : NULL;
+  return r->konst && r->tensor && r->valued && r->n_out == 1 ? r->val[s->witness.set] : NULL;
 }
 
 /* A table that each layer computes for itself need not be joined with the first one to be it. */
-bool pt_constant_related(state *s, eg_node e) {
+bool lo_constant_related(state *s, eg_node e) {
   const rule_tensor *v = constant_value(s, e.i);
   if (class_related(s, e)) return true;
   for (uint32_t i = 0; i < s->n_rec && v && v->numel > 1; i++) {
@@ -170,7 +170,7 @@ static bool tied_above(const state *s, eg_class c, int other, int depth) {
   return false;
 }
 
-bool pt_constant_tied(const state *s, eg_node e, int other) {
+bool lo_constant_tied(const state *s, eg_node e, int other) {
   return tied_below(s, eg_class_of(s->g, e), other, FAR) ||
          tied_above(s, eg_class_of(s->g, e), other, FAR);
 }
@@ -195,7 +195,7 @@ static bool drops_imaginary(const synth_graph *g, uint32_t i) {
   for (;;) {
     const synth_node *n = &g->node[i];
     const rule_term *x = n->kind == SYNTH_OP && n->call->n ? n->call->child[0] : NULL;
-    if (!x || x->kind != RULE_VAR || !pt_transparent(n->op)) return false;
+    if (!x || x->kind != RULE_VAR || !lo_transparent(n->op)) return false;
     const bool cast = rule_operator_of(n->op)->cast;
     if (cast && rule_dtype_is_complex(g->node[x->u.i].dtype) && !rule_dtype_is_complex(n->dtype))
       return true;
@@ -203,46 +203,47 @@ static bool drops_imaginary(const synth_graph *g, uint32_t i) {
   }
 }
 
-bool pt_matched(const parting *p, int side, uint32_t i) {
+bool lo_matched(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i];
-  const rule_tensor *v = pt_value(p, side, i);
+  const rule_tensor *v = lo_value(p, side, i);
   if (v && v->numel == 0) return true; /* nothing in it can differ */
   if (p->gap && linked(s, e, !side)) return true;
   if (!p->gap && s->rec[e.i].konst && drops_imaginary(s->graph[side], i)) return false;
-  if (!changed(p, side, i) && pt_joined(p, side, i)) return true;
-  if (!p->gap && s->part[side][i] == PART_RIGHT) return true;
-  if (s->rec[e.i].konst) return pt_constant_related(s, e);
+  if (!changed(p, side, i) && lo_joined(p, side, i)) return true;
+  if (!p->gap && s->ranks.part[side][i] == PART_RIGHT) return true;
+  if (s->rec[e.i].konst) return lo_constant_related(s, e);
   /* Values that a carried reference brought about are compared as they are. */
-  return p->changed[s->graph[RIGHT]->n_nodes] && pt_occurs(p, side, i);
+  return p->changed[s->graph[RIGHT]->n_nodes] && lo_occurs(p, side, i);
 }
 
 /* A leaf is explained where a relation ties it to the other side, and, of a rank, to the part that
  * is this rank's. */
-bool pt_leaf_explained(const parting *p, int side, uint32_t i) {
+bool lo_leaf_explained(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i], *q;
-  if (!p->gap && s->part[side][i] == PART_WRONG) return false;
-  if (s->replica[side][i] >= 0) return pt_leaf_explained(p, side, (uint32_t)s->replica[side][i]);
-  if (!s->rec[e.i].atom || s->rec[e.i].konst || pt_joined(p, side, i)) return true;
+  if (!p->gap && s->ranks.part[side][i] == PART_WRONG) return false;
+  if (s->leaves.replica[side][i] >= 0)
+    return lo_leaf_explained(p, side, (uint32_t)s->leaves.replica[side][i]);
+  if (!s->rec[e.i].atom || s->rec[e.i].konst || lo_joined(p, side, i)) return true;
   const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &q);
   for (size_t k = 0; k < n; k++) /* an auxiliary term over it defines a leaf of the other side */
     if (auxiliary(s, q[k])) return true;
   return false;
 }
 
-bool pt_in_region(const parting *p, int side, uint32_t i) {
+bool lo_in_region(const parting *p, int side, uint32_t i) {
   return p->seen[side][i] == 1 || p->seen[side][i] == 2;
 }
 
 /* ---- operators that make no value ---- */
 
-bool pt_transparent(const char *op) {
+bool lo_transparent(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   return o->identity || o->rearranges || o->cast || rule_is_getitem(op);
 }
 
-bool pt_takes_part(const char *op) {
+bool lo_takes_part(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   return o->part || o->table || rule_is_getitem(op);
 }
@@ -258,8 +259,8 @@ static bool casts(const synth_graph *g, uint32_t i) {
                    to = g->node[i].dtype;
   return from != to && !(rule_dtype_is_float(from) && rule_dtype_is_float(to));
 }
-bool pt_passes(const synth_graph *g, uint32_t i) {
-  return pt_transparent(g->node[i].op) && !casts(g, i);
+bool lo_passes(const synth_graph *g, uint32_t i) {
+  return lo_transparent(g->node[i].op) && !casts(g, i);
 }
 
 static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
@@ -268,39 +269,39 @@ static bool same_bits(const rule_tensor *a, const rule_tensor *b) {
 }
 
 static bool is_argument(const parting *p, int side, const rule_term *t, const rule_tensor *v) {
-  if (t->kind == RULE_VAR) return same_bits(pt_value(p, side, (uint32_t)t->u.i), v);
+  if (t->kind == RULE_VAR) return same_bits(lo_value(p, side, (uint32_t)t->u.i), v);
   for (uint32_t k = 0; k < t->n; k++)
     if (is_argument(p, side, t->child[k], v)) return true;
   return false;
 }
 
 /* What comes out is what went in: a view, a cast, a concatenation with nothing. */
-bool pt_passes_on(const parting *p, int side, uint32_t i) {
+bool lo_passes_on(const parting *p, int side, uint32_t i) {
   const synth_node *n = &p->s->graph[side]->node[i];
-  return pt_transparent(n->op) || is_argument(p, side, n->call, pt_value(p, side, i));
+  return lo_transparent(n->op) || is_argument(p, side, n->call, lo_value(p, side, i));
 }
 /* ---- outputs ---- */
 
-bool pt_output_apart(const parting *p, size_t o) {
+bool lo_output_apart(const parting *p, size_t o) {
   const state *s = p->s;
   if (p->gap) return !s->res->pair[o].equivalent;
-  const rule_tensor *l = pt_value(p, LEFT, s->graph[LEFT]->output[o].node),
-                    *r = pt_value(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
+  const rule_tensor *l = lo_value(p, LEFT, s->graph[LEFT]->output[o].node),
+                    *r = lo_value(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
   const double tol = p->rounded ? fmax(s->o->rel_tol, 1e-6) : s->o->rel_tol;
   return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, tol).equal);
 }
 
 /* Where the regions end by nothing earlier: at the first outputs that differ. */
-void pt_apart_at(const parting *p, int64_t end[2]) {
+void lo_apart_at(const parting *p, int64_t end[2]) {
   const state *s = p->s;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && end[LEFT] < 0; o++)
-    if (pt_output_apart(p, o))
+    if (lo_output_apart(p, o))
       end[LEFT] = s->graph[LEFT]->output[o].node,
       end[RIGHT] = s->graph[RIGHT]->output[s->right_of[o]].node;
 }
 
-bool pt_any_output_apart(const parting *p) {
+bool lo_any_output_apart(const parting *p) {
   for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
-    if (pt_output_apart(p, o)) return true;
+    if (lo_output_apart(p, o)) return true;
   return false;
 }

@@ -1,7 +1,7 @@
-/* Private to synth/: the two graphs on the draw that shows their outputs different, and where they
- * part. */
-#ifndef SYNTH_PARTING_H
-#define SYNTH_PARTING_H
+/* Private to localise/: the two graphs on the draw that shows their outputs different, and where
+ * they part. */
+#ifndef LOCALISE_ALIGNMENT_H
+#define LOCALISE_ALIGNMENT_H
 
 #include "localise/localise_int.h"
 
@@ -23,7 +23,7 @@ typedef struct parting {
   bool *settled[2]; /* nodes where a divergence ended: those behind it start from there */
   bool odd_rank[2]; /* the root is one that other ranks have right */
   bool rounded; /* a constant was computed anew: what follows is off by its storage's rounding */
-  st_change change[8]; /* what mended the divergences so far */
+  lo_change change[8]; /* what mended the divergences so far */
   size_t n_changes;
   bool gap;     /* the outputs agree: look for what no rule joined, not for values that differ */
   size_t a_run; /* what a run of both graphs takes, as st_work counts */
@@ -31,85 +31,96 @@ typedef struct parting {
 
 /* ---- alignment.c ---- */
 /* A node's value where it is one tensor, NULL else. Borrowed. */
-rule_tensor *pt_value(const parting *p, int side, uint32_t i);
-/* Make what pt_occurs looks through, for the values as they are now. */
-iso_code pt_index(parting *p, int side, iso_error *err);
+rule_tensor *lo_value(const parting *p, int side, uint32_t i);
+/* Make what lo_occurs looks through, for the values as they are now. */
+iso_code lo_index(parting *p, int side, iso_error *err);
 /* Some node of the other side has the value of node i, up to layout. */
-bool pt_occurs(const parting *p, int side, uint32_t i);
+bool lo_occurs(const parting *p, int side, uint32_t i);
 /* Some node of `side` has the value v. */
-bool pt_has(const parting *p, int side, const rule_tensor *v);
+bool lo_has(const parting *p, int side, const rule_tensor *v);
 /* Node i has no counterpart: it belongs to the region (or is a root). */
-bool pt_in_region(const parting *p, int side, uint32_t i);
-bool pt_same_but_ones(const rule_shape *a, const rule_shape *b);
+bool lo_in_region(const parting *p, int side, uint32_t i);
+bool lo_same_but_ones(const rule_shape *a, const rule_shape *b);
 /* Equal element by element where the shapes are alike, else as far as order-free moments tell. */
-bool pt_agree(const parting *p, const rule_tensor *a, const rule_tensor *b);
+bool lo_agree(const parting *p, const rule_tensor *a, const rule_tensor *b);
 /* Joined with a node of the other side, or equal to one on every draw. */
-bool pt_joined(const parting *p, int side, uint32_t i);
+bool lo_joined(const parting *p, int side, uint32_t i);
 /* A constant that a layout ties to the other side. */
-bool pt_constant_related(state *s, eg_node e);
+bool lo_constant_related(state *s, eg_node e);
 /* The same to a node of side `other` itself: numbers that were written out are no tie. */
-bool pt_constant_tied(const state *s, eg_node e, int other);
+bool lo_constant_tied(const state *s, eg_node e, int other);
 /* An operator's result has a counterpart; a leaf is explained. */
-bool pt_matched(const parting *p, int side, uint32_t i);
-bool pt_leaf_explained(const parting *p, int side, uint32_t i);
+bool lo_matched(const parting *p, int side, uint32_t i);
+bool lo_leaf_explained(const parting *p, int side, uint32_t i);
 /* Operators that only pass values on: by name (views, casts, copies), those of them that keep what
  * the numbers are, and any whose result is one of its arguments. */
-bool pt_transparent(const char *op);
-bool pt_passes(const synth_graph *g, uint32_t i);
+bool lo_transparent(const char *op);
+bool lo_passes(const synth_graph *g, uint32_t i);
 /* It gives parts of what it is given. */
-bool pt_takes_part(const char *op);
-bool pt_passes_on(const parting *p, int side, uint32_t i);
+bool lo_takes_part(const char *op);
+bool lo_passes_on(const parting *p, int side, uint32_t i);
 /* Output o of the left differs from its counterpart; the first that does, where `end` names none
  * yet; whether any does. */
-bool pt_output_apart(const parting *p, size_t o);
-void pt_apart_at(const parting *p, int64_t end[2]);
-bool pt_any_output_apart(const parting *p);
+bool lo_output_apart(const parting *p, size_t o);
+void lo_apart_at(const parting *p, int64_t end[2]);
+bool lo_any_output_apart(const parting *p);
 
 /* ---- region_end.c ---- */
-/* Where both regions end: a pair of nodes whose values should be one, -1 where there is none.
- * `first`: the roots. In `next`: the right graph's values with the reference carried on from there,
- * in `touched` which nodes' these are. */
-iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next,
-                  bool *touched, iso_error *err);
+/* Where both regions end. */
+typedef struct lo_ending {
+  int64_t exit[2]; /* by side: nodes whose values should be one, -1 where there are none */
+  st_run next;     /* the right graph's values with the reference carried on from there; Owns */
+  bool *touched;   /* by right node: its value in `next` is not that of before */
+  bool repaired;   /* `next` is what a change gave that explains the divergence */
+} lo_ending;
+/* Of the regions that begin at `first`, the roots. Requires: `end` is empty but for room in
+ * `touched`. */
+iso_code lo_leave(const parting *p, const int64_t first[2], lo_ending *end, iso_error *err);
 
 /* ---- hints.c ---- */
 /* The first live operator that reads a leaf; the leaf where there is none. */
-int64_t pt_consumer(const state *s, int side, uint32_t leaf);
+int64_t lo_consumer(const state *s, int side, uint32_t leaf);
 /* One change that tells the nodes of `d` (or their values x and y) apart, in words; NULL: none. */
 /* One number that explains how two values differ: a factor, an offset, a power; or that they are
  * the same elements in another order. NULL: none. */
-const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b);
-const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
+const char *lo_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b);
+const char *lo_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
                     const rule_tensor *y);
 /* The change on `side` that explains a divergence, for later ones. */
-void pt_remember(parting *p, const st_change *change);
+void lo_remember(parting *p, const lo_change *change);
 /* The same operator over the same tensors, with another attribute: which argument, -1 where not so;
  * and in words, NULL. */
-int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
-const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
+int64_t lo_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
+const char *lo_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
 /* Whether two leaves above the roots that both sides have by name hold one another's values; names
  * them. */
-bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d);
+bool lo_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d);
 /* The largest difference of the values of two nodes (left, right), where it is, and a picture of
  * it. */
-iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
+iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
 /* ---- suspects.c ---- */
-typedef enum pt_search {
-  PT_ANY,
-  PT_INTEGERS, /* only of what a table is read at */
-  PT_OPTIONAL, /* only an attribute that may be left out */
-  PT_WITHOUT,  /* only an operator too many */
-} pt_search;
+typedef enum lo_search {
+  LO_ANY,
+  LO_INTEGERS,     /* only of what a table is read at */
+  LO_OPTIONAL_ONE, /* only an attribute that may be left out */
+  LO_WITHOUT_ONE,  /* only an operator too many */
+} lo_search;
 /* The change that explains the divergence, on one of `sides`: of one operator first, on either
  * side, then operators and operands too many or too few. Puts its node into d and, for the right,
- * the repaired values into `next`. */
-iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2],
-                              const int64_t exit[2], synth_divergence *d, st_run *next,
-                              bool *touched, bool *found, iso_error *err);
+ * the repaired values into `end`, where end->repaired tells of it. */
+iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], synth_divergence *d,
+                              lo_ending *end, iso_error *err);
 /* A constant that the region reads as it is and that the other side does not have: the first
  * operator that computes it, -1 if there is none. */
-int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
+int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
                         iso_error *err);
+
+/* ---- rank_rows.c ---- */
+/* A node's value where it is a product with a weight, NULL else. */
+const rule_tensor *lo_product(const parting *p, int side, uint32_t i);
+/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its
+ * ranks together, hold. It is right; what takes it apart may not be. */
+bool lo_selected(const parting *p, int side, uint32_t i);
 
 #endif

@@ -11,7 +11,7 @@ static double apart(double x, double y) {
   return isfinite(x) && isfinite(y) ? fabs(x - y) : INFINITY;
 }
 
-iso_code st_picture(state *s, const rule_tensor *x, const rule_tensor *y, const synth_picture **out,
+iso_code lo_picture(state *s, const rule_tensor *x, const rule_tensor *y, const synth_picture **out,
                     iso_error *err) {
   *out = NULL;
   const int64_t columns = x->shape.rank ? x->shape.dim[x->shape.rank - 1] : 1;

@@ -5,112 +5,18 @@
  * Nothing found here enters a rule or a merge. */
 #include "localise/alignment.h"
 #include "rules/names.h"
-#include "rules/operators.h"
 #include "localise/localise.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
 #include "synth/search/search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DIVERGENCES = 64 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
-
-/* ---- a rank's rows of a product, in an order of its own ---- */
-
-typedef struct column {
-  double sum, size; /* of its elements, of their magnitudes */
-  const rule_tensor *of;
-  int64_t at;
-} column;
-
-static int by_sum(const void *a, const void *b) {
-  const column *x = a, *y = b;
-  return (x->sum > y->sum) - (x->sum < y->sum);
-}
-
-static int64_t width(const rule_tensor *t) { return t->shape.dim[t->shape.rank - 1]; }
-
-static void note_columns(const rule_tensor *t, column *c) {
-  const int64_t n = width(t);
-  for (int64_t i = 0; i < t->numel; i++) {
-    const double x = rule_tensor_get(t, i);
-    c[i % n].sum += x;
-    c[i % n].size += fabs(x);
-    c[i % n].of = t;
-    c[i % n].at = i % n;
-  }
-}
-
-static bool same_column(const column *a, const column *b) {
-  const int64_t na = width(a->of), nb = width(b->of);
-  for (int64_t r = 0; r < a->of->numel / na; r++)
-    if (!(fabs(rule_tensor_get(a->of, r * na + a->at) - rule_tensor_get(b->of, r * nb + b->at)) <=
-          1e-9 * a->size))
-      return false;
-  return true;
-}
-
-/* Every column of `v` is one of the tensors `w`, which have as many rows. */
-static bool columns_occur(const rule_tensor *v, const rule_tensor *const *w, size_t n_w) {
-  int64_t m = 0, n = width(v);
-  for (size_t k = 0; k < n_w; k++) {
-    if (v->numel / n != w[k]->numel / width(w[k])) return false;
-    m += width(w[k]);
-  }
-  if (n < 2 || m < n) return false;
-  column *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)m, sizeof *b), *end = b;
-  bool all = a && b;
-  if (all) note_columns(v, a);
-  for (size_t k = 0; k < n_w && all; end += width(w[k++])) note_columns(w[k], end);
-  if (all) qsort(b, (size_t)m, sizeof *b, by_sum);
-  for (int64_t i = 0; i < n && all; i++) {
-    int64_t lo = 0, hi = m;
-    const double slack = 1e-9 * (a[i].size + 1e-300);
-    while (lo < hi) {
-      const int64_t mid = lo + (hi - lo) / 2;
-      if (b[mid].sum < a[i].sum - slack) lo = mid + 1;
-      else hi = mid;
-    }
-    bool found = false;
-    for (; lo < m && b[lo].sum <= a[i].sum + slack && !found; lo++)
-      found = same_column(&a[i], &b[lo]);
-    all = found;
-  }
-  free(a);
-  free(b);
-  return all;
-}
-
-/* A node's value where it is a product with a weight, NULL else. */
-static const rule_tensor *product(const parting *p, int side, uint32_t i) {
-  const synth_node *n = &p->s->graph[side]->node[i];
-  const rule_tensor *v = n->kind == SYNTH_OP ? pt_value(p, side, i) : NULL;
-  if (!v || v->shape.rank < 2 || !rule_dtype_is_float(v->dtype) || v->numel == 0) return NULL;
-  return rule_operator_of(n->op)->product ? v : NULL;
-}
-
-enum { MAX_PEERS = 64 };
-
-/* With several ranks: a product with rows of the other side's weight, whichever one of it, or its
- * ranks together, hold. It is right; what takes it apart may not be. */
-static bool selected(const parting *p, int side, uint32_t i) {
-  const state *s = p->s;
-  const rule_tensor *v = s->n_peers == 0 || p->gap ? NULL : product(p, side, i), *w[MAX_PEERS];
-  for (uint32_t k = 0; k < s->graph[!side]->n_nodes && v; k++)
-    if ((w[0] = product(p, !side, k)) && columns_occur(v, w, 1)) return true;
-  for (size_t k = 0; k < s->n_peers && v; k++) {
-    const peers *q = &s->peers[k];
-    bool all = q->side != side && q->n <= MAX_PEERS;
-    for (uint32_t r = 0; r < q->n && all; r++) all = (w[r] = product(p, !side, q->node[r])) != NULL;
-    if (all && columns_occur(v, w, q->n)) return true;
-  }
-  return false;
-}
 
 /* ---- walking back ---- */
 
@@ -135,25 +41,26 @@ static bool visit(parting *p, int side, uint32_t i) {
   if (p->seen[side][i]) return p->seen[side][i] != 3;
   p->seen[side][i] = 3; /* has a counterpart */
   if (p->sound[side][i]) return false;
-  if (n->kind == SYNTH_OP && n->n_outputs == 1 && pt_matched(p, side, i)) return false;
-  if (n->kind != SYNTH_OP && pt_leaf_explained(p, side, i)) return false;
+  if (n->kind == SYNTH_OP && n->n_outputs == 1 && lo_matched(p, side, i)) return false;
+  if (n->kind != SYNTH_OP && lo_leaf_explained(p, side, i)) return false;
   if (s->rec[e.i].konst && (n->dtype == RULE_BOOL || n->n_outputs != 1)) return false;
   p->seen[side][i] = 1;
   /* A constant is where it parts from the other side: what it is computed from need not occur
    * there. */
   const bool end = n->kind != SYNTH_OP ||
                    (s->rec[e.i].konst &&
-                    !(pt_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
-  if (end || !visit_args(p, side, n->call)) p->seen[side][i] = !end && selected(p, side, i) ? 3 : 2;
+                    !(lo_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
+  if (end || !visit_args(p, side, n->call))
+    p->seen[side][i] = !end && lo_selected(p, side, i) ? 3 : 2;
   return p->seen[side][i] != 3;
 }
 
 /* Other ranks hold their part there, or have a counterpart, and this one does not. */
 static bool odd_rank(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
-  if (s->part[side][i] == PART_WRONG) return true;
-  for (size_t k = 0; k < s->n_peers; k++) {
-    const peers *q = &s->peers[k];
+  if (s->ranks.part[side][i] == PART_WRONG) return true;
+  for (size_t k = 0; k < s->ranks.n_peers; k++) {
+    const peers *q = &s->ranks.peers[k];
     bool own = false, right = q->side == side;
     for (uint32_t r = 0; r < q->n && right; r++) {
       own |= q->node[r] == i;
@@ -170,10 +77,10 @@ static bool odd_rank(const parting *p, int side, uint32_t i) {
 static bool lacks_product(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
-  if (!call || call->n < 2 || call->child[1]->kind != RULE_VAR || !product(p, side, i))
+  if (!call || call->n < 2 || call->child[1]->kind != RULE_VAR || !lo_product(p, side, i))
     return false;
   uint32_t w = (uint32_t)call->child[1]->u.i;
-  while (g->node[w].kind == SYNTH_OP && pt_passes(g, w) && g->node[w].call->n &&
+  while (g->node[w].kind == SYNTH_OP && lo_passes(g, w) && g->node[w].call->n &&
          g->node[w].call->child[0]->kind == RULE_VAR)
     w = (uint32_t)g->node[w].call->child[0]->u.i;
   return g->node[w].kind == SYNTH_PARAMETER;
@@ -190,7 +97,7 @@ typedef struct stretch {
 
 /* Every argument of the region that a term has is aside. */
 static bool reads_aside(const parting *p, int side, const rule_term *t, const bool *aside) {
-  bool all = t->kind != RULE_VAR || !pt_in_region(p, side, (uint32_t)t->u.i) || aside[t->u.i];
+  bool all = t->kind != RULE_VAR || !lo_in_region(p, side, (uint32_t)t->u.i) || aside[t->u.i];
   for (uint32_t k = 0; k < t->n && all; k++) all = reads_aside(p, side, t->child[k], aside);
   return all;
 }
@@ -210,12 +117,12 @@ static void find_places(const parting *p, int side, stretch *x) {
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
     x->aside[i] =
-        pt_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
-                                     (pt_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
+        lo_in_region(p, side, i) && (n->kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst ||
+                                     (lo_passes(g, i) && reads_aside(p, side, n->call, x->aside)));
     x->place[i] = x->aside[i] ? UINT32_MAX : i;
   }
   for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
-    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
+    if (lo_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
       put_before(g->node[i].call, x->place[i], x);
 }
 
@@ -226,12 +133,12 @@ static uint32_t first_stretch(const parting *p, int side, stretch *x) {
   uint32_t first = UINT32_MAX, furthest = 0;
   find_places(p, side, x);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
-    if (!pt_in_region(p, side, i)) continue;
+    if (!lo_in_region(p, side, i)) continue;
     if (g->node[i].kind == SYNTH_OP) note_last(g->node[i].call, i, x->last);
     if (p->seen[side][i] == 2 && x->place[i] < first) first = x->place[i];
   }
   for (uint32_t i = first; i < g->n_nodes; i++) {
-    if (!pt_in_region(p, side, i) || x->aside[i]) continue;
+    if (!lo_in_region(p, side, i) || x->aside[i]) continue;
     if (x->last[i] > furthest) furthest = x->last[i];
     if (furthest <= i + 1 || i + 1 >= g->n_nodes) return i;
   }
@@ -245,7 +152,7 @@ static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t en
   const synth_graph *g = s->graph[side];
   p->odd_rank[side] = false;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && pt_passes(g, i)) &&
+    if (p->seen[side][i] == 2 && !(g->node[i].kind == SYNTH_OP && lo_passes(g, i)) &&
         odd_rank(p, side, i)) {
       p->odd_rank[side] = true;
       return i;
@@ -256,7 +163,7 @@ static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t en
       if (p->seen[side][i] != 2 || place[i] > end) continue;
       const bool leaf = g->node[i].kind != SYNTH_OP;
       if (strict == 3 && !leaf && !lacks_product(p, side, i)) continue;
-      if (strict >= 1 && !leaf && pt_passes(g, i)) continue;
+      if (strict >= 1 && !leaf && lo_passes(g, i)) continue;
       if (strict >= 2 && s->rec[s->map[side][i].i].konst) continue;
       if (best < 0 || place[i] < place[best]) best = i;
     }
@@ -312,7 +219,7 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
  * it. */
 static bool does_more(const state *s, int side, uint32_t leaf) {
   static const char *const plain[] = {OP_MUL_TENSOR, OP_ADD_TENSOR, OP_SUB_TENSOR, OP_DIV_TENSOR};
-  const synth_node *n = &s->graph[side]->node[pt_consumer(s, side, leaf)];
+  const synth_node *n = &s->graph[side]->node[lo_consumer(s, side, leaf)];
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;
   return true;
@@ -322,8 +229,8 @@ static bool reads_value(const parting *p, int side, const rule_term *t, const ru
   if (t->kind == RULE_VAR) {
     const uint32_t i = (uint32_t)t->u.i;
     const synth_node *n = &p->s->graph[side]->node[i];
-    const rule_tensor *x = pt_value(p, side, i);
-    return (x && pt_agree(p, x, v)) || (n->kind == SYNTH_OP && pt_passes(p->s->graph[side], i) &&
+    const rule_tensor *x = lo_value(p, side, i);
+    return (x && lo_agree(p, x, v)) || (n->kind == SYNTH_OP && lo_passes(p->s->graph[side], i) &&
                                         reads_value(p, side, n->call, v));
   }
   for (uint32_t k = 0; k < t->n; k++)
@@ -335,13 +242,13 @@ static bool reads_value(const parting *p, int side, const rule_term *t, const ru
  * read there by another operator. Names it. */
 static bool missing_there(const parting *p, int side, const int64_t root[2], synth_divergence *d) {
   const state *s = p->s;
-  const int64_t at = pt_consumer(s, side, (uint32_t)root[side]);
+  const int64_t at = lo_consumer(s, side, (uint32_t)root[side]);
   const synth_node *n = &s->graph[side]->node[at], *o = &s->graph[!side]->node[root[!side]];
   if (n->kind != SYNTH_OP || strcmp(n->op, o->op) == 0 || n->call->n == 0 ||
       n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i == root[side])
     return false;
-  const rule_tensor *v = pt_value(p, side, (uint32_t)n->call->child[0]->u.i),
-                    *out = pt_value(p, side, (uint32_t)at);
+  const rule_tensor *v = lo_value(p, side, (uint32_t)n->call->child[0]->u.i),
+                    *out = lo_value(p, side, (uint32_t)at);
   if (!v || !out || !rule_shape_eq(&v->shape, &out->shape) || !reads_value(p, !side, o->call, v))
     return false;
   *(side == LEFT ? &d->left : &d->right) = at;
@@ -353,7 +260,7 @@ static bool missing_there(const parting *p, int side, const int64_t root[2], syn
 
 /* One side reads another tensor where its region ends: which. */
 static void put_there(const parting *p, const int64_t exit[2], synth_divergence *d) {
-  const int side = pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
+  const int side = lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
   d->left = exit[LEFT];
   d->right = exit[RIGHT];
   d->hint = iso_arena_printf(
@@ -364,101 +271,147 @@ static void put_there(const parting *p, const int64_t exit[2], synth_divergence 
 
 /* On the witness: a decision may be wrong and come out as it should there. */
 static bool shows(const parting *p, const int64_t end[2]) {
-  const rule_tensor *l = pt_value(p, LEFT, (uint32_t)end[LEFT]),
-                    *r = pt_value(p, RIGHT, (uint32_t)end[RIGHT]);
+  const rule_tensor *l = lo_value(p, LEFT, (uint32_t)end[LEFT]),
+                    *r = lo_value(p, RIGHT, (uint32_t)end[RIGHT]);
   return !l || !r || !p->s->oracle->compare(p->s->oracle->ctx, l, r, p->s->o->rel_tol).equal;
 }
 
-static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more,
-                         iso_error *err) {
-  state *s = p->s;
-  const size_t n_right = s->graph[RIGHT]->n_nodes;
-  int64_t exit[2] = {-1, -1};
-  st_run next = {0};
-  bool *touched = calloc(n_right + 1, 1), repaired = false;
-  iso_code c = touched ? ISO_OK : nomem(err);
-  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)root[LEFT]),
-                    *y = pt_value(p, RIGHT, (uint32_t)root[RIGHT]);
-  d->hint = pt_hint(p, d, x, y);
-  if (!c) c = pt_measure(p, root, d, err);
-  if (!c && !p->gap) c = pt_leave(p, root, exit, &next, touched, err);
-  const bool moved = exit[LEFT] >= 0 && !(pt_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
-                                          pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
-  if (moved) put_there(p, exit, d);
-  if (!c && exit[LEFT] >= 0 && (moved || d->max_abs == 0)) c = pt_measure(p, exit, d, err);
+/* One divergence while it is described. */
+typedef struct description {
+  const int64_t *root; /* by side: where the region begins */
+  synth_divergence *d;
+  lo_ending end;
+  bool moved;          /* one side reads another tensor where its region ends: d is there now */
+  bool leaf[2];        /* the root is a leaf */
+  bool plain;          /* told already: by a leaf, by an attribute, or because it moved */
+  int64_t constant[2]; /* the first operator of one that the other side does not have; -1: none */
+} description;
+
+/* How far the roots differ, where the regions end, and the nodes in them. */
+static iso_code find_regions(parting *p, description *x, iso_error *err) {
+  synth_divergence *d = x->d;
+  const int64_t *root = x->root, *exit = x->end.exit;
+  d->hint = lo_hint(p, d, lo_value(p, LEFT, (uint32_t)root[LEFT]),
+                    lo_value(p, RIGHT, (uint32_t)root[RIGHT]));
+  iso_code c = lo_measure(p, root, d, err);
+  if (!c && !p->gap) c = lo_leave(p, root, &x->end, err);
+  x->moved = exit[LEFT] >= 0 && !(lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
+                                  lo_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
+  if (x->moved) put_there(p, exit, d);
+  if (!c && exit[LEFT] >= 0 && (x->moved || d->max_abs == 0)) c = lo_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
-  const synth_node *l = &s->graph[LEFT]->node[root[LEFT]], *r = &s->graph[RIGHT]->node[root[RIGHT]];
+  return c;
+}
+
+/* Of the roots: leaves, one attribute apart, or made of constants that only one side has. */
+static iso_code look_at_roots(parting *p, description *x, iso_error *err) {
+  const state *s = p->s;
+  const synth_divergence *d = x->d;
+  const synth_node *l = &s->graph[LEFT]->node[x->root[LEFT]],
+                   *r = &s->graph[RIGHT]->node[x->root[RIGHT]];
   /* A leaf that only one side lacks may be of an operator that the other side does without. */
-  const bool leaf[2] = {l->kind != SYNTH_OP, r->kind != SYNTH_OP};
-  const int64_t attribute = leaf[LEFT] || leaf[RIGHT] || moved ? -1 : pt_attribute_apart(p, l, r);
-  const bool plain = leaf[LEFT] || leaf[RIGHT] || attribute >= 0 || moved;
+  x->leaf[LEFT] = l->kind != SYNTH_OP;
+  x->leaf[RIGHT] = r->kind != SYNTH_OP;
+  const bool told = x->leaf[LEFT] || x->leaf[RIGHT] || x->moved;
+  const int64_t attribute = told ? -1 : lo_attribute_apart(p, l, r);
+  x->plain = told || attribute >= 0;
   if (attribute >= 0)
-    pt_remember(p, &(st_change){.side = RIGHT,
+    lo_remember(p, &(lo_change){.side = RIGHT,
                                 .op = r->call->u.s,
                                 .k = (uint32_t)attribute,
                                 .from = r->call->child[attribute],
                                 .to = l->call->child[attribute]});
-  int64_t constant[2] = {-1, -1};
-  if (!c && !p->gap && !plain) {
-    constant[LEFT] = pt_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
-    constant[RIGHT] = pt_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
-  }
+  iso_code c = ISO_OK;
+  if (p->gap || x->plain) return c;
+  x->constant[LEFT] = lo_odd_constant(p, LEFT, d->left_region, d->n_left_region, &c, err);
+  x->constant[RIGHT] = lo_odd_constant(p, RIGHT, d->right_region, d->n_right_region, &c, err);
+  return c;
+}
+
+/* Either side has a constant that the other does not have: the two are the divergence. */
+static void name_constants(const parting *p, const int64_t constant[2], synth_divergence *d) {
+  const state *s = p->s;
+  const rule_tensor *a = lo_value(p, LEFT, (uint32_t)constant[LEFT]),
+                    *b = lo_value(p, RIGHT, (uint32_t)constant[RIGHT]);
+  d->left = constant[LEFT];
+  d->right = constant[RIGHT];
+  if (!(d->hint = a && b ? lo_value_hint(p, a, b) : NULL))
+    d->hint = iso_arena_printf(&s->res->arena,
+                               "constants differ: the left has none with the values of \"%s\", "
+                               "the right none with those of \"%s\"",
+                               s->graph[RIGHT]->node[constant[RIGHT]].id,
+                               s->graph[LEFT]->node[constant[LEFT]].id);
+}
+
+/* The explanation, the likeliest kind first: an operator that one side does without, leaves that
+ * are exchanged, an optional attribute, where a table is read, what it holds, any change. */
+static iso_code explain(parting *p, description *x, iso_error *err) {
+  const int64_t *root = x->root, *constant = x->constant, *exit = x->end.exit;
+  const bool *leaf = x->leaf, both_ops = !leaf[LEFT] && !leaf[RIGHT];
   const int with = leaf[LEFT] ? LEFT : RIGHT;
-  if (!c && !p->gap && !moved && leaf[LEFT] != leaf[RIGHT] &&
-      does_more(s, with, (uint32_t)root[with])) {
-    c = pt_explain_by_repair(p, PT_WITHOUT, leaf, exit, d, &next, touched, &repaired, err);
-    if (!c && !repaired) (void)missing_there(p, with, root, d);
+  bool *repaired = &x->end.repaired;
+  iso_code c = ISO_OK;
+  if (!p->gap && !x->moved && leaf[LEFT] != leaf[RIGHT] &&
+      does_more(p->s, with, (uint32_t)root[with])) {
+    c = lo_explain_by_repair(p, LO_WITHOUT_ONE, leaf, x->d, &x->end, err);
+    if (!c && !*repaired) (void)missing_there(p, with, root, x->d);
   }
   /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
   const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0,
                         constant[RIGHT] < 0 && constant[LEFT] >= 0};
-  const bool exchanged = !c && !p->gap && !repaired && !moved && !leaf[LEFT] && !leaf[RIGHT] &&
-                         pt_exchanged_leaves(p, root, d);
-  if (!c && !repaired && !exchanged && !moved)
-    c = pt_explain_by_repair(p, PT_OPTIONAL, lone, exit, d, &next, touched, &repaired, err);
+  const bool exchanged =
+      !c && !p->gap && !*repaired && !x->moved && both_ops && lo_exchanged_leaves(p, root, x->d);
+  if (!c && !*repaired && !exchanged && !x->moved)
+    c = lo_explain_by_repair(p, LO_OPTIONAL_ONE, lone, x->d, &x->end, err);
   /* Where a table is read comes before what it holds. */
-  if (!c && !repaired && !exchanged && !moved)
-    c = pt_explain_by_repair(p, PT_INTEGERS,
-                             (const bool[]){constant[LEFT] >= 0, constant[RIGHT] >= 0}, exit, d,
-                             &next, touched, &repaired, err);
-  if (repaired) p->rounded |= !(leaf[LEFT] || leaf[RIGHT]);
-  else if (!exchanged && constant[LEFT] >= 0 && constant[RIGHT] >= 0) {
-    d->left = constant[LEFT];
-    d->right = constant[RIGHT];
-    const rule_tensor *a = pt_value(p, LEFT, (uint32_t)constant[LEFT]),
-                      *b = pt_value(p, RIGHT, (uint32_t)constant[RIGHT]);
-    if (!(d->hint = a && b ? pt_value_hint(p, a, b) : NULL))
-      d->hint = iso_arena_printf(&s->res->arena,
-                                 "constants differ: the left has none with the values of \"%s\", "
-                                 "the right none with those of \"%s\"",
-                                 s->graph[RIGHT]->node[constant[RIGHT]].id,
-                                 s->graph[LEFT]->node[constant[LEFT]].id);
-  } else if (!c && !p->gap && (!plain || moved) && !repaired && !exchanged) {
-    const bool read[2] = {!moved || !pt_in_region(p, LEFT, (uint32_t)exit[LEFT]),
-                          !moved || !pt_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
-    c = pt_explain_by_repair(p, PT_ANY, read, exit, d, &next, touched, &repaired, err);
+  const bool tables[2] = {constant[LEFT] >= 0, constant[RIGHT] >= 0};
+  if (!c && !*repaired && !exchanged && !x->moved)
+    c = lo_explain_by_repair(p, LO_INTEGERS, tables, x->d, &x->end, err);
+  if (*repaired) p->rounded |= both_ops;
+  else if (!exchanged && tables[LEFT] && tables[RIGHT]) name_constants(p, constant, x->d);
+  else if (!c && !p->gap && (!x->plain || x->moved) && !exchanged) {
+    const bool read[2] = {!x->moved || !lo_in_region(p, LEFT, (uint32_t)exit[LEFT]),
+                          !x->moved || !lo_in_region(p, RIGHT, (uint32_t)exit[RIGHT])};
+    c = lo_explain_by_repair(p, LO_ANY, read, x->d, &x->end, err);
   }
+  return c;
+}
+
+/* The right graph goes on with the reference's values from where the regions end. In `more`:
+ * whether some output differs still. */
+static iso_code go_on(parting *p, lo_ending *end, bool *more, iso_error *err) {
+  const size_t n_right = p->s->graph[RIGHT]->n_nodes;
+  for (size_t i = 0; i < n_right; i++) p->changed[i] |= end->touched[i];
+  p->changed[n_right] = true;
+  for (int side = 0; side < 2; side++)
+    if (end->exit[side] >= 0) p->settled[side][end->exit[side]] = true;
+  st_run_free(&p->run[RIGHT]);
+  p->run[RIGHT] = end->next;
+  end->next = (st_run){0};
+  iso_code c = lo_index(p, RIGHT, err);
+  if (!c) c = st_mark_parts(p->s, p->run, err);
+  *more = !c && lo_any_output_apart(p);
+  return c;
+}
+
+static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d, bool *more,
+                         iso_error *err) {
+  const state *s = p->s;
+  description x = {.root = root, .d = d, .end = {.exit = {-1, -1}}, .constant = {-1, -1}};
+  x.end.touched = calloc(s->graph[RIGHT]->n_nodes + 1, 1);
+  iso_code c = x.end.touched ? find_regions(p, &x, err) : nomem(err);
+  if (!c) c = look_at_roots(p, &x, err);
+  if (!c) c = explain(p, &x, err);
   if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
-    int64_t end[2] = {exit[LEFT], exit[RIGHT]};
-    pt_apart_at(p, end);
-    if (end[LEFT] >= 0 && shows(p, end)) c = st_cut(s, p->run, end, d, err);
+    int64_t end[2] = {x.end.exit[LEFT], x.end.exit[RIGHT]};
+    lo_apart_at(p, end);
+    if (end[LEFT] >= 0 && shows(p, end)) c = lo_cut(p->s, p->run, end, d, err);
   }
   *more = false;
-  if (!c && next.value) {
-    for (size_t i = 0; i < n_right; i++) p->changed[i] |= touched[i];
-    p->changed[n_right] = true;
-    for (int side = 0; side < 2; side++)
-      if (exit[side] >= 0) p->settled[side][exit[side]] = true;
-    st_run_free(&p->run[RIGHT]);
-    p->run[RIGHT] = next;
-    next = (st_run){0};
-    c = pt_index(p, RIGHT, err);
-    if (!c) c = st_mark_parts(s, p->run, err);
-    *more = !c && pt_any_output_apart(p);
-  }
-  st_run_free(&next);
-  free(touched);
+  if (!c && x.end.next.value) c = go_on(p, &x.end, more, err);
+  st_run_free(&x.end.next);
+  free(x.end.touched);
   return c;
 }
 
@@ -478,7 +431,7 @@ static bool same_for_all(const state *s, int64_t left) {
 }
 
 static void mark_read(const parting *p, int side, const rule_term *t, bool *any) {
-  if (t->kind == RULE_VAR && pt_in_region(p, side, (uint32_t)t->u.i) &&
+  if (t->kind == RULE_VAR && lo_in_region(p, side, (uint32_t)t->u.i) &&
       !p->s->rec[p->s->map[side][t->u.i].i].konst &&
       p->s->graph[side]->node[t->u.i].kind == SYNTH_OP)
     p->sound[side][t->u.i] = *any = true;
@@ -493,8 +446,8 @@ static bool find_sound(const parting *p, int side) {
   bool any = false;
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !pt_in_region(p, side, i) &&
-        !pt_takes_part(n->op) && n->n_outputs == 1 && rule_dtype_is_float(n->dtype))
+    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !lo_in_region(p, side, i) &&
+        !lo_takes_part(n->op) && n->n_outputs == 1 && rule_dtype_is_float(n->dtype))
       mark_read(p, side, n->call, &any);
   }
   return any;
@@ -504,7 +457,7 @@ static void walk(parting *p, int side) {
   const synth_graph *g = p->s->graph[side];
   memset(p->seen[side], 0, g->n_nodes + 1);
   for (size_t o = 0; o < p->s->graph[LEFT]->n_outputs; o++)
-    if (pt_output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : p->s->right_of[o]].node);
+    if (lo_output_apart(p, o)) visit(p, side, g->output[side == LEFT ? o : p->s->right_of[o]].node);
 }
 
 static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
@@ -547,7 +500,7 @@ static size_t run_of_both(const parting *p) {
   return run;
 }
 
-iso_code st_divergences(state *s, iso_error *err) {
+iso_code lo_divergences(state *s, iso_error *err) {
   /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the
    * comparison took anyhow; with small graphs what is little beside starting up. */
   enum { AT_LEAST = 80000, RUNS = 6 };
@@ -561,12 +514,12 @@ iso_code st_divergences(state *s, iso_error *err) {
       c = nomem(err);
   if (!d || !(p.changed = calloc(s->graph[RIGHT]->n_nodes + 1, 1))) c = nomem(err);
   p.gap = s->res->verdict == SYNTH_UNDECIDED;
-  if (!c && !s->witness[LEFT].value) c = st_run_draw(s, 0, err);
-  p.run[LEFT] = s->witness[LEFT];
-  p.run[RIGHT] = s->witness[RIGHT];
-  s->witness[LEFT] = s->witness[RIGHT] = (st_run){0};
-  if (!c) c = pt_index(&p, LEFT, err);
-  if (!c) c = pt_index(&p, RIGHT, err);
+  if (!c && !s->witness.run[LEFT].value) c = st_run_draw(s, 0, err);
+  p.run[LEFT] = s->witness.run[LEFT];
+  p.run[RIGHT] = s->witness.run[RIGHT];
+  s->witness.run[LEFT] = s->witness.run[RIGHT] = (st_run){0};
+  if (!c) c = lo_index(&p, LEFT, err);
+  if (!c) c = lo_index(&p, RIGHT, err);
   if (!c) c = st_mark_parts(s, p.run, err);
   p.a_run = run_of_both(&p);
   s->work_left = AT_LEAST + RUNS * p.a_run;
@@ -586,7 +539,7 @@ iso_code st_divergences(state *s, iso_error *err) {
 }
 
 const synth_localiser *localise_parts(void) {
-  static const synth_localiser parts = {.divergences = st_divergences,
-                                        .cut_failing = st_cut_failing};
+  static const synth_localiser parts = {.divergences = lo_divergences,
+                                        .cut_failing = lo_cut_failing};
   return &parts;
 }

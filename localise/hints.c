@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t pt_consumer(const state *s, int side, uint32_t leaf) {
+int64_t lo_consumer(const state *s, int side, uint32_t leaf) {
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
   int64_t found = leaf;
@@ -38,15 +38,15 @@ static bool same_dimension(const parting *p, const synth_node *l, const synth_no
 }
 
 /* The same operator over the same tensors, with another attribute. */
-int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_node *r) {
+int64_t lo_attribute_apart(const parting *p, const synth_node *l, const synth_node *r) {
   if (!l->call || !r->call || strcmp(l->call->u.s, r->call->u.s) != 0 || l->call->n != r->call->n)
     return -1;
   for (uint32_t k = 0; k < l->call->n && !p->gap; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
     if ((a->kind == RULE_VAR) != (b->kind == RULE_VAR)) return -1;
-    const rule_tensor *x = a->kind == RULE_VAR ? pt_value(p, LEFT, (uint32_t)a->u.i) : NULL,
-                      *y = a->kind == RULE_VAR ? pt_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
-    if (x && y && !pt_agree(p, x, y)) return -1;
+    const rule_tensor *x = a->kind == RULE_VAR ? lo_value(p, LEFT, (uint32_t)a->u.i) : NULL,
+                      *y = a->kind == RULE_VAR ? lo_value(p, RIGHT, (uint32_t)b->u.i) : NULL;
+    if (x && y && !lo_agree(p, x, y)) return -1;
   }
   for (uint32_t k = 0; k < l->call->n; k++) {
     const rule_term *a = l->call->child[k], *b = r->call->child[k];
@@ -57,9 +57,9 @@ int64_t pt_attribute_apart(const parting *p, const synth_node *l, const synth_no
   return -1;
 }
 
-const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
+const char *lo_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
   state *s = p->s;
-  const int64_t k = pt_attribute_apart(p, l, r);
+  const int64_t k = lo_attribute_apart(p, l, r);
   if (k < 0) return NULL;
   const rule_schema *sc = rule_schemas_find(s->schemas, l->call->u.s);
   char *ta = rule_term_print(l->call->child[k], s->schemas, NULL),
@@ -74,11 +74,11 @@ const char *pt_attribute_hint(const parting *p, const synth_node *l, const synth
   return hint;
 }
 
-void pt_remember(parting *p, const st_change *change) {
+void lo_remember(parting *p, const lo_change *change) {
   const size_t most = sizeof p->change / sizeof *p->change;
   bool known = change->op == NULL || p->n_changes == most;
   for (size_t i = 0; i < p->n_changes && !known; i++) {
-    const st_change *g = &p->change[i];
+    const lo_change *g = &p->change[i];
     known = g->side == change->side && strcmp(g->op, change->op) == 0 && g->k == change->k &&
             (g->to == NULL) == (change->to == NULL) &&
             (!g->to || (rule_term_eq(g->to, change->to) && rule_term_eq(g->from, change->from)));
@@ -98,12 +98,12 @@ static const char *swap_hint(const parting *p, const synth_node *l, const synth_
                       *y = r->call->child[j];
       if (a->kind != RULE_VAR || b->kind != RULE_VAR || x->kind != RULE_VAR || y->kind != RULE_VAR)
         continue;
-      const rule_tensor *va = pt_value(p, LEFT, (uint32_t)a->u.i),
-                        *vb = pt_value(p, LEFT, (uint32_t)b->u.i),
-                        *vx = pt_value(p, RIGHT, (uint32_t)x->u.i),
-                        *vy = pt_value(p, RIGHT, (uint32_t)y->u.i);
-      if (!va || !vb || !vx || !vy || pt_agree(p, va, vx) || pt_agree(p, vb, vy) ||
-          !pt_agree(p, va, vy) || !pt_agree(p, vb, vx))
+      const rule_tensor *va = lo_value(p, LEFT, (uint32_t)a->u.i),
+                        *vb = lo_value(p, LEFT, (uint32_t)b->u.i),
+                        *vx = lo_value(p, RIGHT, (uint32_t)x->u.i),
+                        *vy = lo_value(p, RIGHT, (uint32_t)y->u.i);
+      if (!va || !vb || !vx || !vy || lo_agree(p, va, vx) || lo_agree(p, vb, vy) ||
+          !lo_agree(p, va, vy) || !lo_agree(p, vb, vx))
         continue;
       if (sc && j < sc->n_args)
         return iso_arena_printf(&s->res->arena, "%s and %s are exchanged", sc->arg[i].name,
@@ -131,10 +131,10 @@ static double power_of(const rule_tensor *a, const rule_tensor *b) {
   return p;
 }
 
-const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
+const char *lo_value_hint(const parting *p, const rule_tensor *a, const rule_tensor *b) {
   state *s = p->s;
   if (!a || !b || a->numel != b->numel || a->numel < 2 || !rule_dtype_is_float(a->dtype) ||
-      !pt_same_but_ones(&a->shape, &b->shape))
+      !lo_same_but_ones(&a->shape, &b->shape))
     return NULL;
   double ab = 0, aa = 0, off = 0, norm = 0;
   for (int64_t i = 0; i < a->numel; i++) {
@@ -171,14 +171,14 @@ const char *pt_value_hint(const parting *p, const rule_tensor *a, const rule_ten
 static const char *leaf_hint(const parting *p, int side, int64_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
-  if (s->part[side][i] == PART_WRONG)
+  if (s->ranks.part[side][i] == PART_WRONG)
     return iso_arena_printf(&s->res->arena,
                             "%s is not the part that its rank should hold; first used by \"%s\"",
-                            g->node[i].name, g->node[pt_consumer(s, side, (uint32_t)i)].id);
+                            g->node[i].name, g->node[lo_consumer(s, side, (uint32_t)i)].id);
   return iso_arena_printf(&s->res->arena,
                           "no leaf of the %s has the values of %s; first used by \"%s\"",
                           side == LEFT ? "right" : "left", g->node[i].name,
-                          g->node[pt_consumer(s, side, (uint32_t)i)].id);
+                          g->node[lo_consumer(s, side, (uint32_t)i)].id);
 }
 
 /* A cast of complex numbers to real ones. */
@@ -241,7 +241,7 @@ static bool *near_above(const synth_graph *g, int64_t root) {
   return above;
 }
 
-bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d) {
+bool lo_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d) {
   state *s = p->s;
   const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
   bool found = false, *above = near_above(r, root[RIGHT]);
@@ -263,9 +263,9 @@ bool pt_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergen
   return found;
 }
 
-iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err) {
-  const rule_tensor *x = pt_value(p, LEFT, (uint32_t)at[LEFT]),
-                    *y = pt_value(p, RIGHT, (uint32_t)at[RIGHT]);
+iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err) {
+  const rule_tensor *x = lo_value(p, LEFT, (uint32_t)at[LEFT]),
+                    *y = lo_value(p, RIGHT, (uint32_t)at[RIGHT]);
   if (!x || !y || x->numel != y->numel) return ISO_OK;
   const rule_diff df = p->s->oracle->compare(p->s->oracle->ctx, x, y, p->s->o->rel_tol);
   d->max_abs = df.max_abs;
@@ -274,17 +274,17 @@ iso_code pt_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
   d->shape = x->shape;
   d->at[LEFT] = at[LEFT];
   d->at[RIGHT] = at[RIGHT];
-  return p->gap ? ISO_OK : st_picture(p->s, x, y, &d->picture, err);
+  return p->gap ? ISO_OK : lo_picture(p->s, x, y, &d->picture, err);
 }
 
-const char *pt_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
+const char *lo_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
                     const rule_tensor *y) {
   const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
-  const char *h = pt_attribute_hint(p, l, r);
+  const char *h = lo_attribute_hint(p, l, r);
   if (!h) h = swap_hint(p, l, r);
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
-  if (!h) h = pt_value_hint(p, x, y);
+  if (!h) h = lo_value_hint(p, x, y);
   if (!h) h = operator_hint(p, l, r);
   return h;
 }

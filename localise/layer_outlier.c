@@ -136,7 +136,7 @@ static void compare_nodes(twins *t, uint32_t a, uint32_t b, int depth) {
   }
 }
 
-int64_t st_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model) {
+int64_t lo_odd_one_out(const state *s, int side, uint32_t node, const bool *stop, uint32_t *model) {
   const synth_graph *g = s->graph[side];
   const synth_node *n = &g->node[node];
   size_t best = SIZE_MAX, agreed = 0,

@@ -221,70 +221,98 @@ const rule_term *rp_with_child(repair *r, const rule_term *call, uint32_t k, con
   return rule_op(&r->arena, call->u.s, child, call->n);
 }
 
-iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, iso_error *err) {
-  static const rp_variation tiers[][20] = {
-      [ST_TWIN] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged, rp_other_part,
-                   rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_filled,
-                   rp_other_operators, rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated,
-                   rp_left_out, rp_halves, rp_added, rp_other_tensors},
-      [ST_OPTIONAL] = {rp_optional_attributes},
-      [ST_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
-      [ST_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged,
-                     rp_likely_attributes, rp_filled, rp_other_operators, rp_like_a_sibling,
-                     rp_permuted, rp_viewed, rp_repeated},
-      [ST_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
-      [ST_WITHOUT] = {rp_left_out}};
-  const rp_variation *const tier = tiers[task->changes];
-  repair r = {.s = s,
-              .task = task,
-              .g = s->graph[task->side],
-              .other = s->graph[!task->side],
-              .missing = -1,
-              .operand = -1,
-              .leaf = -1};
-  iso_arena_init(&r.arena);
-  r.most = s->work_left / 4;
+/* The changes of each kind, the likeliest first. */
+static const rp_variation TIERS[][20] = {
+    [LO_TWIN] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged, rp_other_part,
+                 rp_optional_attributes, rp_exchanged, rp_likely_attributes, rp_filled,
+                 rp_other_operators, rp_like_a_sibling, rp_permuted, rp_viewed, rp_repeated,
+                 rp_left_out, rp_halves, rp_added, rp_other_tensors},
+    [LO_OPTIONAL] = {rp_optional_attributes},
+    [LO_ODD] = {rp_added_number, rp_seen_attributes, rp_parts_exchanged},
+    [LO_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged,
+                   rp_likely_attributes, rp_filled, rp_other_operators, rp_like_a_sibling,
+                   rp_permuted, rp_viewed, rp_repeated},
+    [LO_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
+    [LO_WITHOUT] = {rp_left_out}};
+
+/* Owns: finish, also after an error. */
+static iso_code begin(repair *r, state *s, const lo_repair_task *task, iso_error *err) {
+  *r = (repair){.s = s,
+                .task = task,
+                .g = s->graph[task->side],
+                .other = s->graph[!task->side],
+                .missing = -1,
+                .operand = -1,
+                .leaf = -1};
+  iso_arena_init(&r->arena);
+  r->most = s->work_left / 4;
   const rule_tensor *now = rp_value(task->run, task->goal);
   if (now && now->numel == task->want->numel)
-    r.apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
-  const size_t n = r.g->n_nodes;
-  *out = (st_repair_result){0};
-  r.bind = calloc(n + 16, sizeof *r.bind);
-  r.instead = calloc(n + 1, sizeof *r.instead);
-  r.call = calloc(n + 1, sizeof *r.call);
-  r.again = calloc(n + 1, 1);
-  r.seen = calloc(SEEN, sizeof *r.seen);
-  r.to_goal = calloc(n + 1, 1);
-  iso_code c =
-      r.bind && r.instead && r.call && r.again && r.seen && r.to_goal ? ISO_OK : nomem(err);
-  if (!c) {
-    r.to_goal[task->goal] = true;
-    for (uint32_t i = task->goal + 1; i-- > 0;) {
-      if (task->settled[i] && i != task->goal) r.to_goal[i] = false;
-      if (r.to_goal[i] && r.g->node[i].kind == SYNTH_OP) st_term_mark(r.g->node[i].call, r.to_goal);
-    }
-    for (uint32_t i = 0; i < n; i++)
-      r.bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
+    r->apart = s->oracle->compare(s->oracle->ctx, task->want, now, s->o->rel_tol).max_rel;
+  const size_t n = r->g->n_nodes;
+  r->bind = calloc(n + 16, sizeof *r->bind);
+  r->instead = calloc(n + 1, sizeof *r->instead);
+  r->call = calloc(n + 1, sizeof *r->call);
+  r->again = calloc(n + 1, 1);
+  r->seen = calloc(SEEN, sizeof *r->seen);
+  r->to_goal = calloc(n + 1, 1);
+  if (!r->bind || !r->instead || !r->call || !r->again || !r->seen || !r->to_goal)
+    return nomem(err);
+  r->to_goal[task->goal] = true;
+  for (uint32_t i = task->goal + 1; i-- > 0;) {
+    if (task->settled[i] && i != task->goal) r->to_goal[i] = false;
+    if (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP)
+      st_term_mark(r->g->node[i].call, r->to_goal);
   }
-  for (size_t k = 0;
-       k < task->n_earlier && task->changes <= ST_ODD && task->changes >= ST_TWIN && !c && !r.found;
-       k++)
-    if (task->earlier[k].side == task->side) c = rp_earlier(&r, &task->earlier[k], err);
-  for (size_t first = 0, p = 0; p < ST_PHASES && !c && !r.found; first += task->n_suspects[p++]) {
-    if (p == ST_PHASES - 2 && r.tries > RP_MAX_TRIES - MAX_WIDE)
-      r.tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
-    if (p == ST_PHASES - 1)
-      r.tries = r.tries > MAX_LAST ? r.tries - MAX_LAST : 0; /* something is left for the last */
-    for (size_t t = 0; tier[t] && !c && !r.found; t++)
-      for (size_t k = 0; k < task->n_suspects[p] && !c && !r.found; k++) {
+  for (uint32_t i = 0; i < n; i++)
+    r->bind[i] = task->run->value[i].n ? task->run->value[i].v[0] : NULL;
+  return ISO_OK;
+}
+
+static void finish(repair *r) {
+  state *s = r->s;
+  s->work_left -= r->work < s->work_left ? r->work : s->work_left;
+  for (size_t i = 0; r->instead && i < r->g->n_nodes; i++) rule_tensor_unref(r->instead[i]);
+  free(r->bind);
+  free(r->instead);
+  free(r->call);
+  free(r->again);
+  free(r->seen);
+  free(r->to_goal);
+  iso_arena_fini(&r->arena);
+}
+
+/* Every suspect in every way, phase after phase: tiers first, then suspects. */
+static iso_code vary(repair *r, iso_error *err) {
+  const lo_repair_task *task = r->task;
+  const rp_variation *const tier = TIERS[task->changes];
+  iso_code c = ISO_OK;
+  if (task->changes <= LO_ODD && task->changes >= LO_TWIN)
+    for (size_t k = 0; k < task->n_earlier && !c && !r->found; k++)
+      if (task->earlier[k].side == task->side) c = rp_earlier(r, &task->earlier[k], err);
+  for (size_t first = 0, p = 0; p < LO_PHASES && !c && !r->found; first += task->n_suspects[p++]) {
+    if (p == LO_PHASES - 2 && r->tries > RP_MAX_TRIES - MAX_WIDE)
+      r->tries = RP_MAX_TRIES - MAX_WIDE; /* something is left for what the region reads */
+    if (p == LO_PHASES - 1)
+      r->tries = r->tries > MAX_LAST ? r->tries - MAX_LAST : 0; /* something is left for the last */
+    for (size_t t = 0; tier[t] && !c && !r->found; t++)
+      for (size_t k = 0; k < task->n_suspects[p] && !c && !r->found; k++) {
         const uint32_t i = task->suspect[first + k];
-        if (r.g->node[i].kind != SYNTH_OP || !r.to_goal[i]) continue;
-        flag_after(&r, i);
-        c = tier[t](&r, i, err);
+        if (r->g->node[i].kind != SYNTH_OP || !r->to_goal[i]) continue;
+        flag_after(r, i);
+        c = tier[t](r, i, err);
       }
   }
+  return c;
+}
+
+iso_code lo_repair(state *s, const lo_repair_task *task, lo_repair_result *out, iso_error *err) {
+  repair r;
+  *out = (lo_repair_result){0};
+  iso_code c = begin(&r, s, task, err);
+  if (!c) c = vary(&r, err);
   if (!c && r.found) {
-    *out = (st_repair_result){.found = true,
+    *out = (lo_repair_result){.found = true,
                               .node = r.node,
                               .what = r.what,
                               .change = r.change,
@@ -293,22 +321,13 @@ iso_code st_repair(state *s, const st_repair_task *task, st_repair_result *out, 
                               .operand = r.operand,
                               .leaf = r.leaf};
     r.instead = NULL;
-    st_change *g = &out->change;
+    lo_change *g = &out->change;
     g->side = task->side;
     if (g->op) g->op = iso_arena_strdup(&s->arena, g->op);
     if (g->from) g->from = rule_term_copy(&s->arena, g->from);
     if (g->to) g->to = rule_term_copy(&s->arena, g->to);
     if ((r.change.from && !g->from) || (r.change.to && !g->to)) g->op = NULL; /* not kept */
   }
-  s->work_left -= r.work < s->work_left ? r.work : s->work_left;
-  if (r.instead)
-    for (size_t i = 0; i < n; i++) rule_tensor_unref(r.instead[i]);
-  free(r.bind);
-  free(r.instead);
-  free(r.call);
-  free(r.again);
-  free(r.seen);
-  free(r.to_goal);
-  iso_arena_fini(&r.arena);
+  finish(&r);
   return c;
 }

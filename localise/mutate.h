@@ -1,7 +1,7 @@
-/* Private to synth/: changes of one graph's operators that are tried until one mends a divergence
- * (mutate.c), and what is tried (mutate_op.c, mutate_wiring.c). */
-#ifndef SYNTH_REPAIR_H
-#define SYNTH_REPAIR_H
+/* Private to localise/: changes of one graph's operators that are tried until one mends a
+ * divergence (mutate.c), and what is tried (mutate_op.c, mutate_wiring.c). */
+#ifndef LOCALISE_MUTATE_H
+#define LOCALISE_MUTATE_H
 
 #include "localise/localise_int.h"
 
@@ -9,7 +9,7 @@ enum { RP_MAX_TRIES = 1500, RP_MAX_NEAR = 16 };
 
 typedef struct repair {
   state *s;
-  const st_repair_task *task;
+  const lo_repair_task *task;
   const synth_graph *g, *other;
   rule_tensor **bind;     /* by node, then extra values */
   rule_tensor **instead;  /* by node: the value tried */
@@ -21,7 +21,7 @@ typedef struct repair {
   size_t work, most; /* as st_work counts; what may be spent */
   double apart;      /* how far the goal is from what it should be */
   const char *what;  /* the explanation of the try under way */
-  st_change change;  /* the same, for others */
+  lo_change change;  /* the same, for others */
   uint64_t *seen;    /* hashes of the calls that were tried, by node: a table of SEEN */
   bool alone;        /* twins of a node are left as they are */
   bool found;
@@ -79,7 +79,7 @@ bool rp_can_vary(const rule_term *t);
 /* One change of n and of every suspect that calls the same with the same attributes. */
 iso_code rp_alike(repair *r, uint32_t n, iso_error *err);
 /* What mended an earlier divergence. */
-iso_code rp_earlier(repair *r, const st_change *change, iso_error *err);
+iso_code rp_earlier(repair *r, const lo_change *change, iso_error *err);
 
 /* ---- mutate_split.c: the two halves of a tensor ---- */
 iso_code rp_halves(repair *r, uint32_t n, iso_error *err);

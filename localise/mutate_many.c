@@ -26,7 +26,7 @@ static bool alike(const synth_node *a, const synth_node *b) {
 }
 
 /* The change, of a call like those that it is for; NULL: no memory. */
-static const rule_term *changed(repair *r, const rule_term *call, const st_change *g) {
+static const rule_term *changed(repair *r, const rule_term *call, const lo_change *g) {
   if (g->to) return rp_with_child(r, call, g->k, g->to);
   const rule_term *arg[1] = {call->child[g->k]};
   return rule_op(&r->arena, OP_ALIAS, arg, 1);
@@ -34,7 +34,7 @@ static const rule_term *changed(repair *r, const rule_term *call, const st_chang
 
 /* Whether a node is one that `g` changes, and is another one afterwards as far as its shape tells.
  */
-static bool applies(const repair *r, uint32_t i, const st_change *g) {
+static bool applies(const repair *r, uint32_t i, const lo_change *g) {
   const synth_node *n = &r->g->node[i];
   const rule_tensor *v = n->kind == SYNTH_OP ? rp_value(r->task->run, i) : NULL;
   if (!v || !r->to_goal[i] || strcmp(n->call->u.s, g->op) != 0 || g->k >= n->call->n) return false;
@@ -46,7 +46,7 @@ static bool applies(const repair *r, uint32_t i, const st_change *g) {
 }
 
 /* Names the change, of nodes in their order. */
-static const char *in_words(repair *r, const uint32_t *node, size_t n, const st_change *g) {
+static const char *in_words(repair *r, const uint32_t *node, size_t n, const lo_change *g) {
   iso_arena *a = &r->s->res->arena;
   const rule_term *call = r->g->node[node[0]].call;
   const char *what = !g->to ? "the other side does without it"
@@ -60,7 +60,7 @@ static const char *in_words(repair *r, const uint32_t *node, size_t n, const st_
 }
 
 /* All of them at once. Requires: `node` in order. */
-static iso_code try_all(repair *r, const uint32_t *node, size_t n, const st_change *g,
+static iso_code try_all(repair *r, const uint32_t *node, size_t n, const lo_change *g,
                         iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < n && !c; i++)
@@ -74,7 +74,7 @@ static iso_code try_all(repair *r, const uint32_t *node, size_t n, const st_chan
 }
 
 /* Suspects of the first phases that `g` changes, in order; `like` (-1: any): as that node is. */
-static size_t collect(const repair *r, const st_change *g, int64_t like, int phases,
+static size_t collect(const repair *r, const lo_change *g, int64_t like, int phases,
                       uint32_t *out) {
   size_t n = 0, n_suspects = 0;
   for (int p = 0; p < phases; p++) n_suspects += r->task->n_suspects[p];
@@ -93,11 +93,11 @@ static size_t collect(const repair *r, const st_change *g, int64_t like, int pha
 
 /* Those of the region and about it, all at once; then with what lies behind it, an earlier layer's
  * perhaps. */
-static iso_code try_groups(repair *r, int64_t like, const st_change *g, iso_error *err) {
+static iso_code try_groups(repair *r, int64_t like, const lo_change *g, iso_error *err) {
   uint32_t node[MAX_ALIKE];
   size_t before = 1;
   iso_code c = ISO_OK;
-  for (int phases = ST_PHASES - 1; phases <= ST_PHASES && !c && !r->found; phases++) {
+  for (int phases = LO_PHASES - 1; phases <= LO_PHASES && !c && !r->found; phases++) {
     const size_t n = collect(r, g, like, phases, node);
     if (n > before && (like < 0 || node[0] == like)) c = try_all(r, node, n, g, err);
     before = n > before ? n : before;
@@ -105,9 +105,9 @@ static iso_code try_groups(repair *r, int64_t like, const st_change *g, iso_erro
   return c;
 }
 
-iso_code rp_earlier(repair *r, const st_change *change, iso_error *err) {
+iso_code rp_earlier(repair *r, const lo_change *change, iso_error *err) {
   uint32_t node[MAX_ALIKE];
-  const size_t n = collect(r, change, -1, ST_PHASES, node);
+  const size_t n = collect(r, change, -1, LO_PHASES, node);
   iso_code c = ISO_OK;
   for (size_t i = 0; i < n && !c && !r->found; i++) c = try_all(r, &node[i], 1, change, err);
   return c || r->found ? c : try_groups(r, -1, change, err);
@@ -117,7 +117,7 @@ iso_code rp_alike(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
-    st_change g = {.op = call->u.s, .k = k};
+    lo_change g = {.op = call->u.s, .k = k};
     if (call->child[k]->kind == RULE_VAR) c = try_groups(r, n, &g, err);
     if (!rp_can_vary(call->child[k])) continue;
     const rule_term *pool[RP_MAX_POOL];

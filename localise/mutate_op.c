@@ -67,7 +67,7 @@ static iso_code try_attribute(repair *r, uint32_t n, const rule_term *call, uint
     r->what =
         iso_arena_printf(&r->s->res->arena, "%s is %s, and would have to be %s",
                          rp_argument_name(r, call, k), rp_show(r, call->child[k]), rp_show(r, to));
-    r->change = (st_change){.op = call->u.s, .k = k, .from = call->child[k], .to = to};
+    r->change = (lo_change){.op = call->u.s, .k = k, .from = call->child[k], .to = to};
   }
   return c;
 }
@@ -132,7 +132,7 @@ iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && !r->found; k++) {
     const rule_term *now = call->child[k], *pool[RP_MAX_POOL];
-    if (!rp_can_vary(now) || (r->task->changes == ST_ODD && usual(r, n, k))) continue;
+    if (!rp_can_vary(now) || (r->task->changes == LO_ODD && usual(r, n, k))) continue;
     const size_t n_pool = rp_attribute_pool(r, call, k, pool);
     if (now->kind != RULE_NONE && optional(r, call, k))
       c = try_attribute(r, n, call, k, rule_none(&r->arena),
@@ -288,7 +288,7 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
   /* An operator of the other side's region over these arguments, with its attributes; what only
    * passes its argument on may lack one behind it. */
   const rule_term *call = r->g->node[n].call;
-  if (pt_passes(r->g, n)) return c;
+  if (lo_passes(r->g, n)) return c;
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
     const rule_term *m = r->other->node[i].kind == SYNTH_OP && r->task->other_region[i]
                              ? r->other->node[i].call

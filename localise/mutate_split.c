@@ -103,7 +103,7 @@ static iso_code try_halves(repair *r, const half *h, size_t n, bool turn, iso_er
 /* Of the region, or what it reads: not an earlier layer's. */
 static bool is_near(const repair *r, uint32_t i) {
   size_t n = 0;
-  for (int p = 0; p < ST_PHASES - 1; p++) n += r->task->n_suspects[p];
+  for (int p = 0; p < LO_PHASES - 1; p++) n += r->task->n_suspects[p];
   for (size_t k = 0; k < n; k++)
     if (r->task->suspect[k] == i) return true;
   return false;

@@ -51,47 +51,46 @@ iso_code rp_left_out(repair *r, uint32_t n, iso_error *err) {
                          ? rp_value(r->task->run, (uint32_t)call->child[k]->u.i)
                          : NULL;
     if (v) c = try_instead(r, n, v, "the other side does without it", err);
-    if (v && !c && r->found) r->change = (st_change){.op = call->u.s, .k = k};
+    if (v && !c && r->found) r->change = (lo_change){.op = call->u.s, .k = k};
   }
   return c;
 }
 
-/* An operator too few: behind this one. */
-iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
-  const uint32_t extra = (uint32_t)r->g->n_nodes;
-  const rule_tensor *v = rp_value(r->task->run, n);
+/* Argument k of the other side's node `i` is node `n`; its other tensors are as they are there, as
+ * extra values. Returns: false where one of them is a result of the other region and not a cause of
+ * it, or stands in a list. */
+static bool bind_there(repair *r, uint32_t n, uint32_t i, uint32_t k, const rule_term **child) {
+  const rule_term *call = r->other->node[i].call;
+  uint32_t extra = (uint32_t)r->g->n_nodes;
+  bool fits = call->child[k]->kind == RULE_VAR;
+  for (uint32_t j = 0; j < call->n && fits; j++) {
+    child[j] = j == k ? rule_var(&r->arena, n) : call->child[j];
+    if (j == k || child[j]->kind != RULE_VAR) {
+      fits &= child[j] && (child[j]->kind != RULE_LIST || child[j]->n == 0 ||
+                           child[j]->child[0]->kind != RULE_VAR);
+      continue;
+    }
+    const uint32_t operand = (uint32_t)child[j]->u.i;
+    r->bind[extra] = rp_value(r->task->other_run, operand);
+    fits &= r->bind[extra] != NULL &&
+            (!r->task->other_region[operand] || r->other->node[operand].kind != SYNTH_OP ||
+             r->s->rec[r->s->map[!r->task->side][operand].i].konst);
+    child[j] = rule_var(&r->arena, extra++);
+  }
+  return fits;
+}
+
+/* An operator of the other side's region, behind this one. */
+static iso_code added_from_there(repair *r, uint32_t n, iso_error *err) {
   iso_code c = ISO_OK;
-  if (!v || !rule_dtype_is_float(v->dtype) || rule_is_getitem(r->g->node[n].call->u.s))
-    return ISO_OK;
-  const rule_term *self = rule_var(&r->arena, n), *neg[1] = {self};
-  c = rp_try_call(r, n, rule_op(&r->arena, OP_NEG, neg, 1), err);
-  if (!c && r->found) r->what = "its sign is wrong";
-  /* What the other side's region applies, its other arguments as they are there. */
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
     const synth_node *m = &r->other->node[i];
     if (m->kind != SYNTH_OP || !r->task->other_region[i] || m->call->n == 0 || m->call->n > 12)
       continue;
     for (uint32_t k = 0; k < m->call->n && k < 2 && !c && !r->found; k++) {
       const rule_term **child = iso_arena_alloc(&r->arena, m->call->n * sizeof *child);
-      bool fits = m->call->child[k]->kind == RULE_VAR;
-      uint32_t n_extra = 0;
       if (!child) return nomem(err);
-      for (uint32_t j = 0; j < m->call->n && fits; j++) {
-        child[j] = j == k ? self : m->call->child[j];
-        if (j == k || child[j]->kind != RULE_VAR) {
-          fits &= child[j]->kind != RULE_LIST || child[j]->n == 0 ||
-                  child[j]->child[0]->kind != RULE_VAR;
-          continue;
-        }
-        const uint32_t operand =
-            (uint32_t)child[j]->u.i; /* within the region it would be a result, not a cause */
-        r->bind[extra + n_extra] = rp_value(r->task->other_run, operand);
-        fits &= r->bind[extra + n_extra] != NULL &&
-                (!r->task->other_region[operand] || r->other->node[operand].kind != SYNTH_OP ||
-                 r->s->rec[r->s->map[!r->task->side][operand].i].konst);
-        child[j] = rule_var(&r->arena, extra + n_extra++);
-      }
-      if (!fits) continue;
+      if (!bind_there(r, n, i, k, child)) continue;
       c = rp_try_call(r, n, rule_op(&r->arena, m->call->u.s, child, m->call->n), err);
       if (c || !r->found) continue;
       r->what =
@@ -100,8 +99,14 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
       r->missing = i;
     }
   }
-  /* A sum or product that lost one of its operands. */
+  return c;
+}
+
+/* A sum or product that lost one of its operands. */
+static iso_code added_operand(repair *r, uint32_t n, const rule_tensor *v, iso_error *err) {
   static const char *const binary[] = {OP_ADD_TENSOR, OP_MUL_TENSOR};
+  const rule_term *self = rule_var(&r->arena, n);
+  iso_code c = self ? ISO_OK : nomem(err);
   for (uint32_t i = n, near = 0; i-- > 0 && !c && !r->found && near < RP_MAX_NEAR;) {
     const rule_tensor *y = rp_value(r->task->run, i);
     if (!y || !rule_shape_eq(&y->shape, &v->shape) || y->dtype != v->dtype) continue;
@@ -116,6 +121,19 @@ iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
                                    r->g->node[i].id);
     }
   }
+  return c;
+}
+
+/* An operator too few: behind this one. */
+iso_code rp_added(repair *r, uint32_t n, iso_error *err) {
+  const rule_tensor *v = rp_value(r->task->run, n);
+  if (!v || !rule_dtype_is_float(v->dtype) || rule_is_getitem(r->g->node[n].call->u.s))
+    return ISO_OK;
+  const rule_term *neg[1] = {rule_var(&r->arena, n)};
+  iso_code c = rp_try_call(r, n, rule_op(&r->arena, OP_NEG, neg, 1), err);
+  if (!c && r->found) r->what = "its sign is wrong";
+  if (!c && !r->found) c = added_from_there(r, n, err);
+  if (!c && !r->found) c = added_operand(r, n, v, err);
   return c;
 }
 

@@ -52,10 +52,10 @@ static iso_code bottlenecks(const parting *p, int side, int64_t root, const bool
   int64_t *last = calloc(g->n_nodes + 1, sizeof *last), furthest = root;
   if (!last) return nomem(err);
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && pt_in_region(p, side, i))
+    if (g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && lo_in_region(p, side, i))
       note_uses(g->node[i].call, i, last);
   for (uint32_t i = (uint32_t)root; i < g->n_nodes; i++) {
-    if (!after[i] || !pt_in_region(p, side, i)) continue;
+    if (!after[i] || !lo_in_region(p, side, i)) continue;
     out[i] = furthest <= (int64_t)i;
     /* A table or mask of several layers ties nothing together. */
     if (i != root && (g->node[i].kind != SYNTH_OP || p->s->rec[p->s->map[side][i].i].konst))
@@ -115,8 +115,8 @@ static bool only_in_parts(const parting *p, int side, uint32_t i) {
     if (g->node[k].kind != SYNTH_OP || p->s->map[side][k].i == EG_NONE ||
         !st_term_uses(g->node[k].call, flag))
       continue;
-    if (pt_takes_part(g->node[k].op)) parts = true;
-    else all = flag[k] = pt_passes(g, k);
+    if (lo_takes_part(g->node[k].op)) parts = true;
+    else all = flag[k] = lo_passes(g, k);
   }
   free(flag);
   return all && parts;
@@ -134,13 +134,13 @@ static iso_code find_readers(const parting *p, int side, uint32_t node, readers 
   r->via[node] = true;
   for (uint32_t i = node + 1; i < g->n_nodes; i++) {
     if (g->node[i].kind != SYNTH_OP || p->s->map[side][i].i == EG_NONE) continue;
-    const bool inside = pt_in_region(p, side, i);
+    const bool inside = lo_in_region(p, side, i);
     if (inside && st_term_uses(g->node[i].call, r->several)) {
-      if (pt_passes(g, i) && !rule_is_getitem(g->node[i].op)) r->several[i] = true;
+      if (lo_passes(g, i) && !rule_is_getitem(g->node[i].op)) r->several[i] = true;
       else if (g->node[i].n_outputs != 1) r->several[i] = true;
       else r->use[r->n++] = i;
     } else if (!st_term_uses(g->node[i].call, r->via)) continue;
-    else if (pt_passes_on(p, side, i) || pt_takes_part(g->node[i].op)) r->via[i] = true;
+    else if (lo_passes_on(p, side, i) || lo_takes_part(g->node[i].op)) r->via[i] = true;
     else if (!inside) r->others = true;
     else if (g->node[i].n_outputs != 1 || only_in_parts(p, side, i)) r->several[i] = true;
     else r->use[r->n++] = i;
@@ -171,7 +171,7 @@ typedef struct exits {
 /* The left value, in the shape of the right node. Owns: the caller unrefs. */
 static iso_code carried(const parting *p, uint32_t a, uint32_t b, rule_tensor **out,
                         iso_error *err) {
-  const rule_tensor *x = pt_value(p, LEFT, a), *y = pt_value(p, RIGHT, b);
+  const rule_tensor *x = lo_value(p, LEFT, a), *y = lo_value(p, RIGHT, b);
   iso_code c = rule_tensor_new(x->dtype, &y->shape, out, err);
   if (!c) memcpy((*out)->data, x->data, (size_t)x->numel * rule_dtype_size(x->dtype));
   return c;
@@ -189,7 +189,7 @@ static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **inste
     (void)needed_for(p->s->graph[RIGHT], r, b, r->use[k]);
     const st_carry with = {.from = &p->run[RIGHT], .again = r->needed, .value = instead};
     c = st_run_to(p->s, RIGHT, &with, r->use[k], &v, &x->work, err);
-    *alike = !c && pt_has(p, LEFT, v);
+    *alike = !c && lo_has(p, LEFT, v);
     rule_tensor_unref(v);
     if (c != ISO_NOMEM) c = ISO_OK;
   }
@@ -199,8 +199,8 @@ static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **inste
 /* Carrying on made the rest meet: every reader of b has a counterpart now, or the outputs agree. */
 static bool helped(const parting *q, const readers *r) {
   bool all = r->n_near > 0;
-  for (size_t k = 0; k < r->n_near && all; k++) all = pt_occurs(q, RIGHT, r->use[k]);
-  return all || !pt_any_output_apart(q);
+  for (size_t k = 0; k < r->n_near && all; k++) all = lo_occurs(q, RIGHT, r->use[k]);
+  return all || !lo_any_output_apart(q);
 }
 
 /* Carry the value of `a` on in the place of `b`: whether that is where the regions end. */
@@ -229,8 +229,8 @@ static iso_code try_exit(exits *x, uint32_t a, uint32_t b, readers *r, iso_error
 }
 
 static bool may_end(const exits *x, uint32_t a, uint32_t b) {
-  const rule_tensor *l = pt_value(x->p, LEFT, a), *r = pt_value(x->p, RIGHT, b);
-  return l && r && l->dtype == r->dtype && pt_same_but_ones(&l->shape, &r->shape);
+  const rule_tensor *l = lo_value(x->p, LEFT, a), *r = lo_value(x->p, RIGHT, b);
+  return l && r && l->dtype == r->dtype && lo_same_but_ones(&l->shape, &r->shape);
 }
 
 static bool ordinary(const rule_tensor *t) {
@@ -278,10 +278,10 @@ static iso_code find_shared(const parting *p, int side, uint32_t *node, size_t *
   bool *read = calloc(g->n_nodes + 1, 1);
   iso_code c = read ? ISO_OK : nomem(err);
   for (uint32_t i = 0; i < g->n_nodes && !c; i++)
-    if (pt_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
+    if (lo_in_region(p, side, i) && g->node[i].kind == SYNTH_OP)
       st_term_mark(g->node[i].call, read);
   for (uint32_t i = 0; i < g->n_nodes && !c; i++) {
-    if (!read[i] || g->node[i].kind != SYNTH_OP || pt_in_region(p, side, i) ||
+    if (!read[i] || g->node[i].kind != SYNTH_OP || lo_in_region(p, side, i) ||
         p->s->rec[p->s->map[side][i].i].konst)
       continue;
     readers r = {0};
@@ -312,7 +312,7 @@ static iso_code try_shared(exits *x, int side, size_t most, bool *found, iso_err
     for (size_t k = 0; k < n && !c && x->at[side] == was; k++) {
       const uint32_t own = x->node[side][i], a = side == LEFT ? own : shared[k],
                      b = side == LEFT ? shared[k] : own;
-      if (x->narrow[side][own] && may_end(x, a, b) && ordinary(pt_value(x->p, LEFT, a)))
+      if (x->narrow[side][own] && may_end(x, a, b) && ordinary(lo_value(x->p, LEFT, a)))
         c = try_pair(x, a, b, err);
     }
   free(shared);
@@ -333,10 +333,12 @@ static iso_code try_nearer(exits *x, iso_error *err) {
   return c;
 }
 
-iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_run *next,
-                  bool *touched, iso_error *err) {
-  exits x = {
-      .p = p, .at = {-1, -1}, .next = next, .touched = touched, .most = AT_LEAST + p->a_run / 2};
+iso_code lo_leave(const parting *p, const int64_t first[2], lo_ending *end, iso_error *err) {
+  exits x = {.p = p,
+             .at = {-1, -1},
+             .next = &end->next,
+             .touched = end->touched,
+             .most = AT_LEAST + p->a_run / 2};
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = p->s->graph[side]->n_nodes;
@@ -347,13 +349,13 @@ iso_code pt_leave(const parting *p, const int64_t first[2], int64_t exit[2], st_
             ? bottlenecks(p, side, first[side], after, x.narrow[side], err)
             : nomem(err);
     for (uint32_t i = 0; i < n && !c; i++)
-      if (after[i] && pt_in_region(p, side, i)) x.node[side][x.n[side]++] = i;
+      if (after[i] && lo_in_region(p, side, i)) x.node[side][x.n[side]++] = i;
     free(after);
   }
   for (int pass = 0; pass < 2 && !c && x.at[LEFT] < 0; pass++) c = try_exits(&x, pass == 0, err);
   if (!c) c = try_nearer(&x, err);
   for (int side = 0; side < 2; side++) {
-    exit[side] = x.at[side];
+    end->exit[side] = x.at[side];
     free(x.narrow[side]);
     free(x.node[side]);
   }

@@ -117,7 +117,7 @@ static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
   return c;
 }
 
-iso_code st_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d,
+iso_code lo_cut(state *s, const st_run run[2], const int64_t end[2], const synth_divergence *d,
                 iso_error *err) {
   synth_cut *cut = iso_arena_alloc(&s->res->arena, sizeof *cut);
   if (!cut) return nomem(err);
@@ -149,7 +149,7 @@ static void list_vars(const rule_term *t, synth_output *out, size_t *n) {
 }
 
 /* The graph is run up to the operator, for what that one reads. */
-iso_code st_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf,
+iso_code lo_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf,
                         iso_error *err) {
   const synth_graph *const whole = s->graph[side];
   const rule_term *call = whole->node[node].call;

@@ -26,7 +26,7 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
       if (g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
       int far = flag[i] ? 0 : read[i];
       if (!flag[i] && !read[i]) continue;
-      if (!flag[i] && (s->rec[s->map[side][i].i].konst || pt_passes_on(p, side, (uint32_t)i)))
+      if (!flag[i] && (s->rec[s->map[side][i].i].konst || lo_passes_on(p, side, (uint32_t)i)))
         far--;
       if (far > levels) continue;
       flag[i] = true;
@@ -45,13 +45,13 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
  * other side has no such value; else `node`. */
 static uint32_t maker(const parting *p, int side, uint32_t node) {
   const synth_graph *g = p->s->graph[side];
-  for (uint32_t at = node; pt_passes(g, at);) {
+  for (uint32_t at = node; lo_passes(g, at);) {
     const rule_term *call = g->node[at].call;
     if (call->n == 0 || call->child[0]->kind != RULE_VAR) return node;
     at = (uint32_t)call->child[0]->u.i;
-    if (g->node[at].kind != SYNTH_OP || !pt_value(p, side, at) || pt_occurs(p, side, at))
+    if (g->node[at].kind != SYNTH_OP || !lo_value(p, side, at) || lo_occurs(p, side, at))
       return node;
-    if (!pt_passes(g, at)) return at;
+    if (!lo_passes(g, at)) return at;
   }
   return node;
 }
@@ -74,8 +74,8 @@ static bool *find_lone(const parting *p, int side, const bool *own, const bool *
     if (g->node[i].kind != SYNTH_OP || !(own[i] || above[i]) || p->s->map[side][i].i == EG_NONE)
       continue;
     st_term_mark(g->node[i].call, above);
-    if (own[i] || wide[i] || pt_passes(g, (uint32_t)i) || g->node[i].n_outputs != 1 ||
-        pt_matched(p, side, (uint32_t)i))
+    if (own[i] || wide[i] || lo_passes(g, (uint32_t)i) || g->node[i].n_outputs != 1 ||
+        lo_matched(p, side, (uint32_t)i))
       continue;
     flag[i] = true;
     n++;
@@ -97,11 +97,11 @@ static int64_t counterpart(const parting *p, int side, uint32_t node, const bool
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = g->n_nodes; i-- > 0;) {
       const rule_tensor *w =
-          g->node[i].kind == SYNTH_OP || !pass ? pt_value(p, !side, (uint32_t)i) : NULL;
+          g->node[i].kind == SYNTH_OP || !pass ? lo_value(p, !side, (uint32_t)i) : NULL;
       if (!w || (pass ? strcmp(g->node[i].op, p->s->graph[side]->node[node].op) != 0 : !other[i]))
         continue;
-      if (pt_agree(p, v, w) &&
-          !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op)))
+      if (lo_agree(p, v, w) &&
+          !(side == RIGHT && !pass && g->node[i].kind == SYNTH_OP && lo_transparent(g->node[i].op)))
         return (int64_t)i;
     }
   return -1;
@@ -113,7 +113,7 @@ static bool faulty_leaf(const parting *p, int side, int64_t leaf, uint32_t reade
   const synth_graph *g = s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
   bool only = flag && leaf >= 0 && g->node[leaf].kind == SYNTH_PARAMETER &&
-              !pt_joined(p, side, (uint32_t)leaf);
+              !lo_joined(p, side, (uint32_t)leaf);
   if (only) flag[leaf] = true;
   for (uint32_t i = 0; i < g->n_nodes && only; i++)
     only = i == reader || g->node[i].kind != SYNTH_OP || s->map[side][i].i == EG_NONE ||
@@ -147,8 +147,8 @@ static bool spoils(const parting *p, int side, uint32_t node, const bool *to_goa
     if (g->node[i].kind != SYNTH_OP || p->s->map[side][i].i == EG_NONE ||
         !st_term_uses(g->node[i].call, flag))
       continue;
-    if (pt_passes(g, i)) flag[i] = true;
-    else if (!to_goal[i] && pt_matched(p, side, i)) return true;
+    if (lo_passes(g, i)) flag[i] = true;
+    else if (!to_goal[i] && lo_matched(p, side, i)) return true;
   }
   return false;
 }
@@ -166,7 +166,7 @@ static size_t drop_right(const parting *p, int side, uint32_t goal, uint32_t *su
     for (size_t i = goal + 1; i-- > 0;)
       if (to_goal[i] && g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, to_goal);
     for (size_t k = 0; k < n; k++)
-      if (!pt_matched(p, side, suspect[k]) || !spoils(p, side, suspect[k], to_goal, flag))
+      if (!lo_matched(p, side, suspect[k]) || !spoils(p, side, suspect[k], to_goal, flag))
         suspect[left++] = suspect[k];
   }
   free(to_goal);
@@ -207,7 +207,7 @@ static iso_code look(const parting *p, int side, bool integers, const int64_t ex
   iso_code c = stop && q->own && q->wide && q->other && q->lone ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++) stop[i] = !q->own[i];
   if (!c && !integers && exit[side] >= 0)
-    q->odd = st_odd_one_out(p->s, side, (uint32_t)exit[side], stop, &q->model);
+    q->odd = lo_odd_one_out(p->s, side, (uint32_t)exit[side], stop, &q->model);
   free(stop);
   return c;
 }
@@ -228,14 +228,14 @@ static iso_code readers(const parting *p, const place *q, uint32_t *suspect, siz
 }
 
 /* The nodes to vary, phase after phase. */
-static iso_code find_suspects(const parting *p, const place *q, bool integers, st_repair_task *task,
+static iso_code find_suspects(const parting *p, const place *q, bool integers, lo_repair_task *task,
                               uint32_t *suspect, iso_error *err) {
   const state *s = p->s;
   const synth_graph *g = s->graph[q->side];
   iso_code c = ISO_OK;
   size_t n = 0, *count = task->n_suspects;
   if (q->odd >= 0) suspect[n++] = (uint32_t)q->odd, count[0] = 1;
-  if (task->changes == ST_TWIN) return readers(p, q, suspect, count, err);
+  if (task->changes == LO_TWIN) return readers(p, q, suspect, count, err);
   for (uint32_t i = 0; i < g->n_nodes && count[1] < MAX_SUSPECTS; i++)
     if (q->own[i] && (!integers || integer_constant(s, q->side, i))) suspect[n++] = i, count[1]++;
   for (uint32_t i = 0; i < g->n_nodes && count[2] < MAX_SUSPECTS; i++)
@@ -252,18 +252,19 @@ static size_t met(const parting *p, const st_run *r) {
   const synth_graph *g = p->s->graph[RIGHT];
   size_t n = 0;
   for (uint32_t i = 0; i < g->n_nodes; i++)
-    n += g->node[i].kind == SYNTH_OP && r->value[i].n == 1 && !pt_passes(g, i) &&
-         pt_has(p, LEFT, r->value[i].v[0]);
+    n += g->node[i].kind == SYNTH_OP && r->value[i].n == 1 && !lo_passes(g, i) &&
+         lo_has(p, LEFT, r->value[i].v[0]);
   return n;
 }
 
-/* The repaired values of the right graph, into `next`, unless what was carried on there is nearer
- * to the left. A constant computed anew is not rounded as its storage is: what reads it takes the
- * reference instead, where that was carried on. */
-static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run *next,
-                             bool *touched, iso_error *err) {
+/* The repaired values of the right graph, into end->next, unless what was carried on there is
+ * nearer to the left. A constant computed anew is not rounded as its storage is: what reads it
+ * takes the reference instead, where that was carried on. */
+static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_ending *end,
+                             iso_error *err) {
   state *s = p->s;
   const synth_graph *g = s->graph[RIGHT];
+  st_run *next = &end->next;
   if (s->rec[s->map[RIGHT][r->node].i].konst && next->value) return ISO_OK;
   bool *again = calloc(g->n_nodes + 1, 1);
   const st_carry with = {.from = &p->run[RIGHT], .again = again, .value = r->instead};
@@ -277,7 +278,7 @@ static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run
     else {
       st_run_free(next);
       *next = repaired;
-      memcpy(touched, again, g->n_nodes);
+      memcpy(end->touched, again, g->n_nodes);
     }
   }
   free(again);
@@ -285,33 +286,32 @@ static iso_code carry_repair(const parting *p, const st_repair_result *r, st_run
 }
 
 /* A change on one side. */
-static iso_code explain_side(parting *p, const place *q, bool integers, st_changes changes,
-                             const int64_t exit[2], synth_divergence *d, st_run *next,
-                             bool *touched, bool *found, iso_error *err) {
+static iso_code explain_side(parting *p, const place *q, bool integers, lo_changes changes,
+                             synth_divergence *d, lo_ending *end, iso_error *err) {
   state *s = p->s;
   const int side = q->side;
   const synth_graph *g = s->graph[side];
   uint32_t suspect[2 * MAX_SUSPECTS + MAX_LONE + 1];
-  int64_t goal[2] = {exit[LEFT], exit[RIGHT]};
-  st_repair_result r = {0};
-  pt_apart_at(p, goal);
-  st_repair_task task = {.side = side,
+  int64_t goal[2] = {end->exit[LEFT], end->exit[RIGHT]};
+  lo_repair_result r = {0};
+  lo_apart_at(p, goal);
+  lo_repair_task task = {.side = side,
                          .run = &p->run[side],
                          .other_run = &p->run[!side],
                          .suspect = suspect,
                          .other_region = q->other,
                          .changes = changes,
                          .goal = (uint32_t)goal[side],
-                         .want = goal[!side] < 0 ? NULL : pt_value(p, !side, (uint32_t)goal[!side]),
+                         .want = goal[!side] < 0 ? NULL : lo_value(p, !side, (uint32_t)goal[!side]),
                          .earlier = p->change,
                          .n_earlier = p->n_changes,
                          .settled = p->settled[side]};
-  if (!task.want || (changes == ST_TWIN && q->odd < 0)) return ISO_OK;
+  if (!task.want || (changes == LO_TWIN && q->odd < 0)) return ISO_OK;
   iso_code c = find_suspects(p, q, integers, &task, suspect, err);
-  if (!c) c = st_repair(s, &task, &r, err);
-  *found = r.found;
+  if (!c) c = lo_repair(s, &task, &r, err);
+  end->repaired = r.found;
   if (!r.found) return c;
-  pt_remember(p, &r.change);
+  lo_remember(p, &r.change);
   *(side == LEFT ? &d->left : &d->right) = maker(p, side, r.node);
   d->hint =
       iso_arena_printf(&s->res->arena, "on the %s %s", side == LEFT ? "left" : "right", r.what);
@@ -326,7 +326,7 @@ static iso_code explain_side(parting *p, const place *q, bool integers, st_chang
         &s->res->arena, "%s does not have the values of %s; first used by \"%s\"",
         g->node[r.operand].name, s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
   }
-  if (side == RIGHT && !c) c = carry_repair(p, &r, next, touched, err);
+  if (side == RIGHT && !c) c = carry_repair(p, &r, end, err);
   for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);
   free(r.instead);
   return c;
@@ -359,32 +359,33 @@ static void point_at_partner(const parting *p, const place at[2], int side, cons
     *partner = q->odd;
 }
 
-iso_code pt_explain_by_repair(parting *p, pt_search what, const bool sides[2],
-                              const int64_t exit[2], synth_divergence *d, st_run *next,
-                              bool *touched, bool *found, iso_error *err) {
-  const st_changes one = what == PT_OPTIONAL ? ST_OPTIONAL : ST_WITHOUT;
-  const bool narrow = what == PT_OPTIONAL || what == PT_WITHOUT, integers = what == PT_INTEGERS;
-  const st_changes first = narrow     ? one
-                           : integers ? ST_ODD
-                                      : ST_TWIN,
-                   last = narrow ? one : ST_LOOSE;
+iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], synth_divergence *d,
+                              lo_ending *end, iso_error *err) {
+  const lo_changes one = what == LO_OPTIONAL_ONE ? LO_OPTIONAL : LO_WITHOUT;
+  const bool narrow = what == LO_OPTIONAL_ONE || what == LO_WITHOUT_ONE,
+             integers = what == LO_INTEGERS;
+  const lo_changes first = narrow     ? one
+                           : integers ? LO_ODD
+                                      : LO_TWIN,
+                   last = narrow ? one : LO_LOOSE;
   place at[2] = {{.odd = -1}, {.odd = -1}};
   iso_code c = ISO_OK;
+  bool *found = &end->repaired;
   *found = false;
   for (int side = 0; side < 2 && !c; side++)
-    if (sides[side]) c = look(p, side, integers, exit, d, &at[side], err);
-  for (st_changes changes = first; changes <= last && !c; changes++) {
+    if (sides[side]) c = look(p, side, integers, end->exit, d, &at[side], err);
+  for (lo_changes changes = first; changes <= last && !c; changes++) {
     /* Where the layers of one side are alike and those of the other are not, that is where it is.
      */
-    if (changes == ST_LOOSE)
+    if (changes == LO_LOOSE)
       for (int side = RIGHT; side >= LEFT; side--)
         if (at[!side].odd < 0) point_at_odd(p, &at[side], d, found);
     for (int side = RIGHT; side >= LEFT && !c && !*found; side--) {
       if (!sides[side]) continue;
       const int64_t before[2] = {d->left, d->right};
-      c = explain_side(p, &at[side], integers, changes, exit, d, next, touched, found, err);
+      c = explain_side(p, &at[side], integers, changes, d, end, err);
       if (!c && *found) point_at_partner(p, at, side, before, d);
-      if (!c && changes == ST_LOOSE) point_at_odd(p, &at[side], d, found);
+      if (!c && changes == LO_LOOSE) point_at_odd(p, &at[side], d, found);
     }
   }
   for (int side = 0; side < 2; side++) place_free(&at[side]);
@@ -398,8 +399,8 @@ static bool table_related(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   for (;;) {
     const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
-    if (pt_joined(p, side, i) || pt_constant_related(p->s, p->s->map[side][i])) return true;
-    if (!call || !pt_passes(g, i) || call->n == 0 || call->child[0]->kind != RULE_VAR ||
+    if (lo_joined(p, side, i) || lo_constant_related(p->s, p->s->map[side][i])) return true;
+    if (!call || !lo_passes(g, i) || call->n == 0 || call->child[0]->kind != RULE_VAR ||
         g->node[call->child[0]->u.i].kind != SYNTH_OP)
       return false;
     i = (uint32_t)call->child[0]->u.i;
@@ -409,7 +410,7 @@ static bool table_related(const parting *p, int side, uint32_t i) {
 static bool odd_table(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const synth_node *d = &s->graph[side]->node[i];
-  const rule_tensor *v = pt_value(p, side, i);
+  const rule_tensor *v = lo_value(p, side, i);
   return s->rec[s->map[side][i].i].konst && rule_dtype_is_float(d->dtype) && d->n_outputs == 1 &&
          v && v->numel > 1 && !table_related(p, side, i);
 }
@@ -419,16 +420,16 @@ static bool odd_table(const parting *p, int side, uint32_t i) {
 static bool lone_table(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
-  while (g->node[i].kind == SYNTH_OP && pt_transparent(g->node[i].op) && g->node[i].call->n &&
+  while (g->node[i].kind == SYNTH_OP && lo_transparent(g->node[i].op) && g->node[i].call->n &&
          g->node[i].call->child[0]->kind == RULE_VAR)
     i = (uint32_t)g->node[i].call->child[0]->u.i; /* positions that are made numbers are whole still
                                                    */
   const synth_node *d = &g->node[i];
   const eg_node e = s->map[side][i];
-  const rule_tensor *v = pt_value(p, side, i);
+  const rule_tensor *v = lo_value(p, side, i);
   return e.i != EG_NONE && s->rec[e.i].konst && rule_dtype_is_float(d->dtype) &&
-         d->n_outputs == 1 && v && v->numel > 1 && !pt_joined(p, side, i) &&
-         !pt_constant_tied(s, e, !side);
+         d->n_outputs == 1 && v && v->numel > 1 && !lo_joined(p, side, i) &&
+         !lo_constant_tied(s, e, !side);
 }
 
 /* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of
@@ -471,7 +472,7 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
     else st_term_mark(g->node[node[i]].call, flag);
     for (size_t k = 0; k < g->n_nodes; k++)
       any |= flag[k] = flag[k] && odd_table(p, side, (uint32_t)k) &&
-                       (masks || !hides(pt_value(p, side, (uint32_t)k)));
+                       (masks || !hides(lo_value(p, side, (uint32_t)k)));
   }
   for (size_t i = g->n_nodes; flag && i-- > 0;) {
     if (!flag[i] || g->node[i].kind != SYNTH_OP) continue;
@@ -482,7 +483,7 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
   free(flag);
   while (found >= 0) { /* what took a part of a table is not what made it */
     const rule_term *call = g->node[found].call;
-    const bool part = pt_transparent(call->u.s) || rule_operator_of(call->u.s)->part;
+    const bool part = lo_transparent(call->u.s) || rule_operator_of(call->u.s)->part;
     if (!part || call->n == 0 || call->child[0]->kind != RULE_VAR ||
         g->node[call->child[0]->u.i].kind != SYNTH_OP)
       break;
@@ -492,7 +493,7 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
 }
 
 /* Masks last: many ways to hide what is later are one. */
-int64_t pt_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
+int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
                         iso_error *err) {
   const int64_t table = odd_constant(p, side, node, n, false, c, err);
   return table >= 0 || *c ? table : odd_constant(p, side, node, n, true, c, err);

@@ -146,6 +146,137 @@ typedef struct st_reading { /* a literal of one side, and the number that it is 
 typedef struct st_masks st_masks;                    /* of one graph (masks.c) */
 enum { ST_MASK_HALF, ST_MASK_OTHER, ST_MASK_KINDS }; /* float16's least number; other dtypes' */
 
+/* Values that can be made again are let go, the oldest first, so that models with large parameters
+ * fit.
+ *
+ * Invariant: held[first_held .. n_held) are there and take held_bytes; nothing is let go while
+ * `making` is not 0, because the values that are being made point at others. */
+typedef struct st_values {
+  held *held; /* in the order in which they were made */
+  size_t first_held, n_held, cap_held, held_bytes;
+  uint32_t making;
+  iso_code lost;      /* one could not be made again, */
+  iso_error lost_why; /* because of this: the comparison ends with it */
+} st_values;
+
+/* The symbols that stand for literals.
+ *
+ * Invariant: a literal's symbol is its text (joint_graph.c), so that two literals share one exactly
+ * where they are the same. */
+typedef struct st_literals {
+  const rule_term **of; /* by symbol id; NULL: it is an operator */
+  size_t cap;
+} st_literals;
+
+/* Candidates by value (fingerprint.c).
+ *
+ * Invariant: an e-node is in one group at most, that of its rec; groups of one place are a list
+ * from place[] on. */
+typedef struct st_groups {
+  group *of;
+  size_t n, cap;
+  double coarse; /* the coarsest group's */
+  int32_t *place;
+  size_t n_places; /* the first group of each */
+} st_groups;
+
+/* Rules, and where they were applied.
+ *
+ * Invariant: info[i] is of rule i of `set`, tries[i] of rule i of `tried`; applications are never
+ * taken back, and a WHY_RULE merge points at one. */
+typedef struct st_rules {
+  rule_set *set; /* those that were validated, as general as they hold */
+  rule_info *info;
+  size_t cap_info;
+  rule_set *tried; /* candidates as they were proposed, so that none is validated twice */
+  try *tries;
+  size_t cap_tries;
+  application *app;
+  size_t n_app, cap_app;
+  premise *prem; /* of applications, one after another */
+  size_t n_prem, cap_prem;
+} st_rules;
+
+/* How far the search has got.
+ *
+ * Invariant: once `apart`, no more rules are looked for; `large_patterns` only after all small
+ * ones. */
+typedef struct st_effort {
+  size_t n_wasted; /* tries of candidates that no rule was found for */
+  bool hunted;     /* a witness was looked for while candidates were tried */
+  bool apart;      /* and found */
+  bool large_patterns;
+} st_effort;
+
+/* What is known of leaves before values are.
+ *
+ * Invariant: a replica is joined with the leaf that it repeats, which belongs to a lower rank. */
+typedef struct st_leaves {
+  int32_t *replica[2]; /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
+  bool *settled[2];    /* by captured node: its relation was given whole, or forbidden */
+  struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
+  size_t n_bound, cap_bound;
+  bool lonely_both;   /* either side has parameters that are lonely */
+  bool keep_integers; /* those that are given are not drawn anew: an operator could not take those
+                         that were; then nothing is equivalent */
+} st_leaves;
+
+/* Ranks of one side that hold in parts what the other side holds whole (rank_sums.c).
+ *
+ * Invariant: `linking` is set while shards are linked, which is not done again inside. */
+typedef struct st_ranks {
+  uint8_t *part[2]; /* by captured node: PART_*, once st_mark_parts ran */
+  peers *peers;
+  size_t n_peers, cap_peers;
+  uint32_t *first_peers[2];
+  bool linking;
+} st_ranks;
+
+/* Masks that are read as minus infinity (masks.c).
+ *
+ * Invariant: nothing is read where `as_written`; a comparison in which numbers came near masks that
+ * were read does not count, and is made again with it. */
+typedef struct st_mask_state {
+  st_masks *of[2];          /* by set; NULL: none were looked for */
+  bool as_written;          /* masks are not read: numbers come near them */
+  bool try_others;          /* other masks than float16's, too */
+  bool read[ST_MASK_KINDS]; /* which are read */
+  bool near;                /* numbers come near other masks: no rule reads them */
+  bool others_vanish;       /* they could be read */
+} st_mask_state;
+
+/* Constants that rounding tells apart, and literals that are read as other numbers (constants/).
+ *
+ * Invariant: each of rounded[] has an assumption; where one of them may be a difference, `doubtful`
+ * says which, and nothing is equivalent. */
+typedef struct st_constants {
+  bool signs; /* something reads signs of zeros */
+  st_rounded *rounded;
+  size_t n_rounded, cap_rounded;
+  st_reading *reading;
+  size_t n_readings, cap_readings;
+  const synth_node *as_given[2]; /* the nodes as captured; ours may read a literal as another */
+  const char *doubtful;          /* two constants that were joined may be two: which */
+  bool inexact;                  /* constants were related that differ by rounding */
+  bool measured;                 /* how far the outputs move because of what was rounded is known */
+  bool widen, wide; /* what one side alone computes of constants is made in float64; from now on */
+  bool narrowed;    /* one side alone computes some constant in float32 */
+} st_constants;
+
+/* The draw that shows the outputs different.
+ *
+ * Invariant: both runs are there or neither; constants of a run are those of kept set `set`. */
+typedef struct st_witness {
+  st_run run[2]; /* values of all live nodes */
+  size_t set;    /* what st_run_graph runs on */
+} st_witness;
+
+typedef struct st_assumptions {
+  synth_assumption *of;
+  size_t n, cap;
+} st_assumptions;
+
+/* One comparison. Its parts are above; what is here is read by all of them. */
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -156,80 +287,28 @@ typedef struct state {
   eg_graph *g;
   rec *rec; /* by eg_node id */
   size_t n_rec, cap_rec;
-  const rule_term **literal; /* by symbol id: the literal a symbol stands for, or NULL */
-  size_t cap_literal;
   eg_node *map[2];        /* captured node to e-node */
+  uint32_t *right_of;     /* left output to right output */
   size_t n_sets, n_draws; /* draws: captured input sets, then redrawn ones */
-  size_t run_set; /* the kept set of the values that st_run_graph runs on: the witness's, once there
-                     is one */
-  size_t n_kept;  /* on how many sets constants have values of their own: 1 where all sets have the
-                     same kept inputs, else n_sets */
-  held *held; /* values that can be made again, in the order in which they were made; the first ones
-                 are let go */
-  size_t first_held, n_held, cap_held, held_bytes;
-  uint32_t making;    /* values that are being made: nothing is let go */
-  iso_code lost;      /* one could not be made again, */
-  iso_error lost_why; /* because of this: the comparison ends with it */
-  group *group;
-  double coarse; /* the coarsest group's */
-  int32_t *place;
-  size_t n_places; /* of fingerprint.c: the first group of each */
-  size_t n_group, cap_group;
-  application *app;
-  size_t n_app, cap_app;
-  premise *prem;
-  size_t n_prem, cap_prem;
-  rule_set *rules; /* those that were validated, as general as they hold */
-  rule_info *info;
-  size_t cap_info;
-  rule_set *tried; /* candidates as they were proposed, so that none is validated twice */
-  try *tries;
-  size_t cap_tries;
-  synth_assumption *assume;
-  size_t n_assume, cap_assume;
+  size_t n_kept;          /* on how many sets constants have values of their own: 1 where all sets
+                             have the same kept inputs, else n_sets */
+  st_literals literals;
+  st_leaves leaves;
+  st_ranks ranks;
+  st_mask_state masks;
+  st_constants constants;
+  st_values values;
+  st_groups groups;
+  st_rules rules;
+  st_effort search;
+  st_assumptions assumed;
+  st_witness witness;
   synth_result *res;
-  size_t n_wasted;     /* tries of candidates that no rule was found for */
-  bool hunted, apart;  /* a witness was looked for while candidates were tried; and found: no more
-                          rules are looked for */
-  bool large_patterns; /* small ones have been tried, and did not do */
-  int32_t *replica[2]; /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
-  uint8_t *part[2];    /* by captured node: PART_*, once st_mark_parts ran */
-  bool *settled[2];    /* by captured node: leaves whose relation was given whole, or forbidden */
-  peers *peers;
-  size_t n_peers, cap_peers;
-  uint32_t *first_peers[2];
-  struct st_bound *bound;
-  size_t n_bound, cap_bound; /* inputs that equal a term which cannot leave their range */
-  const synth_node
-      *given[2];      /* the nodes as they were captured; ours may read a literal as another */
-  st_masks *masks[2]; /* by set; NULL: none were looked for */
-  bool as_written;    /* masks are not read: numbers come near them */
-  bool try_others;    /* other masks than float16's, too */
-  bool read[ST_MASK_KINDS]; /* which are read as minus infinity */
-  bool near_masks;          /* numbers come near other masks: no rule reads them */
-  bool others_vanish;       /* they could be read */
-  bool keep_integers; /* integers that are given are not drawn anew: an operator could not take
-                         those that were */
-  bool linking;       /* shards are being linked: not again inside */
-  uint32_t *right_of; /* left output to right output */
-  st_run witness[2];  /* values of all live nodes on the draw that shows the outputs different */
-  bool lonely_both;   /* either side has parameters that are lonely */
-  bool signs;         /* something reads signs of zeros */
-  st_rounded *rounded;
-  size_t n_rounded, cap_rounded;
-  st_reading *reading;
-  size_t n_readings, cap_readings;
-  const char
-      *doubtful; /* two constants that were joined may be two: which; then nothing is equivalent */
-  bool inexact;  /* constants were related that differ by rounding */
-  bool measured; /* how far the outputs move because of what was rounded is known */
-  bool widen, wide; /* what one side alone computes of constants is made in float64; from now on */
-  bool narrowed;    /* one side alone computes some constant in float32 */
-  size_t work_left; /* for the search for explanations, as st_work counts */
-  double t0;
-  const char *stopped;  /* a limit was reached: which; see st_stopped */
   uint32_t *class_root; /* by class: those joined by a layout of ours have one root; once classes
                            are published */
+  size_t work_left;     /* for localise/, as st_work counts */
+  double t0;
+  const char *stopped; /* a limit was reached: which; see st_stopped */
 } state;
 
 /* What is asked of localise/ once the verdict stands. */

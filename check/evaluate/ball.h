@@ -9,8 +9,8 @@
  *
  * Of the C library's functions it is taken that they are off by at most four units in the last
  * place. */
-#ifndef CHECK_BALL_H
-#define CHECK_BALL_H
+#ifndef CHECK_EVALUATE_BALL_H
+#define CHECK_EVALUATE_BALL_H
 
 #include <float.h>
 #include <math.h>

@@ -16,8 +16,8 @@
  * extremes, softmax, products of matrices, convolutions, norms, attention, layouts, tables that
  * are looked up, and the kernels of rules/kernels.def but experts'. Not: sorting, scatters,
  * complex numbers. */
-#ifndef CHECK_EVALUATE_H
-#define CHECK_EVALUATE_H
+#ifndef CHECK_EVALUATE_EVALUATE_H
+#define CHECK_EVALUATE_EVALUATE_H
 
 #include "rules/rules.h"
 

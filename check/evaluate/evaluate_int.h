@@ -1,6 +1,6 @@
 /* Private to check/evaluate*.c: tensors of balls, and one evaluation of a rule's sides. */
-#ifndef CHECK_EVALUATE_INT_H
-#define CHECK_EVALUATE_INT_H
+#ifndef CHECK_EVALUATE_EVALUATE_INT_H
+#define CHECK_EVALUATE_EVALUATE_INT_H
 
 #include "check/evaluate/ball.h"
 #include "check/evaluate/evaluate.h"

@@ -4,8 +4,8 @@
  * ([rules]) and what stands above the first table. Keys are the long options' names; an option that
  * may be repeated takes a list, and relative files are those beside isomer.toml. docs/settings.md
  * is the manual. */
-#ifndef CLI_CONFIG_H
-#define CLI_CONFIG_H
+#ifndef CLI_CONFIG_CONFIG_H
+#define CLI_CONFIG_CONFIG_H
 
 #include "cli/config/toml.h"
 

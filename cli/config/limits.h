@@ -1,7 +1,7 @@
 /* Limits on a command: time, memory and the user's patience. They stop a command between two steps;
  * what was reached by then is reported. */
-#ifndef CLI_LIMITS_H
-#define CLI_LIMITS_H
+#ifndef CLI_CONFIG_LIMITS_H
+#define CLI_CONFIG_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

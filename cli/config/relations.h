@@ -12,8 +12,8 @@
  * 0), squeeze(x, 0), slice(x, dim, from, to), cat([x, y], dim) and, for outputs, add(x, y) (partial
  * results of ranks). Names with other characters than letters, digits and "._/:$-" are in double
  * quotes. docs/relations.md is the manual. */
-#ifndef CLI_RELATIONS_H
-#define CLI_RELATIONS_H
+#ifndef CLI_CONFIG_RELATIONS_H
+#define CLI_CONFIG_RELATIONS_H
 
 #include "capture/capture.h"
 #include "synth/synth.h"

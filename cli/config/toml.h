@@ -3,8 +3,8 @@
  * booleans, and arrays of strings (over several lines, too). Everything else (dates, inline tables,
  * arrays of tables, dotted keys, strings of several lines, inf and nan) is an error, and so is what
  * TOML forbids: a key or a table given twice, control characters, text that is no UTF-8. */
-#ifndef CLI_TOML_H
-#define CLI_TOML_H
+#ifndef CLI_CONFIG_TOML_H
+#define CLI_CONFIG_TOML_H
 
 #include <stdbool.h>
 #include <stdint.h>

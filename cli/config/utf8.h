@@ -1,6 +1,6 @@
 /* Names of files are bytes; documents are UTF-8. */
-#ifndef CLI_UTF8_H
-#define CLI_UTF8_H
+#ifndef CLI_CONFIG_UTF8_H
+#define CLI_CONFIG_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>

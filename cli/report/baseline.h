@@ -1,6 +1,6 @@
 /* Known divergences, accepted with a reason (docs/reports.md). */
-#ifndef CLI_BASELINE_H
-#define CLI_BASELINE_H
+#ifndef CLI_REPORT_BASELINE_H
+#define CLI_REPORT_BASELINE_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* A comparison's certificate as JSON (docs/certificate.md). */
-#ifndef CLI_CERTIFICATE_H
-#define CLI_CERTIFICATE_H
+#ifndef CLI_REPORT_CERTIFICATE_H
+#define CLI_REPORT_CERTIFICATE_H
 
 #include "capture/capture.h"
 #include "synth/synth.h"

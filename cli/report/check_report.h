@@ -1,6 +1,6 @@
 /* What isomer check found, as text and as JSON. */
-#ifndef CLI_CHECK_REPORT_H
-#define CLI_CHECK_REPORT_H
+#ifndef CLI_REPORT_CHECK_REPORT_H
+#define CLI_REPORT_CHECK_REPORT_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The report as one page: a file that a browser opens alone, without network or server. */
-#ifndef CLI_HTML_H
-#define CLI_HTML_H
+#ifndef CLI_REPORT_HTML_H
+#define CLI_REPORT_HTML_H
 
 #include "cli/report/report.h"
 

@@ -1,6 +1,6 @@
 /* What `isomer lint` found, as text, as JSON and for other programs; and what of it is known. */
-#ifndef CLI_LINT_REPORT_H
-#define CLI_LINT_REPORT_H
+#ifndef CLI_REPORT_LINT_REPORT_H
+#define CLI_REPORT_LINT_REPORT_H
 
 #include <stdio.h>
 

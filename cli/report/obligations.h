@@ -1,6 +1,6 @@
 /* Whether z3 answers an obligation of each rule that an equality rests on: then it is certified. */
-#ifndef CLI_OBLIGATIONS_H
-#define CLI_OBLIGATIONS_H
+#ifndef CLI_REPORT_OBLIGATIONS_H
+#define CLI_REPORT_OBLIGATIONS_H
 
 #include "synth/synth.h"
 #include "validate/validate.h"

@@ -1,6 +1,6 @@
 /* What a comparison found, as text and as JSON (version 1, docs/architecture.md section 4). */
-#ifndef CLI_REPORT_H
-#define CLI_REPORT_H
+#ifndef CLI_REPORT_REPORT_H
+#define CLI_REPORT_REPORT_H
 
 #include <stdio.h>
 

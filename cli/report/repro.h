@@ -1,6 +1,6 @@
 /* A divergence as a PyTorch script that runs alone, and the inputs that show it as a file. */
-#ifndef CLI_REPRO_H
-#define CLI_REPRO_H
+#ifndef CLI_REPORT_REPRO_H
+#define CLI_REPORT_REPRO_H
 
 #include "cli/report/report.h"
 

@@ -1,6 +1,6 @@
 /* Files that a command is asked to write. */
-#ifndef CLI_TARGETS_H
-#define CLI_TARGETS_H
+#ifndef CLI_REPORT_TARGETS_H
+#define CLI_REPORT_TARGETS_H
 
 #include <stddef.h>
 

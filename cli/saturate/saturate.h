@@ -1,7 +1,7 @@
 /* What the rules of workload files mean: guards, conditions, appliers and analyses, by means of
  * egraph.h alone. */
-#ifndef CLI_SATURATE_H
-#define CLI_SATURATE_H
+#ifndef CLI_SATURATE_SATURATE_H
+#define CLI_SATURATE_SATURATE_H
 
 #include "egraph/egraph.h"
 #include "egraph/workload.h"

@@ -1,7 +1,7 @@
 /* A bump allocator: pieces die together. With ISO_ARENA_DEBUG each piece is a malloc of its own, so
  * that AddressSanitizer sees misuse. Not thread-safe; one arena per owner. */
-#ifndef ISO_BASE_ARENA_H
-#define ISO_BASE_ARENA_H
+#ifndef EGRAPH_BASE_ARENA_H
+#define EGRAPH_BASE_ARENA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * (`iso_fail`) and prefixed on the way up (`iso_prefix`), so that a user reads
  * `mlp/right/graph.json: node "split": output 1 is [8, 64], its operator gives [8, 32]`.
  * `err` may be NULL wherever a function takes one. A verdict is not an error. */
-#ifndef ISO_BASE_ERROR_H
-#define ISO_BASE_ERROR_H
+#ifndef EGRAPH_BASE_ERROR_H
+#define EGRAPH_BASE_ERROR_H
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* The one place that includes xxHash; cold tables use uthash through it, hot ones are open
  * addressing. */
-#ifndef ISO_BASE_HASH_H
-#define ISO_BASE_HASH_H
+#ifndef EGRAPH_BASE_HASH_H
+#define EGRAPH_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* A loop over many numbers in several threads. Each part writes places of its own, or adds
  * integers: what comes out depends neither on the number of threads nor on which of them is first.
  */
-#ifndef ISO_BASE_PARALLEL_H
-#define ISO_BASE_PARALLEL_H
+#ifndef EGRAPH_BASE_PARALLEL_H
+#define EGRAPH_BASE_PARALLEL_H
 
 #include <stdint.h>
 

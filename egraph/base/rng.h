@@ -1,6 +1,6 @@
 /* Random numbers: splitmix64, one state per user, the same numbers on every machine. */
-#ifndef ISO_BASE_RNG_H
-#define ISO_BASE_RNG_H
+#ifndef EGRAPH_BASE_RNG_H
+#define EGRAPH_BASE_RNG_H
 
 #include <stdbool.h>
 #include <stddef.h>

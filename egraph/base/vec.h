@@ -1,6 +1,6 @@
 /* Growing arrays: a pointer, a capacity, and this one function. */
-#ifndef ISO_BASE_VEC_H
-#define ISO_BASE_VEC_H
+#ifndef EGRAPH_BASE_VEC_H
+#define EGRAPH_BASE_VEC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * classes added one edge. I6  the premises of a congruence edge are connected by edges with smaller
  * ids. A merge takes all its room beforehand (egi_union_reserve), so it either happens as a whole
  * or not at all. */
-#ifndef EGRAPH_EGRAPH_INT_H
-#define EGRAPH_EGRAPH_INT_H
+#ifndef EGRAPH_GRAPH_GRAPH_INT_H
+#define EGRAPH_GRAPH_GRAPH_INT_H
 
 #include "egraph/base/arena.h"
 #include "egraph/egraph.h"

@@ -1,6 +1,6 @@
 /* Private to egraph/: terms of an eg_graph as they are spelled. */
-#ifndef EGRAPH_TEXT_INT_H
-#define EGRAPH_TEXT_INT_H
+#ifndef EGRAPH_GRAPH_TEXT_INT_H
+#define EGRAPH_GRAPH_TEXT_INT_H
 
 #include "egraph/egraph.h"
 

@@ -4,8 +4,8 @@
  * A class id stands for the term for which its class was made: an operator over earlier class ids.
  * An event is either a merge of two such terms with the caller's reason, or the application of a
  * rule: its number and the classes bound, so that replaying it instantiates both sides. */
-#ifndef EGRAPH_LOG_INT_H
-#define EGRAPH_LOG_INT_H
+#ifndef EGRAPH_SAT_LOG_INT_H
+#define EGRAPH_SAT_LOG_INT_H
 
 #include "egraph/sat/sat_int.h"
 

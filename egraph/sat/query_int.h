@@ -1,6 +1,6 @@
 /* Private to egraph/: patterns, the programs they compile to, and matches. */
-#ifndef EGRAPH_QUERY_INT_H
-#define EGRAPH_QUERY_INT_H
+#ifndef EGRAPH_SAT_QUERY_INT_H
+#define EGRAPH_SAT_QUERY_INT_H
 
 #include "egraph/sat/sat_int.h"
 

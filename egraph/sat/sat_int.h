@@ -19,8 +19,8 @@
  * child of a row that is not dead is in the list of that child's class. S4  a class that is not
  * canonical has no rows and no places. Before a rebuild S2 to S4 may be broken for what a `dirty`
  * class reaches. */
-#ifndef EGRAPH_SAT_INT_H
-#define EGRAPH_SAT_INT_H
+#ifndef EGRAPH_SAT_SAT_INT_H
+#define EGRAPH_SAT_SAT_INT_H
 
 #ifdef __SSE2__
 #include <emmintrin.h>

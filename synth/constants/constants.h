@@ -31,8 +31,8 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
 bool st_uses_float32(double v);
 
 /* ---- wide.c ---- */
-/* Constants that one side alone computes in float32: noted in s->narrowed; made in float64 where
- * s->widen asks for it. */
+/* Constants that one side alone computes in float32: noted in s->constants.narrowed; made in
+ * float64 where s->constants.widen asks for it. */
 iso_code st_widen_constants(state *s, iso_error *err);
 /* One constant, from its arguments' values, in float64; it stays as captured where that is farther
  * off than rounding. Returns: in `moved` (or NULL) whether it changed. */
@@ -40,7 +40,7 @@ iso_code st_widen(state *s, eg_node e, bool *moved, iso_error *err);
 
 /* ---- movement.c ---- */
 /* Say in each assumption of kind `rounding` how far the outputs move by it, once. Where that is no
- * number, or far more than rounding explains, s->doubtful says so. */
+ * number, or far more than rounding explains, s->constants.doubtful says so. */
 iso_code st_measure_rounding(state *s, iso_error *err);
 
 /* ---- rounding.c ---- */

@@ -192,7 +192,7 @@ static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size
   *fit = RX_NO;
   for (int k = 0; k < 2 && !c; k++) {
     p.side[k].cone = &cone[k];
-    if (!(p.side[k].captured = st_val(s, e[k], set))) c = st_lost(s, err);
+    if (!(p.side[k].captured = st_val(s, e[k], set))) c = st_lost(&s->values, err);
     if (!c) c = look(&p.side[k], set, err);
   }
   const bool alike = !c && p.side[0].exact->numel == p.side[1].exact->numel &&

@@ -78,11 +78,11 @@ iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err) {
     for (size_t i = 0; i < all[side].n; i++) {
       const double v = all[side].v[i], to = meant(v, &all[side], &all[!side]);
       if (to == v) continue;
-      if (!iso_grow(s->reading, s->cap_readings, s->n_readings + 1)) {
+      if (!iso_grow(s->constants.reading, s->constants.cap_readings, s->constants.n_readings + 1)) {
         free(all);
         return nomem(err);
       }
-      s->reading[s->n_readings++] = (st_reading){side, v, to};
+      s->constants.reading[s->constants.n_readings++] = (st_reading){side, v, to};
     }
   free(all);
   return ISO_OK;
@@ -93,10 +93,10 @@ static iso_code read_term(state *s, int side, const rule_term *t, const rule_ter
                           const st_reading **x, iso_error *err) {
   *out = t;
   if (t->kind == RULE_FLOAT)
-    for (size_t i = 0; i < s->n_readings; i++)
-      if (s->reading[i].side == side && s->reading[i].from == t->u.f) {
-        *x = &s->reading[i];
-        return (*out = rule_float(&s->arena, s->reading[i].to)) ? ISO_OK : nomem(err);
+    for (size_t i = 0; i < s->constants.n_readings; i++)
+      if (s->constants.reading[i].side == side && s->constants.reading[i].from == t->u.f) {
+        *x = &s->constants.reading[i];
+        return (*out = rule_float(&s->arena, s->constants.reading[i].to)) ? ISO_OK : nomem(err);
       }
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return ISO_OK;
   const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
@@ -117,7 +117,7 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
   const synth_node *n = &s->graph[side]->node[node];
   const st_reading *x = NULL;
   *out = NULL;
-  if (s->n_readings == 0) return ISO_OK;
+  if (s->constants.n_readings == 0) return ISO_OK;
   const rule_term *read;
   iso_code c = read_term(s, side, n->call, &read, &x, err);
   if (c || !x) return c;
@@ -126,13 +126,13 @@ iso_code st_read_rounded(state *s, int side, uint32_t node, const rule_term **ou
       side == LEFT ? "left" : "right", n->id, x->from, x->to);
   const eg_node none = {EG_NONE};
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, none, none, NULL, text) ||
-      !iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1))
+      !iso_grow(s->constants.rounded, s->constants.cap_rounded, s->constants.n_rounded + 1))
     return nomem(err);
-  s->rounded[s->n_rounded++] = (st_rounded){.assumption = s->n_assume - 1,
-                                            .node = {none, none},
-                                            .side = side,
-                                            .captured = node,
-                                            .call = n->call};
+  s->constants.rounded[s->constants.n_rounded++] = (st_rounded){.assumption = s->assumed.n - 1,
+                                                                .node = {none, none},
+                                                                .side = side,
+                                                                .captured = node,
+                                                                .call = n->call};
   *out = read;
   return ISO_OK;
 }

@@ -69,7 +69,7 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
 }
 
 static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso_error *err) {
-  synth_assumption *a = &s->assume[r->assumption];
+  synth_assumption *a = &s->assumed.of[r->assumption];
   a->text = measured
                 ? iso_arena_printf(&s->arena,
                                    "%s: the outputs move by up to %.3g (relative) because of it",
@@ -84,42 +84,43 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
  * what is no number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
   const double most = 0.25;
-  if (by <= most || s->doubtful) return ISO_OK;
-  s->doubtful = iso_arena_printf(
+  if (by <= most || s->constants.doubtful) return ISO_OK;
+  s->constants.doubtful = iso_arena_printf(
       &s->arena,
       "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
-      s->assume[r->assumption].text, by);
-  return s->doubtful ? ISO_OK : nomem(err);
+      s->assumed.of[r->assumption].text, by);
+  return s->constants.doubtful ? ISO_OK : nomem(err);
 }
 
 iso_code st_measure_rounding(state *s, iso_error *err) {
   st_run base[2] = {0};
   bool ran[2] = {false, false};
   iso_code c = ISO_OK;
-  if (s->measured) return ISO_OK;
-  s->measured = true;
-  const size_t set = s->run_set;
-  for (size_t i = 0; i < s->n_rounded && !c; i++) {
+  if (s->constants.measured) return ISO_OK;
+  s->constants.measured = true;
+  const size_t set = s->witness.set;
+  for (size_t i = 0; i < s->constants.n_rounded && !c; i++) {
     int side;
     uint32_t at;
     double by = 0;
     bool measured =
-        i < MOST_MEASURED && !s->stopped && captured_node(s, &s->rounded[i], &side, &at);
+        i < MOST_MEASURED && !s->stopped && captured_node(s, &s->constants.rounded[i], &side, &at);
     iso_error ignored;
     if (measured && !ran[side]) {
       if ((c = st_run_captured(s, side, &base[side], &ignored)) && c != ISO_NOMEM)
         c = ISO_OK, measured = false;
       ran[side] = measured;
     }
-    if (measured && !c && (c = movement(s, &s->rounded[i], side, at, &base[side], &by, &ignored)) &&
+    if (measured && !c &&
+        (c = movement(s, &s->constants.rounded[i], side, at, &base[side], &by, &ignored)) &&
         c != ISO_NOMEM)
       c = ISO_OK, measured = false;
     if (c) c = nomem(err);
-    else if (measured) c = doubt(s, &s->rounded[i], by, err);
-    if (!c) c = say(s, &s->rounded[i], by, measured, err);
+    else if (measured) c = doubt(s, &s->constants.rounded[i], by, err);
+    if (!c) c = say(s, &s->constants.rounded[i], by, measured, err);
   }
   for (int side = 0; side < 2; side++)
     if (ran[side]) st_run_free(&base[side]);
-  s->run_set = set;
+  s->witness.set = set;
   return c;
 }

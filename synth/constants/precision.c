@@ -327,7 +327,7 @@ static iso_code run_step(pr_cone *c, size_t i, const pr_how *how, size_t set, is
   if (!code && !x->call) {
     const eg_node rep =
         s->rec[x->e.i].leaf && !on_both_sides(s, x->e) ? x->e : st_rep(s, eg_class_of(s->g, x->e));
-    if (!(out[0] = rule_tensor_ref(st_val(s, rep, set)))) code = st_lost(s, err);
+    if (!(out[0] = rule_tensor_ref(st_val(s, rep, set)))) code = st_lost(&s->values, err);
   } else if (!code && rule_is_getitem(x->call->u.s)) {
     const pr_step *from = &c->step[x->call->child[0]->u.i];
     const size_t k = (size_t)x->call->child[1]->u.i;

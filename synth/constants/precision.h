@@ -1,6 +1,6 @@
 /* Private to synth/: what a constant is in other precisions than the captured one. */
-#ifndef SYNTH_PRECISION_H
-#define SYNTH_PRECISION_H
+#ifndef SYNTH_CONSTANTS_PRECISION_H
+#define SYNTH_CONSTANTS_PRECISION_H
 
 #include "synth/comparison.h"
 

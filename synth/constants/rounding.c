@@ -37,19 +37,20 @@ static bool floating(const search *x, eg_node e) {
 /* ---- joining two ---- */
 
 static iso_code remember(state *s, eg_node a, eg_node b, iso_error *err) {
-  if (!iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1)) return nomem(err);
-  st_rounded *r = &s->rounded[s->n_rounded];
-  *r = (st_rounded){.assumption = s->n_assume - 1, .node = {a, b}};
+  if (!iso_grow(s->constants.rounded, s->constants.cap_rounded, s->constants.n_rounded + 1))
+    return nomem(err);
+  st_rounded *r = &s->constants.rounded[s->constants.n_rounded];
+  *r = (st_rounded){.assumption = s->assumed.n - 1, .node = {a, b}};
   for (int k = 0; k < 2; k++)
-    if (!(r->value[k] = rule_tensor_ref(st_val(s, r->node[k], 0)))) return st_lost(s, err);
-  s->n_rounded++;
+    if (!(r->value[k] = rule_tensor_ref(st_val(s, r->node[k], 0)))) return st_lost(&s->values, err);
+  s->constants.n_rounded++;
   return ISO_OK;
 }
 
 static iso_code share_value(state *s, eg_node from, eg_node to, iso_error *err) {
   for (size_t d = 0; d < s->n_draws; d++) {
     rule_tensor *v = rule_tensor_ref(st_val(s, from, d));
-    if (!v) return st_lost(s, err);
+    if (!v) return st_lost(&s->values, err);
     rule_tensor_unref(s->rec[to.i].val[d]);
     s->rec[to.i].val[d] = v;
   }
@@ -64,7 +65,7 @@ iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, i
   const char *text =
       iso_arena_printf(&s->arena, "%s and %s are one but for rounding", name[0], name[1]);
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, l, r, relation, text)) return nomem(err);
-  s->inexact = true;
+  s->constants.inexact = true;
   return remember(s, l, r, err);
 }
 
@@ -75,16 +76,16 @@ static iso_code join(search *x, eg_node target, eg_node of, const char *relation
   state *s = x->s;
   const bool left = s->rec[target.i].node[LEFT] >= 0;
   iso_code c = st_note_rounded(s, left ? target : of, left ? of : target, relation, err);
-  if (!c && fit == RX_NEAR && !s->doubtful) {
-    s->doubtful = iso_arena_printf(
+  if (!c && fit == RX_NEAR && !s->constants.doubtful) {
+    s->constants.doubtful = iso_arena_printf(
         &s->arena,
         "the constants %s and %s differ by little, and by more than rounding is known to explain",
         st_any_id(s, target), relation ? relation : st_any_id(s, of));
-    if (!s->doubtful) c = nomem(err);
+    if (!s->constants.doubtful) c = nomem(err);
   }
   if (relation) s->rec[target.i].def = of.i;
   if (!c) c = share_value(s, of, target, err);
-  return c ? c : st_merge(s, target, of, WHY_VALUE, (uint32_t)(s->n_assume - 1), err);
+  return c ? c : st_merge(s, target, of, WHY_VALUE, (uint32_t)(s->assumed.n - 1), err);
 }
 
 /* ---- the same numbers in the same order ---- */
@@ -162,7 +163,7 @@ static iso_code try_direct(search *x, eg_node target, bool exactly, found *best,
     if (!floating(x, e) || !st_constant_on(s, e, !side) || eg_equal(s->g, e, target)) continue;
     const rule_shape *a = &s->rec[e.i].cval[0]->shape, *b = &s->rec[target.i].cval[0]->shape;
     if (rule_shape_eq(a, b) != exactly || !same_but_ones(a, b) ||
-        !resembles(value(x, target), value(x, e), s->signs))
+        !resembles(value(x, target), value(x, e), s->constants.signs))
       continue;
     found now = {.fit = RX_NO};
     iso_code c = in_shape(x, e, target, &now.of, &now.text, err);
@@ -403,7 +404,7 @@ static iso_code judge_layout(search *x, eg_node target, const rule_term *term, f
   if (c || !s->rec[now.of.i].cval || eg_equal(s->g, now.of, target) ||
       !rule_shape_eq(&s->rec[now.of.i].cval[0]->shape, &s->rec[target.i].cval[0]->shape))
     return c;
-  if (!resembles(value(x, target), value(x, now.of), s->signs)) return ISO_OK;
+  if (!resembles(value(x, target), value(x, now.of), s->constants.signs)) return ISO_OK;
   if ((c = rx_explained(s, target, now.of, &now.fit, err)) || now.fit == RX_NO) return c;
   const char **name = calloc(x->n + 1, sizeof *name);
   if (!name) return nomem(err);

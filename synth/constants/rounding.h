@@ -1,6 +1,6 @@
 /* Private to synth/: constants that rounding tells apart. */
-#ifndef SYNTH_ROUNDING_H
-#define SYNTH_ROUNDING_H
+#ifndef SYNTH_CONSTANTS_ROUNDING_H
+#define SYNTH_CONSTANTS_ROUNDING_H
 
 #include "synth/constants/precision.h"
 

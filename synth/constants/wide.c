@@ -150,9 +150,10 @@ static void share(state *s, eg_node e) {
 static iso_code note(state *s, eg_node e, rule_tensor *before, iso_error *err) {
   const char *text = iso_arena_printf(&s->arena, "%s is computed in float64", st_any_id(s, e));
   if (!text || !st_assume(s, RULE_ASSUMES_ROUNDING, e, e, NULL, text)) return nomem(err);
-  if (!iso_grow(s->rounded, s->cap_rounded, s->n_rounded + 1)) return nomem(err);
-  s->rounded[s->n_rounded++] =
-      (st_rounded){.assumption = s->n_assume - 1,
+  if (!iso_grow(s->constants.rounded, s->constants.cap_rounded, s->constants.n_rounded + 1))
+    return nomem(err);
+  s->constants.rounded[s->constants.n_rounded++] =
+      (st_rounded){.assumption = s->assumed.n - 1,
                    .node = {e, e},
                    .value = {rule_tensor_ref(before), rule_tensor_ref(st_val(s, e, 0))}};
   return ISO_OK;
@@ -194,14 +195,15 @@ static bool rounds_alone(const state *s, eg_node e) {
 
 iso_code st_widen_constants(state *s, iso_error *err) {
   const size_t n = s->n_rec;
-  for (uint32_t i = 0; i < n && !s->narrowed; i++) s->narrowed = rounds_alone(s, (eg_node){i});
-  if (!s->widen || !s->narrowed) return ISO_OK;
+  for (uint32_t i = 0; i < n && !s->constants.narrowed; i++)
+    s->constants.narrowed = rounds_alone(s, (eg_node){i});
+  if (!s->constants.widen || !s->constants.narrowed) return ISO_OK;
   uint8_t *mark = calloc(n + 1, 1);
   iso_code c = mark ? ISO_OK : nomem(err);
   for (uint32_t i = 0; i < n && !c; i++)
     if (s->rec[i].konst && s->rec[i].valued)
       c = widen_class(s, eg_class_of(s->g, (eg_node){i}), mark, err);
   free(mark);
-  s->wide = true;
+  s->constants.wide = true;
   return c;
 }

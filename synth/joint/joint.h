@@ -30,7 +30,7 @@ rule_tensor *st_val(state *s, eg_node n, size_t draw);
 static inline size_t st_kept_set(const state *s, size_t draw) {
   return draw < s->n_sets && s->n_kept > 1 ? draw : 0;
 }
-iso_code st_lost(const state *s, iso_error *err);
+iso_code st_lost(const st_values *v, iso_error *err);
 /* Whether its values come and go: what is large and depends on parameters alone. Their dtype is
  * float64, their shape the record's. */
 bool st_spare(const state *s, eg_node n);
@@ -49,8 +49,8 @@ const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
 
 /* ---- masks.c ---- */
-/* Which masks are read as minus infinity (rules/masks.h): s->read. Requires: leaves are related, no
- * operator was added. */
+/* Which masks are read as minus infinity (rules/masks.h): s->masks.read. Requires: leaves are
+ * related, no operator was added. */
 iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err);
 void st_masks_free(state *s);
 /* Whether node `i` of `side` has masks that are read. */
@@ -66,10 +66,10 @@ const rule_term *st_read_call(const state *s, int side, size_t i, iso_arena *a);
 /* Whether numbers beside masks that are read come near them: on the values of both runs, or (NULL)
  * on all draws. */
 iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err);
-/* The same of all other masks, which rules read: s->near_masks. Requires: everything has values. */
+/* The same of all other masks, which rules read: s->masks.near. Requires: everything has values. */
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err);
 /* A proof that reads masks does not count then. */
-void st_refuse_masks(const state *s, rule_verdict *v);
+void st_refuse_masks(const st_mask_state *m, rule_verdict *v);
 /* Whether numbers beyond 1e30 differ, which comparisons leave out as masks. */
 bool st_far_apart(const rule_tensor *l, const rule_tensor *r);
 

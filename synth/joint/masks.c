@@ -31,9 +31,10 @@ static void one_free(st_masks *m) {
 
 void st_masks_free(state *s) {
   for (int side = 0; side < 2; side++) {
-    for (size_t set = 0; s->masks[side] && set < s->n_sets; set++) one_free(&s->masks[side][set]);
-    free(s->masks[side]);
-    s->masks[side] = NULL;
+    for (size_t set = 0; s->masks.of[side] && set < s->n_sets; set++)
+      one_free(&s->masks.of[side][set]);
+    free(s->masks.of[side]);
+    s->masks.of[side] = NULL;
   }
 }
 
@@ -47,10 +48,11 @@ static iso_code describe(const state *s, int side, const bool *live, st_masks *m
   if (!m->node || !m->fixed) return nomem(err);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    m->node[i] = (rule_mask_node){.call = n->kind == SYNTH_OP ? s->given[side][i].call : NULL,
-                                  .dtype = n->dtype,
-                                  .shape = &n->shape,
-                                  .live = live[i]};
+    m->node[i] =
+        (rule_mask_node){.call = n->kind == SYNTH_OP ? s->constants.as_given[side][i].call : NULL,
+                         .dtype = n->dtype,
+                         .shape = &n->shape,
+                         .live = live[i]};
   }
   for (size_t k = 0; k < g->n_outputs; k++) m->node[g->output[k].node].output = true;
   return ISO_OK;
@@ -105,11 +107,11 @@ static iso_code fix(state *s, int side, size_t set, st_masks *m, iso_error *err)
 /* The masks of one side on one set of inputs. */
 static iso_code look_at(state *s, int side, size_t set, const bool *live, bool any[], bool vanish[],
                         iso_error *err) {
-  st_masks *m = &s->masks[side][set];
+  st_masks *m = &s->masks.of[side][set];
   iso_code c = describe(s, side, live, m, err);
   if (!c) c = fix(s, side, set, m, err);
   for (int kind = 0; kind < ST_MASK_KINDS && !c; kind++) {
-    if (kind == ST_MASK_OTHER && !s->try_others) continue;
+    if (kind == ST_MASK_OTHER && !s->masks.try_others) continue;
     c = rule_masks_new(s->oracle, m->node, m->n, kind == ST_MASK_HALF, &m->of[kind], err);
     if (c) break;
     any[kind] |= rule_masks_any(m->of[kind]);
@@ -125,29 +127,29 @@ iso_code st_find_masks(state *s, const bool *const live[2], iso_error *err) {
   bool any[ST_MASK_KINDS] = {false}, vanish[ST_MASK_KINDS] = {true, true};
   const eg_node none = {EG_NONE};
   iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c && !s->as_written; side++) {
-    if (!s->try_others && !has_half(s->graph[side], live[side])) continue;
-    s->masks[side] = calloc(s->n_sets + 1, sizeof *s->masks[side]);
-    if (!s->masks[side]) c = nomem(err);
+  for (int side = 0; side < 2 && !c && !s->masks.as_written; side++) {
+    if (!s->masks.try_others && !has_half(s->graph[side], live[side])) continue;
+    s->masks.of[side] = calloc(s->n_sets + 1, sizeof *s->masks.of[side]);
+    if (!s->masks.of[side]) c = nomem(err);
     for (size_t set = 0; set < s->n_sets && !c; set++)
       c = look_at(s, side, set, live[side], any, vanish, err);
   }
   for (int kind = 0; kind < ST_MASK_KINDS && !c; kind++) {
-    s->read[kind] = any[kind] && vanish[kind];
-    if (s->read[kind] && !st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text[kind]))
+    s->masks.read[kind] = any[kind] && vanish[kind];
+    if (s->masks.read[kind] && !st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text[kind]))
       c = nomem(err);
   }
   return c;
 }
 
 /* The masks of a kind that are read. */
-static const rule_masks *read_in(const state *s, int side, size_t set, int kind) {
-  return s->read[kind] && s->masks[side] ? s->masks[side][set].of[kind] : NULL;
+static const rule_masks *read_in(const st_mask_state *m, int side, size_t set, int kind) {
+  return m->read[kind] && m->of[side] ? m->of[side][set].of[kind] : NULL;
 }
 
 bool st_masked(const state *s, int side, size_t i) {
   for (int kind = 0; kind < ST_MASK_KINDS; kind++) {
-    const rule_masks *m = read_in(s, side, 0, kind);
+    const rule_masks *m = read_in(&s->masks, side, 0, kind);
     if (m && rule_masks_at(m, i)) return true;
   }
   return false;
@@ -155,7 +157,7 @@ bool st_masked(const state *s, int side, size_t i) {
 
 bool st_mask_source(const state *s, int side, size_t i) {
   for (int kind = 0; kind < ST_MASK_KINDS; kind++) {
-    const rule_masks *m = read_in(s, side, 0, kind);
+    const rule_masks *m = read_in(&s->masks, side, 0, kind);
     if (m && rule_masks_source(m, i)) return true;
   }
   return false;
@@ -164,18 +166,18 @@ bool st_mask_source(const state *s, int side, size_t i) {
 iso_code st_mask_value(const state *s, int side, size_t i, size_t set, rule_tensor **out,
                        iso_error *err) {
   for (int kind = 0; kind < ST_MASK_KINDS; kind++) {
-    const rule_masks *m = read_in(s, side, set, kind);
+    const rule_masks *m = read_in(&s->masks, side, set, kind);
     if (m && rule_masks_source(m, i)) return rule_masks_value(m, i, out, err);
   }
   /* No mask on this set. */
-  *out = rule_tensor_ref(s->masks[side][set].fixed[i]);
+  *out = rule_tensor_ref(s->masks.of[side][set].fixed[i]);
   return ISO_OK;
 }
 
 const rule_term *st_read_call(const state *s, int side, size_t i, iso_arena *a) {
-  const rule_term *call = s->given[side][i].call;
+  const rule_term *call = s->constants.as_given[side][i].call;
   for (int kind = 0; kind < ST_MASK_KINDS; kind++) {
-    const rule_masks *m = read_in(s, side, 0, kind);
+    const rule_masks *m = read_in(&s->masks, side, 0, kind);
     const rule_term *as = m ? rule_masks_read(m, i, a) : call;
     if (as != call) return as;
   }
@@ -218,7 +220,7 @@ iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err
   for (int side = 0; side < 2 && !c; side++)
     for (int kind = 0; kind < ST_MASK_KINDS && !c; kind++) {
       among a = {s, side, kind == ST_MASK_OTHER, run ? &run[side] : NULL};
-      const rule_masks *m = read_in(s, side, 0, kind);
+      const rule_masks *m = read_in(&s->masks, side, 0, kind);
       double most = 0;
       if (m) c = rule_masks_bound(m, largest_of, &a, &most, err);
       *near |= !(most <= (kind == ST_MASK_HALF ? RULE_MASK_F16_BOUND : RULE_MASK_BOUND));
@@ -226,8 +228,8 @@ iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err
   return c;
 }
 
-void st_refuse_masks(const state *s, rule_verdict *v) {
-  if (!s->near_masks || !(v->rests_on & RULE_RESTS_ON_MASKS)) return;
+void st_refuse_masks(const st_mask_state *m, rule_verdict *v) {
+  if (!m->near || !(v->rests_on & RULE_RESTS_ON_MASKS)) return;
   v->status = RULE_UNKNOWN;
   snprintf(v->reason, sizeof v->reason,
            "proved with finite masks read as minus infinity, and numbers come near them");
@@ -251,7 +253,7 @@ static iso_code look_at_others(state *s, int side, const bool *live, bool *any, 
     *vanish &= rule_masks_vanish(of, NULL);
     c = rule_masks_bound(of, largest_of, &a, &most, err);
   }
-  s->near_masks |= !(most <= RULE_MASK_BOUND);
+  s->masks.near |= !(most <= RULE_MASK_BOUND);
   rule_masks_free(of);
   one_free(&m);
   return c;
@@ -262,7 +264,7 @@ iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = look_at_others(s, side, live[side], &any, &vanish, err);
-  s->others_vanish = !c && any && vanish && !s->near_masks;
+  s->masks.others_vanish = !c && any && vanish && !s->masks.near;
   return c;
 }
 

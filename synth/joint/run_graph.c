@@ -258,7 +258,8 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
 /* A leaf whose masks the e-graph reads as others. */
 static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i, iso_error *err) {
   rule_tensor *v;
-  iso_code c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &v, err);
+  iso_code c =
+      rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->witness.set : 0], &v, err);
   return c ? c : keep_own(r, i, v, err);
 }
 
@@ -287,15 +288,16 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 &&
              !st_masked(s, side, i)) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->run_set], &rng, &v, err)))
+      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->witness.set], &rng, &v, err)))
         c = keep_own(r, i, v, err);
-    } else if (noise == ST_STORAGE && s->lonely_both && q->lonely && n->kind == SYNTH_PARAMETER) {
+    } else if (noise == ST_STORAGE && s->leaves.lonely_both && q->lonely &&
+               n->kind == SYNTH_PARAMETER) {
       rule_tensor *v;
       if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err)))
         c = keep_own(r, i, v, err);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with && !st_masked(s, side, i))
-      c = keep(r, i, q->val + s->run_set * q->n_out, q->n_out, err);
+      c = keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
     else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;

@@ -223,9 +223,10 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
 
 /* A new atom of that dtype and shape, which has no values yet. */
 static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_error *err) {
-  const char *name = iso_arena_printf(&s->arena, "$within%zu", s->n_bound);
+  const char *name = iso_arena_printf(&s->arena, "$within%zu", s->leaves.n_bound);
   eg_symbol sym;
-  if (!name || !iso_grow(s->bound, s->cap_bound, s->n_bound + 1)) return nomem(err);
+  if (!name || !iso_grow(s->leaves.bound, s->leaves.cap_bound, s->leaves.n_bound + 1))
+    return nomem(err);
   iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
   if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
   if (c) return c;
@@ -246,10 +247,10 @@ static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, co
   eg_node def;
   iso_code c = text ? st_add_term(s, term, &raw, &def, err) : nomem(err);
   if (c || (c = st_value(s, def, err))) return c;
-  s->bound[s->n_bound++] = (st_bound){e, raw, def, other};
+  s->leaves.bound[s->leaves.n_bound++] = (st_bound){e, raw, def, other};
   if (!st_assume(s, kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
     return nomem(err);
-  return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+  return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
 }
 
 iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, rule_assumption kind,
@@ -278,7 +279,7 @@ static iso_code order_values(state *s, int side, size_t i, eg_node raw, iso_erro
   iso_code c = val ? ISO_OK : nomem(err);
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     const rule_tensor *v = st_val(s, s->map[side][i], d);
-    c = v ? ordered(s->graph[side]->node[i].domain, v, &val[d], err) : st_lost(s, err);
+    c = v ? ordered(s->graph[side]->node[i].domain, v, &val[d], err) : st_lost(&s->values, err);
   }
   if (!c) c = st_set_values(s, raw, val, err);
   for (size_t d = 0; val && d < s->n_draws; d++) rule_tensor_unref(val[d]);
@@ -299,15 +300,15 @@ static iso_code bound_distinct(state *s, int side, size_t i, const char *text, i
   return c ? c : equate(s, side, i, raw, true, t, RULE_ASSUMES_RANGE, text, err);
 }
 
-const st_bound *st_bound_by(const state *s, eg_node e, bool raw) {
-  for (size_t k = 0; k < s->n_bound; k++)
-    if ((raw ? s->bound[k].raw.i : s->bound[k].def.i) == e.i) return &s->bound[k];
+const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw) {
+  for (size_t k = 0; k < leaves->n_bound; k++)
+    if ((raw ? leaves->bound[k].raw.i : leaves->bound[k].def.i) == e.i) return &leaves->bound[k];
   return NULL;
 }
 
 const st_bound *st_bound_of(const state *s, eg_node e) {
-  for (size_t k = 0; k < s->n_bound; k++)
-    if (eg_equal(s->g, s->bound[k].leaf, e)) return &s->bound[k];
+  for (size_t k = 0; k < s->leaves.n_bound; k++)
+    if (eg_equal(s->g, s->leaves.bound[k].leaf, e)) return &s->leaves.bound[k];
   return NULL;
 }
 

@@ -26,7 +26,7 @@ static bool one_number(const rule_tensor *t) {
 static int64_t unclaimed(const state *s, int side, const rule_tensor *v, const bool *claimed) {
   const synth_graph *g = s->graph[side];
   for (size_t k = 0; k < g->n_nodes; k++)
-    if (float_parameter(&g->node[k]) && !claimed[k] && s->replica[side][k] < 0 &&
+    if (float_parameter(&g->node[k]) && !claimed[k] && s->leaves.replica[side][k] < 0 &&
         rule_tensor_same(v, g->node[k].value[0]))
       return (int64_t)k;
   return -1;
@@ -46,7 +46,7 @@ iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error 
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const rule_term *r = of[i].term;
       if (!r || r->kind != RULE_VAR || !float_parameter(&t->node[i]) || !t->node[i].name ||
-          s->settled[side][i])
+          s->leaves.settled[side][i])
         continue;
       const size_t k = (size_t)r->u.i;
       const bool same = src->node[k].kind == SYNTH_PARAMETER && src->node[k].name &&

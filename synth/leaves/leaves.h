@@ -12,8 +12,8 @@
 iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena,
                          synth_graph pair[2], iso_error *err);
 
-/* Leaves that repeat a lower rank's are joined with it (s->replica). Requires: the leaves are in
- * the e-graph. */
+/* Leaves that repeat a lower rank's are joined with it (s->leaves.replica). Requires: the leaves
+ * are in the e-graph. */
 iso_code st_join_replicas(state *s, iso_error *err);
 /* Which leaves of the left should be defined by the right ones that they are made of: where the
  * left holds more elements than the right ones it is related to (ranks that repeat a part), drawing
@@ -94,7 +94,7 @@ ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_ter
 /* Inputs equal what cannot leave their domains, for rules that hold inside only. */
 ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
 /* The bound whose raw atom, or else whose term, an e-node is; NULL. */
-const st_bound *st_bound_by(const state *s, eg_node e, bool raw);
+const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw);
 /* The bound of the input that an e-node equals; NULL. */
 const st_bound *st_bound_of(const state *s, eg_node e);
 

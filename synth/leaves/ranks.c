@@ -147,9 +147,9 @@ iso_code st_join_replicas(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
-    if (!(s->replica[side] = malloc((g->n_nodes + 1) * sizeof(int32_t)))) return nomem(err);
+    if (!(s->leaves.replica[side] = malloc((g->n_nodes + 1) * sizeof(int32_t)))) return nomem(err);
     for (size_t i = 0; i < g->n_nodes; i++) {
-      const int32_t first = s->replica[side][i] =
+      const int32_t first = s->leaves.replica[side][i] =
           g->node[i].kind == SYNTH_PARAMETER ? original(g, i) : -1;
       if (first < 0) continue;
       const eg_node a = s->map[side][i], b = s->map[side][first];
@@ -159,7 +159,7 @@ iso_code st_join_replicas(state *s, iso_error *err) {
       if (!text || !st_assume(s, RULE_ASSUMES_LEAF, side == LEFT ? a : none,
                               side == RIGHT ? a : none, g->node[first].name, text))
         return nomem(err);
-      iso_code c = st_merge(s, a, b, WHY_LEAF, (uint32_t)(s->n_assume - 1), err);
+      iso_code c = st_merge(s, a, b, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
       if (c) return c;
     }
   }
@@ -194,7 +194,7 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const synth_node *node = &s->graph[side]->node[i];
-        if (node->kind == SYNTH_OP || s->replica[side][i] >= 0) continue;
+        if (node->kind == SYNTH_OP || s->leaves.replica[side][i] >= 0) continue;
         const size_t root = find(parent, i + (side == RIGHT ? n_left : 0));
         excess[root] += (side == LEFT ? 1 : -1) * node->value[0]->numel;
         if (side == LEFT && !of[side][i].term) open[root] = true;

@@ -122,15 +122,15 @@ static uint32_t whole_leaf(const state *s, const synth_given *g) {
 
 iso_code st_take_given(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++)
-    if (!(s->settled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
+    if (!(s->leaves.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
   for (size_t i = 0; i < s->o->n_given; i++) {
     const synth_given *g = &s->o->given[i];
     if (g->forbid) continue;
     iso_code c = g->term ? hold(s, g, err) : ISO_OK;
     if (c) return c;
-    s->settled[LEFT][g->left] = true;
+    s->leaves.settled[LEFT][g->left] = true;
     const uint32_t whole = g->term ? whole_leaf(s, g) : UINT32_MAX;
-    if (whole != UINT32_MAX) s->settled[RIGHT][whole] = true;
+    if (whole != UINT32_MAX) s->leaves.settled[RIGHT][whole] = true;
   }
   return ISO_OK;
 }

@@ -109,7 +109,7 @@ static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_st
     else if (s->map[side][i].i == EG_NONE) continue;
     else if (!st_masked(s, side, i)) at->value = rule_tensor_ref(leaf[i]);
     else
-      c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->run_set : 0], &at->value,
+      c = rule_tensor_to_float64(n->value[n->kind == SYNTH_INPUT ? s->witness.set : 0], &at->value,
                                  err);
   }
   return c;
@@ -158,7 +158,7 @@ static iso_code differs(state *s, rule_tensor **const leaf[2], const st_run base
   st_run shaken[2][NOISE_RUNS] = {0};
   iso_code c = ISO_OK;
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
-  const double by = fmax(noise, 1e-2 * s->coarse);
+  const double by = fmax(noise, 1e-2 * s->groups.coarse);
   *found = false;
   for (int side = 0; side < 2 && !c; side++)
     for (int k = 0; k < NOISE_RUNS && !c; k++)
@@ -200,13 +200,13 @@ static bool new_leaves(const state *s, rule_tensor **leaf[2]) {
 
 static iso_code leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
   if (!new_leaves(s, leaf)) return nomem(err);
-  s->run_set = st_kept_set(s, d);
+  s->witness.set = st_kept_set(s, d);
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
       if ((leaf[side][i] = rule_tensor_ref(st_val(s, s->map[side][i], d)))) st_trim(s);
-      else c = st_lost(s, err);
+      else c = st_lost(&s->values, err);
     }
   return c;
 }
@@ -250,7 +250,7 @@ iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes, is
 iso_code st_run_draw(state *s, size_t d, iso_error *err) {
   rule_tensor **leaf[2];
   iso_code c = leaves_of_draw(s, d, leaf, err);
-  if (!c) c = run_both(s, leaf, true, s->witness, err);
+  if (!c) c = run_both(s, leaf, true, s->witness.run, err);
   free_leaves(s, leaf);
   return c;
 }
@@ -377,14 +377,14 @@ iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *fo
   rule_tensor **leaf[2];
   st_run base[2] = {0};
   *found = false;
-  iso_code c = s->lonely_both && d >= s->n_sets ? leaves_as_loaded(s, d, leaf, err)
-                                                : leaves_of_draw(s, d, leaf, err);
+  iso_code c = s->leaves.lonely_both && d >= s->n_sets ? leaves_as_loaded(s, d, leaf, err)
+                                                       : leaves_of_draw(s, d, leaf, err);
   if (!c) c = run_both(s, leaf, true, base, err);
   const margin sc = {s->o->rel_tol, 100,
                      d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
   if (!c) c = differs(s, leaf, base, sc, 1000 + d * 16, which, diff, found, err);
   for (int side = 0; side < 2; side++) {
-    if (!c && *found) s->witness[side] = base[side];
+    if (!c && *found) s->witness.run[side] = base[side];
     else st_run_free(&base[side]);
   }
   free_leaves(s, leaf);
@@ -628,7 +628,7 @@ static iso_code defined_value(hunt *h, eg_node e, rule_tensor **out, iso_error *
  * while they were loaded (a norm folded into a weight). Zeros and ones tell nothing of what belongs
  * to what: they stay as captured too. */
 static bool stays(const state *s, const rec *r, const synth_node *n) {
-  return r->lonely || (s->lonely_both && n->kind != SYNTH_INPUT && !st_generic(n->value[0]));
+  return r->lonely || (s->leaves.lonely_both && n->kind != SYNTH_INPUT && !st_generic(n->value[0]));
 }
 
 /* The value on this draw of a class of leaves and of the layouts that tie them; borrowed. */
@@ -651,13 +651,14 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
   if (def.i == EG_NONE) def = captured;
   iso_code c = ISO_OK;
   rule_tensor *v = NULL;
-  if (konst) v = rule_tensor_ref(st_val(s, def, s->run_set)); /* constants stay */
+  if (konst) v = rule_tensor_ref(st_val(s, def, s->witness.set)); /* constants stay */
   else if (atom.i != EG_NONE) {
     const rec *r = &s->rec[atom.i];
     const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]]
                                               : &s->graph[RIGHT]->node[r->node[RIGHT]];
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
-    if (stays(s, r, nd)) c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(s, err);
+    if (stays(s, r, nd))
+      c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(&s->values, err);
     else
       c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err)
                                                    : draw_int(h, nd, &rng, &v, err);
@@ -684,10 +685,10 @@ static iso_code draw_all(hunt *h, rule_tensor **leaf[2], iso_error *err) {
  */
 static iso_code drop_near_masks(state *s, bool *found, iso_error *err) {
   bool near = false;
-  iso_code c = st_near_masks(s, s->witness, &near, err);
+  iso_code c = st_near_masks(s, s->witness.run, &near, err);
   if (c || !near) return c;
   *found = false;
-  for (int side = 0; side < 2; side++) st_run_free(&s->witness[side]);
+  for (int side = 0; side < 2; side++) st_run_free(&s->witness.run[side]);
   return ISO_OK;
 }
 
@@ -712,7 +713,7 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
                 5000 + h->k * 16, which, diff, found, err);
   if (!c && *found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
-    c = run_both(s, leaf, true, s->witness, err);
+    c = run_both(s, leaf, true, s->witness.run, err);
     if (!c) c = drop_near_masks(s, found, err);
   }
   for (int side = 0; side < 2; side++) st_run_free(&base[side]);
@@ -720,15 +721,15 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
 }
 
 iso_code st_keep_witness(state *s, iso_error *err) {
-  if (!s->witness[LEFT].value || !s->witness[RIGHT].value) return ISO_OK;
+  if (!s->witness.run[LEFT].value || !s->witness.run[RIGHT].value) return ISO_OK;
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
     if (!(s->res->witness_leaf[side] = calloc(g->n_nodes + 1, sizeof *s->res->witness_leaf[side])))
       return nomem(err);
     s->res->n_leaf[side] = g->n_nodes;
     for (size_t i = 0; i < g->n_nodes; i++)
-      if (g->node[i].kind != SYNTH_OP && s->witness[side].value[i].n == 1)
-        s->res->witness_leaf[side][i] = rule_tensor_ref(s->witness[side].value[i].v[0]);
+      if (g->node[i].kind != SYNTH_OP && s->witness.run[side].value[i].n == 1)
+        s->res->witness_leaf[side][i] = rule_tensor_ref(s->witness.run[side].value[i].v[0]);
   }
   return ISO_OK;
 }
@@ -743,7 +744,7 @@ static void preset(hunt *h, eg_node e, rule_tensor *v) {
 static iso_code leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
   hunt h = {.s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
   iso_code c = new_leaves(s, leaf) && h.of ? ISO_OK : nomem(err);
-  s->run_set = st_kept_set(s, d);
+  s->witness.set = st_kept_set(s, d);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       const synth_node *n = &s->graph[side]->node[i];
@@ -752,7 +753,7 @@ static iso_code leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_
       if (!r->atom || r->konst) continue;
       rule_tensor *v = st_val(s, s->map[side][i], stays(s, r, n) ? 0 : d);
       if (v) preset(&h, s->map[side][i], v);
-      else c = st_lost(s, err);
+      else c = st_lost(&s->values, err);
     }
   if (!c) c = draw_all(&h, leaf, err);
   for (int side = 0; side < 2; side++)
@@ -814,7 +815,7 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;
-  s->run_set = 0;
+  s->witness.set = 0;
   iso_code c = new_leaves(s, leaf) ? ISO_OK : nomem(err);
   if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = nomem(err);
   for (int side = 0; side < 2; side++)

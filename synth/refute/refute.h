@@ -32,7 +32,7 @@ typedef struct st_variant {
  * does not take show nothing. Requires: s->res->witness_leaf. */
 iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff,
                         bool *shows, iso_error *err);
-/* Keep the leaves' values of s->witness in the result. */
+/* Keep the leaves' values of s->witness.run in the result. */
 iso_code st_keep_witness(state *s, iso_error *err);
 
 /* All values of one side on the captured inputs and parameters. Owns: st_run_free. */

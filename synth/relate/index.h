@@ -4,8 +4,8 @@
  * is hashed before a target asks: most leaves of two real models equal a leaf of the other side,
  * which comparing their bytes tells, and a target's lines are looked up among lines of their own
  * shape only. What the hashes propose is compared by the caller. */
-#ifndef SYNTH_INDEX_H
-#define SYNTH_INDEX_H
+#ifndef SYNTH_RELATE_INDEX_H
+#define SYNTH_RELATE_INDEX_H
 
 #include "synth/synth.h"
 #include "synth/relate/tensor_view.h"

@@ -1,6 +1,6 @@
 /* Private to synth/relation*.c: the search for one relation and the terms it is rel_made of. */
-#ifndef SYNTH_RELATION_INT_H
-#define SYNTH_RELATION_INT_H
+#ifndef SYNTH_RELATE_RELATION_INT_H
+#define SYNTH_RELATE_RELATION_INT_H
 
 #include "synth/relate/index.h"
 

@@ -1,7 +1,7 @@
 /* Private to synth/relation*.c, index.c and tensor_view.c: tensors read under other shapes,
  * compared and hashed line by line. */
-#ifndef SYNTH_VIEW_H
-#define SYNTH_VIEW_H
+#ifndef SYNTH_RELATE_TENSOR_VIEW_H
+#define SYNTH_RELATE_TENSOR_VIEW_H
 
 #include <string.h>
 

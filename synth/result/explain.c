@@ -17,13 +17,13 @@ static bool accept_step(void *ctx, const eg_step *step) {
   state *s = ctx;
   switch (step->why.kind) {
   case WHY_LEAF:
-  case WHY_VALUE: return step->why.data < s->n_assume;
+  case WHY_VALUE: return step->why.data < s->assumed.n;
   case WHY_RULE: {
-    if (step->why.data >= s->n_app) return false;
-    const application *a = &s->app[step->why.data];
+    if (step->why.data >= s->rules.n_app) return false;
+    const application *a = &s->rules.app[step->why.data];
     const bool ends = (a->from.i == step->from.i && a->to.i == step->to.i) ||
                       (a->from.i == step->to.i && a->to.i == step->from.i);
-    return ends && s->info[a->rule].verdict.status >= RULE_TESTED;
+    return ends && s->rules.info[a->rule].verdict.status >= RULE_TESTED;
   }
   default: return false;
   }
@@ -32,8 +32,8 @@ static bool accept_step(void *ctx, const eg_step *step) {
 static const char *step_text(state *s, const eg_step *x) {
   const char *why = x->why.kind == EG_WHY_CONGRUENCE ? "congruence"
                     : x->why.kind == WHY_RULE
-                        ? rule_set_at(s->rules, s->app[x->why.data].rule)->name
-                        : rule_assumption_name(s->assume[x->why.data].kind);
+                        ? rule_set_at(s->rules.set, s->rules.app[x->why.data].rule)->name
+                        : rule_assumption_name(s->assumed.of[x->why.data].kind);
   const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)),
              *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
   const char *const part[] = {st_any_id(s, x->from),
@@ -81,10 +81,10 @@ static iso_code queue_application(state *s, application *app, pair_queue *q, iso
   iso_code c = st_rematch(s, app, &need, &n, &why, err);
   if (!c && why)
     c = iso_fail(err, ISO_INTERNAL, "rule %s does not fit where it was applied: %s",
-                 rule_set_at(s->rules, app->rule)->name, why);
-  const size_t before = (size_t)(app - s->app);
+                 rule_set_at(s->rules.set, app->rule)->name, why);
+  const size_t before = (size_t)(app - s->rules.app);
   for (size_t k = 0; k < app->n && !c; k++)
-    c = queue_pair(q, (question){s->prem[app->first + k], true, before}, err);
+    c = queue_pair(q, (question){s->rules.prem[app->first + k], true, before}, err);
   for (size_t k = 0; k < n && !c; k++) c = queue_pair(q, (question){need[k], false, before}, err);
   free(need);
   return c;
@@ -106,11 +106,11 @@ static iso_code explain_one(state *s, question x, pair_queue *q, const char ***t
                  why_not ? why_not : "no reason");
   for (size_t i = 0; i < n && !c; i++) {
     if (step[i].why.kind == WHY_RULE) {
-      application *app = &s->app[step[i].why.data];
-      rule_info *f = &s->info[app->rule];
+      application *app = &s->rules.app[step[i].why.data];
+      rule_info *f = &s->rules.info[app->rule];
       if (step[i].why.data >= x.before)
         c = iso_fail(err, ISO_INTERNAL, "rule %s rests on itself",
-                     rule_set_at(s->rules, app->rule)->name);
+                     rule_set_at(s->rules.set, app->rule)->name);
       if (c) break;
       f->needed = true;
       if (f->verdict.status < *weakest) *weakest = f->verdict.status;
@@ -163,7 +163,7 @@ iso_code st_check_classes(state *s, iso_error *err) {
     for (size_t d = 0; d < s->n_draws; d++) {
       st_trim(s);
       const rule_tensor *vq = st_val(s, rep, d), *ve = st_val(s, e, d);
-      if (!vq || !ve) return st_lost(s, err);
+      if (!vq || !ve) return st_lost(&s->values, err);
       if (vq == ve) continue;
       rule_diff df = s->oracle->compare(s->oracle->ctx, vq, ve, 10 * s->o->rel_tol);
       bool rounding = false;
@@ -189,7 +189,8 @@ static iso_code assume_inputs(state *s, iso_error *err) {
       const synth_node *n = &s->graph[side]->node[i];
       if (n->kind == SYNTH_OP) continue;
       const eg_node e = s->map[side][i];
-      if (!s->rec[e.i].konst && !(s->keep_integers && s->rec[e.i].lonely && n->kind == SYNTH_INPUT))
+      if (!s->rec[e.i].konst &&
+          !(s->leaves.keep_integers && s->rec[e.i].lonely && n->kind == SYNTH_INPUT))
         continue;
       snprintf(text, sizeof text, "%s's %s keeps its captured value",
                side == LEFT ? "left" : "right", n->name);
@@ -206,11 +207,11 @@ static iso_code assume_inputs(state *s, iso_error *err) {
 /* Kernels that give float32 for float64 compute so. */
 static iso_code assume_coarse(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
-  if (s->coarse == 0) return ISO_OK;
+  if (s->groups.coarse == 0) return ISO_OK;
   char text[160];
   snprintf(text, sizeof text,
            "a kernel computes in few bits: it and what depends on it are compared within %g",
-           s->coarse);
+           s->groups.coarse);
   return st_assume(s, RULE_ASSUMES_DTYPE, none, none, NULL, text) ? ISO_OK : nomem(err);
 }
 
@@ -251,7 +252,7 @@ static iso_code assume_kernels(state *s, iso_error *err) {
       if (!text ||
           !st_assume(s, r.kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
         return nomem(err);
-      s->assume[s->n_assume - 1].what = r.what;
+      s->assumed.of[s->assumed.n - 1].what = r.what;
     }
   return ISO_OK;
 }
@@ -289,14 +290,14 @@ static iso_code assume_ties(state *s, iso_error *err) {
  * so. */
 static iso_code assume_literals(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
-  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 ||
-        !(s->info[i].read || (s->info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS)))
+  for (size_t i = 0; i < rule_set_count(s->rules.set); i++) {
+    if (s->rules.info[i].uses == 0 ||
+        !(s->rules.info[i].read || (s->rules.info[i].verdict.rests_on & RULE_RESTS_ON_LITERALS)))
       continue;
     char text[256];
     snprintf(text, sizeof text,
              "rule %s holds with its float literals read as the numbers they stand for",
-             rule_set_at(s->rules, i)->name);
+             rule_set_at(s->rules.set, i)->name);
     if (!st_assume(s, RULE_ASSUMES_LITERAL, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;
@@ -306,12 +307,13 @@ static iso_code assume_literals(state *s, iso_error *err) {
  */
 static iso_code assume_orders(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
-  for (size_t i = 0; i < rule_set_count(s->rules); i++) {
-    if (s->info[i].uses == 0 || !(s->info[i].verdict.rests_on & RULE_RESTS_ON_ORDER)) continue;
+  for (size_t i = 0; i < rule_set_count(s->rules.set); i++) {
+    if (s->rules.info[i].uses == 0 || !(s->rules.info[i].verdict.rests_on & RULE_RESTS_ON_ORDER))
+      continue;
     char text[256];
     snprintf(text, sizeof text,
              "rule %s is proved with the results of topk without sorted in libtorch's order",
-             rule_set_at(s->rules, i)->name);
+             rule_set_at(s->rules.set, i)->name);
     if (!st_assume(s, RULE_ASSUMES_ORDER, none, none, NULL, text)) return nomem(err);
   }
   return ISO_OK;

@@ -107,7 +107,8 @@ static iso_code stand_both(state *s, iso_error *err) {
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       if (s->res->class_of[side][i] != UINT32_MAX) f.on[side][s->res->class_of[side][i]] = true;
-  for (size_t i = 0; i < s->n_app && !c; i++) f.ruled[class_root(s, s->app[i].from)] = true;
+  for (size_t i = 0; i < s->rules.n_app && !c; i++)
+    f.ruled[class_root(s, s->rules.app[i].from)] = true;
   for (int side = 0; side < 2 && !c; side++) c = stand(s, &f, side, err);
   free(f.on[LEFT]);
   free(f.on[RIGHT]);
@@ -134,11 +135,11 @@ static int ascending(const void *a, const void *b) {
 }
 
 iso_code st_rule_classes(state *s, size_t index, synth_rule_use *use, iso_error *err) {
-  uint32_t *of = iso_arena_alloc(&s->res->arena, (s->info[index].uses + 1) * sizeof *of);
+  uint32_t *of = iso_arena_alloc(&s->res->arena, (s->rules.info[index].uses + 1) * sizeof *of);
   size_t n = 0, kept = 0;
   if (!of) return nomem(err);
-  for (size_t i = 0; i < s->n_app && n < s->info[index].uses; i++)
-    if (s->app[i].rule == index) of[n++] = class_root(s, s->app[i].from);
+  for (size_t i = 0; i < s->rules.n_app && n < s->rules.info[index].uses; i++)
+    if (s->rules.app[i].rule == index) of[n++] = class_root(s, s->rules.app[i].from);
   qsort(of, n, sizeof *of, ascending);
   for (size_t i = 0; i < n; i++)
     if (i == 0 || of[i] != of[kept - 1]) of[kept++] = of[i];

@@ -175,7 +175,7 @@ static bool side(match *m, const rule_term *p, const rule_term *at, eg_node *nod
 
 iso_code st_rematch(state *s, const application *a, premise **out, size_t *n, const char **why,
                     iso_error *err) {
-  match m = {.s = s, .r = rule_set_at(s->rules, a->rule), .inst = a->inst};
+  match m = {.s = s, .r = rule_set_at(s->rules.set, a->rule), .inst = a->inst};
   const eg_node end[2] = {a->from, a->to};
   bool fine = a->inst ? conditions_hold(&m) && variables_fit(&m)
                       : refuse(&m, "nothing was noted of how it was applied");

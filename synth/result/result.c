@@ -43,25 +43,25 @@ static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
 
 static iso_code publish(state *s, iso_error *err) {
   synth_result *r = s->res;
-  const size_t n = rule_set_count(s->rules);
+  const size_t n = rule_set_count(s->rules.set);
   synth_rule_use *use = iso_arena_alloc(&r->arena, (n + 1) * sizeof *use);
-  synth_assumption *as = iso_arena_alloc(&r->arena, (s->n_assume + 1) * sizeof *as);
+  synth_assumption *as = iso_arena_alloc(&r->arena, (s->assumed.n + 1) * sizeof *as);
   if (!use || !as) return nomem(err);
   for (size_t i = 0; i < n; i++) {
-    if (s->info[i].verdict.status < RULE_TESTED || s->info[i].uses == 0) continue;
-    use[r->n_rules] = (synth_rule_use){rule_set_at(s->rules, i),
-                                       s->info[i].verdict,
-                                       s->info[i].uses,
-                                       s->info[i].loaded,
-                                       s->info[i].needed,
+    if (s->rules.info[i].verdict.status < RULE_TESTED || s->rules.info[i].uses == 0) continue;
+    use[r->n_rules] = (synth_rule_use){rule_set_at(s->rules.set, i),
+                                       s->rules.info[i].verdict,
+                                       s->rules.info[i].uses,
+                                       s->rules.info[i].loaded,
+                                       s->rules.info[i].needed,
                                        NULL,
                                        0};
     iso_code c = st_rule_classes(s, i, &use[r->n_rules++], err);
     if (c) return c;
   }
   r->rule = use;
-  for (size_t i = 0; i < s->n_assume; i++) {
-    const synth_assumption *a = &s->assume[i];
+  for (size_t i = 0; i < s->assumed.n; i++) {
+    const synth_assumption *a = &s->assumed.of[i];
     as[i] = (synth_assumption){.kind = a->kind,
                                .what = a->what ? iso_arena_strdup(&r->arena, a->what) : NULL,
                                .text = iso_arena_strdup(&r->arena, a->text),
@@ -71,9 +71,9 @@ static iso_code publish(state *s, iso_error *err) {
                                    a->relation ? iso_arena_strdup(&r->arena, a->relation) : NULL};
   }
   r->assumption = as;
-  r->n_assumptions = s->n_assume;
-  r->rules = s->rules;
-  s->rules = NULL;
+  r->n_assumptions = s->assumed.n;
+  r->rules = s->rules.set;
+  s->rules.set = NULL;
   return ISO_OK;
 }
 

@@ -252,22 +252,35 @@ iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at,
 }
 
 bool st_usable(const state *s, size_t i) {
-  return s->info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
+  return s->rules.info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
 }
 
-iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p,
-                               size_t n, const rule *as, const eg_node *var, iso_error *err) {
-  if (!iso_grow(s->app, s->cap_app, s->n_app + 1) || !iso_grow(s->prem, s->cap_prem, s->n_prem + n))
+iso_code st_record_application(state *s, const st_use *use, iso_error *err) {
+  const size_t n = use->n_prem;
+  if (!iso_grow(s->rules.app, s->rules.cap_app, s->rules.n_app + 1) ||
+      !iso_grow(s->rules.prem, s->rules.cap_prem, s->rules.n_prem + n))
     return iso_fail(err, ISO_NOMEM, "out of memory");
-  if (n) memcpy(s->prem + s->n_prem, p, n * sizeof *p);
-  s->app[s->n_app] = (application){.rule = index, .from = u, .to = t, .first = s->n_prem, .n = n};
-  s->n_prem += n;
-  s->info[index].uses++;
+  if (n) memcpy(s->rules.prem + s->rules.n_prem, use->prem, n * sizeof *use->prem);
+  s->rules.app[s->rules.n_app] = (application){
+      .rule = use->rule, .from = use->from, .to = use->to, .first = s->rules.n_prem, .n = n};
+  s->rules.n_prem += n;
+  s->rules.info[use->rule].uses++;
   iso_code c = ISO_OK;
-  if (as) c = st_note_instance(s, &s->app[s->n_app], as, var, err);
+  if (use->as) c = st_note_instance(s, &s->rules.app[s->rules.n_app], use->as, use->var, err);
   else if (s->arena.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (c) return c;
-  return st_merge(s, u, t, WHY_RULE, (uint32_t)s->n_app++, err);
+  return st_merge(s, use->from, use->to, WHY_RULE, (uint32_t)s->rules.n_app++, err);
+}
+
+/* What `m` matched, as a use of rule `index`; `as`: NULL where that is not known whole. */
+static st_use use_of(const matcher *m, size_t index, eg_node from, eg_node to, const rule *as) {
+  return (st_use){.rule = index,
+                  .from = from,
+                  .to = to,
+                  .prem = m->prem,
+                  .n_prem = m->at.n_prem,
+                  .as = as,
+                  .var = m->var_as};
 }
 
 /* The rule at the matched sizes and attributes; false where something stays open. */
@@ -298,20 +311,20 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   rule inst;
   *done = false;
   iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  for (size_t i = 0; !c && i < rule_set_count(s->rules) && !*done; i++) {
+  for (size_t i = 0; !c && i < rule_set_count(s->rules.set) && !*done; i++) {
     if (!st_usable(s, i)) continue;
-    const rule *r = rule_set_at(s->rules, i);
+    const rule *r = rule_set_at(s->rules.set, i);
     eg_node from = u, to = t;
     if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
       if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
       from = t, to = u;
     }
     s->res->n_reused++;
-    s->info[i].read |= !names_exact(&m->names, r);
+    s->rules.info[i].read |= !names_exact(&m->names, r);
     *done = true;
     const bool known = instantiate(m, &s->arena, &inst);
-    c = st_record_application(s, i, from, to, m->prem, m->at.n_prem, known ? &inst : NULL,
-                              m->var_as, err);
+    const st_use use = use_of(m, i, from, to, known ? &inst : NULL);
+    c = st_record_application(s, &use, err);
   }
   matcher_free(m);
   return c;
@@ -321,9 +334,9 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
 
 /* Add a rule to the validated ones, or find it there. Returns: in `fresh` whether its verdict is
  * still to be found out. */
-static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
-  iso_code c = rule_set_add(s->rules, r, index, fresh, err);
-  if (!c && !iso_grow(s->info, s->cap_info, *index + 1))
+static iso_code enter(st_rules *rules, const rule *r, size_t *index, bool *fresh, iso_error *err) {
+  iso_code c = rule_set_add(rules->set, r, index, fresh, err);
+  if (!c && !iso_grow(rules->info, rules->cap_info, *index + 1))
     c = iso_fail(err, ISO_NOMEM, "out of memory");
   return c;
 }
@@ -331,13 +344,14 @@ static iso_code enter(state *s, const rule *r, size_t *index, bool *fresh, iso_e
 static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_error *err) {
   const double t0 = synth_clock(), cpu = synth_cpu_clock();
   rule_verdict v = {0};
-  iso_code c = s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules, index), example, &v, err);
+  iso_code c =
+      s->oracle->decide(s->oracle->ctx, rule_set_at(s->rules.set, index), example, &v, err);
   s->res->seconds_validate += synth_clock() - t0;
-  st_note_cost(s, rule_set_at(s->rules, index)->name, cpu);
+  st_note_cost(s, rule_set_at(s->rules.set, index)->name, cpu);
   if (c) return c;
-  st_refuse_masks(s, &v);
-  s->info[index] = (rule_info){.verdict = v, .loaded = true};
-  rule_set_evidence(s->rules, index, v.status, v.scope);
+  st_refuse_masks(&s->masks, &v);
+  s->rules.info[index] = (rule_info){.verdict = v, .loaded = true};
+  rule_set_evidence(s->rules.set, index, v.status, v.scope);
   return ISO_OK;
 }
 
@@ -355,11 +369,11 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
     for (uint32_t k = 0; k < r->var[i].n_dims; k++) open |= r->var[i].dim[k]->kind != RULE_INT;
   }
   if (!open) return ISO_OK;
-  iso_code c = enter(s, r, index, &fresh, err);
+  iso_code c = enter(&s->rules, r, index, &fresh, err);
   if (!c && fresh) c = ask(s, *index, example, err);
-  if (!c && s->info[*index].verdict.status != RULE_PROVED) {
+  if (!c && s->rules.info[*index].verdict.status != RULE_PROVED) {
     /* Tests of some sizes say less than those of the sizes at hand. */
-    s->info[*index].verdict.status = RULE_UNKNOWN;
+    s->rules.info[*index].verdict.status = RULE_UNKNOWN;
     *index = SIZE_MAX;
   }
   return c;
@@ -376,7 +390,7 @@ static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, 
     const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
     example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);
   }
-  iso_code c = enter(s, inst, index, &fresh, err);
+  iso_code c = enter(&s->rules, inst, index, &fresh, err);
   if (!c && fresh) c = ask(s, *index, example, err);
   return c;
 }
@@ -398,13 +412,13 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     rule inst = *r;
     if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
     const bool known = index == SIZE_MAX || (!c && instantiate(m, &s->arena, &inst));
-    if (!c && index != SIZE_MAX) s->info[index].read |= !names_exact(&m->names, r);
+    if (!c && index != SIZE_MAX) s->rules.info[index].read |= !names_exact(&m->names, r);
     if (!c && index == SIZE_MAX) c = at_these_sizes(s, m, &inst, &index, err);
     if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
     s->res->n_reused++;
     *done = true;
-    c = st_record_application(s, index, from, to, m->prem, m->at.n_prem, known ? &inst : NULL,
-                              m->var_as, err);
+    const st_use use = use_of(m, index, from, to, known ? &inst : NULL);
+    c = st_record_application(s, &use, err);
   }
   matcher_free(m);
   return c;

@@ -97,7 +97,7 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   if (*done) return ISO_OK;
   s->res->n_candidates++;
   iso_code c = reuse(s, u, t, done, err);
-  if (c || *done || s->apart) return c;
+  if (c || *done || s->search.apart) return c;
   c = st_synthesise(s, u, t, done, err);
   bool shards = false;
   if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
@@ -153,8 +153,8 @@ static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_erro
   iso_code c = join_steps(s, (eg_node){eg_node_original(s->g, x, 0).i}, lo, gi, err);
   if (c || st_has_side(s, x, LEFT) || st_has_side(s, x, RIGHT)) return c;
   bool done = false;
-  for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
-    const eg_node m = s->group[gi].member[k];
+  for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
+    const eg_node m = s->groups.of[gi].member[k];
     if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
     if ((c = st_value(s, x, err)) || !values_equal(s, m, x)) continue;
     c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
@@ -188,7 +188,7 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
       lo = x;
     }
     const rule_tensor *from = st_val(s, lo, probe), *to = st_val(s, hi, probe);
-    if (!from || !to) return st_lost(s, err);
+    if (!from || !to) return st_lost(&s->values, err);
     term = synth_layout(&s->arena, s->schemas, from, to, s->oracle, s->o->rel_tol);
   }
   if (!term) return ISO_OK;
@@ -205,29 +205,29 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
 
 /* Groups are looked up by their size and the first bits of the second moment: near ones have the
  * same, or one next to it. */
-static size_t place_of(const state *s, int64_t numel, double m1) {
+static size_t place_of(const st_groups *q, int64_t numel, double m1) {
   enum { LESS = 30 }; /* what is left is coarser than near is */
   uint64_t bits;
   memcpy(&bits, &m1, sizeof bits);
   const uint64_t key[2] = {(uint64_t)numel, bits >> LESS};
-  return iso_hash(key, sizeof key, 0) & (s->n_places - 1);
+  return iso_hash(key, sizeof key, 0) & (q->n_places - 1);
 }
 
 static void put_group(state *s, int32_t i) {
-  const size_t at = place_of(s, s->group[i].numel, s->group[i].moment[1]);
-  s->group[i].next = s->place[at];
-  s->place[at] = i;
+  const size_t at = place_of(&s->groups, s->groups.of[i].numel, s->groups.of[i].moment[1]);
+  s->groups.of[i].next = s->groups.place[at];
+  s->groups.place[at] = i;
 }
 
 static bool place_groups(state *s) {
-  const size_t n = s->n_places ? 4 * s->n_places : 1024;
+  const size_t n = s->groups.n_places ? 4 * s->groups.n_places : 1024;
   int32_t *place = malloc(n * sizeof *place);
   if (!place) return false;
-  free(s->place);
-  s->place = place;
-  s->n_places = n;
+  free(s->groups.place);
+  s->groups.place = place;
+  s->groups.n_places = n;
   for (size_t i = 0; i < n; i++) place[i] = -1;
-  for (size_t i = 0; i < s->n_group; i++) put_group(s, (int32_t)i);
+  for (size_t i = 0; i < s->groups.n; i++) put_group(s, (int32_t)i);
   return true;
 }
 
@@ -235,9 +235,10 @@ static bool place_groups(state *s) {
 static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, const double m[4],
                           rule_dtype dtype) {
   int32_t best = -1;
-  for (int32_t i = from; i >= 0; i = s->group[i].next)
-    if (i > after && (best < 0 || i < best) && s->group[i].numel == numel &&
-        st_near_moments(s->group[i].moment, m) && st_dtype(s, s->group[i].member[0]) == dtype)
+  for (int32_t i = from; i >= 0; i = s->groups.of[i].next)
+    if (i > after && (best < 0 || i < best) && s->groups.of[i].numel == numel &&
+        st_near_moments(s->groups.of[i].moment, m) &&
+        st_dtype(s, s->groups.of[i].member[0]) == dtype)
       best = i;
   return best;
 }
@@ -246,10 +247,10 @@ static int32_t first_near(state *s, int32_t from, int32_t after, int64_t numel, 
  * are few. */
 static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dtype,
                            const double m[4], int32_t after) {
-  for (size_t i = (size_t)(after + 1); i < s->n_group; i++) {
-    const double tol = fmax(fmax(coarse, s->group[i].coarse), 1e-8);
-    if (s->group[i].numel == numel && near_within(s->group[i].moment, m, tol) &&
-        st_dtype(s, s->group[i].member[0]) == dtype)
+  for (size_t i = (size_t)(after + 1); i < s->groups.n; i++) {
+    const double tol = fmax(fmax(coarse, s->groups.of[i].coarse), 1e-8);
+    if (s->groups.of[i].numel == numel && near_within(s->groups.of[i].moment, m, tol) &&
+        st_dtype(s, s->groups.of[i].member[0]) == dtype)
       return (int32_t)i;
   }
   return -1;
@@ -261,17 +262,18 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
   const rule_dtype dtype = spare ? RULE_F64 : v->dtype;
   const int64_t numel = spare ? st_numel(s, e) : v->numel;
   if (!st_without(s, SYNTH_FINGERPRINT)) {
-    if (!s->n_places) return -1;
-    if (s->coarse > 0 || (v && v->coarse > 0))
+    if (!s->groups.n_places) return -1;
+    if (s->groups.coarse > 0 || (v && v->coarse > 0))
       return find_coarse(s, v ? v->coarse : 0, numel, dtype, m, after);
-    const size_t low = place_of(s, numel, m[1] * (1 - 4e-8)),
-                 high = place_of(s, numel, m[1] * (1 + 4e-8));
-    const int32_t a = first_near(s, s->place[low], after, numel, m, dtype),
-                  b = high == low ? -1 : first_near(s, s->place[high], after, numel, m, dtype);
+    const size_t low = place_of(&s->groups, numel, m[1] * (1 - 4e-8)),
+                 high = place_of(&s->groups, numel, m[1] * (1 + 4e-8));
+    const int32_t a = first_near(s, s->groups.place[low], after, numel, m, dtype),
+                  b = high == low ? -1
+                                  : first_near(s, s->groups.place[high], after, numel, m, dtype);
     return a < 0 || (b >= 0 && b < a) ? b : a;
   }
-  for (size_t i = (size_t)(after + 1); i < s->n_group; i++)
-    if (s->group[i].numel == numel && st_dtype(s, s->group[i].member[0]) == dtype)
+  for (size_t i = (size_t)(after + 1); i < s->groups.n; i++)
+    if (s->groups.of[i].numel == numel && st_dtype(s, s->groups.of[i].member[0]) == dtype)
       return (int32_t)i;
   return -1;
 }
@@ -279,19 +281,20 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
 static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel,
                            iso_error *err) {
   if (i < 0) {
-    if (!iso_grow(s->group, s->cap_group, s->n_group + 1)) return nomem(err);
-    i = (int32_t)s->n_group++;
-    s->group[i] = (group){.numel = numel};
-    memcpy(s->group[i].moment, m, sizeof s->group[i].moment);
-    if (s->n_group > s->n_places) {
+    if (!iso_grow(s->groups.of, s->groups.cap, s->groups.n + 1)) return nomem(err);
+    i = (int32_t)s->groups.n++;
+    s->groups.of[i] = (group){.numel = numel};
+    memcpy(s->groups.of[i].moment, m, sizeof s->groups.of[i].moment);
+    if (s->groups.n > s->groups.n_places) {
       if (!place_groups(s)) return nomem(err);
     } else put_group(s, i);
   }
-  group *g = &s->group[i];
+  group *g = &s->groups.of[i];
   if (!iso_grow(g->member, g->cap, g->n + 1)) return nomem(err);
   g->member[g->n++] = e;
   const rule_tensor *v = st_spare(s, e) ? NULL : st_val(s, e, s->n_draws - 1);
-  if (v && v->coarse > g->coarse) g->coarse = v->coarse, s->coarse = fmax(s->coarse, v->coarse);
+  if (v && v->coarse > g->coarse)
+    g->coarse = v->coarse, s->groups.coarse = fmax(s->groups.coarse, v->coarse);
   s->rec[e.i].group = i;
   return ISO_OK;
 }
@@ -371,7 +374,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   size_t failures = 0;
   const bool right_only = !st_has_side(s, e, LEFT);
   size_t n;
-  eg_node *member = in_order(s, &s->group[gi], e, &n);
+  eg_node *member = in_order(s, &s->groups.of[gi], e, &n);
   if (!member) return nomem(err);
   c = join_by_reuse(s, member, n, e, err);
   for (int round = 0; round < 3 && !c; round++) {
@@ -400,7 +403,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
           const size_t probe = s->n_draws - 1;
           const rule_tensor *vm = st_val(s, m, probe), *ve = st_val(s, e, probe);
           if (!vm || !ve) {
-            c = st_lost(s, err);
+            c = st_lost(&s->values, err);
             continue;
           }
           *belongs |= s->oracle->compare(s->oracle->ctx, vm, ve, s->o->rel_tol).equal;
@@ -425,15 +428,15 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
   iso_code c = ISO_OK;
   bool done = false;
   *same = false;
-  if (!v) return st_lost(s, err);
+  if (!v) return st_lost(&s->values, err);
   if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
   st_moments(v, moment);
   for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done;
        gi = find_group(s, e, moment, gi))
-    for (size_t k = 0; k < s->group[gi].n && !c && !done; k++) {
-      const eg_node m = s->group[gi].member[k];
+    for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
+      const eg_node m = s->groups.of[gi].member[k];
       bool seen = !st_has_side(s, m, side), agree = true;
-      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->group[gi].member[j], m);
+      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->groups.of[gi].member[j], m);
       if (seen) continue;
       if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0)
         c = link_layout(s, e, m, &agree, &done, err);
@@ -464,7 +467,7 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
   /* Leaves are related by now: a large one is looked at only for what computes it from another. */
   if (r->leaf && st_spare(s, e) && !may_be_computed(s, e)) return ISO_OK;
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
-  if (!v) return st_lost(s, err);
+  if (!v) return st_lost(&s->values, err);
   const int64_t numel = v->numel;
   if (numel == 0 || nan_anywhere(v)) return ISO_OK;
   if (r->group >= 0) { /* a later pass */

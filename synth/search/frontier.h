@@ -1,7 +1,7 @@
 /* Private to frontier.c, refine_deps.c and refine_tied.c: the search for a rule's frontier, and
  * what is found of its variables. */
-#ifndef SYNTH_FRONTIER_H
-#define SYNTH_FRONTIER_H
+#ifndef SYNTH_SEARCH_FRONTIER_H
+#define SYNTH_SEARCH_FRONTIER_H
 
 #include "synth/comparison.h"
 

@@ -39,9 +39,10 @@ static bool live(const state *s, int side, uint32_t node) {
   return s->map[side][node].i != EG_NONE;
 }
 
-static bool known(const state *s, int side, const uint32_t *node, uint32_t n) {
-  for (uint32_t p = s->first_peers[side][node[0]]; p != UINT32_MAX; p = s->peers[p].next)
-    if (s->peers[p].n == n && memcmp(s->peers[p].node, node, n * sizeof *node) == 0) return true;
+static bool known(const st_ranks *ranks, int side, const uint32_t *node, uint32_t n) {
+  for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
+    if (ranks->peers[p].n == n && memcmp(ranks->peers[p].node, node, n * sizeof *node) == 0)
+      return true;
   return false;
 }
 
@@ -62,16 +63,16 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
 
 static void propose(table *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
-  if (t->code || !plausible(s, t->side, node, n) || known(s, t->side, node, n)) return;
+  if (t->code || !plausible(s, t->side, node, n) || known(&s->ranks, t->side, node, n)) return;
   uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
-  if (!copy || !iso_grow(s->peers, s->cap_peers, s->n_peers + 1)) {
+  if (!copy || !iso_grow(s->ranks.peers, s->ranks.cap_peers, s->ranks.n_peers + 1)) {
     t->code = ISO_NOMEM;
     return;
   }
   memcpy(copy, node, n * sizeof *copy);
-  s->peers[s->n_peers] =
-      (peers){.side = t->side, .n = n, .node = copy, .next = s->first_peers[t->side][node[0]]};
-  s->first_peers[t->side][node[0]] = (uint32_t)s->n_peers++;
+  s->ranks.peers[s->ranks.n_peers] = (peers){
+      .side = t->side, .n = n, .node = copy, .next = s->ranks.first_peers[t->side][node[0]]};
+  s->ranks.first_peers[t->side][node[0]] = (uint32_t)s->ranks.n_peers++;
 }
 
 /* The terms of all ranks are walked together. */
@@ -95,8 +96,8 @@ static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
 
 static void follow(table *t) {
   const synth_node *node = t->s->graph[t->side]->node;
-  for (; t->todo < t->s->n_peers && !t->code; t->todo++) {
-    const peers *p = &t->s->peers[t->todo];
+  for (; t->todo < t->s->ranks.n_peers && !t->code; t->todo++) {
+    const peers *p = &t->s->ranks.peers[t->todo];
     const rule_term *call[MAX_RANKS];
     if (node[p->node[0]].kind != SYNTH_OP) continue;
     for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
@@ -189,9 +190,10 @@ static int by_last_node(const void *pa, const void *pb) {
 iso_code st_find_peers(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
-    table t = {.s = s, .side = side, .todo = s->n_peers};
-    if (!(s->first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t)))) return nomem(err);
-    memset(s->first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
+    table t = {.s = s, .side = side, .todo = s->ranks.n_peers};
+    if (!(s->ranks.first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t))))
+      return nomem(err);
+    memset(s->ranks.first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
     for (uint32_t i = 0; i < g->n_nodes; i++)
       if (live(s, side, i)) propose_collective(&t, &g->node[i]);
     propose_outputs(&t);
@@ -199,12 +201,14 @@ iso_code st_find_peers(state *s, iso_error *err) {
     propose_named(&t);
     if (t.code) return nomem(err);
   }
-  for (size_t i = 0; i < s->n_peers; i++)
-    for (uint32_t r = 0; r < s->peers[i].n; r++)
-      if (s->peers[i].node[r] > s->peers[i].last) s->peers[i].last = s->peers[i].node[r];
+  for (size_t i = 0; i < s->ranks.n_peers; i++)
+    for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
+      if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)
+        s->ranks.peers[i].last = s->ranks.peers[i].node[r];
   /* In the order of the graphs: what is put together from others comes after them. The chains are
    * not needed any more. */
-  if (s->n_peers) qsort(s->peers, s->n_peers, sizeof *s->peers, by_last_node);
+  if (s->ranks.n_peers)
+    qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
   return ISO_OK;
 }
 
@@ -277,10 +281,10 @@ static bool worth_joining(state *s, const eg_node *part, uint32_t n, int side) {
     for (int i = 0; i < 4; i++) sum[i] += m[i];
     numel += v->numel;
   }
-  for (size_t i = 0; i < s->n_group; i++) {
-    if (s->group[i].numel != numel || !st_near_moments(s->group[i].moment, sum)) continue;
-    for (size_t k = 0; k < s->group[i].n; k++)
-      if (has_counterpart(s, s->group[i].member[k], side)) return true;
+  for (size_t i = 0; i < s->groups.n; i++) {
+    if (s->groups.of[i].numel != numel || !st_near_moments(s->groups.of[i].moment, sum)) continue;
+    for (size_t k = 0; k < s->groups.of[i].n; k++)
+      if (has_counterpart(s, s->groups.of[i].member[k], side)) return true;
   }
   return false;
 }
@@ -322,7 +326,7 @@ static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
 
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
   *any = false;
-  if (s->linking || !s->n_peers) return ISO_OK;
+  if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
   bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
        *seen = calloc(s->n_rec + 1, 1);
   iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
@@ -330,16 +334,16 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
     cone(s, u, mark, seen);
     cone(s, t, mark, seen);
   }
-  s->linking = true;
-  for (size_t i = 0; i < s->n_peers && !c; i++) {
-    peers *p = &s->peers[i];
+  s->ranks.linking = true;
+  for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
+    peers *p = &s->ranks.peers[i];
     bool below = !p->linked;
     for (uint32_t r = 0; r < p->n && below; r++) below = mark[p->side][p->node[r]];
     if (!below) continue;
     c = link(s, p, err);
     *any |= p->met;
   }
-  s->linking = false;
+  s->ranks.linking = false;
   free(mark[0]);
   free(mark[1]);
   free(seen);
@@ -513,25 +517,25 @@ done:
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2; side++) {
-    free(s->part[side]);
-    if (!(s->part[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
+    free(s->ranks.part[side]);
+    if (!(s->ranks.part[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     lookup x = {0};
     bool any = false;
-    for (size_t i = 0; i < s->n_peers; i++) any |= s->peers[i].side == side;
+    for (size_t i = 0; i < s->ranks.n_peers; i++) any |= s->ranks.peers[i].side == side;
     if (any) c = index_side(s, run, !side, &x, err);
-    for (size_t i = 0; i < s->n_peers && !c; i++) {
-      const peers *p = &s->peers[i];
+    for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
+      const peers *p = &s->ranks.peers[i];
       bool holds[MAX_RANKS] = {false};
       uint32_t n = 0, whole = 0;
       if (p->side != side) continue;
       c = find_parts(s, run, p, &x, holds, &n, &whole, err);
-      if (n == p->n) s->part[!side][whole] = PART_RIGHT;
+      if (n == p->n) s->ranks.part[!side][whole] = PART_RIGHT;
       bool sum = false;
       if (!c && n == 0 && !is_leaf(s, side, p->node[0])) c = find_sum(s, run, p, &x, &sum, err);
       for (uint32_t r = 0; r < p->n && (n > 0 || sum); r++) {
-        uint8_t *mark = &s->part[side][p->node[r]];
+        uint8_t *mark = &s->ranks.part[side][p->node[r]];
         if (sum || holds[r]) *mark = PART_RIGHT;
         else if (*mark != PART_RIGHT) *mark = PART_WRONG;
       }

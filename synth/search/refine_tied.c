@@ -164,7 +164,8 @@ iso_code fr_tied(state *s, const builder *b, const rule_term *l, const rule_term
   for (size_t i = 0; i < b->n_vars && !c; i++) {
     const eg_node rep = st_rep(s, b->var[i]);
     if (rep.i == EG_NONE || (elements += st_numel(s, rep)) > MAX_ELEMENTS) break;
-    if (b->used[i] && !(p.bind[i] = rule_tensor_ref(st_val(s, rep, draw)))) c = st_lost(s, err);
+    if (b->used[i] && !(p.bind[i] = rule_tensor_ref(st_val(s, rep, draw))))
+      c = st_lost(&s->values, err);
   }
   const rule_term *side[2] = {NULL, NULL};
   if (!c && elements <= MAX_ELEMENTS && (side[0] = flat(&p, l)) && (side[1] = flat(&p, r)))

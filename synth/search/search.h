@@ -12,7 +12,7 @@ iso_code st_find_peers(state *s, iso_error *err);
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 
 /* On the values of both runs: which tensors are a rank's part of one of the other graph's
- * (s->part). */
+ * (s->ranks.part). */
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
 /* ---- apply_rule.c ---- */
@@ -33,11 +33,18 @@ typedef struct st_match {
  * other side is known whole. It must not change the e-graph, and returns false to stop. */
 iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at,
                        bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err);
-/* `p`: the equalities that the match of both sides at u and t relied on. For a certificate, `as`:
- * the rule as it was matched, its sizes and attributes being numbers, whose variables may be
- * numbered otherwise than the set's; `var`: the e-node that each of those stood for. */
-iso_code st_record_application(state *s, size_t index, eg_node u, eg_node t, const premise *p,
-                               size_t n, const rule *as, const eg_node *var, iso_error *err);
+/* A rule that ties two e-nodes. For a certificate, `as`: the rule as it was matched, its sizes and
+ * attributes being numbers, whose variables may be numbered otherwise than the set's; `var`: the
+ * e-node that each of those stood for. NULL in `as`: nothing is noted. */
+typedef struct st_use {
+  size_t rule; /* in s->rules.set */
+  eg_node from, to;
+  const premise *prem; /* the equalities that the match of both sides relied on */
+  size_t n_prem;
+  const rule *as;
+  const eg_node *var;
+} st_use;
+iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 
 /* ---- frontier.c ---- */
 /* Synthesise a rule for the pair, have it validated, merge. */

@@ -1,7 +1,7 @@
 /* Private to synth/: the sizes and attributes that a rule leaves open, bound to numbers as a rule
  * is matched. */
-#ifndef SYNTH_NAMES_H
-#define SYNTH_NAMES_H
+#ifndef SYNTH_SEARCH_SUBSTITUTION_H
+#define SYNTH_SEARCH_SUBSTITUTION_H
 
 #include "rules/rules.h"
 

@@ -32,7 +32,7 @@ typedef struct search {
 
 static bool keep_match(void *ctx, const st_match *m) {
   search *q = ctx;
-  const size_t n_vars = rule_set_at(q->s->rules, q->rule)->n_vars;
+  const size_t n_vars = rule_set_at(q->s->rules.set, q->rule)->n_vars;
   found f = {q->rule,
              m->root,
              iso_arena_alloc(&q->s->arena, (n_vars + 1) * sizeof *f.var),
@@ -113,7 +113,9 @@ static iso_code apply(state *s, found *f, bool *changed, iso_error *err) {
   if ((c = run_term(s, f->root, &ok, err)) || !ok) return c;
   if ((c = note_made(s, f->other, f, &cap, &made, err))) return c;
   *changed = true;
-  return st_record_application(s, f->rule, f->root, made, f->prem, f->n_prem, NULL, f->var, err);
+  const st_use use = {
+      .rule = f->rule, .from = f->root, .to = made, .prem = f->prem, .n_prem = f->n_prem};
+  return st_record_application(s, &use, err);
 }
 
 /* Every match of every rule that may be used, both ways. */
@@ -121,13 +123,13 @@ static iso_code match_all(search *q, const bool *use, iso_error *err) {
   state *s = q->s;
   const size_t n_nodes = eg_count_added(s->g);
   iso_code c = ISO_OK;
-  for (q->rule = 0; q->rule < rule_set_count(s->rules) && !c; q->rule++) {
+  for (q->rule = 0; q->rule < rule_set_count(s->rules.set) && !c; q->rule++) {
     if (!use[q->rule]) continue;
     for (uint32_t i = 0; i < n_nodes && q->n < q->limit && !c; i++) {
       const eg_class at = eg_class_of(s->g, (eg_node){i});
       if (at.i != i) continue;
       for (int rhs = 0; rhs < 2 && !c; rhs++)
-        c = st_match_side(s, rule_set_at(s->rules, q->rule), rhs, at, keep_match, q, err);
+        c = st_match_side(s, rule_set_at(s->rules.set, q->rule), rhs, at, keep_match, q, err);
     }
   }
   return !c && q->failed ? nomem(err) : c;
@@ -161,8 +163,8 @@ static bool one_value(state *s, eg_node a, eg_node b) {
 static iso_code join_given(state *s, const bool *use, iso_error *err) {
   iso_code c = eg_rebuild(s->g, err);
   const size_t n = eg_count_added(s->g);
-  for (size_t i = 0; i < rule_set_count(s->rules); i++)
-    s->info[i].verdict.status = use[i] ? RULE_PROVED : RULE_UNKNOWN;
+  for (size_t i = 0; i < rule_set_count(s->rules.set); i++)
+    s->rules.info[i].verdict.status = use[i] ? RULE_PROVED : RULE_UNKNOWN;
   for (bool changed = true; changed && !c;) {
     changed = false;
     for (uint32_t i = 0; i < n && !c; i++)
@@ -187,11 +189,11 @@ static iso_code mark_used(state *s, premise p, premise **queue, size_t *n, size_
   size_t n_steps = 0;
   iso_code c = eg_explain(s->g, p.a, p.b, &step, &n_steps, err);
   for (size_t i = 0; i < n_steps && !c; i++) {
-    application *app = step[i].why.kind == WHY_RULE ? &s->app[step[i].why.data] : NULL;
+    application *app = step[i].why.kind == WHY_RULE ? &s->rules.app[step[i].why.data] : NULL;
     if (!app || app->seen) continue;
     app->seen = used[app->rule] = true;
     if (!iso_grow(*queue, *cap, *n + app->n)) c = nomem(err);
-    for (size_t k = 0; k < app->n && !c; k++) (*queue)[(*n)++] = s->prem[app->first + k];
+    for (size_t k = 0; k < app->n && !c; k++) (*queue)[(*n)++] = s->rules.prem[app->first + k];
   }
   free(step);
   return c;
@@ -236,11 +238,11 @@ static void fini(state *s) {
     free(s->rec[i].cval);
   }
   free(s->rec);
-  free(s->literal);
-  free(s->app);
-  free(s->prem);
-  free(s->info);
-  free(s->assume);
+  free(s->literals.of);
+  free(s->rules.app);
+  free(s->rules.prem);
+  free(s->rules.info);
+  free(s->assumed.of);
   eg_free(s->g);
   iso_arena_fini(&s->arena);
 }
@@ -260,7 +262,7 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
               .n_draws = 1,
               .n_sets = 1,
               .n_kept = 1,
-              .rules = (rule_set *)known,
+              .rules.set = (rule_set *)known,
               .res = &res,
               .t0 = synth_clock()};
   state *s = &st;
@@ -268,7 +270,8 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
   *follows = false;
   iso_code c = eg_new(NULL, &s->g, err);
   var = calloc((size_t)r->n_vars + 1, sizeof *var);
-  if (!c && (!var || !iso_grow(s->info, s->cap_info, rule_set_count(known) + 1))) c = nomem(err);
+  if (!c && (!var || !iso_grow(s->rules.info, s->rules.cap_info, rule_set_count(known) + 1)))
+    c = nomem(err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++) c = add_variable(s, i, bind[i], &var[i], err);
   bool ok = true;
   for (int k = 0; k < 2 && !c && ok; k++) c = add(s, k ? r->rhs : r->lhs, var, &side[k], &ok, err);

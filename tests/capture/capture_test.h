@@ -1,7 +1,7 @@
 /* What the tests of capture/ share: a temporary directory, files in it, and errors that say what
  * they should. JSON in these tests is written with ' for ". */
-#ifndef TESTS_CAPTURE_TEST_H
-#define TESTS_CAPTURE_TEST_H
+#ifndef TESTS_CAPTURE_CAPTURE_TEST_H
+#define TESTS_CAPTURE_CAPTURE_TEST_H
 
 #include <check.h>
 #include <dirent.h>

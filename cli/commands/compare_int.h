@@ -1,0 +1,66 @@
+/* Private to compare.c, compare_options.c and compare_pair.c: what is asked for, and the pairs of
+ * captures that it is asked of. */
+#ifndef CLI_COMMANDS_COMPARE_INT_H
+#define CLI_COMMANDS_COMPARE_INT_H
+
+#include "capture/capture.h"
+#include "cli/config/limits.h"
+#include "cli/config/relations.h"
+#include "cli/report/obligations.h"
+#include "synth/synth.h"
+#include "validate/validate.h"
+
+enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
+
+typedef struct options {
+  const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
+  size_t n_pairs;
+  const char *json, *html, *rules, *save_rules, *repro, *counterexample;
+  const char *certificate;
+  const char *sarif, *junit, *explorer, *baseline; /* of one pair only */
+  const char *relations;
+  bool github;
+  enum { COLOUR_AUTO, COLOUR, NO_COLOUR } colour;
+  val_options val;
+  synth_options synth;
+  const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
+  size_t n_inputs;
+  limits limits;
+  bool certified; /* nothing less counts */
+  bool quiet, verbose, explain, trace, progress, no_stats;
+  cap_graph *const *compared; /* the two graphs at hand */
+} options;
+
+/* A capture as the comparison sees it: borrows the capture's texts and tensors. */
+typedef struct view {
+  synth_graph g;
+  synth_node *node;
+  synth_output *output;
+  rule_tensor **value;
+} view;
+
+/* One pair: its captures and what came out. Owns: cmp_free_pair. */
+typedef struct pair {
+  cap_graph *graph[2];
+  view view[2];
+  relations relations;
+  cap_agreement agreed;
+  synth_result *result;
+  obligations obligations;
+  double load, total; /* seconds */
+} pair;
+
+/* ---- compare_options.c ---- */
+/* Returns: -1 to go on, else the exit status. */
+int cmp_parse(int argc, char **argv, options *o);
+
+/* ---- compare_pair.c ---- */
+void cmp_free_pair(pair *p);
+cap_options cmp_inputs_of(const options *o, size_t k);
+iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                          const rule_set *known, pair *p, iso_error *err);
+/* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that
+ * with the weakest evidence, of different ones that with the shortest inputs. */
+size_t cmp_deciding(const pair *p, size_t n);
+
+#endif

@@ -1,0 +1,162 @@
+/* One pair of captures: loaded, agreed on, as the comparison sees them, compared; and which of
+ * several pairs decides. */
+#include "cli/commands/compare_int.h"
+#include "cli/config/limits.h"
+#include "cli/report/obligations.h"
+#include "cli/config/relations.h"
+#include "egraph/base/parallel.h"
+#include "validate/validate.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* `relation`: of each output, or NULL. */
+static bool make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v) {
+  *v = (view){0};
+  v->node = calloc(c->n_nodes + 1, sizeof *v->node);
+  v->output = calloc(c->n_results + 1, sizeof *v->output);
+  v->value = calloc((c->n_sets + 1) * (c->n_nodes + 1), sizeof *v->value);
+  if (!v->node || !v->output || !v->value) return false;
+  for (size_t i = 0; i < c->n_nodes; i++) {
+    const cap_node *n = &c->node[i];
+    rule_tensor **val = &v->value[i * c->n_sets];
+    for (size_t s = 0; s < c->n_sets; s++)
+      val[s] = n->kind == CAP_INPUT ? c->input[s * c->n_nodes + i] : n->value;
+    v->node[i] = (synth_node){.id = n->id,
+                              .name = n->name,
+                              .op = n->op,
+                              .scope = n->scope,
+                              .source = n->source,
+                              .kind = n->kind == CAP_INPUT       ? SYNTH_INPUT
+                                      : n->kind == CAP_PARAMETER ? SYNTH_PARAMETER
+                                      : n->kind == CAP_BUFFER    ? SYNTH_BUFFER
+                                      : n->kind == CAP_CONSTANT  ? SYNTH_CONSTANT
+                                                                 : SYNTH_OP,
+                              .call = n->call,
+                              .n_outputs = n->n_outputs,
+                              .value = val,
+                              .domain = n->domain};
+    if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
+  }
+  for (size_t i = 0; i < c->n_results; i++)
+    v->output[i] =
+        (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
+  v->g = (synth_graph){.path = c->path,
+                       .n_nodes = c->n_nodes,
+                       .node = v->node,
+                       .n_outputs = c->n_results,
+                       .output = v->output,
+                       .n_sets = c->n_sets,
+                       .n_captured = n_captured};
+  return true;
+}
+
+static void free_view(view *v) {
+  free(v->node);
+  free(v->output);
+  free(v->value);
+}
+
+void cmp_free_pair(pair *p) {
+  synth_result_free(p->result);
+  obligations_free(&p->obligations);
+  for (int side = 0; side < 2; side++) {
+    free_view(&p->view[side]);
+    cap_free(p->graph[side]);
+  }
+  relations_free(&p->relations);
+}
+
+cap_options cmp_inputs_of(const options *o, size_t k) {
+  return (cap_options){.inputs = o->inputs,
+                       .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
+}
+
+/* What was agreed on of inputs, as assumptions. Owns: free(). */
+static synth_note *notes_of(const cap_agreement *a) {
+  synth_note *n = calloc(a->n_notes + 1, sizeof *n);
+  for (size_t i = 0; n && i < a->n_notes; i++)
+    n[i] = (synth_note){a->note[i].kind, a->note[i].text, a->note[i].left, a->note[i].right};
+  return n;
+}
+
+iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                          const rule_set *known, pair *p, iso_error *err) {
+  const double t0 = now();
+  const cap_options inputs = cmp_inputs_of(o, k);
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  if (!c && o->relations)
+    c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
+  if (!c)
+    c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
+  synth_options so = o->synth;
+  so.given = p->relations.given, so.n_given = p->relations.n_given;
+  so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
+  if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  so.n_said = p->agreed.n_notes;
+  for (int side = 0; side < 2 && !c; side++)
+    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
+                   &p->view[side]))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
+  p->load = now() - t0;
+  if (!c) {
+    rule_oracle oracle = val_oracle(engine);
+    o->compared = p->graph;
+    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
+    /* One step too large for the limit, or a device that failed: what was found before may rest on
+     * what could not be run. */
+    const char *why = val_lost(engine)                           ? val_lost(engine)
+                      : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached"
+                                                                 : NULL;
+    if (why) {
+      if (!c) synth_result_free(p->result);
+      p->result = calloc(1, sizeof *p->result);
+      c = p->result ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+      if (!c)
+        *p->result =
+            (synth_result){.verdict = SYNTH_UNDECIDED, .reason = why, .coverage.not_run = {-1, -1}};
+    }
+  }
+  free((void *)(uintptr_t)so.said);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
+    c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
+  p->total = now() - t0;
+  return c;
+}
+
+/* How much the inputs of a pair hold. */
+static int64_t input_elements(const pair *p) {
+  int64_t n = 0;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < p->graph[side]->n_nodes; i++) {
+      const cap_node *node = &p->graph[side]->node[i];
+      int64_t own = node->kind == CAP_INPUT;
+      for (uint32_t d = 0; own && d < node->output[0].shape.rank; d++)
+        own *= node->output[0].shape.dim[d];
+      n += own;
+    }
+  return n;
+}
+
+size_t cmp_deciding(const pair *p, size_t n) {
+  static const int rank[] = {[SYNTH_EQUIVALENT] = 0, [SYNTH_UNDECIDED] = 1, [SYNTH_DIFFERENT] = 2};
+  size_t worst = 0;
+  for (size_t k = 1; k < n; k++) {
+    const synth_result *a = p[k].result, *b = p[worst].result;
+    bool worse = rank[a->verdict] > rank[b->verdict];
+    if (a->verdict == b->verdict && a->verdict == SYNTH_EQUIVALENT)
+      worse = a->evidence < b->evidence;
+    if (a->verdict == b->verdict && a->verdict == SYNTH_DIFFERENT)
+      worse = input_elements(&p[k]) < input_elements(&p[worst]);
+    if (worse) worst = k;
+  }
+  return worst;
+}

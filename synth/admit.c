@@ -1,0 +1,104 @@
+/* What is compared of two captures: the nodes that the outputs depend on, in the comparison's own
+ * spelling. A graph that is no function of its inputs, or that reads what a capture does not hold,
+ * is refused here; nothing behind this file meets one. */
+#include "synth/loop.h"
+#include "rules/operators.h"
+#include "synth/search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- what the outputs depend on ---- */
+
+static void mark_live(const synth_graph *g, const rule_term *t, bool *live) {
+  if (t->kind == RULE_VAR) live[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_live(g, t->child[i], live);
+}
+
+/* A graph of live nodes only: what no output reads is not part of the function (and may be
+ * unspecified memory). */
+static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
+  bool *live = calloc(g->n_nodes + 1, 1);
+  if (!live) return nomem(err);
+  for (size_t i = 0; i < g->n_outputs; i++) live[g->output[i].node] = true;
+  for (size_t i = g->n_nodes; i-- > 0;)
+    if (live[i] && g->node[i].kind == SYNTH_OP) mark_live(g, g->node[i].call, live);
+  *out = live;
+  return ISO_OK;
+}
+
+/* PyTorch's in-place operators are named with an underscore; in functional form they have one more
+ * output. Where nothing reads the result, others may read what was written. */
+static bool writes_in_place(const synth_node *n) {
+  if (n->kind != SYNTH_OP || n->n_outputs != 1 || !rule_is_aten(n->call->u.s)) return false;
+  const char *name = n->call->u.s + 6;
+  const size_t len = strcspn(name, ".");
+  return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+}
+
+/* Operators that compute no function of their arguments are refused. */
+static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_error *err) {
+  if (n->kind != SYNTH_OP || rule_is_getitem(n->call->u.s)) return ISO_OK;
+  const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
+  if (writes_in_place(n) || (sc && sc->writes))
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "%s: node \"%s\": %s writes to an argument; captures hold functions only",
+                    g->path, n->id, n->op);
+  if (!sc) return ISO_OK;
+  if (rule_draws(s->schemas, n->call))
+    return iso_fail(
+        err, ISO_UNSUPPORTED,
+        "%s: node \"%s\": %s draws random numbers: its output is no function of its inputs",
+        g->path, n->id, n->op);
+  return ISO_OK;
+}
+
+/* Strides are not captured: what reads by them must be given what lies row by row. */
+static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error *err) {
+  bool *dense = NULL;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind != SYNTH_OP || !live[i] || !rule_reads_memory(n->call)) continue;
+    if (!dense) {
+      if (!(dense = calloc(g->n_nodes + 1, 1))) return nomem(err);
+      for (size_t k = 0; k < g->n_nodes; k++)
+        dense[k] = g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense);
+    }
+    const rule_term *self = n->call->child[0];
+    if (self->kind != RULE_VAR || !dense[self->u.i])
+      c = iso_fail(err, ISO_UNSUPPORTED,
+                   "%s: node \"%s\": %s reads memory whose order is not in the capture; put "
+                   "contiguous before it",
+                   g->path, n->id, n->op);
+  }
+  free(dense);
+  return c;
+}
+
+/* Our own copy of the nodes: literals may be read as something else. */
+static iso_code own_nodes(state *s, const synth_graph *g, synth_graph *copy, iso_error *err) {
+  synth_node *node = iso_arena_alloc(&s->arena, (g->n_nodes + 1) * sizeof *node);
+  if (!node) return nomem(err);
+  memcpy(node, g->node, g->n_nodes * sizeof *node);
+  *copy = *g;
+  copy->node = node;
+  return ISO_OK;
+}
+
+iso_code st_look_over(state *s, synth_graph own[2], bool *live[2], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++) {
+    if ((c = own_nodes(s, s->graph[side], &own[side], err))) break;
+    s->constants.as_given[side] = s->graph[side]->node;
+    const synth_graph *g = s->graph[side] = &own[side];
+    c = live_nodes(g, &live[side], err);
+    for (size_t i = 0; i < g->n_nodes && !c; i++)
+      if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
+    if (!c) c = refuse_strides(g, live[side], err);
+    if (!c && rule_schemas_starved(s->schemas)) c = nomem(err); /* something was not looked at */
+  }
+  return c;
+}

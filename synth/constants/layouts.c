@@ -1,0 +1,219 @@
+/* Layouts of constants that agree up to rounding. The relation engine compares bits. Values of all
+ * constants at hand that are within 2 ulp of one another are given one representative first; what
+ * comes out is checked against the true values. */
+#include "synth/constants/constants_int.h"
+#include "rules/names.h"
+#include "synth/constants/constants.h"
+#include "synth/joint/joint.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- layouts of constants that agree up to rounding ----
+ * The relation engine compares bits. Values of all constants at hand that are within 2 ulp of one
+ * another are given one representative first; what comes out is checked against the true values. */
+
+typedef struct snap {
+  double *v;
+  size_t n;
+} snap;
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static bool snap_add(snap *s, size_t *cap, const rule_tensor *t) {
+  if (!iso_grow(s->v, *cap, s->n + (size_t)t->numel)) return false;
+  for (int64_t i = 0; i < t->numel; i++) s->v[s->n++] = rule_tensor_get(t, i);
+  return true;
+}
+
+static double snapped(const snap *s, double x) {
+  size_t lo = 0, hi = s->n;
+  while (lo + 1 < hi) { /* the last entry <= x */
+    const size_t mid = (lo + hi) / 2;
+    if (s->v[mid] <= x) lo = mid;
+    else hi = mid;
+  }
+  return s->v[lo];
+}
+
+/* Keep the first of each run of neighbours within 2 ulp. */
+static void snap_finish(snap *s, double eps) {
+  if (!s->n) return;
+  qsort(s->v, s->n, sizeof *s->v, by_value);
+  size_t n = 1;
+  double last = s->v[0];
+  for (size_t i = 1; i < s->n; i++) {
+    const double x = s->v[i];
+    const bool near = x == last || fabs(x - last) <= 2 * eps * fmax(fabs(x), fabs(last));
+    last = x;
+    if (!near) s->v[n++] = x;
+  }
+  s->n = n;
+}
+
+static iso_code snap_copy(const snap *s, const rule_tensor *t, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  for (int64_t i = 0; i < t->numel && !c; i++)
+    rule_tensor_set(*out, i, snapped(s, rule_tensor_get(t, i)));
+  return c;
+}
+
+/* How often each element of the last dimension is repeated in place: 1 if it is not. */
+static int64_t run_length(const rule_tensor *t) {
+  const int64_t last = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
+  for (int64_t k = last; k > 1; k--) {
+    if (last % k) continue;
+    bool runs = true;
+    for (int64_t i = 0; i < t->numel && runs; i++)
+      runs = rule_tensor_get(t, i) == rule_tensor_get(t, i - i % k);
+    if (runs) return k;
+  }
+  return 1;
+}
+
+/* A table of interleaved pairs (cos, cos, ...): its distinct elements are related, and repeated in
+ * place. */
+iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel,
+                            iso_error *err) {
+  const int64_t k = run_length(t);
+  if (k == 1 || t->numel == k) return ISO_OK;
+  rule_shape shape = t->shape;
+  shape.dim[shape.rank - 1] /= k;
+  rule_tensor *once;
+  iso_code c = rule_tensor_new(t->dtype, &shape, &once, err);
+  if (c) return c;
+  for (int64_t i = 0; i < once->numel; i++) rule_tensor_set(once, i, rule_tensor_get(t, i * k));
+  c = synth_relate(x, once, NULL, &s->arena, rel, err);
+  rule_tensor_unref(once);
+  if (c || !rel->term) return c;
+  const rule_term *arg[3] = {rel->term, rule_int(&s->arena, k),
+                             rule_int(&s->arena, shape.rank - 1)},
+                  *out;
+  rel->term = NULL;
+  if (!arg[1] || !arg[2]) return nomem(err);
+  if (!(c = rule_call(&s->arena, s->schemas, OP_REPEAT_INTERLEAVE_SELF_INT, arg, 3, &out, err)))
+    rel->term = out;
+  return c;
+}
+
+/* What it was related to, and other layouts of that, needs no relation the other way round. */
+iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side,
+                         bool *related, iso_error *err) {
+  bool *used = calloc(n + 1, 1);
+  if (!used) return nomem(err);
+  st_term_mark(term, used);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < n && !related[i]; k++) {
+      const rule_tensor *a = s->rec[all[i].i].cval[0], *b = s->rec[all[k].i].cval[0];
+      related[i] =
+          used[k] && (i == k || (st_constant_on(s, all[i], !side) && rule_tensor_same_bytes(a, b)));
+    }
+  free(used);
+  return ISO_OK;
+}
+
+/* What a target may be made of, each value once, with the values that are within 2 ulp made one. */
+typedef struct sources {
+  rule_tensor **src; /* by constant at hand; NULL: it is none */
+  rule_tensor *copy; /* the target among them, NULL: as it is */
+} sources;
+
+static void free_sources(sources *x, size_t n) {
+  for (size_t i = 0; x->src && i < n; i++) rule_tensor_unref(x->src[i]);
+  free(x->src);
+  rule_tensor_unref(x->copy);
+}
+
+/* Constants of the other side that the target may be made of. Of what is the same but for sizes 1
+ * and grouping the first is taken, which is nearest to a leaf. */
+static bool take_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x,
+                         snap *sn) {
+  const rule_tensor *t = s->rec[target.i].cval[0];
+  const int side = st_constant_on(s, target, LEFT) ? LEFT : RIGHT;
+  size_t cap = 0;
+  bool fine = true;
+  for (size_t i = 0; i < at->n; i++) {
+    rule_tensor *v = s->rec[at->all[i].i].cval[0];
+    if (!st_constant_on(s, at->all[i], !side) || v->dtype != t->dtype || v->numel <= 1 ||
+        (smaller && v->numel >= t->numel) || !rule_tensor_varies(v) ||
+        eg_equal(s->g, at->all[i], target))
+      continue;
+    bool dup = false;
+    for (size_t k = 0; k < i && !dup; k++) dup = x->src[k] && rule_tensor_same_bytes(x->src[k], v);
+    if (dup) continue;
+    x->src[i] = rule_tensor_ref(v);
+    fine = fine && snap_add(sn, &cap, v);
+  }
+  return fine && snap_add(sn, &cap, t);
+}
+
+/* Owns: free_sources, also after an error. */
+static iso_code find_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x,
+                             iso_error *err) {
+  const rule_tensor *t = s->rec[target.i].cval[0];
+  const double eps = cn_epsilon(t->dtype);
+  snap sn = {0};
+  *x = (sources){.src = calloc(at->n + 1, sizeof *x->src)};
+  iso_code c = x->src && take_sources(s, at, target, smaller, x, &sn) ? ISO_OK : nomem(err);
+  bool finite = true;
+  for (size_t i = 0; i < sn.n; i++) finite &= isfinite(sn.v[i]) != 0;
+  if (!c && eps > 0 && finite) {
+    snap_finish(&sn, eps);
+    for (size_t i = 0; i < at->n && !c; i++) {
+      if (!x->src[i]) continue;
+      rule_tensor_unref(x->src[i]);
+      x->src[i] = NULL;
+      c = snap_copy(&sn, s->rec[at->all[i].i].cval[0], &x->src[i], err);
+    }
+    if (!c) c = snap_copy(&sn, t, &x->copy, err);
+  }
+  free(sn.v);
+  return c;
+}
+
+/* `def`, which is `term` over the constants at hand, takes the target into its class, if their true
+ * values agree. */
+static iso_code join_layout(state *s, const cn_list *at, size_t self, eg_node def,
+                            const rule_term *term, iso_error *err) {
+  const eg_node target = at->all[self];
+  const int side = st_constant_on(s, target, LEFT) ? LEFT : RIGHT;
+  const char **names = calloc(at->n + 1, sizeof *names);
+  if (!names) return nomem(err);
+  for (size_t i = 0; i < at->n; i++) names[i] = st_any_id(s, at->all[i]);
+  char *text = rule_term_print(term, s->schemas, names);
+  free(names);
+  bool agree;
+  iso_code c = cn_note_agreement(s, side == LEFT ? target : def, side == RIGHT ? target : def, text,
+                                 &agree, err);
+  free(text);
+  if (c || !agree) return c;
+  c = cn_merge(s, target, def, err);
+  s->rec[target.i].def = def.i;
+  at->related[self] = true;
+  return c ? c : st_mark_related(s, at->all, at->n, term, side, at->related, err);
+}
+
+iso_code cn_relate_layout(state *s, const cn_list *at, size_t self, bool smaller, iso_error *err) {
+  const eg_node target = at->all[self];
+  const rule_tensor *t = s->rec[target.i].cval[0];
+  sources from;
+  synth_index *x = NULL;
+  synth_relation rel = {0};
+  iso_code c = find_sources(s, at, target, smaller, &from, err);
+  if (!c) c = synth_index_new(from.src, NULL, at->n, s->schemas, &x, err);
+  if (!c) c = st_relate_repeated(s, x, from.copy ? from.copy : t, &rel, err);
+  if (!c && !rel.term) c = synth_relate(x, from.copy ? from.copy : t, NULL, &s->arena, &rel, err);
+  synth_index_free(x);
+  free_sources(&from, at->n);
+  if (c || !rel.term) return c;
+  eg_node def;
+  if ((c = st_add_term(s, rel.term, at->all, &def, err)) || (c = st_value(s, def, err))) return c;
+  if (!s->rec[def.i].cval || !cn_alike(s, def, target)) return ISO_OK;
+  return join_layout(s, at, self, def, rel.term, err);
+}

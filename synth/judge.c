@@ -1,0 +1,190 @@
+/* The verdict. Outputs that are joined make graphs equivalent, and an explanation of the chain must
+ * agree; what is not joined is different only where running both graphs by themselves shows it, and
+ * undecided else. Every doubt that was noted on the way lowers "equivalent" to "undecided" here. */
+#include "synth/loop.h"
+#include "synth/refute/refute.h"
+#include "synth/result/result.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) {
+  synth_result *r = s->res;
+  r->redrawn = redrawn;
+  r->witness_output = s->graph[LEFT]->output[output].name;
+  r->witness_abs = diff.max_abs;
+  r->witness_rel = diff.max_rel;
+  r->witness_seed = s->o->seed;
+}
+
+/* The verdict where some output is not joined: a witness decides. `apart`: draws on which the
+ * values differ. */
+static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_error *err) {
+  size_t output = 0;
+  rule_diff diff = {0};
+  iso_code c = ISO_OK;
+  bool any = false;
+  *differs = false;
+  for (size_t d = 0; d < s->n_draws && !c && !*differs; d++) { /* captured draws come first */
+    if (!apart[d]) continue;
+    any = true;
+    c = st_confirm(s, d, &output, &diff, differs, err);
+    if (!c && *differs) note_witness(s, output, diff, d >= st_n_captured(s));
+  }
+  if (!c && !*differs && !st_stopped(s)) {
+    c = st_hunt(s, &output, &diff, differs, err);
+    if (!c && *differs) note_witness(s, output, diff, true);
+  }
+  if (!c && !*differs)
+    s->res->reason =
+        st_stopped(s) ? s->stopped
+        : any && s->leaves.lonely_both
+            ? "either side has parameters that no layout relates to the other's; the outputs "
+              "differ on other parameters only, or not by more than rounding explains"
+        : any ? "the outputs differ, but not by more than rounding explains, and no justified rule "
+                "joins them"
+              : "the outputs agree on every draw, but no justified rule joins them";
+  return c;
+}
+
+iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  enum {
+    MANY = 32,
+    VERY_MANY = 512,
+    LARGE = 1 << 22
+  }; /* of large models a search for a witness takes long, too */
+  if (s->search.hunted || s->search.n_wasted < MANY || st_stopped(s)) return ISO_OK;
+  if (s->search.n_wasted < VERY_MANY &&
+      st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > LARGE)
+    return ISO_OK;
+  s->search.hunted = true;
+  bool *apart = calloc(s->n_draws + 1, 1), equal;
+  iso_code c = apart ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n_pairs && !c; i++) c = st_outputs_agree(s, &p[i], apart, &equal, err);
+  if (!c) c = seek_witness(s, apart, &s->search.apart, err);
+  free(apart);
+  s->res->reason = NULL;
+  if (!s->search.apart) s->res->coverage.n_searched = 0; /* it is done again */
+  return c;
+}
+
+/* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which
+ * guards against that, is one, no proof sees it: such inputs are looked for. */
+static iso_code look_where_undefined(state *s, iso_error *err) {
+  size_t output = 0;
+  rule_diff diff = {0};
+  bool found = false;
+  if (st_stopped(s)) return ISO_OK;
+  iso_code c = st_hunt_undefined(s, &output, &diff, &found, err);
+  if (c || !found) return c;
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason = iso_arena_printf(
+      &s->res->arena,
+      isfinite(diff.max_abs)
+          ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
+          : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where "
+            "the other is not",
+      s->graph[LEFT]->output[output].name);
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
+iso_code st_judge(state *s, pairing *p, iso_error *err) {
+  synth_result *r = s->res;
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
+  bool *apart = calloc(s->n_draws + 1, 1);
+  iso_code c = pair && apart ? ISO_OK : nomem(err);
+  bool all = true, differs = false;
+  r->evidence = RULE_PROVED;
+  for (size_t i = 0; i < L->n_outputs && !c; i++) {
+    const eg_node l = s->map[LEFT][L->output[p[i].left].node];
+    const char *name = L->output[p[i].left].name;
+    bool equal_values = true;
+    c = st_outputs_hold_as_numbers(s, &p[i], apart, &equal_values, err);
+    if (c) break;
+    bool done = eg_equal(s->g, l, p[i].aux);
+    if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
+    if (!c && done && !equal_values)
+      c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
+    if (!c && done) c = st_explain(s, l, p[i].aux, &r->evidence, err);
+    pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
+    all &= done;
+  }
+  differs = s->search.apart;
+  if (!c && !all && !differs) c = seek_witness(s, apart, &differs, err);
+  free(apart);
+  if (c) return c;
+  r->pair = pair;
+  r->n_pairs = L->n_outputs;
+  r->verdict = all ? SYNTH_EQUIVALENT : differs ? SYNTH_DIFFERENT : SYNTH_UNDECIDED;
+  if (all && s->o->require_proved && r->evidence < RULE_PROVED) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = "a rule on the chain is tested and not proved";
+  }
+  if (all && s->constants.doubtful) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = s->constants.doubtful;
+  }
+  if (all && s->leaves.keep_integers) {
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason =
+        "shown for the captured integers only: on others of the same range an operator fails";
+  }
+  if (all && s->search.apart) { /* one of the two is wrong, and nothing says which */
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = "the outputs are joined, and a witness tells them apart all the same";
+  }
+  return r->verdict == SYNTH_EQUIVALENT ? look_where_undefined(s, err) : ISO_OK;
+}
+
+/* The other side's node to show beside one: the same occurrence of its operator, else what the
+ * output is computed by. */
+static int64_t beside(const synth_graph *g, int64_t node, const synth_graph *other) {
+  size_t nth = 0;
+  for (int64_t i = 0; i < node; i++)
+    nth += g->node[i].kind == SYNTH_OP && strcmp(g->node[i].op, g->node[node].op) == 0;
+  for (size_t i = 0; i < other->n_nodes; i++)
+    if (other->node[i].kind == SYNTH_OP && strcmp(other->node[i].op, g->node[node].op) == 0 &&
+        nth-- == 0)
+      return (int64_t)i;
+  return other->n_outputs ? (int64_t)other->output[0].node : -1;
+}
+
+iso_code st_operator_fails(state *s, bool *alone, bool *drawn, iso_error *err) {
+  iso_error was = *err;
+  int side = 0;
+  int64_t node = -1;
+  iso_code c = s->g && s->map[LEFT] ? st_fails_alone(s, &side, &node, alone, drawn, err) : ISO_OK;
+  if (c) return c;
+  if (!*alone) {
+    *err = was;
+    return ISO_TORCH;
+  }
+  synth_result *r = s->res;
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
+  synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
+  uint32_t *region = iso_arena_alloc(&r->arena, sizeof *region);
+  if (!d || !pair || !region) return nomem(err);
+  *region = (uint32_t)node;
+  *d = (synth_divergence){.left = -1, .right = -1, .index = -1, .hint = r->reason, .at = {-1, -1}};
+  if (side == LEFT) d->left = node, d->left_region = region, d->n_left_region = 1;
+  else d->right = node, d->right_region = region, d->n_right_region = 1;
+  *(side == LEFT ? &d->right : &d->left) = beside(s->graph[side], node, s->graph[!side]);
+  for (size_t i = 0; i < L->n_outputs && i < R->n_outputs; i++)
+    pair[r->n_pairs++] = (synth_pair){L->output[i].name, R->output[i].name, "equal", false};
+  r->pair = pair;
+  r->divergence = d;
+  r->n_divergences = 1;
+  r->coverage.not_run[side] = node;
+  r->verdict = SYNTH_DIFFERENT;
+  r->reason = NULL;
+  r->witness_output = L->n_outputs ? L->output[0].name : "";
+  r->witness_abs = r->witness_rel = INFINITY;
+  r->witness_seed = s->o->seed;
+  return ISO_OK;
+}

@@ -1,0 +1,42 @@
+/* Private to synth/: the parts of the loop in compare.c, in the order in which it calls them. */
+#ifndef SYNTH_LOOP_H
+#define SYNTH_LOOP_H
+
+#include "synth/comparison.h"
+
+typedef struct pairing {
+  uint32_t left, right; /* indices of outputs */
+  eg_node aux; /* what the left output must equal: the right one, in the left one's shape */
+  const rule_term *term; /* that, over the right graph's nodes */
+  const char *relation;
+} pairing;
+
+/* ---- admit.c ---- */
+/* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be
+ * compared is refused. */
+iso_code st_look_over(state *s, synth_graph own[2], bool *live[2], iso_error *err);
+
+/* ---- outputs.c ---- */
+iso_code st_output_terms(state *s, pairing *p, iso_error *err);
+bool st_outputs_met(state *s, const pairing *p, size_t n);
+/* Whether the values of a pair of outputs agree on every draw; on which they do not is added to
+ * `apart`. */
+iso_code st_outputs_agree(state *s, const pairing *p, bool *apart, bool *equal, iso_error *err);
+/* The same over the real numbers: where float64 tells the outputs apart on a draw, many digits may
+ * say that rounding did. What they are made of may be equal all the same. */
+iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,
+                                    iso_error *err);
+
+/* ---- evaluate.c ---- */
+iso_code st_evaluate(state *s, iso_error *err);
+
+/* ---- judge.c ---- */
+/* Many candidates in vain: perhaps there is no rule to be found, and a witness tells so sooner than
+ * all the candidates that are left. */
+iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *err);
+iso_code st_judge(state *s, pairing *p, iso_error *err);
+/* An operator that fails on one side only is a divergence at that place; on both sides it is an
+ * error. */
+iso_code st_operator_fails(state *s, bool *alone, bool *drawn, iso_error *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* A candidate as a rule: named, stated, and decided once. What was accepted is among the
+ * comparison's rules; what was not is remembered, so that no candidate is validated twice. */
+#include "synth/search/search_int.h"
+#include "synth/search/frontier.h"
+#include "synth/search/substitution.h"
+#include "synth/joint/joint.h"
+#include "synth/search/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- naming ---- */
+
+static void var_name(state *s, const rule_variable *v, const rec *r, const size_t *count, char *out,
+                     size_t n) {
+  static const char *const floats[] = {"x", "y", "z"};
+  (void)s;
+  if (v->kind == 'f' && r->leaf && !r->konst) {
+    const char *base = v->n_dims >= 2 ? "w" : "b";
+    const size_t k = count[v->n_dims >= 2 ? 1 : 2];
+    if (k) snprintf(out, n, "%s%zu", base, k + 1);
+    else snprintf(out, n, "%s", base);
+  } else if (v->kind == 'f') {
+    if (count[0] < 3) snprintf(out, n, "%s", floats[count[0]]);
+    else snprintf(out, n, "x%zu", count[0] - 1);
+  } else {
+    const size_t k = count[v->kind == 'b' ? 4 : 3];
+    const char base = v->kind == 'b' ? 'm' : v->kind == 'c' ? 'c' : 'i';
+    if (k) snprintf(out, n, "%c%zu", base, k + 1);
+    else snprintf(out, n, "%c", base);
+  }
+}
+
+static const char *bare_op(const char *op, char *buf, size_t n) {
+  const char *p = strstr(op, "::");
+  snprintf(buf, n, "%s", p ? p + 2 : op);
+  char *dot = strchr(buf, '.');
+  if (dot) *dot = 0;
+  return buf;
+}
+
+/* The operator that a person would name the side by: the outermost that is not plain layout, else
+ * the outermost. */
+static const char *head_op(const rule_term *t) {
+  const rule_term *first = NULL;
+  while (t->kind == RULE_OP) {
+    if (!first) first = t;
+    if (!fr_layout_op(t->u.s)) return t->u.s;
+    if (!t->n) break;
+    t = t->child[0];
+  }
+  return first ? first->u.s : "id";
+}
+
+static const char *rule_title(state *s, const rule_term *l, const rule_term *r) {
+  char a[64], b[64];
+  bare_op(head_op(l), a, sizeof a);
+  bare_op(head_op(r), b, sizeof b);
+  if (strcmp(a, b) == 0) {
+    const rule_term *outer = r->kind == RULE_OP && fr_layout_op(r->u.s) ? r : l;
+    if (outer->kind == RULE_OP) bare_op(outer->u.s, b, sizeof b);
+  }
+  return iso_arena_printf(&s->arena, strcmp(a, b) == 0 ? "%s" : "%s-%s", a, b);
+}
+
+bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
+             rule_tensor **example) {
+  rule_variable *v = iso_arena_alloc(&s->arena, (b->n_vars + 1) * sizeof *v);
+  if (!v) return false;
+  size_t count[5] = {0};
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const eg_node rep = st_rep(s, b->var[i]);
+    if (rep.i == EG_NONE || !s->rec[rep.i].tensor) return false;
+    const rec *q = &s->rec[rep.i];
+    const rule_dtype dtype = st_dtype(s, rep);
+    const rule_term **dim = iso_arena_alloc(&s->arena, (q->shape.rank + 1) * sizeof *dim);
+    if (!dim) return false;
+    for (uint32_t k = 0; k < q->shape.rank; k++) {
+      if (q->shape.dim[k] < 1) return false;
+      if (!(dim[k] = rule_int(&s->arena, q->shape.dim[k]))) return false;
+    }
+    v[i] = (rule_variable){.n_dims = q->shape.rank, .dim = dim};
+    v[i].kind = rule_dtype_is_float(dtype)     ? 'f'
+                : rule_dtype_is_complex(dtype) ? 'c'
+                : dtype == RULE_BOOL           ? 'b'
+                                               : 'i';
+    char name[32];
+    var_name(s, &v[i], q, count, name, sizeof name);
+    count[v[i].kind == 'f'   ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0)
+          : v[i].kind == 'b' ? 4
+                             : 3]++;
+    if (!(v[i].name = iso_arena_strdup(&s->arena, name))) return false;
+    example[i] =
+        st_spare(s, st_home(s, rep))
+            ? NULL
+            : st_val(s, rep, 0); /* a large parameter is an example of nothing but its shape */
+  }
+  *out = (rule){
+      .name = rule_title(s, l, r), .n_vars = (uint32_t)b->n_vars, .var = v, .lhs = l, .rhs = r};
+  return out->name != NULL;
+}
+
+/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general
+ * as it holds. */
+static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact,
+                        rule_verdict *v, iso_error *err) {
+  const rule_oracle *o = s->oracle;
+  *general = *r;
+  *exact = true;
+  if (!o->generalise) return o->decide(o->ctx, r, example, v, err);
+  iso_code c = o->generalise(o->ctx, r, example, &s->arena, general, v, err);
+  if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena, exact)) return c;
+  /* It has to explain the place that it comes from. */
+  *general = *r;
+  return o->decide(o->ctx, r, example, v, err);
+}
+
+static void trace_candidate(state *s, const rule *r, const rule_verdict *v, double seconds) {
+  char *text = rule_print(r), how[RULE_METHOD_TEXT];
+  char *line = text ? iso_arena_printf(&s->arena, "candidate %s %s (%s%s, %.3f s): %s", r->name,
+                                       rule_status_name(v->status), rule_verdict_method(v, how),
+                                       v->reason, seconds, text)
+                    : NULL;
+  if (line) s->o->trace(s->o->ctx, line);
+  free(text);
+}
+
+iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
+                   bool *fresh, iso_error *err) {
+  size_t at;
+  bool first;
+  iso_code c = rule_set_add(s->rules.tried, r, &at, &first, err);
+  if (c) return c;
+  if (!iso_grow(s->rules.tries, s->rules.cap_tries, at + 1))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  *fresh = first || st_without(s, SYNTH_REUSE);
+  if (!*fresh) {
+    *v = s->rules.tries[at].verdict;
+    *index = s->rules.tries[at].rule;
+    return ISO_OK;
+  }
+  const double t0 = synth_clock(), cpu = synth_cpu_clock();
+  rule general;
+  bool exact;
+  *v = (rule_verdict){0};
+  *index = SIZE_MAX;
+  if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
+  s->res->seconds_validate += synth_clock() - t0;
+  st_note_cost(s, r->name, cpu);
+  st_refuse_masks(&s->masks, v);
+  if (v->status >= RULE_TESTED) {
+    general.reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
+    c = rule_set_add(s->rules.set, &general, index, &first, err);
+    if (!c && !iso_grow(s->rules.info, s->rules.cap_info, *index + 1))
+      c = iso_fail(err, ISO_NOMEM, "out of memory");
+    if (c) return c;
+    if (first) s->rules.info[*index] = (rule_info){0};
+    s->rules.info[*index].verdict = *v;
+    s->rules.info[*index].read |= !exact;
+    rule_set_evidence(s->rules.set, *index, v->status, v->scope);
+    s->res->n_synthesised += first;
+  } else s->res->n_refuted++;
+  s->rules.tries[at] = (try){*v, *index};
+  if (s->o->trace)
+    trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules.set, *index) : r, v,
+                    synth_cpu_clock() - cpu);
+  return ISO_OK;
+}

@@ -1,0 +1,196 @@
+/* The cone of an e-node: the classes from which it is computed, nearest first; and the smallest
+ * pattern of each class under the cut at hand.
+ *
+ * Invariant: `cost` and `best` are those of the cut that `costs` was called for last; a class whose
+ * cost is infinite has no pattern. */
+#include "synth/search/search_int.h"
+#include "synth/search/frontier.h"
+#include "rules/names.h"
+#include "rules/operators.h"
+#include "synth/joint/joint.h"
+#include "synth/search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double INFINITE = 1e9;
+
+const rule_term *fr_literal_class(state *s, uint32_t c) {
+  const eg_node *m;
+  return eg_class_nodes(s->g, (eg_class){c}, &m) ? st_literal(s, m[0]) : NULL;
+}
+
+/* Where a captured node stands in each graph: what it is computed from stands earlier. */
+typedef struct place {
+  uint32_t before[2];
+} place;
+
+/* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal
+ * tensors of several places (two masks that are empty, two layers' zeros): to go on from a later
+ * one would lead round in a circle. */
+static bool earlier(const rec *r, place *p) {
+  bool any = r->node[0] < 0 && r->node[1] < 0;
+  for (int side = 0; side < 2; side++)
+    any |= r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side];
+  for (int side = 0; side < 2; side++)
+    if (r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side])
+      p->before[side] = (uint32_t)r->node[side];
+  return any;
+}
+
+static bool widen(place *p, const place *q) {
+  bool wider = false;
+  for (int side = 0; side < 2; side++)
+    if (q->before[side] > p->before[side]) p->before[side] = q->before[side], wider = true;
+  return wider;
+}
+
+typedef struct walk {
+  state *s;
+  cone *k;
+  uint8_t bit;
+  place *at;       /* by class id */
+  uint8_t *queued; /* by class id */
+  uint32_t *queue; /* a ring */
+  size_t head, n, found;
+} walk;
+
+enum { RING = 4096 };
+
+static void enter(walk *w, uint32_t c, const place *p) {
+  cone *k = w->k;
+  if (!(k->in[c] & w->bit)) {
+    if (w->found == CONE_MAX) return;
+    w->found++;
+    if (!k->in[c]) k->cls[k->n++] = c;
+    k->in[c] |= w->bit;
+    w->at[c] = *p;
+  } else if (!widen(&w->at[c], p)) return;
+  if (w->queued[c] || w->n == RING) return;
+  w->queued[c] = 1;
+  w->queue[(w->head + w->n++) % RING] = c;
+}
+
+iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err) {
+  const size_t n = eg_count_added(s->g);
+  walk w = {.s = s,
+            .k = k,
+            .bit = bit,
+            .at = malloc(n * sizeof *w.at),
+            .queued = calloc(n, 1),
+            .queue = calloc(RING, sizeof *w.queue)};
+  iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  const place start = {{UINT32_MAX, UINT32_MAX}};
+  bool first = true;
+  if (!code) enter(&w, eg_class_of(s->g, root).i, &start);
+  while (!code && w.n) {
+    const uint32_t c = w.queue[w.head];
+    w.head = (w.head + 1) % RING;
+    w.n--;
+    w.queued[c] = 0;
+    const eg_node *m;
+    const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
+    for (size_t i = 0; i < cnt; i++) {
+      if (first && m[i].i != root.i && !s->rec[m[i].i].leaf)
+        continue; /* the root is this e-node, not its class */
+      place p = w.at[c];
+      if (!earlier(&s->rec[m[i].i], &p) && !first) continue;
+      for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+        const uint32_t d = eg_node_child(s->g, m[i], a).i;
+        if (!fr_literal_class(s, d)) enter(&w, d, &p);
+      }
+    }
+    first = false;
+  }
+  free(w.at);
+  free(w.queued);
+  free(w.queue);
+  return code;
+}
+
+bool fr_input_class(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    for (int side = 0; side < 2; side++) {
+      const int32_t k = s->rec[m[i].i].node[side];
+      if (k >= 0 && s->graph[side]->node[k].kind == SYNTH_INPUT) return true;
+    }
+  return false;
+}
+
+static bool class_written_out(state *s, eg_class c, const asked *above);
+
+bool fr_numbers_of(state *s, eg_node e, const asked *above) {
+  const rec *r = &s->rec[e.i];
+  if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
+  const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), OP_RESHAPE) == 0;
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
+    const eg_class c = eg_node_child(s->g, e, a);
+    const eg_node d = st_rep(s, c);
+    if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
+    if (!table || fr_input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
+      return false;
+  }
+  return true;
+}
+
+static bool class_written_out(state *s, eg_class c, const asked *above) {
+  const asked here = {eg_find(s->g, c), above};
+  for (const asked *k = above; k; k = k->above)
+    if (k->c.i == here.c.i) return false;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    if (fr_numbers_of(s, m[i], &here)) return true;
+  return false;
+}
+
+bool fr_written_out(state *s, eg_class c) { return class_written_out(s, c, NULL); }
+
+static double node_cost(state *s, cone *k, eg_node e) {
+  if (st_literal(s, e)) return 0;
+  const rec *r = &s->rec[e.i];
+  /* A constant's leaf that only one side reads says nothing as a variable: any other form of what
+   * is above it is better. */
+  if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
+  if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
+  /* What a graph computes is more general than a constant's layout that was read off its values. */
+  if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
+  for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
+    const uint32_t d = eg_node_child(s->g, e, a).i;
+    sum += k->in[d] ? k->cost[d] : fr_literal_class(s, d) ? 0 : INFINITE;
+  }
+  return sum;
+}
+
+void fr_costs(state *s, cone *k) {
+  for (size_t i = 0; i < k->n; i++) {
+    k->cost[k->cls[i]] = k->cut[k->cls[i]] ? 1 : INFINITE;
+    k->best[k->cls[i]] = EG_NONE;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = k->n; i-- > 0;) {
+      const uint32_t c = k->cls[i];
+      if (k->cut[c] || k->opened[c] == SHUT) continue;
+      const eg_node *m;
+      const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
+      for (size_t j = 0; j < cnt; j++) {
+        const double x = node_cost(s, k, m[j]);
+        if (x < k->cost[c] - 1e-9) {
+          k->cost[c] = x;
+          k->best[c] = m[j].i;
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+double fr_root_cost(state *s, cone *k, eg_node root) {
+  const uint32_t c = eg_class_of(s->g, root).i;
+  return k->cut[c] ? 1 : node_cost(s, k, root);
+}

@@ -1,0 +1,45 @@
+/* Private to frontier.c, cone.c, pattern.c and candidate.c: the steps of st_synthesise. */
+#ifndef SYNTH_SEARCH_SEARCH_INT_H
+#define SYNTH_SEARCH_SEARCH_INT_H
+
+#include "synth/search/frontier.h"
+
+enum { CONE_MAX = 600 }; /* classes of a cone */
+
+/* The classes that are being looked at, the last one first: two shapes of one table are made of
+ * each other. */
+typedef struct asked {
+  eg_class c;
+  const struct asked *above;
+} asked;
+
+/* ---- cone.c ---- */
+/* Literals are no part of a cone: a pattern holds them as they are. */
+const rule_term *fr_literal_class(state *s, uint32_t c);
+/* Breadth first through the members of every class: what is near comes first, the bound cuts what
+ * is far. */
+iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err);
+/* Whether a captured input is in it. */
+bool fr_input_class(state *s, eg_class c);
+/* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
+bool fr_numbers_of(state *s, eg_node e, const asked *above);
+/* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. */
+void fr_costs(state *s, cone *k);
+/* The size of the pattern at a root, which is expanded unless it is cut. */
+double fr_root_cost(state *s, cone *k, eg_node root);
+
+/* ---- pattern.c ---- */
+/* Both patterns under the current cut. Returns: false where one cannot be built. */
+bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_term **r);
+
+/* ---- candidate.c ---- */
+/* Two patterns as a rule over the builder's variables, each with its shape; `example`: their values
+ * on the first draw, borrowed. Returns: false where a variable has no shape. */
+bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
+             rule_tensor **example);
+/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules,
+ * SIZE_MAX where nothing was; in `fresh` whether it had to be validated. */
+iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
+                   bool *fresh, iso_error *err);
+
+#endif
