@@ -12,6 +12,7 @@
 #include "rules/operators.h"
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
+#include "validate/branch/range.h"
 
 enum {
   EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE,
@@ -66,9 +67,13 @@ uint64_t val_term_hash(const rule_term *t, uint64_t seed) {
 }
 
 void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+                    rule_tensor *const *bind, const val_range *in, size_t n,
+                    const rule_tensor *out) {
   const val_site s = val_site_of(call, bind, n, out);
   uint16_t want, need = val_site_needs(&s, &want);
+  const uint16_t possible = val_range_needs(call, bind, in, n, out, need);
+  if (need && !possible) want = 0;
+  need = possible;
   if (!(need | want) || !varies(term)) return;
   if ((need & (VAL_UP | VAL_DOWN)) && term->n && places(term->child[0])) return;
   if (s.choice == RULE_CHOICE_ORDER && val_orders_places(term)) return;

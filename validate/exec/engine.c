@@ -23,6 +23,7 @@
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
 #include "validate/branch/choice_int.h"
+#include "validate/branch/range.h"
 #include "validate/exec/engine_int.h"
 #include "validate/exec/helper.h"
 #include "validate/prove/prove_int.h"
@@ -291,7 +292,8 @@ typedef struct eval {
   results *slot; /* open addressing by pointer; order never shows */
   size_t n_slots, n_used;
   unsigned depth;
-  val_probe *probe; /* NULL: not asked for */
+  val_probe *probe;  /* NULL: not asked for */
+  val_ranges ranges; /* where branches are noted */
 } eval;
 
 static size_t slot_of(const eval *v, const rule_term *t) {
@@ -383,6 +385,22 @@ static bool holds(const rule_term *t, const rule_term *part) {
   return false;
 }
 
+/* Which branches the call took, and in which range its result lies. Errors: ISO_NOMEM, and the
+ * results are let go. */
+static iso_code note_branches(eval *v, size_t at, const rule_term *t, const rule_term *call,
+                              rule_tensor *const *bind, size_t n, rule_tensor **out, size_t n_out,
+                              size_t shown, iso_error *err) {
+  val_range *in = iso_arena_alloc(&v->arena, (n + 1) * sizeof *in);
+  if (in) val_ranges_in(&v->ranges, bind, n, in);
+  if (!in || !val_ranges_note(&v->ranges, call, bind, in, n, out, n_out)) {
+    for (size_t i = 0; i < n_out; i++) rule_tensor_unref(out[i]);
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  if (val_reads_result(v->root, t, shown))
+    val_cover_note(v->probe->cover, at, t, call, bind, in, n, out[shown]);
+  return ISO_OK;
+}
+
 static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r,
                        iso_error *err) {
   size_t n = 0, cap = 0;
@@ -409,9 +427,8 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   if (v->probe != NULL && v->probe->tied && !tied &&
       ((v->probe->other && holds(v->probe->other, t)) || !val_reads_result(v->root, t, shown)))
     v->probe->tied = false;
-  if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0 &&
-      val_reads_result(v->root, t, shown))
-    val_cover_note(v->probe->cover, at, t, call, *bind, n, room[shown]);
+  if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
+    code = note_branches(v, at, t, call, *bind, n, room, r->n, shown, err);
   if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t &&
       r->n > 0)
     v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);
@@ -453,6 +470,7 @@ static void eval_free(eval *v) {
     free(v->slot[i].out);
   }
   free(v->slot);
+  free(v->ranges.of);
   iso_arena_fini(&v->arena);
 }
 

@@ -1,0 +1,39 @@
+/* Private to validate/: between which numbers what an operator gives lies, whatever its variables
+ * are. */
+#ifndef VALIDATE_BRANCH_RANGE_H
+#define VALIDATE_BRANCH_RANGE_H
+
+#include "validate/exec/engine_int.h"
+
+/* All numbers from `low` to `high`. An open end is not reached itself. */
+typedef struct val_range {
+  double low, high;
+  bool low_open, high_open;
+} val_range;
+
+/* The ranges of the tensors of an evaluation. All bits zero: none. */
+typedef struct val_ranges {
+  struct {
+    const rule_tensor *tensor;
+    val_range range;
+  } * of;
+  size_t n, cap;
+} val_ranges;
+/* Those of the tensors of a call; what is not there is a variable. */
+void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, val_range *in);
+/* Note the results of a call. Returns: false where there is no memory. */
+bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const *bind,
+                     const val_range *in, size_t n, rule_tensor *const *out, size_t n_out);
+
+/* What a variable, or a result of which nothing is known, may be. */
+val_range val_range_any(rule_dtype d);
+/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: real numbers, and
+ * integers that do not leave their dtype. Holds where the call is defined. */
+val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
+                       size_t n, const rule_tensor *out);
+/* Of `need` (choice_int.h), what values in these ranges can do. A comparison with one answer needs
+ * nothing. */
+uint16_t val_range_needs(const rule_term *call, rule_tensor *const *bind, const val_range *in,
+                         size_t n, const rule_tensor *out, uint16_t need);
+
+#endif
