@@ -9,6 +9,7 @@ import sys
 import dsl
 import arithmetic  # noqa: F401
 import attention  # noqa: F401  each adds its pairs to dsl.PAIRS
+import bounds  # noqa: F401
 import choices  # noqa: F401
 import collectives  # noqa: F401
 import edges  # noqa: F401
