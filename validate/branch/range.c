@@ -138,7 +138,8 @@ static bool is_one_of(const char *name, const char *const *list, size_t n) {
   is_one_of(name, (const char *const[]){__VA_ARGS__}, \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* What takes elements of its tensors, or a mean or an extreme of them: in the hull of all. */
+/* What takes elements of its tensors, or a mean or an extreme of them: in the hull of all.
+ * operator: the range of each is defined here. */
 static bool of_elements(const question *q, const char *name, val_range *r) {
   if (!IS("view", "reshape", "unsqueeze", "squeeze", "transpose", "t", "permute", "expand",
           "contiguous", "clone", "alias", "detach", "select", "slice", "flatten", "cat", "stack",
@@ -159,7 +160,8 @@ static double size_along(const question *q, uint32_t k) {
   return d >= 0 && d < x->shape.rank ? (double)x->shape.dim[d] : (double)x->numel;
 }
 
-/* What lies between two numbers for every argument. */
+/* What lies between two numbers for every argument.
+ * operator: the range of each is defined here. */
 static bool of_any(const question *q, const char *name, val_range *r) {
   const double infinite = (double)INFINITY;
   if (IS("one_hot", "sigmoid", "softmax", "_softmax")) *r = closed(0, 1);
@@ -173,7 +175,8 @@ static bool of_any(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* Of one tensor, element by element. */
+/* Of one tensor, element by element.
+ * operator: the range of each is defined here. */
 static bool of_one(const question *q, const char *name, val_range *r) {
   val_range a, b;
   if (!argument(q, 0, &a)) return false;
@@ -201,7 +204,8 @@ static bool of_one(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* Of two, as broadcasting pairs them. A factor behind them (alpha) is not looked at. */
+/* Of two, as broadcasting pairs them. A factor behind them (alpha) is not looked at.
+ * operator: the range of each is defined here. */
 static bool of_two(const question *q, const char *name, val_range *r) {
   val_range a, b;
   if (q->call->n != 2 || !argument(q, 0, &a) || !argument(q, 1, &b)) return false;
@@ -215,7 +219,8 @@ static bool of_two(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* A sum of so many, or of up to so many. */
+/* A sum of so many, or of up to so many.
+ * operator: the range of each is defined here. */
 static bool of_sums(const question *q, const char *name, val_range *r) {
   const rule_tensor *x = tensor(q, 0);
   val_range a;
@@ -232,7 +237,8 @@ static bool of_sums(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* What each branch gives. */
+/* What each branch gives.
+ * operator: the range of each is defined here. */
 static bool of_branches(const question *q, const char *name, val_range *r) {
   const bool fill = IS("masked_fill");
   val_range a, b;
@@ -243,7 +249,8 @@ static bool of_branches(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* Casts to floats are none; to integers they cut, and keep what fits. */
+/* Casts to floats are none; to integers they cut, and keep what fits.
+ * operator: the range of each is defined here. */
 static bool of_cast(const question *q, const char *name, val_range *r) {
   val_range a;
   if (!IS("to", "_to_copy") || !argument(q, 0, &a) || q->out->dtype == RULE_BOOL) return false;
@@ -302,6 +309,7 @@ static bool below(val_range a, val_range b, bool or_equal) {
   return a.high < b.low || (a.high <= b.low && (or_equal || a.high_open || b.low_open));
 }
 
+/* operator: the range of each is defined here. */
 static bool one_answer(const char *name, val_range a, val_range b) {
   if (IS("lt", "ge")) return below(a, b, false) || below(b, a, true);
   if (IS("gt", "le")) return below(b, a, false) || below(a, b, true);
@@ -317,6 +325,7 @@ static uint16_t by_upper(val_range a, val_range b) {
   return (below(a, b, true) ? VAL_DOWN : 0) | (below(b, a, true) ? VAL_SAME : 0);
 }
 
+/* operator: the range of each is defined here. */
 static uint16_t never_bounds(const question *q, const char *name, val_range a) {
   val_range b;
   uint16_t never = 0;
