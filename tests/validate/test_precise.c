@@ -29,6 +29,7 @@ static const struct {
                 {"isneginf", "as isfinite"},
                 {"isposinf", "as isfinite"},
                 {"rrelu", "random in training"},
+                {"scatter.value_reduce", "as scatter.reduce"},
                 {"signbit", "tells 0 from -0, which are one number"},
                 {"unique", "has no schema"},
                 {"view.dtype", "reads bits, not numbers"},
