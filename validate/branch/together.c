@@ -23,30 +23,15 @@ typedef struct finder {
   size_t n;
 } finder;
 
-static bool named(const char *op, const char *const *name, size_t n) {
-  char buf[64];
-  val_base_name(op, buf);
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(buf, name[i]) == 0) return true;
-  return false;
-}
-
 static bool elementwise(const char *op) {
-  static const char *const names[] = {
-      "mul",         "add",         "sub",         "div",        "where",       "masked_fill",
-      "maximum",     "minimum",     "to",          "_to_copy",   "logical_and", "logical_or",
-      "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-      "__and__",     "__or__",      "__xor__",     "neg",        "clone",       "contiguous",
-      "rsub",        "multiply"};
-  return named(op, names, sizeof names / sizeof *names);
+  const rule_operator *o = rule_operator_of(op);
+  return o->elementwise || o->cast;
 }
 
 /* What moves truth values as it moves numbers. */
 static bool moves(const char *op) {
-  static const char *const names[] = {"slice",     "select", "unsqueeze", "squeeze", "transpose",
-                                      "permute",   "t",      "view",      "reshape", "flatten",
-                                      "unflatten", "narrow", "expand",    "flip",    "roll"};
-  return named(op, names, sizeof names / sizeof *names);
+  const rule_operator *o = rule_operator_of(op);
+  return o->rearranges || o->part;
 }
 
 static bool varies(const rule_term *t) {
@@ -126,7 +111,8 @@ iso_code val_pairs_of(const rule *r, iso_arena *a, val_pair *out, size_t *n, iso
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-/* The case of a pair as a term: each of them, or its opposite, and both of that. */
+/* The case of a pair as a term: each of them, or its opposite, and both of that.
+ * operator: terms of truth values are written with these. */
 static iso_code case_of(val_engine *e, iso_arena *a, const val_pair *p, int which,
                         const rule_term **out, iso_error *err) {
   const rule_term *arg[2] = {p->one, p->other};
@@ -166,7 +152,8 @@ iso_code val_pairs_note(val_engine *e, val_pair *pair, size_t n, rule_tensor *co
   return c;
 }
 
-/* Whether the case is proved to be nowhere. */
+/* Whether the case is proved to be nowhere.
+ * operator: what is never true is written with these. */
 static iso_code impossible(val_engine *e, const rule *r, const val_pair *p, int which, bool *yes,
                            iso_error *err) {
   iso_arena a = {0};
