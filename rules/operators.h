@@ -37,6 +37,7 @@ typedef enum rule_choice {
   RULE_CHOICE_STEP,      /* of integers alone */
   RULE_CHOICE_ORDER,     /* places, by comparing values */
   RULE_CHOICE_EXTREME,   /* a value, by comparing values: continuous */
+  RULE_CHOICE_WEIGHT,    /* all of its operand, weighed by exponentials: the largest count most */
   RULE_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
   RULE_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
   RULE_CHOICE_COUNT,     /* of what is not 0 */

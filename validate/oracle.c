@@ -11,6 +11,7 @@
 
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
+#include "validate/branch/meet_int.h"
 #include "validate/sample/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
@@ -42,6 +43,8 @@ typedef struct ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
+  bool guarded;  /* some sample differs where a number on the way is undefined */
+  bool parted;   /* two conditions were not seen in all cases */
   bool ties;     /* some sample differs where equal numbers leave a choice open */
   bool cut;      /* some sample differs on an axis, by the sign of a zero */
   bool doubt;    /* some sample differs by more than such a tolerance, if not surely */
@@ -115,6 +118,7 @@ static iso_code weigh(ladder *l, const rule *r, unsigned k, unsigned kind, rule_
   l->coarse = fmax(l->coarse, t->coarse);
   l->doubt |= t->doubt;
   l->ties |= t->ties;
+  l->guarded |= t->guarded;
   if (kind == VAL_AXES && t->outcome == VAL_DIFFER && t->what == 'v') {
     l->cut = true;
     t->outcome = VAL_BLIND;
@@ -267,6 +271,12 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", gap(l));
+  } else if (l->good >= LEAST_SAMPLES && l->guarded) {
+    snprintf(out->reason, sizeof out->reason,
+             "the sides differ where a number on the way to them is undefined");
+  } else if (l->good >= LEAST_SAMPLES && l->parted) {
+    snprintf(out->reason, sizeof out->reason,
+             "no sample showed two conditions that meet both together and apart");
   } else if (l->good >= LEAST_SAMPLES && l->ties) {
     snprintf(out->reason, sizeof out->reason,
              "the sides differ where numbers are equal, and an operator leaves open which of them "
@@ -428,6 +438,40 @@ static iso_code seek_branches(ladder *l, rule_verdict *out, bool *refuted, iso_e
   return c;
 }
 
+/* ---- what is rare ---- */
+
+static iso_code weigh_rare(void *ctx, const rule *r, rule_tensor **bind, bool *agree, bool *stop,
+                           iso_error *err) {
+  search *s = ctx;
+  val_trial t = {0};
+  const iso_code c = weigh(s->l, r, 0, VAL_ALL_KINDS, bind, s->out, s->refuted, &t, err);
+  *agree = t.outcome == VAL_AGREE;
+  *stop = *s->refuted || val_stopped(val_engine_options(s->l->e));
+  val_trial_fini(&t);
+  return c;
+}
+
+/* On an instance of its own. A rule of a file is about all numbers, those beyond a mask too. */
+static iso_code sample_rare(ladder *l, rule_verdict *out, bool *refuted, iso_error *err) {
+  enum { DEAR = 4 };
+  search s = {l, out, refuted};
+  const val_watcher who = {weigh_rare, &s};
+  const uint32_t failed = l->failed;
+  iso_arena a = {0};
+  rule r = *l->r;
+  bool found = true;
+  char why[200] = "";
+  iso_code c = ISO_OK;
+  l->problem.roomy = true;
+  if (l->problem.open) c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
+  if (!c && found)
+    c = val_rare(l->e, &r, l->example, l->strict, heavy(&r) ? DEAR : 1, &l->rng, &who, &l->parted,
+                 err);
+  iso_arena_fini(&a);
+  l->failed = failed;
+  return c;
+}
+
 /* Rows that are longer than the rule's windows, slices and thresholds. */
 static iso_code sample_sizes(ladder *l, unsigned k, rule_verdict *out, bool *refuted,
                              iso_error *err) {
@@ -536,6 +580,7 @@ static iso_code climb(ladder *l, rule_verdict *out, bool *refuted, iso_error *er
     c = sample_instance(l, k + s, VAL_SPREAD + s, out, refuted, err);
   if (!c && seek && !*refuted && !val_stopped(o) && (jumps || gap(l)))
     c = seek_branches(l, out, refuted, err);
+  if (!c && seek && !*refuted && !val_stopped(o)) c = sample_rare(l, out, refuted, err);
   if (!c && !*refuted && l->strict)
     for (int side = 0; side < 2; side++) val_cover_excuse(&l->cover[side], &l->undefined[side]);
   if (c) return c;

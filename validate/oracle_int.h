@@ -21,6 +21,8 @@ typedef struct val_trial {
   bool soft;       /* so small that a second sample should show it too */
   bool gross;      /* far beyond what rounding does to anything on the way */
   bool sure;       /* of VAL_AGREE: nothing was lost in sums */
+  bool guarded;    /* of VAL_OUTSIDE: a number on the way is undefined, and the sides are finite and
+                      differ: a choice hides it on one of them */
   bool ties;       /* the sides differ where equal numbers leave a choice open */
   bool unmet;      /* the thresholds that float64 met are none of the numbers that it stands for */
   double max_rel;  /* of VAL_AGREE: largest relative difference seen */

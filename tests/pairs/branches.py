@@ -1022,6 +1022,90 @@ def attention(d):
     )
 
 
+def fills(d):
+    """A literal that a maximum, a choice or a softmax weighs against values."""
+    n, rows = d.pick(4, 6, 8), d.pick(2, 3)
+    x = var("x", "f", rows, n)
+    far = d.pick(1e4, 1e5, 1e6, 1e9, 1e20)
+    true = d.rng.random() < 0.5
+    low = d.rng.random() < 0.7
+    value = (-1 if low else 1) * (float("inf") if true else far)
+    more = shaped("full", [[rows, 2], value], (rows, 2), "f")
+    e = d.pick(x, x * 2.0, x + 1.0)
+    wide = shaped("cat", [[e, more], -1], (rows, n + 2), "f")
+    best = lambda t: shaped("amax" if low else "amin", [t, [-1], True], (rows, 1))
+    return true, best(e), best(wide)
+
+
+def joint(d):
+    """Conditions that are rare, and what holds where several do."""
+    i, j = (var(v, "i", *d.shape, limit=d.pick(100, 5000)) for v in "ij")
+    a, b = d.rng.randrange(2, 98), d.rng.randrange(2, 98)
+    c1, c2 = compare("eq", i, a), compare("eq", j, b)
+    if d.rng.random() < 0.5:
+        x, y, w = d.x, d.y, d.pick(0.01, 0.001)
+        near = lambda v: compare("lt", el("abs", v - d.pick(3.0, -3.5, 12.125, 8.0)), w)
+        c1, c2 = near(x), near(y)
+    f, g = to_float(c1), to_float(c2)
+    either = el("logical_or", c1, c2, kind="b")
+    z = var("z", "f", *d.shape)
+    return d.pick(
+        (False, z * to_float(either), z * (f + g)),
+        (True, z * to_float(either), z * (f + g - f * g)),
+        (False, to_float(either), to_float(el("logical_xor", c1, c2, kind="b"))),
+        (True, to_float(either), el("maximum", f, g)),
+        (False, masked(masked(z, c1, 1.0), c2, 2.0), masked(masked(z, c2, 2.0), c1, 1.0)),
+        (True, masked(masked(z, c1, 1.0), c2, 2.0), where(c2, 2.0, masked(z, c1, 1.0))),
+        (False, f + g, f + g - f * g),
+        (True, f * g, to_float(el("logical_and", c1, c2, kind="b"))),
+    )
+
+
+def neighbours(d):
+    """Tokens in a row: slices of one tensor."""
+    n, top = d.pick(6, 8), d.pick(50, 5000)
+    i = var("ids", "i", n, limit=top)
+    a, b = d.rng.sample(range(2, top - 1), 2)
+    first = shaped("slice.Tensor", [i, 0, 0, n - 1], (n - 1,))
+    second = shaped("slice.Tensor", [i, 0, 1, n], (n - 1,))
+    p, q = to_float(compare("eq", first, a)), to_float(compare("eq", second, b))
+    return d.pick(
+        (False, p + q, p + q - p * q),
+        (True, p + q - p * q, el("maximum", p, q)),
+        (False, p + q, el("maximum", p, q)),
+        (True, p * q, el("minimum", p, q)),
+    )
+
+
+def duplicates(d):
+    """The same place twice, in a large table."""
+    n, k = d.pick(300, 1000, 2000), d.pick(2, 3)
+    i, y, w = var("slots", "i", k, limit=n), var("y", "f", k), var("w3", "f", n)
+    read = lambda t: shaped("index_select", [t, 0, i], (k,))
+    added = shaped("index_add", [w, 0, i, y], (n,))
+    put = shaped("scatter.src", [w, 0, i, y], (n,))
+    return d.pick(
+        (True, added, shaped("scatter_add", [w, 0, i, y], (n,))),
+        (False, read(added), read(w) + y),
+        (False, read(put), y),
+        (False, added, shaped("scatter.src", [w, 0, i, read(w) + y], (n,))),
+        (True, read(w) + y, y + read(w)),
+    )
+
+
+def apart(d):
+    """Integers that are one apart, or equal, among thousands."""
+    top = d.pick(50, 5000, 100000)
+    i, j = (var(v, "i", *d.shape, limit=top) for v in "ij")
+    return d.pick(
+        (False, compare("gt", i, j), compare("ge", i, j + 2)),
+        (True, compare("gt", i, j), compare("ge", i, j + 1)),
+        (False, compare("ge", i, j), compare("gt", i, j)),
+        (False, compare("lt", i, j + 1), compare("le", i, j + 1)),
+        (True, compare("ne", i, j), ~compare("eq", i, j)),
+    )
+
+
 KINDS = {
     f.__name__: f
     for f in (
@@ -1045,6 +1129,11 @@ KINDS = {
         quantised,
         tokens,
         attention,
+        fills,
+        joint,
+        neighbours,
+        duplicates,
+        apart,
     )
 }
 

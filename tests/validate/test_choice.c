@@ -162,9 +162,9 @@ static bool says(const rule_term *t, bool jump) {
   bool yes = false;
   if (t->kind == RULE_OP) {
     const rule_choice c = rule_operator_of(t->u.s)->choice;
-    const bool steady =
-        c == RULE_CHOICE_NONE || (jump && (c == RULE_CHOICE_EXTREME || c == RULE_CHOICE_BOUND ||
-                                           c == RULE_CHOICE_DISTANCE || c == RULE_CHOICE_END));
+    const bool steady = c == RULE_CHOICE_NONE || c == RULE_CHOICE_WEIGHT ||
+                        (jump && (c == RULE_CHOICE_EXTREME || c == RULE_CHOICE_BOUND ||
+                                  c == RULE_CHOICE_DISTANCE || c == RULE_CHOICE_END));
     yes = !steady;
   }
   for (uint32_t i = 0; i < t->n; i++) yes |= says(t->child[i], jump);

@@ -9,6 +9,7 @@
 
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
+#include "validate/branch/meet_int.h"
 
 enum {
   EDGES = VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ODD | VAL_EDGE_ABOVE,
@@ -293,17 +294,8 @@ static bool choose_variable(line *l, const val_domain *domain, iso_rng *rng) {
       l->var = v;
   }
   if (n == 0) return false;
-  const rule_variable *x = &l->r->var[l->var];
-  const val_domain *d = &domain[l->var];
-  const double size = (double)(d->size != INT64_MAX ? d->size : d->behind);
-  l->whole = x->kind == 'i';
-  const rule_dtype type = l->bind[l->var]->dtype;
-  const double most = ldexp(1, type == RULE_U8 ? 8 : (int)(8 * rule_dtype_size(type)) - 1);
-  l->low = x->low ? (double)x->low->u.i
-           : type == RULE_U8 || (size < 0x1p62 && !d->from_end)
-               ? 0
-               : fmax(-most, size < 0x1p62 ? -size : -0x1p40);
-  l->high = x->high ? (double)x->high->u.i : fmin(most, fmin(size, 0x1p40));
+  l->whole = l->r->var[l->var].kind == 'i';
+  val_range_of(l->r, l->var, &domain[l->var], l->bind[l->var]->dtype, &l->low, &l->high);
   return true;
 }
 

@@ -33,6 +33,12 @@ bool val_size_at(const val_problem *p, const rule_term *t, int64_t *out) {
   return rule_size_at(t, &v, out);
 }
 
+bool val_real_at(const val_problem *p, const rule_term *t, double *out) {
+  const rule_values v = values_of(p);
+  *out = rule_number_at(t, &v);
+  return isfinite(*out);
+}
+
 val_truth val_condition_at(const val_problem *p, const rule_term *t) {
   const rule_values v = values_of(p);
   const rule_truth x = rule_condition_at(t, &v);

@@ -415,6 +415,36 @@ static void to_the_edge(val_problem *p, iso_rng *rng) {
   *v = was;
 }
 
+/* How far the attribute may go in one direction, at most 16; it is put back. */
+static double room_of(const val_problem *p, val_name *n, double sign) {
+  const double was = n->f;
+  double in = 0, out = 16;
+  for (int k = 0; k < 40 && out - in > 1e-12; k++) {
+    const double d = k == 0 ? out : (in + out) / 2;
+    n->f = was + sign * d;
+    if (!val_names_hold(p)) out = d;
+    else in = d;
+    if (in == out) break;
+  }
+  n->f = was;
+  /* Conditions hold within a tolerance: what lies in that is beyond the bound. */
+  return out == 0 || in == out ? in : fmax(0, in - 1e-8 * (fabs(was) + in + 1));
+}
+
+/* A real attribute within its bounds, close to one of them more often than not: solving finds the
+ * bounds themselves, and of wide ones chance finds only the inside. */
+static void to_the_bound(val_problem *p, iso_rng *rng) {
+  for (uint32_t k = 0; k < p->n_names; k++) {
+    val_name *n = &p->name[k];
+    if (n->kind != 'f' || n->hidden) continue;
+    const double sign = iso_rng_below(rng, 2) ? 1 : -1, was = n->f, room = room_of(p, n, sign);
+    const double back = fmin(1, pow(10, -(double)iso_rng_below(rng, 7)) / fmax(room, 1e-12));
+    if (room == 0 || room == 16) continue;
+    n->f = was + sign * room * (1 - back * iso_rng_uniform(rng));
+    if (!val_names_hold(p)) n->f = was;
+  }
+}
+
 bool val_draw_names(val_problem *p, iso_rng *rng) {
   for (int i = 0; i < DRAWS; i++) {
     for (uint32_t k = 0; k < p->n_names; k++) p->name[k].set = false;
@@ -422,6 +452,7 @@ bool val_draw_names(val_problem *p, iso_rng *rng) {
     draw_leads(p, rng);
     if (!complete(p, rng)) continue;
     if (some_integer(p) && iso_rng_below(rng, p->n_where ? 2 : 4) == 0) to_the_edge(p, rng);
+    if (p->n_where && iso_rng_below(rng, 2)) to_the_bound(p, rng);
     return true;
   }
   return false;
@@ -456,7 +487,9 @@ static const rule_term *substitute(const val_problem *p, iso_arena *a, const rul
                                    const rule_term *t) {
   if (t->kind == RULE_OP || t->kind == RULE_LIST) return substitute_children(p, a, arg, t);
   int64_t v;
-  if (t->kind == RULE_EXPR) return val_size_at(p, t, &v) ? rule_int(a, v) : NULL;
+  if (t->kind == RULE_EXPR && val_size_at(p, t, &v)) return rule_int(a, v);
+  double real;
+  if (t->kind == RULE_EXPR) return val_real_at(p, t, &real) ? rule_float(a, real) : NULL;
   if (t->kind != RULE_NAME) return t;
   for (uint32_t i = 0; i < p->n_names; i++) {
     const val_name *n = &p->name[i];

@@ -60,6 +60,8 @@ typedef enum val_truth { VAL_FALSE, VAL_TRUE, VAL_OPEN } val_truth;
 val_truth val_condition_at(const val_problem *p, const rule_term *t);
 /* Returns: false where it is no integer, or a name is not set. */
 bool val_size_at(const val_problem *p, const rule_term *t, int64_t *out);
+/* The same of a real attribute. Returns: false where it is not finite. */
+bool val_real_at(const val_problem *p, const rule_term *t, double *out);
 /* Whether exactly one name in `t` is not set: which. */
 bool val_last_open(const val_problem *p, const rule_term *t, uint32_t *which);
 /* Set that name so that `t` holds. Returns: false where no value was found. */

@@ -272,6 +272,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
   const survey s = survey_both(a, b, floor, strict, rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
+    t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
     const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
                        (pa.pole || pb.pole) && !pa.far && !pb.far;
     return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs)

@@ -1,0 +1,106 @@
+/* Samples of what chance does not bring about: conditions that hold together, integers that crowd,
+ * values on the far side of a fill. */
+#include "validate/branch/meet_int.h"
+
+#include <stdlib.h>
+
+enum { MEETS = 24, FILLS = 27 };
+
+typedef struct rare {
+  val_engine *e;
+  const rule *r;
+  rule_tensor *const *example;
+  iso_rng *rng;
+  const val_watcher *who;
+  val_domain *domain;
+  rule_tensor **bind;
+  val_pair pair[VAL_PAIRS];
+  size_t n_pairs;
+  bool stop;
+} rare;
+
+static void let_go(rare *s) {
+  for (uint32_t i = 0; i < s->r->n_vars; i++) {
+    rule_tensor_unref(s->bind[i]);
+    s->bind[i] = NULL;
+  }
+}
+
+static iso_code draw(rare *s, unsigned kind, iso_error *err) {
+  let_go(s);
+  return val_sample(s->e, s->r, s->example, s->rng, kind, false, s->bind, err);
+}
+
+static iso_code show(rare *s, iso_error *err) {
+  bool agree = false;
+  iso_code c = s->who->weigh(s->who->ctx, s->r, s->bind, &agree, &s->stop, err);
+  if (!c && agree && !s->stop) c = val_pairs_note(s->e, s->pair, s->n_pairs, s->bind, err);
+  return c;
+}
+
+static iso_code meet(rare *s, unsigned share, iso_error *err) {
+  static const unsigned kinds[] = {VAL_PLAIN, VAL_SEAM, VAL_POSITIVE, VAL_AT};
+  val_pool *pool = calloc(s->r->n_vars + 1, sizeof *pool);
+  size_t n = 0;
+  if (!pool) return iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = val_pools(s->e, s->r, s->domain, s->bind, pool, &n, err);
+  for (unsigned k = 0; k < MEETS / share && n > 0 && !c && !s->stop; k++) {
+    c = draw(s, kinds[k / 2 % 4], err);
+    if (!c) val_meet_fill(s->r, pool, k, s->rng, s->bind);
+    if (!c) c = show(s, err);
+  }
+  free(pool);
+  return c;
+}
+
+static iso_code crowd(rare *s, unsigned share, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool any = true;
+  for (unsigned k = 0; k < VAL_CROWDS && any && !c && !s->stop; k += share) {
+    c = draw(s, k % 2 ? VAL_POSITIVE : VAL_PLAIN, err);
+    any = !c && val_crowd_fill(s->r, s->domain, k, s->rng, s->bind);
+    if (any) c = show(s, err);
+  }
+  return c;
+}
+
+static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
+  double l[VAL_FILLS];
+  const size_t n = val_fill_literals(s->r, masks, l);
+  iso_code c = ISO_OK;
+  for (unsigned k = 0; n && k < (n > 3 ? 2 * FILLS : FILLS) / share && !c && !s->stop; k++) {
+    c = draw(s, VAL_PLAIN, err);
+    if (!c)
+      val_fill_around(s->r, s->domain, l[k % n], (unsigned)(k / n) % VAL_FILL_TURNS, s->rng,
+                      s->bind);
+    if (!c) c = show(s, err);
+  }
+  return c;
+}
+
+static iso_code all(rare *s, bool masks, unsigned share, bool *gap, iso_error *err) {
+  iso_arena a = {0};
+  iso_code c = draw(s, VAL_PLAIN, err);
+  if (!c) c = val_domains(s->e, val_engine_schemas(s->e), s->r, s->bind, s->domain, err);
+  if (!c) c = val_pairs_of(s->r, &a, s->pair, &s->n_pairs, err);
+  if (!c) c = meet(s, share, err);
+  if (!c && !s->stop) c = crowd(s, share, err);
+  if (!c && !s->stop) c = fill(s, masks, share, err);
+  if (!c && !s->stop) c = val_pairs_gap(s->e, s->r, s->pair, s->n_pairs, gap, err);
+  iso_arena_fini(&a);
+  return c == ISO_UNSUPPORTED ? ISO_OK : c;
+}
+
+iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, bool masks,
+                  unsigned share, iso_rng *rng, const val_watcher *who, bool *gap, iso_error *err) {
+  rare s = {.e = e, .r = r, .example = example, .rng = rng, .who = who};
+  *gap = false;
+  s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
+  s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
+  iso_code c = s.domain && s.bind ? all(&s, masks, share, gap, err)
+                                  : iso_fail(err, ISO_NOMEM, "out of memory");
+  if (s.bind) let_go(&s);
+  free(s.bind);
+  free(s.domain);
+  return c;
+}
