@@ -181,4 +181,30 @@ ISO_MUST_USE iso_code cap_lower(const cap_lowering *l, const cap_node *node, con
 ISO_MUST_USE iso_code cap_lower_ref(const cap_lowering *l, const json_t *v, bool projected,
                                     uint32_t *out, iso_error *err);
 
+/* ---- between graph.c, load.c and edit.c ---- */
+
+typedef struct impl {
+  cap_tensors *trace; /* NULL where there is none */
+  rule_tensor **input;
+  rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
+} impl;
+
+iso_code cap_no_memory(iso_error *err);
+void cap_show_values(cap_graph *g);
+
+/* ---- between graph.c and load.c ---- */
+iso_code cap_take_value(rule_tensor *x, const cap_node *node, const char *path, rule_tensor **out,
+                        iso_error *err);
+iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err);
+iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
+iso_code cap_load_values(cap_graph *g, iso_error *err);
+
+/* ---- between lower.c and lower_sizes.c ---- */
+iso_code cap_given(const rule_term *t, const rule_term **out, iso_error *err);
+const rule_term **cap_new_list(const cap_lowering *l, size_t n);
+size_t cap_find_arg(const rule_schema *s, const char *name);
+bool cap_is_any(const char *op, const char *const *names);
+iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                          const rule_term **child, iso_error *err);
+
 #endif

@@ -13,15 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/pt2_int.h"
+#include "capture/pt2/pt2_int.h"
 #include "rules/operators.h"
 #include "egraph/base/vec.h"
-
-typedef struct impl {
-  cap_tensors *trace; /* NULL where there is none */
-  rule_tensor **input;
-  rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
-} impl;
+#include "capture/capture_int.h"
 
 /* What lives while a graph.json is read. */
 typedef struct reader {
@@ -31,13 +26,13 @@ typedef struct reader {
   cap_lowering lower;
 } reader;
 
-static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+iso_code cap_no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- strings ---- */
 
 static iso_code keep(iso_arena *a, const char *s, const char **out, iso_error *err) {
   *out = iso_arena_strdup(a, s);
-  return *out != NULL ? ISO_OK : no_memory(err);
+  return *out != NULL ? ISO_OK : cap_no_memory(err);
 }
 
 /* An optional string: "" where it is missing or null. */
@@ -60,7 +55,7 @@ static iso_code take_name(cap_names *t, const char *what, const char *name, size
                           iso_error *err) {
   if (cap_names_find(t, name) != CAP_NO_INDEX)
     return iso_fail(err, ISO_FORMAT, "the %s \"%.120s\" is taken", what, name);
-  return cap_names_add(t, name, index) ? ISO_OK : no_memory(err);
+  return cap_names_add(t, name, index) ? ISO_OK : cap_no_memory(err);
 }
 
 /* ---- one node ---- */
@@ -90,7 +85,7 @@ static iso_code read_outputs(iso_arena *a, const json_t *v, cap_node *node, iso_
   size_t n = json_array_size(v);
   if (n == 0) return iso_fail(err, ISO_FORMAT, "has no outputs");
   cap_output *out = iso_arena_alloc(a, n * sizeof *out);
-  if (out == NULL) return no_memory(err);
+  if (out == NULL) return cap_no_memory(err);
   for (size_t i = 0; i < n; i++) {
     iso_code code = read_output(json_array_get(v, i), &out[i], err);
     if (code != ISO_OK) {
@@ -172,7 +167,7 @@ static iso_code read_getitem(reader *r, cap_node *node, const cap_raw *raw, iso_
   iso_arena *a = &r->g->arena;
   const rule_term *child[2] = {rule_var(a, of), rule_int(a, json_integer_value(index))};
   node->call = rule_op(a, "getitem", child, 2);
-  return node->call != NULL ? ISO_OK : no_memory(err);
+  return node->call != NULL ? ISO_OK : cap_no_memory(err);
 }
 
 static iso_code read_functionalized(const json_t *v, const cap_node *node, cap_raw *raw,
@@ -219,7 +214,7 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
                     node->op);
   code = cap_lower(&r->lower, node, &raw, &node->call, err);
   /* An operator that was not found for want of memory must not be taken for an unknown one. */
-  return rule_schemas_starved(r->lower.schemas) ? no_memory(err) : code;
+  return rule_schemas_starved(r->lower.schemas) ? cap_no_memory(err) : code;
 }
 
 static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t index,
@@ -257,7 +252,7 @@ static iso_code read_nodes(reader *r, const json_t *nodes, iso_error *err) {
   if (n > UINT32_MAX) return iso_fail(err, ISO_LIMIT, "too many nodes");
   cap_graph *g = r->g;
   r->node = iso_arena_alloc(&g->arena, (n + 1) * sizeof *r->node);
-  if (r->node == NULL) return no_memory(err);
+  if (r->node == NULL) return cap_no_memory(err);
   g->node = r->node;
   r->lower = (cap_lowering){&g->arena, g->schemas, &r->ids, r->node};
   for (size_t i = 0; i < n; i++) {
@@ -279,7 +274,7 @@ static iso_code read_results(reader *r, const json_t *v, iso_error *err) {
   size_t n = json_array_size(v);
   if (n == 0) return iso_fail(err, ISO_FORMAT, "the graph has no outputs");
   cap_result *out = iso_arena_alloc(&r->g->arena, n * sizeof *out);
-  if (out == NULL) return no_memory(err);
+  if (out == NULL) return cap_no_memory(err);
   cap_names names = {0};
   iso_code code = ISO_OK;
   for (size_t i = 0; i < n && code == ISO_OK; i++) {
@@ -331,7 +326,7 @@ static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *e
   json_t *top = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
   if (top == NULL)
     return cap_json_no_memory(&je)
-               ? no_memory(err)
+               ? cap_no_memory(err)
                : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s%s", je.line, je.column,
                           json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "",
                           je.text);
@@ -354,119 +349,10 @@ static iso_code new_graph(const char *dir, rule_schemas *schemas, cap_graph **ou
   }
   if (g == NULL || m == NULL || g->path == NULL) {
     cap_free(g);
-    return no_memory(err);
+    return cap_no_memory(err);
   }
   *out = g;
   return ISO_OK;
-}
-
-/* ---- tensors ---- */
-
-/* Give `node` its tensor. Takes over `x`, also on error; NULL: there is none. */
-static iso_code take_value(rule_tensor *x, const cap_node *node, const char *path,
-                           rule_tensor **out, iso_error *err) {
-  iso_code code = ISO_OK;
-  if (x == NULL)
-    return iso_fail(err, ISO_FORMAT, "%s: node \"%.120s\": there is no tensor \"%.120s\"", path,
-                    node->id, node->name);
-  const cap_output *o = &node->output[0];
-  if (x->dtype != o->dtype || !rule_shape_eq(&x->shape, &o->shape)) {
-    char a[128], b[128];
-    code = iso_fail(err, ISO_FORMAT,
-                    "%s: node \"%.120s\": tensor \"%.120s\" is %s %s, the graph says %s %s", path,
-                    node->id, node->name, rule_dtype_name(x->dtype),
-                    rule_shape_print(&x->shape, a, sizeof a), rule_dtype_name(o->dtype),
-                    rule_shape_print(&o->shape, b, sizeof b));
-    rule_tensor_unref(x);
-    return code;
-  }
-  *out = x;
-  return ISO_OK;
-}
-
-static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path,
-                            rule_tensor **out, iso_error *err) {
-  rule_tensor *x = NULL;
-  iso_code code = cap_tensors_get(t, node->name, &x, err);
-  return code != ISO_OK ? code : take_value(x, node, path, out, err);
-}
-
-/* The tensors of `path` for the inputs into `slot` by node. */
-static iso_code load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err) {
-  cap_tensors *t = NULL;
-  iso_code code = cap_tensors_open(path, &t, err);
-  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
-    if (g->node[i].kind == CAP_INPUT) code = take_tensor(t, &g->node[i], path, &slot[i], err);
-  cap_tensors_close(t);
-  return code;
-}
-
-/* Room for one more input set. */
-static iso_code grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err) {
-  impl *m = g->impl;
-  size_t need;
-  if (__builtin_mul_overflow(set + 1, g->n_nodes + 1, &need) || !iso_grow(m->input, *cap, need))
-    return no_memory(err);
-  g->n_sets = set + 1;
-  g->input = m->input;
-  return ISO_OK;
-}
-
-static iso_code load_inputs(cap_graph *g, iso_error *err) {
-  size_t cap = 0;
-  for (size_t set = 0;; set++) {
-    char *path = set == 0 ? iso_arena_printf(&g->arena, "%s/inputs.safetensors", g->path)
-                          : iso_arena_printf(&g->arena, "%s/inputs.%zu.safetensors", g->path, set);
-    if (path == NULL) return no_memory(err);
-    struct stat st;
-    if (set > 0 && stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
-    iso_code code = grow_inputs(g, set, &cap, err);
-    if (code == ISO_OK)
-      code = load_tensors(g, path, ((impl *)g->impl)->input + set * g->n_nodes, err);
-    if (code != ISO_OK) return code;
-  }
-}
-
-/* Weights: of weights.safetensors, and what it lacks of the checkpoint beside it. */
-static iso_code load_weights(cap_graph *g, iso_error *err) {
-  impl *m = g->impl;
-  cap_weights *w = NULL;
-  m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
-  iso_code code = m->weight != NULL ? cap_weights_open(g->path, &w, err) : no_memory(err);
-  for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
-    rule_tensor *x = NULL;
-    const char *path = NULL;
-    if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
-    code = cap_weights_get(w, g->node[i].name, &x, &path, err);
-    if (code == ISO_OK) code = take_value(x, &g->node[i], path, &m->weight[i], err);
-  }
-  cap_weights_close(w);
-  return code;
-}
-
-static iso_code load_trace(cap_graph *g, iso_error *err) {
-  char *path = iso_arena_printf(&g->arena, "%s/trace.safetensors", g->path);
-  if (path == NULL) return no_memory(err);
-  struct stat st;
-  if (stat(path, &st) != 0 && errno == ENOENT) return ISO_OK;
-  return cap_tensors_open(path, &((impl *)g->impl)->trace, err);
-}
-
-static void show_values(cap_graph *g) {
-  const impl *m = g->impl;
-  cap_node *node = (cap_node *)(uintptr_t)g->node; /* ours until cap_load returns */
-  for (size_t i = 0; i < g->n_nodes; i++)
-    node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
-}
-
-static iso_code load_values(cap_graph *g, iso_error *err) {
-  iso_code code;
-  if ((code = load_weights(g, err)) != ISO_OK) return code;
-  if ((code = load_inputs(g, err)) != ISO_OK) return code;
-  if ((code = load_trace(g, err)) != ISO_OK) return code;
-  show_values(g);
-  for (uint32_t i = 0; i < g->n_nodes && code == ISO_OK; i++) code = cap_check_domain(g, i, err);
-  return code;
 }
 
 /* ---- archives of torch.export.save ---- */
@@ -475,16 +361,17 @@ static iso_code archive_weights(cap_graph *g, const pt2_archive *a, iso_error *e
   impl *m = g->impl;
   iso_code code = ISO_OK;
   m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
-  if (m->weight == NULL) return no_memory(err);
+  if (m->weight == NULL) return cap_no_memory(err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
     if (g->node[i].kind != CAP_OP && g->node[i].kind != CAP_INPUT)
-      code = take_value(pt2_weight(a, g->node[i].name), &g->node[i], g->path, &m->weight[i], err);
+      code =
+          cap_take_value(pt2_weight(a, g->node[i].name), &g->node[i], g->path, &m->weight[i], err);
   return code;
 }
 
 static iso_code example_inputs(cap_graph *g, pt2_archive *a, iso_error *err) {
   size_t cap = 0;
-  iso_code code = grow_inputs(g, 0, &cap, err);
+  iso_code code = cap_grow_inputs(g, 0, &cap, err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
     rule_tensor *x = NULL;
     if (g->node[i].kind != CAP_INPUT) continue;
@@ -495,7 +382,7 @@ static iso_code example_inputs(cap_graph *g, pt2_archive *a, iso_error *err) {
           err, ISO_FORMAT,
           "%s: the archive has no example inputs; give them with --inputs FILE.safetensors",
           g->path);
-    else code = take_value(x, &g->node[i], g->path, &((impl *)g->impl)->input[i], err);
+    else code = cap_take_value(x, &g->node[i], g->path, &((impl *)g->impl)->input[i], err);
   }
   return code;
 }
@@ -504,9 +391,9 @@ static iso_code given_inputs(cap_graph *g, const cap_options *o, iso_error *err)
   size_t cap = 0;
   iso_code code = ISO_OK;
   for (size_t set = 0; set < o->n_inputs && code == ISO_OK; set++) {
-    code = grow_inputs(g, set, &cap, err);
+    code = cap_grow_inputs(g, set, &cap, err);
     if (code == ISO_OK)
-      code = load_tensors(g, o->inputs[set], ((impl *)g->impl)->input + set * g->n_nodes, err);
+      code = cap_load_tensors(g, o->inputs[set], ((impl *)g->impl)->input + set * g->n_nodes, err);
   }
   return code;
 }
@@ -520,7 +407,7 @@ static iso_code fill_from_archive(cap_graph *g, cap_bytes *file, const cap_optio
   if (code == ISO_OK) code = archive_weights(g, a, err);
   if (code == ISO_OK)
     code = o != NULL && o->n_inputs > 0 ? given_inputs(g, o, err) : example_inputs(g, a, err);
-  if (code == ISO_OK) show_values(g);
+  if (code == ISO_OK) cap_show_values(g);
   pt2_close(a);
   return code;
 }
@@ -546,7 +433,7 @@ static iso_code read_fd(int fd, char **out, size_t *n, iso_error *err) {
   if (st.st_size > MAX_GRAPH)
     return iso_fail(err, ISO_LIMIT, "%lld bytes are too many for a graph", (long long)st.st_size);
   char *text = malloc((size_t)st.st_size + 1);
-  if (text == NULL) return no_memory(err);
+  if (text == NULL) return cap_no_memory(err);
   size_t have = 0;
   while (have < (size_t)st.st_size) {
     ssize_t k = read(fd, text + have, (size_t)st.st_size - have);
@@ -580,7 +467,7 @@ iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *sc
   size_t cap = 0;
   code = read_text(g, text, n, err);
   if (code != ISO_OK) iso_prefix(err, "%s/graph.json: ", dir);
-  else code = grow_inputs(g, 0, &cap, err);
+  else code = cap_grow_inputs(g, 0, &cap, err);
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;
@@ -600,7 +487,7 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
   if (code != ISO_OK) return code;
   char *path = iso_arena_printf(&g->arena, "%s/graph.json", dir);
   if (path == NULL) {
-    code = no_memory(err);
+    code = cap_no_memory(err);
   } else {
     code = read_file(path, &text, &n, err);
     if (code == ISO_OK) code = read_text(g, text, n, err);
@@ -609,7 +496,7 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);
-  if (code == ISO_OK) code = load_values(g, err);
+  if (code == ISO_OK) code = cap_load_values(g, err);
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;
@@ -649,110 +536,4 @@ void cap_free(cap_graph *g) {
   }
   iso_arena_fini(&g->arena);
   free(g);
-}
-
-/* ---- what a user says of it ---- */
-
-static const char *fresh_id(cap_graph *g, const char *id) {
-  for (size_t i = 0, n = 0; id && i < g->n_nodes; i++) {
-    if (strcmp(g->node[i].id, id) != 0) continue;
-    id = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
-    i = (size_t)-1; /* from the start */
-  }
-  return id ? iso_arena_strdup(&g->arena, id) : NULL;
-}
-
-iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output,
-                    uint32_t *node, iso_error *err) {
-  impl *m = g->impl;
-  const size_t n = g->n_nodes;
-  if (n >= INT32_MAX) return iso_fail(err, ISO_LIMIT, "%s: too many nodes", g->path);
-  cap_node *nodes = iso_arena_alloc(&g->arena, (n + 1) * sizeof *nodes);
-  cap_output *out = iso_arena_alloc(&g->arena, sizeof *out);
-  const char *own = fresh_id(g, id);
-  rule_tensor **input = calloc(g->n_sets * (n + 1) + 1, sizeof *input),
-              **weight = calloc(n + 2, sizeof *weight);
-  if (!nodes || !out || !own || !input || !weight) {
-    free(input);
-    free(weight);
-    return no_memory(err);
-  }
-  memcpy(nodes, g->node, n * sizeof *nodes);
-  for (size_t set = 0; set < g->n_sets; set++)
-    memcpy(input + set * (n + 1), m->input + set * n, n * sizeof *input);
-  memcpy(weight, m->weight, n * sizeof *weight);
-  free(m->input);
-  free(m->weight);
-  *out = *output;
-  nodes[n] = (cap_node){.id = own,
-                        .kind = CAP_OP,
-                        .op = call->u.s,
-                        .call = call,
-                        .n_outputs = 1,
-                        .output = out,
-                        .scope = "",
-                        .source = ""};
-  m->input = input;
-  m->weight = weight;
-  g->node = nodes;
-  g->input = input;
-  g->n_nodes = n + 1;
-  *node = (uint32_t)n;
-  return ISO_OK;
-}
-
-iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err) {
-  cap_result *own = iso_arena_alloc(&g->arena, (n + 1) * sizeof *own);
-  if (!own) return no_memory(err);
-  if (n) memcpy(own, result, n * sizeof *own);
-  g->result = own;
-  g->n_results = n;
-  return ISO_OK;
-}
-
-void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
-  ((cap_node *)(uintptr_t)g->node)[node].domain = d;
-}
-
-void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
-  impl *m = g->impl;
-  for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
-  free(m->input);
-  g->input = m->input = input;
-  g->n_sets = n_sets;
-  show_values(g);
-}
-
-/* ---- the trace ---- */
-
-bool cap_has_trace(const cap_graph *g) { return ((const impl *)g->impl)->trace != NULL; }
-
-static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k,
-                             const rule_tensor *x, iso_error *err) {
-  const cap_output *o = &node->output[k];
-  if (x->dtype == o->dtype && rule_shape_eq(&x->shape, &o->shape)) return ISO_OK;
-  char a[128], b[128];
-  return iso_fail(err, ISO_FORMAT,
-                  "%s/trace.safetensors: node \"%.120s\": output %zu is recorded as %s %s, the "
-                  "graph says %s %s",
-                  g->path, node->id, k, rule_dtype_name(x->dtype),
-                  rule_shape_print(&x->shape, a, sizeof a), rule_dtype_name(o->dtype),
-                  rule_shape_print(&o->shape, b, sizeof b));
-}
-
-iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out, iso_error *err) {
-  const impl *m = g->impl;
-  const cap_node *x = &g->node[node];
-  *out = NULL;
-  if (m->trace == NULL || k >= x->n_outputs) return ISO_OK;
-  char *key = NULL;
-  if ((x->n_outputs == 1 ? asprintf(&key, "%s", x->id) : asprintf(&key, "%s.%zu", x->id, k)) < 0)
-    return no_memory(err);
-  rule_tensor *t = NULL;
-  iso_code code = cap_tensors_get(m->trace, key, &t, err);
-  free(key);
-  if (code == ISO_OK && t != NULL) code = check_traced(g, x, k, t, err);
-  if (code == ISO_OK) *out = t;
-  else rule_tensor_unref(t);
-  return code;
 }

@@ -19,7 +19,7 @@ enum { MAX_DEPTH = 64 }; /* of lists in lists */
 
 static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static iso_code given(const rule_term *t, const rule_term **out, iso_error *err) {
+iso_code cap_given(const rule_term *t, const rule_term **out, iso_error *err) {
   if (t == NULL) return no_memory(err);
   *out = t;
   return ISO_OK;
@@ -109,10 +109,10 @@ static iso_code lower_ref(const cap_lowering *l, const json_t *v, const rule_ter
                           iso_error *err) {
   uint32_t i;
   iso_code code = cap_lower_ref(l, v, false, &i, err);
-  return code != ISO_OK ? code : given(rule_var(l->arena, i), out, err);
+  return code != ISO_OK ? code : cap_given(rule_var(l->arena, i), out, err);
 }
 
-static const rule_term **new_list(const cap_lowering *l, size_t n) {
+const rule_term **cap_new_list(const cap_lowering *l, size_t n) {
   return iso_arena_alloc(l->arena, (n + 1) * sizeof(const rule_term *));
 }
 
@@ -123,26 +123,27 @@ static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_te
   double f;
   rule_dtype d;
   switch (json_typeof(v)) {
-  case JSON_NULL: return given(rule_none(a), out, err);
+  case JSON_NULL: return cap_given(rule_none(a), out, err);
   case JSON_TRUE:
-  case JSON_FALSE: return given(rule_bool(a, json_is_true(v)), out, err);
-  case JSON_INTEGER: return given(rule_int(a, json_integer_value(v)), out, err);
-  case JSON_REAL: return given(rule_float(a, json_real_value(v)), out, err);
-  case JSON_STRING: return given(rule_string(a, json_string_value(v)), out, err);
+  case JSON_FALSE: return cap_given(rule_bool(a, json_is_true(v)), out, err);
+  case JSON_INTEGER: return cap_given(rule_int(a, json_integer_value(v)), out, err);
+  case JSON_REAL: return cap_given(rule_float(a, json_real_value(v)), out, err);
+  case JSON_STRING: return cap_given(rule_string(a, json_string_value(v)), out, err);
   case JSON_OBJECT:
     if (is_object(v, "ref")) return lower_ref(l, v, out, err);
-    if (is_object(v, "float") && float_of(text_of(v), &f)) return given(rule_float(a, f), out, err);
+    if (is_object(v, "float") && float_of(text_of(v), &f))
+      return cap_given(rule_float(a, f), out, err);
     if (is_object(v, "dtype") && rule_dtype_find(text_of(v), &d))
-      return given(rule_dtype_term(a, d), out, err);
-    return given(rule_none(a), out, err); /* device, layout, memory format */
+      return cap_given(rule_dtype_term(a, d), out, err);
+    return cap_given(rule_none(a), out, err); /* device, layout, memory format */
   case JSON_ARRAY: break;
   }
   size_t n = json_array_size(v);
-  const rule_term **child = new_list(l, n);
+  const rule_term **child = cap_new_list(l, n);
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
   for (size_t i = 0; i < n && code == ISO_OK; i++)
     code = as_written(l, json_array_get(v, i), &child[i], err);
-  return code != ISO_OK ? code : given(rule_list(a, child, n), out, err);
+  return code != ISO_OK ? code : cap_given(rule_list(a, child, n), out, err);
 }
 
 /* ---- values by the schema's type ---- */
@@ -203,9 +204,9 @@ static iso_code wrong_kind(const rule_arg *arg, const json_t *v, iso_error *err)
 static iso_code lower_item(const cap_lowering *l, const rule_arg *arg, rule_arg_type t,
                            const json_t *v, const rule_term **out, iso_error *err) {
   if (!fits(t, v)) return wrong_kind(arg, v, err);
-  if (t == RULE_ARG_CONTEXT) return given(rule_none(l->arena), out, err);
+  if (t == RULE_ARG_CONTEXT) return cap_given(rule_none(l->arena), out, err);
   if (t == RULE_ARG_FLOAT && json_is_integer(v))
-    return given(rule_float(l->arena, (double)json_integer_value(v)), out, err);
+    return cap_given(rule_float(l->arena, (double)json_integer_value(v)), out, err);
   return as_written(l, v, out, err);
 }
 
@@ -214,29 +215,29 @@ static iso_code lower_items(const cap_lowering *l, const rule_arg *arg, rule_arg
   bool list = json_is_array(v);
   if (!list && (arg->list_size <= 0 || !fits(item, v))) return wrong_kind(arg, v, err);
   size_t n = list ? json_array_size(v) : (size_t)arg->list_size;
-  const rule_term **child = new_list(l, n);
+  const rule_term **child = cap_new_list(l, n);
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
   for (size_t i = 0; i < n && code == ISO_OK; i++) {
     const json_t *e = list ? json_array_get(v, i) : v;
     if (item == RULE_ARG_TENSOR && json_is_null(e))
-      code = given(rule_none(l->arena), &child[i], err); /* Tensor?[] */
+      code = cap_given(rule_none(l->arena), &child[i], err); /* Tensor?[] */
     else code = lower_item(l, arg, item, e, &child[i], err);
   }
-  return code != ISO_OK ? code : given(rule_list(l->arena, child, n), out, err);
+  return code != ISO_OK ? code : cap_given(rule_list(l->arena, child, n), out, err);
 }
 
 static iso_code lower_value(const cap_lowering *l, const rule_arg *arg, const json_t *v,
                             const rule_term **out, iso_error *err) {
   rule_arg_type item;
   if (json_is_null(v) && (arg->optional || arg->type == RULE_ARG_CONTEXT))
-    return given(rule_none(l->arena), out, err);
+    return cap_given(rule_none(l->arena), out, err);
   if (item_type(arg->type, &item)) return lower_items(l, arg, item, v, out, err);
   return lower_item(l, arg, arg->type, v, out, err);
 }
 
 /* ---- arguments to the schema's places ---- */
 
-static size_t find_arg(const rule_schema *s, const char *name) {
+size_t cap_find_arg(const rule_schema *s, const char *name) {
   for (size_t i = 0; i < s->n_args; i++)
     if (strcmp(s->arg[i].name, name) == 0) return i;
   return CAP_NO_INDEX;
@@ -255,7 +256,7 @@ static iso_code bind_args(const rule_schema *s, const cap_raw *raw, const json_t
   const char *name;
   json_t *v;
   json_object_foreach((json_t *)(uintptr_t)raw->kwargs, name, v) {
-    size_t i = find_arg(s, name);
+    size_t i = cap_find_arg(s, name);
     if (i == CAP_NO_INDEX)
       return iso_fail(err, ISO_FORMAT, "%.120s has no argument \"%.80s\"", s->name, name);
     if (slot[i] != NULL)
@@ -271,7 +272,7 @@ static iso_code lower_slots(const cap_lowering *l, const rule_schema *s, const j
     const rule_arg *arg = &s->arg[i];
     iso_code code = ISO_OK;
     if (slot[i] != NULL) code = lower_value(l, arg, slot[i], &child[i], err);
-    else if (arg->type == RULE_ARG_CONTEXT) code = given(rule_none(l->arena), &child[i], err);
+    else if (arg->type == RULE_ARG_CONTEXT) code = cap_given(rule_none(l->arena), &child[i], err);
     else if (arg->deflt != NULL) child[i] = arg->deflt;
     else
       code =
@@ -288,155 +289,10 @@ static bool is_op(const char *op, const char *name) {
   size_t n = strlen(name);
   return strncmp(op, name, n) == 0 && (op[n] == '\0' || op[n] == '.');
 }
-static bool is_any(const char *op, const char *const *names) {
+bool cap_is_any(const char *op, const char *const *names) {
   for (; *names != NULL; names++)
     if (is_op(op, *names)) return true;
   return false;
-}
-
-/* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for
- * the few operators that broadcast first. NULL where no argument is a tensor. */
-static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
-                                       const rule_term *const *child, size_t n) {
-  static const char *const broadcast[] = {OP_COSINE_SIMILARITY, OP_LINALG_VECDOT, OP_LINALG_CROSS,
-                                          OP_CROSS, NULL};
-  const bool all = is_any(op, broadcast);
-  const rule_shape *found = NULL;
-  for (size_t i = 0; i < n; i++) {
-    const rule_term *t = child[i];
-    if (t->kind == RULE_LIST && t->n > 0) t = t->child[0];
-    if (t->kind != RULE_VAR) continue;
-    const rule_shape *s = &l->node[t->u.i].output[0].shape;
-    if (!all) return s;
-    if (found == NULL || s->rank > found->rank) found = s;
-  }
-  return found;
-}
-
-static bool is_dim(const char *op, const char *arg) {
-  static const char *const name[] = {"dim",  "dims",  "dim0",  "dim1",      "dim2",    "dimension",
-                                     "axis", "axis0", "axis1", "start_dim", "end_dim", NULL};
-  for (size_t i = 0; name[i] != NULL; i++)
-    if (strcmp(arg, name[i]) == 0) return true;
-  static const char *const moves[] = {OP_MOVEDIM, OP_MOVEAXIS, NULL};
-  return is_any(op, moves) && (strcmp(arg, "source") == 0 || strcmp(arg, "destination") == 0);
-}
-
-/* Whether negative dimensions of `op` are known to count from the end. In other namespaces `dim`
- * can be anything, say a head's size; weight norms take -1 for "all"; gradients' first tensor may
- * be of another rank. */
-static bool has_dims(const char *op) {
-  static const char *const no[] = {OP_NORM_EXCEPT_DIM, OP__WEIGHT_NORM, OP__WEIGHT_NORM_INTERFACE,
-                                   NULL};
-  if (rule_is_collective(op)) return true;
-  return rule_is_aten(op) && strstr(op, "backward") == NULL && !is_any(op, no);
-}
-
-static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank) {
-  if (t->kind == RULE_INT && t->u.i < 0 && t->u.i + (int64_t)rank >= 0)
-    return rule_int(a, t->u.i + (int64_t)rank);
-  if (t->kind != RULE_LIST) return t;
-  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof(const rule_term *));
-  if (child == NULL) return NULL;
-  for (uint32_t i = 0; i < t->n; i++)
-    child[i] = t->child[i]->kind == RULE_INT ? wrap_dim(a, t->child[i], rank) : t->child[i];
-  return rule_list(a, child, t->n);
-}
-
-static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
-                          const rule_term **child, iso_error *err) {
-  static const char *const grows[] = {OP_UNSQUEEZE, OP_UNSQUEEZE_COPY, OP_STACK,
-                                      OP__STACK,    OP_DIAG_EMBED,     NULL};
-  if (!has_dims(s->name) || shape == NULL) return ISO_OK;
-  uint32_t rank = shape->rank + (is_any(s->name, grows) ? 1 : 0);
-  if (rank == 0) rank = 1; /* a scalar's one dimension may be called 0 or -1 */
-  for (size_t i = 0; i < s->n_args; i++) {
-    rule_arg_type t = s->arg[i].type;
-    if ((t != RULE_ARG_INT && t != RULE_ARG_INTS) || !is_dim(s->name, s->arg[i].name)) continue;
-    if ((child[i] = wrap_dim(l->arena, child[i], rank)) == NULL) return no_memory(err);
-  }
-  return ISO_OK;
-}
-
-/* The sizes asked for must be the output's; -1 ("what is left", "as it is") is written as the
- * output's. */
-static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
-                           const rule_term **child, iso_error *err) {
-  static const char *const views[] = {OP_VIEW,        OP_RESHAPE,        OP__UNSAFE_VIEW,
-                                      OP_EXPAND,      OP_VIEW_COPY,      OP__RESHAPE_COPY,
-                                      OP_EXPAND_COPY, OP__RESHAPE_ALIAS, NULL};
-  if (!is_any(s->name, views)) return ISO_OK;
-  size_t k = find_arg(s, "size");
-  if (k == CAP_NO_INDEX) k = find_arg(s, "shape");
-  if (k == CAP_NO_INDEX || child[k]->kind != RULE_LIST) return ISO_OK; /* view.dtype */
-  const rule_shape *o = &node->output[0].shape;
-  const rule_term *size = child[k], **fresh = new_list(l, size->n);
-  if (fresh == NULL) return no_memory(err);
-  if (size->n != o->rank)
-    return iso_fail(err, ISO_FORMAT, "asks for %" PRIu32 " dimensions, its output has %" PRIu32,
-                    size->n, o->rank);
-  for (uint32_t i = 0; i < size->n; i++) {
-    int64_t want = size->child[i]->u.i;
-    if (want != -1 && want != o->dim[i])
-      return iso_fail(err, ISO_FORMAT,
-                      "asks for size %" PRId64 " at dimension %" PRIu32 ", its output has %" PRId64,
-                      want, i, o->dim[i]);
-    if ((fresh[i] = rule_int(l->arena, o->dim[i])) == NULL) return no_memory(err);
-  }
-  return given(rule_list(l->arena, fresh, size->n), &child[k], err);
-}
-
-/* Requires: the dimension is wrapped. Returns: false where the call is not of that form. */
-static bool size_at(const rule_schema *s, const rule_shape *shape, const rule_term *const *child,
-                    int64_t *out) {
-  size_t k = find_arg(s, "dim");
-  if (k == CAP_NO_INDEX || shape == NULL || child[k]->kind != RULE_INT) return false;
-  int64_t dim = child[k]->u.i;
-  if (dim < 0 || dim >= (int64_t)shape->rank) return false;
-  *out = shape->dim[dim];
-  return true;
-}
-
-static int64_t bound_of(const rule_term *t, int64_t none, int64_t size) {
-  int64_t i = t->kind == RULE_INT ? t->u.i : none;
-  if (i < 0) i += size;
-  return i < 0 ? 0 : i > size ? size : i;
-}
-
-static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
-                            const rule_term **child, iso_error *err) {
-  static const char *const slices[] = {OP_SLICE, OP_SLICE_COPY, OP_SLICE_SCATTER, NULL};
-  int64_t size;
-  if (!is_any(s->name, slices) || !size_at(s, shape, child, &size)) return ISO_OK;
-  size_t b = find_arg(s, "start"), e = find_arg(s, "end");
-  if (b == CAP_NO_INDEX || e == CAP_NO_INDEX) return ISO_OK;
-  int64_t begin = bound_of(child[b], 0, size), end = bound_of(child[e], size, size);
-  if (end < begin) end = begin;
-  child[b] = rule_int(l->arena, begin);
-  child[e] = rule_int(l->arena, end);
-  return child[b] != NULL && child[e] != NULL ? ISO_OK : no_memory(err);
-}
-
-static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
-                           const rule_term **child, iso_error *err) {
-  static const char *const selects[] = {OP_SELECT, OP_SELECT_COPY, OP_SELECT_SCATTER, NULL};
-  int64_t size;
-  if (!is_any(s->name, selects) || !size_at(s, shape, child, &size)) return ISO_OK;
-  size_t k = find_arg(s, "index");
-  if (k == CAP_NO_INDEX || child[k]->kind != RULE_INT || child[k]->u.i >= 0 ||
-      child[k]->u.i + size < 0)
-    return ISO_OK;
-  return given(rule_int(l->arena, child[k]->u.i + size), &child[k], err);
-}
-
-static iso_code one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
-                             const rule_term **child, iso_error *err) {
-  const rule_shape *shape = shape_of_dims(l, s->name, child, s->n_args);
-  iso_code code;
-  if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
-  if ((code = fill_sizes(l, node, s, child, err)) != ISO_OK) return code;
-  if ((code = close_slice(l, s, shape, child, err)) != ISO_OK) return code;
-  return wrap_index(l, s, shape, child, err);
 }
 
 /* ---- attributes ---- */
@@ -460,7 +316,7 @@ static iso_code pairs(const cap_lowering *l, const json_t *object, const char *s
   for (size_t i = 0; i < k; i++) {
     const rule_term *pair[2] = {rule_string(l->arena, key[i]), NULL};
     iso_code code = as_written(l, json_object_get(object, key[i]), &pair[1], err);
-    if (code == ISO_OK) code = given(rule_list(l->arena, pair, 2), &child[(*n)++], err);
+    if (code == ISO_OK) code = cap_given(rule_list(l->arena, pair, 2), &child[(*n)++], err);
     if (code != ISO_OK) return code;
   }
   return ISO_OK;
@@ -473,12 +329,12 @@ static iso_code with_attributes(const cap_lowering *l, const cap_node *node, con
                                 iso_error *err) {
   if (json_object_size(raw->attributes) > 0) {
     size_t k = 0;
-    const rule_term **pair = new_list(l, json_object_size(raw->attributes));
+    const rule_term **pair = cap_new_list(l, json_object_size(raw->attributes));
     iso_code code = pair != NULL ? pairs(l, raw->attributes, NULL, pair, &k, err) : no_memory(err);
-    if (code == ISO_OK) code = given(rule_list(l->arena, pair, k), &child[n++], err);
+    if (code == ISO_OK) code = cap_given(rule_list(l->arena, pair, k), &child[n++], err);
     if (code != ISO_OK) return code;
   }
-  return given(rule_op(l->arena, node->op, child, n), out, err);
+  return cap_given(rule_op(l->arena, node->op, child, n), out, err);
 }
 
 /* ---- .isomer overloads ---- */
@@ -504,11 +360,11 @@ static bool isomer_covers(const cap_lowering *l, const rule_schema *iso, const r
   const char *name;
   json_t *v;
   json_object_foreach((json_t *)(uintptr_t)raw->attributes, name, v) {
-    if (find_arg(iso, name) == CAP_NO_INDEX) return false;
+    if (cap_find_arg(iso, name) == CAP_NO_INDEX) return false;
   }
   for (size_t i = 0; i < base->n_args; i++) {
     const rule_arg *arg = &base->arg[i];
-    if (find_arg(iso, arg->name) != CAP_NO_INDEX || is_written(raw, arg->name)) continue;
+    if (cap_find_arg(iso, arg->name) != CAP_NO_INDEX || is_written(raw, arg->name)) continue;
     if (raw->attributes != NULL && arg->type == RULE_ARG_STRING &&
         strcmp(arg->name, "layer_name") == 0)
       continue;
@@ -524,7 +380,7 @@ static bool isomer_slots(const rule_schema *iso, const rule_schema *base, const 
                          json_t **topk) {
   for (size_t i = 0; i < iso->n_args; i++) {
     const char *name = iso->arg[i].name;
-    size_t k = find_arg(base, name);
+    size_t k = cap_find_arg(base, name);
     const rule_shape *o = &node->output[0].shape;
     if ((out[i] = json_object_get(raw->attributes, name)) == NULL && k != CAP_NO_INDEX)
       out[i] = slot[k];
@@ -548,14 +404,14 @@ static iso_code lower_isomer(const cap_lowering *l, const cap_node *node, const 
   if (iso == NULL || (iso->n_returns != SIZE_MAX && iso->n_returns != node->n_outputs))
     return ISO_OK;
   const json_t **value = iso_arena_alloc(l->arena, (iso->n_args + 1) * sizeof *value);
-  const rule_term **child = new_list(l, iso->n_args);
+  const rule_term **child = cap_new_list(l, iso->n_args);
   if (value == NULL || child == NULL) return no_memory(err);
   json_t *topk = NULL;
   iso_code code = ISO_OK;
   if (isomer_covers(l, iso, base, raw, slot) &&
       isomer_slots(iso, base, node, raw, slot, value, &topk)) {
     code = lower_slots(l, iso, value, child, err);
-    if (code == ISO_OK) code = given(rule_op(l->arena, name, child, iso->n_args), out, err);
+    if (code == ISO_OK) code = cap_given(rule_op(l->arena, name, child, iso->n_args), out, err);
   }
   json_decref(topk);
   return code;
@@ -582,7 +438,7 @@ static iso_code check_values(const cap_raw *raw, iso_error *err) {
 static iso_code lower_unknown(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
                               const rule_term **out, iso_error *err) {
   size_t n = json_array_size(raw->args);
-  const rule_term **child = new_list(l, n + json_object_size(raw->kwargs) + 1);
+  const rule_term **child = cap_new_list(l, n + json_object_size(raw->kwargs) + 1);
   iso_code code = child != NULL ? ISO_OK : no_memory(err);
   for (size_t i = 0; i < n && code == ISO_OK; i++)
     code = as_written(l, json_array_get(raw->args, i), &child[i], err);
@@ -599,7 +455,7 @@ static iso_code check_writes(const cap_node *node, const rule_schema *s, const c
                     "%.120s writes to its arguments, and the node is not functionalized", s->name);
   for (size_t i = 0; i < json_array_size(raw->writes); i++) {
     const char *name = json_string_value(json_array_get(raw->writes, i));
-    size_t k = find_arg(s, name);
+    size_t k = cap_find_arg(s, name);
     if (k == CAP_NO_INDEX || !s->arg[k].written)
       return iso_fail(err, ISO_FORMAT, "%.120s does not write to \"%.80s\"", s->name, name);
   }
@@ -616,7 +472,7 @@ iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *r
   const rule_schema *s = rule_schemas_find(l->schemas, node->op);
   if (s == NULL) return lower_unknown(l, node, raw, out, err);
   const json_t **slot = iso_arena_alloc(l->arena, (s->n_args + 1) * sizeof *slot);
-  const rule_term **child = new_list(l, s->n_args + 1), *call;
+  const rule_term **child = cap_new_list(l, s->n_args + 1), *call;
   if (slot == NULL || child == NULL) return no_memory(err);
   if ((code = check_writes(node, s, raw, err)) != ISO_OK) return code;
   if ((code = bind_args(s, raw, slot, err)) != ISO_OK) return code;
@@ -626,10 +482,10 @@ iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *r
     *out = call;
     return ISO_OK;
   }
-  size_t name = find_arg(s, "layer_name");
+  size_t name = cap_find_arg(s, "layer_name");
   if (raw->attributes != NULL && name != CAP_NO_INDEX &&
-      (code = given(rule_none(l->arena), &child[name], err)) != ISO_OK)
+      (code = cap_given(rule_none(l->arena), &child[name], err)) != ISO_OK)
     return code;
-  if ((code = one_spelling(l, node, s, child, err)) != ISO_OK) return code;
+  if ((code = cap_one_spelling(l, node, s, child, err)) != ISO_OK) return code;
   return with_attributes(l, node, raw, child, s->n_args, out, err);
 }

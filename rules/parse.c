@@ -14,39 +14,9 @@
 
 #include "egraph/base/vec.h"
 #include "rules/operators.h"
-#include "rules/rules_int.h"
+#include "rules/parse_int.h"
 
-enum { MAX_DEPTH = 200, MAX_NAMES = 1024, MAX_FORMS = 32768 };
-
-/* One atom, string or list, with the line where it starts. */
-typedef struct form {
-  enum { ATOM, STRING, LIST } kind;
-  size_t line;
-  const char *text;          /* ATOM, STRING */
-  size_t n;                  /* LIST: items */
-  struct form *first, *next; /* LIST: its items; the list that this is in */
-} form;
-
-typedef struct name_entry {
-  const char *name;
-  char kind; /* 's' size, or an attribute's 'i', 'f', 'l' */
-} name_entry;
-
-typedef struct parser {
-  const char *p, *end, *file;
-  size_t line;
-  iso_arena a;      /* the current form and what it becomes */
-  size_t n_forms;   /* in the current one */
-  const char *rule; /* its name, once it was read */
-  rule_schemas *schemas;
-  iso_error *err;
-  rule_variable *var; /* in the arena */
-  name_entry *name;   /* sizes and declared attributes */
-  uint32_t n_vars, n_names;
-} parser;
-
-static iso_code bad(parser *p, size_t line, const char *fmt, ...) ISO_PRINTF(3, 4);
-static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
+iso_code rule_bad(parser *p, size_t line, const char *fmt, ...) {
   char what[256];
   va_list ap;
   va_start(ap, fmt);
@@ -56,7 +26,7 @@ static iso_code bad(parser *p, size_t line, const char *fmt, ...) {
     return iso_fail(p->err, ISO_FORMAT, "%s:%zu: rule %.80s: %s", p->file, line, p->rule, what);
   return iso_fail(p->err, ISO_FORMAT, "%s:%zu: %s", p->file, line, what);
 }
-static iso_code no_memory(parser *p) { return iso_fail(p->err, ISO_NOMEM, "out of memory"); }
+iso_code rule_no_memory(parser *p) { return iso_fail(p->err, ISO_NOMEM, "out of memory"); }
 
 /* ---- s-expressions ---- */
 
@@ -106,15 +76,16 @@ static char escaped(parser *p) {
 static iso_code read_string(parser *p, form *f) {
   const char *start = ++p->p;
   while (p->p < p->end && *p->p != '"') p->p += *p->p == '\\' && p->end - p->p > 1 ? 2 : 1;
-  if (p->p >= p->end) return bad(p, f->line, "unclosed string");
+  if (p->p >= p->end) return rule_bad(p, f->line, "unclosed string");
   const char *end = p->p;
   char *text = iso_arena_alloc(&p->a, (size_t)(end - start) + 1);
-  if (text == NULL) return no_memory(p);
+  if (text == NULL) return rule_no_memory(p);
   size_t n = 0;
   for (p->p = start; p->p < end;) {
     char c = *p->p++;
     if (c == '\n') p->line++;
-    if (c == '\\' && (c = escaped(p)) == '\0') return bad(p, p->line, "unknown escape in a string");
+    if (c == '\\' && (c = escaped(p)) == '\0')
+      return rule_bad(p, p->line, "unknown escape in a string");
     text[n++] = c;
   }
   p->p = end + 1;
@@ -124,25 +95,26 @@ static iso_code read_string(parser *p, form *f) {
 }
 
 static iso_code read_form(parser *p, int depth, form **out) {
-  if (p->n_forms++ == MAX_FORMS) return bad(p, p->line, "a rule of more than %d parts", MAX_FORMS);
+  if (p->n_forms++ == MAX_FORMS)
+    return rule_bad(p, p->line, "a rule of more than %d parts", MAX_FORMS);
   form *f = iso_arena_alloc(&p->a, sizeof *f);
-  if (f == NULL) return no_memory(p);
+  if (f == NULL) return rule_no_memory(p);
   f->line = p->line;
   *out = f;
   if (*p->p == '"') return read_string(p, f);
   if (*p->p != '(') {
     const char *start = p->p;
     while (p->p < p->end && !ends_atom(*p->p)) p->p++;
-    if (p->p == start) return bad(p, f->line, "unexpected )");
+    if (p->p == start) return rule_bad(p, f->line, "unexpected )");
     f->text = iso_arena_strndup(&p->a, start, (size_t)(p->p - start));
-    return f->text != NULL ? ISO_OK : no_memory(p);
+    return f->text != NULL ? ISO_OK : rule_no_memory(p);
   }
-  if (depth == MAX_DEPTH) return bad(p, f->line, "nested deeper than %d", MAX_DEPTH);
+  if (depth == MAX_DEPTH) return rule_bad(p, f->line, "nested deeper than %d", MAX_DEPTH);
   f->kind = LIST;
   p->p++;
   for (form **tail = &f->first;; tail = &(*tail)->next, f->n++) {
     skip_blank(p);
-    if (p->p >= p->end) return bad(p, f->line, "unclosed (");
+    if (p->p >= p->end) return rule_bad(p, f->line, "unclosed (");
     if (*p->p == ')') break;
     const iso_code code = read_form(p, depth + 1, tail);
     if (code != ISO_OK) return code;
@@ -156,14 +128,14 @@ static bool is_atom(const form *f, const char *text) {
 }
 
 /* The head of a list, where it is an atom; else "". */
-static const char *head_of(const form *f) {
+const char *rule_head_of(const form *f) {
   return f->kind == LIST && f->first != NULL && f->first->kind == ATOM ? f->first->text : "";
 }
 
 /* ---- names and numbers ---- */
 
 /* Looks like a number: what starts so must be one. */
-static bool numeric(const char *s, size_t n) {
+bool rule_numeric(const char *s, size_t n) {
   const size_t sign = n > 0 && (s[0] == '+' || s[0] == '-');
   const size_t dot = n > sign && s[sign] == '.';
   return n > sign + dot && s[sign + dot] >= '0' && s[sign + dot] <= '9';
@@ -172,7 +144,7 @@ static bool numeric(const char *s, size_t n) {
 bool rule_is_name(const char *s, size_t n) {
   static const char *const reserved[] = {"true", "false", "none", "inf", "-inf",
                                          "+inf", "nan",   "_",    "...", "list"};
-  if (n == 0 || s[0] == ':' || numeric(s, n)) return false;
+  if (n == 0 || s[0] == ':' || rule_numeric(s, n)) return false;
   for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
     if (strlen(reserved[i]) == n && strncmp(reserved[i], s, n) == 0) return false;
   for (size_t i = 0; i < n; i++)
@@ -180,32 +152,32 @@ bool rule_is_name(const char *s, size_t n) {
   return true;
 }
 
-static bool valid_name(const form *f) {
+bool rule_valid_name(const form *f) {
   return f->kind == ATOM && rule_is_name(f->text, strlen(f->text));
 }
 
 /* A number as an atom spells it. */
-static iso_code number(parser *p, const form *f, const rule_term **out) {
+iso_code rule_number(parser *p, const form *f, const rule_term **out) {
   const char *s = f->text;
   char *end;
   errno = 0;
   if (s[strspn(s, "+-0123456789")] == '\0') {
     const long long v = strtoll(s, &end, 10);
-    if (errno != 0) return bad(p, f->line, "%.40s does not fit an integer of 64 bits", s);
+    if (errno != 0) return rule_bad(p, f->line, "%.40s does not fit an integer of 64 bits", s);
     *out = rule_int(&p->a, v);
   } else {
     if (s[strspn(s, "+-.eE0123456789")] != '\0')
-      return bad(p, f->line, "\"%.40s\" is no number", s);
+      return rule_bad(p, f->line, "\"%.40s\" is no number", s);
     const double v = strtod(s, &end);
-    if (isinf(v)) return bad(p, f->line, "%.40s is too large for a double", s);
+    if (isinf(v)) return rule_bad(p, f->line, "%.40s is too large for a double", s);
     *out = rule_float(&p->a, v);
   }
-  if (*end != '\0') return bad(p, f->line, "\"%.40s\" is no number", s);
-  return *out != NULL ? ISO_OK : no_memory(p);
+  if (*end != '\0') return rule_bad(p, f->line, "\"%.40s\" is no number", s);
+  return *out != NULL ? ISO_OK : rule_no_memory(p);
 }
 
 /* Literals that are words. Returns: false when it is none of them. */
-static bool literal_word(parser *p, const char *s, const rule_term **out) {
+bool rule_literal_word(parser *p, const char *s, const rule_term **out) {
   if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0) *out = rule_bool(&p->a, s[0] == 't');
   else if (strcmp(s, "none") == 0) *out = rule_none(&p->a);
   else if (strcmp(s, "inf") == 0 || strcmp(s, "+inf") == 0)
@@ -216,276 +188,24 @@ static bool literal_word(parser *p, const char *s, const rule_term **out) {
   return true;
 }
 
-static const rule_variable *find_var(const parser *p, const char *name) {
+const rule_variable *rule_find_var(const parser *p, const char *name) {
   for (uint32_t i = 0; i < p->n_vars; i++)
     if (strcmp(p->var[i].name, name) == 0) return &p->var[i];
   return NULL;
 }
 
-static const name_entry *find_name(const parser *p, const char *name) {
+const name_entry *rule_find_name(const parser *p, const char *name) {
   for (uint32_t i = 0; i < p->n_names; i++)
     if (strcmp(p->name[i].name, name) == 0) return &p->name[i];
   return NULL;
-}
-
-/* ---- sizes and conditions ---- */
-
-bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep) {
-  static const struct {
-    const char *op;
-    uint32_t least, most;
-    bool logic, deep;
-  } known[] = {{"+", 2, UINT32_MAX, false, false}, {"-", 1, UINT32_MAX, false, false},
-               {"*", 2, UINT32_MAX, false, false}, {"/", 2, 2, false, false},
-               {"mod", 2, 2, false, false},        {"=", 2, 2, true, false},
-               {"!=", 2, 2, true, false},          {"<", 2, 2, true, false},
-               {"<=", 2, 2, true, false},          {">", 2, 2, true, false},
-               {">=", 2, 2, true, false},          {"divides", 2, 2, true, false},
-               {"in", 3, 3, true, false},          {"and", 1, UINT32_MAX, true, true},
-               {"or", 1, UINT32_MAX, true, true},  {"not", 1, 1, true, true}};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (strcmp(known[i].op, op) == 0) {
-      *least = known[i].least;
-      *most = known[i].most;
-      *logic = known[i].logic;
-      *deep = known[i].deep;
-      return true;
-    }
-  return false;
-}
-
-/* Where an expression stands decides what may be in it. */
-typedef enum place { IN_SIZE, IN_ATTRIBUTE, IN_CONDITION } place;
-
-static iso_code expression(parser *p, const form *f, place where, bool logic,
-                           const rule_term **out);
-
-static iso_code expression_atom(parser *p, const form *f, place where, const rule_term **out) {
-  if (f->kind == ATOM && numeric(f->text, strlen(f->text))) {
-    const iso_code code = number(p, f, out);
-    if (code == ISO_OK && (*out)->kind == RULE_FLOAT && where != IN_CONDITION)
-      return bad(p, f->line, "%.40s is no integer", f->text);
-    return code;
-  }
-  if (!valid_name(f)) return bad(p, f->line, "expected a number, a size or an attribute");
-  if (find_var(p, f->text) != NULL)
-    return bad(p, f->line, "%.60s is a tensor, not a number", f->text);
-  *out = rule_name(&p->a, f->text);
-  return *out != NULL ? ISO_OK : no_memory(p);
-}
-
-static iso_code expression(parser *p, const form *f, place where, bool logic,
-                           const rule_term **out) {
-  if (f->kind != LIST && !logic) return expression_atom(p, f, where, out);
-  const char *op = head_of(f);
-  uint32_t least, most;
-  bool is_logic, deep;
-  if (!rule_expr_arity(op, &least, &most, &is_logic, &deep) ||
-      (where != IN_CONDITION && strpbrk(op, "+-*") == NULL))
-    return bad(p, f->line,
-               f->kind == LIST ? "unknown operation \"%.40s\"" : "expected a condition%.0s", op);
-  if (is_logic != logic)
-    return bad(p, f->line, "%s gives a %s", op, is_logic ? "truth value" : "number");
-  const size_t n = f->n - 1;
-  if (n < least || n > most) return bad(p, f->line, "wrong number of operands for %s: %zu", op, n);
-  const rule_term **child = iso_arena_alloc(&p->a, n * sizeof *child);
-  if (child == NULL) return no_memory(p);
-  size_t i = 0;
-  for (const form *item = f->first->next; item != NULL; item = item->next) {
-    const iso_code code = expression(p, item, where, deep, &child[i++]);
-    if (code != ISO_OK) return code;
-  }
-  *out = rule_expr(&p->a, op, child, n);
-  return *out != NULL ? ISO_OK : no_memory(p);
-}
-
-/* ---- terms ---- */
-
-static iso_code call(parser *p, const form *f, const rule_term **out);
-
-/* A list: of elements of `arg`. */
-static iso_code value(parser *p, const form *f, const rule_arg *arg, const rule_term **out);
-static iso_code list_of(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
-  const size_t n = f->n - 1;
-  rule_arg element = *arg;
-  element.type = rule_arg_element(arg->type);
-  const rule_term **item = iso_arena_alloc(&p->a, n * sizeof *item);
-  if (item == NULL) return no_memory(p);
-  size_t i = 0;
-  for (const form *e = f->first->next; e != NULL; e = e->next) {
-    const iso_code code = value(p, e, &element, &item[i++]);
-    if (code != ISO_OK) return code;
-  }
-  *out = rule_list(&p->a, item, n);
-  return *out != NULL ? ISO_OK : no_memory(p);
-}
-
-/* A bare name in an argument: a variable, a dtype where one is meant, a piece of context, a size or
- * an attribute. */
-static iso_code name_value(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
-  const rule_variable *v = find_var(p, f->text);
-  if (v != NULL) *out = rule_var(&p->a, (uint32_t)(v - p->var));
-  else *out = rule_name(&p->a, f->text);
-  const name_entry *known = v == NULL ? find_name(p, f->text) : NULL;
-  const bool list = rule_arg_element(arg->type) != arg->type;
-  if (known != NULL &&
-      ((known->kind == 'l' && !list) || (known->kind == 'f' && arg->type == RULE_ARG_INT)))
-    return bad(p, f->line, "attribute %.60s cannot be argument %s", known->name, arg->name);
-  /* A name for a list is a list where it was declared one, or where a number cannot stand there. */
-  if (*out != NULL && list && v == NULL &&
-      (known != NULL ? known->kind != 'l' : arg->list_size > 0)) {
-    if (arg->list_size == 0)
-      return bad(p, f->line, "argument %s takes a list, %.40s is a number", arg->name, f->text);
-    const rule_term **item = iso_arena_alloc(&p->a, (size_t)arg->list_size * sizeof *item);
-    if (item == NULL) return no_memory(p);
-    for (int32_t i = 0; i < arg->list_size; i++) item[i] = *out;
-    *out = rule_list(&p->a, item, (size_t)arg->list_size);
-  }
-  return *out != NULL ? ISO_OK : no_memory(p);
-}
-
-/* What stands in the place of argument `arg`, not yet fitted to its type. */
-static iso_code value(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
-  if (f->kind == STRING) {
-    *out = rule_string(&p->a, f->text);
-  } else if (f->kind == ATOM) {
-    if (numeric(f->text, strlen(f->text))) return number(p, f, out);
-    if (!literal_word(p, f->text, out)) {
-      if (!valid_name(f)) return bad(p, f->line, "unexpected \"%.40s\"", f->text);
-      return name_value(p, f, arg, out);
-    }
-  } else {
-    const char *op = head_of(f);
-    if (strcmp(op, "list") == 0) return list_of(p, f, arg, out);
-    if (strcmp(op, "+") == 0 || strcmp(op, "-") == 0 || strcmp(op, "*") == 0)
-      return expression(p, f, IN_ATTRIBUTE, false, out);
-    return call(p, f, out);
-  }
-  return *out != NULL ? ISO_OK : no_memory(p);
-}
-
-static size_t outputs_of(parser *p, const rule_term *t) {
-  const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(p->schemas, t->u.s) : NULL;
-  return s != NULL ? rule_schema_outputs(s) : 1;
-}
-
-/* A tensor is one: of several outputs, getitem takes one. */
-static iso_code check_single(parser *p, size_t line, const rule_term *t) {
-  for (uint32_t i = 0; t->kind == RULE_LIST && i < t->n; i++) {
-    const iso_code code = check_single(p, line, t->child[i]);
-    if (code != ISO_OK) return code;
-  }
-  if (t->kind == RULE_OP && outputs_of(p, t) != 1)
-    return bad(p, line, "%s has several outputs or none: getitem takes one", t->u.s);
-  return ISO_OK;
-}
-
-static iso_code check_getitem(parser *p, size_t line, const rule_term *const *arg) {
-  const size_t n = outputs_of(p, arg[0]);
-  if (arg[0]->kind != RULE_OP || n == 1)
-    return bad(p, line, "getitem takes an operator with several outputs");
-  if (arg[1]->kind != RULE_INT || arg[1]->u.i < 0 || (n != SIZE_MAX && (size_t)arg[1]->u.i >= n))
-    return bad(p, line, "getitem takes the number of an output");
-  return ISO_OK;
-}
-
-static bool holds_tensor(const rule_term *t) {
-  if (t->kind == RULE_VAR || t->kind == RULE_OP) return true;
-  for (uint32_t i = 0; t->kind == RULE_LIST && i < t->n; i++)
-    if (holds_tensor(t->child[i])) return true;
-  return false;
-}
-
-/* A number may stand for a tensor beside another tensor (add x 1), and nowhere else: a name that
- * does is a mistake. */
-static iso_code check_tensors(parser *p, size_t line, const rule_schema *s,
-                              const rule_term *const *arg) {
-  const rule_term *wrong = NULL;
-  for (size_t i = 0; i < s->n_args; i++) {
-    if (s->arg[i].type != RULE_ARG_TENSOR && s->arg[i].type != RULE_ARG_TENSORS) continue;
-    if (holds_tensor(arg[i])) return ISO_OK;
-    if (arg[i]->kind != RULE_NONE && arg[i]->kind != RULE_LIST && wrong == NULL) wrong = arg[i];
-  }
-  if (wrong == NULL) return ISO_OK;
-  if (wrong->kind == RULE_NAME) return bad(p, line, "undeclared variable %.60s", wrong->u.s);
-  return bad(p, line, "%s takes a tensor", s->name);
-}
-
-/* The index of the argument that `item` is for: by name behind a keyword, which `item` then moves
- * past. */
-static iso_code formal_of(parser *p, const rule_schema *s, const form **item, size_t position,
-                          bool *keyword, size_t *out) {
-  const form *f = *item;
-  if (f->kind == ATOM && f->text[0] == ':') {
-    *keyword = true;
-    size_t i = 0;
-    while (i < s->n_args && strcmp(s->arg[i].name, f->text + 1) != 0) i++;
-    if (i == s->n_args) return bad(p, f->line, "%s has no argument %.60s", s->name, f->text + 1);
-    if (f->next == NULL) return bad(p, f->line, "no value behind %.60s", f->text);
-    *item = f->next;
-    *out = i;
-    return ISO_OK;
-  }
-  if (*keyword) return bad(p, f->line, "an argument by position behind one by name");
-  if (position >= s->n_args || s->arg[position].kwarg_only)
-    return bad(p, f->line, "too many arguments for %s", s->name);
-  *out = position;
-  return ISO_OK;
-}
-
-static iso_code call_arg(parser *p, const rule_schema *s, const form *item, size_t k,
-                         const rule_term **arg) {
-  const rule_arg *formal = &s->arg[k];
-  if (arg[k] != NULL)
-    return bad(p, item->line, "%s: argument %s is given twice", s->name, formal->name);
-  const rule_term *v;
-  iso_code code = value(p, item, formal, &v);
-  if (code != ISO_OK) return code;
-  iso_error why;
-  code = rule_arg_value(&p->a, formal, v, &arg[k], &why);
-  if (code == ISO_NOMEM) return no_memory(p);
-  if (code != ISO_OK && item->kind == ATOM && v->kind == RULE_NAME)
-    return bad(p, item->line, "%s: %s; %.60s is not declared so", s->name, why.msg, item->text);
-  if (code != ISO_OK) return bad(p, item->line, "%s: %s", s->name, why.msg);
-  return rule_is_getitem(s->name) ? ISO_OK : check_single(p, item->line, arg[k]);
-}
-
-/* An operator with its arguments, complete. */
-static iso_code call(parser *p, const form *f, const rule_term **out) {
-  const char *op = head_of(f);
-  const rule_schema *s;
-  if (!rule_schemas_get(p->schemas, op, &s)) return no_memory(p);
-  if (s == NULL)
-    return bad(p, f->line, op[0] != '\0' ? "unknown operator %.80s" : "expected an operator%s", op);
-  const rule_term **arg = iso_arena_alloc(&p->a, s->n_args * sizeof *arg);
-  if (arg == NULL) return no_memory(p);
-  bool keyword = false;
-  size_t position = 0;
-  for (const form *item = f->first->next; item != NULL; item = item->next) {
-    size_t k = 0;
-    iso_code code = formal_of(p, s, &item, position++, &keyword, &k);
-    if (code == ISO_OK) code = call_arg(p, s, item, k, arg);
-    if (code != ISO_OK) return code;
-  }
-  for (size_t i = 0; i < s->n_args; i++) {
-    if (arg[i] != NULL) continue;
-    if (s->arg[i].deflt == NULL)
-      return bad(p, f->line, "%s: argument %s is missing", op, s->arg[i].name);
-    arg[i] = s->arg[i].deflt; /* the schemas outlive this rule, and sets copy */
-  }
-  iso_code code =
-      rule_is_getitem(op) ? check_getitem(p, f->line, arg) : check_tensors(p, f->line, s, arg);
-  if (code != ISO_OK) return code;
-  *out = rule_op(&p->a, op, arg, s->n_args);
-  return *out != NULL ? ISO_OK : no_memory(p);
 }
 
 /* ---- clauses ---- */
 
 /* Note the sizes that occur in a dimension. */
 static iso_code note_sizes(parser *p, size_t line, const rule_term *t) {
-  if (t->kind == RULE_NAME && find_name(p, t->u.s) == NULL) {
-    if (p->n_names == MAX_NAMES) return bad(p, line, "more than %d names", MAX_NAMES);
+  if (t->kind == RULE_NAME && rule_find_name(p, t->u.s) == NULL) {
+    if (p->n_names == MAX_NAMES) return rule_bad(p, line, "more than %d names", MAX_NAMES);
     p->name[p->n_names++] = (name_entry){t->u.s, 's'};
   }
   for (uint32_t i = 0; i < t->n; i++) {
@@ -500,24 +220,24 @@ static iso_code parse_shape(parser *p, const form *f, rule_variable *v) {
     v->any_shape = true;
     return ISO_OK;
   }
-  if (f->kind != LIST) return bad(p, f->line, "expected a shape, like (N K) or _");
+  if (f->kind != LIST) return rule_bad(p, f->line, "expected a shape, like (N K) or _");
   const form *item = f->first;
   if (is_atom(item, "...")) {
     v->leading = true;
     item = item->next;
   }
   const size_t n = f->n - v->leading;
-  if (n > RULE_MAX_RANK) return bad(p, f->line, "more than %d dimensions", RULE_MAX_RANK);
+  if (n > RULE_MAX_RANK) return rule_bad(p, f->line, "more than %d dimensions", RULE_MAX_RANK);
   const rule_term **dim = iso_arena_alloc(&p->a, n * sizeof *dim);
-  if (dim == NULL) return no_memory(p);
+  if (dim == NULL) return rule_no_memory(p);
   for (; item != NULL; item = item->next) {
     const rule_term *d = NULL;
     iso_code code = ISO_OK;
     if (is_atom(item, "_")) d = rule_none(&p->a);
-    else code = expression(p, item, IN_SIZE, false, &d);
+    else code = rule_expression(p, item, IN_SIZE, false, &d);
     if (code != ISO_OK) return code;
-    if (d == NULL) return no_memory(p);
-    if (d->kind == RULE_INT && d->u.i < 0) return bad(p, item->line, "negative size");
+    if (d == NULL) return rule_no_memory(p);
+    if (d->kind == RULE_INT && d->u.i < 0) return rule_bad(p, item->line, "negative size");
     dim[v->n_dims++] = d;
   }
   v->dim = dim;
@@ -527,14 +247,14 @@ static iso_code parse_shape(parser *p, const form *f, rule_variable *v) {
 /* (var NAME KIND SHAPE) */
 static iso_code parse_var(parser *p, const form *f) {
   const form *name = f->first->next;
-  if (f->n != 4) return bad(p, f->line, "expected (var NAME f|i|b|c SHAPE)");
+  if (f->n != 4) return rule_bad(p, f->line, "expected (var NAME f|i|b|c SHAPE)");
   const form *kind = name->next;
-  if (!valid_name(name)) return bad(p, name->line, "expected a variable's name");
+  if (!rule_valid_name(name)) return rule_bad(p, name->line, "expected a variable's name");
   if (kind->kind != ATOM || strlen(kind->text) != 1 || strchr("fibc", kind->text[0]) == NULL)
-    return bad(p, kind->line, "a variable's kind is f, i, b or c");
-  if (find_var(p, name->text) != NULL)
-    return bad(p, name->line, "variable %.60s is declared twice", name->text);
-  if (p->n_vars == MAX_NAMES) return bad(p, f->line, "more than %d variables", MAX_NAMES);
+    return rule_bad(p, kind->line, "a variable's kind is f, i, b or c");
+  if (rule_find_var(p, name->text) != NULL)
+    return rule_bad(p, name->line, "variable %.60s is declared twice", name->text);
+  if (p->n_vars == MAX_NAMES) return rule_bad(p, f->line, "more than %d variables", MAX_NAMES);
   rule_variable v = {.name = name->text, .kind = kind->text[0]};
   const iso_code code = parse_shape(p, kind->next, &v);
   if (code == ISO_OK) p->var[p->n_vars++] = v;
@@ -544,17 +264,17 @@ static iso_code parse_var(parser *p, const form *f) {
 /* (attr NAME KIND) */
 static iso_code parse_attr(parser *p, const form *f, rule_attribute *attr, uint32_t *n_attrs) {
   const form *name = f->first->next;
-  if (f->n != 3) return bad(p, f->line, "expected (attr NAME int|float|ints)");
+  if (f->n != 3) return rule_bad(p, f->line, "expected (attr NAME int|float|ints)");
   const form *kind = name->next;
-  if (!valid_name(name)) return bad(p, name->line, "expected an attribute's name");
+  if (!rule_valid_name(name)) return rule_bad(p, name->line, "expected an attribute's name");
   const char k = is_atom(kind, "int")     ? 'i'
                  : is_atom(kind, "float") ? 'f'
                  : is_atom(kind, "ints")  ? 'l'
                                           : '\0';
-  if (k == '\0') return bad(p, kind->line, "an attribute is int, float or ints");
-  if (find_name(p, name->text) != NULL)
-    return bad(p, name->line, "%.60s is declared twice", name->text);
-  if (p->n_names == MAX_NAMES) return bad(p, f->line, "more than %d names", MAX_NAMES);
+  if (k == '\0') return rule_bad(p, kind->line, "an attribute is int, float or ints");
+  if (rule_find_name(p, name->text) != NULL)
+    return rule_bad(p, name->line, "%.60s is declared twice", name->text);
+  if (p->n_names == MAX_NAMES) return rule_bad(p, f->line, "more than %d names", MAX_NAMES);
   p->name[p->n_names++] = (name_entry){name->text, k};
   attr[(*n_attrs)++] = (rule_attribute){name->text, k};
   return ISO_OK;
@@ -563,14 +283,15 @@ static iso_code parse_attr(parser *p, const form *f, rule_attribute *attr, uint3
 /* No name means two things. */
 static iso_code check_names(parser *p, const form *f, const rule *r) {
   for (uint32_t i = 0; i < p->n_names; i++)
-    if (find_var(p, p->name[i].name) != NULL)
-      return bad(p, f->line, "%.60s is a variable and a size or attribute", p->name[i].name);
+    if (rule_find_var(p, p->name[i].name) != NULL)
+      return rule_bad(p, f->line, "%.60s is a variable and a size or attribute", p->name[i].name);
   for (uint32_t i = 0; i < r->n_vars; i++)
     for (uint32_t d = 0; d < r->var[i].n_dims; d++)
       if (r->var[i].dim[d]->kind == RULE_NAME) {
-        const name_entry *e = find_name(p, r->var[i].dim[d]->u.s);
+        const name_entry *e = rule_find_name(p, r->var[i].dim[d]->u.s);
         if (e != NULL && (e->kind == 'f' || e->kind == 'l'))
-          return bad(p, f->line, "attribute %.60s is no integer, and stands for a size", e->name);
+          return rule_bad(p, f->line, "attribute %.60s is no integer, and stands for a size",
+                          e->name);
       }
   return ISO_OK;
 }
@@ -579,8 +300,8 @@ static iso_code check_names(parser *p, const form *f, const rule *r) {
 static iso_code parse_declarations(parser *p, const form *f, rule *r, rule_attribute *attr) {
   iso_code code = ISO_OK;
   for (const form *c = f->first->next->next; c != NULL && code == ISO_OK; c = c->next) {
-    if (strcmp(head_of(c), "var") == 0) code = parse_var(p, c);
-    else if (strcmp(head_of(c), "attr") == 0) code = parse_attr(p, c, attr, &r->n_attrs);
+    if (strcmp(rule_head_of(c), "var") == 0) code = parse_var(p, c);
+    else if (strcmp(rule_head_of(c), "attr") == 0) code = parse_attr(p, c, attr, &r->n_attrs);
   }
   /* Sizes after the attributes: a size may be declared an integer attribute. */
   for (uint32_t i = 0; i < p->n_vars && code == ISO_OK; i++)
@@ -595,33 +316,33 @@ static iso_code parse_declarations(parser *p, const form *f, rule *r, rule_attri
 /* (in x LOW HIGH), x an index tensor */
 static iso_code parse_range(parser *p, const form *f) {
   const form *name = f->first->next;
-  if (f->n != 4) return bad(p, f->line, "expected (in NAME LOW HIGH)");
-  const rule_variable *found = name->kind == ATOM ? find_var(p, name->text) : NULL;
-  if (found == NULL) return bad(p, f->line, "the range of no variable");
+  if (f->n != 4) return rule_bad(p, f->line, "expected (in NAME LOW HIGH)");
+  const rule_variable *found = name->kind == ATOM ? rule_find_var(p, name->text) : NULL;
+  if (found == NULL) return rule_bad(p, f->line, "the range of no variable");
   rule_variable *v = &p->var[found - p->var];
-  if (v->kind != 'i') return bad(p, f->line, "variable %.60s has no integer values", v->name);
+  if (v->kind != 'i') return rule_bad(p, f->line, "variable %.60s has no integer values", v->name);
   if (v->low != NULL || v->high != NULL)
-    return bad(p, f->line, "variable %.60s has two ranges", v->name);
+    return rule_bad(p, f->line, "variable %.60s has two ranges", v->name);
   const form *low = name->next, *high = low->next;
   iso_code code = ISO_OK;
-  if (!is_atom(low, "none")) code = expression(p, low, IN_ATTRIBUTE, false, &v->low);
+  if (!is_atom(low, "none")) code = rule_expression(p, low, IN_ATTRIBUTE, false, &v->low);
   if (code == ISO_OK && !is_atom(high, "none"))
-    code = expression(p, high, IN_ATTRIBUTE, false, &v->high);
+    code = rule_expression(p, high, IN_ATTRIBUTE, false, &v->high);
   return code;
 }
 
 static bool is_range(const parser *p, const form *f) {
-  return strcmp(head_of(f), "in") == 0 && f->first->next != NULL && f->first->next->kind == ATOM &&
-         find_var(p, f->first->next->text) != NULL;
+  return strcmp(rule_head_of(f), "in") == 0 && f->first->next != NULL &&
+         f->first->next->kind == ATOM && rule_find_var(p, f->first->next->text) != NULL;
 }
 
 static iso_code parse_where(parser *p, const form *f, rule *r) {
   const rule_term **where = iso_arena_alloc(&p->a, f->n * sizeof *where);
-  if (where == NULL) return no_memory(p);
+  if (where == NULL) return rule_no_memory(p);
   for (const form *c = f->first->next; c != NULL; c = c->next) {
     const iso_code code = is_range(p, c)
                               ? parse_range(p, c)
-                              : expression(p, c, IN_CONDITION, true, &where[r->n_where++]);
+                              : rule_expression(p, c, IN_CONDITION, true, &where[r->n_where++]);
     if (code != ISO_OK) return code;
   }
   r->where = where;
@@ -629,24 +350,25 @@ static iso_code parse_where(parser *p, const form *f, rule *r) {
 }
 
 static iso_code parse_side(parser *p, const form *f, const rule_term **out) {
-  if (f->n != 2) return bad(p, f->line, "expected (%s TERM)", head_of(f));
+  if (f->n != 2) return rule_bad(p, f->line, "expected (%s TERM)", rule_head_of(f));
   const form *t = f->first->next;
   static const rule_arg tensor = {.name = "side", .type = RULE_ARG_TENSOR};
-  const iso_code code = value(p, t, &tensor, out);
+  const iso_code code = rule_value(p, t, &tensor, out);
   if (code != ISO_OK) return code;
-  if ((*out)->kind == RULE_NAME) return bad(p, t->line, "undeclared variable %.60s", (*out)->u.s);
+  if ((*out)->kind == RULE_NAME)
+    return rule_bad(p, t->line, "undeclared variable %.60s", (*out)->u.s);
   if ((*out)->kind != RULE_VAR && (*out)->kind != RULE_OP)
-    return bad(p, t->line, "a side is a tensor");
-  return check_single(p, t->line, *out);
+    return rule_bad(p, t->line, "a side is a tensor");
+  return rule_check_single(p, t->line, *out);
 }
 
 static iso_code parse_evidence(parser *p, const form *f, rule *r) {
   const form *status = f->first->next;
-  if (f->n < 2 || f->n > 3) return bad(p, f->line, "expected (evidence STATUS \"SCOPE\")");
+  if (f->n < 2 || f->n > 3) return rule_bad(p, f->line, "expected (evidence STATUS \"SCOPE\")");
   int s = RULE_UNKNOWN;
   while (s <= RULE_PROVED && !is_atom(status, rule_status_name((rule_status)s))) s++;
   if (s > RULE_PROVED)
-    return bad(p, status->line, "evidence is unknown, refuted, assumed, tested or proved");
+    return rule_bad(p, status->line, "evidence is unknown, refuted, assumed, tested or proved");
   r->claimed = (rule_status)s;
   const form *scope = status->next;
   if (scope == NULL) return ISO_OK;
@@ -655,7 +377,8 @@ static iso_code parse_evidence(parser *p, const form *f, rule *r) {
          (scope->kind != STRING || strcmp(scope->text, rule_scope_name((rule_scope)k)) != 0))
     k++;
   if (k > RULE_ALL_SHAPES)
-    return bad(p, scope->line, "a scope is \"these shapes\", \"these ranks\" or \"all shapes\"");
+    return rule_bad(p, scope->line,
+                    "a scope is \"these shapes\", \"these ranks\" or \"all shapes\"");
   r->scope = (rule_scope)k;
   return ISO_OK;
 }
@@ -663,16 +386,16 @@ static iso_code parse_evidence(parser *p, const form *f, rule *r) {
 static iso_code parse_float(parser *p, const form *f, rule *r) {
   const form *c = f->first->next;
   if (f->n != 2 || !(is_atom(c, "exact") || is_atom(c, "rounding") || is_atom(c, "unsafe")))
-    return bad(p, f->line, "expected (float exact|rounding|unsafe)");
+    return rule_bad(p, f->line, "expected (float exact|rounding|unsafe)");
   r->float_class = c->text;
   return ISO_OK;
 }
 
 static iso_code parse_relative(parser *p, const form *f, rule *r) {
   const char **op = iso_arena_alloc(&p->a, f->n * sizeof *op);
-  if (op == NULL) return no_memory(p);
+  if (op == NULL) return rule_no_memory(p);
   for (const form *c = f->first->next; c != NULL; c = c->next) {
-    if (c->kind != ATOM) return bad(p, c->line, "expected an operator's name");
+    if (c->kind != ATOM) return rule_bad(p, c->line, "expected an operator's name");
     op[r->n_relative++] = c->text;
   }
   r->relative_to = op;
@@ -681,7 +404,7 @@ static iso_code parse_relative(parser *p, const form *f, rule *r) {
 
 static iso_code parse_literals(parser *p, const form *f, rule *r) {
   if (f->n != 2 || !is_atom(f->first->next, "read"))
-    return bad(p, f->line, "expected (literals read)");
+    return rule_bad(p, f->line, "expected (literals read)");
   r->reads_literals = true;
   return ISO_OK;
 }
@@ -689,13 +412,14 @@ static iso_code parse_literals(parser *p, const form *f, rule *r) {
 static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) {
   static const char *const once[] = {"lhs",   "rhs",         "where",   "evidence",
                                      "float", "relative-to", "literals"};
-  const char *head = head_of(f);
+  const char *head = rule_head_of(f);
   if (strcmp(head, "var") == 0 || strcmp(head, "attr") == 0) return ISO_OK;
   if (strcmp(head, "in") == 0) return parse_range(p, f);
   unsigned k = 0;
   while (k < 7 && strcmp(head, once[k]) != 0) k++;
-  if (k == 7) return bad(p, f->line, "unknown clause \"%.40s\"", f->kind == LIST ? head : f->text);
-  if (*seen & 1u << k) return bad(p, f->line, "second (%s)", head);
+  if (k == 7)
+    return rule_bad(p, f->line, "unknown clause \"%.40s\"", f->kind == LIST ? head : f->text);
+  if (*seen & 1u << k) return rule_bad(p, f->line, "second (%s)", head);
   *seen |= 1u << k;
   switch (k) {
   case 0: return parse_side(p, f, &r->lhs);
@@ -709,9 +433,9 @@ static iso_code parse_clause(parser *p, const form *f, rule *r, unsigned *seen) 
 }
 
 static iso_code parse_rule(parser *p, const form *f, rule *r) {
-  if (strcmp(head_of(f), "rule") != 0) return bad(p, f->line, "expected (rule NAME ...)");
+  if (strcmp(rule_head_of(f), "rule") != 0) return rule_bad(p, f->line, "expected (rule NAME ...)");
   const form *name = f->first->next;
-  if (name == NULL || name->kind != ATOM) return bad(p, f->line, "expected a rule's name");
+  if (name == NULL || name->kind != ATOM) return rule_bad(p, f->line, "expected a rule's name");
   r->name = p->rule = name->text;
   /* The arrays need no more room than there are clauses, or bytes of sizes. */
   const size_t room = f->n < MAX_NAMES ? f->n : MAX_NAMES;
@@ -719,12 +443,12 @@ static iso_code parse_rule(parser *p, const form *f, rule *r) {
   p->var = iso_arena_alloc(&p->a, room * sizeof *p->var);
   p->name = iso_arena_alloc(&p->a, MAX_NAMES * sizeof *p->name);
   rule_attribute *attr = iso_arena_alloc(&p->a, room * sizeof *attr);
-  if (p->var == NULL || p->name == NULL || attr == NULL) return no_memory(p);
+  if (p->var == NULL || p->name == NULL || attr == NULL) return rule_no_memory(p);
   unsigned seen = 0;
   iso_code code = parse_declarations(p, f, r, attr);
   for (const form *c = name->next; c != NULL && code == ISO_OK; c = c->next)
     code = parse_clause(p, c, r, &seen);
-  if (code == ISO_OK && (seen & 3u) != 3u) return bad(p, f->line, "lacks a side");
+  if (code == ISO_OK && (seen & 3u) != 3u) return rule_bad(p, f->line, "lacks a side");
   return code;
 }
 
@@ -753,7 +477,7 @@ iso_code rule_set_read(const char *text, size_t n, const char *file, bool all, r
   const char *nul = n > 0 ? memchr(text, '\0', n) : NULL;
   if (nul != NULL) {
     for (const char *c = text; c < nul; c++) p.line += *c == '\n';
-    return bad(&p, p.line, "a NUL byte in the text");
+    return rule_bad(&p, p.line, "a NUL byte in the text");
   }
   iso_code code = rule_set_new(&set, err);
   if (code == ISO_OK) code = rule_schemas_new(&p.schemas, err);

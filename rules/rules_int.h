@@ -41,4 +41,10 @@ ISO_MUST_USE iso_code rule_set_read(const char *text, size_t n, const char *file
 /* Add `r` even if the set has an equal rule. */
 ISO_MUST_USE iso_code rule_set_append(rule_set *s, const rule *r, iso_error *err);
 
+/* ---- between schema.c and schema_parse.c ---- */
+
+enum { RULE_MAX_ARGS = 128 }; /* of one operator */
+iso_code rule_schema_no_memory(iso_error *err);
+iso_code rule_parse_schema(iso_arena *a, const char *text, rule_schema **out, iso_error *err);
+
 #endif

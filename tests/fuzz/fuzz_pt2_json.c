@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt2_int.h"
+#include "capture/pt2/pt2_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

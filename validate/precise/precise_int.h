@@ -164,5 +164,12 @@ bool vp_by_ranks(vp *v, const vp_call *k, const vp_tensor **out);
 /* All results, of an operator that has nothing above, by the prover's definition of it. false: it
  * has none, or does not go as far; or v has stopped. */
 bool vp_by_definition(vp *v, const vp_call *k, const vp_tensor **out);
+
+/* Intervals, for functions of them (number.c). */
+void vn_note(vp *v, const vn *r);
+void vn_negate(vp *v, vn *r, const vn *a);
+bool vn_is_point(const vn *a);
+bool vn_is_zero(const vn *a);
 #endif
+
 #endif

@@ -528,11 +528,8 @@ static void note_masked(sc *c, const pt_tensor *t, const sx *idx) {
   c->plain = false;
 }
 
-static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
-  sc *c = k->c;
-  sx idx[RULE_MAX_RANK];
-  if (c->look && c->look->part) b = laid_out_as(c, b, a);
-  if (!b) return false;
+/* Whether both sides have one rank, one kind and one size everywhere. */
+static bool same_shape(sc *c, const pt_tensor *a, const pt_tensor *b) {
   if (a->rank != b->rank || joined(c, a->lead) != joined(c, b->lead)) {
     sc_fail(c, "the sides have different ranks");
     return false;
@@ -557,6 +554,27 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
       return false;
     }
   }
+  return true;
+}
+
+/* Indices that are taken apart by division become two, in both elements. */
+static void split_indices(sc *c, sx *x, sx *y) {
+  sx s, d, q;
+  for (int i = 0; i < 24 && !c->failed && (sx_apart(c, *x, &s, &d) || sx_apart(c, *y, &s, &d));
+       i++) {
+    if (!sx_divides(c, d, c->sym[sc_word(c, s, 0)].high, &q)) break;
+    const sx_map map = {s, sx_add(c, sx_mul(c, sc_index(c, q), d), sc_index(c, d))};
+    *x = sx_subst(c, *x, &map, 1);
+    *y = sx_subst(c, *y, &map, 1);
+  }
+}
+
+static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
+  sc *c = k->c;
+  sx idx[RULE_MAX_RANK];
+  if (c->look && c->look->part) b = laid_out_as(c, b, a);
+  if (!b) return false;
+  if (!same_shape(c, a, b)) return false;
   for (uint32_t i = 0; i < a->rank; i++)
     if (sx_ge0(c, sx_neg(c, a->dim[i]))) return !c->failed; /* no elements */
   for (uint32_t i = 0; i < a->rank; i++) {
@@ -570,21 +588,10 @@ static bool compare(cases *k, const pt_tensor *a, const pt_tensor *b) {
     sc_fail(c, "the elements differ in numbers");
     return false;
   }
-  sx x = pt_at(c, a, idx), y = pt_at(c, b, idx), s, d, q;
+  sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
   if (c->look && c->look->witness) return sc_note_sizes(c), !c->failed;
   c->masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
-  for (int i = 0; i < 24 && !c->failed && (sx_apart(c, x, &s, &d) || sx_apart(c, y, &s, &d)); i++) {
-    if (!sx_divides(c, d, c->sym[sc_word(c, s, 0)].high, &q)) break;
-    const sx_map map = {s, sx_add(c, sx_mul(c, sc_index(c, q), d), sc_index(c, d))};
-    x = sx_subst(c, x, &map, 1);
-    y = sx_subst(c, y, &map, 1);
-  }
-#ifdef PROVE_TRACE /* what is compared, for reading */
-  char *left = sx_print(c, x), *right = sx_print(c, y);
-  fprintf(stderr, "left:  %s\nright: %s\n", left ? left : "?", right ? right : "?");
-  free(left);
-  free(right);
-#endif
+  split_indices(c, &x, &y);
   if (c->failed) return false;
   const size_t facts = c->n_facts;
   const bool same = sc_equal(c, x, y);

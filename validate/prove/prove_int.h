@@ -581,6 +581,9 @@ typedef struct pt_definition {
 bool pt_define_elementwise(const char *name, pt_definition *out);
 bool pt_define_layout(const char *name, pt_definition *out);
 bool pt_define_views(const char *name, pt_definition *out);
+bool pt_define_pick(const char *name, pt_definition *out);
+bool pt_define_slice(const char *name, pt_definition *out);
+bool pt_define_cat(const char *name, pt_definition *out);
 bool pt_define_fill(const char *name, pt_definition *out);
 bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);

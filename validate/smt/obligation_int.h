@@ -101,4 +101,31 @@ cert_name cert_place(cert_writer *w, sx x);
 void cert_monotone(cert_writer *w, sx a, sx b, int depth);
 void cert_tell_orders(cert_writer *w);
 
+/* ---- powers and products (powers.c), names (write.c) ---- */
+
+/* Factors of a product: expressions and inverses of such. */
+typedef struct factor {
+  sx x;
+  bool inverse;
+} factor;
+typedef struct chain {
+  factor f[24];
+  size_t n;
+  uint32_t coef;
+  bool open; /* more than fits, or a power that is no whole one */
+} chain;
+
+/* By function: its name in the text; NULL: it has none. */
+extern const char *const cert_fn[];
+cert_name cert_define(cert_writer *w, sx x, const char *text);
+void cert_declare_fn(cert_writer *w, const char *name, int n, const char *to);
+cert_name cert_inverse(cert_writer *w, cert_name a, sx whose);
+cert_name cert_power(cert_writer *w, sx x, uint32_t q);
+void cert_collect(cert_writer *w, chain *k, sx x, bool inverse);
+cert_name cert_in_order(cert_writer *w, chain k, int *left);
+cert_name cert_ordered_power(cert_writer *w, sx x, uint32_t q);
+
+/* ---- numerals (numerals.c) ---- */
+void cert_write_rational(cert_writer *w, uint32_t q, bool whole, FILE *f);
+
 #endif

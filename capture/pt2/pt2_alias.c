@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "capture/pt2_int.h"
+#include "capture/pt2/pt2_int.h"
 #include "rules/names.h"
 
 enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */

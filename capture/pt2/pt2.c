@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt2_int.h"
+#include "capture/pt2/pt2_int.h"
 #include "egraph/base/vec.h"
 
 enum { MAX_MODEL = 1 << 30, MAX_LEAVES = 1 << 20, MAX_TREE = 200 };

@@ -3,7 +3,7 @@
 #ifndef CAPTURE_PT2_TRANSLATE_H
 #define CAPTURE_PT2_TRANSLATE_H
 
-#include "capture/pt2_int.h"
+#include "capture/pt2/pt2_int.h"
 
 typedef struct value {
   enum { V_UNKNOWN, V_TENSOR, V_INT, V_FLOAT, V_BOOL, V_NONE } kind;
@@ -53,5 +53,21 @@ ISO_MUST_USE iso_code pt2_meta_of(translation *t, const frame *f, const char *na
 
 /* Translate the graph's nodes. Requires: its inputs are bound. */
 ISO_MUST_USE iso_code pt2_read_graph(translation *t, frame *f);
+
+/* ---- operators (pt2_operator.c) ---- */
+
+typedef struct results {
+  const char **name;
+  size_t n, cap;
+  bool list; /* given as a list of tensors */
+} results;
+
+iso_code pt2_arguments(translation *t, const frame *f, const json_t *node, bool keep_none,
+                       json_t **out);
+pt2_cell *pt2_tensor_argument(translation *t, const frame *f, const json_t *node, size_t i,
+                              const char **name);
+bool pt2_is_any(const char *name, const char *const *names);
+iso_code pt2_operator_call(translation *t, frame *f, const json_t *node, const char *target,
+                           const results *r);
 
 #endif

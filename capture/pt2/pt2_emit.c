@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt2_translate.h"
+#include "capture/pt2/pt2_translate.h"
 
 iso_code pt2_no_memory(pt2_writer *w) { return iso_fail(w->err, ISO_NOMEM, "out of memory"); }
 

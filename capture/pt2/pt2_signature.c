@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt2_translate.h"
+#include "capture/pt2/pt2_translate.h"
 #include "egraph/base/vec.h"
 
 enum { MAX_DEPTH = 32, MAX_SPEC = 200 }; /* of lists in arguments; of containers in outputs */

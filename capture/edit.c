@@ -1,0 +1,120 @@
+/* Changes to a graph that was read: nodes appended, results and inputs replaced, values of a trace.
+ * The graph stays one that a reader would accept: ids are fresh, names are unique. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "capture/pt2/pt2_int.h"
+#include "rules/operators.h"
+#include "egraph/base/vec.h"
+#include "capture/capture_int.h"
+
+/* ---- what a user says of it ---- */
+
+static const char *fresh_id(cap_graph *g, const char *id) {
+  for (size_t i = 0, n = 0; id && i < g->n_nodes; i++) {
+    if (strcmp(g->node[i].id, id) != 0) continue;
+    id = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
+    i = (size_t)-1; /* from the start */
+  }
+  return id ? iso_arena_strdup(&g->arena, id) : NULL;
+}
+
+iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output,
+                    uint32_t *node, iso_error *err) {
+  impl *m = g->impl;
+  const size_t n = g->n_nodes;
+  if (n >= INT32_MAX) return iso_fail(err, ISO_LIMIT, "%s: too many nodes", g->path);
+  cap_node *nodes = iso_arena_alloc(&g->arena, (n + 1) * sizeof *nodes);
+  cap_output *out = iso_arena_alloc(&g->arena, sizeof *out);
+  const char *own = fresh_id(g, id);
+  rule_tensor **input = calloc(g->n_sets * (n + 1) + 1, sizeof *input),
+              **weight = calloc(n + 2, sizeof *weight);
+  if (!nodes || !out || !own || !input || !weight) {
+    free(input);
+    free(weight);
+    return cap_no_memory(err);
+  }
+  memcpy(nodes, g->node, n * sizeof *nodes);
+  for (size_t set = 0; set < g->n_sets; set++)
+    memcpy(input + set * (n + 1), m->input + set * n, n * sizeof *input);
+  memcpy(weight, m->weight, n * sizeof *weight);
+  free(m->input);
+  free(m->weight);
+  *out = *output;
+  nodes[n] = (cap_node){.id = own,
+                        .kind = CAP_OP,
+                        .op = call->u.s,
+                        .call = call,
+                        .n_outputs = 1,
+                        .output = out,
+                        .scope = "",
+                        .source = ""};
+  m->input = input;
+  m->weight = weight;
+  g->node = nodes;
+  g->input = input;
+  g->n_nodes = n + 1;
+  *node = (uint32_t)n;
+  return ISO_OK;
+}
+
+iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_error *err) {
+  cap_result *own = iso_arena_alloc(&g->arena, (n + 1) * sizeof *own);
+  if (!own) return cap_no_memory(err);
+  if (n) memcpy(own, result, n * sizeof *own);
+  g->result = own;
+  g->n_results = n;
+  return ISO_OK;
+}
+
+void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
+  ((cap_node *)(uintptr_t)g->node)[node].domain = d;
+}
+
+void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
+  impl *m = g->impl;
+  for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
+  free(m->input);
+  g->input = m->input = input;
+  g->n_sets = n_sets;
+  cap_show_values(g);
+}
+
+/* ---- the trace ---- */
+
+bool cap_has_trace(const cap_graph *g) { return ((const impl *)g->impl)->trace != NULL; }
+
+static iso_code check_traced(const cap_graph *g, const cap_node *node, size_t k,
+                             const rule_tensor *x, iso_error *err) {
+  const cap_output *o = &node->output[k];
+  if (x->dtype == o->dtype && rule_shape_eq(&x->shape, &o->shape)) return ISO_OK;
+  char a[128], b[128];
+  return iso_fail(err, ISO_FORMAT,
+                  "%s/trace.safetensors: node \"%.120s\": output %zu is recorded as %s %s, the "
+                  "graph says %s %s",
+                  g->path, node->id, k, rule_dtype_name(x->dtype),
+                  rule_shape_print(&x->shape, a, sizeof a), rule_dtype_name(o->dtype),
+                  rule_shape_print(&o->shape, b, sizeof b));
+}
+
+iso_code cap_trace(const cap_graph *g, uint32_t node, size_t k, rule_tensor **out, iso_error *err) {
+  const impl *m = g->impl;
+  const cap_node *x = &g->node[node];
+  *out = NULL;
+  if (m->trace == NULL || k >= x->n_outputs) return ISO_OK;
+  char *key = NULL;
+  if ((x->n_outputs == 1 ? asprintf(&key, "%s", x->id) : asprintf(&key, "%s.%zu", x->id, k)) < 0)
+    return cap_no_memory(err);
+  rule_tensor *t = NULL;
+  iso_code code = cap_tensors_get(m->trace, key, &t, err);
+  free(key);
+  if (code == ISO_OK && t != NULL) code = check_traced(g, x, k, t, err);
+  if (code == ISO_OK) *out = t;
+  else rule_tensor_unref(t);
+  return code;
+}

@@ -1,0 +1,155 @@
+/* Arguments that are one thing in several spellings: sizes of which one is left open, dimensions
+ * and indices counted from the end, slices without a bound. A term has the one spelling in which
+ * all are written out. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "capture/capture_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
+
+/* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for
+ * the few operators that broadcast first. NULL where no argument is a tensor. */
+static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
+                                       const rule_term *const *child, size_t n) {
+  static const char *const broadcast[] = {OP_COSINE_SIMILARITY, OP_LINALG_VECDOT, OP_LINALG_CROSS,
+                                          OP_CROSS, NULL};
+  const bool all = cap_is_any(op, broadcast);
+  const rule_shape *found = NULL;
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *t = child[i];
+    if (t->kind == RULE_LIST && t->n > 0) t = t->child[0];
+    if (t->kind != RULE_VAR) continue;
+    const rule_shape *s = &l->node[t->u.i].output[0].shape;
+    if (!all) return s;
+    if (found == NULL || s->rank > found->rank) found = s;
+  }
+  return found;
+}
+
+static bool is_dim(const char *op, const char *arg) {
+  static const char *const name[] = {"dim",  "dims",  "dim0",  "dim1",      "dim2",    "dimension",
+                                     "axis", "axis0", "axis1", "start_dim", "end_dim", NULL};
+  for (size_t i = 0; name[i] != NULL; i++)
+    if (strcmp(arg, name[i]) == 0) return true;
+  static const char *const moves[] = {OP_MOVEDIM, OP_MOVEAXIS, NULL};
+  return cap_is_any(op, moves) && (strcmp(arg, "source") == 0 || strcmp(arg, "destination") == 0);
+}
+
+/* Whether negative dimensions of `op` are known to count from the end. In other namespaces `dim`
+ * can be anything, say a head's size; weight norms take -1 for "all"; gradients' first tensor may
+ * be of another rank. */
+static bool has_dims(const char *op) {
+  static const char *const no[] = {OP_NORM_EXCEPT_DIM, OP__WEIGHT_NORM, OP__WEIGHT_NORM_INTERFACE,
+                                   NULL};
+  if (rule_is_collective(op)) return true;
+  return rule_is_aten(op) && strstr(op, "backward") == NULL && !cap_is_any(op, no);
+}
+
+static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank) {
+  if (t->kind == RULE_INT && t->u.i < 0 && t->u.i + (int64_t)rank >= 0)
+    return rule_int(a, t->u.i + (int64_t)rank);
+  if (t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof(const rule_term *));
+  if (child == NULL) return NULL;
+  for (uint32_t i = 0; i < t->n; i++)
+    child[i] = t->child[i]->kind == RULE_INT ? wrap_dim(a, t->child[i], rank) : t->child[i];
+  return rule_list(a, child, t->n);
+}
+
+static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                          const rule_term **child, iso_error *err) {
+  static const char *const grows[] = {OP_UNSQUEEZE, OP_UNSQUEEZE_COPY, OP_STACK,
+                                      OP__STACK,    OP_DIAG_EMBED,     NULL};
+  if (!has_dims(s->name) || shape == NULL) return ISO_OK;
+  uint32_t rank = shape->rank + (cap_is_any(s->name, grows) ? 1 : 0);
+  if (rank == 0) rank = 1; /* a scalar's one dimension may be called 0 or -1 */
+  for (size_t i = 0; i < s->n_args; i++) {
+    rule_arg_type t = s->arg[i].type;
+    if ((t != RULE_ARG_INT && t != RULE_ARG_INTS) || !is_dim(s->name, s->arg[i].name)) continue;
+    if ((child[i] = wrap_dim(l->arena, child[i], rank)) == NULL) return cap_no_memory(err);
+  }
+  return ISO_OK;
+}
+
+/* The sizes asked for must be the output's; -1 ("what is left", "as it is") is written as the
+ * output's. */
+static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                           const rule_term **child, iso_error *err) {
+  static const char *const views[] = {OP_VIEW,        OP_RESHAPE,        OP__UNSAFE_VIEW,
+                                      OP_EXPAND,      OP_VIEW_COPY,      OP__RESHAPE_COPY,
+                                      OP_EXPAND_COPY, OP__RESHAPE_ALIAS, NULL};
+  if (!cap_is_any(s->name, views)) return ISO_OK;
+  size_t k = cap_find_arg(s, "size");
+  if (k == CAP_NO_INDEX) k = cap_find_arg(s, "shape");
+  if (k == CAP_NO_INDEX || child[k]->kind != RULE_LIST) return ISO_OK; /* view.dtype */
+  const rule_shape *o = &node->output[0].shape;
+  const rule_term *size = child[k], **fresh = cap_new_list(l, size->n);
+  if (fresh == NULL) return cap_no_memory(err);
+  if (size->n != o->rank)
+    return iso_fail(err, ISO_FORMAT, "asks for %" PRIu32 " dimensions, its output has %" PRIu32,
+                    size->n, o->rank);
+  for (uint32_t i = 0; i < size->n; i++) {
+    int64_t want = size->child[i]->u.i;
+    if (want != -1 && want != o->dim[i])
+      return iso_fail(err, ISO_FORMAT,
+                      "asks for size %" PRId64 " at dimension %" PRIu32 ", its output has %" PRId64,
+                      want, i, o->dim[i]);
+    if ((fresh[i] = rule_int(l->arena, o->dim[i])) == NULL) return cap_no_memory(err);
+  }
+  return cap_given(rule_list(l->arena, fresh, size->n), &child[k], err);
+}
+
+/* Requires: the dimension is wrapped. Returns: false where the call is not of that form. */
+static bool size_at(const rule_schema *s, const rule_shape *shape, const rule_term *const *child,
+                    int64_t *out) {
+  size_t k = cap_find_arg(s, "dim");
+  if (k == CAP_NO_INDEX || shape == NULL || child[k]->kind != RULE_INT) return false;
+  int64_t dim = child[k]->u.i;
+  if (dim < 0 || dim >= (int64_t)shape->rank) return false;
+  *out = shape->dim[dim];
+  return true;
+}
+
+static int64_t bound_of(const rule_term *t, int64_t none, int64_t size) {
+  int64_t i = t->kind == RULE_INT ? t->u.i : none;
+  if (i < 0) i += size;
+  return i < 0 ? 0 : i > size ? size : i;
+}
+
+static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                            const rule_term **child, iso_error *err) {
+  static const char *const slices[] = {OP_SLICE, OP_SLICE_COPY, OP_SLICE_SCATTER, NULL};
+  int64_t size;
+  if (!cap_is_any(s->name, slices) || !size_at(s, shape, child, &size)) return ISO_OK;
+  size_t b = cap_find_arg(s, "start"), e = cap_find_arg(s, "end");
+  if (b == CAP_NO_INDEX || e == CAP_NO_INDEX) return ISO_OK;
+  int64_t begin = bound_of(child[b], 0, size), end = bound_of(child[e], size, size);
+  if (end < begin) end = begin;
+  child[b] = rule_int(l->arena, begin);
+  child[e] = rule_int(l->arena, end);
+  return child[b] != NULL && child[e] != NULL ? ISO_OK : cap_no_memory(err);
+}
+
+static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
+                           const rule_term **child, iso_error *err) {
+  static const char *const selects[] = {OP_SELECT, OP_SELECT_COPY, OP_SELECT_SCATTER, NULL};
+  int64_t size;
+  if (!cap_is_any(s->name, selects) || !size_at(s, shape, child, &size)) return ISO_OK;
+  size_t k = cap_find_arg(s, "index");
+  if (k == CAP_NO_INDEX || child[k]->kind != RULE_INT || child[k]->u.i >= 0 ||
+      child[k]->u.i + size < 0)
+    return ISO_OK;
+  return cap_given(rule_int(l->arena, child[k]->u.i + size), &child[k], err);
+}
+
+iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                          const rule_term **child, iso_error *err) {
+  const rule_shape *shape = shape_of_dims(l, s->name, child, s->n_args);
+  iso_code code;
+  if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
+  if ((code = fill_sizes(l, node, s, child, err)) != ISO_OK) return code;
+  if ((code = close_slice(l, s, shape, child, err)) != ISO_OK) return code;
+  return wrap_index(l, s, shape, child, err);
+}
