@@ -49,6 +49,7 @@ typedef enum how {
   NEG
 } how;
 
+/* operator: the checker knows by itself how each of them is solved for its argument. */
 static how kind_of(const char *op) {
   static const struct {
     const char *name;
@@ -121,7 +122,8 @@ static void carry(chk_edges *e, const rule_term *t, how h, bool first, const num
   if (!solved) solve(h == ABS || h == NEG ? h : PASS, first, 0, own, to);
 }
 
-/* What reads places by integers has edges for the table, not for the integers. */
+/* What reads places by integers has edges for the table, not for the integers.
+ * operator: casts alone take integers to other numbers, and leave them what they are. */
 static bool passes(const chk_state *k, uint32_t from, const rule_term *t) {
   if (t->kind != RULE_VAR || k->real[from].n < 1 || k->real[t->u.i].n < 1) return true;
   const rule_dtype a = k->real[from].v[0]->dtype, b = k->real[t->u.i].v[0]->dtype;
