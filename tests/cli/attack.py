@@ -716,6 +716,7 @@ def outputs(rng, doc):
             lambda: o["terms"].reverse(),
             lambda: o.update(left="nothing"),
             lambda: doc.update(outputs=[]),
+            lambda: doc["outputs"].append(dict(o)),
             lambda: o["terms"].__setitem__(1, o["terms"][0]),
         ]
     )()

@@ -159,8 +159,8 @@ class Certificate:
         for a, b in pairs:
             self.steps.append({kind: [a, b]})
 
-    def check(self, a, b, status, mentions="", evidence="proved"):
-        """As the output `a` of the left and `b` of the right."""
+    def check(self, a, b, status, mentions="", evidence="proved", change=None):
+        """As the output `a` of the left and `b` of the right; `change` changes the document."""
 
         def files(p):
             return {
@@ -180,6 +180,8 @@ class Certificate:
             "rules": self.rules,
             "outputs": [{"left": "out", "right": "out", "terms": [a, b]}],
         }
+        if change:
+            change(doc)
         path = os.path.join(WHERE.name, "c.json")
         with open(path, "w") as f:
             json.dump(doc, f)
@@ -1169,6 +1171,27 @@ def endless_memory():
     c.check(yl, yr, REFUSED, "more than any capture needs")
 
 
+def said_too_much():
+    """An output that is listed twice, and masks that neither capture has, on a true certificate."""
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::alias", [ref("x")], [4])
+
+    for change, says in (
+        (None, "HOLDS"),
+        (lambda d: d.update(outputs=d["outputs"] * 2), "listed twice"),
+        (lambda d: d.update(masks_read=[True, False]), "there are none"),
+        (lambda d: d.update(masks_read=[False, True]), "there are none"),
+    ):
+        c = Certificate(*two(build))
+        xl, yl = c.left("x", "y")
+        xr, yr = c.right("x", "y")
+        c.step("leaf", (xr, xl))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, REFUSED if change else HOLDS, says, change=change)
+
+
 def main():
     return run_functions(
         [],
@@ -1203,6 +1226,7 @@ def main():
             endless_memory,
             huge_literals,
             deep_questions,
+            said_too_much,
         ],
     )
 
