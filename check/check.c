@@ -251,6 +251,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
   if (!c && !chk_settled(k)) c = chk_redrawn(k);
+  if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, true);
   if (!c && !chk_settled(k)) c = assume_kernels(k);
   if (!c) c = publish(k);
   state_free(k);

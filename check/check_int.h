@@ -261,6 +261,20 @@ double chk_draw_edge(chk_state *k, const chk_edges *e, uint32_t leaf, size_t num
 /* Behind all else: outputs agree on other inputs and parameters, too, and are NaN together. */
 iso_code chk_redrawn(chk_state *k);
 
+/* ---- undefined.c ---- */
+enum { CHK_POLES = 32 };
+/* Numbers at which something may be undefined. */
+typedef struct chk_poles {
+  double value[CHK_POLES];
+  size_t n;
+  bool seen;  /* an operator of a capture sees what may be undefined */
+  bool apart; /* an output may be undefined on one side only */
+} chk_poles;
+iso_code chk_poles_of(chk_state *k, chk_poles *p);
+/* Rules that see what may be undefined are tested there, and no more: behind the rules, and where
+ * nothing was found to differ (`last`) a certificate that says more is refused. */
+iso_code chk_weigh_undefined(chk_state *k, bool last);
+
 /* ---- outputs.c ---- */
 iso_code chk_outputs(chk_state *k);
 iso_code chk_fixed_inputs(chk_state *k);

@@ -74,9 +74,10 @@ static const kind kinds[] = {{ZEROS, CAPTURED, 1},
                              {ANY, ANY, 1},
                              {ANY, ANY, 64},
                              {ANY, ANY, 64}};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, N_UNGUARDED = 5, N_SHAKEN = 3 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, N_UNGUARDED = 5, N_SHAKEN = 3, N_POLE_ROWS = 16 };
 
 static const double output_tol = 1e-6; /* as where they were captured */
+static const double ordinary = 1e30;   /* beyond are masks, and what stands for infinity */
 static const double rounding =
     0x1p-40; /* what a number cancelled to by chance, it does not with this much noise before it */
 
@@ -90,6 +91,10 @@ typedef struct look {
   bool few;               /* only small leaves are drawn */
   bool ties;              /* an operator leaves an order open: integers may differ */
   bool overflow, outside; /* outside: of a domain */
+  chk_poles poles;
+  bool at_poles; /* inputs are drawn there, draw `pole` */
+  size_t pole;
+  iso_rng *shake; /* NULL, or each operator's rounding is disturbed */
 } look;
 
 /* ---- when ---- */
@@ -140,6 +145,21 @@ static double draw_float(how m, double mean, double deviation, bool first_row, i
   }
 }
 
+/* Rows at one pole, at several, and of any numbers; the first draws are one number everywhere. */
+typedef struct row_at {
+  uint64_t how;
+  size_t which;
+} row_at;
+
+static double draw_pole(const look *x, row_at *row, bool new_row, double other, iso_rng *rng) {
+  enum { ONE, SEVERAL, OTHER, N_HOW };
+  const chk_poles *p = &x->poles;
+  if (x->pole < p->n) return p->value[x->pole];
+  if (new_row) *row = (row_at){iso_rng_below(rng, N_HOW), iso_rng_below(rng, p->n)};
+  if (row->how == SEVERAL) row->which = iso_rng_below(rng, p->n);
+  return row->how == OTHER ? other : p->value[row->which];
+}
+
 /* What is drawn for a leaf, element by element: what another leaf has of it already stays. Integers
  * are some that were captured there. */
 static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
@@ -154,12 +174,22 @@ static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, 
                      chk_has_edges(k, x->edges, leaf) && iso_rng_below(rng, 8) > 0;
   if (m == AT_EDGES) m = input ? NORMAL : CAPTURED;
   if (real) spread(v, &mean, &deviation);
+  row_at where = {0};
+  iso_rng same = iso_rng_new(UINT64_C(0x706f6c65), x->pole);
+  /* At poles every other draw gives all inputs the same numbers: x - y is one, too. */
+  iso_rng *poles = x->pole % 2 ? &same : rng;
   for (int64_t i = 0; i < v->numel; i++) {
     const int64_t at = chk_element(&x->elements, leaf, i);
     if (at < 0) return; /* it stays as it was captured */
     if (x->is_drawn[at]) continue;
     x->is_drawn[at] = true;
-    if (edges && iso_rng_below(rng, 16) > 0)
+    if (x->at_poles && input) {
+      const double other =
+          real ? iso_rng_normal(poles)
+               : rule_tensor_get(v, (int64_t)iso_rng_below(poles, (uint64_t)v->numel));
+      x->value[at] = draw_pole(x, &where, i % row == 0, other, poles);
+      if (!real) x->value[at] = floor(x->value[at]);
+    } else if (edges && iso_rng_below(rng, 16) > 0)
       x->value[at] = chk_draw_edge(k, x->edges, leaf, x->number, i, rng);
     else if (!real)
       x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
@@ -223,6 +253,24 @@ static bool overflows(const chk_state *k, uint32_t id) {
   return true;
 }
 
+/* Disturbs what an operator gave, but for numbers that are too short to be rounded, and for 0. */
+static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
+  iso_code c = ISO_OK;
+  for (size_t n = 0; n < k->real[id].n && !c; n++) {
+    rule_tensor *t = k->real[id].v[n], *now;
+    if (t->dtype != RULE_F64) continue;
+    if ((c = rule_tensor_new(t->dtype, &t->shape, &now, k->err))) break;
+    for (int64_t i = 0; i < t->numel; i++) {
+      const double x = rule_tensor_get(t, i), units = ldexp(x, 20);
+      const bool exact = !(fabs(x) < ordinary) || (fabs(units) < 0x1p40 && units == floor(units));
+      rule_tensor_set(now, i, exact ? x : x * (1 + rounding * (2 * iso_rng_uniform(rng) - 1)));
+    }
+    rule_tensor_unref(t);
+    k->real[id].v[n] = now;
+  }
+  return c;
+}
+
 /* Returns: in `done` whether all could be run. */
 static iso_code run(chk_state *k, look *x, bool *done) {
   iso_code c = ISO_OK;
@@ -232,7 +280,9 @@ static iso_code run(chk_state *k, look *x, bool *done) {
     const bool stays = !k->term[i].call && !k->drawn[i] && k->real[i].n == 1;
     if (!x->need[i] || stays) continue; /* what is not drawn has its value from the captured run */
     c = chk_run_term(k, i);
-    if (!c && !chk_settled(k) && k->term[i].call) x->overflow |= overflows(k, i);
+    if (c || chk_settled(k) || !k->term[i].call) continue;
+    x->overflow |= overflows(k, i);
+    if (x->shake) c = shake(k, i, x->shake);
   }
   *done = !c && !chk_settled(k) && !x->overflow;
   if (chk_settled(k)) { /* an operator that cannot take these values */
@@ -353,6 +403,52 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
                     k->output[o].left, k->output[o].right);
 }
 
+/* ---- at poles ---- */
+
+/* The first output from `from` on that differs there, by far: NaN on one side, or other numbers. */
+static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
+  for (size_t o = from; o < k->n_outputs; o++) {
+    const chk_values *a = &k->real[k->output[o].a], *b = &k->real[k->output[o].b];
+    if (a->n != 1 || b->n != 1 || a->v[0]->numel != b->v[0]->numel ||
+        rule_dtype_is_complex(a->v[0]->dtype) || (x->ties && !rule_dtype_is_float(a->v[0]->dtype)))
+      continue;
+    double size = 0;
+    for (int64_t i = 0; i < a->v[0]->numel; i++)
+      if (fabs(rule_tensor_get(a->v[0], i)) < ordinary)
+        size = fmax(size, fabs(rule_tensor_get(a->v[0], i)));
+    for (int64_t i = 0; i < a->v[0]->numel; i++) {
+      const double l = rule_tensor_get(a->v[0], i), r = rule_tensor_get(b->v[0], i);
+      if (isnan(l) != isnan(r) && (isfinite(l) || isfinite(r))) return o;
+      if (isfinite(l) && isfinite(r) && fabs(l - r) > output_tol * fmax(size, fabs(r))) return o;
+    }
+  }
+  return k->n_outputs;
+}
+
+/* What parts there must do so with noise behind every operator: the poles stay, and what rounding
+ * alone made does not. */
+static iso_code try_pole(chk_state *k, look *x, size_t number) {
+  static const kind as_captured = {CAPTURED, CAPTURED, 1};
+  iso_rng rng = iso_rng_new(UINT64_C(0x706f6c65) + k->o->seed, number);
+  bool done;
+  x->at_poles = true;
+  x->pole = number;
+  iso_code c = draw(k, x, &as_captured, number, &rng, &done);
+  const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->n_outputs;
+  x->shake = &rng;
+  for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
+    c = run(k, x, &done);
+    done = !c && done && apart_at_pole(k, x, o) == o;
+  }
+  x->shake = NULL;
+  x->at_poles = false;
+  if (c || !done || o == k->n_outputs) return c;
+  return chk_settle(k, CHK_REFUSED,
+                    "outputs %s and %s are equal as real numbers, and differ where an operator "
+                    "sees what is none",
+                    k->output[o].left, k->output[o].right);
+}
+
 /* ---- all of it ---- */
 
 static bool any_ties(const chk_state *k) {
@@ -397,6 +493,8 @@ iso_code chk_redrawn(chk_state *k) {
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
     c = prepare(k, &x);
+    if (!c) c = chk_poles_of(k, &x.poles);
+    const size_t n_poles = x.poles.seen || x.poles.apart ? x.poles.n + N_POLE_ROWS : 0;
     const size_t n_edges = c || x.few || !chk_any_edges(x.edges) ? 0
                            : elements < SOME                     ? EDGE_DRAWS
                                                                  : FEW_EDGE_DRAWS;
@@ -405,6 +503,7 @@ iso_code chk_redrawn(chk_state *k) {
     for (size_t i = 0; i < n_edges && !c && !chk_settled(k); i++)
       c = try_values(k, &x, &at_edges, MORE_DRAWS + i);
     for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
+    for (size_t i = 0; i < n_poles && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
   }
   for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
   free(k->drawn);

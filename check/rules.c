@@ -359,5 +359,6 @@ iso_code chk_rules(chk_state *k) {
   if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules)
     c = chk_assume(k, RULE_ASSUMES_RULES, "their evidence is taken as it is written");
   free(seen);
+  if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, false);
   return c || chk_settled(k) ? c : claims_hold(k);
 }

@@ -36,6 +36,9 @@
 #define READS_ZERO_SIGN .reads_zero_sign = true
 #define DROPS_ZERO_SIGN .drops_zero_sign = true
 #define SEES_UNDEFINED .sees_undefined = true
+#define MAKES_UNDEFINED .makes_undefined = true
+#define OBSERVES .observes = true
+#define KEEPS_UNDEFINED .keeps_undefined = true
 #define TIES .ties = true
 #define DENSE .dense = true
 #define STRIDED .strided = true

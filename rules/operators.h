@@ -87,6 +87,9 @@ typedef struct rule_operator {
   bool reads_zero_sign : 1; /* tells 0 from -0 */
   bool drops_zero_sign : 1; /* gives the same for both, or a sum */
   bool sees_undefined : 1;  /* tells NaN or infinities from numbers */
+  bool makes_undefined : 1; /* NaN or infinite for some numbers */
+  bool observes : 1;        /* a number or a truth value where an operand is none, and tells it */
+  bool keeps_undefined : 1; /* observes, and some operands that are none come out again */
   bool ties : 1;            /* leaves open which of equal elements' places it gives */
 
   /* In memory. */

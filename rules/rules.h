@@ -149,6 +149,26 @@ ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const ru
 bool rule_draws(rule_schemas *s, const rule_term *t);
 /* Whether the call tells NaN or an infinity from numbers (nan_to_num, isnan, x != x). */
 bool rule_sees_undefined(const rule_term *call);
+/* What an operator does with NaN and infinities (rules/operators.def). */
+typedef enum rule_undefined {
+  RULE_UNDEFINED_PASSES, /* its result is none where an operand is none */
+  RULE_UNDEFINED_MAKES,  /* and for some numbers, too */
+  RULE_UNDEFINED_SEES,   /* its result is a number or a truth value even there, and tells it */
+  RULE_UNDEFINED_KEEPS,  /* some of them come out again, and places or bounds tell of them */
+  RULE_UNDEFINED_BOTH    /* MAKES and KEEPS */
+} rule_undefined;
+rule_undefined rule_undefined_of(const char *op);
+/* What is known of all elements of a tensor. All bits zero: nothing but that it is given, and so a
+ * number. */
+typedef struct rule_fact {
+  bool undefined; /* some may be NaN or infinite: nothing shows that they are not */
+  bool nonnegative, nonzero;
+  bool seen; /* an operator on the way here saw what may be undefined */
+} rule_fact;
+/* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
+rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
+/* Whether some operator of the term would see what is undefined. */
+bool rule_looks_at_undefined(const rule_term *t);
 /* Whether the call reads the sign of a zero (signbit, copysign, atan2). */
 bool rule_reads_zero_sign(const rule_term *call);
 /* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries`

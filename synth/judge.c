@@ -72,24 +72,61 @@ iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *er
   return c;
 }
 
+static iso_code differ_all_the_same(state *s, size_t output, const rule_diff *diff,
+                                    iso_error *err) {
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason = iso_arena_printf(
+      &s->res->arena,
+      isfinite(diff->max_abs)
+          ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
+          : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where "
+            "the other is not",
+      s->graph[LEFT]->output[output].name);
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
+/* A rule on the chain with an operator that sees what is undefined. NULL: none. */
+static const char *rule_that_sees(const state *s) {
+  for (size_t i = 0; i < rule_set_count(s->rules.set); i++) {
+    const rule *r = rule_set_at(s->rules.set, i);
+    if (s->rules.info[i].needed &&
+        (rule_looks_at_undefined(r->lhs) || rule_looks_at_undefined(r->rhs)))
+      return r->name;
+  }
+  return NULL;
+}
+
+/* Rules hold of numbers. Where an operator may see what is none, they say nothing there: what was
+ * looked at there is the evidence, and where nothing was, there is none. */
+static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) {
+  const char *name = p->watched ? rule_that_sees(s) : NULL;
+  if (!name) return ISO_OK;
+  if (p->reached) {
+    if (s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
+    return ISO_OK;
+  }
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason = iso_arena_printf(&s->res->arena,
+                                    "rule %s holds of numbers, and nothing shows that what its "
+                                    "operators see is one",
+                                    name);
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
 /* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which
  * guards against that, is one, no proof sees it: such inputs are looked for. */
 static iso_code look_where_undefined(state *s, iso_error *err) {
   size_t output = 0;
   rule_diff diff = {0};
   bool found = false;
+  st_poles p = {0};
   if (st_stopped(s)) return ISO_OK;
-  iso_code c = st_hunt_undefined(s, &output, &diff, &found, err);
-  if (c || !found) return c;
-  s->res->verdict = SYNTH_UNDECIDED;
-  s->res->reason = iso_arena_printf(
-      &s->res->arena,
-      isfinite(diff.max_abs)
-          ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
-          : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where "
-            "the other is not",
-      s->graph[LEFT]->output[output].name);
-  return s->res->reason ? ISO_OK : nomem(err);
+  iso_code c = st_poles_of(s, &p, err);
+  if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &output, &diff, &found, err);
+  if (!c && !found) c = st_hunt_undefined(s, &output, &diff, &found, err);
+  if (!c) c = found ? differ_all_the_same(s, output, &diff, err) : weigh_what_is_seen(s, &p, err);
+  st_poles_free(&p);
+  return c;
 }
 
 iso_code st_judge(state *s, pairing *p, iso_error *err) {

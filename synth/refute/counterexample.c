@@ -456,8 +456,9 @@ typedef struct hunt {
   rule_tensor **of; /* by class: its value on this draw */
   double literal[N_LITERALS];
   size_t n_literal;
-  int64_t limit;  /* rows of the smallest table that integer inputs index */
-  bool undefined; /* NaN on one side only counts */
+  int64_t limit;   /* rows of the smallest table that integer inputs index */
+  bool undefined;  /* NaN on one side only counts */
+  st_poles *poles; /* NULL, or inputs are drawn there */
 } hunt;
 
 /* Operators that look at what is no number (nan_to_num, isnan): over the reals they do nothing. */
@@ -513,6 +514,12 @@ static iso_code draw_float(hunt *h, const synth_node *n, iso_rng *rng, rule_tens
                            iso_error *err) {
   rule_tensor *v = n->value[0];
   const bool input = n->kind == SYNTH_INPUT, matrix = v->shape.rank >= 2;
+  if (h->poles && (input || (!matrix && h->k >= h->poles->n && h->k % 2))) {
+    iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
+    if (!c) st_poles_fill(h->poles, h->k, rng, -INFINITY, INFINITY, *out);
+    return c;
+  }
+  if (h->poles) return rule_tensor_to_float64(v, out, err);
   const kind k = kinds[h->k % N_KINDS];
   how m = input ? k.input : matrix ? k.matrix : k.vector;
   double scale = input ? k.input_scale : matrix ? k.matrix_scale : k.vector_scale;
@@ -556,6 +563,11 @@ static iso_code draw_int(hunt *h, const synth_node *n, iso_rng *rng, rule_tensor
   }
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
+  if (h->poles) {
+    const bool truth = v->dtype == RULE_BOOL;
+    st_poles_fill(h->poles, h->k, rng, truth ? 0 : (double)low, truth ? 2 : (double)high, *out);
+    return ISO_OK;
+  }
   int64_t edge[64];
   const size_t n_edges =
       open || h->k % 4 != 3 ? 0 : st_integer_edges(h->s, high, edge, sizeof edge / sizeof *edge);
@@ -656,7 +668,9 @@ static iso_code class_value(hunt *h, eg_class cls, rule_tensor **out, iso_error 
     const rec *r = &s->rec[atom.i];
     const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]]
                                               : &s->graph[RIGHT]->node[r->node[RIGHT]];
-    iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), atom.i * 64 + h->k);
+    /* At poles every other draw gives all leaves the same numbers: x - y is one, too. */
+    const uint64_t own = h->poles && h->k % 4 < 2 ? 0 : atom.i;
+    iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), own * 64 + h->k);
     if (stays(s, r, nd))
       c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(&s->values, err);
     else
@@ -698,7 +712,8 @@ static iso_code try_draw(hunt *h, rule_tensor **leaf[2], size_t *which, rule_dif
   state *s = h->s;
   st_run base[2] = {0};
   iso_code c = draw_all(h, leaf, err);
-  if (!c) c = run_both(s, leaf, false, base, err);
+  if (!c) c = run_both(s, leaf, h->poles && h->poles->watched, base, err);
+  if (!c && h->poles) st_poles_note(h->poles, base);
   bool apart = false;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !apart; o++) {
     const rule_tensor *l = output(s, LEFT, &base[LEFT], o),
@@ -808,10 +823,12 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-/* Draws `number`[0..n), NULL: all. `undefined`: NaN on one side only counts. */
+/* Draws `number`[0..n), NULL: all. `undefined`: NaN on one side only counts. `poles` may be NULL.
+ */
 static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined,
-                           size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined};
+                           st_poles *poles, size_t *which, rule_diff *diff, bool *found,
+                           iso_error *err) {
+  hunt h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined, .poles = poles};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   *found = false;
@@ -840,8 +857,13 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
 }
 
 iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  return hunt_among(s, NULL, N_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), which, diff,
-                    found, err);
+  return hunt_among(s, NULL, N_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), NULL, which,
+                    diff, found, err);
+}
+
+iso_code st_hunt_poles(state *s, st_poles *p, size_t *which, rule_diff *diff, bool *found,
+                       iso_error *err) {
+  return hunt_among(s, NULL, p->n + ST_POLE_DRAWS, true, p, which, diff, found, err);
 }
 
 /* Without any guard, what is undefined on one side only is so because the other one leaves it out
@@ -851,7 +873,8 @@ iso_code st_hunt_undefined(state *s, size_t *which, rule_diff *diff, bool *found
   static const unsigned char zeros[] = {ZEROS_DRAW, ZERO_ROW_DRAW, TIES_DRAW, N_KINDS, N_KINDS + 1};
   *found = false;
   if (count_guards(s, LEFT) || count_guards(s, RIGHT))
-    return hunt_among(s, NULL, N_DRAWS, true, which, diff, found, err);
-  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, which, diff, found, err)
-                            : ISO_OK;
+    return hunt_among(s, NULL, N_DRAWS, true, NULL, which, diff, found, err);
+  return has_float_input(s)
+             ? hunt_among(s, zeros, sizeof zeros, true, NULL, which, diff, found, err)
+             : ISO_OK;
 }

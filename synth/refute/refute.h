@@ -57,6 +57,30 @@ ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);
 
+/* ---- undefined.c ---- */
+enum { ST_POLES = 24, ST_POLE_DRAWS = 24 };
+/* Numbers at which something may be undefined, and what would see it. */
+typedef struct st_poles {
+  double value[ST_POLES];
+  size_t n;
+  bool *watch[2]; /* by node of left and right: it may be undefined, and an operator sees it */
+  bool watched;   /* any of them */
+  bool apart;     /* an output may be undefined on one side only */
+  bool reached;   /* on some draw one of them was NaN or infinite */
+} st_poles;
+/* Owns: st_poles_free, also after an error. */
+iso_code st_poles_of(state *s, st_poles *p, iso_error *err);
+void st_poles_free(st_poles *p);
+/* Values of a leaf for draw `k` < p->n + ST_POLE_DRAWS: first one number everywhere, then rows of
+ * all kinds. Requires: `v` is of floats, or its numbers are within [low, high). */
+void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
+                   rule_tensor *v);
+/* What was reached by both runs, which kept all values. */
+void st_poles_note(st_poles *p, const st_run run[2]);
+/* Look there; as st_hunt. */
+iso_code st_hunt_poles(state *s, st_poles *p, size_t *output, rule_diff *diff, bool *found,
+                       iso_error *err);
+
 /* ---- coverage.c ---- */
 iso_code st_cover(state *s, const bool *const live[2], iso_error *err);
 

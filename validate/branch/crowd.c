@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-void val_range_of(const rule *r, uint32_t v, const val_domain *d, rule_dtype type, double *low,
-                  double *high) {
+void val_variable_range(const rule *r, uint32_t v, const val_domain *d, rule_dtype type,
+                        double *low, double *high) {
   const rule_variable *x = &r->var[v];
   const double size = (double)(d->size != INT64_MAX ? d->size : d->behind),
                most = ldexp(1, type == RULE_U8 ? 8 : (int)(8 * rule_dtype_size(type)) - 1);
@@ -62,7 +62,7 @@ bool val_crowd_fill(const rule *r, const val_domain *domain, unsigned turn, iso_
     double low, high;
     if (r->var[v].kind == 'b') any |= crowd_truth(turn, bind[v]);
     if (r->var[v].kind != 'i' || bind[v]->numel == 0) continue;
-    val_range_of(r, v, &domain[v], bind[v]->dtype, &low, &high);
+    val_variable_range(r, v, &domain[v], bind[v]->dtype, &low, &high);
     /* Of what has no end there are small ones and large ones elsewhere. */
     if (!(high > low) || high - low > 0x1p40) low = -3, high = 9;
     if (!(base >= low && base < high)) base = any_of(rng, low, high);

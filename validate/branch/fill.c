@@ -67,7 +67,7 @@ void val_fill_around(const rule *r, const val_domain *domain, double l, unsigned
     rule_tensor *t = bind[v];
     double low = -INFINITY, high = INFINITY;
     const bool whole = r->var[v].kind == 'i';
-    if (whole) val_range_of(r, v, &domain[v], t->dtype, &low, &high);
+    if (whole) val_variable_range(r, v, &domain[v], t->dtype, &low, &high);
     if (!whole && r->var[v].kind != 'f') continue;
     const int64_t last = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
     uint64_t row = 0;

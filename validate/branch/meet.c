@@ -118,7 +118,7 @@ static iso_code pool_of(val_engine *e, const rule *r, const conditions *c, uint3
   double low = -1e300, high = 1e300, v[CANDIDATES];
   uint64_t known[VAL_POOL];
   iso_code code = ISO_OK;
-  if (whole) val_range_of(r, var, d, bind[var]->dtype, &low, &high);
+  if (whole) val_variable_range(r, var, d, bind[var]->dtype, &low, &high);
   const size_t n = candidates(c, var, low, high, whole, v);
   for (size_t i = 0; i < n && out->n < VAL_POOL && !code; i++) {
     uint64_t h = 0;

@@ -80,7 +80,7 @@ ISO_MUST_USE iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const 
                                bool *gap, iso_error *err);
 
 /* The range of an integer variable: its rule's, its table's, its type's. */
-void val_range_of(const rule *r, uint32_t v, const val_domain *d, rule_dtype type, double *low,
-                  double *high);
+void val_variable_range(const rule *r, uint32_t v, const val_domain *d, rule_dtype type,
+                        double *low, double *high);
 
 #endif

@@ -295,7 +295,7 @@ static bool choose_variable(line *l, const val_domain *domain, iso_rng *rng) {
   }
   if (n == 0) return false;
   l->whole = l->r->var[l->var].kind == 'i';
-  val_range_of(l->r, l->var, &domain[l->var], l->bind[l->var]->dtype, &l->low, &l->high);
+  val_variable_range(l->r, l->var, &domain[l->var], l->bind[l->var]->dtype, &l->low, &l->high);
   return true;
 }
 

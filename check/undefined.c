@@ -1,0 +1,95 @@
+/* Where the captures may be undefined, and what in them sees it. Rules hold of numbers: where an
+ * operator looks at what may be none, a proved rule is worth no more than the inputs on which both
+ * captures ran there (redrawn.c). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+
+static bool is_real(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype_is_complex(d); }
+
+static rule_fact fact_of_leaf(chk_state *k, uint32_t i) {
+  const chk_term *t = &k->term[i];
+  const chk_values *konst = &k->konst[chk_root(k, i)];
+  const rule_tensor *v = konst->n == 1 && konst->v ? konst->v[0] : NULL;
+  rule_fact f = {.nonnegative = t->node && t->node->value && t->node->value->dtype == RULE_BOOL};
+  if (!v) return f;
+  f = (rule_fact){.nonnegative = true, .nonzero = true};
+  for (int64_t e = 0; e < v->numel; e++) {
+    const double x = rule_tensor_get(v, e);
+    if (!isfinite(x)) f.undefined = true;
+    if (!(x >= 0)) f.nonnegative = false;
+    if (x == 0) f.nonzero = false;
+  }
+  return f;
+}
+
+static bool any_undefined(const rule_term *t, const rule_fact *fact) {
+  if (t->kind == RULE_VAR) return fact[t->u.i].undefined;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (any_undefined(t->child[i], fact)) return true;
+  return false;
+}
+
+static void add(chk_poles *p, double x) {
+  for (size_t i = 0; i < p->n; i++)
+    if (p->value[i] == x) return;
+  if (isfinite(x) && fabs(x) < 1e12 && p->n < CHK_POLES) p->value[p->n++] = x;
+}
+
+/* Numbers that sums, differences and comparisons have beside their operand; of a sum, too, what
+ * makes it 0. */
+static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p) {
+  static const char *const ops[] = {"aten::add.", "aten::sub.",     "aten::rsub.", "aten::eq.",
+                                    "aten::ne.",  "aten::lt.",      "aten::le.",   "aten::gt.",
+                                    "aten::ge.",  "aten::clamp_min"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    found |= strncmp(call->u.s, ops[i], strlen(ops[i])) == 0;
+  for (uint32_t i = 0; i < call->n && i < 2 && found; i++) {
+    const rule_term *t = call->child[i];
+    if (t->kind == RULE_FLOAT) add(p, t->u.f), add(p, -t->u.f);
+    if (t->kind == RULE_INT) add(p, (double)t->u.i), add(p, -(double)t->u.i);
+    const cap_node *n = t->kind == RULE_VAR ? k->term[t->u.i].node : NULL;
+    if (n && !n->call && n->kind != CAP_INPUT && n->value && n->value->numel == 1)
+      add(p, rule_tensor_get(n->value, 0));
+  }
+}
+
+iso_code chk_poles_of(chk_state *k, chk_poles *p) {
+  rule_fact *fact = calloc(k->n_terms + 1, sizeof *fact);
+  *p = (chk_poles){.value = {0, 1, -1}, .n = 3};
+  if (!fact) return chk_nomem(k);
+  for (uint32_t i = 0; i < k->n_terms; i++) {
+    const chk_term *t = &k->term[i];
+    fact[i] = t->call ? rule_fact_of(t->call, fact) : fact_of_leaf(k, i);
+    if (!t->call || !t->node) continue; /* what the certificate makes up is in no capture */
+    const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
+    if (whole) fact[i].undefined = false;
+    if (whole || rule_looks_at_undefined(t->call)) p->seen |= any_undefined(t->call, fact);
+    add_numbers(k, t->call, p);
+  }
+  for (size_t o = 0; o < k->n_outputs; o++)
+    p->apart |= fact[k->output[o].a].undefined != fact[k->output[o].b].undefined;
+  free(fact);
+  return ISO_OK;
+}
+
+iso_code chk_weigh_undefined(chk_state *k, bool last) {
+  chk_poles p;
+  bool sees = false;
+  iso_code c = chk_poles_of(k, &p);
+  for (size_t i = 0; i < k->n_steps && !c && !sees; i++) {
+    if (k->step[i].kind != CHK_RULE) continue;
+    const rule *r = rule_set_at(k->rule[k->step[i].rule], 0);
+    sees = rule_looks_at_undefined(r->lhs) || rule_looks_at_undefined(r->rhs);
+  }
+  if (c || !sees || !p.seen || k->report->evidence <= RULE_TESTED) return c;
+  if (k->evidence == RULE_TESTED) k->report->evidence = RULE_TESTED;
+  else if (last)
+    c = chk_settle(k, CHK_REFUSED,
+                   "it says %s, and its rules see what may be no number: there it is tested",
+                   rule_status_name(k->evidence));
+  return c;
+}

@@ -1,0 +1,218 @@
+/* What is surely a number. A calculation with signs, operator by operator: a divisor that cannot be
+ * zero, a root of what is never negative. What it does not know is undefined for all it knows. */
+#include <math.h>
+#include <string.h>
+
+#include "rules/operators.h"
+#include "rules/rules_int.h"
+
+rule_undefined rule_undefined_of(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  if (o->makes_undefined) return o->observes ? RULE_UNDEFINED_BOTH : RULE_UNDEFINED_MAKES;
+  if (!o->observes) return RULE_UNDEFINED_PASSES;
+  return o->keeps_undefined ? RULE_UNDEFINED_KEEPS : RULE_UNDEFINED_SEES;
+}
+
+/* ---- signs ---- */
+
+static rule_fact number(double x) {
+  return (rule_fact){.undefined = !isfinite(x), .nonnegative = x >= 0, .nonzero = !(x == 0)};
+}
+
+/* Of all elements of several tensors. */
+static rule_fact both(rule_fact a, rule_fact b) {
+  return (rule_fact){.undefined = a.undefined || b.undefined,
+                     .nonnegative = a.nonnegative && b.nonnegative,
+                     .nonzero = a.nonzero && b.nonzero};
+}
+
+static bool is(const rule_term *call, const char *const *names) {
+  const char *op = call->u.s;
+  if (!rule_is_aten(op)) return false;
+  op += strlen("aten::");
+  const size_t n = strcspn(op, ".");
+  for (; *names; names++)
+    if (strlen(*names) == n && strncmp(op, *names, n) == 0) return true;
+  return false;
+}
+
+static bool literal(const rule_term *t, double *x) {
+  if (t->kind != RULE_FLOAT && t->kind != RULE_INT) return false;
+  *x = t->kind == RULE_FLOAT ? t->u.f : (double)t->u.i;
+  return true;
+}
+
+static const rule_term *child(const rule_term *call, uint32_t i) {
+  static const rule_term none = {.kind = RULE_NONE};
+  return i < call->n ? call->child[i] : &none;
+}
+
+/* A power: of a positive number always one; of others by what the exponent is. */
+static rule_fact power(const rule_term *call, rule_fact x) {
+  double e;
+  const bool known = literal(child(call, 1), &e), whole = known && e == floor(e) && e >= 0;
+  const bool even = whole && fmod(e, 2) == 0;
+  const bool ok = (x.nonnegative && x.nonzero) || (x.nonnegative && known && e >= 0) || whole ||
+                  (x.nonzero && known && e == floor(e));
+  return (rule_fact){
+      .undefined = !ok, .nonnegative = x.nonnegative || even, .nonzero = x.nonzero && ok};
+}
+
+static rule_fact product(const rule_term *call, rule_fact a, rule_fact b) {
+  const bool square = child(call, 0)->kind == RULE_VAR && call->n > 1 &&
+                      rule_term_eq(call->child[0], call->child[1]);
+  return (rule_fact){.nonnegative = square || (a.nonnegative && b.nonnegative),
+                     .nonzero = a.nonzero && b.nonzero};
+}
+
+/* The least of a clamp, where it is a number. */
+static rule_fact bounded(rule_fact x, rule_fact low) {
+  return (rule_fact){.nonnegative = x.nonnegative || low.nonnegative,
+                     .nonzero = (low.nonnegative && low.nonzero) || (x.nonnegative && x.nonzero)};
+}
+
+/* A number for every number that it may be given, by the signs of the operands. */
+static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
+  static const char *const quotients[] = {"div",       "divide", "true_divide", "floor_divide",
+                                          "remainder", "fmod",   NULL},
+                           *const inverse[] = {"reciprocal", NULL}, *const roots[] = {"sqrt", NULL},
+                           *const positive[] = {"rsqrt", "log", "log2", "log10", NULL},
+                           *const behind[] = {"log1p", NULL};
+  if (is(call, quotients)) return b.nonzero;
+  if (is(call, inverse)) return a.nonzero;
+  if (is(call, roots) || is(call, behind)) return a.nonnegative;
+  return is(call, positive) && a.nonnegative && a.nonzero;
+}
+
+/* The result's sign, by the operands'. */
+static rule_fact sign(const rule_term *call, rule_fact a, rule_fact b) {
+  static const char
+      *const above[] = {"exp",      "exp2", "sigmoid",   "softmax",  "_softmax", "cosh",
+                        "softplus", "ones", "ones_like", "new_ones", NULL},
+             *const even[] = {"square", "abs",    "relu",  "norm",       "linalg_vector_norm",
+                              "var",    "std",    "relu6", "one_hot",    "arange",
+                              "argmax", "argmin", "zeros", "zeros_like", "new_zeros",
+                              NULL},
+             *const keeps[] = {"sum",
+                               "mean",
+                               "amax",
+                               "amin",
+                               "cumsum",
+                               "view",
+                               "reshape",
+                               "expand",
+                               "unsqueeze",
+                               "squeeze",
+                               "clone",
+                               "contiguous",
+                               "alias",
+                               "detach",
+                               "transpose",
+                               "permute",
+                               "t",
+                               "slice",
+                               "select",
+                               "flatten",
+                               "to",
+                               "_to_copy",
+                               "repeat",
+                               "unflatten",
+                               "expand_as",
+                               "broadcast_to",
+                               "sqrt",
+                               "_unsafe_view",
+                               "cat",
+                               "stack",
+                               "lift_fresh_copy",
+                               "index",
+                               "index_select",
+                               "gather",
+                               "embedding",
+                               NULL},
+             *const inverse[] = {"rsqrt", "reciprocal", NULL}, *const sums[] = {"add", NULL},
+             *const products[] = {"mul", "div", "multiply", "divide", NULL},
+             *const fills[] = {"full", "full_like", "new_full", NULL},
+             *const clamps[] = {"clamp", "clamp_min", "maximum", "clip", NULL},
+             *const choices[] = {"where", NULL};
+  double alpha = 1;
+  if (is(call, above)) return (rule_fact){.nonnegative = true, .nonzero = true};
+  if (is(call, even)) return (rule_fact){.nonnegative = true};
+  if (is(call, keeps))
+    return (rule_fact){.nonnegative = a.nonnegative, .nonzero = a.nonzero && a.nonnegative};
+  if (is(call, inverse)) return (rule_fact){.nonnegative = a.nonnegative, .nonzero = true};
+  if (is(call, fills)) return b;
+  if (is(call, products)) return product(call, a, b);
+  if (is(call, clamps)) return bounded(a, b);
+  if (is(call, sums) && literal(child(call, 2), &alpha) && alpha < 0) return (rule_fact){0};
+  if (is(call, sums))
+    return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
+                       .nonzero = a.nonnegative && b.nonnegative && (a.nonzero || b.nonzero)};
+  return is(call, choices) ? both(b, (rule_fact){.nonnegative = b.nonnegative}) : (rule_fact){0};
+}
+
+/* A cast among floats is no look at the number. */
+static bool casts_to_float(const rule_term *call) {
+  static const char *const casts[] = {"to", "_to_copy", NULL};
+  if (!is(call, casts)) return false;
+  for (uint32_t i = 0; i < call->n; i++)
+    if (call->child[i]->kind == RULE_DTYPE) {
+      const rule_dtype d = (rule_dtype)call->child[i]->u.i;
+      return rule_dtype_is_float(d) || rule_dtype_is_complex(d);
+    }
+  return true;
+}
+
+static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
+  static const char *const powers[] = {"pow", NULL};
+  rule_fact of[2] = {{0}, {0}}, out;
+  bool given = false, written = false, seen = false;
+  for (uint32_t i = 0; i < call->n; i++) {
+    const rule_fact f = rule_fact_of(call->child[i], node);
+    const bool tensor = call->child[i]->kind == RULE_VAR || call->child[i]->kind == RULE_OP ||
+                        call->child[i]->kind == RULE_LIST;
+    if (i < 2) of[i] = f;
+    given |= tensor && f.undefined;
+    written |= !tensor && f.undefined;
+    seen |= f.seen;
+  }
+  const rule_undefined kind =
+      casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
+  out = is(call, powers) ? power(call, of[0]) : sign(call, of[0], of[1]);
+  if (kind == RULE_UNDEFINED_SEES) out = (rule_fact){.nonnegative = true};
+  else
+    out.undefined |=
+        given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(call, of[0], of[1]));
+  const bool sees =
+      kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
+  out.seen = seen || (sees && given);
+  static const char *const signs[] = {"sign", "sgn", "nan_to_num", "nansum", "heaviside", NULL};
+  if (is(call, signs)) out.nonnegative = false;
+  return out;
+}
+
+rule_fact rule_fact_of(const rule_term *t, const rule_fact *node) {
+  if (t->kind == RULE_VAR) return node ? node[t->u.i] : (rule_fact){0};
+  if (t->kind == RULE_FLOAT) return number(t->u.f);
+  if (t->kind == RULE_INT) return number((double)t->u.i);
+  if (t->kind == RULE_OP) return call_fact(t, node);
+  if (t->kind != RULE_LIST || t->n == 0) return (rule_fact){.nonnegative = t->kind == RULE_BOOLEAN};
+  rule_fact all = rule_fact_of(t->child[0], node);
+  for (uint32_t i = 1; i < t->n; i++) {
+    const rule_fact f = rule_fact_of(t->child[i], node);
+    const bool seen = all.seen || f.seen;
+    all = both(all, f);
+    all.seen = seen;
+  }
+  return all;
+}
+
+bool rule_looks_at_undefined(const rule_term *t) {
+  const bool casts = t->kind == RULE_OP && casts_to_float(t);
+  const rule_undefined kind =
+      t->kind != RULE_OP || casts ? RULE_UNDEFINED_PASSES : rule_undefined_of(t->u.s);
+  if (kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH)
+    return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (rule_looks_at_undefined(t->child[i])) return true;
+  return false;
+}

@@ -1,0 +1,156 @@
+/* Where the graphs may be undefined, and which of their operators see it: a divisor that may be 0,
+ * the root of what may be negative, with a comparison or an isnan behind it. There no rule says
+ * anything, so that inputs are drawn at what divisors and comparisons hold against them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "synth/joint/joint.h"
+#include "synth/refute/refute.h"
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* ---- what may be undefined ---- */
+
+static bool is_float(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype_is_complex(d); }
+
+/* Of a constant: what its numbers are. Of other leaves: they are given. */
+static rule_fact leaf_fact(const state *s, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  rule_fact f = {.nonnegative = n->dtype == RULE_BOOL};
+  const rule_tensor *v = n->value ? n->value[0] : NULL;
+  if (!v || !s->rec[s->map[side][i].i].konst) return f;
+  f = (rule_fact){.nonnegative = true, .nonzero = true};
+  for (int64_t k = 0; k < v->numel; k++) {
+    const double x = rule_tensor_get(v, k);
+    f.undefined |= !isfinite(x);
+    f.nonnegative &= x >= 0;
+    f.nonzero &= x != 0;
+  }
+  return f;
+}
+
+/* Flag in `watch` what is undefined in `fact` among the operands of a call. */
+static bool watch_operands(const rule_term *t, const rule_fact *fact, bool *watch) {
+  bool any = t->kind == RULE_VAR && fact[t->u.i].undefined;
+  if (any) watch[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) any |= watch_operands(t->child[i], fact, watch);
+  return any;
+}
+
+static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
+  const synth_graph *g = s->graph[side];
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    if (s->map[side][i].i == EG_NONE) continue;
+    fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
+    if (n->kind != SYNTH_OP) continue;
+    /* Integers and truth values are never undefined: what makes one of a float has seen it. */
+    const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
+    if (!is_float(n->dtype)) fact[i].undefined = false;
+    if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
+  }
+}
+
+/* ---- numbers to look at ---- */
+
+static void add_pole(st_poles *p, double x) {
+  for (size_t i = 0; i < p->n; i++)
+    if (p->value[i] == x) return;
+  if (isfinite(x) && fabs(x) < 1e12 && p->n < ST_POLES) p->value[p->n++] = x;
+}
+
+static bool named(const char *op, const char *const *list) {
+  const char *name = strncmp(op, "aten::", 6) == 0 ? op + 6 : op;
+  for (; *list; list++)
+    if (strcspn(name, ".") == strlen(*list) && strncmp(name, *list, strlen(*list)) == 0)
+      return true;
+  return false;
+}
+
+/* What the call holds against its operand: a literal, or a constant of one number. */
+static void collect(const state *s, int side, const rule_term *call, st_poles *p) {
+  static const char *const holds[] = {"eq",  "ne",  "lt",   "le",        "gt", "ge",
+                                      "add", "sub", "rsub", "clamp_min", NULL},
+                           *const sums[] = {"add", NULL};
+  if (!named(call->u.s, holds)) return;
+  for (uint32_t i = 0; i < call->n && i < 2; i++) {
+    const rule_term *t = call->child[i];
+    double x = NAN;
+    if (t->kind == RULE_FLOAT) x = t->u.f;
+    if (t->kind == RULE_INT) x = (double)t->u.i;
+    const synth_node *n = t->kind == RULE_VAR ? &s->graph[side]->node[t->u.i] : NULL;
+    if (n && n->kind != SYNTH_OP && n->kind != SYNTH_INPUT && n->value && n->value[0]->numel == 1)
+      x = rule_tensor_get(n->value[0], 0);
+    if (!isnan(x)) add_pole(p, named(call->u.s, sums) ? -x : x);
+  }
+}
+
+iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
+  rule_fact *fact[2] = {NULL, NULL};
+  iso_code c = ISO_OK;
+  *p = (st_poles){.value = {0, -1, 1}, .n = 3};
+  for (int side = 0; side < 2; side++) {
+    fact[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *fact[side]);
+    p->watch[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    if (!fact[side] || !p->watch[side]) c = nomem(err);
+  }
+  for (int side = 0; side < 2 && !c; side++) {
+    const synth_graph *g = s->graph[side];
+    facts_of(s, side, fact[side], p);
+    for (size_t i = 0; i < g->n_nodes; i++)
+      if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
+        collect(s, side, g->node[i].call, p);
+  }
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c; o++) {
+    const uint32_t l = s->graph[LEFT]->output[o].node,
+                   r = s->graph[RIGHT]->output[s->right_of[o]].node;
+    p->apart |= fact[LEFT][l].undefined != fact[RIGHT][r].undefined;
+  }
+  free(fact[LEFT]);
+  free(fact[RIGHT]);
+  return c;
+}
+
+void st_poles_free(st_poles *p) {
+  free(p->watch[LEFT]);
+  free(p->watch[RIGHT]);
+  *p = (st_poles){0};
+}
+
+/* ---- draws ---- */
+
+/* One of the poles that the leaf may hold, else the least number that it may. */
+static double pole_within(const st_poles *p, size_t k, double low, double high) {
+  const double x = p->value[k % p->n];
+  return isinf(low) || (x >= low && x < high && x == floor(x)) ? x : low;
+}
+
+void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
+                   rule_tensor *v) {
+  enum { ONE, MANY, PLAIN, N_ROWS };
+  const uint32_t rank = v->shape.rank;
+  const int64_t row = rank && v->shape.dim[rank - 1] > 0 ? v->shape.dim[rank - 1] : 1;
+  const double width = isinf(low) ? 0 : fmin(high - low, 0x1p40);
+  uint64_t how = ONE;
+  size_t at = k;
+  for (int64_t i = 0; i < v->numel; i++) {
+    if (k >= p->n && i % row == 0) how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
+    if (how == MANY) at = iso_rng_below(rng, p->n);
+    const double plain =
+        width > 0 ? low + (double)iso_rng_below(rng, (uint64_t)width) : iso_rng_normal(rng);
+    rule_tensor_set(v, i, how == PLAIN ? plain : pole_within(p, at, low, high));
+  }
+}
+
+void st_poles_note(st_poles *p, const st_run run[2]) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < run[side].n && !p->reached; i++) {
+      if (!p->watch[side][i]) continue;
+      for (size_t k = 0; k < run[side].value[i].n; k++) {
+        const rule_tensor *v = run[side].value[i].v[k];
+        for (int64_t j = 0; v && is_float(v->dtype) && j < v->numel && !p->reached; j++)
+          p->reached = !isfinite(rule_tensor_get(v, j));
+      }
+    }
+}

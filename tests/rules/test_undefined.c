@@ -1,0 +1,66 @@
+/* What is surely a number, and what sees that something is none. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "rules/rules.h"
+
+static iso_arena a;
+
+static void setup(void) { iso_arena_init(&a); }
+static void teardown(void) { iso_arena_fini(&a); }
+
+static const rule_term *call(const char *op, const rule_term *x, const rule_term *y) {
+  const rule_term *child[2] = {x, y};
+  return rule_op(&a, op, child, y ? 2 : 1);
+}
+
+static bool undefined(const rule_term *t) { return rule_fact_of(t, NULL).undefined; }
+static bool seen(const rule_term *t) { return rule_fact_of(t, NULL).seen; }
+
+START_TEST(poles) {
+  const rule_term *x = rule_var(&a, 0), *y = rule_var(&a, 1), *one = rule_float(&a, 1);
+  ck_assert(!undefined(x));
+  ck_assert(undefined(call("aten::div.Tensor", x, y)));
+  ck_assert(!undefined(call("aten::div.Scalar", x, one)));
+  ck_assert(undefined(call("aten::div.Scalar", x, rule_float(&a, 0))));
+  ck_assert(undefined(call("aten::sqrt", x, NULL)));
+  ck_assert(!undefined(call("aten::sqrt", call("aten::mul.Tensor", x, x), NULL)));
+  ck_assert(undefined(call("aten::rsqrt", call("aten::square", x, NULL), NULL)));
+  const rule_term *above = call("aten::add.Scalar", call("aten::square", x, NULL), one);
+  ck_assert(!undefined(call("aten::rsqrt", above, NULL)));
+  ck_assert(!undefined(call("aten::div.Tensor", x, call("aten::exp", y, NULL))));
+  ck_assert(!undefined(call("aten::log", call("aten::sigmoid", y, NULL), NULL)));
+  ck_assert(undefined(call("aten::masked_fill.Scalar", x, rule_float(&a, -1.0 / 0.0))));
+}
+END_TEST
+
+START_TEST(observers) {
+  const rule_term *x = rule_var(&a, 0), *y = rule_var(&a, 1);
+  const rule_term *q = call("aten::div.Tensor", x, y);
+  ck_assert(!seen(q));
+  ck_assert(!seen(call("aten::isnan", x, NULL)));
+  ck_assert(seen(call("aten::isnan", q, NULL)));
+  ck_assert(!undefined(call("aten::nan_to_num", q, NULL)));
+  ck_assert(seen(call("aten::gt.Tensor", q, x)));
+  ck_assert(undefined(call("aten::relu", q, NULL)));
+  ck_assert(!seen(call("aten::relu", q, NULL)));
+  ck_assert(rule_looks_at_undefined(call("aten::exp", call("aten::isinf", x, NULL), NULL)));
+  ck_assert(!rule_looks_at_undefined(call("aten::exp", x, NULL)));
+  ck_assert_int_eq(rule_undefined_of("aten::special_log1p"), RULE_UNDEFINED_MAKES);
+  ck_assert_int_eq(rule_undefined_of("mine::op"), RULE_UNDEFINED_PASSES);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("undefined");
+  TCase *t = tcase_create("undefined");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, poles);
+  tcase_add_test(t, observers);
+  suite_add_tcase(suite, t);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  const int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
