@@ -15,10 +15,11 @@ static rule_fact fact_of_leaf(chk_state *k, uint32_t i) {
   const rule_tensor *v = konst->n == 1 && konst->v ? konst->v[0] : NULL;
   rule_fact f = {.nonnegative = t->node && t->node->value && t->node->value->dtype == RULE_BOOL};
   if (!v) return f;
-  f = (rule_fact){.nonnegative = true, .nonzero = true};
+  f = (rule_fact){.constant = true, .nonnegative = true, .nonzero = true};
   for (int64_t e = 0; e < v->numel; e++) {
     const double x = rule_tensor_get(v, e);
-    if (!isfinite(x)) f.undefined = true;
+    if (x == -INFINITY) f.masked = true;
+    else if (!isfinite(x)) f.undefined = true;
     if (!(x >= 0)) f.nonnegative = false;
     if (x == 0) f.nonzero = false;
   }

@@ -162,6 +162,8 @@ rule_undefined rule_undefined_of(const char *op);
  * number. */
 typedef struct rule_fact {
   bool undefined; /* some may be NaN or infinite: nothing shows that they are not */
+  bool masked;    /* some are minus infinity, at places that constants alone decide */
+  bool constant;  /* the same on all inputs */
   bool nonnegative, nonzero;
   bool seen; /* an operator on the way here saw what may be undefined */
 } rule_fact;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rules/names.h"
 #include "rules/operators.h"
 #include "rules/rules_int.h"
 
@@ -16,12 +17,18 @@ rule_undefined rule_undefined_of(const char *op) {
 /* ---- signs ---- */
 
 static rule_fact number(double x) {
-  return (rule_fact){.undefined = !isfinite(x), .nonnegative = x >= 0, .nonzero = !(x == 0)};
+  return (rule_fact){.undefined = !isfinite(x) && x != -INFINITY,
+                     .masked = x == -INFINITY,
+                     .constant = true,
+                     .nonnegative = x >= 0,
+                     .nonzero = !(x == 0)};
 }
 
 /* Of all elements of several tensors. */
 static rule_fact both(rule_fact a, rule_fact b) {
   return (rule_fact){.undefined = a.undefined || b.undefined,
+                     .masked = a.masked || b.masked,
+                     .constant = a.constant && b.constant,
                      .nonnegative = a.nonnegative && b.nonnegative,
                      .nonzero = a.nonzero && b.nonzero};
 }
@@ -162,15 +169,43 @@ static bool casts_to_float(const rule_term *call) {
   return true;
 }
 
+/* What becomes of minus infinity among the operands. Where constants alone decide its places, a row
+ * that holds nothing else would do so on every input, and be seen on each of them; a softmax of
+ * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
+static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact *out) {
+  static const char *const moves[] =
+      {"add",          "view",          "reshape",  "expand",          "unsqueeze",
+       "squeeze",      "clone",         "alias",    "contiguous",      "detach",
+       "transpose",    "permute",       "t",        "slice",           "select",
+       "flatten",      "unflatten",     "to",       "_to_copy",        "expand_as",
+       "triu",         "tril",          "full",     "broadcast_to",    "full_like",
+       "_unsafe_view", "scalar_tensor", "new_full", "lift_fresh_copy", NULL},
+                           *const weighs[] = {"softmax",
+                                              "_softmax",
+                                              "_safe_softmax",
+                                              "scaled_dot_product_attention",
+                                              "_scaled_dot_product_attention_math",
+                                              "_scaled_dot_product_flash_attention_for_cpu",
+                                              NULL},
+                           *const chooses[] = {"where", "masked_fill", NULL};
+  if (is(call, weighs)) return;
+  if (is(call, moves) || (is(call, chooses) && choice_is_constant)) out->masked = true;
+  else out->undefined = true;
+}
+
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   static const char *const powers[] = {"pow", NULL};
   rule_fact of[2] = {{0}, {0}}, out;
-  bool given = false, written = false, seen = false;
+  bool given = false, written = false, seen = false, masked = false, constant = true;
+  bool choice = false;
   for (uint32_t i = 0; i < call->n; i++) {
     const rule_fact f = rule_fact_of(call->child[i], node);
     const bool tensor = call->child[i]->kind == RULE_VAR || call->child[i]->kind == RULE_OP ||
                         call->child[i]->kind == RULE_LIST;
     if (i < 2) of[i] = f;
+    if (tensor) constant &= f.constant;
+    if (i == (strncmp(call->u.s, OP_WHERE, strlen(OP_WHERE)) == 0 ? 0u : 1u)) choice = f.constant;
+    masked |= f.masked;
     given |= tensor && f.undefined;
     written |= !tensor && f.undefined;
     seen |= f.seen;
@@ -182,6 +217,8 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   else
     out.undefined |=
         given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(call, of[0], of[1]));
+  if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
+  out.constant = constant;
   const bool sees =
       kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
   out.seen = seen || (sees && given);

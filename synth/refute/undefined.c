@@ -20,10 +20,11 @@ static rule_fact leaf_fact(const state *s, int side, size_t i) {
   rule_fact f = {.nonnegative = n->dtype == RULE_BOOL};
   const rule_tensor *v = n->value ? n->value[0] : NULL;
   if (!v || !s->rec[s->map[side][i].i].konst) return f;
-  f = (rule_fact){.nonnegative = true, .nonzero = true};
+  f = (rule_fact){.constant = true, .nonnegative = true, .nonzero = true};
   for (int64_t k = 0; k < v->numel; k++) {
     const double x = rule_tensor_get(v, k);
-    f.undefined |= !isfinite(x);
+    f.masked |= x == -INFINITY;
+    f.undefined |= !isfinite(x) && x != -INFINITY;
     f.nonnegative &= x >= 0;
     f.nonzero &= x != 0;
   }
