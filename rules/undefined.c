@@ -72,6 +72,7 @@ static rule_fact bounded(rule_fact x, rule_fact low) {
 }
 
 /* A number for every number that it may be given, by the signs of the operands. */
+/* operator: which sign of which operand keeps it off its pole */
 static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
   static const char *const quotients[] = {"div",       "divide", "true_divide", "floor_divide",
                                           "remainder", "fmod",   NULL},
@@ -85,6 +86,7 @@ static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
 }
 
 /* The result's sign, by the operands'. */
+/* operator: how its sign follows from those of its operands */
 static rule_fact sign(const rule_term *call, rule_fact a, rule_fact b) {
   static const char
       *const above[] = {"exp",      "exp2", "sigmoid",   "softmax",  "_softmax", "cosh",
@@ -162,6 +164,7 @@ static bool casts_to_float(const rule_term *call) {
   return true;
 }
 
+/* operator: what they make of numbers that are none has a sign of its own */
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   static const char *const powers[] = {"pow", NULL};
   rule_fact of[2] = {{0}, {0}}, out;
