@@ -41,6 +41,7 @@ static void add(chk_poles *p, double x) {
 
 /* Numbers that sums, differences and comparisons have beside their operand; of a sum, too, what
  * makes it 0. */
+/* operator: those in which a number beside the operand moves a pole */
 static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p) {
   static const char *const ops[] = {"aten::add.", "aten::sub.",     "aten::rsub.", "aten::eq.",
                                     "aten::ne.",  "aten::lt.",      "aten::le.",   "aten::gt.",

@@ -79,6 +79,7 @@ static rule_fact bounded(rule_fact x, rule_fact low) {
 }
 
 /* A number for every number that it may be given, by the signs of the operands. */
+/* operator: which sign of which operand keeps it off its pole */
 static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
   static const char *const quotients[] = {"div",       "divide", "true_divide", "floor_divide",
                                           "remainder", "fmod",   NULL},
@@ -92,6 +93,7 @@ static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
 }
 
 /* The result's sign, by the operands'. */
+/* operator: how its sign follows from those of its operands */
 static rule_fact sign(const rule_term *call, rule_fact a, rule_fact b) {
   static const char
       *const above[] = {"exp",      "exp2", "sigmoid",   "softmax",  "_softmax", "cosh",
@@ -171,7 +173,8 @@ static bool casts_to_float(const rule_term *call) {
 
 /* What becomes of minus infinity among the operands. Where constants alone decide its places, a row
  * that holds nothing else would do so on every input, and be seen on each of them; a softmax of
- * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
+ * other rows is a number. What calculates with it otherwise is undefined for all that is known.
+ * operator: what minus infinity passes, and what takes it in, is no fact of the table yet. */
 static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact *out) {
   static const char *const moves[] =
       {"add",          "view",          "reshape",  "expand",          "unsqueeze",
@@ -193,6 +196,7 @@ static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact
   else out->undefined = true;
 }
 
+/* operator: what they make of numbers that are none has a sign of its own */
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   static const char *const powers[] = {"pow", NULL};
   rule_fact of[2] = {{0}, {0}}, out;

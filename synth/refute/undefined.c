@@ -70,6 +70,7 @@ static bool named(const char *op, const char *const *list) {
 }
 
 /* What the call holds against its operand: a literal, or a constant of one number. */
+/* operator: those in which a number beside the operand moves a pole */
 static void collect(const state *s, int side, const rule_term *call, st_poles *p) {
   static const char *const holds[] = {"eq",  "ne",  "lt",   "le",        "gt", "ge",
                                       "add", "sub", "rsub", "clamp_min", NULL},
