@@ -30,7 +30,14 @@ START_TEST(poles) {
   ck_assert(!undefined(call("aten::rsqrt", above, NULL)));
   ck_assert(!undefined(call("aten::div.Tensor", x, call("aten::exp", y, NULL))));
   ck_assert(!undefined(call("aten::log", call("aten::sigmoid", y, NULL), NULL)));
-  ck_assert(undefined(call("aten::masked_fill.Scalar", x, rule_float(&a, -1.0 / 0.0))));
+  /* Minus infinity where an input says, and where constants do: a row of it alone is undefined. */
+  const rule_term *fill[3] = {x, y, rule_float(&a, -1.0 / 0.0)};
+  const rule_term *filled = rule_op(&a, "aten::masked_fill.Scalar", fill, 3);
+  ck_assert(undefined(filled));
+  const rule_fact given[2] = {{0}, {.constant = true}};
+  ck_assert(!rule_fact_of(filled, given).undefined && rule_fact_of(filled, given).masked);
+  ck_assert(!rule_fact_of(call("aten::softmax.int", filled, one), given).undefined);
+  ck_assert(rule_fact_of(call("aten::mul.Tensor", filled, x), given).undefined);
 }
 END_TEST
 

@@ -26,9 +26,10 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
   return false;
 }
 
-/* Without many digits: what a sample shows counts where no side lost what the other did not. */
-static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t,
-                          iso_error *err) {
+/* Whether a sum of one side lost an operand that the other's did not. Returns: in `known`, whether
+ * both sides could be looked at. */
+static iso_code losses_differ(val_engine *e, const rule *r, rule_tensor *const *bind, bool *apart,
+                              bool *known, iso_error *err) {
   val_absorbed lost[2] = {0};
   iso_error local;
   iso_code c = ISO_OK;
@@ -38,9 +39,19 @@ static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
     rule_tensor_unref(x);
   }
-  if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
-  t->sure = !val_absorbed_apart(&lost[0], &lost[1]);
-  if (!t->sure) t->outcome = VAL_BLIND;
+  *known = !c;
+  *apart = !c && val_absorbed_apart(&lost[0], &lost[1]);
+  return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
+/* Without many digits: what a sample shows counts where no side lost what the other did not. */
+static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t,
+                          iso_error *err) {
+  bool apart, known;
+  const iso_code c = losses_differ(e, r, bind, &apart, &known, err);
+  if (c || !known) return c;
+  t->sure = !apart;
+  if (apart) t->outcome = VAL_BLIND;
   return ISO_OK;
 }
 
@@ -49,7 +60,12 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   val_precise p;
   const bool differs = t->outcome == VAL_DIFFER && t->what == 'v',
              blind = t->outcome == VAL_BLIND && t->lhs && t->lhs->numel > 0;
-  if (!(differs && !t->gross) && !(all && (blind || t->outcome == VAL_AGREE))) return ISO_OK;
+  if (!differs && !(all && (blind || t->outcome == VAL_AGREE))) return ISO_OK;
+  if (differs && t->gross) { /* no rounding, unless a sum lost what it was to add */
+    bool apart, known;
+    const iso_code c = losses_differ(e, r, bind, &apart, &known, err);
+    if (c || !apart) return c;
+  }
   if (masked(r, bind)) {
     t->sure = true;
     return ISO_OK;

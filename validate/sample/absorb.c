@@ -10,10 +10,13 @@
 
 #include "validate/exec/engine_int.h"
 
-static const double mask = -1e38; /* at or below: minus infinity in other words */
+/* Minus infinity in other words: the least number of float64, or of float32 and bfloat16. Others of
+ * that size are numbers. */
+static bool is_mask(double v) { return !(v > -1.79e308) || (v > -3.41e38 && v < -3.38e38); }
 
 static bool lost(double part, double whole) {
-  return part != 0 && isfinite(whole) && whole > mask && fabs(part) < DBL_EPSILON / 4 * fabs(whole);
+  return part != 0 && isfinite(whole) && !is_mask(whole) &&
+         fabs(part) < DBL_EPSILON / 4 * fabs(whole);
 }
 
 static bool listed(const char *const *list, size_t n, const char *name) {
@@ -46,7 +49,7 @@ static bool many_lose(rule_tensor *const *bind, size_t n) {
     if (!rule_dtype_is_float(bind[k]->dtype)) continue;
     for (int64_t i = 0; i < bind[k]->numel; i++) {
       const double a = fabs(rule_tensor_get(bind[k], i));
-      if (!(a > 0) || !(a < -mask)) continue;
+      if (!(a > 0) || is_mask(-a)) continue;
       least = fmin(least, a);
       most = fmax(most, a);
     }
