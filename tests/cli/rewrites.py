@@ -129,10 +129,11 @@ FLAG = ('need(isinstance(value, bool) and value == t["bool"], "flag")', "pass")
 INTEGER = ('need(whole and value == t["int"], "integer")', "pass")
 TEXT = ('need(value == t["string"], "string")', "pass")
 TWO = (
-    (
-        "need(type(self.name.setdefault(name, value)) is type(value) and self.name[name] == value, "
-        '"%s has two values" % name)'
-    ),
+    "need(\n"
+    "            type(self.name.setdefault(name, value)) is type(value)"
+    " and self.name[name] == value,\n"
+    '            "%s has two values" % name,\n'
+    "        )",
     "self.name.setdefault(name, value)",
 )
 CASES = [

@@ -98,6 +98,13 @@ static bool among(const char *name, const char *const *list) {
   return false;
 }
 
+/* Operators that move elements: their results have the operands' type. */
+static bool moves(const char *full) {
+  pt_definition d;
+  return pt_define_layout(full, &d) || pt_define_slice(full, &d) || pt_define_cat(full, &d) ||
+         pt_define_views(full, &d);
+}
+
 /* The type of the first integers of a call's results; of the others, where it has such, see below.
  */
 static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
@@ -115,8 +122,7 @@ static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
   const bool elementwise = pt_define_elementwise(full, &d);
   if (o->mixed && (o->ranks == 3 || !elementwise)) return false;
   *out = o->type;
-  return elementwise || among(name, keeping) || pt_define_layout(full, &d) ||
-         pt_define_views(full, &d) || pt_define_fill(full, &d);
+  return elementwise || among(name, keeping) || moves(full) || pt_define_fill(full, &d);
 }
 
 static bool has_integers(const pt_value *v) {
@@ -129,7 +135,6 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   sc *c = a->c;
   operands o = {.type = RULE_I64};
   rule_dtype d;
-  pt_definition layout;
   if (pt_arg_dtype(a, "dtype", &d) && rule_dtype_is_int(d) && d != RULE_I64) c->narrow = true;
   if (!c->narrow) return v;
   note_operands(c, a->t, &o);
@@ -143,7 +148,7 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   }
   /* Of several results the first has the numbers' type, the others are places; but for pieces,
    * which are all alike. */
-  const bool alike = pt_define_layout(a->t->u.s, &layout) || pt_define_views(a->t->u.s, &layout);
+  const bool alike = moves(a->t->u.s);
   pt_value *r = sc_take(c, sizeof *r);
   const pt_tensor **t = v->t ? sc_take(c, (v->n + 1) * sizeof *t) : NULL;
   if (!r || (v->t && !t)) return NULL;
