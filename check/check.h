@@ -74,8 +74,8 @@ typedef struct chk_options {
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
   const char *const *relation; /* lines of the certificate's that the graphs were changed by */
   size_t n_relations;
-  bool given_leaves;           /* somebody said which leaves belong together: names do not count */
-  const char *const *inputs;   /* with which archives were loaded (cap_options) */
+  bool given_leaves;         /* somebody said which leaves belong together: names do not count */
+  const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
   uint64_t seed; /* of what is drawn here, beside the checker's own */
 } chk_options;

@@ -347,8 +347,7 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
 /* The graphs must have been changed by just these lines. */
 static iso_code read_relations(chk_state *k, const json_t *list) {
   size_t n = 0;
-  if (list && !json_is_array(list))
-    return chk_settle(k, CHK_MALFORMED, "\"relations\" is no list");
+  if (list && !json_is_array(list)) return chk_settle(k, CHK_MALFORMED, "\"relations\" is no list");
   for (; n < json_array_size(list); n++) {
     const char *line = json_string_value(json_array_get(list, n));
     if (!line) return chk_settle(k, CHK_MALFORMED, "relation %zu is malformed", n);
@@ -390,9 +389,9 @@ static iso_code read_document(reader *r, json_t *doc) {
   if (json_unpack_ex(doc, &why, JSON_STRICT,
                      "{s:s, s:i, s?[b, b], s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format",
                      &format, "version", &version, "masks_read", &half, &other, "relations",
-                     &relations, "left", &left,
-                     "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules,
-                     "terms", &terms, "steps", &steps, "outputs", &outputs))
+                     &relations, "left", &left, "right", &right, "evidence", &evidence, "fixed",
+                     &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs",
+                     &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");

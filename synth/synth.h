@@ -78,7 +78,7 @@ typedef struct synth_given {
   const rule_term *term;   /* RULE_VAR i is right node i; NULL: it is related to nothing */
   const rule_term *equals; /* in place of a left leaf: this of right leaves is equal to `term` */
   bool forbid;             /* `term` is one right leaf, and the relation may not be made of it */
-  const char *where;     /* file and line, for errors */
+  const char *where;       /* file and line, for errors */
 } synth_given;
 
 /* An assumption of the caller's. */

@@ -183,7 +183,7 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"-q", &o->quiet},           {"-v", &o->verbose},    {"--github", &o->github},
+  } all[] = {{"-q", &o->quiet},           {"-v", &o->verbose},      {"--github", &o->github},
              {"--trace", &o->trace},      {"--refine", &o->refine}, {"--explain", &o->explain},
              {"--no-stats", &o->no_stats}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
@@ -201,9 +201,9 @@ static int settle(options *o) {
     return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, "
                        "--model-explorer, --baseline",
                        NULL);
-  const char *const target[] = {o->json,  o->html,  o->save_rules,     o->certificate,
-                                o->sarif, o->junit, o->counterexample, o->repro,
-                                o->save_relations};
+  const char *const target[] = {o->json,           o->html,  o->save_rules,
+                                o->certificate,    o->sarif, o->junit,
+                                o->counterexample, o->repro, o->save_relations};
   iso_error err;
   if (targets_check(target, sizeof target / sizeof *target, &err))
     return usage_error(err.msg, NULL);

@@ -100,9 +100,8 @@ static iso_code say_unrelated(pair *p, iso_error *err) {
     p->result->coverage.not_run[0] = p->result->coverage.not_run[1] = -1;
   } else if (p->result->verdict != SYNTH_EQUIVALENT) return ISO_OK;
   p->result->verdict = SYNTH_UNDECIDED;
-  p->result->reason =
-      iso_arena_printf(&p->result->arena, "%s is no rearrangement and no sum of the right outputs",
-                       p->unrelated);
+  p->result->reason = iso_arena_printf(
+      &p->result->arena, "%s is no rearrangement and no sum of the right outputs", p->unrelated);
   return p->result->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
@@ -127,7 +126,7 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
   so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)
     if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
-                   &p->view[side]))
+                       &p->view[side]))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c && some) {

@@ -22,7 +22,8 @@ typedef struct refining {
 
 static iso_code load_expected(refining *r) {
   cap_graph *const *g = r->p->graph;
-  return r->o->expect ? relations_load(r->o->expect, true, g[0], g[1], &r->expected, r->err) : ISO_OK;
+  return r->o->expect ? relations_load(r->o->expect, true, g[0], g[1], &r->expected, r->err)
+                      : ISO_OK;
 }
 
 /* The lines of --expect as relations to try first. Owns: free(). */
@@ -31,8 +32,8 @@ static synth_found *hopes(const refining *r, size_t *n) {
   *n = 0;
   for (size_t i = 0; all && i < r->expected.n_outputs; i++)
     if (r->expected.output[i].term)
-      all[(*n)++] = (synth_found){.left = r->expected.output[i].left,
-                                  .term = r->expected.output[i].term};
+      all[(*n)++] =
+          (synth_found){.left = r->expected.output[i].left, .term = r->expected.output[i].term};
   return all;
 }
 
@@ -92,8 +93,7 @@ static iso_code take(refining *r, const synth_found *f) {
   const char *text = relations_print(a, f->term, r->right);
   const char *line = text ? iso_arena_printf(a, "output %s = %s", name, text) : NULL;
   if (!name || !line) return nomem(r->err);
-  if (f->holds)
-    x.relation = f->clean ? text : iso_arena_printf(a, "%.6g * %s", f->scale, text);
+  if (f->holds) x.relation = f->clean ? text : iso_arena_printf(a, "%.6g * %s", f->scale, text);
   if (f->holds && !x.relation) return nomem(r->err);
   const iso_code c = refinement_add(out, x, r->err);
   return c ? c : relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);

@@ -94,7 +94,8 @@ static iso_code output_line(reader *r, const char *left, bool quoted) {
   if (c) return c == ISO_RANGE ? misfit(r, (uint32_t)k, start) : c;
   for (size_t i = 0; i < o->n_outputs; i++)
     if (o->output[i].left == (uint32_t)k && o->output[i].term &&
-        rule_term_eq(o->output[i].term, t.term)) return ISO_OK;
+        rule_term_eq(o->output[i].term, t.term))
+      return ISO_OK;
   size_t n = (size_t)(r->at - start);
   while (n && strchr(" \t\r", start[n - 1])) n--;
   const char *text = iso_arena_strndup(&o->arena, start, n);
@@ -192,8 +193,7 @@ static iso_code line(reader *r) {
   else if (!(c = rel_name(r, &left, &quoted)))
     c = *word == 'o' ? output_line(r, left, quoted) : leaf_line(r, left);
   rel_blanks(r);
-  return c || !*r->at ? c
-                      : WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
+  return c || !*r->at ? c : WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
 }
 
 /* "#" outside quotes ends a line. */

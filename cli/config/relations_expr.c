@@ -73,8 +73,8 @@ static iso_code number(reader *r, int64_t *out) {
 
 iso_code rel_expect(reader *r, const char *token) {
   return rel_take(r, token) ? ISO_OK
-                        : WRONG(r, "\"%s\" is expected%s%.40s%s", token,
-                                *r->at ? " at \"" : " at the end", r->at, *r->at ? "\"" : "");
+                            : WRONG(r, "\"%s\" is expected%s%.40s%s", token,
+                                    *r->at ? " at \"" : " at the end", r->at, *r->at ? "\"" : "");
 }
 
 /* ---- expressions ---- */
@@ -243,7 +243,7 @@ static iso_code slice(reader *r, tensor *x) {
   if (c) return c;
   if (from < 0 || end <= from || end > to.shape.dim[d])
     return REL_MISFIT(r, "slice: %" PRId64 " to %" PRId64 " is no part of size %" PRId64, from, end,
-                 to.shape.dim[d]);
+                      to.shape.dim[d]);
   to.shape.dim[d] = end - from;
   const rule_term *arg[4] = {x->term, rule_int(a, d), rule_int(a, from), rule_int(a, end)};
   return call(r, OP_SLICE_TENSOR, arg, 4, &to, x);
@@ -362,4 +362,3 @@ iso_code rel_expression(reader *r, tensor *out) {
   r->depth--;
   return c;
 }
-

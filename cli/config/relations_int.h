@@ -18,8 +18,8 @@ typedef struct rel_reader {
   cap_graph *graph[2];
   relations *out;
   iso_error *err;
-  char subject; /* of the line: 'o'utput, 'i'nput, 'l'eaf, 'r'ight */
-  bool misfits; /* lines about outputs that do not fit the shapes are no errors */
+  char subject;  /* of the line: 'o'utput, 'i'nput, 'l'eaf, 'r'ight */
+  bool misfits;  /* lines about outputs that do not fit the shapes are no errors */
   bool inferred; /* the lines are a program's and no user's: they speak of outputs only */
   int depth;
 } rel_reader;

@@ -87,14 +87,13 @@ char *check_report_json(const chk_report *r) {
     fine = fine &&
            add(assumes, json_pack("{ss ss}", "kind", rule_assumption_name(r->assumption[i].kind),
                                   "text", r->assumption[i].text));
-  json_t *doc =
-      json_pack("{ss ss ss* ss* sI sI s{sI sI sI sI} so* so* so*}", "format", "isomer-check", "outcome",
-                outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
-                holds ? rule_status_name(r->evidence) : NULL, "steps", (json_int_t)r->n_steps,
-                "outputs", (json_int_t)r->n_outputs, "counts", "rules", (json_int_t)r->n_rules,
-                "z3", (json_int_t)n.by_z3, "evaluated", (json_int_t)n.evaluated, "only_re_run",
-                (json_int_t)n.only_run, "rules", rules, "assumptions", assumes, "relations",
-                relations);
+  json_t *doc = json_pack(
+      "{ss ss ss* ss* sI sI s{sI sI sI sI} so* so* so*}", "format", "isomer-check", "outcome",
+      outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
+      holds ? rule_status_name(r->evidence) : NULL, "steps", (json_int_t)r->n_steps, "outputs",
+      (json_int_t)r->n_outputs, "counts", "rules", (json_int_t)r->n_rules, "z3",
+      (json_int_t)n.by_z3, "evaluated", (json_int_t)n.evaluated, "only_re_run",
+      (json_int_t)n.only_run, "rules", rules, "assumptions", assumes, "relations", relations);
   char *text = fine && doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
   json_decref(doc);
   return text;

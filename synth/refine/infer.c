@@ -230,13 +230,11 @@ static iso_code of_group(inference *f, uint32_t left, const ranked *g, bool *fou
   if (!c && t) c = accept(f, left, t, n_whole ? uneven : NULL, err);
   if (!c && !of_rest) c = of_distinct(f, left, rest, n, &of_rest, err);
   if (c || !of_rest) return c;
-  for (size_t i = 0; i < n_whole && !c; i++)
-    c = accept(f, left, whole[i], n ? uneven : NULL, err);
+  for (size_t i = 0; i < n_whole && !c; i++) c = accept(f, left, whole[i], n ? uneven : NULL, err);
   /* The simplest first: what is whole stands before what is put together. */
   for (size_t i = 0; i < n_whole && n; i++) {
     const synth_found last = f->found[f->n_found - 1];
-    memmove(f->found + before + 1, f->found + before,
-            (f->n_found - 1 - before) * sizeof *f->found);
+    memmove(f->found + before + 1, f->found + before, (f->n_found - 1 - before) * sizeof *f->found);
     f->found[before] = last;
   }
   *found = true;

@@ -81,8 +81,7 @@ static iso_code look_at(search *q, const rule_term *t, iso_error *err) {
   bool holds = q->by_shape;
   double scale = 0;
   iso_code c = ISO_OK;
-  if (!q->by_shape)
-    c = st_holds(q->x, q->left, t, &holds, isnan(q->scale) ? &scale : NULL, err);
+  if (!q->by_shape) c = st_holds(q->x, q->left, t, &holds, isnan(q->scale) ? &scale : NULL, err);
   if (!c && holds) q->found = t;
   else if (!c && scale != 0 && isnan(q->scale)) q->scale = scale, q->scaled = t;
   return c;

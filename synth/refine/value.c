@@ -51,8 +51,7 @@ iso_code st_piece_value(const st_refiner *x, const rule_term *t, size_t draw, ru
   const rule_term **child = iso_arena_alloc(&a, (t->n + 1) * sizeof *child);
   iso_code c = child ? ISO_OK : nomem(err);
   size_t n = 0;
-  for (uint32_t i = 0; i < t->n && !c; i++)
-    c = bind(x, t->child[i], draw, &a, &b, &child[i], err);
+  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(x, t->child[i], draw, &a, &b, &child[i], err);
   const rule_term *call = c ? NULL : rule_op(&a, t->u.s, child, t->n);
   const rule_oracle *oracle = x->s->oracle;
   if (!c) c = call ? oracle->call(oracle->ctx, call, b.at, true, out, 1, &n, err) : nomem(err);
@@ -75,8 +74,7 @@ static double factor(const rule_tensor *l, const rule_tensor *v) {
 
 static iso_code scaled(const rule_tensor *v, double by, rule_tensor **out, iso_error *err) {
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
-  for (int64_t i = 0; !c && i < v->numel; i++)
-    rule_tensor_set(*out, i, by * rule_tensor_get(v, i));
+  for (int64_t i = 0; !c && i < v->numel; i++) rule_tensor_set(*out, i, by * rule_tensor_get(v, i));
   return c;
 }
 

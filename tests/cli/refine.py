@@ -162,9 +162,7 @@ def jobs():
             ranks = O.ranks or ((2, 3, 4)[(i + k) % 3] if O.count else (2, 4)[i % 2])
             seed = O.seed * 1000 + k
             yield name, ranks, seed, None
-            faults = [
-                f for f in refined.FAULTS if refined.make(name, ranks, seed, f)
-            ]
+            faults = [f for f in refined.FAULTS if refined.make(name, ranks, seed, f)]
             for f in faults if O.count else rng.sample(faults, min(2, len(faults))):
                 yield name, ranks, seed, f
 

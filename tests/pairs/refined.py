@@ -141,10 +141,7 @@ class Case:
         op = "avg" if self.wrong("average") else "sum"
         s = parts[0].resized(d, parts[0].shape[d] // self.n)
         return parts[0].several(
-            "dist::reduce_scatter",
-            [list(parts), op, d],
-            [s] * self.n,
-            [parts[0].dtype] * self.n,
+            "dist::reduce_scatter", [list(parts), op, d], [s] * self.n, [parts[0].dtype] * self.n
         )
 
 
@@ -183,9 +180,7 @@ def weight(c, name, rows, columns):
 def columns_stay(c):
     """Columns of the output, each rank its own."""
     k = 2 * c.n + c.size("more", 2) * c.n
-    left = lambda g: {
-        "y": tokens(c, g).linear(g.param("w", values("w", k, tokens(c, g).shape[1])))
-    }
+    left = lambda g: {"y": tokens(c, g).linear(g.param("w", values("w", k, tokens(c, g).shape[1])))}
 
     def right(g):
         x = tokens(c, g)
@@ -239,9 +234,7 @@ def rows_reduced(c):
 def partial_sums(c):
     """Nobody adds them up, and that is meant."""
     k = c.size("out", 4, 2)
-    left = lambda g: {
-        "y": tokens(c, g).linear(g.param("w", values("w", k, tokens(c, g).shape[1])))
-    }
+    left = lambda g: {"y": tokens(c, g).linear(g.param("w", values("w", k, tokens(c, g).shape[1])))}
     right = lambda g: of_ranks("y", c.sign(row_parallel(c, g, k)))
     return left, right, summed("y", c.n)
 
@@ -322,7 +315,10 @@ def heads(c):
     x_of = lambda g: g.x(t, 6)
 
     def left(g):
-        w = [g.param("w" + s, values("w" + s, h * width, 6)) for s, h in (("q", q), ("k", kv), ("v", kv))]
+        w = [
+            g.param("w" + s, values("w" + s, h * width, 6))
+            for s, h in (("q", q), ("k", kv), ("v", kv))
+        ]
         return {"y": attend(x_of(g), *w, q, kv)}
 
     def right(g):
