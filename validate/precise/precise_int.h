@@ -39,8 +39,8 @@ ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program sid
 #define VAL_HAS_MPFR 1
 #include <mpfr.h>
 
-#include "validate/prove/rational.h"
-#include "validate/prove/gmp_memory.h"
+#include "validate/expr/rational.h"
+#include "validate/expr/gmp_memory.h"
 
 typedef struct vn { /* a number between lo and hi */
   __mpfr_struct lo, hi;

@@ -31,7 +31,7 @@
 #define VALIDATE_PROVE_INT_H
 
 #include "validate/exec/engine_int.h"
-#include "validate/prove/rational.h"
+#include "validate/expr/rational.h"
 
 typedef uint32_t sx; /* an expression; 0 is none */
 

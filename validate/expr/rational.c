@@ -5,8 +5,8 @@
 
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
-#include "validate/prove/gmp_memory.h"
-#include "validate/prove/rational.h"
+#include "validate/expr/gmp_memory.h"
+#include "validate/expr/rational.h"
 
 typedef __int128 i128;
 

@@ -1,6 +1,6 @@
 /* Memory for GMP and MPFR: see gmp_memory.h. What they do in the middle of a function cannot be
  * left by a jump, since their caches would stay half written; so the reserve. */
-#include "validate/prove/gmp_memory.h"
+#include "validate/expr/gmp_memory.h"
 
 #include <gmp.h>
 #include <pthread.h>
