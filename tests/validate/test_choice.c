@@ -2,6 +2,7 @@
  * chooses or jumps (needs libtorch): numbers are moved along lines through samples of all calls of
  * prove_calls.inc, and where a result jumps or has a kink, an operator of the call must say so. */
 #include "tests/validate/prove_diff.h"
+#include "validate/ops/ops.h"
 #include "validate/branch/choice_int.h"
 
 /* ---- the table ---- */

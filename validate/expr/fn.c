@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/expr/expr_int.h"
 
 /* ---- functions ---- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/expr/expr_int.h"
 
 /* ---- numbers ---- */
 
@@ -168,6 +168,7 @@ double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
 
 /* ---- text ---- */
 
+/* operator: functions under their names, for a reader. */
 static void show(sc *c, sx x, FILE *f, int depth) {
   static const char *const fn[] = {"exp",      "log",   "erf",  "sin",   "cos",   "tan", "atan",
                                    "abs",      "floor", "ceil", "round", "trunc", "pow", "atan2",

@@ -3,7 +3,7 @@
  * at a place outside of the part, say a row without a key in a block of a mask, that place is left
  * out before the operator sees it. What is left out are places where the part's own element has no
  * value, so that an element that is remembered holds elsewhere too, wherever it is defined. */
-#include "validate/prove/prove_int.h"
+#include "validate/expr/expr_int.h"
 
 bool sc_within_begin(sc *c, sx at, sx size) {
   if (c->n_within == SC_MAX_WITHIN) return false;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- kinds and broadcasting ---- */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "rules/masks.h"
-#include "validate/prove/prove_int.h"
+#include "validate/tensor/tensor.h"
 
 bool sc_mask_literal(double f) { return rule_is_mask(RULE_F32, f); }
 
