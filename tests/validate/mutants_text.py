@@ -24,7 +24,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = "elementwise unary bits layout fill reduce nn order dist kernels composite written narrow".split()
+FILES = (
+    "elementwise unary bits layout fill reduce nn order dist kernels composite written narrow"
+).split()
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
 SAMPLING = "condition instance counterexample floats sample".split()
