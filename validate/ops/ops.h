@@ -15,6 +15,7 @@ typedef struct pt_definition {
   int which;
 } pt_definition;
 bool pt_define_elementwise(const char *name, pt_definition *out);
+bool pt_define_unary(const char *name, pt_definition *out);
 bool pt_define_layout(const char *name, pt_definition *out);
 bool pt_define_views(const char *name, pt_definition *out);
 bool pt_define_pick(const char *name, pt_definition *out);
@@ -93,6 +94,7 @@ const pt_tensor *pt_rms(sc *c, const pt_tensor *x,
 const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v,
                               sx scale, bool causal, const pt_tensor *mask);
 const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads);
+sx pt_reciprocal(sc *c, sx x); /* defined where x is not 0 */
 sx sx_sigmoid(sc *c, sx x);
 sx sx_tanh(sc *c, sx x);
 sx sx_silu(sc *c, sx x);

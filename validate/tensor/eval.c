@@ -36,12 +36,12 @@ void pt_note(sc *c, const char *op) {
 }
 
 static bool own_definition(const char *op, pt_definition *out) {
-  return pt_define_elementwise(op, out) || pt_define_layout(op, out) || pt_define_views(op, out) ||
-         pt_define_cat(op, out) || pt_define_slice(op, out) || pt_define_pick(op, out) ||
-         pt_define_fill(op, out) || pt_define_reduce(op, out) || pt_define_nn(op, out) ||
-         pt_define_window(op, out) || pt_define_index(op, out) || pt_define_put(op, out) ||
-         pt_define_order(op, out) || pt_define_dist(op, out) || pt_define_composite(op, out) ||
-         pt_define_kernel(op, out) || pt_define_written(op, out);
+  return pt_define_elementwise(op, out) || pt_define_unary(op, out) || pt_define_layout(op, out) ||
+         pt_define_views(op, out) || pt_define_cat(op, out) || pt_define_slice(op, out) ||
+         pt_define_pick(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) ||
+         pt_define_nn(op, out) || pt_define_window(op, out) || pt_define_index(op, out) ||
+         pt_define_put(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) ||
+         pt_define_composite(op, out) || pt_define_kernel(op, out) || pt_define_written(op, out);
 }
 
 /* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "egraph/base/vec.h"
 #include "rules/operators.h"
-#include "rules/parse_int.h"
+#include "rules/text/parse_int.h"
 
 /* ---- sizes and conditions ---- */
 

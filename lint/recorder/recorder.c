@@ -1,5 +1,5 @@
 /* Dumps of all ranks as one trace. */
-#include "lint/recorder.h"
+#include "lint/recorder/recorder.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * once, and backward once, whole or in two parts, and all on one rank.
  *
  * Ranks that send to each other are one pipeline; replicas of it are checked each by itself. */
-#include "lint/schedule.h"
+#include "lint/pipeline/schedule.h"
 
 #include <inttypes.h>
 #include <stdio.h>

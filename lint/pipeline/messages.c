@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "lint/schedule.h"
+#include "lint/pipeline/schedule.h"
 
 /* A message from stage `from` to stage `to`. */
 typedef struct edge {

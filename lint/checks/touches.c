@@ -1,5 +1,5 @@
 /* What events do with buffers. */
-#include "lint/races.h"
+#include "lint/checks/races.h"
 
 /* Whether this rank is the root of a collective: 1 or 0, and -1 where that is not said. */
 static int is_root(const lint_trace *t, const lint_proc *p, const lint_event *e) {

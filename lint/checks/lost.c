@@ -1,6 +1,6 @@
 /* Messages without another side. A send and a receive that differ in one thing, tag, group or peer,
  * were meant for each other: that is one finding, and it says the one thing. */
-#include "lint/match.h"
+#include "lint/checks/match.h"
 
 #include <stdio.h>
 

@@ -14,7 +14,7 @@
 
 #include "egraph/base/vec.h"
 #include "rules/operators.h"
-#include "rules/parse_int.h"
+#include "rules/text/parse_int.h"
 
 iso_code rule_bad(parser *p, size_t line, const char *fmt, ...) {
   char what[256];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lint/progress.h"
+#include "lint/checks/progress.h"
 
 enum { MAX_HOPS = 4096, SHOWN = 12, TRIES = 12, TRY_EVENTS = 300000 };
 

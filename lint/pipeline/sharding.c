@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lint/schedule.h"
+#include "lint/pipeline/schedule.h"
 
 typedef struct stage_state {
   bool unsharded, told;

@@ -11,9 +11,9 @@
 
 #include "egraph/base/hash.h"
 #include "egraph/base/vec.h"
-#include "lint/align.h"
+#include "lint/checks/align.h"
 #include "lint/check.h"
-#include "lint/match.h"
+#include "lint/checks/match.h"
 
 typedef struct channel {
   uint32_t src, dst, group;

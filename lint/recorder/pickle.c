@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "egraph/base/vec.h"
-#include "lint/recorder.h"
+#include "lint/recorder/recorder.h"
 
 enum { MAX_BYTES = 1 << 28 };
 

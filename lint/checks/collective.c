@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "lint/align.h"
-#include "lint/collective.h"
+#include "lint/checks/align.h"
+#include "lint/checks/collective.h"
 
 /* The collectives of one member of a group, in order. */
 typedef struct queue {

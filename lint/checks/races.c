@@ -8,7 +8,7 @@
  * every operation is a lane of its own, known to have ended or not.
  *
  * Source: the happens-before relation of Lamport; vector clocks of Fidge and Mattern. */
-#include "lint/races.h"
+#include "lint/checks/races.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "egraph/base/vec.h"
 #include "lint/json.h"
-#include "lint/recorder.h"
+#include "lint/recorder/recorder.h"
 
 typedef struct reader {
   lint_json json;

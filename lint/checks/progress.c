@@ -3,7 +3,7 @@
  * No receive takes "any source", so what can happen happens, in whatever order: a line goes on
  * until it must wait, what ends wakes those that wait for it. What is left standing at the end
  * hangs under every schedule. */
-#include "lint/progress.h"
+#include "lint/checks/progress.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lint/races.h"
+#include "lint/checks/races.h"
 
 enum { UNKNOWN = 0, FROM = 1u << 31 }; /* a value's name, or FROM and the index of a receive */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "egraph/base/vec.h"
-#include "lint/collective.h"
+#include "lint/checks/collective.h"
 
 /* ---- what was lost ---- */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "lint/collective.h"
-#include "lint/recorder.h"
+#include "lint/checks/collective.h"
+#include "lint/recorder/recorder.h"
 
 enum { SHOWN = 64 };
 

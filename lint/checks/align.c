@@ -1,4 +1,4 @@
-#include "lint/align.h"
+#include "lint/checks/align.h"
 
 enum { WINDOW = 24, SHIFT = 4 };
 
