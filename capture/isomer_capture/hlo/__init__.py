@@ -3,7 +3,8 @@
     text.py      the text as computations of instructions
     program.py   each instruction as ATen operators, for every rank; calls and loops in place
     spmd.py      collectives          sharding.py    who holds what; relations
-    regions.py   reducers, orders     elementwise.py, shapes.py, reductions.py, indexing.py, linear.py
+    regions.py   what called computations of scalars do
+    elementwise.py, shapes.py, reductions.py, indexing.py, linear.py    operators
     build.py     values and the graph that is written
 
 The text has no values: leaves get those of --values, else drawn ones, the same for the same

@@ -1,4 +1,4 @@
-"""What a called computation of scalars does: reducers by their operator, comparators by their order.
+"""What a called computation of scalars does: a reducer's operator, a comparator's order.
 
 A reducer's name says nothing: one named `add` may be a boolean or. Comparators choose by order and
 equality alone, so that evaluating them on numbers in every order says all about them."""
