@@ -60,6 +60,31 @@ def write_safetensors(path, tensors):
             f.write(raw)
 
 
+def read_safetensors(path):
+    """Name to torch tensor."""
+    import torch
+
+    kinds = {word: getattr(torch, name) for name, word in SAFETENSORS.items()}
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+        n = struct.unpack("<Q", data[:8])[0]
+        out = {}
+        for name, entry in json.loads(data[8 : 8 + n]).items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            raw = bytearray(data[8 + n + begin : 8 + n + end])
+            kind = kinds[entry["dtype"]]
+            flat = torch.frombuffer(raw, dtype=kind) if raw else torch.empty(0, dtype=kind)
+            out[name] = flat.reshape(entry["shape"])
+        return out
+    except OSError as e:
+        raise CaptureError("%s: %s" % (path, e.strerror)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, struct.error):
+        raise CaptureError("%s: is no safetensors file" % path) from None
+
+
 def value(x):
     """One argument as graph.json writes it; a reference is an object with `id`."""
     import torch
