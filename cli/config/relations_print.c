@@ -5,18 +5,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* operator: the words of relation files */
-static const struct {
+typedef struct word {
   const char *op, *word;
-} words[] = {{OP_T, "t"},
-             {OP_TRANSPOSE_INT, "transpose"},
-             {OP_PERMUTE, "permute"},
-             {OP_RESHAPE, "reshape"},
-             {OP_UNSQUEEZE, "unsqueeze"},
-             {OP_SQUEEZE_DIM, "squeeze"},
-             {OP_SLICE_TENSOR, "slice"},
-             {OP_CAT, "cat"},
-             {OP_DIST_ALL_REDUCE, "sum"}};
+} word;
+
+/* operator: the words of relation files */
+static const word words[] = {{OP_T, "t"},
+                             {OP_TRANSPOSE_INT, "transpose"},
+                             {OP_PERMUTE, "permute"},
+                             {OP_RESHAPE, "reshape"},
+                             {OP_UNSQUEEZE, "unsqueeze"},
+                             {OP_SQUEEZE_DIM, "squeeze"},
+                             {OP_SLICE_TENSOR, "slice"},
+                             {OP_CAT, "cat"},
+                             {OP_DIST_ALL_REDUCE, "sum"}};
 
 static bool uses(const rule_term *t, int64_t result) {
   if (t->kind == RULE_VAR) return t->u.i == result;
