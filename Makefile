@@ -211,6 +211,12 @@ $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.
 $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
+# Calls by which a definition is tested stand in comments beside it: ` * call: "variables" "call"`.
+$(B)/gen/definition_calls.inc: $(wildcard validate/ops/*.c)
+	@mkdir -p $(@D)
+	@sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ | cmp -s - $@ || sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ > $@
+$(B)/obj/tests/validate/%.o: CPPFLAGS += -I$(B)/gen
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/validate/test_*.c)): $(B)/gen/definition_calls.inc
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
 MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
