@@ -5,6 +5,7 @@
 
 #include "rules/operators.h"
 #include "tests/validate/prove_diff.h"
+#include "validate/exec/engine_int.h"
 
 enum { TIMES = 12, MOST = 4096 };
 
