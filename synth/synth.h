@@ -404,15 +404,21 @@ typedef struct synth_follow_limits {
 } synth_follow_limits;
 synth_follow_limits synth_follow_limits_default(void);
 
+/* The rules from which another may follow. */
+typedef struct synth_following {
+  const rule_set *known;
+  const bool *use; /* by rule: those that grow the e-graph */
+  bool *used;      /* by rule: what an equality rests on; set where true, never cleared */
+  const rule_oracle *oracle;
+  rule_schemas *schemas;
+  synth_follow_limits limits;
+} synth_following;
 /* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the
- * rules of `known` with `use` set grow, both ways, on the values `bind` of its variables. A rule
- * with a range of values (`in`) must not be used. Says nothing about other sizes. Returns: in
- * `used` (by rule, set where true, never cleared) what the equality rests on. Errors: ISO_INTERNAL
- * where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
-ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
-                                    const bool *use, const rule_oracle *oracle,
-                                    rule_schemas *schemas, const synth_follow_limits *l,
-                                    bool *follows, bool *used, iso_error *err);
+ * rules in use grow, both ways, on the values `bind` of its variables. A rule with a range of
+ * values (`in`) must not be used. Says nothing about other sizes. Errors: ISO_INTERNAL where a rule
+ * would join two values that differ: it does not hold; ISO_NOMEM. */
+ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind,
+                                    const synth_following *from, bool *follows, iso_error *err);
 
 #ifdef __cplusplus
 }

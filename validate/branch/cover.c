@@ -66,9 +66,12 @@ uint64_t val_term_hash(const rule_term *t, uint64_t seed) {
   return h;
 }
 
-void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const val_range *in, size_t n,
-                    const rule_tensor *out) {
+void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
+                    const val_range *in, size_t shown) {
+  const rule_term *call = ran->call;
+  rule_tensor *const *bind = ran->bind;
+  const rule_tensor *out = ran->out[shown];
+  const size_t n = ran->n;
   const val_site s = val_site_of(call, bind, n, out);
   uint16_t want, need = val_site_needs(&s, &want);
   const uint16_t possible = val_range_needs(call, bind, in, n, out, need);

@@ -99,10 +99,14 @@ ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *
 ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out,
                                       iso_error *err);
 
-/* An instance on which both sides run, in `a`; its values stay set in `p`. `fresh`: forget the
- * values found before. Returns: in `found` whether there is one. `why` (200 bytes): what the best
- * try failed at. */
+/* An instance that was sought. */
+typedef struct val_found {
+  rule r;
+  bool found;    /* there is one */
+  char why[200]; /* else what the best try failed at */
+} val_found;
+/* An instance on which both sides run, in `a`; its values stay set in `p`. */
 ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,
-                                        rule *out, bool *found, char *why, iso_error *err);
+                                        val_found *out, iso_error *err);
 
 #endif

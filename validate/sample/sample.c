@@ -429,7 +429,9 @@ static void draw_index(const int_draw *d, const rule_variable *v, const val_doma
 }
 
 iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng,
-                    unsigned k, bool mixed, rule_tensor **bind, iso_error *err) {
+                    unsigned k, rule_tensor **bind, iso_error *err) {
+  const bool mixed = k & VAL_MIXED;
+  k &= ~(unsigned)VAL_MIXED;
   double lit[16];
   size_t n_lit = 0;
   literals(r->lhs, lit, &n_lit, 16);
