@@ -215,7 +215,8 @@ static iso_code try_exit(exits *x, uint32_t a, uint32_t b, readers *r, iso_error
   if (!c) c = near_alike(x, b, r, instead, &alike, err);
   if (!c && (alike || x->runs-- > 0)) {
     const st_carry with = {.from = &x->p->run[RIGHT], .again = r->behind, .value = instead};
-    c = st_run_graph(q.s, RIGHT, NULL, 0, 0, true, &with, &q.run[RIGHT], err);
+    c = st_run_graph(q.s, RIGHT, NULL, &(st_run_how){.keep_all = true, .with = &with},
+                     &q.run[RIGHT], err);
     if (!c && helped(&q, r)) {
       st_run_free(x->next);
       x->at[LEFT] = a, x->at[RIGHT] = b;

@@ -170,7 +170,7 @@ iso_code lo_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *l
   part.n_outputs = 0;
   list_vars(call, read, &part.n_outputs);
   s->graph[side] = &part;
-  iso_code c = st_run_graph(s, side, leaf, 0, 0, false, NULL, &run, err);
+  iso_code c = st_run_graph(s, side, leaf, &(st_run_how){0}, &run, err);
   s->graph[side] = whole;
   if (!c) c = collect(s, side, &run, node, in, cut, err);
   if (!c) s->res->cut = cut;

@@ -273,7 +273,8 @@ static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_end
     again[i] = r->instead[i] || (g->node[i].kind == SYNTH_OP && s->map[RIGHT][i].i != EG_NONE &&
                                  st_term_uses(g->node[i].call, again));
   st_run repaired;
-  if (!st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
+  if (!st_run_graph(s, RIGHT, NULL, &(st_run_how){.keep_all = true, .with = &with}, &repaired,
+                    err)) {
     if (next->value && met(p, next) > met(p, &repaired)) st_run_free(&repaired);
     else {
       st_run_free(next);

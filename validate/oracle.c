@@ -253,6 +253,7 @@ static double largest(const rule_tensor *t) {
   return m;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code oracle_call(void *ctx, const rule_term *call, rule_tensor *const *bind,
                             bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                             iso_error *err) {

@@ -68,10 +68,13 @@ ISO_MUST_USE iso_code pt2_read(pt2_writer *w, pt2_cell *c);
 /* Node `id` holds what was written to `c`. Errors: ISO_UNSUPPORTED where no function says what that
  * does to the others. */
 ISO_MUST_USE iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id);
+/* An operator that writes, and what its result is to be called. */
+typedef struct pt2_named {
+  const char *name, *overload, *hint;
+} pt2_named;
 /* The new value of `self` after aten::`name` (as "add_") with `kwargs`, which are taken over. */
-ISO_MUST_USE iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload,
-                                   json_t *kwargs, pt2_cell *const *args, size_t n_args,
-                                   pt2_cell *self, const char *hint);
+ISO_MUST_USE iso_code pt2_in_place(pt2_writer *w, const pt2_named *op, json_t *kwargs,
+                                   pt2_cell *const *args, size_t n_args, pt2_cell *self);
 
 /* ---- pt2_signature.c ---- */
 

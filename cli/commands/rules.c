@@ -255,7 +255,8 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
   json_t *entries = NULL;
   o->val.ops = o->ops;
   const double limit_s = o->limit_s + (double)o->val.least_samples / SAMPLES_A_SECOND;
-  iso_code c = rules_check(job, n, o->jobs, limit_s, o->certificates, &o->val, &entries, err);
+  const rules_how how = {o->jobs, limit_s, o->certificates, &o->val};
+  iso_code c = rules_check(job, n, &how, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
   if (!c)

@@ -139,17 +139,18 @@ static iso_code try_how(pair_of *p, int other, const pr_how *how, rule_dtype in,
   return c;
 }
 
-/* The first or the last steps rounded to `dtype`; the rest in float64. */
-static iso_code try_rounded(pair_of *p, int other, rule_dtype dtype, unsigned formula,
-                            rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
+/* The first or the last steps rounded to `by`'s dtype; the rest in float64. */
+static iso_code try_rounded(pair_of *p, int other, const pr_how *by, rule_dtype in, size_t set,
+                            rx_fit *fit, iso_error *err) {
   enum { MAX_CUTS = 24 };
   const size_t n = p->side[other].cone->n;
   iso_code c = ISO_OK;
   for (size_t k = 0; k < n && !c && *fit != RX_YES; k++) {
     if (!p->side[other].cone->step[k].call || (n > MAX_CUTS && k % (n / MAX_CUTS + 1))) continue;
-    pr_how how = {.rounds = true, .first = k, .last = n, .dtype = dtype, .formula = formula};
+    pr_how how = *by;
+    how.rounds = true, how.first = k, how.last = n;
     c = try_how(p, other, &how, in, set, fit, err);
-    if (c || *fit == RX_YES || formula) continue;
+    if (c || *fit == RX_YES || by->formula) continue;
     how.first = 0, how.last = k;
     c = try_how(p, other, &how, in, set, fit, err);
   }
@@ -166,10 +167,12 @@ static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit
   if (!c && now != RX_YES) c = fits_one(p, stored->captured, made->captured, in, &now, err);
   for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
     c = try_how(p, other, &(pr_how){.formula = f}, in, set, &now, err);
-  if (!c && now != RX_YES) c = try_rounded(p, other, RULE_F32, 0, in, set, &now, err);
+  if (!c && now != RX_YES)
+    c = try_rounded(p, other, &(pr_how){.dtype = RULE_F32}, in, set, &now, err);
   for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
-    c = try_rounded(p, other, RULE_F32, f, in, set, &now, err);
-  if (!c && now != RX_YES && in != RULE_F32) c = try_rounded(p, other, in, 0, in, set, &now, err);
+    c = try_rounded(p, other, &(pr_how){.dtype = RULE_F32, .formula = f}, in, set, &now, err);
+  if (!c && now != RX_YES && in != RULE_F32)
+    c = try_rounded(p, other, &(pr_how){.dtype = in}, in, set, &now, err);
   if (now == RX_NEAR && p->company && !p->lone) now = RX_YES;
   if (now > *fit) *fit = now;
   return c;

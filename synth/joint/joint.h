@@ -89,10 +89,15 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
             rounds them; so are lonely parameters of both */
 /* Whether an operator's results are rounded: they are no elements of its arguments. */
 bool st_op_rounds(const char *op);
-/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of
- * the outputs only. `with` (may be NULL) needs no leaves. Owns: st_run_free. */
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream,
-                      bool keep_all, const st_carry *with, st_run *r, iso_error *err);
+typedef struct st_run_how {
+  double noise;         /* relative, of each rounding; 0: none */
+  uint64_t stream;      /* of its numbers */
+  bool keep_all;        /* values of all live nodes, not of the outputs only */
+  const st_carry *with; /* NULL, or what is carried over: then no leaves are needed */
+} st_run_how;
+/* Run one captured graph in float64; `leaf` per node. Owns: st_run_free. */
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                      st_run *r, iso_error *err);
 void st_run_free(st_run *r);
 /* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work`
  * (may be NULL) what it took. Owns: the caller unrefs. */

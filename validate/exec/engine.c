@@ -270,6 +270,7 @@ static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_t
     if (out[k]->coarse < given) out[k]->coarse = given;
 }
 
+/* parameters: those of rule_oracle.call. */
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   if (call == NULL || call->kind != RULE_OP || rule_is_getitem(call->u.s))

@@ -402,6 +402,7 @@ static bool out_of_resources(const char *why) {
   return false;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call, bool float64,
                            rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   const char *why = json_string_value(json_object_get(reply, "error"));
@@ -428,6 +429,7 @@ static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call
   return code;
 }
 
+/* parameters: those of rule_oracle.call. */
 iso_code helper_call(helper *h, const rule_term *call, rule_tensor *const *bind, bool float64,
                      rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   iso_code code = start(h, call->u.s, err);

@@ -260,6 +260,16 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   return c;
 }
 
+/* Whether the sides have different shapes, or different kinds of numbers: then they differ. */
+static bool of_other_kind(val_trial *t) {
+  const bool shaped = rule_shape_eq(&t->lhs->shape, &t->rhs->shape);
+  if (shaped && same_kind(t->lhs->dtype, t->rhs->dtype)) return false;
+  t->outcome = VAL_DIFFER;
+  t->what = shaped ? 'd' : 's';
+  t->abs = t->rel = (double)INFINITY;
+  return true;
+}
+
 iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const val_trying *how,
                  val_trial *t, iso_error *err) {
   const bool strict = how->strict, unbounded = how->unbounded;
@@ -278,12 +288,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
     return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
   }
   const rule_tensor *a = t->lhs, *b = t->rhs;
-  if (!rule_shape_eq(&a->shape, &b->shape) || !same_kind(a->dtype, b->dtype)) {
-    t->outcome = VAL_DIFFER;
-    t->what = rule_shape_eq(&a->shape, &b->shape) ? 'd' : 's';
-    t->abs = t->rel = (double)INFINITY;
-    return ISO_OK;
-  }
+  if (of_other_kind(t)) return ISO_OK;
   const double floor = 64 * DBL_EPSILON * fmax(pa.magnitude, pb.magnitude);
   const survey s = survey_both(a, b, floor, strict, how->rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
