@@ -507,8 +507,6 @@ double eg_extract_cost(const eg_extract *x,
                        eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */
 ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out,
                                           iso_error *err);
-eg_row eg_extract_row(const eg_extract *x,
-                      eg_class c); /* the e-node chosen; .i 0 where there is none */
 /* The chosen term as text. Owns: free(*out). Errors: ISO_USAGE where there is none, ISO_LIMIT over
  * 2^26 characters. */
 ISO_MUST_USE iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error *err);

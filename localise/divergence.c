@@ -500,7 +500,7 @@ static size_t run_of_both(const parting *p) {
   return run;
 }
 
-iso_code lo_divergences(state *s, iso_error *err) {
+static iso_code lo_divergences(state *s, iso_error *err) {
   /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the
    * comparison took anyhow; with small graphs what is little beside starting up. */
   enum { AT_LEAST = 80000, RUNS = 6 };

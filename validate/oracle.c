@@ -208,8 +208,10 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return decide(&l, out, err);
 }
 
-iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a,
-                            rule *general, rule_verdict *out, iso_error *err) {
+/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
+ * about `*general`. */
+static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
+                               iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
   val_ladder l = {.e = e,
                   .r = r,
                   .example = example,
@@ -279,7 +281,7 @@ static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *exam
 
 static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
                                   iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
-  return val_decide_general(ctx, r, example, a, general, out, err);
+  return decide_general(ctx, r, example, a, general, out, err);
 }
 
 static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {

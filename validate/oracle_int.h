@@ -88,7 +88,6 @@ void val_witness_describe(const val_witness *w, rule_verdict *out);
 /* Look for a smaller one: fewer elements first, then small integers. */
 ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p,
                                          iso_rng *rng, bool strict, iso_error *err);
-void val_witness_fini(val_witness *w);
 
 /* val_prove with float literals as the doubles that they are. */
 ISO_MUST_USE iso_code val_prove_as_written(const rule *r, rule_schemas *schemas,

@@ -126,11 +126,6 @@ ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const
  * i. */
 ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example,
                                  rule_verdict *out, iso_error *err);
-/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
- * about `*general`. */
-ISO_MUST_USE iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
-                                         iso_arena *a, rule *general, rule_verdict *out,
-                                         iso_error *err);
 /* The same as a rule_oracle: `ctx` is the engine. */
 rule_oracle val_oracle(val_engine *e);
 

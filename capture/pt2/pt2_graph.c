@@ -58,7 +58,8 @@ bool pt2_size_of(const json_t *v, int64_t *out) {
   return true;
 }
 
-bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
+/* PyTorch's number of a dtype. Returns: false where a capture cannot hold it. */
+static bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
   static const struct {
     int64_t n;
     rule_dtype d;

@@ -46,8 +46,6 @@ json_t *pt2_outputs(const pt2_cell *meta); /* one of them in a list */
 /* A root, of which only the meta data is filled in. NULL: no memory. */
 pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id);
 
-/* PyTorch's number of a dtype. Returns: false where a capture cannot hold it. */
-bool pt2_dtype(int64_t scalar_type, rule_dtype *out);
 /* Shape, dtype and strides of a TensorMeta; its storage offset where `offset` is not NULL. Errors:
  * the reason alone. */
 ISO_MUST_USE iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *err);

@@ -46,7 +46,6 @@ int64_t st_numel(const state *s, eg_node n);
 void st_trim(state *s);
 const char *st_assume(state *s, rule_assumption kind, eg_node left, eg_node right,
                       const char *relation, const char *text);
-const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
 

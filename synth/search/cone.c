@@ -108,7 +108,8 @@ iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err
   return code;
 }
 
-bool fr_input_class(state *s, eg_class c) {
+/* Whether a captured input is in it. */
+static bool input_class(state *s, eg_class c) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++)
@@ -129,7 +130,7 @@ bool fr_numbers_of(state *s, eg_node e, const asked *above) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
     if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
-    if (!table || fr_input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
+    if (!table || input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
       return false;
   }
   return true;

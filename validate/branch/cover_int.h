@@ -8,9 +8,8 @@
 
 /* The call of that name and place in `c`, or NULL. */
 val_covered *val_cover_at(const val_cover *c, const val_covered *like);
-/* What nothing has shown of it yet: `other` is the rule's other side. */
-uint16_t val_cover_unseen(const val_covered *o, const val_cover *other);
-/* The same, and what is worth looking for besides. */
+/* The branches of it that nothing has shown yet, and those worth looking for besides: `other` is
+ * the rule's other side. */
 uint16_t val_cover_sought(const val_covered *o, const val_cover *other);
 
 /* What a sample did on one side, in `c`: of its branches that `all` lacks, those whose result, made

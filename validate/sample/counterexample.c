@@ -13,7 +13,7 @@
 
 enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24, READABLE = 1 << 14 };
 
-void val_witness_fini(val_witness *w) {
+static void witness_fini(val_witness *w) {
   for (uint32_t i = 0; w->bind != NULL && i < w->r->n_vars; i++) rule_tensor_unref(w->bind[i]);
   free(w->bind);
   rule_tensor_unref(w->lhs);
@@ -24,7 +24,7 @@ void val_witness_fini(val_witness *w) {
 
 void val_finding_free(val_finding *f) {
   if (f == NULL) return;
-  val_witness_fini(&f->witness);
+  witness_fini(&f->witness);
 }
 
 static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -91,7 +91,7 @@ iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
   for (uint32_t i = 0; i < r->n_vars; i++) n.bind[i] = rule_tensor_ref(bind[i]);
   n.lhs = rule_tensor_ref(t->lhs);
   n.rhs = rule_tensor_ref(t->rhs);
-  val_witness_fini(w);
+  witness_fini(w);
   *w = n;
   return ISO_OK;
 }
