@@ -38,13 +38,7 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d, uint32_t walk) {
   const sx_node p = *sc_at(c, x);
   if (p.op == X_DIV && taken_apart(c, x, only, k, d)) return true;
   for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD   ? i & 1
-                       : p.op == X_MUL ? !(i & 1)
-                       : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP ||
-                               p.op == X_PROD || p.op == X_ROW
-                           ? i > 0
-                           : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
-    if (child && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
+    if (sx_is_child((sx_op)p.op, i) && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
   }
   return false;
 }
