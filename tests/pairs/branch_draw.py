@@ -1,4 +1,4 @@
-"""What stands within a branch: expressions of floats, conditions and their spellings (branches.py)."""
+"""Expressions of floats within a branch, conditions and their spellings (branches.py)."""
 
 from branch_terms import *
 

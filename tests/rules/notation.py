@@ -1,5 +1,5 @@
-"""How rules are written in the files of laws/, published/ and passes/: short names of operators, and
-`law`, which adds a rule with its near misses."""
+"""How rules are written in the files of laws/, published/ and passes/: short names of operators,
+and `law`, which adds a rule with its near misses."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Published rules: elementwise operators (XLA, Inductor, Halide), integers and quantisation, masks and logic."""
+"""Published rules: elementwise operators (XLA, Inductor, Halide), integers and quantisation, masks
+and logic."""
 
 from notation import law
 
