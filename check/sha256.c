@@ -79,8 +79,7 @@ take_blocks_sha(uint32_t h[8], const unsigned char *p, size_t n) {
   h[2] = y[3], h[3] = y[2], h[6] = y[1], h[7] = y[0];
 }
 
-/* Whether the processor has instructions for it (x86: SHA extensions). */
-static bool sha256_has_instructions(void) {
+bool chk_sha256_has_instructions(void) {
   unsigned a, b, c, d;
   const bool sse41 = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_1) && (c & bit_SSSE3);
   return sse41 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 1u << 29);
@@ -89,7 +88,7 @@ static bool sha256_has_instructions(void) {
 static void take_blocks_sha(uint32_t h[8], const unsigned char *p, size_t n) {
   (void)h, (void)p, (void)n;
 }
-bool sha256_has_instructions(void) { return false; }
+bool chk_sha256_has_instructions(void) { return false; }
 #endif
 
 static void take_blocks(chk_sha256 *s, const unsigned char *p, size_t n) {
@@ -103,7 +102,7 @@ void chk_sha256_init(chk_sha256 *s) {
                                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   memcpy(s->h, h, sizeof h);
   s->n_bytes = 0;
-  s->instructions = sha256_has_instructions();
+  s->instructions = chk_sha256_has_instructions();
 }
 
 void chk_sha256_add(chk_sha256 *s, const void *data, size_t n) {

@@ -13,6 +13,9 @@ typedef struct chk_sha256 {
   bool instructions; /* the processor's own; set by chk_sha256_init, and may be cleared behind it */
 } chk_sha256;
 
+/* Whether the processor has instructions for it (x86: SHA extensions). */
+bool chk_sha256_has_instructions(void);
+
 void chk_sha256_init(chk_sha256 *s);
 void chk_sha256_add(chk_sha256 *s, const void *p, size_t n);
 /* 64 hexadecimal digits and a NUL. */
