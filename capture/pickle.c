@@ -1,4 +1,4 @@
-/* What torch.save writes: a zip file with a pickle in it and a file for each storage.
+/* Files of torch.save: a zip file with a pickle in it and a file for each storage.
  *
  * The pickle is read by a machine for the few opcodes that tensors and plain values need. A global
  * is looked up in a table of known names when it is named, and an unknown one ends the reading

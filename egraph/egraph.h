@@ -438,7 +438,8 @@ typedef struct eg_scheduler {
   /* How many matches a rule may have in this iteration: where it has more, its search ends and none
    * is applied. 0: it is not searched. SIZE_MAX: any number. NULL: the same. */
   size_t (*limit)(void *ctx, const eg_sat *s, size_t iteration, size_t rule);
-  /* What its search found; more than the limit where that was exceeded. May be NULL. */
+  /* The number of matches that its search found; more than the limit where that was exceeded. May
+   * be NULL. */
   void (*found)(void *ctx, size_t iteration, size_t rule, size_t n_matches);
   /* Asked after an iteration that changed nothing: is that the end? NULL: yes. */
   bool (*may_stop)(void *ctx, size_t iteration);

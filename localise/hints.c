@@ -1,4 +1,4 @@
-/* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which
+/* Hints about a divergence: the attribute, the two arguments, the number or the leaf in which
  * its two places differ. */
 #include "localise/alignment.h"
 #include "rules/operators.h"

@@ -90,7 +90,8 @@ static void readers_free(readers *r) {
   free(r->use);
 }
 
-/* What is behind the node and `use` is computed from. Returns: how many operators that is. */
+/* The operators behind the node that `use` is computed from. Returns: how many operators that is.
+ */
 static size_t needed_for(const synth_graph *g, readers *r, uint32_t node, uint32_t use) {
   size_t n = 0;
   memset(r->needed, 0, g->n_nodes);
@@ -177,7 +178,8 @@ static iso_code carried(const parting *p, uint32_t a, uint32_t b, rule_tensor **
   return c;
 }
 
-/* What reads b would have a counterpart, were b's value `instead[b]`: only these operators are run.
+/* Whether the readers of b would have counterparts, were b's value `instead[b]`: only these
+ * operators are run.
  */
 static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **instead, bool *alike,
                            iso_error *err) {

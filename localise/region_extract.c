@@ -95,7 +95,7 @@ static const rule_term *reshaped(state *s, uint32_t i, const rule_tensor *from,
              : NULL;
 }
 
-/* What the right region is given, said by what the left one is given. */
+/* The inputs of the right region in terms of the left one's. */
 static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
   const size_t n = cut->n_given[LEFT];
   const rule_term **same =

@@ -25,7 +25,7 @@ extern "C" {
   1e30 /* the same beside float32's, bfloat16's and float64's least number \
         */
 
-/* What an operator does with masks among its arguments. */
+/* How an operator treats masks among its arguments. */
 typedef enum rule_mask_role {
   RULE_MASK_PASSES, /* moves, chooses or adds them: its result has them */
   RULE_MASK_ROWS, /* they vanish in a row (of argument `dim`, the last one where there is none) that

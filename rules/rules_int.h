@@ -1,4 +1,4 @@
-/* What the files of rules/ share. */
+/* Private to rules/: helpers that its files share. */
 #ifndef RULES_RULES_INT_H
 #define RULES_RULES_INT_H
 

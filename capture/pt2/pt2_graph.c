@@ -316,7 +316,7 @@ iso_code pt2_bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c
 
 /* ---- numbers ---- */
 
-/* What a node that computes with sizes gives: the archive's hint, which for a size is checked
+/* The value of a node that computes with sizes: the archive's hint, which for a size is checked
  * against the tensor. */
 static iso_code number_node(translation *t, frame *f, const json_t *node, const char *target) {
   const json_t *outputs = json_object_get(node, "outputs");

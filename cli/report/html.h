@@ -9,7 +9,7 @@
 char *report_html(const report *p, size_t n, size_t decides);
 
 /* ---- html_data.c ---- */
-/* What the page draws beyond the JSON report: the nodes of both graphs with class and standing, the
+/* Data of the page beyond the JSON report: the nodes of both graphs with class and standing, the
  * rules' patterns and the classes they joined, the divergences' regions and pictures. One JSON
  * object. */
 void html_data(const report *p, FILE *f);

@@ -123,7 +123,7 @@ static iso_code name_value(parser *p, const form *f, const rule_arg *arg, const 
   return *out != NULL ? ISO_OK : rule_no_memory(p);
 }
 
-/* What stands in the place of argument `arg`, not yet fitted to its type. */
+/* The value given for argument `arg`, not yet fitted to its type. */
 iso_code rule_value(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
   if (f->kind == STRING) {
     *out = rule_string(&p->a, f->text);

@@ -38,7 +38,7 @@ typedef struct pair_of {
   bool lone;     /* in one comparison all elements agreed but for a few: these are no rounding */
 } pair_of;
 
-/* What moves without bound under noise, or is no number, explains nothing. */
+/* A value that moves without bound under noise, or is no number, explains nothing. */
 static double allowed(const pair_of *p, int64_t i) {
   const double by =
       p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
@@ -157,7 +157,7 @@ static iso_code try_rounded(pair_of *p, int other, const pr_how *by, rule_dtype 
   return c;
 }
 
-/* What side `other` computes, as it may have been computed where it was stored. */
+/* Side `other`'s value in all the ways in which it may have been computed before it was stored. */
 static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit *fit,
                         iso_error *err) {
   const view *stored = &p->side[!other], *made = &p->side[other];

@@ -89,8 +89,8 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
   return a->text ? ISO_OK : nomem(err);
 }
 
-/* What rounding explains of constants moves outputs by little: a quarter is another function, and
- * what is no number is unknown. */
+/* A difference of constants that rounding explains moves outputs by little: a quarter is another
+ * function, and what is no number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
   const double most = 0.25;
   if (by <= most || s->constants.doubtful) return ISO_OK;

@@ -16,7 +16,7 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 iso_code st_value(state *s, eg_node n, iso_error *err);
 /* Forget the values of an e-node, so that st_value computes them again. */
 void st_forget(state *s, eg_node n);
-/* What `e` gives on draw `d`, called once more in float64 on its arguments' values. Owns: the
+/* The results of `e` on draw `d`, called once more in float64 on its arguments' values. Owns: the
  * caller unrefs out[0 .. n). */
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
@@ -102,7 +102,7 @@ void st_run_free(st_run *r);
  * (may be NULL) what it took. Owns: the caller unrefs. */
 iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
                    size_t *work, iso_error *err);
-/* What it takes to run node i, called as `call`, by its values in `r`, in calls of small operators.
+/* The cost of node i, called as `call`, by its values in `r`, in calls of small operators.
  */
 size_t st_work(const rule_term *call, const st_run *r, uint32_t i);
 /* Whether a term has a variable that is flagged; flag all of them. */

@@ -1,4 +1,4 @@
-/* What each left output is made of: the outputs of one name on all ranks first, then those of
+/* The makings of each left output: the outputs of one name on all ranks first, then those of
  * another name, then all.
  *
  * Both graphs are run on the captured inputs and on drawn ones, their leaves related as in a

@@ -72,7 +72,7 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
     apart = l && r && l->numel == r->numel &&
             (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
   }
-  /* What was looked for must be clear: a thousand times what rounding moves. */
+  /* A difference that was looked for must be clear: a thousand times what rounding moves. */
   if (!c && apart)
     c = st_differs(
         s, leaf, base,

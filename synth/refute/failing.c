@@ -59,7 +59,7 @@ static bool makes_empty(const synth_node *n) {
   return n->kind == SYNTH_OP && rule_operator_of(n->op)->unspecified;
 }
 
-/* What `base` gives where empty memory holds `fill`. */
+/* The run `base` with `fill` in empty memory. */
 static iso_code run_filled(state *s, int side, const st_run *base, double fill, st_run *out,
                            iso_error *err) {
   const synth_graph *g = s->graph[side];

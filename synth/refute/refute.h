@@ -80,7 +80,7 @@ void st_poles_free(st_poles *p);
  * all kinds. Requires: `v` is of floats, or its numbers are within [low, high). */
 void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
                    rule_tensor *v);
-/* What was reached by both runs, which kept all values. */
+/* Note the poles that both runs reached, which kept all values. */
 void st_poles_note(st_poles *p, const st_run run[2]);
 /* Look there; as st_hunt. */
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);

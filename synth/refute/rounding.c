@@ -40,7 +40,7 @@ static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r,
   const int64_t row =
       l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
   const bool is_float = rule_dtype_is_float(l->dtype);
-  /* What kernels that compute in few bits leave open, ten times: no difference is found in it. */
+  /* Ten times the error of kernels that compute in few bits: no difference is found in it. */
   const double least = fmax(sc.rel, 10 * fmax(l->coarse, r->coarse));
   for (int64_t from = 0; from < l->numel; from += row) {
     double norm = 0, shaken = 0;

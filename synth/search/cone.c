@@ -158,7 +158,8 @@ static double node_cost(state *s, cone *k, eg_node e) {
   if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
-  /* What a graph computes is more general than a constant's layout that was read off its values. */
+  /* A value that a graph computes is more general than a constant's layout that was read off its
+   * values. */
   if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;

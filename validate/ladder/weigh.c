@@ -19,7 +19,7 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
              rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
-/* What the sample showed of the operators that choose. */
+/* Note the branches that the sample showed of operators that choose. */
 static iso_code note_cover(val_ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
                            iso_error *err) {
   iso_code c = ISO_OK;
@@ -101,7 +101,7 @@ static iso_code sample_once(val_ladder *l, const rule *r, unsigned k, unsigned k
 }
 
 unsigned val_choose_kind(val_ladder *l, unsigned k) {
-  /* What all kinds were looked at for coarsely, before the proof, and was not quite equal. */
+  /* Sides that were not quite equal on a coarse look at all kinds, before the proof. */
   const bool again = l->unproved && !l->strict && l->max_rel > STRICT_REL && k < 2 * l->first;
   if (k < l->first || again) return k % VAL_KINDS;
   const unsigned any = (unsigned)iso_rng_below(&l->rng, VAL_ALL_KINDS);

@@ -179,7 +179,7 @@ static char *equation(sc *c, const char *from, const pt_tensor *const *list, siz
     }
   }
   if (strstr(to, "->")) return to;
-  /* What has no letter, then letters that occur once, in alphabetical order. */
+  /* The dimensions without a letter, then letters that occur once, in alphabetical order. */
   char *end = w;
   *w++ = '-', *w++ = '>';
   for (uint32_t k = most; k > 0; k--) *w++ = (char)('9' + 1 - k);

@@ -23,7 +23,7 @@ typedef struct sc_noted {
   bool known;
 } sc_noted;
 
-/* What a proof used that its verdict is to say. */
+/* The means of a proof that its verdict names. */
 typedef struct sc_used {
   bool literal, z3, ties, unsorted, parts;
 } sc_used;
@@ -92,7 +92,7 @@ void sc_note_sizes(sc *c);
 /* Whether a and b, of the same sizes, have other numbers at some element, for some values of all
  * that is free. No proof of anything: it spares the normal form of what is not equal. */
 bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b);
-/* What is to be proved. */
+/* A question to the prover. */
 typedef struct sc_asked {
   const rule *r;
   rule_schemas *schemas;

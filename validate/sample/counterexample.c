@@ -157,7 +157,7 @@ static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
   return c;
 }
 
-/* What is set in the problem now; else it is as it was. */
+/* Try the names as they are set now; where that fails they are as they were. */
 static iso_code try_set(search *s, const val_problem *was, bool *kept, iso_error *err) {
   iso_arena a = {0};
   iso_error local;

@@ -1,4 +1,4 @@
-/* What a rule that is true over the reals does to floating point: exact, rounding or unsafe.
+/* The effect in floating point of a rule that is true over the reals: exact, rounding or unsafe.
  *
  * Both sides run on samples at extreme magnitudes. Where one side overflows, is NaN, or is further
  * off than any change of its inputs by rounding explains while the other is not, the rule is

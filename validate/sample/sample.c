@@ -185,7 +185,7 @@ static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *li
   }
 }
 
-/* What cannot be divided by. `zero`: everywhere. */
+/* Zeros, by which nothing can be divided. `zero`: everywhere. */
 static void fill_zeros(iso_rng *rng, rule_tensor *t, bool zero, bool mixed) {
   for (int64_t i = 0; i < t->numel; i++)
     ((double *)t->data)[i] = zero || (mixed && iso_rng_below(rng, 2)) ? 0 : iso_rng_normal(rng);
@@ -248,7 +248,7 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
-/* What the integers of a sample are drawn by. */
+/* The source of a sample's integers. */
 typedef struct int_draw {
   iso_rng *rng;
   unsigned k;                 /* the kind of sample */

@@ -95,7 +95,7 @@ typedef struct noise {
   bool far; /* numbers beyond 1e30 are moved, too */
 } noise;
 
-/* What counts as a difference at first sight. */
+/* The bar that a difference has to pass at first sight. */
 typedef struct sight {
   double floor; /* absolute, of rounding */
   bool strict;
@@ -129,7 +129,7 @@ static iso_code add_noise(val_engine *e, const val_shown *side, const rule_term 
     even |= p.even; /* rounding made them equal if noise at random parts them */
     const bool same = !code && rule_shape_eq(&x->shape, &plain->shape) && x->dtype == plain->dtype;
     for (int64_t i = 0; i < n; i++) {
-      /* What fails or changes its shape under noise could have been anything. */
+      /* A side that fails or changes its shape under noise could have been anything. */
       const double d = same ? fabs(number_of(x, i) - number_of(plain, i)) : (double)INFINITY;
       if (!same || (!(d <= worst[i]) && number_of(x, i) != number_of(plain, i)))
         worst[i] = isnan(d) ? (double)INFINITY : d;
