@@ -164,8 +164,7 @@ iso_code st_take_given(state *s, synth_relation *of, iso_error *err) {
     else if (g->term && !g->forbid) {
       c = hold(s, g, err);
       if (c == ISO_USAGE && other_line(s, i)) c = iso_prefix(err, "%s and ", other_line(s, i));
-    }
-    else if (!g->term) s->leaves.settled[LEFT][g->left] = true;
+    } else if (!g->term) s->leaves.settled[LEFT][g->left] = true;
   }
   return c ? c : st_take_families(s, of, err);
 }

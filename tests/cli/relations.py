@@ -334,7 +334,8 @@ def families(where):
         (
             "padding, twice",
             padded,
-            "leaf w = slice(cat([a, b, c], 0), 0, 0, 8)\nleaf w = slice(cat([a, b, d], 0), 0, 0, 8)\n"
+            "leaf w = slice(cat([a, b, c], 0), 0, 0, 8)\n"
+            "leaf w = slice(cat([a, b, d], 0), 0, 0, 8)\n"
             "output y = cat([y, y_rank1, y_rank2], 1)\noutput y = cat([y, y_rank1, y_rank3], 1)\n",
         ),
     ):
