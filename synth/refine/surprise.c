@@ -13,8 +13,10 @@ static bool has_sum(const rule_term *t) {
 /* Of a gradient's name ("grad_w", "w.grad", ...) the parameter's: where it stands, its length in
  * `n`; NULL where the name is of nothing of that kind. */
 static const char *parameter_of(const char *name, size_t *n) {
-  static const char *const before[] = {"grad_", "grad.", "grad(", "d_"},
-                           *const behind[] = {"_grad", ".grad", "_gradient", ".gradient"};
+  static const char *const before[] = {"grad_", "grad.", "grad(", "d_"}, *const behind[] = {
+                                                                             "_grad", ".grad",
+                                                                             "_gradient",
+                                                                             ".gradient"};
   *n = strlen(name);
   for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
     const size_t len = strlen(before[i]);
