@@ -254,7 +254,11 @@ def lower(module, whole, options):
         "torch_version": torch.__version__,
         "nodes": writer.nodes,
         "outputs": outputs,
-        "metadata": {"file": os.path.basename(module.path), "ranks": n_ranks},
+        "metadata": {
+            "file": os.path.basename(module.path),
+            "ranks": n_ranks,
+            "literals": program.literals,
+        },
     }
     weights = {n: t for n, t in tensors.items() if kinds[n] != "input"}
     inputs = {n: t for n, t in tensors.items() if kinds[n] == "input"}
