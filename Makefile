@@ -56,7 +56,7 @@ EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c)
 
-NO_BUILD = clean help format format-check deps headers fuzz schemas asan ubsan tsan valgrind
+NO_BUILD = clean help format format-check deps headers fuzz schemas manuals asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
 SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/exec/shim.cc),shim) $(if $(wildcard validate/exec/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
@@ -71,7 +71,7 @@ endif
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
-.PHONY: all help check check-build test test-all pairs refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -111,6 +111,7 @@ help:
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
+	@echo 'manuals    the options of cli/options.def in the manual pages and in docs/settings.md'
 	@echo 'clean'
 
 # ---- compiling ----
@@ -407,6 +408,10 @@ format-check:
 	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 	@$(RUFF) format --check -q $(PY_FILES)
 	@echo 'format-check: everything is laid out'
+
+# The options of cli/options.def in the manual pages and in docs/settings.md.
+manuals:
+	@.ci/gen-manuals
 
 # Operators of the libtorch that was found; the result is in the tree, so that building needs none.
 schemas:
