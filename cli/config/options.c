@@ -101,17 +101,8 @@ void cli_help(const char *command, FILE *f) {
 }
 
 /* The command without its verb, in `buf`. */
-static const char *plain(const char *command, char buf[32]) {
+static void plain(const char *command, char buf[32]) {
   snprintf(buf, 32, "%.*s", (int)strcspn(command, "."), command);
-  return buf;
-}
-
-int cli_usage_error(const char *command, const char *what, const char *arg) {
-  char buf[32];
-  plain(command, buf);
-  fprintf(stderr, "isomer: %s: %s%s%s%s (isomer %s --help)\n", buf, what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "", buf);
-  return CLI_ERROR;
 }
 
 /* ---- reading ---- */
@@ -155,6 +146,7 @@ int cli_options_read(const char *command, int argc, char **argv, cli_take take, 
   char buf[32];
   int status = -1, c, at = 0;
   know(&k, command);
+  plain(command, buf);
   opterr = 0;
   optind = 0; /* glibc's way of beginning anew */
   for (const char *word = argc > 1 ? argv[1] : NULL;
@@ -164,13 +156,13 @@ int cli_options_read(const char *command, int argc, char **argv, cli_take take, 
       status = take(ctx, NULL, optarg, NULL);
       continue;
     }
-    if (c == ':') return cli_usage_error(command, "no value for", word);
+    if (c == ':') return cli_usage_error(buf, "no value for", word);
     if (c == '?' || (c == 0 && !is_whole(word, k.of[at].name)))
-      return cli_usage_error(command, "unknown option", word);
+      return cli_usage_error(buf, "unknown option", word);
     const int i = c == 0 ? at : by_letter(&k, c);
-    if (i == k.help) return cli_help(plain(command, buf), stdout), 0;
+    if (i == k.help) return cli_help(buf, stdout), 0;
     const bool two = k.option[i]->kind == CONFIG_PAIRS;
-    if (two && optind >= argc) return cli_usage_error(command, "two captures are needed by", word);
+    if (two && optind >= argc) return cli_usage_error(buf, "two captures are needed by", word);
     const char *second = two ? argv[optind++] : NULL;
     status = take(ctx, k.option[i]->name, optarg ? optarg : "", second);
   }

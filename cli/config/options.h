@@ -42,7 +42,5 @@ int cli_options_read(const char *command, int argc, char **argv, cli_take take, 
 
 /* What --help prints of a command, with all of its verbs. */
 void cli_help(const char *command, FILE *f);
-/* One line: what is wrong, with `arg` (may be NULL). Returns: the exit status. */
-int cli_usage_error(const char *command, const char *what, const char *arg);
 
 #endif
