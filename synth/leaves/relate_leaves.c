@@ -56,11 +56,17 @@ static bool float_parameter(const synth_node *n) {
   return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
 }
 
-/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an
- * index without that one. */
-static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x,
-                            rule_tensor *const *source, const char *const *name,
-                            synth_relation *out, iso_error *err) {
+typedef struct sources { /* tensors of the other side, by node */
+  synth_index *x;
+  rule_tensor *const *source;
+  const char *const *name;
+} sources;
+
+/* Relate leaf `i` by the index; where one of its sources is forbidden for it, by an index without
+ * that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value,
+                            const sources *from, synth_relation *out, iso_error *err) {
+  rule_tensor *const *source = from->source;
   const synth_graph *t = s->graph[side];
   const size_t n = s->graph[!side]->n_nodes;
   rule_tensor **allowed = NULL;
@@ -74,9 +80,9 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
     }
     allowed[k] = NULL;
   }
-  if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (allowed) c = synth_index_new(allowed, from->name, n, s->schemas, &own, err);
   if (own) synth_index_threads(own, s->o->threads);
-  if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
+  if (!c) c = synth_relate(own ? own : from->x, value, t->node[i].name, &s->arena, out, err);
   synth_index_free(own);
   free(allowed);
   return c;
@@ -108,7 +114,7 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
         s->leaves.settled[side][i])
       continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
-    c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
+    c = relate_leaf(s, side, i, v, &(sources){x, wide, name}, &of[i], err);
     rule_tensor_unref(v);
   }
   synth_index_free(x);
@@ -196,7 +202,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
         continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
-      c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
+      c = relate_leaf(s, side, i, v, &(sources){x, value, name}, &of[i], err);
       if (!c && inputs) c = st_hold_on_sets(s, side, i, &of[i], err);
       rule_tensor_unref(v);
     }

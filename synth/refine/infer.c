@@ -1,4 +1,4 @@
-/* What each left output is made of: the outputs of one name on all ranks first, then those of
+/* The makings of each left output: the outputs of one name on all ranks first, then those of
  * another name, then all.
  *
  * Both graphs are run on the captured inputs and on drawn ones, their leaves related as in a
@@ -355,6 +355,7 @@ static iso_code infer_all(inference *f, const bool *open, const synth_found *hop
   return c;
 }
 
+/* parameters: those of synth_infer. */
 static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *schemas,
                         const synth_options *o, bool keep_integers, const bool *open,
                         const synth_found *hoped, size_t n_hoped, iso_error *err) {
@@ -380,6 +381,7 @@ static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *s
   return c;
 }
 
+/* parameters: two graphs, what may be asked, what is open and hoped for, and the result. */
 iso_code synth_infer(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
                      rule_schemas *schemas, const synth_options *o, const bool *open,
                      const synth_found *hoped, size_t n_hoped, synth_refinement **out,

@@ -14,7 +14,7 @@ typedef struct st_refiner {
   rule_tensor *const *right; /* by right output and draw */
 } st_refiner;
 
-/* What is tried for an output: a term over right outputs, with the shape of its value. */
+/* A candidate for an output: a term over right outputs, with the shape of its value. */
 typedef struct st_piece {
   const rule_term *term;
   rule_shape shape;

@@ -163,6 +163,7 @@ static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err) 
   return c;
 }
 
+/* parameters: the pieces, how they may be put together, and two results. */
 iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,
                          bool by_shape, const rule_term **out, double *scale, iso_error *err) {
   search q = {.x = x,
