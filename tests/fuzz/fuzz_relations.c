@@ -39,11 +39,11 @@ static void read_again(const relations *r) {
   for (size_t i = 0; i < again.n_results[1] && i < 64; i++) name[i] = again.result[1][i].name;
   for (size_t i = 0; i < r->n_outputs; i++) {
     const char *text = relations_print(&again.arena, r->output[i].term, name);
-    const char *line = text ? iso_arena_printf(&again.arena, "output %s = %s",
-                                               relations_name(&again.arena,
-                                                              r->result[0][r->output[i].left].name),
-                                               text)
-                            : NULL;
+    const char *line =
+        text ? iso_arena_printf(&again.arena, "output %s = %s",
+                                relations_name(&again.arena, r->result[0][r->output[i].left].name),
+                                text)
+             : NULL;
     if (!line) abort();
     if (!relations_clean(r->output[i].term)) continue;
     if (relations_add(&again, line, graph[0], graph[1], &err)) abort();
