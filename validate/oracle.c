@@ -12,6 +12,7 @@
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
 #include "validate/branch/meet_int.h"
+#include "validate/inside.h"
 #include "validate/sample/sample_int.h"
 
 static const double STRICT_REL = 1e-12;
@@ -623,7 +624,7 @@ static iso_code spell_out(ladder *l, iso_arena *a, rule *canonical, rule_tensor 
   return ISO_OK;
 }
 
-static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
+static iso_code decide_as_given(ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
   const char *left = draws(val_engine_schemas(l->e), l->r->lhs),
@@ -655,6 +656,24 @@ static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
   }
   val_problem_fini(&l->problem);
   iso_arena_fini(&a);
+  return c;
+}
+
+/* A rule about clamped integers is decided as one about integers of their range. */
+static iso_code decide(ladder *l, rule_verdict *out, iso_error *err) {
+  const rule *given = l->r;
+  rule_schemas *schemas = val_engine_schemas(l->e);
+  iso_arena own = {0}, *a = l->arena ? l->arena : &own;
+  rule inside;
+  if (val_inside(a, given, &inside)) {
+    l->r = &inside;
+    if (l->general) *l->general = inside;
+  }
+  iso_code c = decide_as_given(l, out, err);
+  if (!c && l->general && given != l->r && (out->status != RULE_PROVED)) *l->general = *given;
+  else if (!c && l->general && given != l->r && !val_outside(a, schemas, l->general))
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_arena_fini(&own);
   return c;
 }
 
