@@ -9,7 +9,10 @@
  *
  * Equal parts of a tensor in rows are told by one number: how many runs of elements each rank has.
  * A cut inside a dimension (the heads of each row of a batch, where both are one dimension) is a
- * cut along a dimension of its own before they are joined. */
+ * cut along a dimension of its own before they are joined.
+ *
+ * A mean over what each rank has of a batch makes every gradient of a rank so many times too large
+ * as there are ranks: the whole may be the parts', divided by a number of them. */
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -28,6 +31,8 @@ typedef struct parts {
   eg_node of[MAX_RANKS];
   const rule_tensor *value[MAX_RANKS]; /* on the last draw */
   uint32_t n;
+  int64_t by;   /* the whole is the parts', divided by this */
+  double scale; /* 1 / by */
 } parts;
 
 static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
@@ -82,7 +87,7 @@ static bool cut_along(const rule_tensor *whole, const parts *p, uint32_t d) {
     for (int64_t b = 0; b < before; b++)
       for (int64_t i = 0; i < run; i++)
         if (!near(rule_tensor_get(whole, b * row * inner + first + i),
-                  rule_tensor_get(p->value[k], b * run + i)))
+                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
           return false;
     first += run;
   }
@@ -96,7 +101,7 @@ static bool cut_in_runs(const rule_tensor *whole, const parts *p, int64_t runs) 
     for (int64_t b = 0; b < runs; b++)
       for (int64_t i = 0; i < run; i++)
         if (!near(rule_tensor_get(whole, (b * p->n + k) * run + i),
-                  rule_tensor_get(p->value[k], b * run + i)))
+                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
           return false;
   return true;
 }
@@ -166,8 +171,18 @@ static const rule_term *added(iso_arena *a, const parts *p) {
   for (uint32_t k = 0; k < p->n; k++)
     if (!(part[k] = rule_var(a, k))) return NULL;
   arg[0] = rule_list(a, part, p->n);
-  arg[1] = rule_string(a, "sum");
+  arg[1] = rule_string(a, p->by == p->n ? "avg" : "sum");
   return arg[0] && arg[1] ? rule_op(a, OP_DIST_ALL_REDUCE, arg, 2) : NULL;
+}
+
+/* NULL: no memory. */
+static const rule_term *divided(state *s, const rule_term *t, int64_t by) {
+  iso_error ignored;
+  const rule_term *arg[2] = {t, rule_float(&s->arena, (double)by)}, *out;
+  if (by == 1 || !t) return t;
+  return arg[1] && rule_call(&s->arena, s->schemas, OP_DIV_TENSOR, arg, 2, &out, &ignored) == ISO_OK
+             ? out
+             : NULL;
 }
 
 /* ---- joining ---- */
@@ -202,63 +217,97 @@ static uint32_t wholes(state *s, const parts *p, int64_t numel, const double mom
   return n;
 }
 
-/* What is the concatenation of the parts; first where no part has to be viewed otherwise. */
-static iso_code join_cut(state *s, const parts *p, int side, bool *met, iso_error *err) {
-  double sum[4] = {0}, m[4];
-  int64_t numel = 0;
+/* What is the concatenation of the parts; first where no part has to be viewed otherwise. `moment`:
+ * the sums of the parts'. */
+static iso_code join_cut(state *s, const parts *p, const double moment[4], int64_t numel, int side,
+                         bool *met, iso_error *err) {
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
-  for (uint32_t k = 0; k < p->n; k++) {
-    st_moments(p->value[k], m);
-    for (int i = 0; i < 4; i++) sum[i] += m[i];
-    numel += p->value[k]->numel;
-  }
-  const uint32_t n = wholes(s, p, numel, sum, side, whole);
+  const uint32_t n = wholes(s, p, numel, moment, side, whole);
   for (int plain = 1; plain >= 0 && !*met; plain--)
     for (uint32_t i = 0; i < n && !c; i++) {
       const rule_tensor *v = st_val(s, whole[i], s->n_draws - 1);
       cutting cut;
       if (!v) return st_lost(&s->values, err);
-      if (plain ? find_plain(v, p, &cut) : find_cutting(v, p, &cut))
-        c = join(s, p, put_together(&s->arena, p, &v->shape, cut), whole[i], met, err);
+      if (!(plain ? find_plain(v, p, &cut) : find_cutting(v, p, &cut))) continue;
+      const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
+      c = join(s, p, divided(s, t, p->by), whole[i], met, err);
     }
   return c;
 }
 
 /* What is the sum of the parts. */
-static iso_code join_sum(state *s, const parts *p, int side, bool *met, iso_error *err) {
+static iso_code join_sum(state *s, const parts *p, const double moment[4], int side, bool *met,
+                         iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
-  rule_tensor *sum = NULL;
   eg_node whole[MOST_WHOLES];
+  iso_code c = ISO_OK;
+  const uint32_t n = wholes(s, p, p->value[0]->numel, moment, side, whole);
+  for (uint32_t i = 0; i < n && !c; i++)
+    if (rule_shape_eq(shape, &s->rec[whole[i].i].shape)) {
+      const rule_term *t = added(&s->arena, p);
+      c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], met, err);
+    }
+  return c;
+}
+
+/* Moments of the concatenation. Returns: its elements. */
+static int64_t moments_of_all(const parts *p, double out[4]) {
   double m[4];
-  if (!rule_dtype_is_float(p->value[0]->dtype)) return ISO_OK;
+  int64_t numel = 0;
+  memset(out, 0, 4 * sizeof *out);
+  for (uint32_t k = 0; k < p->n; k++) {
+    st_moments(p->value[k], m);
+    for (int i = 0; i < 4; i++) out[i] += m[i];
+    numel += p->value[k]->numel;
+  }
+  return numel;
+}
+
+/* Moments of the sum. Returns: false where there is none. */
+static bool moments_of_sum(const parts *p, double out[4]) {
+  rule_tensor *sum = NULL;
+  iso_error ignored;
+  if (!rule_dtype_is_float(p->value[0]->dtype)) return false;
   for (uint32_t k = 1; k < p->n; k++)
-    if (!rule_shape_eq(shape, &p->value[k]->shape)) return ISO_OK;
-  iso_code c = rule_tensor_new(RULE_F64, shape, &sum, err);
-  if (c) return c;
+    if (!rule_shape_eq(&p->value[0]->shape, &p->value[k]->shape)) return false;
+  if (rule_tensor_new(RULE_F64, &p->value[0]->shape, &sum, &ignored)) return false;
   for (int64_t i = 0; i < sum->numel; i++) {
     double x = 0;
     for (uint32_t k = 0; k < p->n; k++) x += rule_tensor_get(p->value[k], i);
     rule_tensor_set(sum, i, x);
   }
-  st_moments(sum, m);
-  const uint32_t n = wholes(s, p, sum->numel, m, side, whole);
+  st_moments(sum, out);
   rule_tensor_unref(sum);
-  for (uint32_t i = 0; i < n && !c; i++)
-    if (rule_shape_eq(shape, &s->rec[whole[i].i].shape))
-      c = join(s, p, added(&s->arena, p), whole[i], met, err);
-  return c;
+  return true;
+}
+
+static void scale_moments(const double m[4], double by, double out[4]) {
+  const double power[4] = {by, by, by * by, by * by};
+  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
 }
 
 static iso_code link(state *s, peers *p, iso_error *err) {
   parts of;
+  double all[4], sum[4], m[4];
   p->linked = true;
-  bool all = true;
+  bool known = true;
   for (uint32_t r = 0; r < p->n; r++)
-    all &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
-  if (all || !distinct(s, p, &of)) return ISO_OK;
-  iso_code c = join_cut(s, &of, p->side, &p->met, err);
-  return c || p->met ? c : join_sum(s, &of, p->side, &p->met, err);
+    known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  if (known || !distinct(s, p, &of)) return ISO_OK;
+  const int64_t numel = moments_of_all(&of, all);
+  const bool adds = moments_of_sum(&of, sum), scales = rule_dtype_is_float(of.value[0]->dtype);
+  iso_code c = ISO_OK;
+  for (of.by = 1; of.by <= (scales ? (int64_t)of.n : 1) && !c && !p->met; of.by++) {
+    if (of.n % of.by != 0) continue;
+    of.scale = 1.0 / (double)of.by;
+    scale_moments(all, of.scale, m);
+    c = join_cut(s, &of, m, numel, p->side, &p->met, err);
+    if (c || p->met || !adds) continue;
+    scale_moments(sum, of.scale, m);
+    c = join_sum(s, &of, m, p->side, &p->met, err);
+  }
+  return c;
 }
 
 /* Marks the captured nodes below `e` that the other graph does not hold. */
