@@ -70,7 +70,7 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: distributed all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -84,6 +84,7 @@ help:
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
 	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
+	@echo 'distributed sequential programs against several ranks; ONLY=TEXT'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
@@ -236,6 +237,7 @@ LINT = schedules events mutations sharing recorder lint_reports
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
+DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 CONSTANTS = python3 tests/pairs/constants.py --isomer $(B)/isomer
 BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
 INPUTS = python3 tests/pairs/inputs.py --isomer $(B)/isomer
@@ -269,7 +271,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(DISTRIBUTED)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),echo '$(MAKE) -s format-check' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
@@ -323,6 +325,10 @@ inputs: all
 # Pairs with masks, which may be read as minus infinity only where they vanish (tests/pairs/masks.py).
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
+
+# Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers. [ONLY=TEXT]
+distributed: all
+	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

@@ -9,8 +9,8 @@
  * others. Its variables are numbered as those of `r`. Returns: false where there is none, or no
  * memory (a->failed). */
 bool val_inside(iso_arena *a, const rule *r, rule *out);
-/* Of a rule that was made of one by val_inside and then generalised: with the clamps again. Returns:
- * false where there is no memory. */
+/* Of a rule that was made of one by val_inside and then generalised: with the clamps again.
+ * Returns: false where there is no memory. */
 bool val_outside(iso_arena *a, rule_schemas *s, rule *r);
 
 #endif

@@ -368,8 +368,7 @@ static void follow_originals(state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const int32_t first = s->leaves.replica[side][i];
-      if (first >= 0 && !s->rec[s->map[side][first].i].atom)
-        s->rec[s->map[side][i].i].atom = false;
+      if (first >= 0 && !s->rec[s->map[side][first].i].atom) s->rec[s->map[side][i].i].atom = false;
     }
 }
 

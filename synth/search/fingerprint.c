@@ -277,8 +277,7 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
   return -1;
 }
 
-int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4],
-                      int32_t after) {
+int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4], int32_t after) {
   int32_t best = -1;
   for (int k = 0; k < 2 && s->groups.n_places; k++) {
     const double near = m[1] * (k ? 1 + 4e-8 : 1 - 4e-8);

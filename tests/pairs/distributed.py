@@ -3,6 +3,8 @@
 
     tests/pairs/distributed.py [--isomer build/isomer] [--only TEXT] [--all] [--table]
 
+Without --all: the pairs of QUICK. --table: a line for each pair, not for failures alone.
+
 A line per pair: verdict, evidence, rules (how many of them proved), seconds of processor time, MiB.
 A pair fails that is not equivalent, or takes more than 5 s or 500 MiB, or of whose rules less than
 90 % are proved, unless it is in KNOWN with what it is short of; one that is in KNOWN and short of
@@ -17,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import parallel  # noqa: E402
+import parallel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -61,7 +63,15 @@ def every():
                         yield kind, model, ranks, layers, backward
 
 
-KNOWN = {}
+KNOWN = {
+    "context llama 2 ranks 1 layers": "undecided",
+    "grid gpt 4 ranks 1 layers": "seconds",
+    "tensor llama 2 ranks 1 layers backward": "undecided",
+    "sequence llama 2 ranks 1 layers backward": "undecided",
+    "accumulate llama 2 ranks 1 layers backward": "undecided",
+    "tensor gpt 2 ranks 1 layers backward": "undecided",
+    "data gpt 2 ranks 1 layers backward": "undecided",
+}
 
 
 def title(case):

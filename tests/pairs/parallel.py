@@ -12,8 +12,8 @@ import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from dsl import Data, boolean, i64, f32  # noqa: E402
-from ranks import Named, Ranks, World  # noqa: E402
+from dsl import Data, boolean, f32
+from ranks import Named, Ranks, World
 
 
 class Config:
@@ -28,8 +28,7 @@ class Config:
         self.mid = 2 * self.width
         self.vocabulary = 4 * self.heads
         self.batch, self.length = 2, 2 * ranks
-        if self.length < 4:
-            self.length = 4
+        self.length = max(self.length, 4)
 
 
 class Way:
@@ -75,12 +74,7 @@ def repeated(x, b, t, kv, times, d):
     """Key-value heads, each for `times` heads: [b * kv, t, d] to [b * kv * times, t, d]."""
     if times == 1:
         return x
-    return (
-        x.view(b, kv, t, d)
-        .unsqueeze(2)
-        .expand(b, kv, times, t, d)
-        .reshape(b * kv * times, t, d)
-    )
+    return x.view(b, kv, t, d).unsqueeze(2).expand(b, kv, times, t, d).reshape(b * kv * times, t, d)
 
 
 def causal(w, t):
@@ -100,7 +94,7 @@ def attention(way, c, name, h, rope=None, bias=False, core=plain_attention):
     w, n = way.w, way.own()
     b, t, _ = h.shape
     heads, kv = c.heads // n, max(1, c.kv // n)
-    part = lambda p, m, unit: h.linear(  # noqa: E731
+    part = lambda p, m, unit: h.linear(
         way.cut("%s.%s.weight" % (name, p), 0, m * c.head, c.width, unit=unit),
         way.cut("%s.%s.bias" % (name, p), 0, m * c.head, unit=unit) if bias else None,
     )
@@ -139,8 +133,8 @@ def rope_of(w, t, d, at=None):
 
 
 def gpt_block(way, c, l, h, core=plain_attention, rope=None):
-    p = lambda n: "layers.%d.%s" % (l, n)  # noqa: E731
-    norm = lambda n, x: x.layer_norm(  # noqa: E731
+    p = lambda n: "layers.%d.%s" % (l, n)
+    norm = lambda n, x: x.layer_norm(
         way.whole(p(n + ".weight"), c.width, shift=1.0), way.whole(p(n + ".bias"), c.width)
     )
     a = attention(way, c, p("attn"), way.enter(norm("ln1", h)), bias=True, core=core)
@@ -154,10 +148,8 @@ def gpt_block(way, c, l, h, core=plain_attention, rope=None):
 
 
 def llama_block(way, c, l, h, core=plain_attention, rope=None):
-    p = lambda n: "layers.%d.%s" % (l, n)  # noqa: E731
-    norm = lambda n, x: x.rms_norm(  # noqa: E731
-        way.whole(p(n + ".weight"), c.width, shift=1.0)
-    )
+    p = lambda n: "layers.%d.%s" % (l, n)
+    norm = lambda n, x: x.rms_norm(way.whole(p(n + ".weight"), c.width, shift=1.0))
     a = attention(
         way, c, p("attn"), way.enter(norm("ln1", h)), rope, bias=c.model == "qwen", core=core
     )
@@ -171,7 +163,7 @@ def llama_block(way, c, l, h, core=plain_attention, rope=None):
 def dense_experts(way, c, l, h, count):
     """The two best experts of each token, computed for all tokens."""
     w = way.w
-    p = lambda n: "layers.%d.%s" % (l, n)  # noqa: E731
+    p = lambda n: "layers.%d.%s" % (l, n)
     b, t, _ = h.shape
     x = h.rms_norm(way.whole(p("ln.weight"), c.width, shift=1.0)).view(b * t, c.width)
     score = x.linear(way.whole(p("router.weight"), count, c.width)).softmax(-1)
@@ -182,14 +174,16 @@ def dense_experts(way, c, l, h, count):
     x = way.enter(x)
     out = None
     for e in range(count // n):
-        weight = lambda q, *s, e=e: w.each(  # noqa: E731
-            lambda r: w.g.param(
-                w.name(r, p("experts.%d.%s" % (r % n * (count // n) + e, q))), *s, scale=0.3
-            )
-            if n == 1 or w.n == 1
-            else w.g.param(
-                "rank%d.%s" % (r, p("experts.%d.%s" % (e, q))),
-                _values(p("experts.%d.%s" % (r * (count // n) + e, q)), *s),
+        weight = lambda q, *s, e=e: w.each(
+            lambda r: (
+                w.g.param(
+                    w.name(r, p("experts.%d.%s" % (r % n * (count // n) + e, q))), *s, scale=0.3
+                )
+                if n == 1 or w.n == 1
+                else w.g.param(
+                    "rank%d.%s" % (r, p("experts.%d.%s" % (e, q))),
+                    _values(p("experts.%d.%s" % (r * (count // n) + e, q)), *s),
+                )
             )
         )
         y = x.linear(weight("w1", c.mid, c.width)).silu().linear(weight("w2", c.width, c.mid))
@@ -211,7 +205,7 @@ def _values(name, *shape):
 def exchanged_experts(way, c, l, h, count):
     """Experts on other ranks than their tokens: two exchanges of all with all."""
     w = way.w
-    p = lambda n: "layers.%d.%s" % (l, n)  # noqa: E731
+    p = lambda n: "layers.%d.%s" % (l, n)
     t = h.shape[0]
     x = h.rms_norm(w.param(p("ln.weight"), c.width, shift=1.0))
     score = x.linear(w.param(p("router.weight"), count, c.width)).softmax(-1)
@@ -404,7 +398,7 @@ def tensor(g, c, n, backward, sequence=False, inner=None):
     many = w.n // w.inner
     if many > 1:  # the batch is cut over the outer groups
         size = c.batch // many
-        own = lambda v: w.each(  # noqa: E731
+        own = lambda v: w.each(
             lambda r: v.each[r].slice(0, r // w.inner * size, (r // w.inner + 1) * size)
         )
         ids = own(w.ints("ids", tokens("ids", c), (c.batch, c.length), c.vocabulary))
@@ -477,7 +471,7 @@ def micro_batches(g, c, n, backward, stages=False):
     total, losses, logits = {}, None, []
     size = c.batch // n
     for k in range(n):
-        cut = lambda v, k=k: v.map(lambda t: t.slice(0, k * size, (k + 1) * size))  # noqa: E731
+        cut = lambda v, k=k: v.map(lambda t: t.slice(0, k * size, (k + 1) * size))
         i, j = (ids, labels) if n == 1 else (cut(ids), cut(labels))
 
         def run(i=i, j=j):
@@ -517,9 +511,11 @@ def context(g, c, n, backward):
                 s = s.masked_fill(causal(w, t), -math.inf)
             else:  # of ranks before this one, or not at all
                 s = w.each(
-                    lambda r, s=s, j=j: s.each[r]
-                    if r >= j
-                    else s.each[r].masked_fill(g.full((t, t), True, boolean), -math.inf)
+                    lambda r, s=s, j=j: (
+                        s.each[r]
+                        if r >= j
+                        else s.each[r].masked_fill(g.full((t, t), True, boolean), -math.inf)
+                    )
                 )
             here = s.map(lambda x: x.amax(-1, True))
             new = here if top is None else top.map(lambda a, b: a.maximum(b), here)

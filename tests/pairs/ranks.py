@@ -17,7 +17,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from dsl import Data, Dtype, Graph, Tensor, count, f32, i64, values  # noqa: E402
+from dsl import Data, Dtype, Graph, Tensor, count, f32, i64, values
 
 
 def columns(d, a, b):
@@ -34,9 +34,7 @@ def part(d, dim, k, n):
 def unbroadcast(g, shape):
     """The gradient of an operand that was broadcast."""
     lead = len(g.shape) - len(shape)
-    dims = [
-        i for i, s in enumerate(g.shape) if i < lead or (shape[i - lead] == 1 and s != 1)
-    ]
+    dims = [i for i, s in enumerate(g.shape) if i < lead or (shape[i - lead] == 1 and s != 1)]
     if not dims:
         return g
     g = g.sum(dims, True)
@@ -157,9 +155,7 @@ class World:
     def gathered(self, v, dim, across=False):
         def f(p):
             t = p[0].op(
-                "dist::all_gather",
-                [list(p), dim],
-                p[0].resized(dim, sum(q.shape[dim] for q in p)),
+                "dist::all_gather", [list(p), dim], p[0].resized(dim, sum(q.shape[dim] for q in p))
             )
             return [t] * len(p)
 
@@ -187,9 +183,7 @@ class World:
             s[cat] *= len(p)
             return p[0].several("dist::all_to_all", [list(p), split, cat], [s] * len(p))
 
-        return self.taped(
-            self.collective(v, f), [v], lambda g: [self.all_to_all(g, cat, split)]
-        )
+        return self.taped(self.collective(v, f), [v], lambda g: [self.all_to_all(g, cat, split)])
 
     # derivatives
 
@@ -235,7 +229,7 @@ class Ranks:
 
     def map(self, f, *args):
         """f(tensor, arguments of that rank), on each rank; several results are a list of Ranks."""
-        at = lambda a, r: (  # noqa: E731
+        at = lambda a, r: (
             a.each[r]
             if isinstance(a, Ranks)
             else [at(b, r) for b in a]
@@ -244,9 +238,7 @@ class Ranks:
         )
         out = self.w.each(lambda r: f(self.each[r], *[at(a, r) for a in args]))
         if isinstance(out.each[0], list):
-            return [
-                Ranks(self.w, [t[k] for t in out.each]) for k in range(len(out.each[0]))
-            ]
+            return [Ranks(self.w, [t[k] for t in out.each]) for k in range(len(out.each[0]))]
         return out
 
     def __getattr__(self, name):
@@ -261,9 +253,7 @@ class Ranks:
 
     def view(self, *shape):
         was = self.shape
-        return self.taped(
-            self.map(lambda t: t.view(*shape)), [self], lambda g: [g.reshape(*was)]
-        )
+        return self.taped(self.map(lambda t: t.view(*shape)), [self], lambda g: [g.reshape(*was)])
 
     def reshape(self, *shape):
         was = self.shape
@@ -308,9 +298,7 @@ class Ranks:
         return self.taped(
             out,
             parts,
-            lambda g: [
-                g.map(lambda t, a=a, b=b: t.slice(d, a, b)) for a, b in zip(ends, ends[1:])
-            ],
+            lambda g: [g.map(lambda t, a=a, b=b: t.slice(d, a, b)) for a, b in zip(ends, ends[1:])],
         )
 
     # products
@@ -398,9 +386,7 @@ class Ranks:
 
     def rsqrt(self):
         out = self.map(Tensor.rsqrt)
-        return self.taped(
-            out, [self], lambda g: [g.mul(out.mul(out).mul(out)).mul(-0.5)]
-        )
+        return self.taped(out, [self], lambda g: [g.mul(out.mul(out).mul(out)).mul(-0.5)])
 
     def masked_fill(self, mask, value):
         return self.taped(
@@ -410,11 +396,11 @@ class Ranks:
         )
 
     def gelu(self):
-        back = lambda g: [g.map(lambda t, x: t.op("gelu_backward", [t, x]), self)]  # noqa: E731
+        back = lambda g: [g.map(lambda t, x: t.op("gelu_backward", [t, x]), self)]
         return self.taped(self.map(Tensor.gelu), [self], back)
 
     def silu(self):
-        back = lambda g: [g.map(lambda t, x: t.op("silu_backward", [t, x]), self)]  # noqa: E731
+        back = lambda g: [g.map(lambda t, x: t.op("silu_backward", [t, x]), self)]
         return self.taped(self.map(Tensor.silu), [self], back)
 
     # along dimensions
@@ -502,9 +488,7 @@ class Ranks:
             out,
             [self],
             lambda g: [
-                g.map(
-                    lambda t, y: t.op("_log_softmax_backward_data", [t, y, d, Dtype(f32)]), out
-                )
+                g.map(lambda t, y: t.op("_log_softmax_backward_data", [t, y, d, Dtype(f32)]), out)
             ],
         )
 
