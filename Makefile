@@ -70,7 +70,8 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: distributed all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: uninstall wheel deb distributed
+.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -104,7 +105,9 @@ help:
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
 	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
 	@echo 'lint-campaign  schedules that torch makes, programs on real gloo, what lint costs: [COUNT=100] [SEED=0]'
-	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
+	@echo 'install    program, libraries, rules, manual pages, completion: PREFIX=/usr/local DESTDIR=; uninstall'
+	@echo 'wheel      $(B)/dist/isomer-*.whl: the program and the Python side for pip'
+	@echo 'deb        $(B)/dist/isomer_*.deb: the same without the Python side for dpkg'
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
@@ -153,23 +156,6 @@ $(B)/libegraph.so: $(EGRAPH_OBJ)
 	$(CC) -shared -Wl,-soname,libegraph.so.0 $(LDFLAGS) $^ -lxxhash -lm -o $@
 $(B)/egraph.pc: egraph/egraph.pc.in FORCE
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(EGRAPH_VERSION)|' $< > $@
-PREFIX ?= /usr/local
-install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/egraph/base
-	install -m 644 egraph/egraph.h egraph/workload.h $(DESTDIR)$(PREFIX)/include/egraph/
-	install -m 644 egraph/base/error.h $(DESTDIR)$(PREFIX)/include/egraph/base/
-	install -m 644 $(B)/libegraph.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(B)/libegraph.so $(DESTDIR)$(PREFIX)/lib/libegraph.so.$(EGRAPH_VERSION)
-	ln -sf libegraph.so.$(EGRAPH_VERSION) $(DESTDIR)$(PREFIX)/lib/libegraph.so.0
-	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
-	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-	install -m 644 docs/completion/isomer.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isomer
-	install -m 644 docs/completion/_isomer $(DESTDIR)$(PREFIX)/share/zsh/site-functions/
-	install -m 644 docs/completion/isomer.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
-	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar qcs $@ $^
 
@@ -185,6 +171,8 @@ $(B)/libisomer_shim.so: $(wildcard validate/exec/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 $(B)/libisomer_kernels.so: $(wildcard validate/exec/kernels/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
+
+include .ci/install.mk
 
 # ---- tests ----
 
@@ -213,7 +201,7 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
-MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat
+MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat unary
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
 $(B)/obj/mutants/%.o: validate/ops/%.c tests/validate/mutate.h $(B)/flags
 	@mkdir -p $(@D)
@@ -256,6 +244,7 @@ FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
 ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
+INSTALL_TEST = python3 tests/cli/install.py --build $(B) $(if $(filter 0,$(TORCH)),--no-torch)
 RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
@@ -270,9 +259,9 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(DISTRIBUTED)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
-	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),echo '$(MAKE) -s format-check' >> $(B)/check.list,:)
+	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 

@@ -169,7 +169,7 @@ class World:
         return self.collective(v, f, across)
 
     def all_gather(self, v, dim):
-        """The whole, of which each rank makes something else: gradients are summed and scattered."""
+        """The whole, of which each rank makes something else: gradients are scattered sums."""
         return self.taped(self.gathered(v, dim), [v], lambda g: [self.scattered(g, dim)])
 
     def reduce_scatter(self, v, dim):
