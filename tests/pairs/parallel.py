@@ -1,7 +1,7 @@
 """Sequential programs and what several ranks make of them: GPT, Llama and a routed expert layer,
 forward and backward, under every common way to divide them. `build(kind, model, ranks, layers,
 backward)` gives the two sides and the relations of their outputs; the truth is known, because both
-are the same code (ranks.py) and collectives stand where its rules ask for them. Truth is measured
+are the same code (world.py) and collectives stand where its rules ask for them. Truth is measured
 all the same: truth() runs both sides with PyTorch.
 
     tests/pairs/parallel.py write FOLDER KIND MODEL RANKS LAYERS [--backward] [--fault N]"""
@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from dsl import Data, boolean, f32
-from ranks import Named, Ranks, World
+from world import Named, Ranks, World
 
 
 class Config:
