@@ -24,7 +24,7 @@ CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(
 LDFLAGS += $(SAN)
 # libz3 is loaded when a proof needs it (validate/prove/z3_lazy.h), under the name by which programs linked with it would find it.
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
-LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
+LIBS = -ljansson -lminizip -lz -lxxhash -lnettle -ldl -lm -lpthread
 # Samples are evaluated in many digits where MPFR is there (validate/precise/precise_int.h); without it rules that need that are unknown.
 LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr) -lgmp
 # AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
@@ -201,6 +201,12 @@ $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.
 $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
+# Calls by which a definition is tested stand in comments beside it: ` * call: "variables" "call"`.
+$(B)/gen/definition_calls.inc: $(wildcard validate/ops/*.c)
+	@mkdir -p $(@D)
+	@sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ | cmp -s - $@ || sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ > $@
+$(B)/obj/tests/validate/%.o: CPPFLAGS += -I$(B)/gen
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/validate/test_*.c)): $(B)/gen/definition_calls.inc
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
 MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat unary
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)

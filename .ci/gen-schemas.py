@@ -43,6 +43,11 @@ TRAINING = re.compile(
     r"^(_softmax_backward_data|_log_softmax_backward_data|gelu_backward|native_layer_norm_backward|"
     r"embedding_dense_backward|nll_loss_backward|slice_backward|select_backward)$"
 )
+# Backward operators of element-wise functions, which compiled training and joint graphs hold.
+BACKWARD = re.compile(
+    r"^(sigmoid|tanh|silu|gelu|mish|elu|softplus|logit|leaky_relu|threshold|hardtanh|hardsigmoid|"
+    r"hardswish|hardshrink|softshrink)_backward$"
+)
 OVERLOADS = re.compile(r"dimname|name[sd]|hacked_twin|complex|_out$|^out$", re.IGNORECASE)
 ARGUMENT = re.compile(
     r"^(Tensor|int|SymInt|float|Scalar|bool|str|ScalarType|Layout|Device|MemoryFormat|Generator)"
@@ -73,7 +78,8 @@ def kept(schema, text):
         return True
     if base.startswith("_") and base not in PRIVATE:
         return False
-    if DROPPED.search(base) or OVERLOADS.search(schema.overload_name):
+    dropped = DROPPED.search(base) and not BACKWARD.match(base)
+    if dropped or OVERLOADS.search(schema.overload_name):
         return False
     m = re.match(r"^[^(]*\((.*)\) -> (.*)$", text)
     args, ret = split(m.group(1)), m.group(2)

@@ -63,6 +63,7 @@ static const char *softmax(const rule_term *call, rule_tensor *const *bind) {
              : "the gradient has another shape than the result";
 }
 
+/* operator: the kernels that ask nothing; what each would have to ask stands above. */
 const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
   static const struct {
     const char *op;

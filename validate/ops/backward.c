@@ -81,7 +81,8 @@ static const pt_value *define_gelu(pt_args *a, int which) {
 /* ---- layer norm ---- */
 
 /* The sum of `x` over dimensions from..to of `at`. */
-static sx summed(sc *c, const pt_tensor *x, sx *at, uint32_t from, uint32_t to, const pt_tensor *by) {
+static sx summed(sc *c, const pt_tensor *x, sx *at, uint32_t from, uint32_t to,
+                 const pt_tensor *by) {
   for (uint32_t k = from; k < to; k++) at[k] = sc_index(c, x->dim[k]);
   sx v = pt_at(c, x, at);
   if (by) v = sx_mul(c, v, pt_at(c, by, at));
@@ -216,8 +217,8 @@ static sx inverse_or_none(sc *c, sx x, const void *ctx) {
   return x == c->zero ? x : sx_inv(c, x);
 }
 
-/* in[0] the gradient of the loss, in[1] classes, in[2] weights of classes or NULL, in[3] what a mean
- * was divided by or NULL; p[0] the class that is left out. */
+/* in[0] the gradient of the loss, in[1] classes, in[2] weights of classes or NULL, in[3] what a
+ * mean was divided by or NULL; p[0] the class that is left out. */
 static sx nll_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx row = idx[0], k = t->rank > 1 ? idx[1] : idx[0];
   const sx label = pt_at(c, t->in[1], t->rank > 1 ? &row : NULL);
@@ -241,8 +242,8 @@ static const pt_value *define_nll(pt_args *a, int which) {
   const rule_term *by = pt_arg(a, "reduction");
   (void)which;
   if (!g || !x || !y || !n || (pt_arg(a, "weight") && !w) || y->kind != 'i' || x->rank == 0 ||
-      x->rank > 2 || y->rank + 1 != x->rank || x->lead || y->lead || g->lead || n->rank || n->lead ||
-      !by || by->kind != RULE_INT || by->u.i < NONE || by->u.i > SUM)
+      x->rank > 2 || y->rank + 1 != x->rank || x->lead || y->lead || g->lead || n->rank ||
+      n->lead || !by || by->kind != RULE_INT || by->u.i < NONE || by->u.i > SUM)
     return NULL;
   const bool each = by->u.i == NONE && x->rank > 1;
   const sx classes = x->dim[x->rank - 1];

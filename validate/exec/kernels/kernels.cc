@@ -319,6 +319,9 @@ std::vector<Tensor> all_to_all(at::TensorList inputs, int64_t split_dim, int64_t
 
 Tensor broadcast(at::TensorList inputs, int64_t src) {
   TORCH_CHECK(src >= 0 && src < static_cast<int64_t>(inputs.size()), "there is no rank ", src);
+  for (const Tensor &t : inputs)
+    TORCH_CHECK(t.sizes() == inputs[src].sizes(), "ranks of sizes ", t.sizes(), " and ",
+                inputs[src].sizes());
   return inputs[src].clone();
 }
 
