@@ -39,6 +39,13 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     c = st_hunt(s, &output, &diff, differs, err);
     if (!c && *differs) note_witness(s, output, diff, true);
   }
+  if (!c && !*differs && !st_stopped(s) && s->search.saturated_to && !any) {
+    s->res->reason = iso_arena_printf(&s->res->arena,
+                                      "the outputs agree on every draw, but no justified rule "
+                                      "joins them; saturation ended at its limit of %s",
+                                      s->search.saturated_to);
+    return s->res->reason ? ISO_OK : nomem(err);
+  }
   if (!c && !*differs)
     s->res->reason =
         st_stopped(s) ? s->stopped

@@ -18,52 +18,53 @@
 #include <unistd.h>
 
 static void help(FILE *f) {
-  fputs("usage: isomer compare LEFT RIGHT [options]\n"
-        "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
-        "  --html FILE          the report as one page for a browser: graphs, divergences, rules "
-        "(docs/reports.md)\n"
-        "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
-        "  --rules FILE         rules to try first; each is validated again\n"
-        "  --relations FILE     which outputs, inputs and leaves belong together "
-        "(docs/relations.md)\n"
-        "  --save-rules FILE    write the rules that were used\n"
-        "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
-        "(docs/certificate.md)\n"
-        "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
-        "  --junit FILE         a test case for each output (JUnit's XML)\n"
-        "  --github             a GitHub annotation for each divergence\n"
-        "  --model-explorer DIR files for Model Explorer's two panes\n"
-        "  --baseline FILE      divergences that are known: only new ones fail (docs/reports.md)\n"
-        "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be "
-        "repeated); the verdict is the worst\n"
-        "  --counterexample FILE  the inputs that show a difference, made small, as safetensors "
-        "(left.NAME, right.NAME)\n"
-        "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit "
-        "status 1 while it is there\n"
-        "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" "
-        "(default tested)\n"
-        "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at "
-        "once (exit status 130)\n"
-        "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
-        "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of "
-        "their example inputs\n"
-        "                       (repeated: a further input set each)\n"
-        "  --ops LIB            a library of operators (may be repeated)\n"
-        "  --helper CMD         a process that runs other operators: python3 -m "
-        "isomer_capture.helper --import MODULE\n"
-        "  --device cpu|cuda    where operators run\n"
-        "  --jobs N             at most N threads (default: a processor each); results do not "
-        "depend on it\n"
-        "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless "
-        "NO_COLOR is set)\n"
-        "  --explain            the steps by which the outputs are equal\n"
-        "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see "
-        "what each buys)\n"
-        "  --no-stats           no figures that differ from run to run in the report\n"
-        "  --trace              each candidate and merge, on stderr\n"
-        "  -q, -v               less, more\n"
-        "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
-        f);
+  fputs(
+      "usage: isomer compare LEFT RIGHT [options]\n"
+      "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
+      "  --html FILE          the report as one page for a browser: graphs, divergences, rules "
+      "(docs/reports.md)\n"
+      "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
+      "  --rules FILE         rules to try first; each is validated again\n"
+      "  --relations FILE     which outputs, inputs and leaves belong together "
+      "(docs/relations.md)\n"
+      "  --save-rules FILE    write the rules that were used\n"
+      "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
+      "(docs/certificate.md)\n"
+      "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
+      "  --junit FILE         a test case for each output (JUnit's XML)\n"
+      "  --github             a GitHub annotation for each divergence\n"
+      "  --model-explorer DIR files for Model Explorer's two panes\n"
+      "  --baseline FILE      divergences that are known: only new ones fail (docs/reports.md)\n"
+      "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be "
+      "repeated); the verdict is the worst\n"
+      "  --counterexample FILE  the inputs that show a difference, made small, as safetensors "
+      "(left.NAME, right.NAME)\n"
+      "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit "
+      "status 1 while it is there\n"
+      "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" "
+      "(default tested)\n"
+      "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at "
+      "once (exit status 130)\n"
+      "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
+      "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of "
+      "their example inputs\n"
+      "                       (repeated: a further input set each)\n"
+      "  --ops LIB            a library of operators (may be repeated)\n"
+      "  --helper CMD         a process that runs other operators: python3 -m "
+      "isomer_capture.helper --import MODULE\n"
+      "  --device cpu|cuda    where operators run\n"
+      "  --jobs N             at most N threads (default: a processor each); results do not "
+      "depend on it\n"
+      "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless "
+      "NO_COLOR is set)\n"
+      "  --explain            the steps by which the outputs are equal\n"
+      "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse, saturate "
+      "(to see what each buys)\n"
+      "  --no-stats           no figures that differ from run to run in the report\n"
+      "  --trace              each candidate and merge, on stderr\n"
+      "  -q, -v               less, more\n"
+      "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
+      f);
 }
 
 static int usage_error(const char *what, const char *arg) {
@@ -82,7 +83,8 @@ static bool parse_u64(const char *s, uint64_t *out) {
 
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
-  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse", "signature"};
+  static const char *const name[] = {"fingerprint", "reachable", "lazy",
+                                     "reuse",       "signature", "saturate"};
   enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
@@ -146,8 +148,8 @@ static int set_option(options *o, const char *name, const char *v) {
       return usage_error("not a number of bytes:", v);
   } else if (strcmp(name, "--disable") == 0) {
     if (!parse_disable(v, &o->synth.disable))
-      return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not",
-                         v);
+      return usage_error(
+          "--disable takes signature, fingerprint, reachable, lazy, reuse and saturate, not", v);
   } else if (strcmp(name, "--require") == 0) {
     if ((word = parse_word(v, evidence)) < 0)
       return usage_error("--require takes certified, proved, tested or assumed, not", v);

@@ -10,6 +10,8 @@
 iso_code st_new_graph(state *s, iso_error *err);
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
                      iso_error *err);
+/* The symbol of a literal, which is known from then on. */
+iso_code st_literal_symbol(state *s, const rule_term *t, eg_symbol *out, iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */

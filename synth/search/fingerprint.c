@@ -112,7 +112,7 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   return c;
 }
 
-static bool values_equal(state *s, eg_node a, eg_node b) {
+bool st_values_equal(state *s, eg_node a, eg_node b) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
     if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal)
@@ -156,7 +156,7 @@ static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_erro
   for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
     const eg_node m = s->groups.of[gi].member[k];
     if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
-    if ((c = st_value(s, x, err)) || !values_equal(s, m, x)) continue;
+    if ((c = st_value(s, x, err)) || !st_values_equal(s, m, x)) continue;
     c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
   }
   return c;
@@ -196,7 +196,7 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   iso_code c = st_add_term(s, term, &lo, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c) return c;
-  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux))
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !st_values_equal(s, hi, aux))
     return ISO_OK;
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
@@ -358,7 +358,7 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
     bool done = false;
     if (eg_equal(s->g, member[k], e) ||
         st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 ||
-        !values_equal(s, member[k], e))
+        !st_values_equal(s, member[k], e))
       continue;
     c = reuse(s, member[k], e, &done, err);
   }
@@ -390,7 +390,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
       if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
       bool done = false;
       if (want == 0) {
-        if (!values_equal(s, m, e)) {
+        if (!st_values_equal(s, m, e)) {
           if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
           continue;
         }
@@ -440,7 +440,7 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
       if (seen) continue;
       if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0)
         c = link_layout(s, e, m, &agree, &done, err);
-      else if ((agree = values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
+      else if ((agree = st_values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
       *same |= agree;
     }
   return c;
