@@ -3,6 +3,7 @@
 #include "synth/saturate/saturate_int.h"
 #include "synth/search/search.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_RUNS = 16, MAX_GOALS = 512 };
@@ -100,6 +101,13 @@ iso_code st_saturate_open(state *s, const st_goal *output, size_t n_outputs, boo
                      .classes = 4000};
   if (!c && g.n) c = st_saturate(s, &o, err);
   *gained = o.n_joined > 0;
+  if (s->o->trace && !c && g.n) {
+    char line[160];
+    snprintf(line, sizeof line, "saturate %zu pairs: %zu e-nodes made, %zu pairs joined%s%s", g.n,
+             o.n_grown, o.n_joined, o.limit ? ", ended at its limit of " : "",
+             o.limit ? o.limit : "");
+    s->o->trace(s->o->ctx, line);
+  }
   s->search.saturated_to = o.limit;
   s->res->n_saturated += o.n_joined;
   s->res->n_grown += o.n_grown;

@@ -59,21 +59,26 @@ def nested(n, left):
 
 
 class Case:
-    def __init__(self, left, right, order=None):
+    def __init__(self, left, right):
+        """Two functions of a graph."""
         self.folder = tempfile.TemporaryDirectory()
-        straight = list(range(FACTORS))
-        pair = dsl.Pair("p", "", "", product(straight, left), product(order or straight, right))
-        pair.write(self.folder.name)
+        dsl.Pair("p", "", "", left, right).write(self.folder.name)
         self.sides = [os.path.join(self.folder.name, s) for s in ("left", "right")]
+
+    @staticmethod
+    def of_products(left, right, order=None):
+        straight = list(range(FACTORS))
+        return Case(product(straight, left), product(order or straight, right))
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
     def compare(self, rules, *args):
         open(self.path("rules"), "w").write(rules)
+        given = ["--rules", self.path("rules")] if rules else []
         p = subprocess.run(
             [OPTIONS.isomer, "compare", *self.sides, "--require", "proved", "--no-stats"]
-            + ["--rules", self.path("rules"), "--json", self.path("r.json"), *args],
+            + ["--json", self.path("r.json"), *given, *args],
             capture_output=True,
             text=True,
             timeout=600,
@@ -93,7 +98,7 @@ class Case:
 
 
 def steps_through_terms_of_neither_graph():
-    c = Case(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
+    c = Case.of_products(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
     verdict, report = c.compare(ASSOCIATE, "--disable", "saturate")
     expect(verdict == "undecided", "without saturation: %s", verdict)
     verdict, report = c.compare(ASSOCIATE, "--certificate", c.path("c.json"))
@@ -123,11 +128,36 @@ def steps_through_terms_of_neither_graph():
             expect(status in (1, 2), "term %d, %s: %d %s", k, how, status, short(text))
 
 
+def a_rule_found_in_one_place_serves_in_another():
+    """Three factors show what the product of many needs; nothing is given."""
+
+    def side(left):
+        def build(g):
+            start = (0, 1), 2
+            x = product([0, 1], start if left else (0, (1, 2)))(g).relu()
+            factor = [x] + [g.param("v%d" % i, 4, 4) for i in range(FACTORS)]
+
+            def of(t):
+                return factor[t] if isinstance(t, int) else of(t[0]).mm(of(t[1]))
+
+            return of(nested(FACTORS + 1, left))
+
+        return build
+
+    c = Case(side(True), side(False))
+    verdict, report = c.compare("", "--disable", "saturate")
+    expect(verdict == "undecided", "without saturation: %s", verdict)
+    verdict, report = c.compare("", "--certificate", c.path("c.json"))
+    expect(verdict == "equivalent", "%s: %s", verdict, report.get("reason"))
+    status, text = c.check(json.load(open(c.path("c.json"))))
+    expect(status == 0, "check: %d %s", status, short(text))
+
+
 def random_orders_of_one_product():
     for seed in range(3):
         rng = random.Random(seed)
         n = FACTORS + 1
-        c = Case(random_tree(rng, 0, n), random_tree(rng, 0, n))
+        c = Case.of_products(random_tree(rng, 0, n), random_tree(rng, 0, n))
         verdict, report = c.compare(ASSOCIATE)
         expect(verdict == "equivalent", "seed %d: %s: %s", seed, verdict, report.get("reason"))
 
@@ -135,21 +165,21 @@ def random_orders_of_one_product():
 def exchanged_factors_are_not_joined():
     order = list(range(FACTORS))
     order[7], order[8] = order[8], order[7]
-    c = Case(nested(FACTORS + 1, True), nested(FACTORS + 1, False), order)
+    c = Case.of_products(nested(FACTORS + 1, True), nested(FACTORS + 1, False), order)
     for rules in (ASSOCIATE, ASSOCIATE + FALSE):
         verdict, report = c.compare(rules)
         expect(verdict == "different", "%s: %s", verdict, report.get("reason"))
 
 
 def a_false_rule_beside_a_true_one_is_left_out():
-    c = Case(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
+    c = Case.of_products(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
     verdict, report = c.compare(FALSE + ASSOCIATE)
     expect(verdict == "equivalent", "%s: %s", verdict, report.get("reason"))
     expect(all(r["name"] != "exchange" for r in report["rules"]), "the false rule is used")
 
 
 def same_report_each_time():
-    c = Case(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
+    c = Case.of_products(nested(FACTORS + 1, True), nested(FACTORS + 1, False))
     first = c.compare(ASSOCIATE)[1]
     expect(c.compare(ASSOCIATE, "--jobs", "1")[1] == first, "another report")
 
@@ -160,6 +190,7 @@ if __name__ == "__main__":
             [],
             [
                 steps_through_terms_of_neither_graph,
+                a_rule_found_in_one_place_serves_in_another,
                 random_orders_of_one_product,
                 exchanged_factors_are_not_joined,
                 a_false_rule_beside_a_true_one_is_left_out,
