@@ -45,7 +45,7 @@ static iso_code certify(state *s, const pairing *p, iso_error *err) {
   return c;
 }
 
-static void state_free(state *s) {
+void st_state_free(state *s) {
   for (size_t i = 0; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
     for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
@@ -171,8 +171,7 @@ static iso_code saturate(state *s, const pairing *p, size_t n_pairs, iso_error *
   return c;
 }
 
-/* Room for what is known of the two graphs. */
-static iso_code prepare(state *s, pairing **p, iso_error *err) {
+iso_code st_prepare(state *s, pairing **p, iso_error *err) {
   const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
   *p = calloc(l->n_outputs + 1, sizeof **p);
   s->n_sets = l->n_sets < r->n_sets ? l->n_sets : r->n_sets;
@@ -188,8 +187,7 @@ static iso_code prepare(state *s, pairing **p, iso_error *err) {
   return c ? c : rule_set_new(&s->rules.tried, err);
 }
 
-/* One e-graph of both, leaves related and drawn, everything with its values. */
-static iso_code fill(state *s, bool *const live[2], iso_error *err) {
+iso_code st_fill(state *s, bool *const live[2], iso_error *err) {
   double t = synth_clock();
   iso_code c = st_relate_leaves(s, (const bool *const *)live, err);
   if (!c && s->o->idle) s->o->idle(s->o->ctx);
@@ -255,6 +253,7 @@ typedef struct how {
 
 /* `again`: in what other way it has to be compared: an operator failed, and not on the captured
  * inputs; or numbers come near masks that were read. */
+/* parameters: those of synth_compare, and how. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                         how as, how *again, synth_result **out, iso_error *err) {
@@ -279,9 +278,9 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   }
   for (int side = 0; side < 2; side++) s->graph[side] = &paired[side];
   pairing *p = NULL;
-  c = prepare(s, &p, err);
+  c = st_prepare(s, &p, err);
   if (!c) c = st_look_over(s, own, live, err);
-  if (!c) c = fill(s, live, err);
+  if (!c) c = st_fill(s, live, err);
   bool alone = false;
   if (c == ISO_TORCH) c = st_operator_fails(s, &alone, &again->keep_integers, err);
   if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
@@ -308,7 +307,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
     s->arena = (iso_arena){0};
     *out = s->res;
   }
-  state_free(s);
+  st_state_free(s);
   free(live[0]);
   free(live[1]);
   free(p);
@@ -321,6 +320,7 @@ static void forget(synth_result **out) {
   *out = NULL;
 }
 
+/* parameters: two graphs, what is known and may be asked, how, and the result. */
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {

@@ -71,13 +71,14 @@ typedef struct synth_output {
   const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
 } synth_output;
 
-/* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place
- * of what values and names would give. */
+/* A user's relation for a leaf of the left graph: its relation to leaves of the right one, in place
+ * of what values and names would give. A leaf may have several. */
 typedef struct synth_given {
   uint32_t left;
-  const rule_term *term; /* RULE_VAR i is right node i; NULL: it is related to nothing */
-  bool forbid;           /* `term` is one right leaf, and the relation may not be made of it */
-  const char *where;     /* file and line, for errors */
+  const rule_term *term;   /* RULE_VAR i is right node i; NULL: it is related to nothing */
+  const rule_term *equals; /* in place of a left leaf: this of right leaves is equal to `term` */
+  bool forbid;             /* `term` is one right leaf, and the relation may not be made of it */
+  const char *where;       /* file and line, for errors */
 } synth_given;
 
 /* An assumption of the caller's. */
@@ -97,7 +98,7 @@ typedef struct synth_graph {
   size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
 } synth_graph;
 
-/* What can be switched off, to see what it buys; the verdict must not change. */
+/* Parts that can be switched off, to see what each buys; the verdict must not change. */
 enum {
   SYNTH_SIGNATURE =
       16, /* of several candidates, those that depend on the same leaves are tried first */
@@ -212,7 +213,7 @@ typedef struct synth_cut {
   size_t divergence; /* which one it is of */
 } synth_cut;
 
-/* What was looked at: the limits of the evidence. */
+/* Coverage: the limits of the evidence. */
 typedef struct synth_branch {
   bool right;
   uint32_t node;
@@ -236,7 +237,7 @@ typedef struct synth_pair {
   bool equivalent;
 } synth_pair;
 
-/* What a node's equality with the other side rests on. */
+/* The justification of a node's equality with the other side. */
 typedef enum synth_standing {
   SYNTH_UNREAD, /* no output reads it */
   SYNTH_ALONE,  /* nothing of the other side was found equal, and something that reads it is alone
@@ -365,6 +366,41 @@ ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *
                                     synth_result **out, iso_error *err);
 void synth_result_free(synth_result *r);
 
+/* ---- how outputs are put together ----
+ * A relation is clean where it rearranges right outputs or adds up what ranks hold: made of
+ * dist::all_reduce of a list, cat, slice, permute, reshape and sizes 1 only. */
+
+typedef struct synth_found {
+  uint32_t left;         /* output */
+  const rule_term *term; /* RULE_VAR i is output i of the right graph; NULL: nothing was found */
+  bool holds;            /* by value on every draw; else it is what shapes alone suggest */
+  bool clean;            /* false: `scale` times the term holds */
+  double scale;
+  const char *surprise; /* what is odd about it, a line; NULL: nothing is */
+} synth_found;
+
+typedef struct synth_refinement {
+  size_t n;
+  const synth_found *found; /* by left output, the simplest first; replicas one after another */
+  bool *used;               /* by right output: some relation has it */
+  iso_arena arena;
+} synth_refinement;
+
+/* What right outputs each left output with `open` set is made of, as the values of both graphs on
+ * captured and drawn inputs suggest. `hoped`: what a user expects, tried first. It is a proposal,
+ * for synth_compare to justify. Where the graphs cannot be run nothing is found. Owns:
+ * synth_refinement_free. */
+ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *right,
+                                  const rule_oracle *oracle, rule_schemas *schemas,
+                                  const synth_options *o, const bool *open,
+                                  const synth_found *hoped, size_t n_hoped, synth_refinement **out,
+                                  iso_error *err);
+void synth_refinement_free(synth_refinement *r);
+/* The rank in an output's name: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns:
+ * the length of NAME, where it stands, and the rank; of another name all of it, and rank 0. */
+size_t synth_stem(const char *name, const char **stem, unsigned long *rank);
+bool synth_same_stem(const char *a, const char *b);
+
 /* ---- rules that follow from others ---- */
 
 typedef struct synth_follow_limits {
@@ -373,15 +409,21 @@ typedef struct synth_follow_limits {
 } synth_follow_limits;
 synth_follow_limits synth_follow_limits_default(void);
 
+/* The rules from which another may follow. */
+typedef struct synth_following {
+  const rule_set *known;
+  const bool *use; /* by rule: those that grow the e-graph */
+  bool *used;      /* by rule: what an equality rests on; set where true, never cleared */
+  const rule_oracle *oracle;
+  rule_schemas *schemas;
+  synth_follow_limits limits;
+} synth_following;
 /* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the
- * rules of `known` with `use` set grow, both ways, on the values `bind` of its variables. A rule
- * with a range of values (`in`) must not be used. Says nothing about other sizes. Returns: in
- * `used` (by rule, set where true, never cleared) what the equality rests on. Errors: ISO_INTERNAL
- * where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
-ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
-                                    const bool *use, const rule_oracle *oracle,
-                                    rule_schemas *schemas, const synth_follow_limits *l,
-                                    bool *follows, bool *used, iso_error *err);
+ * rules in use grow, both ways, on the values `bind` of its variables. A rule with a range of
+ * values (`in`) must not be used. Says nothing about other sizes. Errors: ISO_INTERNAL where a rule
+ * would join two values that differ: it does not hold; ISO_NOMEM. */
+ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind,
+                                    const synth_following *from, bool *follows, iso_error *err);
 
 #ifdef __cplusplus
 }

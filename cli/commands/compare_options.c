@@ -27,6 +27,13 @@ static void help(FILE *f) {
       "  --rules FILE         rules to try first; each is validated again\n"
       "  --relations FILE     which outputs, inputs and leaves belong together "
       "(docs/relations.md)\n"
+      "  --refine             infer what the outputs are made of: whole, in parts, or as partial "
+      "sums of the other\n"
+      "                       side's outputs (docs/relations.md)\n"
+      "  --save-relations FILE  the same, and write these relations, for --relations and "
+      "--expect\n"
+      "  --expect FILE        the same, and exit status 1 where they are others than this "
+      "relations file's\n"
       "  --save-rules FILE    write the rules that were used\n"
       "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
       "(docs/certificate.md)\n"
@@ -68,17 +75,7 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: compare: %s%s%s%s (isomer compare --help)\n", what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "");
-  return CLI_ERROR;
-}
-
-static bool parse_u64(const char *s, uint64_t *out) {
-  char *end;
-  errno = 0;
-  if (*s < '0' || *s > '9') return false;
-  *out = strtoull(s, &end, 10);
-  return errno == 0 && *end == 0;
+  return cli_usage_error("compare", what, arg);
 }
 
 /* A comma list of optimisations. Returns: false where one is none. */
@@ -113,6 +110,8 @@ static const char **text_option(options *o, const char *name) {
              {"--rules", &o->rules},
              {"--relations", &o->relations},
              {"--save-rules", &o->save_rules},
+             {"--save-relations", &o->save_relations},
+             {"--expect", &o->expect},
              {"--counterexample", &o->counterexample},
              {"--repro", &o->repro},
              {"--certificate", &o->certificate},
@@ -135,10 +134,10 @@ static int set_option(options *o, const char *name, const char *v) {
   uint64_t n;
   int word;
   if (strcmp(name, "--seed") == 0) {
-    if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
+    if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = o->synth.seed = n;
   } else if (strcmp(name, "--jobs") == 0) {
-    if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
+    if (!cli_parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->synth.threads = (unsigned)n;
   } else if (strcmp(name, "--timeout") == 0) {
     if (!limits_parse_seconds(v, &o->limits.seconds))
@@ -176,8 +175,9 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"-q", &o->quiet},      {"-v", &o->verbose},        {"--github", &o->github},
-             {"--trace", &o->trace}, {"--explain", &o->explain}, {"--no-stats", &o->no_stats}};
+  } all[] = {{"-q", &o->quiet},           {"-v", &o->verbose},      {"--github", &o->github},
+             {"--trace", &o->trace},      {"--refine", &o->refine}, {"--explain", &o->explain},
+             {"--no-stats", &o->no_stats}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;
@@ -193,8 +193,9 @@ static int settle(options *o) {
     return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, "
                        "--model-explorer, --baseline",
                        NULL);
-  const char *const target[] = {o->json,  o->html,  o->save_rules,     o->certificate,
-                                o->sarif, o->junit, o->counterexample, o->repro};
+  const char *const target[] = {o->json,           o->html,  o->save_rules,
+                                o->certificate,    o->sarif, o->junit,
+                                o->counterexample, o->repro, o->save_relations};
   iso_error err;
   if (targets_check(target, sizeof target / sizeof *target, &err))
     return usage_error(err.msg, NULL);

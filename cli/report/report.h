@@ -1,4 +1,4 @@
-/* What a comparison found, as text and as JSON (version 1, docs/architecture.md section 4). */
+/* The result of a comparison, as text and as JSON (version 1, docs/architecture.md section 4). */
 #ifndef CLI_REPORT_REPORT_H
 #define CLI_REPORT_REPORT_H
 
@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "cli/report/baseline.h"
 #include "cli/report/obligations.h"
+#include "cli/report/refinement.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -15,6 +16,7 @@ typedef struct report {
   rule_schemas *schemas;
   uint64_t seed;
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
+  const refinement *refinement;   /* NULL: nothing was inferred */
   const baseline *known;          /* NULL: none was given */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;

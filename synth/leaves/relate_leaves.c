@@ -56,11 +56,17 @@ static bool float_parameter(const synth_node *n) {
   return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
 }
 
-/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an
- * index without that one. */
-static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x,
-                            rule_tensor *const *source, const char *const *name,
-                            synth_relation *out, iso_error *err) {
+typedef struct sources { /* tensors of the other side, by node */
+  synth_index *x;
+  rule_tensor *const *source;
+  const char *const *name;
+} sources;
+
+/* Relate leaf `i` by the index; where one of its sources is forbidden for it, by an index without
+ * that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value,
+                            const sources *from, synth_relation *out, iso_error *err) {
+  rule_tensor *const *source = from->source;
   const synth_graph *t = s->graph[side];
   const size_t n = s->graph[!side]->n_nodes;
   rule_tensor **allowed = NULL;
@@ -74,9 +80,9 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
     }
     allowed[k] = NULL;
   }
-  if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (allowed) c = synth_index_new(allowed, from->name, n, s->schemas, &own, err);
   if (own) synth_index_threads(own, s->o->threads);
-  if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
+  if (!c) c = synth_relate(own ? own : from->x, value, t->node[i].name, &s->arena, out, err);
   synth_index_free(own);
   free(allowed);
   return c;
@@ -108,7 +114,7 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
         s->leaves.settled[side][i])
       continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
-    c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
+    c = relate_leaf(s, side, i, v, &(sources){x, wide, name}, &of[i], err);
     rule_tensor_unref(v);
   }
   synth_index_free(x);
@@ -196,7 +202,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
         continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
-      c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
+      c = relate_leaf(s, side, i, v, &(sources){x, value, name}, &of[i], err);
       if (!c && inputs) c = st_hold_on_sets(s, side, i, &of[i], err);
       rule_tensor_unref(v);
     }
@@ -231,13 +237,22 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   return kept;
 }
 
+/* Leaf i of `side` is not drawn freely, and so none of the leaves that repeat it is. */
+static void not_free(state *s, int side, size_t i) {
+  const eg_class own = eg_class_of(s->g, s->map[side][i]);
+  s->rec[s->map[side][i].i].atom = false;
+  for (size_t k = 0; k < s->graph[side]->n_nodes; k++)
+    if (s->leaves.replica[side][k] >= 0 && eg_class_of(s->g, s->map[side][k]).i == own.i)
+      s->rec[s->map[side][k].i].atom = false;
+}
+
 /* State leaf i of `side` = term over the other side's leaves. */
 static iso_code define(state *s, int side, size_t i, const synth_relation *rel, iso_error *err) {
   const eg_node leaf = s->map[side][i];
   eg_node def;
   iso_code c = st_add_term(s, rel->term, s->map[!side], &def, err);
   if (c) return c;
-  if (rel->term->kind != RULE_VAR) s->rec[leaf.i].atom = false;
+  if (rel->term->kind != RULE_VAR) not_free(s, side, i);
   if ((c = st_pass_domain_on(s, side, i, rel->term, err))) return c;
   const synth_node *n = &s->graph[side]->node[i];
   char text[512];
@@ -278,7 +293,7 @@ static iso_code define_given(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];
-    if (g->forbid || !g->term) continue;
+    if (g->forbid || g->equals || !g->term) continue;
     o->of[LEFT][g->left].term = g->term;
     c = define_by(s, o, LEFT, g->left, err);
     o->used[LEFT][g->left] = true;

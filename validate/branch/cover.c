@@ -26,34 +26,21 @@ static bool varies(const rule_term *t) {
   return false;
 }
 
-static bool one_of(const char *op, const char *const *name, size_t n) {
-  const char *bare = strstr(op, "::");
-  bare = bare ? bare + 2 : op;
-  const size_t length = strcspn(bare, ".");
-  for (size_t i = 0; i < n; i++)
-    if (strlen(name[i]) == length && strncmp(bare, name[i], length) == 0) return true;
-  return false;
-}
-
 /* Places in a dimension, as a maximum, a sort or a choice of the largest gives them, or some of
  * these in another layout. They range over that dimension whatever is drawn: a bound past its end
  * is never met, and needs not be. */
 static bool places(const rule_term *t) {
-  /* operator: which of its results are places */
-  static const char *const gives[] = {"argmax", "argmin", "argsort"}, *const second[] = {
-                                                                          "max", "min", "topk",
-                                                                          "sort"};
   if (t->kind == RULE_LIST) {
     for (uint32_t i = 0; i < t->n; i++)
       if (!places(t->child[i])) return false;
     return t->n > 0;
   }
   if (t->kind != RULE_OP || t->n == 0) return false;
-  if (one_of(t->u.s, gives, sizeof gives / sizeof *gives)) return true;
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (o->places) return true;
   if (rule_is_getitem(t->u.s))
     return t->child[0]->kind == RULE_OP && t->child[1]->kind == RULE_INT && t->child[1]->u.i == 1 &&
-           one_of(t->child[0]->u.s, second, sizeof second / sizeof *second);
-  const rule_operator *o = rule_operator_of(t->u.s);
+           rule_operator_of(t->child[0]->u.s)->places_too;
   return (o->identity || o->rearranges || o->part || o->joins) && places(t->child[0]);
 }
 
@@ -66,9 +53,12 @@ uint64_t val_term_hash(const rule_term *t, uint64_t seed) {
   return h;
 }
 
-void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const val_range *in, size_t n,
-                    const rule_tensor *out) {
+void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
+                    const val_range *in, size_t shown) {
+  const rule_term *call = ran->call;
+  rule_tensor *const *bind = ran->bind;
+  const rule_tensor *out = ran->out[shown];
+  const size_t n = ran->n;
   const val_site s = val_site_of(call, bind, n, out);
   uint16_t want, need = val_site_needs(&s, &want);
   const uint16_t possible = val_range_needs(call, bind, in, n, out, need);
@@ -131,13 +121,14 @@ static bool shared(const val_covered *o, const val_cover *other) {
   return false;
 }
 
-uint16_t val_cover_unseen(const val_covered *o, const val_cover *other) {
+/* What nothing has shown of it yet: `other` is the rule's other side. */
+static uint16_t cover_unseen(const val_covered *o, const val_cover *other) {
   if (shared(o, other)) return o->need & (uint16_t) ~(o->taken | EDGES);
   return o->need & (uint16_t) ~(o->seen | (o->taken & VAL_FAR));
 }
 
 uint16_t val_cover_sought(const val_covered *o, const val_cover *other) {
-  return val_cover_unseen(o, other) | (shared(o, other) ? 0 : o->want & (uint16_t)~o->seen);
+  return cover_unseen(o, other) | (shared(o, other) ? 0 : o->want & (uint16_t)~o->seen);
 }
 
 /* How many operators named `name` lack FAR. */
@@ -151,7 +142,7 @@ static size_t count_far(const val_cover *c, const char *name) {
 static const char *gap_of(const val_cover *c, const val_cover *other, bool observed) {
   for (size_t i = 0; i < c->n; i++) {
     const val_covered *o = &c->op[i];
-    uint16_t lacks = observed ? val_cover_unseen(o, other) : o->need & (uint16_t)~o->taken;
+    uint16_t lacks = observed ? cover_unseen(o, other) : o->need & (uint16_t)~o->taken;
     if (!observed && shared(o, other)) lacks &= (uint16_t)~EDGES;
     if ((lacks & VAL_FAR) && count_far(c, o->name) == count_far(other, o->name))
       lacks &= (uint16_t)~VAL_FAR;

@@ -99,6 +99,19 @@ static bool library_in(const char *folder, const char *name, char path[PATH_BYTE
   return n > 0 && n < PATH_BYTES + 64 && access(path, R_OK) == 0;
 }
 
+/* Whether the shim lies in `folder`, or in the lib/isomer below it, where an installed program's
+ * libraries are; `folder` is then where. */
+static bool shim_below(char folder[PATH_BYTES]) {
+  char path[PATH_BYTES + 64];
+  if (library_in(folder, "libisomer_shim.so", path)) return true;
+  size_t n = strlen(folder);
+  if (n + sizeof "/lib/isomer" > PATH_BYTES) return false;
+  strcpy(folder + n, "/lib/isomer");
+  if (library_in(folder, "libisomer_shim.so", path)) return true;
+  folder[n] = '\0';
+  return false;
+}
+
 /* Sets e->folder to where the shim is. */
 static bool find_folder(val_engine *e) {
   char path[PATH_BYTES + 64];
@@ -114,7 +127,7 @@ static bool find_folder(val_engine *e) {
     char *slash = strrchr(e->folder, '/');
     if (slash == NULL || slash == e->folder) return false;
     *slash = '\0';
-    if (library_in(e->folder, "libisomer_shim.so", path)) return true;
+    if (shim_below(e->folder)) return true;
   }
   return false;
 }
@@ -202,7 +215,9 @@ static iso_code load_now(val_engine *e, iso_error *err) {
   static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref,
                                    rule_memory_take, rule_memory_give};
   if (!find_folder(e))
-    return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "there is no libisomer_shim.so: built without libtorch, or "
+                    "isomer-build-shim has not been run");
   iso_code code = e->o.n_ops > 0 ? rehearse(e, err) : ISO_OK;
   const shim_api *api = NULL;
   if (code == ISO_OK) code = open_shim(e, &api, err);
@@ -255,6 +270,7 @@ static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_t
     if (out[k]->coarse < given) out[k]->coarse = given;
 }
 
+/* parameters: those of rule_oracle.call. */
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   if (call == NULL || call->kind != RULE_OP || rule_is_getitem(call->u.s))
@@ -387,17 +403,15 @@ static bool holds(const rule_term *t, const rule_term *part) {
 
 /* Which branches the call took, and in which range its result lies. Errors: ISO_NOMEM, and the
  * results are let go. */
-static iso_code note_branches(eval *v, size_t at, const rule_term *t, const rule_term *call,
-                              rule_tensor *const *bind, size_t n, rule_tensor **out, size_t n_out,
+static iso_code note_branches(eval *v, size_t at, const rule_term *t, const val_ran *ran,
                               size_t shown, iso_error *err) {
-  val_range *in = iso_arena_alloc(&v->arena, (n + 1) * sizeof *in);
-  if (in) val_ranges_in(&v->ranges, bind, n, in);
-  if (!in || !val_ranges_note(&v->ranges, call, bind, in, n, out, n_out)) {
-    for (size_t i = 0; i < n_out; i++) rule_tensor_unref(out[i]);
+  val_range *in = iso_arena_alloc(&v->arena, (ran->n + 1) * sizeof *in);
+  if (in) val_ranges_in(&v->ranges, ran->bind, ran->n, in);
+  if (!in || !val_ranges_note(&v->ranges, ran->call, ran->bind, in, ran->n, ran->out, ran->n_out)) {
+    for (size_t i = 0; i < ran->n_out; i++) rule_tensor_unref(ran->out[i]);
     return iso_fail(err, ISO_NOMEM, "out of memory");
   }
-  if (val_reads_result(v->root, t, shown))
-    val_cover_note(v->probe->cover, at, t, call, bind, in, n, out[shown]);
+  if (val_reads_result(v->root, t, shown)) val_cover_note(v->probe->cover, at, t, ran, in, shown);
   return ISO_OK;
 }
 
@@ -428,7 +442,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
       ((v->probe->other && holds(v->probe->other, t)) || !val_reads_result(v->root, t, shown)))
     v->probe->tied = false;
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
-    code = note_branches(v, at, t, call, *bind, n, room, r->n, shown, err);
+    code = note_branches(v, at, t, &(val_ran){call, *bind, n, room, r->n}, shown, err);
   if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t &&
       r->n > 0)
     v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);

@@ -48,7 +48,7 @@ typedef struct val_problem {
 
 /* Set the names and the open dimensions to a counterexample's. */
 void val_problem_set(val_problem *p, const val_witness *w);
-/* What is open in `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
+/* The open parts of `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
  * too large. */
 ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s,
                                        iso_error *err);
@@ -75,6 +75,10 @@ bool val_draw_names(val_problem *p, iso_rng *rng);
 bool val_twist(val_problem *p);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
+/* Draw one or two things anew; the rest stays where the conditions let it. */
+bool val_vary_names(val_problem *p, iso_rng *rng);
+/* The name that stands for dimension `d` of the variable, which the rule leaves unnamed. */
+const val_name *val_hidden_of(const val_problem *p, const char *var, uint32_t d);
 /* A size at which a literal of the rule begins to count: one element more than a window is long. */
 typedef struct val_size_edge {
   uint32_t name;
@@ -95,10 +99,14 @@ ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *
 ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out,
                                       iso_error *err);
 
-/* An instance on which both sides run, in `a`; its values stay set in `p`. `fresh`: forget the
- * values found before. Returns: in `found` whether there is one. `why` (200 bytes): what the best
- * try failed at. */
+/* An instance that was sought. */
+typedef struct val_found {
+  rule r;
+  bool found;    /* there is one */
+  char why[200]; /* else what the best try failed at */
+} val_found;
+/* An instance on which both sides run, in `a`; its values stay set in `p`. */
 ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,
-                                        rule *out, bool *found, char *why, iso_error *err);
+                                        val_found *out, iso_error *err);
 
 #endif
