@@ -86,8 +86,8 @@ typedef struct egi_query {
   bool *ground;   /* by register: the class of a ground atom */
   /* Two per atom: starting there over all rows, and starting there over fresh rows with those of
    * atoms before it not fresh, so that each match with a fresh row is found once. Ground atoms
-   * start from their class. Built when they are first run (egi_program_of), since few ever are, but
-   * for patterns of several terms. */
+   * start from their class. Those of one long term are built when they are first run
+   * (egi_program_of). */
   egi_program *program;
   iso_arena mem;
 } egi_query;

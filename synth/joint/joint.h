@@ -23,7 +23,6 @@ void st_forget(state *s, eg_node n);
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
-bool st_is_tensor_class(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
 bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);

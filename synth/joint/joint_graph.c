@@ -73,14 +73,6 @@ const rule_term *st_literal(state *s, eg_node n) {
 
 bool st_is_list(state *s, eg_node n) { return eg_node_symbol(s->g, n).i == s->literals.list.i; }
 
-bool st_is_tensor_class(state *s, eg_class c) {
-  const eg_node *m;
-  size_t n = eg_class_nodes(s->g, c, &m);
-  for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].tensor) return true;
-  return false;
-}
-
 eg_node st_rep(state *s, eg_class c) {
   const eg_node *m;
   size_t n = eg_class_nodes(s->g, c, &m);

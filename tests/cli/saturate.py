@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Saturation in `isomer compare`: products of many matrices, multiplied in different orders, which no
+"""Saturation in `isomer compare`: products of many matrices in different orders, which no
 proof in one piece joins; their certificates, and forged ones. Plain Python 3.
 
     tests/cli/saturate.py [--isomer build/isomer] [--only NAME] [--no-torch]
