@@ -81,6 +81,8 @@ void st_state_free(state *s) {
   for (int side = 0; side < 2; side++) {
     free(s->leaves.replica[side]);
     free(s->leaves.settled[side]);
+    free(s->leaves.written[side]);
+    free(s->leaves.kept[side]);
     free(s->ranks.part[side]);
   }
   for (int side = 0; side < 2; side++) free(s->ranks.first_peers[side]);

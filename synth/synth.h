@@ -377,6 +377,11 @@ typedef struct synth_found {
   bool clean;            /* false: `scale` times the term holds */
   double scale;
   const char *surprise; /* what is odd about it, a line; NULL: nothing is */
+  /* Where nothing was found: an element of the output that no right output holds, and no sum of
+   * some; -1: none was looked for, or there is none. */
+  int64_t apart;
+  bool redrawn;          /* on drawn inputs and parameters */
+  double value, nearest; /* that element, and what is nearest to it on the right */
 } synth_found;
 
 typedef struct synth_refinement {

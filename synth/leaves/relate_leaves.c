@@ -237,12 +237,12 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   return kept;
 }
 
-/* Leaf i of `side` is not drawn freely, and so none of the leaves that repeat it is. */
+/* Leaf i of `side` is not drawn freely, and so none of its side's that are one with it is. */
 static void not_free(state *s, int side, size_t i) {
   const eg_class own = eg_class_of(s->g, s->map[side][i]);
   s->rec[s->map[side][i].i].atom = false;
   for (size_t k = 0; k < s->graph[side]->n_nodes; k++)
-    if (s->leaves.replica[side][k] >= 0 && eg_class_of(s->g, s->map[side][k]).i == own.i)
+    if (s->map[side][k].i != EG_NONE && eg_class_of(s->g, s->map[side][k]).i == own.i)
       s->rec[s->map[side][k].i].atom = false;
 }
 
@@ -259,9 +259,9 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   const char *rtext = relation_text(s, rel->term, !side);
   snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name,
            rtext ? rtext : "?",
-           rel->tied ? "; other leaves have the same values, names decided"
-           : side == LEFT && s->leaves.settled[LEFT][i] ? ", as was given"
-                                                        : "");
+           rel->tied                    ? "; other leaves have the same values, names decided"
+           : s->leaves.written[side][i] ? ", as was given"
+                                        : "");
   const eg_node none = {EG_NONE};
   eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
   if (rel->term->kind == RULE_VAR) {
@@ -291,9 +291,15 @@ static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_erro
 /* What was given goes first, and is not changed by the rest. */
 static iso_code define_given(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
+  for (size_t i = 0; i < s->graph[RIGHT]->n_nodes && !c; i++) {
+    if (!s->leaves.written[RIGHT][i]) continue;
+    c = define_by(s, o, RIGHT, i, err);
+    o->used[RIGHT][i] = true;
+    o->equal[RIGHT][i] = o->of[RIGHT][i].term->kind == RULE_VAR;
+  }
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];
-    if (g->forbid || g->equals || !g->term) continue;
+    if (g->forbid || g->equals || !g->term || !s->leaves.written[LEFT][g->left]) continue;
     o->of[LEFT][g->left].term = g->term;
     c = define_by(s, o, LEFT, g->left, err);
     o->used[LEFT][g->left] = true;
@@ -394,7 +400,6 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, live[side], err);
   if (!c) c = st_join_replicas(s, err);
-  if (!c) c = st_take_given(s, err);
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = s->graph[side]->n_nodes + 1;
     o.of[side] = calloc(n, sizeof *o.of[side]);
@@ -403,6 +408,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     o.equal[side] = calloc(n, 1);
     if (!o.of[side] || !o.used[side] || !o.defined[side] || !o.equal[side]) c = nomem(err);
   }
+  if (!c) c = st_take_given(s, o.of[RIGHT], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);

@@ -1,10 +1,12 @@
 """XLA's HLO text: what is read computes what JAX computes; what is not read is refused with one
 line. tests/hlo/generate.py makes the texts."""
 
+import math
 import os
 import random
 import re
 import subprocess
+import sys
 import tempfile
 import types
 import unittest
@@ -15,10 +17,11 @@ try:
 except ImportError:
     torch = None
 
-from isomer_capture import hlo
+import hlo_blocks
+from isomer_capture import capture, hlo
 from isomer_capture.errors import CaptureError
-from isomer_capture.files import read_safetensors, write_capture
-from isomer_capture.hlo import program, text
+from isomer_capture.files import read_safetensors, write_capture, write_safetensors
+from isomer_capture.hlo import literals, program, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "hlo", "data")
@@ -241,3 +244,97 @@ class Damaged(unittest.TestCase):
                     self.assertNotIn("\n", str(e))
         self.assertGreater(read, 20)
         self.assertGreater(refused, 100)
+
+
+class Blocks(unittest.TestCase):
+    """A JAX block and the PyTorch one are one function; with another epsilon they are not."""
+
+    def compare(self, name, build, want):
+        with tempfile.TemporaryDirectory() as folder:
+            jax, pytorch = os.path.join(folder, "jax"), os.path.join(folder, "torch")
+            path = os.path.join(ROOT, "tests", "hlo", "pairs", name + "-data-2", "whole.hlo")
+            hlo.run(options(file=path, whole=None, out=jax, inputs=["x"]))
+            weights = read_safetensors(os.path.join(jax, "weights.safetensors"))
+            x = read_safetensors(os.path.join(jax, "inputs.safetensors"))["x"]
+            short = {re.sub(r".*'(\w+)'\]", r"\1", n): t for n, t in weights.items()}
+            capture(build(short).eval(), {"x": x}, pytorch)
+            done = isomer("compare", jax, pytorch)
+            self.assertEqual(done.returncode, want, done.stdout[-2000:] + done.stderr)
+
+    def test_gpt(self):
+        self.compare("gpt", hlo_blocks.Gpt, 0)
+
+    def test_llama(self):
+        self.compare("llama", hlo_blocks.Llama, 0)
+
+    def test_another_epsilon(self):
+        self.compare("llama", lambda w: hlo_blocks.Llama(w, 1e-4), 1)
+
+
+class Literals(unittest.TestCase):
+    def test_simplest_real(self):
+        for said, real, name in (
+            ("0.797884583", math.sqrt(2 / math.pi), "sqrt(2/pi)"),
+            ("-0.0208333340", -1 / 48, "-1/48"),
+            ("0.353553385", 8**-0.5, "sqrt(1/8)"),
+            ("0.707106769", 0.5**0.5, "sqrt(1/2)"),
+            ("0.044715", 0.044715, None),
+            ("1e-06", 1e-6, None),
+            ("0.547213912", 0.547213912, None),
+            ("inf", math.inf, None),
+        ):
+            with self.subTest(said=said):
+                self.assertEqual(literals.read(said), (real, name))
+
+
+class Ranks(unittest.TestCase):
+    """What every rank of a partitioned module computed, for each collective and grouping."""
+
+    def test_collectives(self):
+        values = read_safetensors(os.path.join(DATA, "ranks.safetensors"))
+        joined = Joined()
+        with tempfile.TemporaryDirectory() as folder:
+            given, at = os.path.join(folder, "given.safetensors"), os.path.join(folder, "all")
+            for name in sorted({k.split("/")[0] for k in values}):
+                with self.subTest(name=name):
+                    module = text.read_file(os.path.join(DATA, name + ".ranks.hlo"))
+                    leaves = enumerate(hlo.leaf_names(module))
+                    write_safetensors(given, {n: values["%s/%d" % (name, k)] for k, n in leaves})
+                    graph, weights, inputs, _ = hlo.lower(module, None, options(values=given))
+                    results = {o["name"]: values[name + "/" + o["name"]] for o in graph["outputs"]}
+                    self.assertGreaterEqual(len(results), 8)
+                    joined.add(name + "_", graph, dict(weights, **inputs), results)
+            joined.write(at)
+            done = isomer("run", "--propagate", at)
+            self.assertEqual(done.returncode, 0, done.stdout[-4000:] + done.stderr)
+
+
+class Command(unittest.TestCase):
+    def run_command(self, *words):
+        path = os.path.join(ROOT, "capture")
+        return subprocess.run(
+            [sys.executable, "-m", "isomer_capture", "hlo", *words],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=path),
+        )
+
+    def test_written_and_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, bad = os.path.join(folder, "out"), os.path.join(folder, "bad.hlo")
+            pair = os.path.join(ROOT, "tests", "hlo", "pairs", "gpt-both-4")
+            whole, ranks = os.path.join(pair, "whole.hlo"), os.path.join(pair, "ranks.hlo")
+            done = self.run_command(ranks, "--whole", whole, "-o", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(out, "relations.txt"), encoding="utf-8") as f:
+                lines = f.read()
+            self.assertIn("leaf x = cat([rank0.x, rank2.x], 0)\n", lines)
+            self.assertIn("output output = cat([output_rank1, output_rank3], 0)\n", lines)
+            with open(bad, "w", encoding="utf-8") as f:
+                f.write(HEAD + "  ROOT y = f32[4,6] fft(x)\n}\n")
+            refusals = (bad, "-o", out), (ranks, "--range", "z", "0", "3", "-o", out)
+            for words in (*refusals, (os.path.join(folder, "none.hlo"), "-o", out)):
+                done = self.run_command(*words)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertTrue(done.stderr.startswith("isomer-capture: "), done.stderr)
