@@ -56,7 +56,7 @@ EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c)
 
-NO_BUILD = clean help format format-check deps headers fuzz schemas asan ubsan tsan valgrind
+NO_BUILD = clean help format format-check deps headers fuzz schemas manuals asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
 SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/exec/shim.cc),shim) $(if $(wildcard validate/exec/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
@@ -71,7 +71,7 @@ endif
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
-.PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -98,6 +98,7 @@ help:
 	@echo 'attack     forged certificates by an attacker: [COUNT=400] [SEED=1]'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
+	@echo 'globals    fail on mutable data that outlives a call, but for what .ci/globals gives a reason for'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."]'
@@ -112,6 +113,7 @@ help:
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
+	@echo 'manuals    the options of cli/options.def in the manual pages and in docs/settings.md'
 	@echo 'clean'
 
 # ---- compiling ----
@@ -272,6 +274,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
@@ -391,6 +394,9 @@ bench-compare: all
 deps:
 	@.ci/deps
 	@.ci/operators
+# Mutable data that outlives a call, in the objects of the program.
+globals: $(B)/isomer
+	@.ci/globals $(B)/obj $(LIB_OBJ) $(filter-out $(B)/obj/gen/%,$(CLI_OBJ))
 headers:
 	@CC='$(CC)' CXX='$(CXX)' .ci/headers
 
@@ -415,6 +421,10 @@ format-check:
 	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 	@$(RUFF) format --check -q $(PY_FILES)
 	@echo 'format-check: everything is laid out'
+
+# The options of cli/options.def in the manual pages and in docs/settings.md.
+manuals:
+	@.ci/gen-manuals
 
 # Operators of the libtorch that was found; the result is in the tree, so that building needs none.
 schemas:
