@@ -88,6 +88,7 @@ help:
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
+	@echo 'distributed  sequential programs against several ranks: [ONLY=TEXT]'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
@@ -230,6 +231,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
+DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 LINT = schedules events mutations sharing recorder lint_reports
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
@@ -275,6 +277,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
@@ -333,6 +336,11 @@ hlo: all
 # Pairs with masks, which may be read as minus infinity only where they vanish (tests/pairs/masks.py).
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
+
+.PHONY: distributed
+# Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers. [ONLY=TEXT]
+distributed: all
+	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all
