@@ -245,6 +245,12 @@ static const char *gap(const ladder *l) {
   return val_cover_gap(&l->cover[0], &l->cover[1], l->unproved);
 }
 
+/* An operator that was 0 wherever it was looked at. */
+static const char *always_zero(const ladder *l) {
+  const char *name = val_zeros_gap(&l->cover[0].zeros, &l->cover[1].zeros);
+  return name ? name : val_zeros_gap(&l->cover[1].zeros, &l->cover[0].zeros);
+}
+
 static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *proof, bool refuted) {
   out->n_samples = l->good;
   out->max_rel = l->max_rel;
@@ -271,6 +277,8 @@ static void conclude(const ladder *l, rule_verdict *out, const rule_verdict *pro
   } else if (l->good >= LEAST_SAMPLES && gap(l)) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", gap(l));
+  } else if (l->good >= LEAST_SAMPLES && always_zero(l)) {
+    snprintf(out->reason, sizeof out->reason, "%.60s was 0 on every sample", always_zero(l));
   } else if (l->good >= LEAST_SAMPLES && l->guarded) {
     snprintf(out->reason, sizeof out->reason,
              "the sides differ where a number on the way to them is undefined");
