@@ -2,6 +2,7 @@
  * chooses or jumps (needs libtorch): numbers are moved along lines through samples of all calls of
  * prove_calls.inc, and where a result jumps or has a kink, an operator of the call must say so. */
 #include "tests/validate/prove_diff.h"
+#include "validate/ops/ops.h"
 #include "validate/branch/choice_int.h"
 
 /* ---- the table ---- */
@@ -17,11 +18,11 @@ static bool defined(const char *op) {
   static const char special[] = "aten::special_", copy[] = "_copy";
   char name[128];
   pt_definition d;
-  if (pt_define_elementwise(op, &d) || pt_define_layout(op, &d) || pt_define_views(op, &d) ||
-      pt_define_fill(op, &d) || pt_define_reduce(op, &d) || pt_define_nn(op, &d) ||
-      pt_define_window(op, &d) || pt_define_index(op, &d) || pt_define_order(op, &d) ||
-      pt_define_dist(op, &d) || pt_define_composite(op, &d) || pt_define_kernel(op, &d) ||
-      pt_define_written(op, &d))
+  if (pt_define_elementwise(op, &d) || pt_define_unary(op, &d) || pt_define_layout(op, &d) ||
+      pt_define_views(op, &d) || pt_define_fill(op, &d) || pt_define_reduce(op, &d) ||
+      pt_define_nn(op, &d) || pt_define_window(op, &d) || pt_define_index(op, &d) ||
+      pt_define_order(op, &d) || pt_define_dist(op, &d) || pt_define_composite(op, &d) ||
+      pt_define_kernel(op, &d) || pt_define_written(op, &d))
     return true;
   const size_t base = strcspn(op, "."), n = sizeof copy - 1;
   if (strncmp(op, special, sizeof special - 1) == 0) {
@@ -44,6 +45,30 @@ START_TEST(every_definition_is_listed) {
                   "%s has a definition and no line in rules/operators.def", name);
   }
   ck_assert_int_gt(found, 350);
+}
+END_TEST
+
+static bool is_called(const char *op) {
+  const size_t n = strcspn(op, ".");
+  for (size_t i = 0; i < N_CALLS; i++)
+    for (const char *p = calls[i].text; (p = strchr(p, '(')) != NULL; p++)
+      if (strncmp(p + 1, op, n) == 0 && (p[n + 1] == ' ' || p[n + 1] == '.')) return true;
+  return false;
+}
+
+START_TEST(every_definition_has_a_call) {
+  int missing = 0;
+  for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(signatures[i], "("), signatures[i]);
+    /* Of other names, of small integers, and of experts (test_kernels.c). */
+    const bool other = strncmp(name, "aten::special_", 14) == 0 || strstr(name, "_copy") != NULL ||
+                       strcmp(name, "aten::_int_mm") == 0 || strstr(name, "_fused_experts") != NULL;
+    if (other || !defined(name) || is_called(name)) continue;
+    fprintf(stderr, "no call of %s\n", name);
+    missing++;
+  }
+  ck_assert_int_eq(missing, 0);
 }
 END_TEST
 
@@ -217,6 +242,7 @@ int main(void) {
   Suite *s = suite_create("choice");
   TCase *t = tcase_create("choice");
   tcase_set_timeout(t, 300);
+  tcase_add_test(t, every_definition_has_a_call);
   tcase_add_test(t, names_are_found);
   tcase_add_test(t, every_definition_is_listed);
   tcase_add_test(t, what_jumps_says_so);
