@@ -208,8 +208,10 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return decide(&l, out, err);
 }
 
-iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a,
-                            rule *general, rule_verdict *out, iso_error *err) {
+/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
+ * about `*general`. */
+static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
+                               iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
   val_ladder l = {.e = e,
                   .r = r,
                   .example = example,
@@ -253,6 +255,7 @@ static double largest(const rule_tensor *t) {
   return m;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code oracle_call(void *ctx, const rule_term *call, rule_tensor *const *bind,
                             bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                             iso_error *err) {
@@ -278,7 +281,7 @@ static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *exam
 
 static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
                                   iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
-  return val_decide_general(ctx, r, example, a, general, out, err);
+  return decide_general(ctx, r, example, a, general, out, err);
 }
 
 static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {

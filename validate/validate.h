@@ -126,22 +126,21 @@ ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const
  * i. */
 ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example,
                                  rule_verdict *out, iso_error *err);
-/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
- * about `*general`. */
-ISO_MUST_USE iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
-                                         iso_arena *a, rule *general, rule_verdict *out,
-                                         iso_error *err);
 /* The same as a rule_oracle: `ctx` is the engine. */
 rule_oracle val_oracle(val_engine *e);
 
 /* ---- rules of a file ---- */
 
 /* `r` at sizes and attributes that meet its conditions, as different from one another as can be,
- * and values of its variables on which both sides run. Equal seeds give equal instances. Returns:
- * in `found` whether there is one; then `out` (all sizes are numbers; lives in `a`) and `bind`
- * (room for r->n_vars; Owns: caller unrefs each). */
+ * and values of its variables on which both sides run. Equal seeds give equal instances. */
+typedef struct val_concrete {
+  rule r;             /* all sizes are numbers */
+  rule_tensor **bind; /* room for r->n_vars, the caller's. Owns: caller unrefs each */
+  bool found;         /* else there is none */
+} val_concrete;
+/* out->r lives in `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a,
-                                   rule *out, rule_tensor **bind, bool *found, iso_error *err);
+                                   val_concrete *out, iso_error *err);
 
 /* A counterexample: the rule at sizes and attributes that meet its conditions, and values on which
  * its sides differ. */

@@ -14,6 +14,8 @@ libtorch say of each whether its sides agree on some draws, without Isomer."""
 import random
 import sys
 
+import branch_kinds
+import branch_terms
 import branches
 import corners_events
 import corners_integers
@@ -32,8 +34,8 @@ def agree(left, right, draws, seed):
 
     torch.set_default_dtype(torch.float64)
     found, same, told = {}, 0, 0
-    branches.variables(left, found)
-    branches.variables(right, found)
+    branch_terms.variables(left, found)
+    branch_terms.variables(right, found)
     for k in range(draws):
         at = {
             v.op: value(torch, v, random.Random("%s %s %d" % (seed, v.op, k)), k)
@@ -75,7 +77,7 @@ def evaluate(torch, t, at, memo):
         return [evaluate(torch, a, at, memo) for a in t]
     if isinstance(t, dsl.Dtype):
         return torch.float64 if t.name == "float32" else getattr(torch, t.name)
-    if not isinstance(t, branches.T):
+    if not isinstance(t, branch_terms.T):
         return t
     if t.args is None:
         return at[t.op]
@@ -93,7 +95,7 @@ def evaluate(torch, t, at, memo):
 def check_truth(seed, count, only):
     wrong = 0
     for k in range(count):
-        name, true, left, right, _ = branches.instance(seed, k, only)
+        name, true, left, right, _ = branch_kinds.instance(seed, k, only)
         try:
             same, told = agree(left, right, 48, "%s %d" % (seed, k))
         except Exception as e:  # the kind is malformed
@@ -108,8 +110,8 @@ def check_truth(seed, count, only):
 
 
 def main():
-    branches.KINDS, branches.SYMBOLIC = KINDS, 0
-    branches.BARE = {
+    branch_kinds.KINDS, branch_terms.SYMBOLIC = KINDS, 0
+    branch_kinds.BARE = {
         "filled",
         "shifted",
         "sorted_rows",

@@ -1,6 +1,6 @@
 """Kinds of corners.py: events that take several conditions, in as many spellings."""
 
-from branches import compare, el, shaped, to_float, to_int, var, where
+from branch_terms import compare, el, shaped, to_float, to_int, var, where
 from corners_integers import ints
 
 

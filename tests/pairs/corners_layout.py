@@ -2,7 +2,7 @@
 
 import math
 
-from branches import arange, compare, el, item, masked, several, shaped, total, unsqueeze, var
+from branch_terms import arange, compare, el, item, masked, several, shaped, total, unsqueeze, var
 
 INF = math.inf
 

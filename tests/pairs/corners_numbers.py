@@ -2,7 +2,7 @@
 
 import math
 
-from branches import (
+from branch_terms import (
     compare,
     el,
     item,

@@ -1,6 +1,6 @@
 """Kinds of corners.py: orders, equal numbers, ranks, buckets, thresholds of sums."""
 
-from branches import compare, el, item, several, shaped, to_float, to_int, total, unsqueeze, var
+from branch_terms import compare, el, item, several, shaped, to_float, to_int, total, unsqueeze, var
 from corners_integers import ints
 from dsl import Dtype
 

@@ -30,7 +30,7 @@ static void let_go(rare *s) {
 
 static iso_code draw(rare *s, unsigned kind, iso_error *err) {
   let_go(s);
-  return val_sample(s->e, s->r, s->example, s->rng, kind, false, s->bind, err);
+  return val_sample(s->e, s->r, s->example, s->rng, kind, s->bind, err);
 }
 
 static iso_code show(rare *s, bool pairs, iso_error *err) {
@@ -95,7 +95,8 @@ static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
   return c;
 }
 
-static iso_code all(rare *s, bool masks, unsigned share, bool *gap, iso_error *err) {
+static iso_code all(rare *s, bool *gap, iso_error *err) {
+  const unsigned share = s->who->share;
   iso_arena a = {0};
   iso_code c = draw(s, VAL_PLAIN, err);
   if (!c) c = val_domains(s->e, val_engine_schemas(s->e), s->r, s->bind, s->domain, err);
@@ -104,20 +105,20 @@ static iso_code all(rare *s, bool masks, unsigned share, bool *gap, iso_error *e
   if (!c) c = meet(s, share, err);
   if (!c && !s->stop) c = crowd(s, share, err);
   if (!c && !s->stop) c = each(s, share, err);
-  if (!c && !s->stop) c = fill(s, masks, share, err);
+  if (!c && !s->stop) c = fill(s, s->who->masks, share, err);
   if (!c && !s->stop) c = val_pairs_gap(s->e, s->r, s->pair, s->n_pairs, gap, err);
   iso_arena_fini(&a);
   return c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, bool masks,
-                  unsigned share, iso_rng *rng, const val_watcher *who, bool *gap, iso_error *err) {
-  rare s = {.e = e, .r = r, .example = example, .rng = rng, .who = who};
+iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, const val_watcher *who,
+                  bool *gap, iso_error *err) {
+  rare s = {.e = e, .r = r, .example = example, .rng = who->rng, .who = who};
   *gap = false;
   s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
   s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
   s.pool = calloc(r->n_vars + 1, sizeof *s.pool);
-  iso_code c = s.domain && s.bind && s.pool ? all(&s, masks, share, gap, err)
+  iso_code c = s.domain && s.bind && s.pool ? all(&s, gap, err)
                                             : iso_fail(err, ISO_NOMEM, "out of memory");
   if (s.bind) let_go(&s);
   free(s.bind);

@@ -307,10 +307,10 @@ static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   if (t->code || ++t->n_partings > MAX_PARTINGS || t->work > MAX_ALL_WORK) return false;
   g->by = by;
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, &sight, t->err);
+  else t->code = sc_prove(&(sc_asked){&try, g->schemas, &with}, false, NULL, &v, &sight, t->err);
   t->work += sight.work;
   if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try))
-    t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, &sight, t->err),
+    t->code = sc_prove(&(sc_asked){&try, g->schemas, &with}, true, NULL, &v, &sight, t->err),
     t->work += sight.work;
   g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
