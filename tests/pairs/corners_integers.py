@@ -1,6 +1,17 @@
 """Kinds of corners.py: integers, their quotients, their places in tables and counts."""
 
-from branch_terms import compare, el, embedding, masked, shaped, to_float, to_int, total, unsqueeze, var
+from branch_terms import (
+    compare,
+    el,
+    embedding,
+    masked,
+    shaped,
+    to_float,
+    to_int,
+    total,
+    unsqueeze,
+    var,
+)
 from dsl import Dtype
 
 I64 = Dtype("int64")

@@ -60,7 +60,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ra
   const rule_tensor *out = ran->out[shown];
   const size_t n = ran->n;
   const val_site s = val_site_of(call, bind, n, out);
-  val_zeros_note(&c->zeros, at, term, call, bind, in, n, out);
+  val_zeros_note(&c->zeros, at, term, call, val_range_of(call, bind, in, n, out), out);
   uint16_t want, need = val_site_needs(&s, &want);
   const uint16_t possible = val_range_needs(call, bind, in, n, out, need);
   if (need && !possible) want = 0;

@@ -95,6 +95,17 @@ static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
   return c;
 }
 
+/* Rows that rise throughout, and that fall: comparisons of neighbours are all true, or none. */
+static iso_code ramps(rare *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (unsigned turn = VAL_FILL_TURNS - 2; turn < VAL_FILL_TURNS && !c && !s->stop; turn++) {
+    c = draw(s, VAL_PLAIN, err);
+    if (!c) val_fill_around(s->r, s->domain, 1, turn, s->rng, s->bind);
+    if (!c) c = show(s, false, err);
+  }
+  return c;
+}
+
 static iso_code all(rare *s, bool *gap, iso_error *err) {
   const unsigned share = s->who->share;
   iso_arena a = {0};
@@ -105,6 +116,7 @@ static iso_code all(rare *s, bool *gap, iso_error *err) {
   if (!c) c = meet(s, share, err);
   if (!c && !s->stop) c = crowd(s, share, err);
   if (!c && !s->stop) c = each(s, share, err);
+  if (!c && !s->stop) c = ramps(s, err);
   if (!c && !s->stop) c = fill(s, s->who->masks, share, err);
   if (!c && !s->stop) c = val_pairs_gap(s->e, s->r, s->pair, s->n_pairs, gap, err);
   iso_arena_fini(&a);
@@ -118,8 +130,8 @@ iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, con
   s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
   s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
   s.pool = calloc(r->n_vars + 1, sizeof *s.pool);
-  iso_code c = s.domain && s.bind && s.pool ? all(&s, gap, err)
-                                            : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c =
+      s.domain && s.bind && s.pool ? all(&s, gap, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   if (s.bind) let_go(&s);
   free(s.bind);
   free(s.domain);

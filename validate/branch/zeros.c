@@ -24,8 +24,7 @@ static bool all_zero(const rule_tensor *x) {
 }
 
 void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const val_range *in, size_t n,
-                    const rule_tensor *out) {
+                    val_range known, const rule_tensor *out) {
   const rule_operator *o = rule_operator_of(call->u.s);
   if (at >= VAL_ZEROS || out->numel == 0 || out->dtype == RULE_BOOL) return;
   if (o->fills || o->moves || o->cast || !varies(term)) return;
@@ -33,8 +32,7 @@ void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_t
     z->some[at] = true;
     return;
   }
-  const val_range r = val_range_of(call, bind, in, n, out);
-  if (r.low >= 0 && r.high <= 0) return;
+  if (known.low >= 0 && known.high <= 0) return;
   z->term[at] = val_term_hash(term, 1);
   z->name[at] = o->name ? o->name : "an operator";
 }

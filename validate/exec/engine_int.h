@@ -98,10 +98,6 @@ struct val_range;
 void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
                     const struct val_range *in, size_t shown);
 void val_cover_add(val_cover *all, const val_cover *one);
-/* Of zeros.c: `in` are the ranges of the call's tensors. */
-void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const struct val_range *in, size_t n,
-                    const rule_tensor *out);
 void val_zeros_add(val_zeros *all, const val_zeros *one);
 /* An operator of `z` that was 0 on every sample and is not one of `other`, or NULL. */
 const char *val_zeros_gap(const val_zeros *z, const val_zeros *other);
