@@ -7,13 +7,14 @@
 /* ---- rank_sums.c ---- */
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
 iso_code st_find_peers(state *s, iso_error *err);
-/* Join what ranks hold in parts below `u` and `t` with what the other graph holds whole. Returns:
- * in `any`, whether something was found. */
-iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
-
 /* On the values of both runs: which tensors are a rank's part of one of the other graph's
  * (s->ranks.part). */
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
+
+/* ---- parts.c ---- */
+/* Join what ranks hold in parts below `u` and `t` with what the other graph holds whole. Returns:
+ * in `any`, whether something was found. */
+iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 
 /* ---- apply_rule.c ---- */
 /* Validated strongly enough for what this run asks for. */
@@ -60,6 +61,11 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err);
 /* A rule for two tensors of equal values: one that is there already, else one that is synthesised;
  * merges. */
 iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+/* Whether two tensors agree on every draw. */
+bool st_values_equal(state *s, eg_node a, eg_node b);
+/* The first group behind `after` (-1: the first of all) whose values may have these moments; -1:
+ * none. */
+int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4], int32_t after);
 /* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are
  * counted only. */
 void st_moments(const rule_tensor *t, double m[4]);

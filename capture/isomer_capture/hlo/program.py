@@ -61,7 +61,6 @@ class Program:
         return {r: env[r][computation.root.name] for r in active}
 
     def refuse(self, i, reason):
-        reason = " ".join(reason.split()) or "malformed"
         name = "%s (%s)" % (i.name, i.opcode)
         raise HloError(self.module.path, i.line, name, reason) from None
 
