@@ -83,10 +83,10 @@ help:
 	@echo 'check      every test that a user should run'
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
-	@echo 'corners    rules and pairs in whose corners few inputs lie; SEED=N N=N PAIRS=N'
 	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
 	@echo 'refine     graphs of several ranks, and what their outputs are found to be made of; SEED=N COUNT=N KIND=K'
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
+	@echo 'corners    rules and pairs in whose corners few inputs lie; SEED=N N=N PAIRS=N'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'distributed  sequential programs against several ranks: [ONLY=TEXT]'
@@ -252,6 +252,7 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
+SATURATE = python3 tests/cli/saturate.py --isomer $(B)/isomer
 FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
 ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
@@ -274,12 +275,13 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(CORNERS) --rules 330 --pairs 33'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build

@@ -24,7 +24,8 @@ static int usage_error(const char *what, const char *arg) {
 
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
-  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse", "signature"};
+  static const char *const name[] = {"fingerprint", "reachable", "lazy",
+                                     "reuse",       "signature", "saturate"};
   enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
@@ -90,8 +91,8 @@ static int set_option(options *o, const char *name, const char *v) {
       return usage_error("not a number of bytes:", v);
   } else if (strcmp(name, "disable") == 0) {
     if (!parse_disable(v, &o->synth.disable))
-      return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not",
-                         v);
+      return usage_error(
+          "--disable takes signature, fingerprint, reachable, lazy, reuse and saturate, not", v);
   } else if (strcmp(name, "require") == 0) {
     if ((word = parse_word(v, evidence)) < 0)
       return usage_error("--require takes certified, proved, tested or assumed, not", v);

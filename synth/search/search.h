@@ -22,19 +22,13 @@ bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
-/* One side of a rule found at an e-node, where its conditions hold. */
-typedef struct st_match {
-  eg_node root;
-  const eg_node *var;  /* what stands for each variable; EG_NONE: not in that side */
-  const premise *prem; /* the equalities that the match relied on */
-  size_t n_prem;
-  const rule_term *other; /* the other side with the names' values, over `var`; in s->arena */
-} st_match;
-/* Call `each` with every match of the side `rhs` (or the left one) of rule `index` (in
- * s->rules.set) in class `at` for which the other side is known whole. It must not change the
- * e-graph, and returns false to stop. */
-iso_code st_match_side(state *s, size_t index, bool rhs, eg_class at,
-                       bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err);
+/* Rule `known` of s->known validated: as it is, if its names stand in `n` for what they are
+ * declared to; else `at`, which is it at the shapes of what its variables stand for, `var` (NULL:
+ * they have no values). Returns: in `index` which rule of s->rules.set is to be used; SIZE_MAX:
+ * none holds. */
+struct names;
+iso_code st_admit_known(state *s, size_t known, const rule *at, const eg_node *var,
+                        const struct names *n, size_t *index, iso_error *err);
 /* A rule that ties two e-nodes. For a certificate, `as`: the rule as it was matched, its sizes and
  * attributes being numbers, whose variables may be numbered otherwise than the set's; `var`: the
  * e-node that each of those stood for. NULL in `as`: nothing is noted. */
@@ -71,6 +65,8 @@ int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[
 void st_moments(const rule_tensor *t, double m[4]);
 bool st_near_moments(const double a[4], const double b[4]);
 bool st_has_side(state *s, eg_node e, int side);
+/* Whether two valued tensors agree on every draw, element by element in order. */
+bool st_values_equal(state *s, eg_node a, eg_node b);
 /* 0: the same shape, 1: the same but for sizes 1, 2: another. */
 int st_shape_distance(const rule_shape *a, const rule_shape *b);
 
