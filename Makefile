@@ -212,7 +212,7 @@ $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
-MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat
+MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat unary
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
 $(B)/obj/mutants/%.o: validate/ops/%.c tests/validate/mutate.h $(B)/flags
 	@mkdir -p $(@D)

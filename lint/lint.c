@@ -9,7 +9,7 @@
 
 #include "lint/check.h"
 #include "lint/json.h"
-#include "lint/recorder.h"
+#include "lint/recorder/recorder.h"
 
 typedef struct result {
   lint_report r;

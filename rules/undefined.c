@@ -92,61 +92,64 @@ static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
   return is(call, positive) && a.nonnegative && a.nonzero;
 }
 
+/* operator: above zero, not below zero, and with its operand's sign */
+static const char *const above_zero[] = {"exp",       "exp2",     "sigmoid",  "softmax",
+                                         "_softmax",  "cosh",     "softplus", "ones",
+                                         "ones_like", "new_ones", NULL};
+static const char *const not_below[] = {
+    "square", "abs",    "relu",  "norm",       "linalg_vector_norm",
+    "var",    "std",    "relu6", "one_hot",    "arange",
+    "argmax", "argmin", "zeros", "zeros_like", "new_zeros",
+    NULL};
+static const char *const sign_kept[] = {"sum",
+                                        "mean",
+                                        "amax",
+                                        "amin",
+                                        "cumsum",
+                                        "view",
+                                        "reshape",
+                                        "expand",
+                                        "unsqueeze",
+                                        "squeeze",
+                                        "clone",
+                                        "contiguous",
+                                        "alias",
+                                        "detach",
+                                        "transpose",
+                                        "permute",
+                                        "t",
+                                        "slice",
+                                        "select",
+                                        "flatten",
+                                        "to",
+                                        "_to_copy",
+                                        "repeat",
+                                        "unflatten",
+                                        "expand_as",
+                                        "broadcast_to",
+                                        "sqrt",
+                                        "_unsafe_view",
+                                        "cat",
+                                        "stack",
+                                        "lift_fresh_copy",
+                                        "index",
+                                        "index_select",
+                                        "gather",
+                                        "embedding",
+                                        NULL};
+
 /* The result's sign, by the operands'. */
 /* operator: how its sign follows from those of its operands */
 static rule_fact sign(const rule_term *call, rule_fact a, rule_fact b) {
-  static const char
-      *const above[] = {"exp",      "exp2", "sigmoid",   "softmax",  "_softmax", "cosh",
-                        "softplus", "ones", "ones_like", "new_ones", NULL},
-             *const even[] = {"square", "abs",    "relu",  "norm",       "linalg_vector_norm",
-                              "var",    "std",    "relu6", "one_hot",    "arange",
-                              "argmax", "argmin", "zeros", "zeros_like", "new_zeros",
-                              NULL},
-             *const keeps[] = {"sum",
-                               "mean",
-                               "amax",
-                               "amin",
-                               "cumsum",
-                               "view",
-                               "reshape",
-                               "expand",
-                               "unsqueeze",
-                               "squeeze",
-                               "clone",
-                               "contiguous",
-                               "alias",
-                               "detach",
-                               "transpose",
-                               "permute",
-                               "t",
-                               "slice",
-                               "select",
-                               "flatten",
-                               "to",
-                               "_to_copy",
-                               "repeat",
-                               "unflatten",
-                               "expand_as",
-                               "broadcast_to",
-                               "sqrt",
-                               "_unsafe_view",
-                               "cat",
-                               "stack",
-                               "lift_fresh_copy",
-                               "index",
-                               "index_select",
-                               "gather",
-                               "embedding",
-                               NULL},
-             *const inverse[] = {"rsqrt", "reciprocal", NULL}, *const sums[] = {"add", NULL},
-             *const products[] = {"mul", "div", "multiply", "divide", NULL},
-             *const fills[] = {"full", "full_like", "new_full", NULL},
-             *const clamps[] = {"clamp", "clamp_min", "maximum", "clip", NULL},
-             *const choices[] = {"where", NULL};
+  static const char *const inverse[] = {"rsqrt", "reciprocal", NULL}, *const sums[] = {"add", NULL},
+                           *const products[] = {"mul", "div", "multiply", "divide", NULL},
+                           *const fills[] = {"full", "full_like", "new_full", NULL},
+                           *const clamps[] = {"clamp", "clamp_min", "maximum", "clip", NULL},
+                           *const choices[] = {"where", NULL};
   double alpha = 1;
-  if (is(call, above)) return (rule_fact){.nonnegative = true, .nonzero = true};
-  if (is(call, even)) return (rule_fact){.nonnegative = true};
-  if (is(call, keeps))
+  if (is(call, above_zero)) return (rule_fact){.nonnegative = true, .nonzero = true};
+  if (is(call, not_below)) return (rule_fact){.nonnegative = true};
+  if (is(call, sign_kept))
     return (rule_fact){.nonnegative = a.nonnegative, .nonzero = a.nonzero && a.nonnegative};
   if (is(call, inverse)) return (rule_fact){.nonnegative = a.nonnegative, .nonzero = true};
   if (is(call, fills)) return b;

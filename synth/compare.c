@@ -60,6 +60,8 @@ static void state_free(state *s) {
   free(s->map[1]);
   free(s->rules.app);
   free(s->rules.prem);
+  free(s->rules.compiled.rule);
+  free(s->rules.known_compiled.rule);
   free(s->rules.info);
   free(s->rules.tries);
   rule_set_free(s->rules.tried);
@@ -138,7 +140,7 @@ static iso_code prepare(state *s, pairing **p, iso_error *err) {
   s->res = calloc(1, sizeof *s->res);
   if (!*p || !s->map[LEFT] || !s->map[RIGHT] || !s->res) return nomem(err);
   s->res->coverage.not_run[LEFT] = s->res->coverage.not_run[RIGHT] = -1;
-  iso_code c = eg_new(NULL, &s->g, err);
+  iso_code c = st_new_graph(s, err);
   if (!c) c = rule_set_new(&s->rules.set, err);
   return c ? c : rule_set_new(&s->rules.tried, err);
 }

@@ -166,6 +166,7 @@ typedef struct st_values {
 typedef struct st_literals {
   const rule_term **of; /* by symbol id; NULL: it is an operator */
   size_t cap;
+  eg_symbol list; /* of lists */
 } st_literals;
 
 /* Candidates by value (fingerprint.c).
@@ -179,6 +180,12 @@ typedef struct st_groups {
   int32_t *place;
   size_t n_places; /* the first group of each */
 } st_groups;
+
+/* Rules of one set as the matcher reads them (search/compiled.h), by their numbers in the set. */
+typedef struct st_compiled_rules {
+  struct st_compiled *rule;
+  size_t cap;
+} st_compiled_rules;
 
 /* Rules, and where they were applied.
  *
@@ -195,6 +202,7 @@ typedef struct st_rules {
   size_t n_app, cap_app;
   premise *prem; /* of applications, one after another */
   size_t n_prem, cap_prem;
+  st_compiled_rules compiled, known_compiled; /* of `set`, and of those that were given */
 } st_rules;
 
 /* How far the search has got.

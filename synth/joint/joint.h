@@ -6,6 +6,8 @@
 #include "synth/comparison.h"
 
 /* ---- joint_graph.c ---- */
+/* The empty joint e-graph: s->g. */
+iso_code st_new_graph(state *s, iso_error *err);
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
                      iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */

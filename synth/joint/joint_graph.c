@@ -42,6 +42,11 @@ static iso_code intern(state *s, const char *name, eg_symbol *out, iso_error *er
   return eg_intern(s->g, name, strlen(name), out, err);
 }
 
+iso_code st_new_graph(state *s, iso_error *err) {
+  const iso_code c = eg_new(NULL, &s->g, err);
+  return c ? c : intern(s, "#list", &s->literals.list, err);
+}
+
 static iso_code add_literal(state *s, const rule_term *t, eg_node *out, iso_error *err) {
   const char *text = literal_text(&s->arena, t);
   eg_symbol sym;
@@ -60,9 +65,7 @@ const rule_term *st_literal(state *s, eg_node n) {
   return sym.i < s->literals.cap ? s->literals.of[sym.i] : NULL;
 }
 
-bool st_is_list(state *s, eg_node n) {
-  return strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, n)), "#list") == 0;
-}
+bool st_is_list(state *s, eg_node n) { return eg_node_symbol(s->g, n).i == s->literals.list.i; }
 
 bool st_is_tensor_class(state *s, eg_class c) {
   const eg_node *m;
@@ -124,7 +127,8 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
   eg_class *child = t->n ? malloc(t->n * sizeof *child) : NULL;
   if (t->n && !child) return nomem(err);
   eg_symbol sym;
-  c = intern(s, t->kind == RULE_LIST ? "#list" : t->u.s, &sym, err);
+  if (t->kind == RULE_LIST) sym = s->literals.list, c = ISO_OK;
+  else c = intern(s, t->u.s, &sym, err);
   for (uint32_t i = 0; i < t->n && !c; i++) {
     eg_node k;
     if ((c = st_add_term(s, t->child[i], bind, &k, err))) break;

@@ -2,6 +2,7 @@
  * classes, through any member of a class. Variables are bound to classes; sizes and attributes that
  * a rule leaves open to numbers, for which its expressions and conditions must then hold
  * (substitution.c). */
+#include "synth/search/compiled.h"
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
@@ -15,7 +16,7 @@ enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 }
 
 /* What is still to be matched: a stack as a list, so that alternatives share what lies below. */
 typedef struct goal {
-  const rule_term *t;
+  const st_pattern *p;
   eg_class c;
   eg_node as; /* the e-node that stood there when the one above was added; EG_NONE at a root */
   const struct goal *rest;
@@ -128,18 +129,17 @@ static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
 static bool solve(matcher *m, const goal *g);
 
 /* `node` for an operator or a list of the rule. */
-static bool solve_node(matcher *m, const goal *g, eg_node node, const char *op) {
+static bool solve_node(matcher *m, const goal *g, eg_node node) {
   state *s = m->s;
-  if (eg_node_arity(s->g, node) != g->t->n ||
-      strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, node)), op) != 0)
-    return false;
-  if (m->at.n_goals + g->t->n > MAX_GOALS) return false;
+  const uint32_t n = g->p->t->n;
+  if (eg_node_symbol(s->g, node).i != g->p->op.i || eg_node_arity(s->g, node) != n) return false;
+  if (m->at.n_goals + n > MAX_GOALS) return false;
   const goal *next = g->rest;
   /* The last child comes first, so that literals at the end prune early. */
-  for (uint32_t k = 0; k < g->t->n; k++) {
+  for (uint32_t k = 0; k < n; k++) {
     goal *child = &m->pool[m->at.n_goals++];
     *child = (goal){
-        g->t->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
+        &g->p->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
     next = child;
   }
   if (g->as.i == EG_NONE) m->root = node;
@@ -152,51 +152,51 @@ static bool solve(matcher *m, const goal *g) {
   state *s = m->s;
   const eg_class c = eg_find(s->g, g->c);
   const mark before = here(m);
-  switch (g->t->kind) {
+  const rule_term *t = g->p->t;
+  switch (t->kind) {
   case RULE_VAR:
-    if (bind_var(m, (uint32_t)g->t->u.i, c, g->as) && solve(m, g->rest)) return true;
+    if (bind_var(m, (uint32_t)t->u.i, c, g->as) && solve(m, g->rest)) return true;
     break;
   case RULE_OP:
   case RULE_LIST: {
-    const char *op = g->t->kind == RULE_LIST ? "#list" : g->t->u.s;
     const eg_node *nodes;
     const size_t cnt = eg_class_nodes(s->g, c, &nodes);
     for (size_t i = 0; i < cnt; i++) {
-      if (solve_node(m, g, nodes[i], op)) return true;
+      if (solve_node(m, g, nodes[i])) return true;
       take_back(m, before);
     }
     return false;
   }
   default:
-    if (literal_matches(m, g->t, c) && solve(m, g->rest)) return true;
+    if (literal_matches(m, t, c) && solve(m, g->rest)) return true;
     break;
   }
   take_back(m, before);
   return false;
 }
 
-/* Whether some member of the class could be the root of `t`: nearly every rule ends here. */
-static bool root_fits(state *s, const rule_term *t, eg_class c) {
-  if (t->kind != RULE_OP) return true;
+/* Whether some member of the class could be the root of `p`: nearly every rule ends here. */
+static bool root_fits(state *s, const st_pattern *p, eg_class c) {
+  if (p->t->kind != RULE_OP) return true;
   const eg_node *nodes;
   const size_t n = eg_class_nodes(s->g, c, &nodes);
   for (size_t i = 0; i < n; i++)
-    if (eg_node_arity(s->g, nodes[i]) == t->n &&
-        strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, nodes[i])), t->u.s) == 0)
+    if (eg_node_symbol(s->g, nodes[i]).i == p->op.i && eg_node_arity(s->g, nodes[i]) == p->t->n)
       return true;
   return false;
 }
 
-static bool match_rule(matcher *m, const rule *r, eg_node u, eg_node t) {
+static bool match_rule(matcher *m, const rule *r, const st_compiled *as, eg_node u, eg_node t) {
   const eg_class cu = eg_class_of(m->s->g, u), ct = eg_class_of(m->s->g, t);
-  if (r->n_vars > MAX_VARS || !root_fits(m->s, r->lhs, cu) || !root_fits(m->s, r->rhs, ct))
+  if (r->n_vars > MAX_VARS || !root_fits(m->s, as->side[0], cu) ||
+      !root_fits(m->s, as->side[1], ct))
     return false;
   m->r = r;
   m->steps = 0;
   m->at = (mark){0};
   names_init(&m->names, &m->s->arena);
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
-  const goal right = {r->rhs, ct, t, NULL}, left = {r->lhs, cu, u, &right};
+  const goal right = {as->side[1], ct, t, NULL}, left = {as->side[0], cu, u, &right};
   return solve(m, &left);
 }
 
@@ -227,9 +227,13 @@ static bool one_side(matcher *m) {
   return found.other != NULL && !q->each(q->ctx, &found);
 }
 
-iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at,
+iso_code st_match_side(state *s, size_t rule_index, bool rhs, eg_class at,
                        bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
-  const rule_term *t = rhs ? r->rhs : r->lhs;
+  const rule *r = rule_set_at(s->rules.set, rule_index);
+  st_compiled as;
+  iso_code c = st_compile(s, &s->rules.compiled, rule_index, r, &as, err);
+  if (c) return c;
+  const st_pattern *t = as.side[rhs];
   if (r->n_vars > MAX_VARS || !root_fits(s, t, at) || !st_is_tensor_class(s, at)) return ISO_OK;
   matcher *m = NULL;
   side_search q = {each, ctx, rhs ? r->lhs : r->rhs};
@@ -315,8 +319,10 @@ iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     if (!st_usable(s, i)) continue;
     const rule *r = rule_set_at(s->rules.set, i);
     eg_node from = u, to = t;
-    if (!match_rule(m, r, u, t) || !names_strict(&m->names, r)) {
-      if (!match_rule(m, r, t, u) || !names_strict(&m->names, r)) continue;
+    st_compiled as;
+    if ((c = st_compile(s, &s->rules.compiled, i, r, &as, err))) break;
+    if (!match_rule(m, r, &as, u, t) || !names_strict(&m->names, r)) {
+      if (!match_rule(m, r, &as, t, u) || !names_strict(&m->names, r)) continue;
       from = t, to = u;
     }
     s->res->n_reused++;
@@ -404,8 +410,10 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   for (size_t i = 0; !c && i < n && !*done; i++) {
     const rule *r = rule_set_at(s->known, i);
     eg_node from = u, to = t;
-    if (!match_rule(m, r, u, t)) {
-      if (!match_rule(m, r, t, u)) continue;
+    st_compiled as;
+    if ((c = st_compile(s, &s->rules.known_compiled, i, r, &as, err))) break;
+    if (!match_rule(m, r, &as, u, t)) {
+      if (!match_rule(m, r, &as, t, u)) continue;
       from = t, to = u;
     }
     size_t index = SIZE_MAX;

@@ -29,9 +29,10 @@ typedef struct st_match {
   size_t n_prem;
   const rule_term *other; /* the other side with the names' values, over `var`; in s->arena */
 } st_match;
-/* Call `each` with every match of the side `rhs` (or the left one) in class `at` for which the
- * other side is known whole. It must not change the e-graph, and returns false to stop. */
-iso_code st_match_side(state *s, const rule *r, bool rhs, eg_class at,
+/* Call `each` with every match of the side `rhs` (or the left one) of rule `index` (in
+ * s->rules.set) in class `at` for which the other side is known whole. It must not change the
+ * e-graph, and returns false to stop. */
+iso_code st_match_side(state *s, size_t index, bool rhs, eg_class at,
                        bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err);
 /* A rule that ties two e-nodes. For a certificate, `as`: the rule as it was matched, its sizes and
  * attributes being numbers, whose variables may be numbered otherwise than the set's; `var`: the

@@ -129,7 +129,7 @@ static iso_code match_all(search *q, const bool *use, iso_error *err) {
       const eg_class at = eg_class_of(s->g, (eg_node){i});
       if (at.i != i) continue;
       for (int rhs = 0; rhs < 2 && !c; rhs++)
-        c = st_match_side(s, rule_set_at(s->rules.set, q->rule), rhs, at, keep_match, q, err);
+        c = st_match_side(s, q->rule, rhs, at, keep_match, q, err);
     }
   }
   return !c && q->failed ? nomem(err) : c;
@@ -241,6 +241,7 @@ static void fini(state *s) {
   free(s->literals.of);
   free(s->rules.app);
   free(s->rules.prem);
+  free(s->rules.compiled.rule);
   free(s->rules.info);
   free(s->assumed.of);
   eg_free(s->g);
@@ -268,7 +269,7 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
   state *s = &st;
   eg_node side[2], *var = NULL;
   *follows = false;
-  iso_code c = eg_new(NULL, &s->g, err);
+  iso_code c = st_new_graph(s, err);
   var = calloc((size_t)r->n_vars + 1, sizeof *var);
   if (!c && (!var || !iso_grow(s->rules.info, s->rules.cap_info, rule_set_count(known) + 1)))
     c = nomem(err);

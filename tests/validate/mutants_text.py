@@ -24,7 +24,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = "elementwise bits layout fill reduce nn order dist kernels composite written narrow".split()
+FILES = (
+    "elementwise unary bits layout fill reduce nn order dist kernels composite written narrow"
+).split()
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
 SAMPLING = "condition instance counterexample floats sample".split()
@@ -51,7 +53,7 @@ SAME = [
         "|| -> &&",
         "a failure sticks, whoever looks first",
     ),
-    ("elementwise", "i < 4 && names[which][i]", "", "no function has four numbers"),
+    ("unary", "i < 4 && names[which][i]", "", "no function has four numbers"),
     ("elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
     (
         "order",
@@ -148,7 +150,7 @@ SAME = [
         "a shift by the whole size is one by 0",
     ),
     ("composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
-    ("elementwise", "names[][4] = ", "4 -> 5", "a longer array"),
+    ("unary", "names[][4] = ", "4 -> 5", "a longer array"),
     ("nn", "at[256] = {0}, k[16]", "", "a longer array"),
     ("kernels", "(sx[2]){o->dim[0]", "2 -> 3", "a longer array"),
     ("nn", "2 * strlen(from) + 64", "", "room to spare"),
@@ -188,7 +190,7 @@ SAME = [
     ),
     ("dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
     (
-        "elementwise",
+        "unary",
         "sx_powi(c, x, 2), c->one)); /* of a sine",
         "2 -> 3",
         "beyond 1 the arc has no value either, and below all powers are below 1",
@@ -217,7 +219,7 @@ SAME = [
     ),
     ("layout", "> RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
     ("nn", "> RULE_MAX_RANK) return NULL", "", "a bound on ranks that no tensor here has"),
-    ("elementwise", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
+    ("unary", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
     (
         "reduce",
         "for (uint32_t i = 0; i < x->rank; i++) {",

@@ -4,7 +4,7 @@
 #ifndef TESTS_VALIDATE_MUTATE_H
 #define TESTS_VALIDATE_MUTATE_H
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* Notes that the place was passed; returns whether it is the one that is wrong now. */
 bool mutant_here(int site, const char *file, int line, const char *what);

@@ -4,7 +4,7 @@
 #define TESTS_VALIDATE_PROVE_DIFF_H
 
 #include "tests/validate/engine_test.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 
 /* $A..$D are sizes of 0 to 4, $P..$S of 1 to 4, $i..$k integers of -3 to 4. Variables: "i" holds
  * indices 0 and 1, "n" other integers, "p" positive numbers, "d" numbers that all differ. */

@@ -2,6 +2,7 @@
  * chooses or jumps (needs libtorch): numbers are moved along lines through samples of all calls of
  * prove_calls.inc, and where a result jumps or has a kink, an operator of the call must say so. */
 #include "tests/validate/prove_diff.h"
+#include "validate/ops/ops.h"
 #include "validate/branch/choice_int.h"
 
 /* ---- the table ---- */
@@ -17,11 +18,11 @@ static bool defined(const char *op) {
   static const char special[] = "aten::special_", copy[] = "_copy";
   char name[128];
   pt_definition d;
-  if (pt_define_elementwise(op, &d) || pt_define_layout(op, &d) || pt_define_views(op, &d) ||
-      pt_define_fill(op, &d) || pt_define_reduce(op, &d) || pt_define_nn(op, &d) ||
-      pt_define_window(op, &d) || pt_define_index(op, &d) || pt_define_order(op, &d) ||
-      pt_define_dist(op, &d) || pt_define_composite(op, &d) || pt_define_kernel(op, &d) ||
-      pt_define_written(op, &d))
+  if (pt_define_elementwise(op, &d) || pt_define_unary(op, &d) || pt_define_layout(op, &d) ||
+      pt_define_views(op, &d) || pt_define_fill(op, &d) || pt_define_reduce(op, &d) ||
+      pt_define_nn(op, &d) || pt_define_window(op, &d) || pt_define_index(op, &d) ||
+      pt_define_order(op, &d) || pt_define_dist(op, &d) || pt_define_composite(op, &d) ||
+      pt_define_kernel(op, &d) || pt_define_written(op, &d))
     return true;
   const size_t base = strcspn(op, "."), n = sizeof copy - 1;
   if (strncmp(op, special, sizeof special - 1) == 0) {

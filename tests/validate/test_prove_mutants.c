@@ -14,13 +14,13 @@ static const struct {
   int n;
   const char *why;
 } same[] = {
-    {"elementwise", "plus = sx_ite", "sx_int", 1, "from 20 on log(1 + e^x) is x up to rounding"},
-    {"elementwise", "plus = sx_ite", "sx_lt", 1, "at 20 log(1 + e^x) is x up to rounding"},
-    {"elementwise", "of a sine", "sx_powi", 1,
+    {"unary", "plus = sx_ite", "sx_int", 1, "from 20 on log(1 + e^x) is x up to rounding"},
+    {"unary", "plus = sx_ite", "sx_lt", 1, "at 20 log(1 + e^x) is x up to rounding"},
+    {"unary", "of a sine", "sx_powi", 1,
      "beyond 1 the arc has no value either, and below all powers are below 1"},
-    {"elementwise", "case LEAKY_RELU", "sx_lt", 1, "at 0 both branches are 0"},
-    {"elementwise", "sx_mul(c, p[1], x), y)", "sx_lt", 1, "at 0 both branches are 0"},
-    {"elementwise", "x), x, y);", "sx_lt", 1, "at 0 both branches are 0"},
+    {"unary", "case LEAKY_RELU", "sx_lt", 1, "at 0 both branches are 0"},
+    {"unary", "sx_mul(c, p[1], x), y)", "sx_lt", 1, "at 0 both branches are 0"},
+    {"unary", "x), x, y);", "sx_lt", 1, "at 0 both branches are 0"},
     {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_int", 2,
      "which integers a narrow float holds does not show where all is computed in float64"},
     {"elementwise", "sx_sub(c, sx_int(c, most), x)", "sx_sub", 1,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "egraph/base/rng.h"
-#include "validate/prove/rational.h"
+#include "validate/expr/rational.h"
 #include "validate/validate.h"
 
 enum { ROUNDS = 400, STEPS = 24 };

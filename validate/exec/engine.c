@@ -26,7 +26,7 @@
 #include "validate/branch/range.h"
 #include "validate/exec/engine_int.h"
 #include "validate/exec/helper.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 #include "validate/exec/shim.h"
 #include "validate/validate.h"
 

@@ -17,7 +17,6 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
@@ -29,15 +28,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <unordered_map>
 #include <vector>
 
 #include "validate/exec/device.h"
+#include "validate/exec/memory.h"
 #include "validate/exec/narrow_kernels.h"
 #include "validate/exec/shim.h"
 
@@ -533,55 +531,6 @@ iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rul
   return code;
 }
 
-/* ---- memory ---- */
-
-/* Large results take blocks that the program keeps; all else is libtorch's. */
-class Memory : public c10::Allocator {
-public:
-  explicit Memory(c10::Allocator *o) : other(o) {}
-  c10::DataPtr allocate(size_t n) override {
-    if (n < RULE_MEMORY_FROM) return other->allocate(n);
-    void *p = hooks.take(n);
-    if (!p) throw std::bad_alloc();
-    try {
-      std::lock_guard<std::mutex> hold(lock);
-      size[p] = n;
-    } catch (...) {
-      hooks.give(p, n);
-      throw;
-    }
-    return {p, p, &release, c10::Device(c10::kCPU)};
-  }
-  c10::DeleterFnPtr raw_deleter() const override {
-    return other->raw_deleter() ? &release : nullptr;
-  }
-  void copy_data(void *to, const void *from, std::size_t n) const override {
-    default_copy_data(to, from, n);
-  }
-
-private:
-  static void release(void *p);
-  c10::Allocator *other;
-  std::mutex lock;
-  std::unordered_map<void *, size_t> size; /* of the large ones */
-};
-
-Memory *memory; /* never freed: tensors may outlive all else */
-
-void Memory::release(void *p) {
-  size_t n = 0;
-  {
-    std::lock_guard<std::mutex> hold(memory->lock);
-    auto found = memory->size.find(p);
-    if (found != memory->size.end()) {
-      n = found->second;
-      memory->size.erase(found);
-    }
-  }
-  if (n) hooks.give(p, n);
-  else if (p) memory->other->raw_deleter()(p);
-}
-
 /* ---- the rest of the interface ---- */
 
 const char *version() { return TORCH_VERSION; }
@@ -597,10 +546,7 @@ iso_code init(const shim_hooks *h, const char *where, iso_error *err) {
     c10::WarningUtils::set_warning_handler(&quiet);
     hooks = *h;
     at::set_num_threads(1);
-    if (!memory) {
-      memory = new Memory(c10::GetCPUAllocator());
-      c10::SetCPUAllocator(memory, 1);
-    }
+    memory::keep_large(hooks);
     device::choose(where);
     return ISO_OK;
   });

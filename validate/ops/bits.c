@@ -7,7 +7,7 @@
  * (-1, all of whose bits are set, is the conjunction of nothing), and only conjunctions of atoms
  * are left, in one order. A sum is read back as a function of bits where each assignment of bits to
  * its atoms gives 0 or 1, so that nothing is carried. */
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 enum { MAX_ATOMS = 6, MAX_COEFFICIENT = 1 << 20, MAX_BITS = 61 };
 

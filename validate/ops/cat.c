@@ -2,7 +2,7 @@
  * belongs to the one part in which its index lies. */
 #include <stdio.h>
 #include <string.h>
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- joining ---- */
 

@@ -2,7 +2,7 @@
  * that an index names. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- element by element ---- */
 

@@ -1,7 +1,7 @@
 /* Definitions for the symbolic prover: collectives, over the tensors of all ranks. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* The ranks' tensors, which must be alike. 0: not usable. */
 static size_t inputs(pt_args *a, const pt_tensor *const **t) {

@@ -1,7 +1,7 @@
 /* Definitions for the symbolic prover: masks, borders, diagonals, windows, and constant tensors. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- masks and borders ---- */
 

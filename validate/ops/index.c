@@ -2,7 +2,7 @@
  * at places that are. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- losses ---- */
 

@@ -2,7 +2,7 @@
  * PyTorch's. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 static const pt_value *kernel_rms_norm(pt_args *a, int added) {
   sc *c = a->c;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- shapes ---- */
 

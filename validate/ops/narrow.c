@@ -3,7 +3,7 @@
  * type. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 static const int64_t most[] = {
     [RULE_I32] = INT32_MAX, [RULE_I16] = INT16_MAX, [RULE_I8] = INT8_MAX, [RULE_U8] = UINT8_MAX};

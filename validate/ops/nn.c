@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- contractions ---- */
 

@@ -8,7 +8,7 @@
  * from its end is taken for the same only where the operators leave it open, too. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 enum { MAX_STRIPPED = 15 };
 

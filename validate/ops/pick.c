@@ -3,7 +3,7 @@
  * the index and how samples of it are drawn. */
 #include <stdio.h>
 #include <string.h>
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- tables ---- */
 

@@ -2,7 +2,7 @@
  * say. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* in[0] but, where the integers of list[0 .. n_list) name the first indices, what in[1] has there;
  * or with it added (`which`). k[0]: the rank of those integers. */

@@ -1,7 +1,7 @@
 /* Definitions for the symbolic prover: reductions, softmax, running sums and norms. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 enum {
   SUM,

@@ -2,7 +2,7 @@
  * ones. Bounds are clamped as PyTorch does. */
 #include <stdio.h>
 #include <string.h>
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- parts ---- */
 

@@ -3,7 +3,7 @@
  * elements. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- turned ---- */
 

@@ -2,7 +2,7 @@
  * there. */
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
 
 /* ---- padding ---- */
 

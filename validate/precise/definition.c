@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 
 enum { MOST_LEVELS = 256, MOST_ROW = 256, MOST_DEEP = 2000, MOST_LITERALS = 8, SETUP = 40 };
 

@@ -39,8 +39,8 @@ ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program sid
 #define VAL_HAS_MPFR 1
 #include <mpfr.h>
 
-#include "validate/prove/rational.h"
-#include "validate/prove/gmp_memory.h"
+#include "validate/expr/rational.h"
+#include "validate/expr/gmp_memory.h"
 
 typedef struct vn { /* a number between lo and hi */
   __mpfr_struct lo, hi;
@@ -140,7 +140,7 @@ void vn_rational(vp *v, vn *r, const pv_rationals *c, uint32_t q);
 void vn_gelu_root(vp *v, vn *r);
 void vn_hull(vn *r, const vn *a, const vn *b); /* both of them */
 
-/* ---- operators (ops.c, precise_complex.c, precise_definition.c) ---- */
+/* ---- operators (ops.c, complex.c, definition.c) ---- */
 
 typedef struct vp_call {
   const rule_term *call; /* flat: RULE_VAR i is in[i] */
@@ -159,7 +159,7 @@ const vp_tensor *vp_arg_tensor(const vp_call *k, const char *name);
 const vp_tensor *vp_compute(vp *v, const vp_call *k, bool *known);
 /* The same where numbers are complex. */
 const vp_tensor *vp_compute_complex(vp *v, const vp_call *k, bool *known);
-/* All results, of an operator that compares numbers and no more (precise_order.c). */
+/* All results, of an operator that compares numbers and no more (order.c). */
 bool vp_by_ranks(vp *v, const vp_call *k, const vp_tensor **out);
 /* All results, of an operator that has nothing above, by the prover's definition of it. false: it
  * has none, or does not go as far; or v has stopped. */

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/exec/engine_int.h"
+#include "validate/prove/prove.h"
 
 enum {
   MAX_VALUES = 24,

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/ops/ops.h"
+#include "validate/exec/engine_int.h"
+#include "validate/prove/prove.h"
 
 enum {
   MAX_TERMS = 160,

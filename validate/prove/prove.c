@@ -1,7 +1,7 @@
 /* Proving a rule: what is open in it and what is a number is decided in the same way, from the one
  * definition of each operator. */
 #include "validate/oracle_int.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 
 /* First with literals as they stand, then as what they stand for. */
 iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 #include "validate/prove/z3_lazy.h"
 
 enum { MAX_LEMMAS = 48 };

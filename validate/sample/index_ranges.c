@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "validate/exec/engine_int.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 #include "validate/sample/sample_int.h"
 
 typedef struct told {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "validate/prove/prove_int.h"
+#include "validate/prove/prove.h"
 
 enum {
   CERT_MAX_SUMS = 160,

@@ -1,0 +1,185 @@
+/* Expressions: one per tensor, at one generic index, hash-consed and in normal form.
+ *
+ * A tensor is its sizes (polynomials over size names) and a way to give its element at an index
+ * (expressions again). Both sides of a rule are asked for their element at the same fresh index
+ * symbols; equal ids are equal functions.
+ *
+ * Normal form. Numbers are polynomials: sums of rational * monomial, a monomial being powers
+ * (rational exponents) of atoms: symbols, elements of variables, functions, sums over an index
+ * (binders), floor division and remainder of indices. Sums over an index are linear, factors that
+ * do not depend on the index stand outside, nested sums are one block, split into what is
+ * connected; the ranges are cut where a condition on the index changes and where an index is taken
+ * apart by division. Conditions stand outside of everything, as a decision diagram ordered by id
+ * (X_ITE); inside a sum what cannot be cut stands as a factor that is 0 or 1 (X_IVER). Bound
+ * indices are numbered by height, so that binders are equal up to renaming; of the orders of a
+ * block the one with the least hash is taken.
+ *
+ * Soundness. Every constructor returns an expression equal to what its arguments say wherever these
+ * are defined. A rule speaks of values for which both sides and all their parts are defined, so x *
+ * (1/x) is 1 and sqrt(x)^2 is x. What is not modelled calls sc_fail, which sticks: the rule is then
+ * unknown. */
+#ifndef VALIDATE_EXPR_H
+#define VALIDATE_EXPR_H
+
+#include "validate/expr/context.h"
+
+/* ---- expressions (node.c, polynomial.c, power.c, divide.c, fn.c) ---- */
+
+/* The number of a new walk; whether that walk comes to `x` for the first time, as far as it knows:
+ * a walk within it may forget for it. */
+static inline uint32_t sc_walk_start(const sc *c) { return ++c->walk->stamp; }
+static inline bool sc_walk_first(const sc *c, sx x, uint32_t walk) {
+  if (c->node[x].seen == walk) return false;
+  c->walk->visited++;
+  c->node[x].seen = walk;
+  return true;
+}
+
+/* What a proof writes first, kept for the next one: mapping it anew and its first pages cost as
+ * much as a small proof. NULL: no memory. */
+struct sc_scratch *sc_scratch_new(void);
+void sc_scratch_free(struct sc_scratch *x);
+bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o); /* false: no memory */
+void sc_fini(sc *c);
+void sc_fail(sc *c, const char *fmt, ...) ISO_PRINTF(2, 3); /* the first reason stays */
+bool sc_work(sc *c, size_t n);
+sx sc_node(sc *c, sx_op op, const uint32_t *w, size_t n); /* interned as it is */
+sx sc_symbol(sc *c, const char *name, char role, unsigned flags);
+sx sc_unknown(sc *c,
+              const char *name); /* a real number of which nothing is known; `name` is copied */
+sx sc_derived(sc *c, const char *name, sx of,
+              int64_t low);  /* an integer of at least `low`; the same one each time */
+sx sc_index(sc *c, sx high); /* a fresh one in [0, high); 0 where high is 1 */
+sx sc_symbol_named(sc *c, const char *name); /* a positive real constant of that name */
+
+static inline const sx_node *sc_at(const sc *c, sx x) { return &c->node[x]; }
+static inline sx_op sc_op(const sc *c, sx x) { return (sx_op)c->node[x].op; }
+static inline unsigned sc_flags(const sc *c, sx x) { return c->node[x].flags; }
+static inline uint32_t sc_word(const sc *c, sx x, size_t i) { return c->word[c->node[x].off + i]; }
+static inline bool sc_has(const sc *c, sx x, unsigned flags) {
+  return (c->node[x].flags & flags) == flags;
+}
+
+sx sx_q(sc *c, uint32_t q);
+sx sx_int(sc *c, int64_t i);
+sx sx_double(sc *c, double f);                   /* exact */
+bool sx_is_int(const sc *c, sx x, int64_t *out); /* an integer constant */
+bool sx_is_q(const sc *c, sx x, uint32_t *q);
+sx sx_add(sc *c, sx a, sx b);
+sx sx_sub(sc *c, sx a, sx b);
+sx sx_neg(sc *c, sx a);
+sx sx_scale(sc *c, uint32_t q, sx a);
+sx sx_addn(sc *c, const sx *a, size_t n);
+sx sx_mul(sc *c, sx a, sx b);
+sx sx_mul3(sc *c, sx a, sx b, sx d);
+sx sx_pow(sc *c, sx a, uint32_t q);
+sx sx_powi(sc *c, sx a, int64_t k);
+sx sx_inv(sc *c, sx a);
+sx sx_sqrt(sc *c, sx a);
+sx sx_fn(sc *c, sx_func f, sx a);
+sx sx_fn2(sc *c, sx_func f, sx a, sx b);
+sx sx_exp(sc *c, sx a);
+sx sx_log(sc *c, sx a);
+sx sx_abs(sc *c, sx a);
+sx sx_max(sc *c, sx a, sx b);
+sx sx_min(sc *c, sx a, sx b);
+sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
+sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
+sx sx_bits_or(sc *c, sx x, sx y);
+sx sx_bits_xor(sc *c, sx x, sx y);
+sx sx_bits_not(sc *c, sx x);
+/* Terms of a polynomial: number, and each. A monomial of 1 is `one`. */
+size_t sx_terms(const sc *c, sx x);
+void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m);
+/* Factors of a monomial. */
+size_t sx_factors(const sc *c, sx m);
+void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *exponent);
+bool sx_divides(sc *c, sx d, sx p, sx *quotient); /* exactly, by a monomial d */
+bool sx_is_long(const sc *c, sx x);               /* a sum of several terms */
+sx sx_single(sc *c, sx base, uint32_t q);         /* base^q as one factor */
+uint32_t sx_leading(sc *c, sx a,
+                    bool any_sign); /* the coefficient of the term with the least hash */
+int64_t sx_q_floor(const sc *c, uint32_t q);
+bool sx_q_even(const sc *c, uint32_t q);
+sx sx_smallest_guard(const sc *c, const sx *a,
+                     size_t n);            /* the top condition of several diagrams, 0 for none */
+sx sx_without(sc *c, sx a, sx common);     /* a / common, its content */
+sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see expr.c */
+bool sx_linear(sc *c, sx p, sx atom, sx *a,
+               sx *b); /* p = a * atom + b, neither with `atom` in it */
+bool sx_occurs(const sc *c, sx x, sx in);
+sx sx_find_place(const sc *c, sx k, sx in); /* F_PLACE of the rank k, a symbol; 0: there is none */
+
+/* ---- conditions and integers (guard.c, sign.c, bound.c, quotient.c) ---- */
+
+sx sx_lt(sc *c, sx a, sx b);
+sx sx_le(sc *c, sx a, sx b);
+sx sx_eq(sc *c, sx a, sx b);
+sx sx_not(sc *c, sx a);
+sx sx_and(sc *c, sx a, sx b);
+sx sx_or(sc *c, sx a, sx b);
+sx sx_ite(sc *c, sx cond, sx a, sx b);
+sx sx_cofactor(sc *c, sx x, sx guard, bool holds); /* where `guard` is the top condition */
+sx sx_top_guard(const sc *c, sx x);                /* 0 where it is no X_ITE */
+sx sx_iver(sc *c, sx guard);                       /* of one atom, or a diagram */
+sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx),
+           const void *ctx); /* f at the diagram's ends */
+bool sx_ge0(sc *c, sx p);    /* known to be at least 0 (integers) */
+bool sx_gt0(sc *c, sx p);
+bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
+/* A sum of the largest elements of rows over one range, which is at least that of the elements at
+ * any one place: known to be at least 0. */
+bool sx_largest_ge0(sc *c, sx p);
+sx sx_div(sc *c, sx p, sx d);
+sx sx_mod(sc *c, sx p, sx d);
+/* Assume a condition in this case. false: it contradicts what is known. */
+bool sc_assume(sc *c, sx guard, bool holds);
+
+/* The condition D x + y < 0, |y| < D, on x and y by themselves (radix.c). 0: none. */
+sx sx_by_radix(sc *c, sx g);
+
+/* ---- parts of concatenations (within.c) ---- */
+
+/* From here on elements are asked for of a part, where 0 <= at < size. false: it is not noted,
+ * and there is no end to it. */
+bool sc_within_begin(sc *c, sx at, sx size);
+void sc_within_end(sc *c);
+/* x, of which an operator has no value where it is `none`, without that outside of the parts. */
+sx sx_within(sc *c, sx x, sx none);
+
+/* ---- binders and substitution (subst.c, block.c, sum.c, largest.c) ---- */
+
+typedef struct sx_map {
+  sx from, to;
+} sx_map;
+sx sx_subst(sc *c, sx x, const sx_map *map, size_t n);
+sx sx_sum(sc *c, sx k,
+          sx body); /* over the index symbol k, in its range (k may be 0, for a range of 1) */
+sx sx_largest(sc *c, sx k, sx body);
+sx sx_product(sc *c, sx k, sx body);
+/* A row of elements `body` over k, up to what keeps its order; the place of the element that is the
+ * `rank`-th largest. */
+sx sx_row(sc *c, sx k, sx body);
+sx sx_place(sc *c, sx rank, sx row);
+/* Where k, a bound index, is nothing but the rank of places in one row, all of its ranks: `body` by
+ * the places themselves, in k. They are a permutation, and what binds k asks for no order. */
+void sx_over_places(sc *c, sx k, sx *body);
+sx sx_close(sc *c, sx_op op, sx k, sx body); /* a binder over one index, as it is */
+/* Open a binder: fresh symbols in `k` (room for 8), the body in them. */
+sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
+/* An index symbol `k` in x that a division takes apart: into quotient and remainder by `d`, which
+ * divides its range. */
+bool sx_apart(sc *c, sx x, sx *k, sx *d);
+bool sx_apart_at(sc *c, sx x, sx k, sx *d);
+/* A condition that holds (`lower`: below, else above) up to a bound of the index k. */
+bool sx_cuts(sc *c, sx g, sx k, sx *at, bool *lower);
+
+/* ---- numbers and text (number.c) ---- */
+
+/* `sym[i]` is the value of symbol i. NaN where it has none, or takes too long. */
+double sc_number(sc *c, sx x, const double *sym);
+/* The same in `most` steps, which count as work; NaN where they are not enough. */
+double sc_number_within(sc *c, sx x, const double *sym, size_t most);
+char *sx_print(sc *c, sx x); /* for reading; malloc'ed */
+
+#endif

@@ -1,0 +1,85 @@
+/* Private to validate/: the state of one decision, as it climbs from samples to a proof and back to
+ * samples (oracle.c).
+ *
+ * A sample counts where both sides ran within their domains and rounding leaves something to see; a
+ * difference just above rounding must show on a second sample before it refutes. What fails to run
+ * on a sample says nothing. A rule with open sizes gets another instance for every sample. */
+#ifndef VALIDATE_LADDER_H
+#define VALIDATE_LADDER_H
+
+#include "validate/branch/choice_int.h"
+#include "validate/branch/cover_int.h"
+#include "validate/branch/meet_int.h"
+#include "validate/sample/sample_int.h"
+
+enum { VAL_LEAST_SAMPLES = 8 };
+
+typedef struct val_ladder {
+  val_engine *e;
+  const rule *given;           /* as it is asked for: what is proved */
+  const rule *r;               /* in canonical form: samples do not depend on how it is spelled */
+  rule_tensor *const *example; /* by variable of r */
+  val_problem problem;
+  iso_rng rng;
+  bool strict;
+  bool unproved;  /* samples now are all that there is: they count to the last digits */
+  unsigned first; /* samples that take all kinds in turn, before the proof */
+  uint32_t good, failed, blind, outside, soft, no_instance;
+  uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where
+                             nothing was lost */
+  uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
+  val_cover cover[2];             /* of the samples that counted, left and right */
+  val_cover undefined[2];         /* of those where a side is undefined */
+  int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
+  unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
+  double max_rel;
+  bool guarded;  /* some sample differs where a number on the way is undefined */
+  bool parted;   /* two conditions were not seen in all cases */
+  bool ties;     /* some sample differs where equal numbers leave a choice open */
+  bool cut;      /* some sample differs on an axis, by the sign of a zero */
+  bool doubt;    /* some sample differs by more than such a tolerance, if not surely */
+  double coarse; /* the largest tolerance of samples whose operators compute in a narrower dtype */
+  char last_error[200];
+  val_witness *witness; /* NULL: not wanted */
+  rule *general;        /* NULL: not wanted; else the rule that is proved */
+  iso_arena *arena;     /* of what is new in it */
+  rule_verdict *out;    /* what is decided, in the end */
+  bool refuted;         /* by a sample: nothing more is to be done */
+} val_ladder;
+
+/* ---- samples (weigh.c) ---- */
+
+/* Try a sample, and count what it shows. */
+ISO_MUST_USE iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
+                                rule_tensor *const *bind, val_trial *t, iso_error *err);
+/* After all kinds have had their turn: one that counted before, more often than not. */
+unsigned val_choose_kind(val_ladder *l, unsigned k);
+/* Sample `k`, on an instance of its own. */
+ISO_MUST_USE iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error *err);
+/* A rule speaks of where both of its sides are defined. Between two graphs it must not join what is
+ * 0/0 with a number either, whether it was found or given: each variable that may be at a pole is
+ * zero once. */
+ISO_MUST_USE iso_code val_sample_poles(val_ladder *l, iso_error *err);
+/* Rows that are longer than the rule's windows, slices and thresholds. */
+ISO_MUST_USE iso_code val_sample_sizes(val_ladder *l, unsigned k, iso_error *err);
+/* Complex numbers on the axes. */
+ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err);
+
+/* ---- samples made for what nothing has shown (made.c) ---- */
+
+/* Samples made for the branches that nothing has shown. */
+ISO_MUST_USE iso_code val_seek_branches(val_ladder *l, iso_error *err);
+/* Samples in which what is rare happens together. A rule of a file is about all numbers, those
+ * beyond a mask too. */
+ISO_MUST_USE iso_code val_sample_rare(val_ladder *l, iso_error *err);
+
+/* ---- the verdict (conclude.c) ---- */
+
+/* Whether a sample costs more than most proofs: a table of words, the matrices of a real model. */
+bool val_heavy(const rule *r);
+/* What no sample has shown yet of the operators that choose. NULL: nothing. */
+const char *val_ladder_gap(const val_ladder *l);
+/* The verdict from the samples that counted, or from the proof. */
+void val_conclude(const val_ladder *l, const rule_verdict *proof);
+
+#endif

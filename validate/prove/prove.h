@@ -1,0 +1,131 @@
+/* The prover. A rule's sides are evaluated to tensors (validate/tensor/) and asked for their
+ * element at the same fresh index symbols; what is equal in normal form (validate/expr/), by cases
+ * over the conditions in it, or in Z3, is proved. Whether sizes agree is decided by cases: where it
+ * matters, sc_require asks for a split, and every case must be proved (cases.c). */
+#ifndef VALIDATE_PROVE_H
+#define VALIDATE_PROVE_H
+
+#include "validate/tensor/tensor.h"
+
+/* A term that is taken for an unknown tensor, variable `var` of the rule: it was shown to be `as`,
+ * up to layout, which is the same one. */
+typedef struct sc_cut {
+  const rule_term *term, *as;
+  uint32_t var;
+  bool piece; /* `as` is a chunk of what the variable stands for */
+} sc_cut;
+
+/* The sizes of a term's value, in one model of what the rule assumes. */
+typedef struct sc_noted {
+  const rule_term *t;
+  uint32_t rank;
+  double dim[RULE_MAX_RANK], numel;
+  bool known;
+} sc_noted;
+
+/* What a proof used that its verdict is to say. */
+typedef struct sc_used {
+  bool literal, z3, ties, unsorted, parts;
+} sc_used;
+
+/* One way to look at a rule. */
+struct sc_look {
+  bool read_literals, mask_frames; /* as in struct sc */
+  int64_t max_work;
+  const sc_cut *cut; /* (parts.c) */
+  size_t n_cuts;
+  uint32_t n_own; /* variables that are not for cuts; where there are such */
+  sc_used used;   /* by the proofs of the cuts */
+  bool part;      /* the sides may differ in layout */
+  const rule *
+      of; /* with `part`, NULL or the rule: nothing is shown but where both its sides are defined */
+  bool chunk; /* the left side is a chunk of what is to be cut out: something has to be computed in
+                 it */
+  bool one_term; /* the sides are one term: nothing is shown but that it has a value */
+  int witness; /* not 0: nothing is shown but that both sides are defined where each variable is one
+                  number, 1 or another one */
+  sc_noted *noted; /* with `witness`: terms of which the sizes are wanted; where there are such */
+  size_t n_noted;
+};
+
+/* And what was seen. */
+typedef struct sc_sight {
+  bool has_frames, readable; /* as in struct sc */
+  bool masked;               /* an element may be minus infinity */
+  int64_t work;
+  sc_used used;
+} sc_sight;
+
+/* The obligations of a proof, one text per case (obligation.c). */
+enum { SC_MAX_CERTIFICATES = 64 };
+struct sc_certificate {
+  char *text[SC_MAX_CERTIFICATES];
+  size_t n;
+  bool some;      /* one of them is of a case that some sizes meet */
+  bool unchecked; /* also what is not proved, and not shown to z3: for tests */
+  char why[200];  /* not empty: there is none */
+};
+
+/* ---- comparing (equal.c, z3.c, model.c) ---- */
+
+bool sc_equal(sc *c, sx a, sx b); /* under the facts and the path */
+bool sc_z3_equal(sc *c, sx a, sx b);
+bool sc_z3_possible(sc *c, const sc_guess *g, size_t n); /* false: known to be contradictory */
+void sc_z3_close(sc *c);
+/* Do the facts and hypotheses have a model with small sizes? */
+bool sc_has_model(
+    sc *c, bool *defined); /* defined (may be NULL): the functions of the domain facts are, there */
+bool sc_model(sc *c, double *v); /* by symbol */
+
+/* ---- certificates (obligation.c) ---- */
+
+/* The obligation of this case into c->certify, or why there is none. */
+void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx);
+
+/* ---- one attempt, and the answer (attempt.c, generalise.c, parts.c, prove.c) ---- */
+
+void sc_declare_names(sc *c); /* of the rule's sizes and attributes (names.c) */
+/* The value of a cut term, of which `v` is what its definition says. Where it is none: v. */
+const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v);
+/* The sizes that look->noted asks for, of the terms that have a value here. */
+void sc_note_sizes(sc *c);
+/* Whether a and b, of the same sizes, have other numbers at some element, for some values of all
+ * that is free. No proof of anything: it spares the normal form of what is not equal. */
+bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b);
+/* One attempt at a rule, looked at in one way. Returns: in `out` whether it is proved. Errors:
+ * ISO_NOMEM; ISO_LIMIT where Z3 overran. */
+ISO_MUST_USE iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o,
+                                 const sc_look *look, sc_certificate *certify, sc_sight *sight,
+                                 rule_verdict *out, iso_error *err);
+/* The work that an answer may take with these options. */
+int64_t sc_budget(const val_options *o);
+void sc_forget_certificates(sc_certificate *k);
+/* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `sight` (may be
+ * NULL): whether that, or else its opposite, could have had another answer; and the work of all
+ * attempts. */
+ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o,
+                               bool read_literals, sc_certificate *certify, rule_verdict *out,
+                               sc_sight *sight, iso_error *err);
+/* val_prove, and the work that it was. */
+ISO_MUST_USE iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,
+                                    rule_verdict *out, int64_t *work, iso_error *err);
+
+/* ---- for tests: definitions as numbers (values.c) ---- */
+
+/* Numbers at which definitions are looked at: of a rule's sizes and integer attributes, and of its
+ * variables' elements. */
+typedef struct sc_point {
+  size_t n;
+  const char *const *name;
+  const int64_t *value;
+  double (*value_of)(void *ctx, uint32_t var, const int64_t *idx);
+  void *ctx;
+} sc_point;
+/* The left side of a rule, element by element from its definitions, by the case of a proof that the
+ * numbers meet. NaN where a function's argument is not in its domain. Returns: false where the
+ * definitions do not cover it (`reason`, 200 bytes), with `undefined` where they say that it has no
+ * value. Owns: malloc'ed numbers in `out`. */
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape,
+               char *kind, double **out, bool *undefined, char *reason);
+
+#endif

@@ -1,0 +1,123 @@
+/* Terms to tensors: calls by the definition of their operator, each term once. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "validate/ops/ops.h"
+#include "validate/prove/prove.h"
+
+static const pt_value *getitem(sc *c, const rule_term *t) {
+  int64_t i;
+  if (t->n != 2 || t->child[1]->kind != RULE_INT) {
+    sc_fail(c, "a getitem without a number");
+    return NULL;
+  }
+  const pt_value *v = pt_eval(c, t->child[0]);
+  if (!v) return NULL;
+  i = t->child[1]->u.i;
+  if (!v->several) {
+    sc_fail(c, "getitem of one tensor");
+    return NULL;
+  }
+  if (i < 0 && v->t) i += (int64_t)v->n;
+  if (i < 0) {
+    sc_fail(c, "getitem from the end of unknown many");
+    return NULL;
+  }
+  return pt_one(c, pt_piece(c, v, (size_t)i));
+}
+
+void pt_note(sc *c, const char *op) {
+  if (!strncmp(op, "aten::", 6) || !strncmp(op, "dist::", 6)) return;
+  for (size_t i = 0; i < c->n_relative; i++)
+    if (!strcmp(c->relative[i], op)) return;
+  if (c->n_relative < SC_MAX_RELATIVE) c->relative[c->n_relative++] = op;
+}
+
+static bool own_definition(const char *op, pt_definition *out) {
+  return pt_define_elementwise(op, out) || pt_define_unary(op, out) || pt_define_layout(op, out) ||
+         pt_define_views(op, out) || pt_define_cat(op, out) || pt_define_slice(op, out) ||
+         pt_define_pick(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) ||
+         pt_define_nn(op, out) || pt_define_window(op, out) || pt_define_index(op, out) ||
+         pt_define_put(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) ||
+         pt_define_composite(op, out) || pt_define_kernel(op, out) || pt_define_written(op, out);
+}
+
+/* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same
+ * names. operator: the names say which one is meant. */
+static bool definition(const char *op, pt_definition *out) {
+  static const char special[] = "aten::special_", copy[] = "_copy";
+  char name[96];
+  if (own_definition(op, out)) return true;
+  if (strlen(op) >= sizeof name) return false;
+  if (!strncmp(op, special, sizeof special - 1)) {
+    snprintf(name, sizeof name, "aten::%s", op + sizeof special - 1);
+    return own_definition(name, out);
+  }
+  const size_t base = strcspn(op, ".");
+  if (base < sizeof copy || strncmp(op + base - (sizeof copy - 1), copy, sizeof copy - 1))
+    return false;
+  snprintf(name, sizeof name, "%.*s%s", (int)(base - (sizeof copy - 1)), op, op + base);
+  return own_definition(name, out);
+}
+
+static const pt_value *call(sc *c, const rule_term *t) {
+  if (!strcmp(t->u.s, "getitem")) return getitem(c, t);
+  pt_definition d;
+  const bool found = definition(t->u.s, &d);
+  const rule_schema *schema = found ? rule_schemas_find(c->schemas, t->u.s) : NULL;
+  if (!schema) {
+    sc_fail(c, "%s has no definition here", t->u.s);
+    return NULL;
+  }
+  if (t->n != schema->n_args) {
+    sc_fail(c, "%s with %" PRIu32 " arguments instead of %zu", t->u.s, t->n, schema->n_args);
+    return NULL;
+  }
+  pt_args a = {c, t, schema};
+  const pt_value *v = d.f(&a, d.which);
+  if (!v) sc_fail(c, "%s is not modelled with these arguments", t->u.s);
+  else pt_note(c, t->u.s);
+  if (v && !c->failed) v = pt_typed_results(&a, v);
+  return c->failed ? NULL : v;
+}
+
+const pt_value *pt_eval(sc *c, const rule_term *t) {
+  if (c->failed) return NULL;
+  for (size_t i = 0; i < c->n_memo; i++)
+    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t)))
+      return c->memo[i].v;
+  const pt_value *v = NULL;
+  char kind = 'f';
+  if (++c->depth > 400) sc_fail(c, "a term too deep");
+  else if (t->kind == RULE_VAR) v = pt_one(c, pt_variable(c, t->u.i));
+  else if (t->kind == RULE_OP) {
+    v = call(c, t);
+    if (c->failed && c->otherwise) v = pt_one(c, c->otherwise(c, t));
+    if (v && !c->failed) v = sc_cut_value(c, t, v);
+  } else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN ||
+             t->kind == RULE_NAME || t->kind == RULE_EXPR) {
+    const sx x = pt_scalar(c, t, &kind);
+    v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
+  } else sc_fail(c, "a literal where a tensor belongs");
+  c->depth--;
+  if (!v || c->failed) return NULL;
+  if (!iso_grow(c->memo, c->cap_memo, c->n_memo + 1)) {
+    c->no_memory = true;
+    sc_fail(c, "out of memory");
+    return NULL;
+  }
+  c->memo[c->n_memo++] = (sc_memo){t, v};
+  return v;
+}
+
+const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t) {
+  const pt_value *v = pt_eval(c, t);
+  if (!v) return NULL;
+  if (v->several) {
+    sc_fail(c, "several tensors where one belongs");
+    return NULL;
+  }
+  return v->t[0];
+}

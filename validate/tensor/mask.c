@@ -1,0 +1,89 @@
+/* Finite masks in the symbolic prover: -3.4e38 where others write minus infinity.
+ *
+ * Added to a score or put in its place, it is read as minus infinity (assumption `literal`,
+ * proofs.md). That is the same function only in a row that keeps an element: one that is masked
+ * wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite one. So the
+ * literal has to go nowhere but where masks vanish (rules/masks.h says through which operators),
+ * and every row of a softmax has to keep its first element or that of its own index (a causal mask,
+ * a window). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules/masks.h"
+#include "validate/tensor/tensor.h"
+
+bool sc_mask_literal(double f) { return rule_is_mask(RULE_F32, f); }
+
+/* Whether what has masks may multiply them by a number, and does: nothing else than 1, which stands
+ * there or is left out. */
+static bool is_scaled(const rule_term *t, const rule_mask_op *op) {
+  const rule_term *by = op->one >= 0 && (uint32_t)op->one < t->n ? t->child[op->one] : NULL;
+  if (!by || (by->kind == RULE_INT && by->u.i == 1)) return false;
+  return by->kind != RULE_FLOAT || by->u.f > 1 || !(by->u.f >= 1);
+}
+
+/* Whether masks come to a good end in argument `i` of `t`, whose own masks do if `ends`. A row that
+ * is reduced is none whose elements are looked at here. */
+static bool takes_masks(const rule_term *t, uint32_t i, bool ends) {
+  if (t->kind != RULE_OP) return ends;
+  const rule_mask_op *op = rule_mask_op_of(t->u.s);
+  if (!op || i >= 32 || !(op->masks >> i & 1) || is_scaled(t, op)) return false;
+  return op->role == RULE_MASK_PASSES ? ends : op->role != RULE_MASK_REDUCED;
+}
+
+/* `ends`: what stands here ends in a softmax as a mask does. */
+static bool walk(const rule_term *t, bool ends, bool *any) {
+  if (t->kind == RULE_FLOAT && sc_mask_literal(t->u.f)) {
+    *any = true;
+    return ends;
+  }
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!walk(t->child[i], takes_masks(t, i, ends), any)) return false;
+  return true;
+}
+
+bool sc_only_masks(const rule *r) {
+  bool any = false;
+  return walk(r->lhs, false, &any) && walk(r->rhs, false, &any) && any;
+}
+
+bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  const uint32_t d = (uint32_t)t->k[0];
+  for (uint32_t j = 0; j <= t->rank && !c->failed; j++) {
+    if (j < t->rank && (j == d || !sx_ge0(c, sx_sub(c, t->dim[d], t->dim[j])))) continue;
+    if (t->rank) at[d] = j < t->rank ? idx[j] : c->zero;
+    const sx x = pt_at(c, t->in[0], at);
+    if (!c->failed && !(sc_flags(c, x) & S_MASKED)) return true;
+  }
+  return false;
+}
+
+/* Where x, as the definitions give it, is minus infinity: yes or no, by conditions on indices
+ * alone. 0: by others, or it stands within. */
+static sx masked_if(sc *c, sx x) {
+  const sx g = sx_top_guard(c, x);
+  if (!(sc_flags(c, x) & S_MASKED) || x == c->neginf) return x == c->neginf ? c->yes : c->no;
+  if (!g || (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) || !sc_has(c, sc_word(c, g, 0), S_INT))
+    return 0;
+  const sx a = masked_if(c, sc_word(c, x, 1)), b = masked_if(c, sc_word(c, x, 2));
+  return a && b ? sx_ite(c, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3), a, b) : 0;
+}
+
+/* A normal form can be large, and would only take away what is asked for. */
+sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx) {
+  if (c->plain || c->failed) return 0;
+  struct sc_elem *const elems = c->elems;
+  const size_t n = c->n_elems, cap = c->cap_elems;
+  c->elems = NULL;
+  c->n_elems = c->cap_elems = 0;
+  c->plain = true;
+  const sx x = pt_at(c, t, idx);
+  c->plain = false;
+  free(c->elems);
+  c->elems = elems;
+  c->n_elems = n;
+  c->cap_elems = cap;
+  return c->failed ? 0 : masked_if(c, x);
+}

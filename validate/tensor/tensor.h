@@ -1,0 +1,130 @@
+/* Terms as tensors: sizes, which are polynomials over the names of sizes, and a way to give the
+ * element at any index, which is an expression again. An operator's definition (validate/ops/ops.h)
+ * makes one from those of its arguments. Where it needs to know more than the case says, a case
+ * split is asked for, and evaluation begins again in each case. */
+#ifndef VALIDATE_TENSOR_H
+#define VALIDATE_TENSOR_H
+
+#include "validate/expr/expr.h"
+
+/* The element of `t` at `idx`. */
+typedef sx (*pt_elem)(sc *c, const pt_tensor *t, const sx *idx);
+
+struct pt_tensor {
+  char kind;     /* 'f', 'i', 'b' */
+  uint64_t lead; /* variables whose leading dimensions stand in front, one bit each */
+  uint32_t rank; /* of the dimensions behind them */
+  sx dim[RULE_MAX_RANK];
+  pt_elem elem;
+  int which;
+  const pt_tensor *in[4];
+  const pt_tensor *const *list; /* of operators that take many */
+  size_t n_list;
+  sx p[8];                  /* parameters */
+  const sx *many;           /* more of them, `which` many */
+  int32_t k[RULE_MAX_RANK]; /* dimensions */
+  sx (*unary)(sc *c, sx x);
+  bool wrapped;     /* a plain number */
+  uint8_t narrow;   /* of integers: their rule_dtype, 0 where that is int64 */
+  const char *text; /* of an einsum */
+  sx size[3];       /* of a window */
+  uint32_t id;
+};
+
+/* Several tensors: either listed or pieces of one size along a dimension. */
+typedef struct pt_value {
+  bool several;
+  size_t n; /* SIZE_MAX: as many as there are (equal pieces) */
+  const pt_tensor **t;
+  const pt_tensor
+      *base; /* pieces of it along `dim`, `step` each, without that dimension if `unbind` */
+  uint32_t dim;
+  sx step;
+  bool unbind;
+} pt_value;
+
+struct sc_memo {
+  const rule_term *t;
+  const pt_value *v;
+};
+
+/* ---- tensors (tensor.c, eval.c) ---- */
+
+pt_tensor *pt_new(sc *c, char kind, pt_elem f);
+sx pt_at(sc *c, const pt_tensor *t, const sx *idx); /* its element; remembered */
+const pt_value *pt_eval(sc *c, const rule_term *t);
+const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t);
+pt_value *pt_one(sc *c, const pt_tensor *t);
+pt_value *pt_list(sc *c, const pt_tensor *const *t, size_t n);
+const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k); /* NULL: failed */
+void *sc_take(sc *c, size_t n);
+const pt_tensor *pt_variable(sc *c, int64_t index); /* of the rule */
+bool pt_is_variable(const pt_tensor *t);
+/* A verdict about this operator is relative to its definition, where it is not one of PyTorch's. */
+void pt_note(sc *c, const char *op);
+
+/* ---- case splits (split.c) ---- */
+
+/* p = q is needed for this to be defined: checked, or a case split is asked for. false: stop. */
+bool sc_require_eq(sc *c, sx p, sx q);
+bool sc_require(sc *c, sx cond); /* a condition (diagram) that definedness asks for */
+bool sc_require_modelled(
+    sc *c, sx cond, const char *otherwise); /* else the operator has a value that is not modelled */
+bool sc_decide(sc *c, sx cond,
+               bool *out); /* whether it holds; asks for a split where unknown (false: stop) */
+/* a = b * *out: where it is not seen at once, b is supposed to divide a (else nothing is defined).
+ */
+bool sc_multiple(sc *c, sx a, sx b, sx *out);
+void sc_defined_if(sc *c, sx cond); /* note a condition on values */
+/* Whether the case says what the condition is. */
+bool sc_known(const sc *c, sx guard, bool *out);
+void pt_join_leads(sc *c, uint64_t a,
+                   uint64_t b); /* these variables' leading dimensions are equal */
+
+/* ---- sizes and numbers (literal.c) ---- */
+
+sx sc_size(sc *c, const rule_term *t); /* a size, attribute or expression of them */
+sx sc_condition(sc *c, const rule_term *t);
+sx pt_literal(sc *c, double f);
+sx pt_scalar(sc *c, const rule_term *t, char *kind);
+const pt_tensor *pt_scalar_tensor(sc *c, sx x,
+                                  char kind); /* a number: gives its kind way to tensors' */
+bool pt_int(sc *c, sx x, int64_t *out);
+
+/* ---- finite masks (mask.c) ---- */
+
+/* At or below half of the least finite number of float32 and bfloat16: read as minus infinity. */
+bool sc_mask_literal(double f);
+/* Whether the rule has such literals, and all of them reach a softmax as masks: added to scores,
+ * chosen in their place, laid out. */
+bool sc_only_masks(const rule *r);
+/* Whether the row of `t` (in[0] along its dimension k[0]) at `idx` has an element that is never
+ * minus infinity. */
+bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx);
+/* The condition under which the element of `t` at `idx` is minus infinity, found without a normal
+ * form of it. 0: not found. */
+sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx);
+
+/* ---- arguments by the schema's names (argument.c) ---- */
+
+typedef struct pt_args pt_args;
+struct pt_args {
+  sc *c;
+  const rule_term *t;
+  const rule_schema *schema;
+};
+const rule_term *pt_arg(pt_args *a, const char *name);
+const pt_tensor *pt_arg_tensor(pt_args *a, const char *name);
+sx pt_arg_size(pt_args *a, const char *name, int64_t if_none);
+bool pt_arg_dim(pt_args *a, const char *name, int64_t if_none, const pt_tensor *x, uint32_t *out);
+bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint32_t *out);
+bool pt_arg_dims(pt_args *a, const char *name, const pt_tensor *x, uint32_t *out,
+                 uint32_t *n);                                         /* false: failed or none */
+bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n); /* false: none */
+bool pt_arg_flag(pt_args *a, const char *name, bool if_none);
+bool pt_arg_is(pt_args *a, const char *name, const char *text);
+bool pt_arg_dtype(pt_args *a, const char *name, rule_dtype *out);
+sx pt_arg_scalar(pt_args *a, const char *name, char *kind);
+bool pt_arg_list(pt_args *a, const char *name, const pt_tensor *const **out, size_t *n);
+
+#endif
