@@ -113,14 +113,21 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
 ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o,
                                 rule_verdict *out, iso_error *err);
 
-/* A rule with literal sizes, made as general as its proof stays: sizes, the integers that go with
- * them and float attributes become names, with conditions (a scale that is 1/sqrt of a size).
+/* What else a rule has to be besides proved. Returns: in `yes` whether it is. */
+typedef struct val_admission {
+  iso_code (*admits)(void *ctx, const rule *r, bool *yes, iso_error *err);
+  void *ctx;
+} val_admission;
+
+/* A rule with literal sizes, made as general as its proof stays and as `admit` admits it (NULL:
+ * everything): sizes, the integers that go with them and float attributes become names, with
+ * conditions (a scale that is 1/sqrt of a size).
  * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in
  * `verdict` RULE_PROVED with its scope. Where nothing could be made general `out` is `r`, and the
  * verdict that of val_prove. */
 ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
-                                     iso_arena *a, rule *out, rule_verdict *verdict,
-                                     iso_error *err);
+                                     const val_admission *admit, iso_arena *a, rule *out,
+                                     rule_verdict *verdict, iso_error *err);
 
 /* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable
  * i. */

@@ -38,9 +38,8 @@ bool val_crowd_fill(const rule *r, const val_domain *domain, unsigned turn, iso_
 
 enum { VAL_FILLS = 6, VAL_FILL_TURNS = 9 };
 /* Literals that compete with values: below an operator that takes the largest, orders, bounds, or
- * weighs by exponentials. `masks`: those beyond 1e30 too, which else stand for infinities. Returns:
- * how many. */
-size_t val_fill_literals(const rule *r, bool masks, double out[VAL_FILLS]);
+ * weighs by exponentials; masks too. Returns: how many. */
+size_t val_fill_literals(const rule *r, double out[VAL_FILLS]);
 /* Overwrite the numbers with ones near the literal `l` and beyond it, so that either wins. */
 void val_fill_around(const rule *r, const val_domain *domain, double l, unsigned turn, iso_rng *rng,
                      rule_tensor **bind);
@@ -76,8 +75,8 @@ typedef struct val_watcher {
 /* Show `who` such samples of the instance `r`; one in `share` where they are dear. `*gap`: two
  * conditions were not seen together, nor apart. Errors: ISO_NOMEM, and what `weigh` gives. */
 ISO_MUST_USE iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example,
-                               bool masks, unsigned share, iso_rng *rng, const val_watcher *who,
-                               bool *gap, iso_error *err);
+                               unsigned share, iso_rng *rng, const val_watcher *who, bool *gap,
+                               iso_error *err);
 
 /* The range of an integer variable: its rule's, its table's, its type's. */
 void val_variable_range(const rule *r, uint32_t v, const val_domain *d, rule_dtype type,

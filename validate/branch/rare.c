@@ -64,9 +64,9 @@ static iso_code crowd(rare *s, unsigned share, iso_error *err) {
   return c;
 }
 
-static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
+static iso_code fill(rare *s, unsigned share, iso_error *err) {
   double l[VAL_FILLS];
-  const size_t n = val_fill_literals(s->r, masks, l);
+  const size_t n = val_fill_literals(s->r, l);
   iso_code c = ISO_OK;
   for (unsigned k = 0; n && k < (n > 3 ? 2 * FILLS : FILLS) / share && !c && !s->stop; k++) {
     c = draw(s, VAL_PLAIN, err);
@@ -78,27 +78,27 @@ static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
   return c;
 }
 
-static iso_code all(rare *s, bool masks, unsigned share, bool *gap, iso_error *err) {
+static iso_code all(rare *s, unsigned share, bool *gap, iso_error *err) {
   iso_arena a = {0};
   iso_code c = draw(s, VAL_PLAIN, err);
   if (!c) c = val_domains(s->e, val_engine_schemas(s->e), s->r, s->bind, s->domain, err);
   if (!c) c = val_pairs_of(s->r, &a, s->pair, &s->n_pairs, err);
   if (!c) c = meet(s, share, err);
   if (!c && !s->stop) c = crowd(s, share, err);
-  if (!c && !s->stop) c = fill(s, masks, share, err);
+  if (!c && !s->stop) c = fill(s, share, err);
   if (!c && !s->stop) c = val_pairs_gap(s->e, s->r, s->pair, s->n_pairs, gap, err);
   iso_arena_fini(&a);
   return c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, bool masks,
-                  unsigned share, iso_rng *rng, const val_watcher *who, bool *gap, iso_error *err) {
+iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, unsigned share,
+                  iso_rng *rng, const val_watcher *who, bool *gap, iso_error *err) {
   rare s = {.e = e, .r = r, .example = example, .rng = rng, .who = who};
   *gap = false;
   s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
   s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
-  iso_code c = s.domain && s.bind ? all(&s, masks, share, gap, err)
-                                  : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c =
+      s.domain && s.bind ? all(&s, share, gap, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   if (s.bind) let_go(&s);
   free(s.bind);
   free(s.domain);

@@ -99,12 +99,10 @@ static iso_code seek_instance(val_ladder *l, iso_error *err) {
 }
 
 iso_code val_seek_branches(val_ladder *l, iso_error *err) {
-  enum { INSTANCES = 3 };
+  enum { TIMES = 3 };
   const uint32_t failed = l->failed;
   iso_code c = ISO_OK;
-  for (int k = 0; k < (l->problem.open ? INSTANCES : 1) && !c && !l->refuted &&
-                  !val_stopped(val_engine_options(l->e));
-       k++)
+  for (int k = 0; k < TIMES && !c && !l->refuted && !val_stopped(val_engine_options(l->e)); k++)
     if (k == 0 || val_ladder_gap(l)) c = seek_instance(l, err);
   l->failed = failed;
   return c;
@@ -135,8 +133,7 @@ iso_code val_sample_rare(val_ladder *l, iso_error *err) {
   l->problem.roomy = true;
   if (l->problem.open) c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
   if (!c && found)
-    c = val_rare(l->e, &r, l->example, l->strict, val_heavy(&r) ? DEAR : 1, &l->rng, &who,
-                 &l->parted, err);
+    c = val_rare(l->e, &r, l->example, val_heavy(&r) ? DEAR : 1, &l->rng, &who, &l->parted, err);
   iso_arena_fini(&a);
   l->failed = failed;
   return c;
