@@ -30,7 +30,7 @@ import masks
 import traps  # noqa: F401  adds the standing pairs to dsl.PAIRS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TIMEOUT = 300
+TIMEOUT = 900
 FEW = 3
 SAID = {0: "holds", 1: "refused", 2: "malformed", 3: "not proved again"}
 
