@@ -66,7 +66,9 @@ def of_models(o):
 
 
 def of_folder(o):
-    return [there(o.captures, *p[:2]) for p in captures.families(o.captures) if p[2] == "equivalent"]
+    return [
+        there(o.captures, *p[:2]) for p in captures.families(o.captures) if p[2] == "equivalent"
+    ]
 
 
 def standing(o):
@@ -168,11 +170,7 @@ def attempt(pair):
             return outcome, "", [last(p)]
         with open(report, encoding="utf-8") as f:
             doc = json.load(f)
-        why = [
-            "%s: %s" % (r["by"], r["no_obligation"])
-            for r in doc["rules"]
-            if r["by"] != "z3"
-        ]
+        why = ["%s: %s" % (r["by"], r["no_obligation"]) for r in doc["rules"] if r["by"] != "z3"]
         return outcome, doc["evidence"], why
 
 
